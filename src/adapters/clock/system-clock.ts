@@ -1,0 +1,43 @@
+/** The platform's clock as the clock port. */
+
+import type { Clock } from '../../engine/ports/clock.ts';
+
+/** The longest delay that `setTimeout` takes; a longer one would fire at once. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** Wall time, monotonic time and timers of the platform. */
+export function systemClock(): Clock {
+  const setTimer: Clock['setTimer'] = (ms, callback) => {
+    let left = Number.isFinite(ms) ? Math.max(0, ms) : 0;
+    let handle: ReturnType<typeof setTimeout>;
+    const arm = () => {
+      const part = Math.min(left, LONGEST_MS);
+      left -= part;
+      handle = setTimeout(left > 0 ? arm : callback, part);
+    };
+    arm();
+    return () => clearTimeout(handle);
+  };
+  return {
+    now: () => Date.now(),
+    monotonic: () => performance.now(),
+    setTimer,
+    sleep(ms, signal) {
+      return new Promise((resolve, reject) => {
+        if (signal?.aborted) {
+          reject(signal.reason);
+          return;
+        }
+        const onAbort = () => {
+          cancel();
+          reject(signal?.reason);
+        };
+        const cancel = setTimer(ms, () => {
+          signal?.removeEventListener('abort', onAbort);
+          resolve();
+        });
+        signal?.addEventListener('abort', onAbort, { once: true });
+      });
+    },
+  };
+}

@@ -1,0 +1,136 @@
+/** Checks one outbound request before anything is sent: the same rules for every HTTP client. */
+
+import { OrchestratorError } from '../../engine/errors.ts';
+import { headerProblem } from '../../engine/model/http-header.ts';
+import type { HttpRequest } from '../../engine/ports/http.ts';
+import type { AddressRules } from './address-rules.ts';
+
+/** A request that passed, in the one form that clients send. */
+export interface AdmittedRequest {
+  /** `GET https://host/path`, without the query: how messages name the request. */
+  readonly label: string;
+  readonly method: string;
+  readonly url: URL;
+  readonly port: number;
+  /** Lower-case names, no name twice. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Uint8Array | undefined;
+  readonly timeoutMs: number;
+  readonly maxResponseBytes: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const DEFAULT_MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
+// A platform's timer fires at once when it is asked for more.
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+// Past what servers take, and where a client's own work stays linear and small.
+const MAX_URL_LENGTH = 64 * 1024;
+const MAX_HEADERS_LENGTH = 64 * 1024;
+
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
+const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK']);
+
+/**
+ * Checks a request and gives its normal form.
+ *
+ * @throws OrchestratorError `INVALID_REQUEST` (`details.reason`: `url`, `address`, `method`, `header`, `body` or `limit`)
+ */
+export function admitRequest(request: HttpRequest, rules: AddressRules): AdmittedRequest {
+  const url = admitUrl(request.url);
+  const method = request.method.toUpperCase();
+  if (!TOKEN.test(method) || FORBIDDEN_METHODS.has(method)) {
+    throw refuse('method', `method ${JSON.stringify(method.slice(0, 32))} can't be sent; use one such as GET or POST`);
+  }
+  const label = requestLabel(method, url);
+  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
+  const problem = rules.hostProblem(url.hostname, port);
+  if (problem !== undefined) throw refuse('address', addressRefusal(label, problem));
+  if (request.body !== undefined && (method === 'GET' || method === 'HEAD')) {
+    throw refuse(
+      'body',
+      `${label} was refused: a ${method} request can't carry a body; use query parameters or another method`,
+    );
+  }
+  return {
+    label,
+    method,
+    url,
+    port,
+    headers: admitHeaders(request.headers ?? {}, label),
+    // Bytes, not text: given a string, fetch would add a content type of its own.
+    body: typeof request.body === 'string' ? new TextEncoder().encode(request.body) : request.body,
+    timeoutMs: Math.min(positive(request.timeoutMs, DEFAULT_TIMEOUT_MS, 'timeoutMs', label), MAX_TIMEOUT_MS),
+    maxResponseBytes: positive(request.maxResponseBytes, DEFAULT_MAX_RESPONSE_BYTES, 'maxResponseBytes', label),
+    signal: request.signal,
+  };
+}
+
+/** The refusal of an address; `nodeHttp` throws the same for what a name resolves to. */
+export function refuseAddress(label: string, problem: string): OrchestratorError {
+  return refuse('address', addressRefusal(label, problem));
+}
+
+function addressRefusal(label: string, problem: string): string {
+  return `${label} was refused: ${problem}. If it is meant to be reached, name it in the HTTP client's allow list`;
+}
+
+function admitUrl(text: string): URL {
+  if (text.length > MAX_URL_LENGTH)
+    throw refuse('url', `the url is longer than ${MAX_URL_LENGTH} characters; send data in the body`);
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    // The URL parser would drop line breaks and tabs silently, so that another address than the one written is asked.
+    if (code < 0x20 || code === 0x7f) {
+      throw refuse(
+        'url',
+        `the url holds a control character at ${i}, such as a line break; remove it or encode it with urlEncode()`,
+      );
+    }
+  }
+  if (!URL.canParse(text)) throw refuse('url', 'the url is not an absolute URL; write https://host/path');
+  const url = new URL(text);
+  if (url.protocol !== 'http:' && url.protocol !== 'https:') {
+    throw refuse('url', `the url has the scheme ${url.protocol} only http: and https: are sent`);
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw refuse('url', `the url of ${url.host} holds a user name or password; send them in an Authorization header`);
+  }
+  url.hash = '';
+  return url;
+}
+
+function admitHeaders(headers: Readonly<Record<string, string>>, label: string): Readonly<Record<string, string>> {
+  const out: Record<string, string> = Object.create(null);
+  let length = 0;
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase();
+    const problem = headerProblem(name, value) ?? (lower in out ? `header ${name} is given twice` : undefined);
+    if (problem !== undefined) throw refuse('header', `${label} was refused: ${problem}`);
+    out[lower] = value;
+    length += name.length + value.length + 4;
+  }
+  if (length > MAX_HEADERS_LENGTH) {
+    throw refuse(
+      'header',
+      `${label} was refused: its headers are longer than ${MAX_HEADERS_LENGTH} characters together`,
+    );
+  }
+  out['user-agent'] ??= 'ensemble-orchestrator';
+  out.accept ??= '*/*';
+  return out;
+}
+
+function positive(value: number | undefined, fallback: number, name: string, label: string): number {
+  if (value === undefined) return fallback;
+  if (Number.isFinite(value) && value > 0) return value;
+  throw refuse('limit', `${label} was refused: ${name} is ${value}; expected a number above 0`);
+}
+
+function requestLabel(method: string, url: URL): string {
+  return `${method} ${url.origin}${url.pathname.length > 200 ? `${url.pathname.slice(0, 200)}...` : url.pathname}`;
+}
+
+function refuse(reason: string, message: string): OrchestratorError {
+  return new OrchestratorError('INVALID_REQUEST', message, { details: { reason } });
+}

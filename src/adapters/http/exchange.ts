@@ -1,0 +1,178 @@
+/** What every HTTP client does around one exchange: its deadline, the reading of its answer, and the errors it ends in. */
+
+import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
+import type { AdmittedRequest } from './admit-request.ts';
+
+/**
+ * Runs an exchange until it settles, the caller's signal aborts or `timeoutMs` passes, whichever is first, and aborts the
+ * signal it hands on in every case but success.
+ *
+ * @throws the caller's reason, `TIMEOUT` (retryable), or what `start` throws
+ */
+export function underDeadline<T>(request: AdmittedRequest, start: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  return new Promise<T>((resolve, reject) => {
+    const { signal: outer, timeoutMs } = request;
+    if (outer?.aborted) return reject(outer.reason);
+    const controller = new AbortController();
+    const settle = () => {
+      clearTimeout(timer);
+      outer?.removeEventListener('abort', onAbort);
+    };
+    // Rejecting first: a fetch that ignores its signal must not hold the caller back.
+    const end = (reason: unknown) => {
+      settle();
+      reject(reason);
+      controller.abort(reason);
+    };
+    const onAbort = () => end(outer?.reason);
+    const timer = setTimeout(() => end(timeoutFailure(request)), timeoutMs);
+    outer?.addEventListener('abort', onAbort, { once: true });
+    start(controller.signal).then((value) => {
+      settle();
+      resolve(value);
+    }, end);
+  });
+}
+
+function timeoutFailure(request: AdmittedRequest): OrchestratorError {
+  const message = `${request.label} took longer than ${request.timeoutMs} ms; raise its timeout or look at the peer`;
+  return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs: request.timeoutMs }, retryable: true });
+}
+
+/** Collects the pieces of a body and refuses the one that would pass the limit. */
+export function bodyCollector(request: AdmittedRequest): { add(chunk: Uint8Array): void; join(): Uint8Array } {
+  const chunks: Uint8Array[] = [];
+  let size = 0;
+  return {
+    add(chunk) {
+      size += chunk.byteLength;
+      if (size > request.maxResponseBytes) throw tooLarge(request);
+      chunks.push(chunk);
+    },
+    join() {
+      const body = new Uint8Array(size);
+      let offset = 0;
+      for (const chunk of chunks) {
+        body.set(chunk, offset);
+        offset += chunk.byteLength;
+      }
+      return body;
+    },
+  };
+}
+
+function tooLarge(request: AdmittedRequest): OrchestratorError {
+  const limit = request.maxResponseBytes;
+  const message = `${request.label} answered with more than ${limit} bytes; ask for less, by pages for instance`;
+  return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'too-large', limit } });
+}
+
+// They describe the hop, not the answer, and differ from runtime to runtime.
+const HOP_HEADERS: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * Answer headers in the form that the port promises.
+ *
+ * @param decoded - whether the body was decompressed, so that its encoding and length on the wire say nothing any more
+ */
+export function collectHeaders(pairs: Iterable<readonly [string, string]>, decoded: boolean): Record<string, string> {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of pairs) {
+    const lower = name.toLowerCase();
+    if (HOP_HEADERS.has(lower) || (decoded && (lower === 'content-encoding' || lower === 'content-length'))) continue;
+    headers[lower] = Object.hasOwn(headers, lower) ? `${headers[lower]}, ${value}` : value;
+  }
+  return headers;
+}
+
+export type ContentCoding = 'gzip' | 'deflate' | 'br';
+
+const CODINGS: Readonly<Record<string, ContentCoding>> = {
+  gzip: 'gzip',
+  'x-gzip': 'gzip',
+  deflate: 'deflate',
+  br: 'br',
+};
+
+/**
+ * The one coding of an answer's body. Chains are refused by every client alike: Node would decode up to five of them, Deno and
+ * Bun hand them over undecoded, and a chain multiplies what a small answer can grow to (T35).
+ *
+ * @throws OrchestratorError `AGENT_FAILED`, `details.reason` `encoding`
+ */
+export function contentCoding(
+  request: AdmittedRequest,
+  status: number,
+  header: string | null | undefined,
+): ContentCoding | undefined {
+  if (request.method === 'HEAD' || status === 204 || status === 304) return undefined;
+  const names = (header ?? '').split(',').map((name) => name.trim().toLowerCase());
+  const [name, ...more] = names.filter((item) => item !== '' && item !== 'identity');
+  if (name === undefined) return undefined;
+  if (more.length === 0 && Object.hasOwn(CODINGS, name)) return CODINGS[name];
+  const what =
+    more.length > 0
+      ? `a chain of ${more.length + 1} content codings`
+      : `the content coding ${JSON.stringify(name.slice(0, 40))}`;
+  throw encodingFailure(request, what);
+}
+
+/** The answer's content coding is not read. */
+export function encodingFailure(request: AdmittedRequest, what: string): OrchestratorError {
+  return exchangeFailure(
+    request,
+    'encoding',
+    `answered in ${what}, which is not read; expected gzip, deflate or br alone`,
+  );
+}
+
+/** `AGENT_FAILED`, retryable: the exchange itself broke. */
+export function exchangeFailure(
+  request: AdmittedRequest,
+  reason: string,
+  what: string,
+  code?: string,
+): OrchestratorError {
+  const details = code === undefined ? { reason } : { reason, code };
+  return new OrchestratorError('AGENT_FAILED', `${request.label} ${what}`, { details, retryable: true });
+}
+
+/**
+ * What a runtime threw during an exchange, as the port's error. Only its error code is kept: runtimes write the whole URL,
+ * query and all, into their messages.
+ */
+export function toExchangeFailure(request: AdmittedRequest, thrown: unknown): OrchestratorError {
+  if (isOrchestratorError(thrown)) return thrown;
+  const code = errorCode(thrown);
+  const malformed = code !== undefined && MALFORMED.test(code);
+  const what = malformed
+    ? 'answered with something that is not valid HTTP or does not decode'
+    : 'failed: the connection broke or could not be made';
+  return exchangeFailure(
+    request,
+    malformed ? 'malformed' : 'connection',
+    code === undefined ? what : `${what} (${code})`,
+    code,
+  );
+}
+
+const MALFORMED =
+  /^(?:HPE_|UND_ERR_HEADERS_OVERFLOW|UND_ERR_RES_|Z_|ERR_+(?:BROTLI|ERROR_FORMAT|PADDING)|ERR_INVALID_CHAR|ERR_HTTP)/;
+
+function errorCode(thrown: unknown): string | undefined {
+  let error = thrown;
+  for (let depth = 0; depth < 5 && typeof error === 'object' && error !== null; depth++) {
+    const { code, cause, errors } = error as { code?: unknown; cause?: unknown; errors?: unknown };
+    if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,60}$/.test(code)) return code;
+    error = cause ?? (Array.isArray(errors) ? errors[0] : undefined);
+  }
+  return undefined;
+}

@@ -1,0 +1,146 @@
+/** The HTTP client for Node: as `fetchHttp`, and it checks every address that a name resolves to and connects to just those. */
+
+import { lookup as systemLookup } from 'node:dns/promises';
+import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
+import { isIP, type LookupFunction } from 'node:net';
+import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
+import { type AddressRules, addressRules } from './address-rules.ts';
+import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
+import { decodeBody } from './decode-body.ts';
+import { bodyCollector, collectHeaders, contentCoding, toExchangeFailure, underDeadline } from './exchange.ts';
+import { socketSlots } from './socket-slots.ts';
+
+export interface NodeHttpOptions {
+  /** As for `fetchHttp`. A name that is listed may resolve to any address; a range admits what a name resolves to within it. */
+  readonly allow?: readonly string[];
+  /** Exchanges at a time with one host and port, default 64; the others wait within their timeout. */
+  readonly maxSocketsPerHost?: number;
+  /** Gives all addresses of a name; default the system's resolver. Asked once for each new connection. */
+  readonly resolve?: (host: string) => Promise<readonly string[]>;
+}
+
+export interface NodeHttpClient extends HttpClient {
+  /** Closes idle connections. The client can still be used; idle connections never keep a process alive. */
+  close(): void;
+}
+
+// Below the 5 s after which common servers close an idle connection: a request must not meet a socket that is being closed.
+const IDLE_SOCKET_MS = 4_000;
+
+/**
+ * The outbound HTTP port over `node:http` and `node:https`. All that `fetchHttp` refuses, and also a name of which any address is
+ * not public, so that neither a name with one private address among several nor one that changes between check and connect
+ * (DNS rebinding) gets through.
+ *
+ * @param options - see {@link NodeHttpOptions}
+ * @throws TypeError for an option that has no meaning
+ */
+export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
+  const rules = addressRules(options.allow);
+  const slots = socketSlots(options.maxSocketsPerHost ?? 64);
+  const resolve = options.resolve ?? resolveBySystem;
+  const agents = {
+    http: new HttpAgent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
+    https: new HttpsAgent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
+  };
+  return Object.freeze({
+    async send(request: HttpRequest): Promise<HttpResponse> {
+      const admitted = admitRequest(request, rules);
+      const lookup = guardedLookup(admitted, rules, resolve);
+      return underDeadline(admitted, (signal) =>
+        slots.run(admitted.url.host, signal, () => exchange(admitted, signal, agents, lookup)),
+      );
+    },
+    close() {
+      // Not destroy(): that would cut exchanges which are under way.
+      for (const agent of [agents.http, agents.https]) {
+        for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
+      }
+    },
+  });
+}
+
+async function resolveBySystem(host: string): Promise<readonly string[]> {
+  return (await systemLookup(host, { all: true })).map((entry) => entry.address);
+}
+
+// The socket connects to what this hands over and asks nobody else: the checked addresses are the pinned ones.
+function guardedLookup(
+  request: AdmittedRequest,
+  rules: AddressRules,
+  resolve: (host: string) => Promise<readonly string[]>,
+): LookupFunction {
+  const trusted = rules.allowsHost(request.url.hostname, request.port);
+  const check = async (host: string) => {
+    const addresses = await resolve(host);
+    if (addresses.length === 0) throw Object.assign(new Error('no address'), { code: 'ENOTFOUND' });
+    for (const address of addresses) {
+      const problem = isIP(address) === 0 || !trusted ? rules.addressProblem(address, request.port) : undefined;
+      if (problem !== undefined) throw refuseAddress(request.label, problem);
+    }
+    return addresses.map((address) => ({ address, family: isIP(address) }));
+  };
+  return (host, options, callback) => {
+    check(host).then(
+      (entries) => {
+        const [first] = entries;
+        if (options.all || first === undefined) callback(null, entries);
+        else callback(null, first.address, first.family);
+      },
+      (error: NodeJS.ErrnoException) => callback(error, []),
+    );
+  };
+}
+
+interface Agents {
+  readonly http: HttpAgent;
+  readonly https: HttpsAgent;
+}
+
+async function exchange(
+  request: AdmittedRequest,
+  signal: AbortSignal,
+  agents: Agents,
+  lookup: LookupFunction,
+): Promise<HttpResponse> {
+  let sent: ClientRequest | undefined;
+  const destroy = () => sent?.destroy();
+  try {
+    if (signal.aborted) throw signal.reason;
+    signal.addEventListener('abort', destroy, { once: true });
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      sent = begin(request, agents, lookup).on('response', resolve).on('error', reject);
+      sent.end(request.body);
+    });
+    const status = answer.statusCode ?? 0;
+    const coding = contentCoding(request, status, answer.headers['content-encoding']);
+    const collector = bodyCollector(request);
+    for await (const chunk of coding === undefined ? answer : decodeBody(answer, coding)) collector.add(chunk);
+    return {
+      status,
+      headers: collectHeaders(rawPairs(answer.rawHeaders), coding !== undefined),
+      body: collector.join(),
+    };
+  } catch (thrown) {
+    destroy();
+    throw toExchangeFailure(request, thrown);
+  } finally {
+    signal.removeEventListener('abort', destroy);
+  }
+}
+
+function begin(request: AdmittedRequest, agents: Agents, lookup: LookupFunction): ClientRequest {
+  const secure = request.url.protocol === 'https:';
+  const headers: Record<string, string | number> = { 'accept-encoding': 'gzip, deflate, br', ...request.headers };
+  // Always framed: Node sends the body of a DELETE or OPTIONS request without a length otherwise.
+  if (request.body !== undefined) headers['content-length'] = request.body.byteLength;
+  const options = { method: request.method, headers, lookup };
+  return secure
+    ? httpsRequest(request.url, { ...options, agent: agents.https })
+    : httpRequest(request.url, { ...options, agent: agents.http });
+}
+
+function* rawPairs(raw: readonly string[]): Generator<readonly [string, string]> {
+  for (let i = 0; i + 1 < raw.length; i += 2) yield [raw[i] as string, raw[i + 1] as string];
+}

@@ -1,0 +1,105 @@
+/** Storage in the memory of one process: the reference for every other one, and the default. */
+
+import { OrchestratorError } from '../../engine/errors.ts';
+import type { Execution } from '../../engine/model/execution.ts';
+import { toExecution } from '../../engine/model/execution-record.ts';
+import type { CommitEntry, ExecutionEnd, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
+import type { CommitResult, Storage, StoredDefinition, StoredState } from '../../engine/ports/storage.ts';
+
+export interface MemoryStorageOptions {
+  /** How many finished executions are kept, the newest first; those at work are always kept. Default 10,000. */
+  readonly keep?: number;
+}
+
+interface Stored {
+  readonly execution: NewExecution;
+  readonly steps: StepRecord[];
+  end: ExecutionEnd | undefined;
+}
+
+/** @throws TypeError when `keep` is no whole number of at least 0 */
+export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
+  const { keep = 10_000 } = options;
+  if (!Number.isSafeInteger(keep) || keep < 0) throw new TypeError(`memoryStorage: keep must be a whole number of at least 0, not ${keep}`);
+  const executions = new Map<string, Stored>();
+  const definitions = new Map<string, StoredDefinition>();
+  const states = new Map<string, StoredState>();
+  // A ring: taking the oldest key out of a Map walks over every entry deleted before it.
+  const finished = new Array<string | undefined>(keep).fill(undefined);
+  let nextFinished = 0;
+
+  const forgetOldest = (id: string) => {
+    if (keep === 0) {
+      executions.delete(id);
+      return;
+    }
+    const oldest = finished[nextFinished];
+    if (oldest !== undefined) executions.delete(oldest);
+    finished[nextFinished] = id;
+    nextFinished = (nextFinished + 1) % keep;
+  };
+
+  const commitOne = (entry: CommitEntry): CommitResult => {
+    const stored = executions.get(entry.executionId);
+    if (!stored || stored.end || stored.execution.epoch !== entry.epoch) return 'fenced';
+    if (entry.state) {
+      const { ensemble, expectedVersion, value, updatedAt } = entry.state;
+      if ((states.get(ensemble)?.version ?? 0) !== expectedVersion) return 'state-conflict';
+      states.set(ensemble, { value, version: expectedVersion + 1, updatedAt });
+    }
+    for (const step of entry.steps) putStep(stored.steps, step);
+    if (entry.end) {
+      stored.end = entry.end;
+      forgetOldest(entry.executionId);
+    }
+    return 'stored';
+  };
+
+  const record = ({ execution, end, steps }: Stored): Execution => toExecution(execution, end, steps, countRuns(steps));
+
+  return {
+    capabilities: { sharedCommits: true },
+    accept(execution) {
+      if (executions.has(execution.id)) {
+        throw new OrchestratorError('CONFLICT', `execution ${execution.id} is stored already`);
+      }
+      executions.set(execution.id, { execution, steps: [], end: undefined });
+    },
+    commit: (batch) => (batch.length === 1 ? [commitOne(batch[0] as CommitEntry)] : batch.map(commitOne)),
+    getExecution(id) {
+      const stored = executions.get(id);
+      return stored && record(stored);
+    },
+    listExecutions({ ensemble, status, limit, before }) {
+      const found = [...executions.values()]
+        .filter(({ execution, end }) => {
+          if (ensemble !== undefined && execution.ensemble !== ensemble) return false;
+          if (status !== undefined && (end?.status ?? 'running') !== status) return false;
+          return before === undefined || execution.id < before;
+        })
+        .sort((a, b) => (a.execution.id < b.execution.id ? 1 : -1));
+      return found.slice(0, limit).map((stored) => ({ ...record(stored), agents: [] }));
+    },
+    listSteps: (id, { after, limit }) => (executions.get(id)?.steps ?? []).slice(after, after + limit),
+    readState: (ensemble) => states.get(ensemble),
+    putDefinition(definition) {
+      if (!definitions.has(definition.version)) definitions.set(definition.version, definition);
+    },
+    getDefinition: (version) => definitions.get(version),
+    close() {},
+  };
+}
+
+// Only a record of a second attempt can have one to replace.
+function putStep(steps: StepRecord[], step: StepRecord): void {
+  const at = step.attempts > 1 ? steps.findLastIndex((earlier) => earlier.key === step.key) : -1;
+  const earlier = steps[at];
+  if (!earlier) steps.push(step);
+  else if (earlier.retryAt !== undefined) steps[at] = step;
+}
+
+function countRuns(steps: readonly StepRecord[]): number {
+  let count = 0;
+  for (const step of steps) if (step.retryAt === undefined) count += 1;
+  return count;
+}

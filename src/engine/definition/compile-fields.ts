@@ -1,0 +1,86 @@
+/** Compiles the fields of a step that hold expressions, and reports what is wrong in each at its place. */
+
+import { compileGuard as compileGuardText } from '../expression/compile-guard.ts';
+import { compileText } from '../expression/compile-text.ts';
+import { compileValue, type ValueReference } from '../expression/compile-value.ts';
+import type { CompiledExpression, CompileOptions } from '../expression/compiled-expression.ts';
+import type { Evaluate } from '../expression/evaluation.ts';
+import { ExpressionSyntaxError } from '../expression/expression-syntax-error.ts';
+import type { Json } from '../json.ts';
+import type { Report } from './check-shape.ts';
+import type { CompileHost } from './compile-host.ts';
+import type { CompiledGuard } from './compiled-ensemble.ts';
+import type { Names, NameSlot } from './names.ts';
+import type { Path } from './problem.ts';
+import type { Scope } from './scope.ts';
+
+export interface CompiledField {
+  readonly evaluate: Evaluate<Scope>;
+  readonly constant: boolean;
+  readonly readsState: boolean;
+  readonly references: readonly ValueReference[];
+}
+
+export interface FieldCompiler {
+  /** Any value with expressions in its texts. */
+  value(value: Json, path: Path): CompiledField;
+  /** A condition; a boolean is one too. */
+  guard(guard: string | boolean, path: Path): CompiledGuard;
+  /** A text that must be one `${...}`. @param wanted - what it must give, in words */
+  whole(text: string, path: Path, wanted: string): CompiledField;
+}
+
+/** @param names - what expressions at this level of the flow may read */
+export function createFieldCompiler(names: Names, host: CompileHost, report: Report): FieldCompiler {
+  const options: CompileOptions<Scope> = host.functions ? { names, functions: host.functions } : { names };
+  const attempt = (path: Path, compile: () => CompiledExpression<Scope>): CompiledExpression<Scope> | undefined => {
+    try {
+      return compile();
+    } catch (error) {
+      if (!(error instanceof ExpressionSyntaxError)) throw error;
+      reportSyntax(error, path, report);
+      return undefined;
+    }
+  };
+  return {
+    value(value, path) {
+      const compiled = compileValue(value, options, (inner, error) => reportSyntax(error, [...path, ...inner], report));
+      return { ...compiled, readsState: readsState(compiled.references) };
+    },
+    guard(guard, path) {
+      if (typeof guard === 'boolean') return { evaluate: () => guard, reads: [], readsState: false };
+      const compiled = attempt(path, () => compileGuardText(guard, options));
+      if (!compiled) return { evaluate: () => false, reads: [], readsState: false };
+      return { evaluate: compiled.evaluate, reads: guardReads(compiled, names), readsState: readsState(compiled.references) };
+    },
+    whole(text, path, wanted) {
+      if (!/^\s*\$\{[\s\S]*\}\s*$/.test(text)) report({ path, message: `must be ${wanted}, such as \`\${input.items}\`` });
+      const compiled = attempt(path, () => compileText(text.trim(), options));
+      const references = (compiled?.references ?? []).map((reference) => ({ ...reference, at: [] }));
+      return {
+        evaluate: compiled?.evaluate ?? (() => null),
+        constant: compiled?.constant ?? true,
+        readsState: readsState(references),
+        references,
+      };
+    },
+  };
+}
+
+function reportSyntax(error: ExpressionSyntaxError, path: Path, report: Report): void {
+  report({ path, message: error.message, offset: error.index, length: error.length, suggestion: error.suggestion });
+}
+
+function readsState(references: readonly { readonly name: string }[]): boolean {
+  return references.some((reference) => reference.name === 'state');
+}
+
+// Only a guard that looks at an agent's `.failed` or `.success` can handle its failure.
+function guardReads(compiled: CompiledExpression<Scope>, names: Names): NameSlot[] {
+  const reads = new Set<NameSlot>();
+  for (const { name, path } of compiled.references) {
+    const found = path[0] === 'failed' || path[0] === 'success' ? names.find(name) : undefined;
+    if (found) reads.add(found.slot);
+  }
+  return [...reads];
+}

@@ -1,0 +1,223 @@
+/** Turns a composed YAML document into JSON data: aliases written out under a budget, nothing that JSON has not. */
+
+import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from 'yaml';
+import { formatPath, type Json, MAX_DEPTH } from '../json.ts';
+
+/** What is wrong with a node; the offsets are those of the text. */
+export interface NodeProblem {
+  readonly path: string;
+  readonly message: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The data of a document, with all that is needed to find a path in it again. */
+export interface ConvertedDocument {
+  readonly value: Json;
+  readonly problems: readonly NodeProblem[];
+  readonly aliases: ReadonlyMap<Alias, Node>;
+  /** The text of a key. */
+  readonly keyText: (key: Node) => string;
+}
+
+interface Anchored {
+  readonly node: Node;
+  value: Json;
+  /** Rough size of the JSON, in UTF-16 units. */
+  weight: number;
+  /** Levels of collections inside. */
+  height: number;
+  /** Not yet read to its end, so that an alias to it would contain itself. */
+  open: boolean;
+}
+
+interface State {
+  readonly restore: (text: string) => string;
+  readonly keyText: (key: Node) => string;
+  readonly maxAliasWeight: number;
+  readonly path: (string | number)[];
+  readonly problems: NodeProblem[];
+  readonly anchors: Map<string, Anchored>;
+  readonly aliases: Map<Alias, Node>;
+  depth: number;
+  deepest: number;
+  weight: number;
+  aliasWeight: number;
+  refused: boolean;
+}
+
+// Nobody reads more, and each takes its path along.
+const MAX_PROBLEMS = 1000;
+const LONE_SURROGATE = /[\ud800-\udfff]/u;
+const INTEGER = /^(?:[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$/;
+
+/**
+ * Converts the contents of a document. Problems are collected; the value is to be used only when there are none.
+ *
+ * @param root - contents of the document
+ * @param maxAliasWeight - what all aliases together may add when they are written out, in characters of JSON
+ * @param restore - gives the text of a node as it was written
+ */
+export function nodeToJson(
+  root: Node | null,
+  maxAliasWeight: number,
+  restore: (text: string) => string,
+): ConvertedDocument {
+  const keyText = (key: Node) => (isScalar(key) ? restore(String(key.value)) : '');
+  const state: State = {
+    restore,
+    keyText,
+    maxAliasWeight,
+    path: [],
+    problems: [],
+    anchors: new Map(),
+    aliases: new Map(),
+    depth: 0,
+    deepest: 0,
+    weight: 0,
+    aliasWeight: 0,
+    refused: false,
+  };
+  const value = root ? convert(root, state) : null;
+  return { value, problems: state.problems, aliases: state.aliases, keyText };
+}
+
+function convert(node: Node, state: State): Json {
+  if (isAlias(node)) return convertAlias(node, state);
+  const name = (node as { anchor?: string }).anchor;
+  if (!name) return convertPlain(node, state);
+  const before = { weight: state.weight, deepest: state.deepest };
+  const anchored: Anchored = { node, value: null, weight: 0, height: 0, open: true };
+  state.anchors.set(name, anchored);
+  state.deepest = state.depth;
+  anchored.value = convertPlain(node, state);
+  anchored.weight = state.weight - before.weight;
+  anchored.height = state.deepest - state.depth;
+  anchored.open = false;
+  state.deepest = Math.max(state.deepest, before.deepest);
+  return anchored.value;
+}
+
+function convertPlain(node: Node, state: State): Json {
+  if (isScalar(node)) return convertScalar(node, state);
+  if (++state.depth > MAX_DEPTH) report(state, node, `the document is nested deeper than ${MAX_DEPTH} levels`);
+  state.deepest = Math.max(state.deepest, state.depth);
+  state.weight += 2;
+  let value: Json = null;
+  if (isMap(node)) value = convertMap(node as YAMLMap<Node, Node | null>, state);
+  else if (isSeq(node)) {
+    value = (node.items as Node[]).map((item, index) => {
+      state.path.push(index);
+      const converted = convert(item, state);
+      state.path.pop();
+      return converted;
+    });
+  }
+  state.depth--;
+  return value;
+}
+
+function convertMap(map: YAMLMap<Node, Node | null>, state: State): Json {
+  const out: Record<string, Json> = {};
+  const seen = new Map<string, Node>();
+  for (const pair of map.items as Pair<Node, Node | null>[]) {
+    const key = state.keyText(pair.key);
+    const first = seen.get(key);
+    state.path.push(key);
+    const fault = keyFault(pair.key, key);
+    if (fault) report(state, pair.key, fault);
+    else if (first) report(state, pair.key, `the key ${quoted(key)} stands twice in this map; keep one of the two`);
+    else seen.set(key, pair.key);
+    if (isScalar(pair.key) && pair.key.anchor) convert(pair.key, state);
+    state.weight += key.length + 4;
+    const value = pair.value ? convert(pair.value, state) : null;
+    if (!fault) out[key] = value;
+    state.path.pop();
+  }
+  return out;
+}
+
+function keyFault(node: Node, key: string): string | undefined {
+  // The parser has already told that a list, a map or an alias is no key.
+  if (!isScalar(node)) return undefined;
+  if (key === '__proto__') return 'the key `__proto__` is never allowed; use another name';
+  if (node.type !== 'PLAIN')
+    return LONE_SURROGATE.test(key) ? 'the key holds half of a surrogate pair, which is no character' : undefined;
+  if (key === '') return 'expected a key before the `:`; write "" for an empty one';
+  if (key === '<<')
+    return 'YAML 1.2 has no merge keys (`<<`); write the keys out, or put "<<" in quotes for a key of that name';
+  return undefined;
+}
+
+function convertAlias(alias: Alias, state: State): Json {
+  const target = state.anchors.get(alias.source);
+  if (!target) {
+    return report(state, alias, `no anchor ${quoted(`&${alias.source}`)} stands before this alias`);
+  }
+  if (target.open)
+    return report(
+      state,
+      alias,
+      `the anchor ${quoted(`&${alias.source}`)} contains itself by this alias; JSON has no cycles`,
+    );
+  if (state.depth + target.height > MAX_DEPTH) {
+    return report(
+      state,
+      alias,
+      `the document is nested deeper than ${MAX_DEPTH} levels once this alias is written out`,
+    );
+  }
+  state.aliases.set(alias, target.node);
+  state.weight += target.weight;
+  state.aliasWeight += target.weight;
+  state.deepest = Math.max(state.deepest, state.depth + target.height);
+  if (state.aliasWeight > state.maxAliasWeight && !state.refused) {
+    state.refused = true;
+    report(
+      state,
+      alias,
+      `the aliases of the document grow past ${state.maxAliasWeight} characters when they are written out`,
+    );
+  }
+  return target.value;
+}
+
+function convertScalar(scalar: Scalar, state: State): Json {
+  const value = scalar.value;
+  if (typeof value === 'string') {
+    state.weight += value.length + 3;
+    if (scalar.type === 'QUOTE_DOUBLE' && LONE_SURROGATE.test(value)) {
+      report(state, scalar, 'the text holds half of a surrogate pair, which is no character');
+    }
+    return state.restore(value);
+  }
+  state.weight += 8;
+  if (typeof value === 'number') return convertNumber(value, scalar, state);
+  return value === null || typeof value === 'boolean' ? value : report(state, scalar, 'expected a JSON value');
+}
+
+function convertNumber(value: number, scalar: Scalar, state: State): Json {
+  const written = scalar.source ?? String(value);
+  if (!Number.isFinite(value)) {
+    return report(state, scalar, `JSON can't hold ${quoted(written)}; use null, or put it in quotes for text`);
+  }
+  if (INTEGER.test(written) && !Number.isSafeInteger(value)) {
+    return report(
+      state,
+      scalar,
+      `the integer ${quoted(written)} is beyond 2^53 and would be rounded; put it in quotes for text`,
+    );
+  }
+  return Object.is(value, -0) ? 0 : value;
+}
+
+function report(state: State, node: Node, message: string): null {
+  const [start, end] = node.range ?? [0, 1];
+  if (state.problems.length < MAX_PROBLEMS) state.problems.push({ path: formatPath(state.path), message, start, end });
+  return null;
+}
+
+// A name in a message, cut when it is absurdly long.
+function quoted(name: string): string {
+  return `\`${name.length > 80 ? `${name.slice(0, 79)}…` : name}\``;
+}

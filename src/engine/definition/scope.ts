@@ -1,0 +1,93 @@
+/** What expressions see: the results so far, the item at hand and the run around them. Compiled against here, filled by the run. */
+
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import type { Evaluation } from '../expression/compile-expression.ts';
+import type { Json, JsonObject } from '../json.ts';
+import type { ExecutionError } from '../model/execution.ts';
+
+/** How one name of the flow came out. Absent until its step was reached. */
+export interface NameResult {
+  readonly status: 'completed' | 'failed' | 'skipped';
+  readonly output: Json;
+  readonly error?: ExecutionError;
+}
+
+/** What all scopes of one run share. */
+export interface ScopeRun {
+  readonly seed: string;
+  readonly input: Json;
+  readonly env: Readonly<Record<string, string>>;
+  readonly headers: JsonObject;
+  readonly trigger: JsonObject;
+  /** `id`, `ensemble`, `version`, `startedAt`. */
+  readonly execution: JsonObject;
+  /** Unix ms of the run's last commit: what `now()` gives. */
+  lastCommitAt: number;
+}
+
+/** Operations that the expressions of one step may take. */
+const STEP_BUDGET = 5_000_000;
+
+/** The names of one level of the flow: the flow itself, or one item of a `foreach`. */
+export class Scope implements Evaluation {
+  budget = STEP_BUDGET;
+  readonly run: ScopeRun;
+  readonly parent: Scope | undefined;
+  /** By slot. */
+  readonly results: (NameResult | undefined)[];
+  readonly item: Json;
+  readonly index: number;
+  /** Place of this level in the run, ahead of each step's own key; empty for the flow. */
+  readonly keyPrefix: string;
+  /** The ensemble's state as the step at hand sees it: one snapshot a step. */
+  state: JsonObject = NO_STATE;
+  /** What the latest step of this level gave; null when it was skipped. */
+  lastOutput: Json = null;
+  private drawKey = '';
+  private draws = 0;
+
+  constructor(run: ScopeRun, parent: Scope | undefined, slots: number, keyPrefix = '', item: Json = null, index = 0) {
+    this.run = run;
+    this.parent = parent;
+    this.results = slots === 0 ? NO_RESULTS : new Array<NameResult | undefined>(slots).fill(undefined);
+    this.keyPrefix = keyPrefix;
+    this.item = item;
+    this.index = index;
+  }
+
+  /** Begins the evaluation of one part (`config`, `condition`, ...) of one step: a fresh budget, and draws of its own. */
+  begin(drawKey: string): this {
+    this.budget = STEP_BUDGET;
+    this.drawKey = drawKey;
+    this.draws = 0;
+    return this;
+  }
+
+  // Derived, not drawn: a resumed run gets the same values without their having been stored.
+  private digest(): Uint8Array {
+    this.draws += 1;
+    return sha256(utf8ToBytes(`${this.run.seed}|${this.drawKey}|${this.draws}`));
+  }
+
+  random(): number {
+    const bytes = this.digest();
+    const view = new DataView(bytes.buffer, bytes.byteOffset);
+    return (view.getUint32(0) * 2 ** 21 + (view.getUint32(4) >>> 11)) / 2 ** 53;
+  }
+
+  uuid(): string {
+    const bytes = this.digest().slice(0, 16);
+    bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;
+    bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+    const hex = bytesToHex(bytes);
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
+  }
+
+  now(): number {
+    return this.run.lastCommitAt;
+  }
+}
+
+const NO_STATE: JsonObject = Object.freeze({});
+const NO_RESULTS: (NameResult | undefined)[] = [];

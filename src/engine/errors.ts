@@ -1,0 +1,87 @@
+/** The one error class of the library, and the closed set of its codes; every room may throw it. */
+
+/** Codes a caller can switch on. The HTTP status of each lives with the HTTP handlers alone. */
+export type ErrorCode =
+  | 'AGENT_FAILED'
+  | 'CONFLICT'
+  | 'EXECUTION_CANCELLED'
+  | 'EXPRESSION_ERROR'
+  | 'INTERNAL'
+  | 'INVALID_CURSOR'
+  | 'INVALID_DEFINITION'
+  | 'INVALID_INPUT'
+  | 'INVALID_OUTPUT'
+  | 'INVALID_REQUEST'
+  | 'NOT_CONFIGURED'
+  | 'NOT_FOUND'
+  | 'OVERLOADED'
+  | 'TIMEOUT';
+
+/** What {@link OrchestratorError} is made of beside its code and message. */
+export interface ErrorOptions {
+  /** Facts for programs: issues of a definition, the status of a peer, the limit that was met. Never a secret. */
+  readonly details?: Readonly<Record<string, unknown>>;
+  readonly cause?: unknown;
+  /** Whether the same call may pass when it is made again later. Default false. */
+  readonly retryable?: boolean;
+}
+
+// Found by `Symbol.for`, so the check holds across two copies of the package.
+const MARK: unique symbol = Symbol.for('ensemble-orchestrator.error');
+
+/**
+ * Every failure that the library reports on purpose.
+ *
+ * @example
+ * ```ts
+ * import { createOrchestrator, isOrchestratorError } from 'ensemble-orchestrator';
+ *
+ * try {
+ *   await createOrchestrator().execute('nobody');
+ * } catch (error) {
+ *   if (isOrchestratorError(error, 'NOT_FOUND')) console.log(error.message);
+ * }
+ * ```
+ */
+export class OrchestratorError extends Error {
+  readonly code: ErrorCode;
+  readonly details: Readonly<Record<string, unknown>>;
+  readonly retryable: boolean;
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'OrchestratorError';
+    this.code = code;
+    this.details = options.details ?? {};
+    this.retryable = options.retryable ?? false;
+    Object.defineProperty(this, MARK, { value: true });
+  }
+}
+
+/**
+ * Tells whether a thrown value is the library's own, and of one code if that is given.
+ *
+ * @param error - anything that was thrown
+ * @param code - narrows to this code
+ */
+export function isOrchestratorError<C extends ErrorCode = ErrorCode>(
+  error: unknown,
+  code?: C,
+): error is OrchestratorError & { readonly code: C } {
+  if (typeof error !== 'object' || error === null || (error as { [MARK]?: unknown })[MARK] !== true) return false;
+  return code === undefined || (error as OrchestratorError).code === code;
+}
+
+/** The text of anything thrown: an error's message, a string as it is, otherwise its JSON or type. */
+export function messageOf(thrown: unknown): string {
+  if (thrown instanceof Error) return thrown.message || thrown.name;
+  if (typeof thrown === 'string') return thrown;
+  if (typeof thrown === 'object' && thrown !== null && typeof (thrown as { message?: unknown }).message === 'string') {
+    return (thrown as { message: string }).message;
+  }
+  try {
+    return JSON.stringify(thrown) ?? String(thrown);
+  } catch {
+    return `a value of type ${typeof thrown}`;
+  }
+}

@@ -1,0 +1,51 @@
+/** The events of one execution as an async iterator that misses none and ends with the run. */
+
+import type { OrchestratorEvent } from '../model/event.ts';
+
+/** Events kept for readers that come late or read slowly; past that the oldest are left out. */
+export const MAX_KEPT_EVENTS = 10_000;
+
+export interface EventStream {
+  push(event: OrchestratorEvent): void;
+  /** No more events come: readers end. */
+  end(): void;
+  /** From the first event that is still kept. Every call reads anew. */
+  read(): AsyncIterableIterator<OrchestratorEvent>;
+}
+
+export function createEventStream(): EventStream {
+  let kept: OrchestratorEvent[] = [];
+  let dropped = 0;
+  let ended = false;
+  let wake: (() => void)[] = [];
+  const wakeAll = () => {
+    const waiting = wake;
+    wake = [];
+    for (const resolve of waiting) resolve();
+  };
+  return {
+    push(event) {
+      kept.push(event);
+      if (kept.length > 2 * MAX_KEPT_EVENTS) {
+        dropped += kept.length - MAX_KEPT_EVENTS;
+        kept = kept.slice(-MAX_KEPT_EVENTS);
+      }
+      wakeAll();
+    },
+    end() {
+      ended = true;
+      wakeAll();
+    },
+    async *read() {
+      for (let position = 0; ; ) {
+        position = Math.max(position, dropped);
+        while (position < dropped + kept.length) {
+          yield kept[position - dropped] as OrchestratorEvent;
+          position += 1;
+        }
+        if (ended) return;
+        await new Promise<void>((resolve) => wake.push(resolve));
+      }
+    },
+  };
+}

@@ -1,0 +1,140 @@
+/**
+ * Walks a list of steps: the one place that knows how a flow runs.
+ *
+ * What becomes of a failure:
+ *
+ * | the agent that failed ... | then |
+ * |---|---|
+ * | has `continueOnError: true` | it is handled; the flow goes on |
+ * | is read (`.failed`, `.success`) by a guard still ahead: a condition, a route, an `if` | it waits; the flow goes on |
+ * | ... and that guard led to a step that ran | it is handled |
+ * | ... and no such guard is ahead any more | the level ends as failed |
+ * | is read by no guard ahead | the level ends as failed |
+ * | stands inside a `foreach`, and its level ends as failed | the block fails; the block's own failure follows this table |
+ * | waits unhandled when its level is at its end | the level ends as failed |
+ *
+ * The first failure that nothing handled is the error of the run.
+ */
+
+import type {
+  CompiledAgentStep,
+  CompiledGuard,
+  CompiledIfStep,
+  CompiledList,
+  CompiledRouteStep,
+  CompiledStep,
+} from '../definition/compiled-ensemble.ts';
+import type { NameSlot } from '../definition/names.ts';
+import type { Json } from '../json.ts';
+import type { MaybePromise } from '../ports/operation.ts';
+import { isPromise } from './attempt.ts';
+import { afterSnapshot, type GuardChain, markHandled, NO_NAME, readGuard, SKIPPED, skip } from './level.ts';
+import type { RunScope } from './run.ts';
+import { runAgent } from './run-agent.ts';
+import { runForeach } from './run-foreach.ts';
+
+/** @returns false when the level ends here: it failed, or the run was stopped */
+export async function runList(list: CompiledList, scope: RunScope, guards: GuardChain | undefined): Promise<boolean> {
+  const { steps } = list;
+  for (let i = 0; i < steps.length; i++) {
+    if (scope.halt.reason !== undefined) return false;
+    const stepped = runStep(steps[i] as CompiledStep, scope, guards);
+    const goesOn = isPromise(stepped) ? await stepped : stepped;
+    if (!goesOn) return false;
+    if (scope.failures !== undefined && scope.failures.length > 0 && !allGuarded(scope, list, i)) return false;
+  }
+  return true;
+}
+
+function runStep(step: CompiledStep, scope: RunScope, guards: GuardChain | undefined): MaybePromise<boolean> {
+  switch (step.kind) {
+    case 'agent':
+      return step.readsState ? afterSnapshot(scope, () => runAgentStep(step, scope, guards)) : runAgentStep(step, scope, guards);
+    case 'route':
+      return afterGuardSnapshots([step.condition, ...step.entries.map((entry) => entry.condition)], scope, () => runRoute(step, scope, guards));
+    case 'if':
+      return afterGuardSnapshots([step.guard], scope, () => runIf(step, scope, guards));
+    case 'foreach':
+      return runForeach(step, scope, guards, runList);
+  }
+}
+
+function afterGuardSnapshots<T>(guards: readonly (CompiledGuard | undefined)[], scope: RunScope, then: () => MaybePromise<T>): MaybePromise<T> {
+  return guards.some((guard) => guard?.readsState) ? afterSnapshot(scope, then) : then();
+}
+
+/** Whether every waiting failure of the level still has a guard ahead, in this list or in one around it. */
+function allGuarded(scope: RunScope, list: CompiledList, index: number): boolean {
+  return (scope.failures ?? []).every(({ slot, router }) => {
+    for (let at: CompiledList['parent'] = { list, index }; at; at = at.list.parent) {
+      const ahead = at.list.guardedAfter[at.index];
+      if (ahead?.has(slot) || (router && ahead?.has(router))) return true;
+    }
+    return false;
+  });
+}
+
+async function runAgentStep(step: CompiledAgentStep, scope: RunScope, guards: GuardChain | undefined, router?: NameSlot): Promise<boolean> {
+  let chain = guards;
+  if (step.condition) {
+    const holds = readGuard(step.condition, step.key, scope, step.slot);
+    if (holds === undefined) return true;
+    if (!holds) return skip(step.slot, step.key, scope);
+    chain = { guard: step.condition, outer: guards };
+  }
+  if (scope.run.unhandled > 0) markHandled(chain, scope);
+  const result = await runAgent(step, scope);
+  if (!result) return false;
+  scope.results[step.slot.slot] = result;
+  scope.lastOutput = result.output;
+  if (step.takesPrompt) scope.run.prompt = undefined;
+  if (result.error && !step.continueOnError) scope.fail({ slot: step.slot, router, error: result.error });
+  return true;
+}
+
+async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardChain | undefined): Promise<boolean> {
+  let chain = guards;
+  if (step.condition) {
+    const holds = readGuard(step.condition, step.key, scope, step.slot);
+    if (holds === undefined) return true;
+    if (!holds) return skip(step.slot, step.key, scope);
+    chain = { guard: step.condition, outer: chain };
+  }
+  const give = (output: Json) => {
+    scope.results[step.slot.slot] = { status: 'completed', output };
+    scope.lastOutput = output;
+    return true;
+  };
+  for (const [route, entry] of step.entries.entries()) {
+    if (entry.condition) {
+      // Also a guard that did not hold led here: the default of `${a.success}` runs because `a` failed.
+      chain = { guard: entry.condition, outer: chain };
+      const holds = readGuard(entry.condition, `${step.key}.${route}`, scope, step.slot);
+      if (holds === undefined) return true;
+      if (!holds) continue;
+    }
+    if (entry.target.kind === 'prompt') {
+      const prompt = entry.target.prompt(scope.begin(`${scope.keyPrefix}${step.key}|prompt`));
+      scope.run.prompt = String(prompt);
+      return give({ route, target: scope.run.prompt, output: null });
+    }
+    const member = entry.target.step;
+    const ran = await (member.readsState
+      ? afterSnapshot(scope, () => runAgentStep(member, scope, chain, step.slot))
+      : runAgentStep(member, scope, chain, step.slot));
+    if (!ran) return false;
+    const result = scope.results[member.slot.slot] ?? SKIPPED;
+    give({ route, target: member.name, output: result.output });
+    if (result.error) scope.results[step.slot.slot] = { ...result, output: { route, target: member.name, output: null } };
+    return true;
+  }
+  return give({ route: null, target: null, output: null });
+}
+
+async function runIf(step: CompiledIfStep, scope: RunScope, guards: GuardChain | undefined): Promise<boolean> {
+  const holds = readGuard(step.guard, step.key, scope, NO_NAME);
+  if (holds === undefined) return true;
+  const branch = holds ? step.then : step.else;
+  scope.lastOutput = null;
+  return branch ? runList(branch, scope, { guard: step.guard, outer: guards }) : true;
+}

@@ -1,0 +1,98 @@
+/** One run at work: what its steps share, and how they stop. */
+
+import type { CompiledEnsemble } from '../definition/compiled-ensemble.ts';
+import type { NameSlot } from '../definition/names.ts';
+import { Scope, type ScopeRun } from '../definition/scope.ts';
+import type { Json, JsonObject } from '../json.ts';
+import type { EventData, EventKind } from '../model/event.ts';
+import type { ExecutionError } from '../model/execution.ts';
+import type { NewExecution } from '../model/stored-execution.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Journal } from '../ports/journal.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { Halt } from './halt.ts';
+import type { MaskText } from './mask-secrets.ts';
+
+/** What the interpreter is given beside the definition and the journal. */
+export interface RunPorts {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** `env` and `secrets` together. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly mask: MaskText;
+  /** Tells observers; undefined when nobody listens to this run, so that no event is built for nobody. */
+  readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
+}
+
+export interface Run extends ScopeRun {
+  readonly compiled: CompiledEnsemble;
+  readonly accepted: NewExecution;
+  readonly journal: Journal;
+  readonly ports: RunPorts;
+  /** The prompt that a route chose, for the next `think` that names none. */
+  prompt: string | undefined;
+  /** Failures that nothing has handled yet, at all levels together. */
+  unhandled: number;
+}
+
+/** A failure that waits for a guard. */
+export interface Failure {
+  readonly slot: NameSlot;
+  /** The router that led to the agent: a guard on it handles the failure too. */
+  readonly router: NameSlot | undefined;
+  readonly error: ExecutionError;
+}
+
+/** One level of the flow at work: its names, its failures, and what stops it. */
+export class RunScope extends Scope {
+  declare readonly run: Run;
+  declare readonly parent: RunScope | undefined;
+  readonly halt: Halt;
+  failures: Failure[] | undefined;
+
+  constructor(run: Run, parent: RunScope | undefined, slots: number, halt: Halt, keyPrefix = '', item: Json = null, index = 0) {
+    super(run, parent, slots, keyPrefix, item, index);
+    this.halt = halt;
+    this.failures = undefined;
+  }
+
+  fail(failure: Failure): void {
+    if (!this.failures) this.failures = [];
+    this.failures.push(failure);
+    this.run.unhandled += 1;
+  }
+
+  /** Marks the failure of a name as handled, if there is one. */
+  handle(slot: NameSlot): void {
+    const open = this.failures;
+    if (!open) return;
+    this.failures = open.filter((failure) => failure.slot !== slot && failure.router !== slot);
+    this.run.unhandled -= open.length - this.failures.length;
+  }
+}
+
+export function createRun(
+  compiled: CompiledEnsemble,
+  accepted: NewExecution,
+  journal: Journal,
+  ports: RunPorts,
+  headers: JsonObject = EMPTY,
+): Run {
+  return {
+    compiled,
+    accepted,
+    journal,
+    ports,
+    seed: accepted.seed,
+    input: accepted.input,
+    env: ports.env,
+    headers,
+    trigger: accepted.trigger as unknown as JsonObject,
+    execution: { id: accepted.id, ensemble: accepted.ensemble, version: accepted.version, startedAt: accepted.createdAt },
+    lastCommitAt: accepted.createdAt,
+    prompt: undefined,
+    unhandled: 0,
+  };
+}
+
+const EMPTY: JsonObject = Object.freeze({});

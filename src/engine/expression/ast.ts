@@ -1,0 +1,84 @@
+/** The tree of one parsed expression. Long chains of operators are flat, so the depth of a tree is the depth of its brackets. */
+
+interface Span {
+  readonly index: number;
+  readonly end: number;
+}
+
+export type Node =
+  | LiteralNode
+  | NameNode
+  | MemberNode
+  | CallNode
+  | UnaryNode
+  | ChainNode
+  | LogicalNode
+  | ConditionalNode
+  | ArrayNode
+  | ObjectNode;
+
+export interface LiteralNode extends Span {
+  readonly kind: 'literal';
+  readonly value: null | boolean | number | string;
+}
+
+export interface NameNode extends Span {
+  readonly kind: 'name';
+  readonly name: string;
+}
+
+/** `.key`, `['key']`, `[0]` (a static key), or `[expression]`. */
+export interface Link extends Span {
+  readonly key: string | number | Node;
+}
+
+/** `object` followed by one or more links. */
+export interface MemberNode extends Span {
+  readonly kind: 'member';
+  readonly object: Node;
+  readonly links: readonly Link[];
+}
+
+export interface CallNode extends Span {
+  readonly kind: 'call';
+  readonly name: string;
+  readonly args: readonly Node[];
+}
+
+export interface UnaryNode extends Span {
+  readonly kind: 'unary';
+  readonly operator: '!' | '-' | '+';
+  readonly operand: Node;
+}
+
+export type BinaryOperator = '+' | '-' | '*' | '/' | '%' | '<' | '<=' | '>' | '>=' | '==' | '!=' | '===' | '!==';
+
+/** Operators of one rank, evaluated from the left: `first op operand op operand ...`. */
+export interface ChainNode extends Span {
+  readonly kind: 'chain';
+  readonly first: Node;
+  readonly rest: readonly { readonly operator: BinaryOperator; readonly index: number; readonly operand: Node }[];
+}
+
+export interface LogicalNode extends Span {
+  readonly kind: 'logical';
+  readonly operator: '&&' | '||' | '??';
+  readonly operands: readonly Node[];
+}
+
+export interface ConditionalNode extends Span {
+  readonly kind: 'conditional';
+  readonly test: Node;
+  readonly then: Node;
+  readonly otherwise: Node;
+}
+
+export interface ArrayNode extends Span {
+  readonly kind: 'array';
+  readonly items: readonly Node[];
+}
+
+export interface ObjectNode extends Span {
+  readonly kind: 'object';
+  readonly entries: readonly { readonly key: string; readonly value: Node }[];
+}

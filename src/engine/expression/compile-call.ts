@@ -1,0 +1,59 @@
+/** Closures for function calls: only functions of the table, by its own properties, with an arity that fits. */
+
+import type { Json } from '../json.ts';
+import type { CallNode } from './ast.ts';
+import type { CompileContext } from './compile-context.ts';
+import type { Evaluate, Evaluation } from './evaluation.ts';
+import { failureAt } from './evaluation-problem.ts';
+import { ExpressionSyntaxError } from './expression-syntax-error.ts';
+import type { ExpressionFunction, FunctionTable } from './functions/function-table.ts';
+import { nearestName } from './nearest-name.ts';
+
+/** @throws ExpressionSyntaxError for an unknown function or a wrong number of arguments */
+export function compileCall<E extends Evaluation>(
+  node: CallNode,
+  args: readonly Evaluate<E>[],
+  context: CompileContext<E>,
+): Evaluate<E> {
+  const found = findFunction(node, context.functions);
+  const { site } = context;
+  const { name, index } = node;
+  if (found.impure) context.impure = true;
+  const call = (values: Json[], evaluation: E): Json => {
+    try {
+      return found.call(values, evaluation);
+    } catch (error) {
+      throw failureAt(site, index, error, `${name}(): `);
+    }
+  };
+  const [first, second] = args;
+  if (!first) return (evaluation) => call([], evaluation);
+  if (args.length === 1) return (evaluation) => call([first(evaluation)], evaluation);
+  if (args.length === 2 && second) return (evaluation) => call([first(evaluation), second(evaluation)], evaluation);
+  return (evaluation) => {
+    const values: Json[] = [];
+    for (const argument of args) values.push(argument(evaluation));
+    return call(values, evaluation);
+  };
+}
+
+function findFunction(node: CallNode, functions: FunctionTable): ExpressionFunction {
+  const { name, index, args } = node;
+  const found = Object.hasOwn(functions, name) ? functions[name] : undefined;
+  if (!found) {
+    const suggestion = nearestName(name, Object.keys(functions));
+    const hint = suggestion ? `; did you mean ${suggestion}()?` : '';
+    throw new ExpressionSyntaxError(`there is no function ${name}()${hint}`, index, name.length, suggestion);
+  }
+  if (args.length < found.minArgs || args.length > found.maxArgs) {
+    const message = `${name}() takes ${describeArity(found)}, found ${args.length}`;
+    throw new ExpressionSyntaxError(message, index, node.end - index);
+  }
+  return found;
+}
+
+function describeArity({ minArgs, maxArgs }: ExpressionFunction): string {
+  const count = (n: number) => (n === 0 ? 'no arguments' : `${n} argument${n === 1 ? '' : 's'}`);
+  if (minArgs === maxArgs) return count(minArgs);
+  return maxArgs === Number.POSITIVE_INFINITY ? `at least ${count(minArgs)}` : `${minArgs} to ${count(maxArgs)}`;
+}

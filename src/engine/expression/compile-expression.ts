@@ -1,0 +1,75 @@
+/** Source to closure: the one compiler behind guards, texts, templates and outputs. */
+
+import type { CompileContext } from './compile-context.ts';
+import { compileNode } from './compile-node.ts';
+import type { CompiledExpression, CompileOptions, Reference } from './compiled-expression.ts';
+import type { Evaluate, Evaluation } from './evaluation.ts';
+import { failureAt, outOfBudget, type Site } from './evaluation-problem.ts';
+import { builtinFunctions } from './functions/builtin-functions.ts';
+import { tokenize } from './lexer.ts';
+import { parseExpression } from './parse-expression.ts';
+
+export type {
+  CompiledExpression,
+  CompileOptions,
+  NameResolution,
+  NameResolver,
+  PathSegment,
+  Reference,
+} from './compiled-expression.ts';
+export type { Evaluate, Evaluation } from './evaluation.ts';
+
+/** One expression inside a text, and where it ends. */
+export interface CompiledPart<E extends Evaluation> {
+  readonly evaluate: Evaluate<E>;
+  readonly references: readonly Reference[];
+  readonly constant: boolean;
+  /** Where the closing bracket stands, or the end of the text. */
+  readonly end: number;
+}
+
+/**
+ * Compiles a bare expression, without `${}`.
+ *
+ * @throws ExpressionSyntaxError with the place in `source`
+ */
+export function compileExpression<E extends Evaluation>(
+  source: string,
+  options: CompileOptions<E>,
+): CompiledExpression<E> {
+  const { evaluate, references, constant } = compilePart(source, 0, undefined, options);
+  return { source, evaluate, references, constant };
+}
+
+/**
+ * Compiles the expression that begins at `start` of a text.
+ *
+ * @param opener - the bracket in front of it, `${` or `{{`; without it the expression takes the rest of the text
+ */
+export function compilePart<E extends Evaluation>(
+  text: string,
+  start: number,
+  opener: string | undefined,
+  options: CompileOptions<E>,
+): CompiledPart<E> {
+  const tokens = tokenize({ text, start, opener, hyphenated: options.names.hyphenated });
+  const end = tokens[tokens.length - 1]?.index ?? start;
+  const { root, nodes } = parseExpression(tokens);
+  const site: Site = { text, start, end };
+  const context: CompileContext<E> = {
+    site,
+    names: options.names,
+    functions: options.functions ?? builtinFunctions,
+    references: [],
+    impure: false,
+  };
+  const run = compileNode(root, context);
+  const evaluate: Evaluate<E> = (evaluation) => {
+    // Nothing in the language repeats, so the nodes bound the work; functions charge what they do themselves.
+    evaluation.budget -= nodes;
+    if (evaluation.budget < 0) throw failureAt(site, start, outOfBudget());
+    return run(evaluation);
+  };
+  const { references, impure } = context;
+  return { evaluate, references, constant: references.length === 0 && !impure, end };
+}

@@ -1,0 +1,90 @@
+/** Whole values, such as an agent's config or input: every text inside is compiled, keys stay as they are. */
+
+import { type Json, type JsonObject, MAX_DEPTH } from '../json.ts';
+import { compileText } from './compile-text.ts';
+import type { CompileOptions, PathSegment, Reference } from './compiled-expression.ts';
+import type { Evaluate, Evaluation } from './evaluation.ts';
+import { ExpressionSyntaxError } from './expression-syntax-error.ts';
+
+export interface ValueReference extends Reference {
+  /** Where the text stands in the value; `index` and `length` count inside that text. */
+  readonly at: readonly PathSegment[];
+}
+
+export interface CompiledValue<E extends Evaluation = Evaluation> {
+  /** Builds the value afresh on every call, so that whoever receives it may change it. What a name gives is passed as it is. */
+  readonly evaluate: Evaluate<E>;
+  readonly references: readonly ValueReference[];
+  readonly constant: boolean;
+}
+
+/**
+ * Compiles a value. It never throws for what is wrong inside: each problem is reported with its place, and the rest goes on.
+ *
+ * @param report - called once for each text with a problem
+ */
+export function compileValue<E extends Evaluation>(
+  value: Json,
+  options: CompileOptions<E>,
+  report: (path: readonly PathSegment[], error: ExpressionSyntaxError) => void,
+): CompiledValue<E> {
+  const references: ValueReference[] = [];
+  const path: PathSegment[] = [];
+  let constant = true;
+
+  const fail = (error: ExpressionSyntaxError): Evaluate<E> => {
+    report([...path], error);
+    return () => null;
+  };
+
+  const compile = (part: Json): Evaluate<E> => {
+    if (typeof part === 'string') return compileString(part);
+    if (typeof part !== 'object' || part === null) return () => part;
+    if (path.length >= MAX_DEPTH) {
+      return fail(new ExpressionSyntaxError(`the value is nested deeper than ${MAX_DEPTH} levels`, 0, 0));
+    }
+    return Array.isArray(part) ? compileArray(part) : compileObject(part as JsonObject);
+  };
+
+  const compileInside = (key: PathSegment, part: Json): Evaluate<E> => {
+    path.push(key);
+    const evaluate = compile(part);
+    path.pop();
+    return evaluate;
+  };
+
+  const compileString = (text: string): Evaluate<E> => {
+    if (!text.includes('${')) return () => text;
+    try {
+      const compiled = compileText(text, options);
+      for (const reference of compiled.references) references.push({ ...reference, at: [...path] });
+      if (!compiled.constant) constant = false;
+      return compiled.evaluate;
+    } catch (error) {
+      if (error instanceof ExpressionSyntaxError) return fail(error);
+      throw error;
+    }
+  };
+
+  const compileArray = (array: readonly Json[]): Evaluate<E> => {
+    const items = array.map((item, index) => compileInside(index, item));
+    return (evaluation) => {
+      const out: Json[] = [];
+      for (const item of items) out.push(item(evaluation));
+      return out;
+    };
+  };
+
+  const compileObject = (object: JsonObject): Evaluate<E> => {
+    const keys = Object.keys(object);
+    if (keys.includes('__proto__')) return fail(new ExpressionSyntaxError('the key __proto__ is never allowed', 0, 0));
+    const values = keys.map((key) => compileInside(key, object[key] as Json));
+    return (evaluation) => {
+      const out: Record<string, Json> = {};
+      for (let i = 0; i < keys.length; i++) out[keys[i] as string] = (values[i] as Evaluate<E>)(evaluation);
+      return out;
+    };
+  };
+
+  return { evaluate: compile(value), references, constant };
+}

@@ -1,0 +1,75 @@
+/** The functions that every expression may call, and how a host adds its own to them. */
+
+import { copyJson, type Json } from '../../json.ts';
+import type { ExpressionFunction, FunctionTable } from './function-table.ts';
+import { hashFunctions } from './hash-functions.ts';
+import { listFunctions } from './list-functions.ts';
+import { numberFunctions } from './number-functions.ts';
+import { textFunctions } from './text-functions.ts';
+import { timeFunctions } from './time-functions.ts';
+import { valueFunctions } from './value-functions.ts';
+
+const runFunctions = {
+  random: { minArgs: 0, maxArgs: 0, impure: true, call: (_args, evaluation) => evaluation.random() },
+  now: { minArgs: 0, maxArgs: 0, impure: true, call: (_args, evaluation) => evaluation.now() },
+  uuid: { minArgs: 0, maxArgs: 0, impure: true, call: (_args, evaluation) => evaluation.uuid() },
+} satisfies FunctionTable;
+
+export const builtinFunctions: FunctionTable = Object.freeze({
+  ...runFunctions,
+  ...textFunctions,
+  ...valueFunctions,
+  ...listFunctions,
+  ...numberFunctions,
+  ...timeFunctions,
+  ...hashFunctions,
+});
+
+/** Whether a built-in function answers differently from call to call. */
+export function isImpure(name: string): boolean {
+  return Object.hasOwn(runFunctions, name);
+}
+
+/**
+ * The built-in functions with a host's own beside them. These are handed copies, and what they give is copied to plain JSON.
+ *
+ * @throws TypeError for a name that is taken or can't be written in an expression, and for an arity that makes no sense
+ */
+export function extendFunctions(own: FunctionTable): FunctionTable {
+  const table: Record<string, ExpressionFunction> = { ...builtinFunctions };
+  for (const [name, definition] of Object.entries(own)) {
+    if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(name) || ['true', 'false', 'null'].includes(name)) {
+      throw new TypeError(
+        `functions.${name} can't be called in an expression; use letters, digits and _, a letter first`,
+      );
+    }
+    if (Object.hasOwn(builtinFunctions, name)) throw new TypeError(`functions.${name} is built in; use another name`);
+    table[name] = isolate(name, definition);
+  }
+  return Object.freeze(table);
+}
+
+function isolate(name: string, definition: ExpressionFunction): ExpressionFunction {
+  const { minArgs, maxArgs, impure = false, call } = definition;
+  const isArity = Number.isInteger(minArgs) && minArgs >= 0 && (Number.isInteger(maxArgs) || maxArgs === Infinity);
+  if (!isArity || maxArgs < minArgs) {
+    throw new TypeError(
+      `functions.${name}: minArgs and maxArgs must be whole numbers, and minArgs not the greater one`,
+    );
+  }
+  if (typeof call !== 'function')
+    throw new TypeError(`functions.${name}.call must be a function (args, evaluation) => value`);
+  return {
+    minArgs,
+    maxArgs,
+    impure,
+    // A host that sorts what it is given in place would otherwise change a step's stored result.
+    call: (args, evaluation): Json =>
+      copyJson(
+        call(
+          args.map((argument) => copyJson(argument)),
+          evaluation,
+        ),
+      ),
+  };
+}

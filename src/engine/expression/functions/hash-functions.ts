@@ -1,0 +1,50 @@
+/** Functions over the UTF-8 bytes of a text. */
+
+import { hmac } from '@noble/hashes/hmac.js';
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex } from '@noble/hashes/utils.js';
+import type { Json } from '../../json.ts';
+import type { Evaluation } from '../evaluation.ts';
+import { charge, EvaluationProblem } from '../evaluation-problem.ts';
+import { MAX_BUILT_LENGTH } from '../limits.ts';
+import { tooLong } from '../to-text.ts';
+import { textAt } from './arguments.ts';
+import type { FunctionTable } from './function-table.ts';
+
+export const hashFunctions = {
+  base64: {
+    minArgs: 1,
+    maxArgs: 1,
+    call: (args, evaluation) => (args[0] === null ? null : toBase64(bytesAt(args, 0, evaluation))),
+  },
+  sha256: {
+    minArgs: 1,
+    maxArgs: 1,
+    call: (args, evaluation) => (args[0] === null ? null : bytesToHex(sha256(bytesAt(args, 0, evaluation)))),
+  },
+  hmac: {
+    minArgs: 2,
+    maxArgs: 2,
+    call: (args, evaluation) => {
+      // A missing key must never pass as an empty one: everybody knows that.
+      if (textAt(args, 1) === '') throw new EvaluationProblem('argument 2, the key, must not be empty');
+      if (args[0] === null) return null;
+      return bytesToHex(hmac(sha256, bytesAt(args, 1, evaluation), bytesAt(args, 0, evaluation)));
+    },
+  },
+} satisfies FunctionTable;
+
+function bytesAt(args: readonly Json[], position: number, evaluation: Evaluation): Uint8Array {
+  const text = textAt(args, position);
+  charge(evaluation, text.length);
+  return new TextEncoder().encode(text);
+}
+
+function toBase64(bytes: Uint8Array): string {
+  const length = Math.ceil(bytes.length / 3) * 4;
+  if (length > MAX_BUILT_LENGTH) throw tooLong(length);
+  let binary = '';
+  // In pieces: a call takes only so many arguments.
+  for (let i = 0; i < bytes.length; i += 8_192) binary += String.fromCharCode(...bytes.subarray(i, i + 8_192));
+  return btoa(binary);
+}

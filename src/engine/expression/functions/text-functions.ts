@@ -1,0 +1,115 @@
+/** Functions over text. */
+
+import type { Json } from '../../json.ts';
+import type { Evaluation } from '../evaluation.ts';
+import { charge, EvaluationProblem } from '../evaluation-problem.ts';
+import { MAX_BUILT_LENGTH } from '../limits.ts';
+import { areEqual } from '../operators.ts';
+import { checkLength, tooLong, toText } from '../to-text.ts';
+import { isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';
+import type { FunctionTable } from './function-table.ts';
+
+export const textFunctions = {
+  lower: {
+    minArgs: 1,
+    maxArgs: 1,
+    call: (args, evaluation) => mapText(args, evaluation, (text) => text.toLowerCase()),
+  },
+  upper: {
+    minArgs: 1,
+    maxArgs: 1,
+    call: (args, evaluation) => mapText(args, evaluation, (text) => text.toUpperCase()),
+  },
+  trim: { minArgs: 1, maxArgs: 1, call: (args, evaluation) => mapText(args, evaluation, (text) => text.trim()) },
+  urlEncode: {
+    minArgs: 1,
+    maxArgs: 1,
+    call: ([value = null], evaluation) => {
+      if (typeof value === 'object' && value !== null) throw wrongArgument([value], 0, 'text, a number or a boolean');
+      // A lone surrogate has no UTF-8: it becomes U+FFFD, as it does wherever text is sent.
+      const encode = (text: string) => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
+      return mapText([value === null ? null : toText(value, evaluation)], evaluation, encode);
+    },
+  },
+  contains: { minArgs: 2, maxArgs: 2, call: contains },
+  startsWith: {
+    minArgs: 2,
+    maxArgs: 2,
+    call: (args) => args[0] !== null && textAt(args, 0).startsWith(textAt(args, 1)),
+  },
+  endsWith: {
+    minArgs: 2,
+    maxArgs: 2,
+    call: (args) => args[0] !== null && textAt(args, 0).endsWith(textAt(args, 1)),
+  },
+  replace: { minArgs: 3, maxArgs: 3, call: replace },
+  split: {
+    minArgs: 2,
+    maxArgs: 2,
+    call: (args, evaluation) => {
+      if (args[0] === null) return null;
+      const text = textAt(args, 0);
+      const separator = textAt(args, 1);
+      charge(evaluation, text.length + 1);
+      // By characters, not by halves of them.
+      return separator === '' ? Array.from(text) : text.split(separator);
+    },
+  },
+  join: { minArgs: 1, maxArgs: 2, call: join },
+} satisfies FunctionTable;
+
+function mapText(args: readonly Json[], evaluation: Evaluation, map: (text: string) => string): Json {
+  if (args[0] === null) return null;
+  const text = textAt(args, 0);
+  charge(evaluation, text.length);
+  return checkLength(map(text));
+}
+
+function contains(args: readonly Json[], evaluation: Evaluation): Json {
+  const [whole = null, part = null] = args;
+  if (whole === null) return false;
+  if (Array.isArray(whole)) {
+    charge(evaluation, whole.length);
+    return whole.some((item) => areEqual(item, part, evaluation));
+  }
+  if (typeof whole !== 'string') throw wrongArgument(args, 0, 'text or an array');
+  const searched = textAt(args, 1);
+  charge(evaluation, searchCost(whole, searched));
+  return whole.includes(searched);
+}
+
+// Every occurrence, literally: neither the text searched nor its replacement has a pattern in it.
+function replace(args: readonly Json[], evaluation: Evaluation): Json {
+  if (args[0] === null) return null;
+  const text = textAt(args, 0);
+  const searched = textAt(args, 1);
+  const replacement = args[2] === null ? '' : textAt(args, 2);
+  if (searched === '') throw new EvaluationProblem('argument 2, the text to replace, must not be empty');
+  charge(evaluation, searchCost(text, searched));
+  const pieces = text.split(searched);
+  const length = text.length + (pieces.length - 1) * (replacement.length - searched.length);
+  if (length > MAX_BUILT_LENGTH) throw tooLong(length);
+  charge(evaluation, length);
+  return pieces.join(replacement);
+}
+
+function join(args: readonly Json[], evaluation: Evaluation): Json {
+  if (args[0] === null) return null;
+  const separator = isAbsent(args, 1) ? ',' : textAt(args, 1);
+  const pieces: string[] = [];
+  let length = 0;
+  for (const item of listAt(args, 0)) {
+    const piece = toText(item, evaluation);
+    length += piece.length + (pieces.length > 0 ? separator.length : 0);
+    if (length > MAX_BUILT_LENGTH) throw tooLong(length);
+    charge(evaluation, 1 + piece.length + separator.length);
+    pieces.push(piece);
+  }
+  return pieces.join(separator);
+}
+
+// A search may start again at each character: for a long needle the worst case is a product, and engines differ in it.
+function searchCost(text: string, searched: string): number {
+  const places = Math.max(0, text.length - searched.length + 1);
+  return text.length + Math.floor((places * searched.length) / 64);
+}

@@ -1,0 +1,106 @@
+/** What the operators do; the closures call these after their own quick way for the usual types. */
+
+import type { Json, JsonObject } from '../json.ts';
+import type { BinaryOperator } from './ast.ts';
+import type { Evaluation } from './evaluation.ts';
+import { charge, describeType, EvaluationProblem } from './evaluation-problem.ts';
+import { joinTexts, toText } from './to-text.ts';
+
+/** A number that JSON can hold: what has no number (1/0, 0/0) is null, and there is no negative zero. */
+export function toJsonNumber(value: number): number | null {
+  // Infinity and NaN give NaN here, and adding 0 turns -0 into 0.
+  return value - value === 0 ? value + 0 : null;
+}
+
+/** `left op right` for any types. Equality and order never fail; arithmetic does on what is no number. */
+export function applyBinary(operator: BinaryOperator, left: Json, right: Json, evaluation: Evaluation): Json {
+  switch (operator) {
+    case '==':
+    case '===':
+      return areEqual(left, right, evaluation);
+    case '!=':
+    case '!==':
+      return !areEqual(left, right, evaluation);
+    case '<':
+    case '<=':
+    case '>':
+    case '>=':
+      chargeComparison(left, right, evaluation);
+      return isOrdered(operator, left, right);
+    case '+':
+      return add(left, right, evaluation);
+    default:
+      return calculate(operator, left, right);
+  }
+}
+
+/** Equality by value. @throws EvaluationProblem when the budget runs out on the way */
+export function areEqual(left: Json, right: Json, evaluation: Evaluation): boolean {
+  chargeComparison(left, right, evaluation);
+  if (left === right) return true;
+  if (typeof left !== 'object' || typeof right !== 'object' || left === null || right === null) return false;
+  if (Array.isArray(left)) {
+    if (!Array.isArray(right) || left.length !== right.length) return false;
+    charge(evaluation, left.length);
+    for (let i = 0; i < left.length; i++) if (!areEqual(left[i] as Json, right[i] as Json, evaluation)) return false;
+    return true;
+  }
+  if (Array.isArray(right)) return false;
+  const keys = Object.keys(left);
+  charge(evaluation, keys.length);
+  if (keys.length !== Object.keys(right).length) return false;
+  for (const key of keys) {
+    if (!Object.hasOwn(right, key)) return false;
+    if (!areEqual((left as JsonObject)[key] as Json, (right as JsonObject)[key] as Json, evaluation)) return false;
+  }
+  return true;
+}
+
+/** `-value`, `+value`: null stays null. */
+export function applySign(operator: '-' | '+', value: Json): Json {
+  if (typeof value === 'number') return operator === '-' ? 0 - value : value;
+  if (value === null) return null;
+  throw new EvaluationProblem(`${operator} needs a number, found ${describeType(value)}; convert it with number()`);
+}
+
+/** Numbers by size, text by code unit; two values of other or of unlike types have no order, so every comparison is false. */
+export function isOrdered(operator: '<' | '<=' | '>' | '>=', left: Json, right: Json): boolean {
+  if (typeof left === 'number' ? typeof right !== 'number' : typeof left !== 'string' || typeof right !== 'string')
+    return false;
+  // Both are numbers or both are text here, which the types can't say.
+  const a = left as number;
+  const b = right as number;
+  if (operator === '<') return a < b;
+  if (operator === '<=') return a <= b;
+  return operator === '>' ? a > b : a >= b;
+}
+
+// Two long texts that begin alike: a few characters count as one operation, short ones as part of their node.
+function chargeComparison(left: Json, right: Json, evaluation: Evaluation): void {
+  if (typeof left === 'string' && typeof right === 'string' && left.length > 256 && right.length > 256) {
+    charge(evaluation, Math.min(left.length, right.length) >> 4);
+  }
+}
+
+function add(left: Json, right: Json, evaluation: Evaluation): Json {
+  if (typeof left === 'number' && typeof right === 'number') return toJsonNumber(left + right);
+  if (typeof left === 'string' || typeof right === 'string') {
+    return joinTexts(toText(left, evaluation), toText(right, evaluation), evaluation);
+  }
+  if (left === null || right === null) return null;
+  const found = `${describeType(left)} and ${describeType(right)}`;
+  throw new EvaluationProblem(
+    `+ needs two numbers, or text on one side, found ${found}; convert with number() or string()`,
+  );
+}
+
+function calculate(operator: '-' | '*' | '/' | '%', left: Json, right: Json): Json {
+  if (typeof left === 'number' && typeof right === 'number') {
+    if (operator === '-') return toJsonNumber(left - right);
+    if (operator === '*') return toJsonNumber(left * right);
+    return toJsonNumber(operator === '/' ? left / right : left % right);
+  }
+  if (left === null || right === null) return null;
+  const found = `${describeType(left)} and ${describeType(right)}`;
+  throw new EvaluationProblem(`${operator} needs two numbers, found ${found}; convert with number()`);
+}

@@ -1,0 +1,65 @@
+/** The events of executions: the seed's six kinds, and those that only this process hears (progress). */
+
+import type { Json } from '../json.ts';
+
+/** Event kinds and what each carries in `data`. Durations are in ms. */
+export interface EventData {
+  'execution.started': { readonly id: string; readonly ensemble: string; readonly input: Json };
+  'execution.completed': {
+    readonly id: string;
+    readonly ensemble: string;
+    readonly status: 'completed';
+    readonly output: Json;
+    readonly duration: number;
+  };
+  'execution.failed': {
+    readonly id: string;
+    readonly ensemble: string;
+    readonly status: 'failed';
+    readonly error: { readonly message: string };
+    readonly duration: number;
+  };
+  'execution.timeout': { readonly id: string; readonly duration: number; readonly timeout: number };
+  'execution.cancelled': { readonly id: string; readonly ensemble: string; readonly duration: number };
+  'agent.started': { readonly executionId: string; readonly agent: string; readonly key: string };
+  'agent.completed': {
+    readonly executionId: string;
+    readonly agent: string;
+    readonly output: Json;
+    readonly duration: number;
+  };
+  'agent.failed': {
+    readonly executionId: string;
+    readonly agent: string;
+    readonly error: { readonly code: string; readonly message: string };
+    readonly attempts: number;
+    readonly duration: number;
+  };
+  /** An attempt failed and another follows at `retryAt` (Unix ms). */
+  'agent.retrying': {
+    readonly executionId: string;
+    readonly agent: string;
+    readonly error: { readonly code: string; readonly message: string };
+    readonly attempt: number;
+    readonly retryAt: number;
+  };
+  'agent.skipped': { readonly executionId: string; readonly agent: string; readonly key: string };
+  'state.updated': { readonly executionId: string; readonly state: Json };
+}
+
+export type EventKind = keyof EventData;
+
+/** The seed's event envelope. */
+export type OrchestratorEvent<K extends EventKind = EventKind> = {
+  readonly [E in K]: {
+    readonly event: E;
+    /** ISO 8601, UTC. */
+    readonly timestamp: string;
+    readonly data: EventData[E];
+  };
+}[K];
+
+/** The execution that an event belongs to. */
+export function executionOf(event: OrchestratorEvent): string {
+  return 'executionId' in event.data ? event.data.executionId : event.data.id;
+}

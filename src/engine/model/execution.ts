@@ -1,0 +1,76 @@
+/** The execution: one run of an ensemble, its record, its agents' runs and its states. */
+
+import type { Json } from '../json.ts';
+
+/**
+ * | status | means | next |
+ * |---|---|---|
+ * | queued | accepted, not begun | running, cancelled |
+ * | running | a process works on it | waiting, or any final one |
+ * | waiting | nothing to do before an instant or a signal | running, cancelled, timed_out |
+ * | completed, failed, timed_out, cancelled | final, never changed | - |
+ */
+export type ExecutionStatus = 'queued' | 'running' | 'waiting' | FinalStatus;
+export type FinalStatus = 'completed' | 'failed' | 'timed_out' | 'cancelled';
+
+export function isFinal(status: ExecutionStatus): status is FinalStatus {
+  return status === 'completed' || status === 'failed' || status === 'timed_out' || status === 'cancelled';
+}
+
+/** Why an execution or an agent failed; the message is the thrown text with secrets masked. */
+export interface ExecutionError {
+  readonly code: string;
+  readonly message: string;
+  /** The agent that failed, by the name its result has. */
+  readonly agent?: string;
+}
+
+/** What started an execution. */
+export interface ExecutionTrigger {
+  readonly type: 'call' | 'webhook' | 'schedule' | 'http';
+}
+
+/** One agent's run inside an execution. Agents that were skipped have none. */
+export interface AgentRun {
+  /** The name its result has in the flow. */
+  readonly name: string;
+  /** Its place in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`; unique in the execution. */
+  readonly key: string;
+  /** `retrying` between two attempts. */
+  readonly status: 'completed' | 'failed' | 'retrying';
+  /** Attempts made, the last one included. */
+  readonly attempts: number;
+  /** Unix ms at which the first attempt began. */
+  readonly startedAt: number;
+  /** Milliseconds from the first attempt's start to the end of the last, waits included. */
+  readonly duration: number;
+  readonly output: Json;
+  readonly error?: ExecutionError;
+}
+
+/** The record of one execution. */
+export interface Execution<Output = Json> {
+  /** `exec_` and 26 characters that sort by time. */
+  readonly id: string;
+  readonly ensemble: string;
+  /** Hash of the definition that it runs. */
+  readonly version: string;
+  readonly status: ExecutionStatus;
+  readonly trigger: ExecutionTrigger;
+  readonly input: Json;
+  /** The declared outputs; null until it ends. Computed for failed runs too. */
+  readonly output: Output;
+  readonly error?: ExecutionError;
+  /** Unix ms. */
+  readonly createdAt: number;
+  readonly startedAt?: number;
+  readonly finishedAt?: number;
+  /** Milliseconds from start to end, on the monotonic clock; absent until it ends. */
+  readonly duration?: number;
+  readonly metrics: { readonly totalDuration: number; readonly agents: number };
+  /** The first 1,000 runs, in the order in which they were stored. */
+  readonly agents: readonly AgentRun[];
+}
+
+/** How many agent runs a record carries. */
+export const AGENTS_IN_RECORD = 1000;

@@ -1,0 +1,42 @@
+/** The grammar of outbound HTTP headers: what a request may set itself, checked at load by operations and before each send by clients. */
+
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
+
+// What frames the message or belongs to the connection: a caller that sets these could smuggle a second request (A54).
+const CONNECTION_OWNED: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'http2-settings',
+  'keep-alive',
+  'proxy-authorization',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+
+/**
+ * Why a header can't be sent, or undefined when it can. The value itself never enters the text: it may be a secret.
+ *
+ * @param name - in any case
+ * @param value - as it would go over the wire
+ */
+export function headerProblem(name: string, value: string): string | undefined {
+  if (!NAME.test(name)) {
+    return `header name ${JSON.stringify(name.slice(0, 40))} is not a token (letters, digits and !#$%&'*+.^_\`|~- only, at most 128)`;
+  }
+  if (CONNECTION_OWNED.has(name.toLowerCase())) return `header ${name} is set by the HTTP client alone; leave it out`;
+  for (let i = 0; i < value.length; i++) {
+    const code = value.charCodeAt(i);
+    if ((code < 0x20 && code !== 0x09) || code === 0x7f) {
+      return `header ${name} holds a control character at ${i} (a line break would begin another header); remove it`;
+    }
+    if (code > 0xff) {
+      return `header ${name} holds a character at ${i} that headers can't carry (past U+00FF); encode it, for instance with urlEncode()`;
+    }
+  }
+  return undefined;
+}

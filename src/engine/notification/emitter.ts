@@ -1,0 +1,61 @@
+/** Tells observers in this process about events: typed, isolated, and free when nobody listens. */
+
+import { EventEmitter } from 'eventemitter3';
+import type { EventData, EventKind, OrchestratorEvent } from '../model/event.ts';
+import { executionOf } from '../model/event.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
+
+export type EventListener<K extends EventKind> = (event: OrchestratorEvent<K>) => void;
+
+export interface Emitter {
+  /** @returns forgets the listener */
+  on<K extends EventKind>(event: K, listener: EventListener<K>): () => void;
+  /** Every event of one execution, in order. @returns forgets the listener */
+  onExecution(id: string, listener: (event: OrchestratorEvent) => void): () => void;
+  /** Whether anybody would hear an event now: events are built only then. */
+  readonly heard: boolean;
+  emit<K extends EventKind>(event: K, data: EventData[K]): void;
+}
+
+export function createEmitter(clock: Clock, logger: Logger): Emitter {
+  const byKind = new EventEmitter<Record<string, [OrchestratorEvent]>>();
+  const byExecution = new EventEmitter<Record<string, [OrchestratorEvent]>>();
+  let listeners = 0;
+
+  // A listener is a guest: what it throws, or rejects with, is logged and goes no further.
+  const guard = (listener: (event: never) => unknown) => (event: OrchestratorEvent) => {
+    const report = (thrown: unknown) => logger.error({ err: thrown, event: event.event }, 'a listener failed');
+    try {
+      const answer = listener(event as never);
+      if (answer instanceof Promise) answer.catch(report);
+    } catch (thrown) {
+      report(thrown);
+    }
+  };
+  const listen = (emitter: typeof byKind, name: string, listener: (event: never) => unknown) => {
+    const guarded = guard(listener);
+    emitter.on(name, guarded);
+    listeners += 1;
+    let listening = true;
+    return () => {
+      if (!listening) return;
+      listening = false;
+      listeners -= 1;
+      emitter.off(name, guarded);
+    };
+  };
+
+  return {
+    on: (event, listener) => listen(byKind, event, listener),
+    onExecution: (id, listener) => listen(byExecution, id, listener),
+    get heard() {
+      return listeners > 0;
+    },
+    emit(event, data) {
+      const envelope = { event, timestamp: new Date(clock.now()).toISOString(), data } as OrchestratorEvent;
+      byKind.emit(event, envelope);
+      byExecution.emit(executionOf(envelope), envelope);
+    },
+  };
+}

@@ -1,0 +1,18 @@
+/** The clock port: wall time, monotonic time and timers, handed in so that tests own time. */
+
+/** Cancels a timer; calling it again does nothing. */
+export type CancelTimer = () => void;
+
+export interface Clock {
+  /** Wall time, Unix ms. May jump either way. */
+  now(): number;
+  /** Milliseconds since some fixed instant; never goes back. Durations are measured with it. */
+  monotonic(): number;
+  /**
+   * Resolves after `ms` (any length; at once when not positive).
+   * @throws the signal's reason when it aborts first; the timer is gone by then
+   */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Calls `callback` once after `ms`, of any length (a platform's timer stops at 2^31-1 ms; this one does not). */
+  setTimer(ms: number, callback: () => void): CancelTimer;
+}

@@ -1,0 +1,172 @@
+/** From an HTTP answer to the output of the `api` operation, or to the failure that it means. */
+
+import { OrchestratorError } from '../../engine/errors.ts';
+import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/json.ts';
+import type { HttpResponse } from '../../engine/ports/http.ts';
+import { type ApiRequest, toBase64 } from './request.ts';
+
+const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
+const MAX_ERROR_BODY = 1000;
+
+/** A body that is not text: the form in which `email` takes attachments and `pdf` gives documents. */
+export interface BinaryBody {
+  readonly content: string;
+  readonly contentType: string;
+  readonly encoding: 'base64';
+}
+
+/**
+ * Reads a body by its content type: JSON (also `+json`) as its value, text as a string, anything else as {@link BinaryBody};
+ * an empty one as null.
+ *
+ * @throws OrchestratorError `AGENT_FAILED`, not retryable: the peer calls something JSON that is none, or that is nested deeper
+ *   than 64 levels, larger than a step's output may be, or has a prototype key
+ */
+export function readBody(request: ApiRequest, response: HttpResponse): Json {
+  if (response.body.byteLength === 0) return null;
+  const type = response.headers['content-type'] ?? '';
+  const mediaType = (type.split(';')[0] ?? '').trim().toLowerCase();
+  if (mediaType === 'application/json' || mediaType.endsWith('+json')) return readJson(request, response);
+  const text = isBinary(mediaType) ? undefined : decodeText(response.body, charsetOf(type));
+  if (text !== undefined) return text;
+  const binary: BinaryBody = {
+    content: toBase64(response.body),
+    contentType: mediaType || 'application/octet-stream',
+    encoding: 'base64',
+  };
+  return { ...binary };
+}
+
+function readJson(request: ApiRequest, response: HttpResponse): Json {
+  const text = decodeText(response.body, 'utf-8');
+  if (text === undefined) throw unreadable(request, response, 'invalid-json', 'JSON that is not valid UTF-8');
+  if (nestsDeeper(text))
+    throw unreadable(request, response, 'unsafe-json', `JSON nested deeper than ${MAX_DEPTH} levels`);
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw unreadable(request, response, 'invalid-json', 'a JSON content type and a body that is not JSON');
+  }
+  try {
+    return copyJson(value);
+  } catch (error) {
+    if (error instanceof JsonError)
+      throw unreadable(request, response, 'unsafe-json', `JSON that is refused: ${error.problem.message}`);
+    throw error;
+  }
+}
+
+// Before the parser: a few MiB of brackets would hold it for seconds.
+function nestsDeeper(text: string): boolean {
+  let depth = 0;
+  let inString = false;
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i);
+    if (inString) {
+      if (code === 0x5c) i++;
+      else if (code === 0x22) inString = false;
+    } else if (code === 0x22) inString = true;
+    else if (code === 0x5b || code === 0x7b) {
+      if (++depth > MAX_DEPTH) return true;
+    } else if (code === 0x5d || code === 0x7d) depth--;
+  }
+  return false;
+}
+
+function decodeText(bytes: Uint8Array, charset: string): string | undefined {
+  try {
+    return new TextDecoder(charset, { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function charsetOf(contentType: string): string {
+  return /;\s*charset="?([A-Za-z0-9_.:-]{1,40})"?/i.exec(contentType)?.[1] ?? 'utf-8';
+}
+
+// By type and not by content: the same call gives the same shape, whatever bytes an image holds today.
+function isBinary(mediaType: string): boolean {
+  if (mediaType === 'image/svg+xml') return false;
+  return /^(?:image|audio|video|font)\//.test(mediaType) || BINARY_TYPES.has(mediaType);
+}
+
+const BINARY_TYPES: ReadonlySet<string> = new Set([
+  'application/gzip',
+  'application/octet-stream',
+  'application/pdf',
+  'application/protobuf',
+  'application/wasm',
+  'application/x-gzip',
+  'application/x-protobuf',
+  'application/x-tar',
+  'application/zip',
+]);
+
+/** The failure that an unexpected status means; retryable for 408, 425, 429 and 5xx. */
+export function statusFailure(request: ApiRequest, response: HttpResponse, now: number): OrchestratorError {
+  const { status } = response;
+  const retryAfterMs = parseRetryAfter(response.headers['retry-after'], now);
+  const body = errorBody(request, response);
+  const hint = status >= 300 && status < 400 ? '; redirects are not followed' : '';
+  return new OrchestratorError('AGENT_FAILED', `${describe(request)} answered ${status}${hint}`, {
+    details: {
+      status,
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(body === undefined ? {} : { body }),
+    },
+    retryable: status === 408 || status === 425 || status === 429 || status >= 500,
+  });
+}
+
+function unreadable(request: ApiRequest, response: HttpResponse, reason: string, what: string): OrchestratorError {
+  const { status } = response;
+  return new OrchestratorError('AGENT_FAILED', `${describe(request)} answered ${status} with ${what}`, {
+    details: { status, reason },
+  });
+}
+
+function describe(request: ApiRequest): string {
+  const url = new URL(request.url);
+  const path = url.pathname.length > 200 ? `${url.pathname.slice(0, 200)}...` : url.pathname;
+  return `${request.method} ${url.origin}${path}`;
+}
+
+/**
+ * The wait that a `Retry-After` header asks for, in ms from 0 to 24 h; undefined when it says nothing readable.
+ *
+ * @param value - whole seconds or an HTTP date
+ * @param now - Unix ms
+ */
+export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  const text = value.trim();
+  const date = /^[A-Za-z]{3,9},? .{10,40}$/.test(text) ? Date.parse(text) : Number.NaN;
+  const ms = /^\d{1,15}$/.test(text) ? Number(text) * 1000 : date - now;
+  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
+}
+
+// What the peer says went wrong, for whoever reads the failed run. Peers echo what they were sent: every header value that went
+// out is masked, and before the cut, for half of a secret is not found any more (A132).
+function errorBody(request: ApiRequest, response: HttpResponse): string | undefined {
+  const contentType = response.headers['content-type'] ?? '';
+  const isText = !isBinary((contentType.split(';')[0] ?? '').trim().toLowerCase());
+  let text = isText && response.body.byteLength > 0 ? decodeText(response.body, charsetOf(contentType)) : undefined;
+  if (text === undefined) return undefined;
+  for (const [name, value] of Object.entries(request.headers)) {
+    if (PUBLIC_HEADERS.has(name.toLowerCase())) continue;
+    // The scheme of an Authorization value is no secret; the rest may be echoed alone.
+    for (const part of [value, value.replace(/^[A-Za-z]+ /, '')])
+      if (part.length >= 8) text = text.replaceAll(part, '***');
+  }
+  return text.length > MAX_ERROR_BODY ? `${text.slice(0, MAX_ERROR_BODY)}...` : text;
+}
+
+const PUBLIC_HEADERS: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-language',
+  'content-type',
+  'idempotency-key',
+  'user-agent',
+]);

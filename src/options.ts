@@ -1,0 +1,84 @@
+/** What `createOrchestrator` takes, and the checks that it makes of it. */
+
+import type { EnsembleSource } from './define.ts';
+import type { FunctionTable } from './engine/expression/functions/function-table.ts';
+import type { AgentDefinition } from './engine/model/ensemble.ts';
+import { suggestName } from './engine/definition/suggest-name.ts';
+import type { Clock } from './engine/ports/clock.ts';
+import type { ExecutionEngine } from './engine/ports/execution-engine.ts';
+import type { HttpClient } from './engine/ports/http.ts';
+import type { Logger } from './engine/ports/logger.ts';
+import type { AnyOperation } from './engine/ports/operation.ts';
+import type { Storage } from './engine/ports/storage.ts';
+import type { Script } from './operations/code.ts';
+
+export interface OrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]> {
+  /** YAML texts, objects, or what `defineEnsemble` gave. */
+  readonly ensembles?: E;
+  /** Agents that any ensemble may name. */
+  readonly agents?: readonly AgentDefinition[];
+  /** Scripts by name, for `operation: code`. */
+  readonly scripts?: Readonly<Record<string, Script>>;
+  /** Operations beside the built-in ones. */
+  readonly operations?: readonly AnyOperation[];
+  /** Pure functions that expressions may call, beside the built-in ones. */
+  readonly functions?: FunctionTable;
+  /** Default `memoryStorage()`. */
+  readonly storage?: Storage;
+  /** Default `embeddedEngine()`. */
+  readonly engine?: ExecutionEngine;
+  /** Outbound HTTP; default `fetchHttp()`. */
+  readonly http?: HttpClient;
+  /** Default `systemClock()`. */
+  readonly clock?: Clock;
+  /** What `${env.X}` may read; the process environment never by itself. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Read like `env`, and kept out of outputs, state, events, errors and logs. */
+  readonly secrets?: Readonly<Record<string, string>>;
+  /** Default: silent. */
+  readonly logger?: Logger;
+}
+
+const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
+  ensembles: true,
+  agents: true,
+  scripts: true,
+  operations: true,
+  functions: true,
+  storage: true,
+  engine: true,
+  http: true,
+  clock: true,
+  env: true,
+  secrets: true,
+  logger: true,
+};
+
+/** @throws TypeError for a key that is no option, and for values of a wrong kind */
+export function checkOptions(options: OrchestratorOptions): void {
+  if (typeof options !== 'object' || options === null) throw new TypeError('createOrchestrator takes an object of options');
+  refuseUnknownKeys(options, Object.keys(KNOWN), 'createOrchestrator');
+  for (const key of ['ensembles', 'agents', 'operations'] as const) {
+    if (options[key] !== undefined && !Array.isArray(options[key])) throw new TypeError(`createOrchestrator: \`${key}\` must be an array`);
+  }
+  for (const [name, script] of Object.entries(options.scripts ?? {})) {
+    if (typeof script !== 'function') throw new TypeError(`createOrchestrator: script \`${name}\` must be a function`);
+  }
+  for (const key of ['env', 'secrets'] as const) {
+    for (const [name, value] of Object.entries(options[key] ?? {})) {
+      if (typeof value !== 'string') throw new TypeError(`createOrchestrator: \`${key}.${name}\` must be a string`);
+    }
+  }
+  for (const name of Object.keys(options.secrets ?? {})) {
+    if (Object.hasOwn(options.env ?? {}, name)) throw new TypeError(`createOrchestrator: \`${name}\` is in \`env\` and in \`secrets\`; keep one`);
+  }
+}
+
+/** @throws TypeError that names the first unknown key, and the nearest known one */
+export function refuseUnknownKeys(options: object, known: readonly string[], what: string): void {
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue;
+    const near = suggestName(key, known);
+    throw new TypeError(`${what}: \`${key}\` is no option of this version${near ? `; did you mean \`${near}\`?` : ''}`);
+  }
+}

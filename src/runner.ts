@@ -1,0 +1,201 @@
+/** Turns a call into a run: checks the input, gives the run to the engine, tells observers how it ended. */
+
+import type { LoadedEnsemble } from './load-definitions.ts';
+import { OrchestratorError } from './engine/errors.ts';
+import { createEventStream } from './engine/execution/event-stream.ts';
+import type { MaskText } from './engine/execution/mask-secrets.ts';
+import type { RunPorts } from './engine/execution/run.ts';
+import { runEnsemble } from './engine/execution/run-ensemble.ts';
+import { copyJson, type Json, JsonError } from './engine/json.ts';
+import type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
+import type { Execution } from './engine/model/execution.ts';
+import { createIdSource } from './engine/model/id.ts';
+import type { NewExecution } from './engine/model/stored-execution.ts';
+import type { Emitter } from './engine/notification/emitter.ts';
+import type { Clock } from './engine/ports/clock.ts';
+import type { AcceptedRun, ExecutionEngine } from './engine/ports/execution-engine.ts';
+import type { Logger } from './engine/ports/logger.ts';
+import type { MaybePromise } from './engine/ports/operation.ts';
+import type { Storage } from './engine/ports/storage.ts';
+import { refuseUnknownKeys } from './options.ts';
+
+export interface ExecuteOptions {
+  /** Cancels the run when it aborts. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds from the start, waits included; the smaller of this and the ensemble's own `timeout` counts. */
+  readonly timeout?: number;
+}
+
+/** A run that was accepted. */
+export interface ExecutionHandle<Output = unknown> {
+  readonly id: string;
+  /** The finished record; a run that failed is given back, not thrown. */
+  result(): Promise<Execution<Output>>;
+  /** Stops it at the next step boundary, and aborts the signal of the step at hand. */
+  cancel(): void;
+  /** Its events from the first on; ends with the run. */
+  events(): AsyncIterableIterator<OrchestratorEvent>;
+}
+
+interface RunnerParts {
+  readonly clock: Clock;
+  readonly storage: Storage;
+  readonly logger: Logger;
+  readonly mask: MaskText;
+  readonly events: Emitter;
+  readonly env: Readonly<Record<string, string>>;
+  readonly engine: ExecutionEngine;
+}
+
+export interface Runner {
+  execute(ensemble: LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
+  start(ensemble: LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
+  close(graceMs: number): Promise<void>;
+}
+
+const OPTION_KEYS: readonly (keyof ExecuteOptions)[] = ['signal', 'timeout'];
+
+export function createRunner(parts: RunnerParts): Runner {
+  const { clock, storage, logger, events } = parts;
+  const ids = createIdSource();
+  // What the engine runs next: filled just before `begin`, taken when the engine asks for the run.
+  const loading = new Map<string, LoadedEnsemble>();
+  const stored = new Set<string>();
+  const emit = <K extends EventKind>(event: K, data: EventData[K]) => events.emit(event, data);
+  const runPorts: RunPorts = {
+    clock,
+    logger,
+    env: parts.env,
+    mask: parts.mask,
+    get emit() {
+      return events.heard ? emit : undefined;
+    },
+  };
+  const engine = parts.engine.attach({
+    storage,
+    clock,
+    logger,
+    interpret(execution, journal) {
+      const ensemble = loading.get(execution.id);
+      if (!ensemble) throw new OrchestratorError('INTERNAL', `execution ${execution.id} is not known to this process`);
+      loading.delete(execution.id);
+      return runEnsemble(ensemble.compiled, execution, journal, runPorts, ensemble.checkOutput);
+    },
+  });
+
+  const begin = (ensemble: LoadedEnsemble, execution: NewExecution): MaybePromise<AcceptedRun> => {
+    const { compiled } = ensemble;
+    const start = () => {
+      loading.set(execution.id, ensemble);
+      return engine.begin(execution, { durability: compiled.durability });
+    };
+    if (stored.has(compiled.stored.version)) return start();
+    const put = storage.putDefinition(compiled.stored);
+    const begun = () => {
+      stored.add(compiled.stored.version);
+      return start();
+    };
+    return put instanceof Promise ? put.then(begun) : begun();
+  };
+
+  const accept = (ensemble: LoadedEnsemble, input: unknown, options: ExecuteOptions): NewExecution => {
+    refuseUnknownKeys(options, OPTION_KEYS, 'execute');
+    const createdAt = clock.now();
+    const timeoutMs = shorter(ensemble.compiled.timeoutMs, checkTimeout(options.timeout));
+    return {
+      id: ids.executionId(createdAt),
+      ensemble: ensemble.compiled.name,
+      version: ensemble.compiled.stored.version,
+      trigger: { type: 'call' },
+      input: checkInput(ensemble, input),
+      seed: ids.seed(),
+      createdAt,
+      ...(timeoutMs === undefined ? {} : { deadlineAt: createdAt + timeoutMs }),
+      epoch: 1,
+    };
+  };
+
+  const finish = async (run: AcceptedRun, execution: NewExecution, signal: AbortSignal | undefined): Promise<Execution<unknown>> => {
+    const cancel = signal && (() => run.cancel());
+    if (signal?.aborted) run.cancel();
+    else if (cancel) signal.addEventListener('abort', cancel, { once: true });
+    const record = run.finished instanceof Promise ? await run.finished : run.finished;
+    if (cancel) signal.removeEventListener('abort', cancel);
+    if (events.heard) emitEnd(record, execution, emit);
+    return ownCopy(record);
+  };
+
+  return {
+    async execute(ensemble, input, options = {}) {
+      const execution = accept(ensemble, input, options);
+      const begun = begin(ensemble, execution);
+      return finish(begun instanceof Promise ? await begun : begun, execution, options.signal);
+    },
+    async start(ensemble, input, options = {}) {
+      const execution = accept(ensemble, input, options);
+      const stream = createEventStream();
+      const forget = events.onExecution(execution.id, (event) => stream.push(event));
+      const done = () => {
+        forget();
+        stream.end();
+      };
+      let run: AcceptedRun;
+      try {
+        run = await begin(ensemble, execution);
+      } catch (thrown) {
+        done();
+        throw thrown;
+      }
+      const result = finish(run, execution, options.signal);
+      result.then(done, done);
+      return { id: execution.id, result: () => result, cancel: () => run.cancel(), events: () => stream.read() };
+    },
+    close: (graceMs) => engine.close(graceMs),
+  };
+}
+
+function checkInput({ compiled }: LoadedEnsemble, given: unknown): Json {
+  let input: Json;
+  try {
+    input = copyJson(given === undefined ? {} : given);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw invalidInput(compiled.name, [error.problem]);
+  }
+  const checked = compiled.checkInput(input);
+  if ('problems' in checked) throw invalidInput(compiled.name, checked.problems);
+  return checked.value;
+}
+
+function invalidInput(name: string, issues: readonly { readonly path: string; readonly message: string }[]): OrchestratorError {
+  const text = issues.map(({ path, message }) => `${path || 'the input'} ${message}`).join('; ');
+  return new OrchestratorError('INVALID_INPUT', `the input of \`${name}\` does not fit: ${text}`, { details: { issues } });
+}
+
+function checkTimeout(timeout: number | undefined): number | undefined {
+  if (timeout === undefined || (Number.isFinite(timeout) && timeout > 0)) return timeout;
+  throw new TypeError(`execute: \`timeout\` must be a positive number of milliseconds, not ${timeout}`);
+}
+
+function shorter(a: number | undefined, b: number | undefined): number | undefined {
+  return a === undefined ? b : b === undefined ? a : Math.min(a, b);
+}
+
+function emitEnd(record: Execution, accepted: NewExecution, emit: <K extends EventKind>(event: K, data: EventData[K]) => void): void {
+  const { id, ensemble, status, output, error, duration = 0 } = record;
+  switch (status) {
+    case 'completed':
+      return emit('execution.completed', { id, ensemble, status, output, duration });
+    case 'timed_out':
+      return emit('execution.timeout', { id, duration, timeout: (accepted.deadlineAt ?? 0) - accepted.createdAt });
+    case 'cancelled':
+      return emit('execution.cancelled', { id, ensemble, duration });
+    default:
+      return emit('execution.failed', { id, ensemble, status: 'failed', error: { message: error?.message ?? '' }, duration });
+  }
+}
+
+// The caller's to change: the storage keeps values of its own.
+function ownCopy(record: Execution): Execution {
+  return { ...record, input: copyJson(record.input), output: copyJson(record.output), agents: record.agents.map((run) => ({ ...run, output: copyJson(run.output) })) };
+}

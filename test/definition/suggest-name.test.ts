@@ -1,0 +1,71 @@
+/** Checks which of the known names is taken for the one that was meant. */
+
+import { describe, expect, test } from 'vitest';
+import { formatIssue, issueParts } from '../../src/engine/definition/definition-issue.ts';
+import { suggestName } from '../../src/engine/definition/suggest-name.ts';
+
+const KEYS = ['name', 'agents', 'flow', 'inputs', 'outputs', 'condition', 'continueOnError', 'if', 'timeout'];
+
+describe('suggestName', () => {
+  test.each([
+    ['a swap of neighbours', 'folw', 'flow'],
+    ['a missing letter', 'conditon', 'condition'],
+    ['a letter too many', 'outpputs', 'outputs'],
+    ['a wrong letter', 'timeoud', 'timeout'],
+    ['another case alone, however many letters', 'CONTINUEONERROR', 'continueOnError'],
+    ['another case and a slip', 'Agnets', 'agents'],
+    ['two slips in a long name', 'continueOnErorrs', 'continueOnError'],
+    ['three slips in a long name', 'contnuOnEror', 'continueOnError'],
+    ['a singular', 'input', 'inputs'],
+  ])('finds the name behind %s', (_what, written, meant) => {
+    expect(suggestName(written, KEYS)).toBe(meant);
+  });
+
+  test.each(['xyz', 'id', 'of', 'n', '', 'retry', 'completelyElse', 'a'.repeat(5000)])(
+    'gives nothing for %j',
+    (name) => {
+      expect(suggestName(name, KEYS)).toBeUndefined();
+    },
+  );
+
+  test('takes the nearest, and of two equally near ones the first', () => {
+    expect(suggestName('fetchUsr', ['fetchUrl2', 'fetchUser'])).toBe('fetchUser');
+    expect(suggestName('stepx', ['stepa', 'stepb'])).toBe('stepa');
+  });
+
+  test('never suggests the name itself', () => {
+    expect(suggestName('flow', new Set(['flow']))).toBeUndefined();
+  });
+});
+
+describe('formatIssue', () => {
+  test('prints place, path, message, frame and help as a compiler does', () => {
+    const issue = {
+      path: 'flow[0].agent',
+      message: 'the agent `notfiy` does not exist',
+      line: 12,
+      column: 12,
+      frame: '  12 |   - agent: notfiy\n     |            ^^^^^^',
+      suggestion: 'notify',
+      source: 'orders.yaml',
+    };
+    expect(formatIssue(issue)).toBe(
+      [
+        'orders.yaml:12:12 flow[0].agent: the agent `notfiy` does not exist',
+        '  12 |   - agent: notfiy',
+        '     |            ^^^^^^',
+        'help: did you mean `notify`?',
+      ].join('\n'),
+    );
+    expect(issueParts(issue).place).toBe('orders.yaml:12:12');
+  });
+
+  test.each([
+    [{ path: '', message: 'the document is empty' }, 'the document is empty'],
+    [{ path: 'flow', message: 'expected a list' }, 'flow: expected a list'],
+    [{ path: '', message: 'empty', source: 'a.yaml' }, 'a.yaml: empty'],
+    [{ path: 'a', message: 'm', line: 3, column: 7 }, '3:7 a: m'],
+  ])('leaves out what an issue has not: %j', (issue, printed) => {
+    expect(formatIssue(issue)).toBe(printed);
+  });
+});

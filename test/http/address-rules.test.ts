@@ -1,0 +1,244 @@
+import { describe, expect, it } from 'vitest';
+import { addressRules } from '../../src/adapters/http/address-rules.ts';
+import { admitRequest } from '../../src/adapters/http/admit-request.ts';
+
+/** Judges a URL as the clients do: after URL parsing. */
+function judge(url: string, allow: readonly string[] = []): string | undefined {
+  try {
+    admitRequest({ method: 'GET', url }, addressRules(allow));
+    return undefined;
+  } catch (error) {
+    return (error as { details: { reason: string } }).details.reason;
+  }
+}
+
+describe('addresses that no request reaches unless allowed', () => {
+  it.each([
+    ['A41', ['169.254.169.254', 'metadata.google.internal', 'METADATA.google.internal.', 'metadata', 'instance-data']],
+    [
+      'A42',
+      ['2130706433', '0x7f000001', '0177.0.0.1', '127.1', '①②⑦.⓪.⓪.①', '127.0.0.1.', '0', '0.0.0.0', '%31%32%37.0.0.1'],
+    ],
+    [
+      'A42',
+      [
+        'localhost',
+        'localhost.',
+        'LOCALHOST',
+        'a.localhost',
+        'a.b.localhost.',
+        'ip6-localhost',
+        'localhost.localdomain',
+      ],
+    ],
+    [
+      'A43',
+      ['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::7f00:1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]'],
+    ],
+    ['A43', ['[64:ff9b::10.0.0.1]', '[64:ff9b:1::7f00:1]', '[2002:7f00:1::]', '[2002:808:808::]', '[::ffff:0:7f00:1]']],
+    [
+      'A43',
+      [
+        '[fe80::1]',
+        '[fec0::1]',
+        '[fd00::1]',
+        '[fc00::1]',
+        '[5f00::1]',
+        '[100::1]',
+        '[ff02::1]',
+        '[4000::1]',
+        '[f000::1]',
+      ],
+    ],
+    [
+      'A43',
+      ['[2001::1]', '[2001:2::1]', '[2001:10::1]', '[2001:20::1]', '[2001:db8::1]', '[3fff::1]', '[::ffff:10.0.0.1]'],
+    ],
+    [
+      'A44',
+      [
+        '127.0.0.2',
+        '127.255.255.255',
+        '10.1.2.3',
+        '172.16.0.1',
+        '172.31.255.255',
+        '192.168.0.1',
+        '100.64.0.1',
+        '100.127.255.255',
+      ],
+    ],
+    ['A44', ['192.0.0.8', '192.0.2.1', '192.88.99.1', '198.18.0.1', '198.19.255.255', '198.51.100.1', '203.0.113.1']],
+    ['A44', ['224.0.0.1', '239.255.255.255', '240.0.0.1', '255.255.255.255', '0.1.2.3']],
+  ])('%s: %j', (_row, hosts) => {
+    for (const host of hosts) expect([host, judge(`http://${host}/`)]).toEqual([host, 'address']);
+  });
+
+  it('A43, A44: public neighbours of refused ranges pass, IPv4 inside NAT64 and mapped forms judged as IPv4', () => {
+    const hosts = [
+      '8.8.8.8',
+      '172.15.0.1',
+      '172.32.0.1',
+      '100.63.0.1',
+      '100.128.0.1',
+      '198.17.0.1',
+      '198.20.0.1',
+      '223.1.1.1',
+      '11.0.0.1',
+    ];
+    hosts.push(
+      '[2606:4700::1111]',
+      '[2a00:1450::1]',
+      '[::ffff:8.8.8.8]',
+      '[64:ff9b::808:808]',
+      'example.com',
+      'localhost.example',
+      'mylocalhost',
+    );
+    for (const host of hosts) expect([host, judge(`https://${host}/`)]).toEqual([host, undefined]);
+  });
+
+  it('D25: ports 80, 443 and from 1024 on; others only on an allowed host', () => {
+    const verdicts = [22, 25, 80, 443, 1023, 1024, 65535].map((port) => judge(`http://example.com:${port}/`));
+    expect(verdicts).toEqual(['address', 'address', undefined, undefined, 'address', undefined, undefined]);
+    expect(judge('http://example.com:25/', ['example.com'])).toBeUndefined();
+    expect(judge('http://example.com:25/', ['other.example'])).toBe('address');
+  });
+});
+
+describe('the allow list', () => {
+  it.each([
+    [
+      '127.0.0.0/8',
+      ['127.0.0.1', '127.9.9.9', '2130706433', '[::ffff:127.0.0.1]'],
+      ['10.0.0.1', '[::1]', 'localhost', '128.0.0.0:22'],
+    ],
+    ['127.0.0.1/8', ['127.9.9.9'], ['126.0.0.1:22']],
+    ['fd00::/8', ['[fd00::1]', '[fdff::1]'], ['[fc00::1]', '[fe80::1]']],
+    ['0.0.0.0/0', ['10.0.0.1', '169.254.169.254', '[::ffff:10.0.0.1]'], ['[::1]', 'localhost']],
+    ['::1', ['[::1]', '[::1]:22'], ['[::2]']],
+    ['[::1]:8080', ['[::1]:8080'], ['[::1]', '[::1]:8081']],
+    ['10.0.0.7', ['10.0.0.7', '10.0.0.7:22'], ['10.0.0.8']],
+    ['10.0.0.7:80', ['10.0.0.7'], ['10.0.0.7:81']],
+    ['::ffff:10.0.0.7', ['10.0.0.7', '[::ffff:a00:7]'], ['10.0.0.8']],
+    ['localhost', ['localhost', 'LOCALHOST.', 'localhost:22'], ['a.localhost', '127.0.0.1']],
+    ['Localhost:3000', ['localhost:3000'], ['localhost', 'localhost:3001']],
+    ['*.localhost', ['a.localhost', 'a.b.localhost'], ['localhost']],
+    ['*.localhost:3000', ['a.localhost:3000'], ['a.localhost:3001']],
+  ])('%s admits %j and nothing of %j', (entry, admitted, refused) => {
+    for (const host of admitted) expect([host, judge(`http://${host}/`, [entry])]).toEqual([host, undefined]);
+    for (const host of refused) expect([host, judge(`http://${host}/`, [entry])]).toEqual([host, 'address']);
+  });
+
+  it('A50: names are compared as parsed hosts, on label boundaries', () => {
+    const rules = addressRules(['*.a.com', 'b.com']);
+    const allowed = (url: string) => rules.allowsHost(new URL(url).hostname, 80);
+    expect(allowed('http://x.a.com/')).toBe(true);
+    expect(allowed('http://X.A.COM./')).toBe(true);
+    const strangers = [
+      'http://evila.com/',
+      'http://a.com/',
+      'http://a.com.evil/',
+      'http://x.a.com.evil/',
+      'http://evilb.com/',
+      'http://x.b.com/',
+    ];
+    for (const url of [...strangers, 'http://evil/?.a.com', 'http://evil/#b.com', 'http://evil/x.a.com'])
+      expect([url, allowed(url)]).toEqual([url, false]);
+    // The backslash is a slash to the URL parser: the host is what stands before it, and that is what is asked.
+    expect(new URL('http://evil.example\\@b.com').hostname).toBe('evil.example');
+    expect(allowed('http://evil.example\\@b.com')).toBe(false);
+  });
+
+  it.each([
+    '',
+    '*',
+    '*.',
+    '*.10.0.0.1',
+    '10.0.0.0/33',
+    '10.0.0/8',
+    'http://a.com',
+    'a.com/x',
+    'a b',
+    'user@a.com',
+    'a.com:0',
+    'a.com:70000',
+    '::ffff:0:0/96',
+    'a?b',
+    '.',
+  ])('refuses the entry %j with what to write instead', (entry) =>
+    expect(() => addressRules([entry])).toThrow(/allow entry .* write '10\.0\.0\.0\/8'/),
+  );
+});
+
+describe('the addresses of a name', () => {
+  it('A45: are judged one by one, with the allow list', () => {
+    const rules = addressRules(['10.1.0.0/16']);
+    expect(rules.addressProblem('93.184.216.34', 80)).toBeUndefined();
+    expect(rules.addressProblem('10.1.2.3', 80)).toBeUndefined();
+    for (const address of ['10.2.0.1', '::1', 'fe80::1%eth0', '::ffff:127.0.0.1', '127.0.0.1', 'nonsense', '']) {
+      expect([address, rules.addressProblem(address, 80)]).toEqual([address, expect.stringContaining('resolves to')]);
+    }
+  });
+});
+
+describe('a request', () => {
+  const rules = addressRules();
+  const admit = (request: object) => admitRequest({ method: 'GET', url: 'https://a.example/', ...request }, rules);
+
+  it.each([
+    'ftp://a.example/',
+    'file:///etc/passwd',
+    'data:,x',
+    'blob:https://a.example/1',
+    'javascript:1',
+    'a.example',
+    '//a.example/',
+    'http://',
+    '',
+  ])('A48: %j is refused', (url) =>
+    expect(() => admit({ url })).toThrow(
+      expect.objectContaining({ code: 'INVALID_REQUEST', retryable: false, details: { reason: 'url' } }),
+    ),
+  );
+
+  it('A49: user info is refused and never printed', () => {
+    for (const url of ['http://planted:secret@a.example/', 'http://planted@a.example/', 'http://:secret@a.example/']) {
+      expect(() => admit({ url })).toThrow(/^the url of a\.example holds a user name or password/);
+    }
+  });
+
+  it('A66: a line break inside the url is refused, not dropped', () => {
+    expect(() => admit({ url: 'https://a.exa\r\nmple/' })).toThrow('control character at 13');
+    expect(() => admit({ url: 'https://a.example/\n' })).toThrow('control character');
+  });
+
+  it('A145: an endless url and endless headers are refused', () => {
+    expect(() => admit({ url: `https://a.example/?${'a=1&'.repeat(100_000)}` })).toThrow(
+      'longer than 65536 characters',
+    );
+    const headers = Object.fromEntries(Array.from({ length: 100_000 }, (_, i) => [`x-${i}`, '1']));
+    expect(() => admit({ headers })).toThrow('longer than 65536 characters together');
+  });
+
+  it.each(['CONNECT', 'trace', 'TRACK', 'GE T', 'GET\r\n', '', 'É'])('method %j is refused', (method) => {
+    expect(() => admit({ method })).toThrow(expect.objectContaining({ details: { reason: 'method' } }));
+  });
+
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a timeout and a limit of %d are refused', (value) => {
+    expect(() => admit({ timeoutMs: value })).toThrow(`timeoutMs is ${value}`);
+    expect(() => admit({ maxResponseBytes: value })).toThrow(`maxResponseBytes is ${value}`);
+  });
+
+  it('T17: a timeout past what a timer can hold is cut to the longest, not fired at once', () => {
+    expect(admit({ timeoutMs: 1e12 }).timeoutMs).toBe(2 ** 31 - 1);
+    expect(admit({}).timeoutMs).toBe(30_000);
+    expect(admit({}).maxResponseBytes).toBe(10 * 1024 * 1024);
+  });
+
+  it('is named without its query, and a long path is cut', () => {
+    expect(admit({ url: 'https://a.example:8443/p/q?token=planted#x' }).label).toBe('GET https://a.example:8443/p/q');
+    expect(admit({ url: `https://a.example/${'x'.repeat(5_000)}` }).label).toHaveLength(
+      'GET https://a.example'.length + 203,
+    );
+  });
+});

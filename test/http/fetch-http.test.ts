@@ -1,0 +1,91 @@
+import { describe, expect, it } from 'vitest';
+import { fetchHttp } from '../../src/adapters/http/fetch-http.ts';
+
+const get = { method: 'GET', url: 'https://peer.example/a?token=planted' };
+const answering = (response: () => Response | Promise<Response>) => fetchHttp({ fetch: async () => response() });
+
+describe('fetchHttp', () => {
+  it('asks the fetch that is global when it sends, unbound and with redirects off', async () => {
+    const original = globalThis.fetch;
+    const http = fetchHttp();
+    const seen: unknown[] = [];
+    globalThis.fetch = async function (this: unknown, url, init) {
+      seen.push(this, url, init?.redirect);
+      return new Response('hello');
+    };
+    try {
+      expect((await http.send(get)).status).toBe(200);
+    } finally {
+      globalThis.fetch = original;
+    }
+    expect(seen).toEqual([undefined, 'https://peer.example/a?token=planted', 'manual']);
+  });
+
+  it('A47: a fetch that hides a redirect, or follows one, is an error that says so', async () => {
+    const hidden = Object.defineProperty(new Response(), 'type', { value: 'opaqueredirect' });
+    const followed = Object.defineProperty(new Response('internal'), 'redirected', { value: true });
+    for (const response of [hidden, followed]) {
+      await expect(answering(() => response).send(get)).rejects.toMatchObject({
+        code: 'AGENT_FAILED',
+        details: { reason: 'redirect' },
+        message: expect.stringContaining('GET https://peer.example/a answered with a redirect'),
+      });
+    }
+  });
+
+  it('ends by its timeout even when fetch ignores the signal, and cancels the answer that comes late', async () => {
+    let answer: (response: Response) => void = () => {};
+    let cancelled: () => void = () => {};
+    const wasCancelled = new Promise<void>((resolve) => {
+      cancelled = resolve;
+    });
+    const http = answering(() => new Promise<Response>((resolve) => (answer = resolve)));
+    await expect(http.send({ ...get, timeoutMs: 20 })).rejects.toMatchObject({
+      code: 'TIMEOUT',
+      details: { timeoutMs: 20 },
+    });
+    answer(new Response(new ReadableStream({ cancel: () => cancelled() })));
+    await wasCancelled;
+  });
+
+  it('cancels a body that hangs after the headers when the signal is ignored', async () => {
+    let cancelled: () => void = () => {};
+    const wasCancelled = new Promise<void>((resolve) => {
+      cancelled = resolve;
+    });
+    const http = answering(() => new Response(new ReadableStream({ cancel: () => cancelled() })));
+    await expect(http.send({ ...get, timeoutMs: 20 })).rejects.toMatchObject({ code: 'TIMEOUT' });
+    await wasCancelled;
+  });
+
+  it('A41: keeps a runtime message with the whole URL out of the error', async () => {
+    const http = answering(() => Promise.reject(new TypeError(`error sending request for url (${get.url})`)));
+    const error = await http.send(get).catch((thrown: Error) => thrown);
+    expect(`${(error as Error).message} ${(error as Error).cause}`).not.toContain('planted');
+    expect(error).toMatchObject({ code: 'AGENT_FAILED', retryable: true, details: { reason: 'connection' } });
+  });
+
+  it('D25: a port that fetch itself blocks is a refusal, not a broken connection', async () => {
+    await expect(fetchHttp().send({ method: 'GET', url: 'http://peer.example:6667/' })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      retryable: false,
+      message: expect.stringContaining('never uses port 6667'),
+    });
+  });
+
+  it('joins repeated headers, set-cookie too, and drops those of the hop', async () => {
+    const headers = new Headers({ connection: 'keep-alive', 'x-a': '1' });
+    headers.append('set-cookie', 'a=1');
+    headers.append('set-cookie', 'b=2');
+    const answer = await answering(() => new Response('', { headers })).send(get);
+    expect(answer.headers).toEqual({
+      'content-type': 'text/plain;charset=UTF-8',
+      'set-cookie': 'a=1, b=2',
+      'x-a': '1',
+    });
+  });
+
+  it.each([0, -1, 1.5, Number.NaN])('maxSocketsPerHost %d is a TypeError at construction', (value) => {
+    expect(() => fetchHttp({ maxSocketsPerHost: value })).toThrow(TypeError);
+  });
+});
