@@ -330,12 +330,7 @@ describe('problems', () => {
   test.each([
     ['a deeper key', 'a: 1\n b: 2', '1:4', 'this value goes on into another `key:`'],
     ['a stray bracket', 'a: 1\n]', '2:1', 'Unexpected flow-seq-end token'],
-    [
-      'a mistake, with what would be one if the rest were right',
-      'a: b: c\na: 1',
-      '1:4',
-      'put text that holds `: ` in quotes',
-    ],
+    ['an open list, with what is wrong in the guessed rest', 'a: [1\na: 2\na: 3', '2:1', 'expected the closing ]'],
     ['a tab', 'a:\n\t- b', '2:1', 'a tab is used as indentation; use spaces'],
     ['a colon in a text', 'a: b: c', '1:4', 'this value goes on into another `key:`'],
     ['a missing colon', 'a: 1\nb\nc: 2', '2:1', 'expected `key: value`, but there is no `:` behind the key'],
@@ -358,6 +353,7 @@ describe('problems', () => {
   });
 
   test('two mistakes in two places are two issues', () => {
+    expect(brief('a: @x\na: 1').map((text) => text.slice(0, 4))).toEqual(['1:4 ', '2:1 ']);
     expect(brief('a: @x\nb: 1\nc: "\\q"\nd: b: c').map((text) => text.slice(0, 4))).toEqual(['1:4 ', '3:5 ', '4:4 ']);
   });
 });
@@ -415,7 +411,7 @@ empty:
 word: *n
 set: { k }
 `;
-  test.each<[string, (string | number)[], { key?: boolean }, string]>([
+  test.each<[string, (string | number)[], { key?: boolean; offset?: number }, string]>([
     ['the document', [], {}, '1:1'],
     ['a value', ['name'], {}, '1:10'],
     ['a key', ['name'], { key: true }, '1:1'],

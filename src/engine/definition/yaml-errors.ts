@@ -10,7 +10,14 @@ export interface SelectedErrors {
 }
 
 // These leave no doubt about the structure of the document.
-const HARMLESS = new Set(['TAG_RESOLVE_FAILED', 'NON_STRING_KEY', 'BAD_DQ_ESCAPE', 'BAD_ALIAS', 'BAD_DIRECTIVE']);
+const HARMLESS = new Set([
+  'TAG_RESOLVE_FAILED',
+  'NON_STRING_KEY',
+  'BAD_DQ_ESCAPE',
+  'BAD_ALIAS',
+  'BAD_DIRECTIVE',
+  'BAD_SCALAR_START',
+]);
 // After a first error the parser goes on and trips over what is left of the line or of the document.
 const FOLLOW_UP = /at node end$|in YAML stream|^Implicit map keys need to be followed/;
 

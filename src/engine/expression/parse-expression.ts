@@ -171,7 +171,7 @@ function parsePrimary(state: ParserState): Node {
       return node;
     }
     if (token.text === '[') {
-      const items = parseList(state, ']', () => parseNested(state));
+      const items = parseList(state, ']', () => parseConditional(state));
       return { kind: 'array', items, index, end: previousEnd(state) };
     }
     if (token.text === '{') return parseObject(state, token);
@@ -189,7 +189,7 @@ function parseName(state: ParserState, token: Token): Node {
 
 function parseCall(state: ParserState, name: Token): CallNode {
   state.position++;
-  const args = parseList(state, ')', () => parseNested(state));
+  const args = parseList(state, ')', () => parseConditional(state));
   return { kind: 'call', name: name.text, args, index: name.index, end: previousEnd(state) };
 }
 
@@ -207,7 +207,7 @@ function parseObject(state: ParserState, open: Token): ObjectNode {
     keys.add(token.text);
     state.position++;
     take(state, ':', 'a : after the key');
-    return { key: token.text, value: parseNested(state) };
+    return { key: token.text, value: parseConditional(state) };
   });
   return { kind: 'object', entries, index: open.index, end: previousEnd(state) };
 }

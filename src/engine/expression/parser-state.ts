@@ -58,12 +58,14 @@ function describeToken(token: Token): string {
 // The opening bracket is taken already. A comma may stand before the closing one.
 export function parseList<T>(state: ParserState, close: string, parseItem: () => T): T[] {
   const items: T[] = [];
+  deepen(state);
   while (!takeIf(state, close)) {
     items.push(parseItem());
     if (takeIf(state, ',')) continue;
     take(state, close, `, or the closing ${close}`);
     break;
   }
+  state.depth--;
   return items;
 }
 

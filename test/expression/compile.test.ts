@@ -1,0 +1,287 @@
+/** What compiling gives besides a value: names, references, constants, whole values, functions of the host. */
+
+import { describe, expect, it } from 'vitest';
+import {
+  compileExpression,
+  type NameResolver,
+  type PathSegment,
+} from '../../src/engine/expression/compile-expression.ts';
+import { compileGuard } from '../../src/engine/expression/compile-guard.ts';
+import { compileTemplate } from '../../src/engine/expression/compile-template.ts';
+import { compileText } from '../../src/engine/expression/compile-text.ts';
+import { compileValue } from '../../src/engine/expression/compile-value.ts';
+import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
+import type { ExpressionSyntaxError } from '../../src/engine/expression/expression-syntax-error.ts';
+import {
+  builtinFunctions,
+  extendFunctions,
+  isImpure,
+} from '../../src/engine/expression/functions/builtin-functions.ts';
+import type { FunctionTable } from '../../src/engine/expression/functions/function-table.ts';
+import type { Json } from '../../src/engine/json.ts';
+import { createEvaluation, options } from './expression-fixtures.ts';
+
+const run = (source: string, functions: FunctionTable): Json =>
+  compileExpression(source, { ...options, functions }).evaluate(createEvaluation());
+
+describe('names', () => {
+  const asked: (readonly [string, readonly PathSegment[]])[] = [];
+  const recorder: NameResolver<Evaluation> = {
+    hyphenated: ['my-agent'],
+    resolve(name, path) {
+      asked.push([name, path]);
+      return { read: () => null, consumed: 0 };
+    },
+  };
+  const pathsOf = (source: string) => {
+    asked.length = 0;
+    compileExpression(source, { names: recorder });
+    return [...asked];
+  };
+
+  it('a resolver is asked with the static path, which ends at the first computed key', () => {
+    expect(pathsOf("a.output.x['y'][0]")).toStrictEqual([['a', ['output', 'x', 'y', 0]]]);
+    expect(pathsOf('a.b[c.d].e')).toStrictEqual([
+      ['a', ['b']],
+      ['c', ['d']],
+    ]);
+    expect(pathsOf('a[1 + 1].b')).toStrictEqual([['a', []]]);
+    expect(pathsOf('my-agent.output - a')).toStrictEqual([
+      ['my-agent', ['output']],
+      ['a', []],
+    ]);
+    expect(pathsOf('upper(a).b')).toStrictEqual([['a', []]]);
+  });
+
+  it('what a resolver consumes is not read again', () => {
+    const names: NameResolver<Evaluation> = {
+      hyphenated: [],
+      resolve: (_name, path) => ({ read: () => ({ c: path.slice(0, 2).join('/') }), consumed: 2 }),
+    };
+    expect(compileExpression('x.a.b.c', { names }).evaluate(createEvaluation())).toBe('a/b');
+    expect(compileExpression('x.a', { names }).evaluate(createEvaluation())).toStrictEqual({ c: 'a' });
+  });
+
+  it("a resolver's problem and suggestion reach the caller with the place of the whole reference", () => {
+    const names: NameResolver<Evaluation> = {
+      hyphenated: [],
+      resolve: () => ({ problem: 'there is no agent scor', suggestion: 'score' }),
+    };
+    expect(() => compileText('ok? ${1 + scor.output.x}', { names })).toThrow(
+      expect.objectContaining({ message: 'there is no agent scor', index: 10, length: 13, suggestion: 'score' }),
+    );
+  });
+
+  it('an agent may be named as a function is: only the call is the function', () => {
+    const names: NameResolver<Evaluation> = { hyphenated: [], resolve: () => ({ read: () => 'agent', consumed: 0 }) };
+    expect(compileExpression('[date, date(0)]', { names }).evaluate(createEvaluation())).toStrictEqual([
+      'agent',
+      '1970-01-01T00:00:00.000Z',
+    ]);
+  });
+
+  it('the evaluation object reaches the resolver, so one closure serves many runs', () => {
+    interface Run extends Evaluation {
+      readonly values: Readonly<Record<string, Json>>;
+    }
+    const names: NameResolver<Run> = {
+      hyphenated: [],
+      resolve: (name) => ({ read: ({ values }) => values[name] ?? null, consumed: 0 }),
+    };
+    const { evaluate } = compileExpression('x * 2', { names });
+    expect(evaluate({ ...createEvaluation(), values: { x: 2 } })).toBe(4);
+    expect(evaluate({ ...createEvaluation(), values: { x: 5 } })).toBe(10);
+  });
+});
+
+describe('references and constants', () => {
+  it('references stand in source order with their place in the given text', () => {
+    const { references } = compileText('Hi ${a.output.x} and ${input.list[0] + fetch-user.output.id}', options);
+    expect(references).toStrictEqual([
+      { name: 'a', path: ['output', 'x'], index: 5, length: 10 },
+      { name: 'input', path: ['list', 0], index: 23, length: 13 },
+      { name: 'fetch-user', path: ['output', 'id'], index: 39, length: 20 },
+    ]);
+    expect(compileGuard(' ${a.failed}', options).references).toStrictEqual([
+      { name: 'a', path: ['failed'], index: 3, length: 8 },
+    ]);
+    expect(compileTemplate('<{{ a.failed }}>', { ...options, html: true }).references[0]?.index).toBe(4);
+    expect(
+      compileExpression('a.failed ? a.output : input', options).references.map(({ index }) => index),
+    ).toStrictEqual([0, 11, 22]);
+  });
+
+  it.each([
+    ['1 + 2', true],
+    ["upper('x')", true],
+    ['[1, {a: 2}]', true],
+    ['input.n', false],
+    ['1 + random()', false],
+    ['[now()]', false],
+    ["true ? 1 : uuid() + ''", false],
+    ['date(0)', true],
+  ])('%s is constant: %s', (source, constant) => {
+    expect(compileExpression(source, options).constant).toBe(constant);
+    expect(compileText(`x \${${source}}`, options).constant).toBe(constant);
+  });
+
+  it('a text tells whether an expression stands in it', () => {
+    expect(compileText('$${x} $5', options)).toMatchObject({ hasExpressions: false, constant: true });
+    expect(compileText('${1}', options)).toMatchObject({ hasExpressions: true, constant: true });
+    expect(compileTemplate('${1}', { ...options, html: true }).hasExpressions).toBe(false);
+  });
+
+  it('random, now and uuid are the impure functions', () => {
+    expect(Object.keys(builtinFunctions).filter(isImpure).sort()).toStrictEqual(['now', 'random', 'uuid']);
+    expect(isImpure('toString')).toBe(false);
+  });
+
+  it('contract 2: the listed functions are there, and no other', () => {
+    const listed =
+      'random now uuid length lower upper trim contains startsWith endsWith replace split join keys values first last slice ' +
+      'json parseJson number string boolean round floor ceil min max abs sum sort unique flatten merge default date addTime ' +
+      'base64 sha256 hmac urlEncode';
+    expect(Object.keys(builtinFunctions).sort()).toStrictEqual(listed.split(' ').sort());
+  });
+});
+
+describe('whole values', () => {
+  const compile = (value: Json) => {
+    const problems: (readonly [readonly PathSegment[], string, number])[] = [];
+    const report = (path: readonly PathSegment[], error: ExpressionSyntaxError) =>
+      problems.push([path, error.message, error.index]);
+    return { ...compileValue(value, options, report), problems };
+  };
+
+  it('every text inside is compiled, keys and other values stay', () => {
+    const { evaluate, constant, references } = compile({
+      url: 'https://host/${input.text}',
+      n: '${input.n}',
+      '${key}': [1, null, true, { deep: ['${a.output}', '$${x}'] }],
+    });
+    expect(evaluate(createEvaluation())).toStrictEqual({
+      url: 'https://host/hello',
+      n: 5,
+      '${key}': [1, null, true, { deep: [{ x: 1, y: { z: 'q' } }, '${x}'] }],
+    });
+    expect(constant).toBe(false);
+    expect(references.map(({ at, name }) => [at, name])).toStrictEqual([
+      [['url'], 'input'],
+      [['n'], 'input'],
+      [['${key}', 3, 'deep', 0], 'a'],
+    ]);
+  });
+
+  it('all problems come at once, each with its place', () => {
+    const { problems } = compile({ a: '${nobody}', b: ['ok', 'x ${1 +}'], c: { d: '${upper()}' }, e: '${input.n}' });
+    expect(problems).toStrictEqual([
+      [['a'], 'unknown name nobody', 2],
+      [['b', 1], expect.stringContaining('expected a value'), 7],
+      [['c', 'd'], expect.stringContaining('takes 1 argument'), 2],
+    ]);
+  });
+
+  it('a constant value is built afresh for each receiver, who may change it', () => {
+    const source = { list: [1, { a: 1 }] };
+    const { evaluate, constant } = compile(source);
+    const first = evaluate(createEvaluation()) as { list: unknown[] };
+    first.list.push('changed');
+    (first.list[1] as Record<string, unknown>)['a'] = 'changed';
+    expect(evaluate(createEvaluation())).toStrictEqual({ list: [1, { a: 1 }] });
+    expect(source).toStrictEqual({ list: [1, { a: 1 }] });
+    expect(constant).toBe(true);
+  });
+
+  it('A8, A30: a __proto__ key and nesting past 64 are problems, not values', () => {
+    expect(compile(JSON.parse('{"a":{"__proto__":{"x":1}}}')).problems).toStrictEqual([
+      [['a'], 'the key __proto__ is never allowed', 0],
+    ]);
+    let deep: Json = 1;
+    for (let i = 0; i < 65; i++) deep = [deep];
+    expect(compile(deep).problems[0]?.[1]).toContain('nested deeper than 64');
+    expect(compile((deep as Json[])[0] as Json).problems).toStrictEqual([]);
+  });
+
+  it("an error that isn't the expression's goes through", () => {
+    const names: NameResolver<Evaluation> = {
+      hyphenated: [],
+      resolve: () => {
+        throw new RangeError('broken resolver');
+      },
+    };
+    expect(() => compileValue('${x}', { names }, () => {})).toThrow(RangeError);
+  });
+});
+
+describe('functions of the host', () => {
+  const slug: FunctionTable = {
+    slug: { minArgs: 1, maxArgs: 2, call: ([text]) => String(text).toLowerCase().replaceAll(' ', '-') },
+  };
+
+  it('stand beside the built-in ones, with their arity checked at load', () => {
+    const functions = extendFunctions(slug);
+    expect(run("slug(upper('a b'))", functions)).toBe('a-b');
+    expect(() => run('slug()', functions)).toThrow('slug() takes 1 to 2 arguments, found 0');
+    expect(() => run("slog('x')", functions)).toThrow('did you mean slug()?');
+  });
+
+  it('can neither change what they are given nor give what is no JSON', () => {
+    const stored = [3, 1, 2];
+    const functions = extendFunctions({
+      order: { minArgs: 1, maxArgs: 1, call: ([list]) => (list as number[]).sort() },
+      later: { minArgs: 0, maxArgs: 0, call: () => Promise.resolve(1) as unknown as Json },
+      nan: { minArgs: 0, maxArgs: 0, call: () => Number.NaN },
+      nothing: { minArgs: 0, maxArgs: 0, call: () => undefined as unknown as Json },
+    });
+    const names: NameResolver<Evaluation> = { hyphenated: [], resolve: () => ({ read: () => stored, consumed: 0 }) };
+    expect(compileExpression('order(x)', { names, functions }).evaluate(createEvaluation())).toStrictEqual([1, 2, 3]);
+    expect(stored).toStrictEqual([3, 1, 2]);
+    expect(() => run('later()', functions)).toThrow('a Promise');
+    expect(() => run('nan()', functions)).toThrow("JSON can't hold");
+    expect(run('nothing()', functions)).toBeNull();
+  });
+
+  it('that throw fail the evaluation with EXPRESSION_ERROR at the place of the call', () => {
+    const cause = new Error('no such currency');
+    const functions = extendFunctions({
+      rate: {
+        minArgs: 0,
+        maxArgs: 0,
+        call: () => {
+          throw cause;
+        },
+      },
+    });
+    expect(() => run('1 + rate()', functions)).toThrow(
+      expect.objectContaining({
+        code: 'EXPRESSION_ERROR',
+        message: 'rate(): no such currency (in the expression "1 + rate()", column 5)',
+        retryable: false,
+        cause,
+      }),
+    );
+  });
+
+  it('keep an expression from being constant when they are impure', () => {
+    const functions = extendFunctions({ dice: { minArgs: 0, maxArgs: 0, impure: true, call: () => 4 } });
+    expect(compileExpression('dice()', { ...options, functions }).constant).toBe(false);
+  });
+
+  it.each([
+    ['upper', 'built in'],
+    ['a-b', "can't be called"],
+    ['true', "can't be called"],
+    ['__proto__x', "can't be called"],
+  ])('%s is no name for one', (name, message) => {
+    expect(() => extendFunctions({ [name]: { minArgs: 0, maxArgs: 0, call: () => null } })).toThrow(message);
+  });
+
+  it.each([
+    [1, 0],
+    [-1, 0],
+    [0.5, 1],
+    [0, Number.NaN],
+  ])('an arity from %s to %s is refused', (minArgs, maxArgs) => {
+    expect(() => extendFunctions({ f: { minArgs, maxArgs, call: () => null } })).toThrow(TypeError);
+  });
+});
