@@ -1,1 +1,6 @@
-export {};
+/** The public names for hosts with Node's modules: Node, Deno and Bun. */
+
+export type { NodeHttpClient, NodeHttpOptions } from './adapters/http/node-http.ts';
+export { nodeHttp } from './adapters/http/node-http.ts';
+export type { ProjectOptions } from './load-project.ts';
+export { loadProject } from './load-project.ts';

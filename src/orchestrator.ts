@@ -126,9 +126,9 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   let closing: Promise<void> | undefined;
 
   const orchestrator: Orchestrator<Types> = {
-    execute: async (name, input?: unknown, opts?: ExecuteOptions) => (await runner.execute(find(ensembles, 'ensemble', name), input, opts)) as never,
-    start: async (name, input?: unknown, opts?: ExecuteOptions) => (await runner.start(find(ensembles, 'ensemble', name), input, opts)) as never,
-    executeAgent: async (name, input, opts) => runner.execute(find(agents, 'agent', name), input, opts),
+    execute: (name, input?: unknown, opts?: ExecuteOptions) => runner.execute(() => find(ensembles, 'ensemble', name), input, opts) as never,
+    start: (name, input?: unknown, opts?: ExecuteOptions) => runner.start(() => find(ensembles, 'ensemble', name), input, opts) as never,
+    executeAgent: (name, input, opts) => runner.execute(() => find(agents, 'agent', name), input, opts),
     on: (event, listener) => events.on(event, listener),
     ensembles: {
       get: (name) => item(find(ensembles, 'ensemble', name)),

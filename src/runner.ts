@@ -8,7 +8,7 @@ import type { RunPorts } from './engine/execution/run.ts';
 import { runEnsemble } from './engine/execution/run-ensemble.ts';
 import { copyJson, type Json, JsonError } from './engine/json.ts';
 import type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
-import type { Execution } from './engine/model/execution.ts';
+import type { Execution, ExecutionTrigger } from './engine/model/execution.ts';
 import { createIdSource } from './engine/model/id.ts';
 import type { NewExecution } from './engine/model/stored-execution.ts';
 import type { Emitter } from './engine/notification/emitter.ts';
@@ -48,11 +48,15 @@ interface RunnerParts {
 }
 
 export interface Runner {
-  execute(ensemble: LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
-  start(ensemble: LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
+  /** @param find - gives the ensemble, or throws: then the promise rejects */
+  execute(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
+  /** @param find - as for `execute` */
+  start(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
   close(graceMs: number): Promise<void>;
 }
 
+const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
+const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 const OPTION_KEYS: readonly (keyof ExecuteOptions)[] = ['signal', 'timeout'];
 
 export function createRunner(parts: RunnerParts): Runner {
@@ -99,39 +103,41 @@ export function createRunner(parts: RunnerParts): Runner {
   };
 
   const accept = (ensemble: LoadedEnsemble, input: unknown, options: ExecuteOptions): NewExecution => {
-    refuseUnknownKeys(options, OPTION_KEYS, 'execute');
+    if (options !== NO_OPTIONS) refuseUnknownKeys(options, OPTION_KEYS, 'execute');
     const createdAt = clock.now();
     const timeoutMs = shorter(ensemble.compiled.timeoutMs, checkTimeout(options.timeout));
-    return {
+    const execution = {
       id: ids.executionId(createdAt),
       ensemble: ensemble.compiled.name,
       version: ensemble.compiled.stored.version,
-      trigger: { type: 'call' },
+      trigger: CALL,
       input: checkInput(ensemble, input),
       seed: ids.seed(),
       createdAt,
-      ...(timeoutMs === undefined ? {} : { deadlineAt: createdAt + timeoutMs }),
       epoch: 1,
     };
+    return timeoutMs === undefined ? execution : { ...execution, deadlineAt: createdAt + timeoutMs };
   };
 
   const finish = async (run: AcceptedRun, execution: NewExecution, signal: AbortSignal | undefined): Promise<Execution<unknown>> => {
     const cancel = signal && (() => run.cancel());
     if (signal?.aborted) run.cancel();
     else if (cancel) signal.addEventListener('abort', cancel, { once: true });
-    const record = run.finished instanceof Promise ? await run.finished : run.finished;
+    const record = await run.finished;
     if (cancel) signal.removeEventListener('abort', cancel);
     if (events.heard) emitEnd(record, execution, emit);
     return ownCopy(record);
   };
 
   return {
-    async execute(ensemble, input, options = {}) {
+    async execute(find, input, options = NO_OPTIONS) {
+      const ensemble = find();
       const execution = accept(ensemble, input, options);
       const begun = begin(ensemble, execution);
-      return finish(begun instanceof Promise ? await begun : begun, execution, options.signal);
+      return await finish(begun instanceof Promise ? await begun : begun, execution, options.signal);
     },
-    async start(ensemble, input, options = {}) {
+    async start(find, input, options = NO_OPTIONS) {
+      const ensemble = find();
       const execution = accept(ensemble, input, options);
       const stream = createEventStream();
       const forget = events.onExecution(execution.id, (event) => stream.push(event));
@@ -195,7 +201,11 @@ function emitEnd(record: Execution, accepted: NewExecution, emit: <K extends Eve
   }
 }
 
-// The caller's to change: the storage keeps values of its own.
+// The caller's to change: the storage keeps values of its own. The record itself and its runs were made for the caller alone.
 function ownCopy(record: Execution): Execution {
-  return { ...record, input: copyJson(record.input), output: copyJson(record.output), agents: record.agents.map((run) => ({ ...run, output: copyJson(run.output) })) };
+  const own = record as { input: Json; output: Json };
+  own.input = copyJson(record.input);
+  own.output = copyJson(record.output);
+  for (const run of record.agents as unknown as { output: Json }[]) run.output = copyJson(run.output);
+  return record;
 }

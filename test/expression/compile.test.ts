@@ -1,4 +1,4 @@
-/** What compiling gives besides a value: names, references, constants, whole values, functions of the host. */
+/** What compiling gives besides a value: names, references, constants and whole values. */
 
 import { describe, expect, it } from 'vitest';
 import {
@@ -12,17 +12,9 @@ import { compileText } from '../../src/engine/expression/compile-text.ts';
 import { compileValue } from '../../src/engine/expression/compile-value.ts';
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
 import type { ExpressionSyntaxError } from '../../src/engine/expression/expression-syntax-error.ts';
-import {
-  builtinFunctions,
-  extendFunctions,
-  isImpure,
-} from '../../src/engine/expression/functions/builtin-functions.ts';
-import type { FunctionTable } from '../../src/engine/expression/functions/function-table.ts';
+import { builtinFunctions, isImpure } from '../../src/engine/expression/functions/builtin-functions.ts';
 import type { Json } from '../../src/engine/json.ts';
 import { createEvaluation, options } from './expression-fixtures.ts';
-
-const run = (source: string, functions: FunctionTable): Json =>
-  compileExpression(source, { ...options, functions }).evaluate(createEvaluation());
 
 describe('names', () => {
   const asked: (readonly [string, readonly PathSegment[]])[] = [];
@@ -60,7 +52,20 @@ describe('names', () => {
     };
     expect(compileExpression('x.a.b.c', { names }).evaluate(createEvaluation())).toBe('a/b');
     expect(compileExpression('x.a', { names }).evaluate(createEvaluation())).toStrictEqual({ c: 'a' });
+    // More than the static path holds: the computed key is still read.
+    expect(compileExpression("x['' + 'c']", { names }).evaluate(createEvaluation())).toBe('');
   });
+
+  it.each([[['get-user', 'get-user-name']], [['get-user-name', 'get-user']]])(
+    'contract 2: of the declared names %j the longest wins',
+    (hyphenated) => {
+      const read = (name: string) => ({ read: () => name, consumed: 0 });
+      const names: NameResolver<Evaluation> = { hyphenated, resolve: read };
+      expect(compileExpression('get-user-name + get-user', { names }).evaluate(createEvaluation())).toBe(
+        'get-user-nameget-user',
+      );
+    },
+  );
 
   it("a resolver's problem and suggestion reach the caller with the place of the whole reference", () => {
     const names: NameResolver<Evaluation> = {
@@ -210,78 +215,5 @@ describe('whole values', () => {
       },
     };
     expect(() => compileValue('${x}', { names }, () => {})).toThrow(RangeError);
-  });
-});
-
-describe('functions of the host', () => {
-  const slug: FunctionTable = {
-    slug: { minArgs: 1, maxArgs: 2, call: ([text]) => String(text).toLowerCase().replaceAll(' ', '-') },
-  };
-
-  it('stand beside the built-in ones, with their arity checked at load', () => {
-    const functions = extendFunctions(slug);
-    expect(run("slug(upper('a b'))", functions)).toBe('a-b');
-    expect(() => run('slug()', functions)).toThrow('slug() takes 1 to 2 arguments, found 0');
-    expect(() => run("slog('x')", functions)).toThrow('did you mean slug()?');
-  });
-
-  it('can neither change what they are given nor give what is no JSON', () => {
-    const stored = [3, 1, 2];
-    const functions = extendFunctions({
-      order: { minArgs: 1, maxArgs: 1, call: ([list]) => (list as number[]).sort() },
-      later: { minArgs: 0, maxArgs: 0, call: () => Promise.resolve(1) as unknown as Json },
-      nan: { minArgs: 0, maxArgs: 0, call: () => Number.NaN },
-      nothing: { minArgs: 0, maxArgs: 0, call: () => undefined as unknown as Json },
-    });
-    const names: NameResolver<Evaluation> = { hyphenated: [], resolve: () => ({ read: () => stored, consumed: 0 }) };
-    expect(compileExpression('order(x)', { names, functions }).evaluate(createEvaluation())).toStrictEqual([1, 2, 3]);
-    expect(stored).toStrictEqual([3, 1, 2]);
-    expect(() => run('later()', functions)).toThrow('a Promise');
-    expect(() => run('nan()', functions)).toThrow("JSON can't hold");
-    expect(run('nothing()', functions)).toBeNull();
-  });
-
-  it('that throw fail the evaluation with EXPRESSION_ERROR at the place of the call', () => {
-    const cause = new Error('no such currency');
-    const functions = extendFunctions({
-      rate: {
-        minArgs: 0,
-        maxArgs: 0,
-        call: () => {
-          throw cause;
-        },
-      },
-    });
-    expect(() => run('1 + rate()', functions)).toThrow(
-      expect.objectContaining({
-        code: 'EXPRESSION_ERROR',
-        message: 'rate(): no such currency (in the expression "1 + rate()", column 5)',
-        retryable: false,
-        cause,
-      }),
-    );
-  });
-
-  it('keep an expression from being constant when they are impure', () => {
-    const functions = extendFunctions({ dice: { minArgs: 0, maxArgs: 0, impure: true, call: () => 4 } });
-    expect(compileExpression('dice()', { ...options, functions }).constant).toBe(false);
-  });
-
-  it.each([
-    ['upper', 'built in'],
-    ['a-b', "can't be called"],
-    ['true', "can't be called"],
-    ['__proto__x', "can't be called"],
-  ])('%s is no name for one', (name, message) => {
-    expect(() => extendFunctions({ [name]: { minArgs: 0, maxArgs: 0, call: () => null } })).toThrow(message);
-  });
-
-  it.each([
-    [1, 0],
-    [-1, 0],
-    [0.5, 1],
-    [0, Number.NaN],
-  ])('an arity from %s to %s is refused', (minArgs, maxArgs) => {
-    expect(() => extendFunctions({ f: { minArgs, maxArgs, call: () => null } })).toThrow(TypeError);
   });
 });

@@ -1,7 +1,13 @@
 /** A fixed world for expression tests: the data that the vectors read, and an evaluation that draws fixed values. */
 
-import type { CompileOptions, NameResolver } from '../../src/engine/expression/compile-expression.ts';
+import { isOrchestratorError } from '../../src/engine/errors.ts';
+import {
+  type CompileOptions,
+  compileExpression,
+  type NameResolver,
+} from '../../src/engine/expression/compile-expression.ts';
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
+import { ExpressionSyntaxError } from '../../src/engine/expression/expression-syntax-error.ts';
 import { DEFAULT_BUDGET } from '../../src/engine/expression/limits.ts';
 import type { Json } from '../../src/engine/json.ts';
 import data from '../vectors/expressions-data.json' with { type: 'json' };
@@ -33,3 +39,29 @@ export function createEvaluation(budget = DEFAULT_BUDGET): Evaluation {
     uuid: () => '00000000-0000-4000-8000-000000000000',
   };
 }
+
+/** The value of a bare expression. */
+export const evaluate = (source: string, values: Readonly<Record<string, Json>> = data): Json =>
+  compileExpression(source, optionsOf(values)).evaluate(createEvaluation());
+
+/** Why an expression can't be compiled. */
+export const refusal = (source: string): ExpressionSyntaxError => {
+  try {
+    compileExpression(source, options);
+  } catch (error) {
+    if (error instanceof ExpressionSyntaxError) return error;
+    throw error;
+  }
+  throw new Error(`compiled: ${source}`);
+};
+
+/** Why an evaluation failed. */
+export const failure = (source: string, values?: Readonly<Record<string, Json>>): string => {
+  try {
+    evaluate(source, values);
+  } catch (error) {
+    if (isOrchestratorError(error, 'EXPRESSION_ERROR')) return error.message;
+    throw error;
+  }
+  throw new Error(`evaluated: ${source}`);
+};

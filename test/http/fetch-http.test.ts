@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { fetchHttp } from '../../src/adapters/http/fetch-http.ts';
 
 const get = { method: 'GET', url: 'https://peer.example/a?token=planted' };
@@ -46,6 +46,28 @@ describe('fetchHttp', () => {
     });
     answer(new Response(new ReadableStream({ cancel: () => cancelled() })));
     await wasCancelled;
+  });
+
+  it('I11: leaves no timer and no listener behind, whether it succeeds or fails', async () => {
+    vi.useFakeTimers();
+    try {
+      const { signal } = new AbortController();
+      const listeners = {
+        added: vi.spyOn(signal, 'addEventListener'),
+        removed: vi.spyOn(signal, 'removeEventListener'),
+      };
+      await answering(() => new Response('fine')).send({ ...get, signal });
+      await expect(answering(() => Promise.reject(new Error('broken'))).send({ ...get, signal })).rejects.toThrow(
+        'broke',
+      );
+      expect(vi.getTimerCount()).toBe(0);
+      expect(listeners.added).toHaveBeenCalledTimes(2);
+      expect(listeners.removed.mock.calls.map(([, listener]) => listener)).toEqual(
+        listeners.added.mock.calls.map(([, listener]) => listener),
+      );
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('cancels a body that hangs after the headers when the signal is ignored', async () => {

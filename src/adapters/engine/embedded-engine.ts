@@ -8,12 +8,11 @@ import type {
   AcceptedRun,
   EngineHost,
   ExecutionEngine,
-  ExecutionOutcome,
   InterpretedRun,
   RunningEngine,
 } from '../../engine/ports/execution-engine.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
-import { createEmbeddedJournal } from './embedded-journal.ts';
+import { EmbeddedJournal } from './embedded-journal.ts';
 
 /** Runs executions in the process that accepts them. */
 export function embeddedEngine(): ExecutionEngine {
@@ -32,27 +31,25 @@ function attach(host: EngineHost): RunningEngine {
   };
 
   const start = (execution: NewExecution, durability: 'step' | 'none'): AcceptedRun => {
-    const journal = createEmbeddedJournal(storage, clock, execution, durability);
+    const journal = new EmbeddedJournal(storage, clock, execution, durability);
     const began = clock.monotonic();
     const run = host.interpret(execution, journal);
     active.add(run);
+    return { finished: finish(execution, run, journal, began), cancel: () => run.stop('cancelled') };
+  };
 
-    const finish = async (outcome: ExecutionOutcome): Promise<Execution> => {
-      const { status, output, error } = outcome;
+  const finish = async (execution: NewExecution, run: InterpretedRun, journal: EmbeddedJournal, began: number): Promise<Execution> => {
+    try {
+      const { status, output, error } = await run.outcome;
       const duration = Math.round(clock.monotonic() - began);
-      const end: ExecutionEnd = { status, output, ...(error && { error }), finishedAt: clock.now(), duration };
+      const finishedAt = clock.now();
+      const end: ExecutionEnd = error ? { status, output, error, finishedAt, duration } : { status, output, finishedAt, duration };
       const stored = journal.end(end);
       if (stored instanceof Promise) await stored;
       return toExecution(execution, end, journal.records, journal.agents);
-    };
-    const finished = (async () => {
-      try {
-        return await finish(run.outcome instanceof Promise ? await run.outcome : run.outcome);
-      } finally {
-        leave(run);
-      }
-    })();
-    return { finished, cancel: () => run.stop('cancelled') };
+    } finally {
+      leave(run);
+    }
   };
 
   return {

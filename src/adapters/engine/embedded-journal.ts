@@ -1,90 +1,104 @@
 /** The embedded engine's journal: the records of one execution, written to the storage as they are made. */
 
 import { OrchestratorError } from '../../engine/errors.ts';
+import type { JsonObject } from '../../engine/json.ts';
 import { AGENTS_IN_RECORD } from '../../engine/model/execution.ts';
 import type { CommitEntry, ExecutionEnd, NewExecution, StateChange, StepRecord } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { Journal, StepOptions } from '../../engine/ports/journal.ts';
+import type { Journal, StateUpdate, StepOptions } from '../../engine/ports/journal.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
 
-export interface EmbeddedJournal extends Journal {
+const NOTHING: readonly StepRecord[] = Object.freeze([]);
+
+export class EmbeddedJournal implements Journal {
   /** The results so far, at most 1,000. */
-  readonly records: readonly StepRecord[];
+  readonly records: StepRecord[] = [];
   /** How many agents ran. */
-  readonly agents: number;
-  /** Stores the end, with what was held back for it. */
-  end(end: ExecutionEnd): MaybePromise<void>;
-}
+  agents = 0;
+  readonly #storage: Storage;
+  readonly #clock: Clock;
+  readonly #execution: NewExecution;
+  readonly #holdBack: boolean;
+  /** Records that are stored together with a later one, or with the end. */
+  #held: readonly StepRecord[] = NOTHING;
+  #ended = false;
 
-/** @param durability - `none` holds every record back until the end */
-export function createEmbeddedJournal(
-  storage: Storage,
-  clock: Clock,
-  execution: NewExecution,
-  durability: 'step' | 'none',
-): EmbeddedJournal {
-  const records: StepRecord[] = [];
-  // Kept apart from `records`, which the end hands to the caller: the storage owns what it is given.
-  let held: StepRecord[] = [];
-  let agents = 0;
+  /** @param durability - `none` holds every record back until the end */
+  constructor(storage: Storage, clock: Clock, execution: NewExecution, durability: 'step' | 'none') {
+    this.#storage = storage;
+    this.#clock = clock;
+    this.#execution = execution;
+    this.#holdBack = durability === 'none';
+  }
 
-  const commit = (steps: readonly StepRecord[], state?: StateChange, end?: ExecutionEnd): MaybePromise<CommitResult> => {
-    const entry: CommitEntry = { executionId: execution.id, epoch: execution.epoch, steps, ...(state && { state }), ...(end && { end }) };
-    const results = storage.commit([entry]);
-    return results instanceof Promise ? results.then((all) => check(all[0])) : check(results[0]);
-  };
+  step(
+    _key: string,
+    _attempt: number,
+    run: () => MaybePromise<StepRecord | undefined>,
+    options: StepOptions,
+  ): MaybePromise<StepRecord | undefined> {
+    const made = run();
+    return made instanceof Promise ? made.then((record) => this.#store(record, options)) : this.#store(made, options);
+  }
 
-  const note = (record: StepRecord): StepRecord => {
+  sleepUntil(_key: string, instant: number, signal: AbortSignal): Promise<void> {
+    return this.#clock.sleep(instant - this.#clock.now(), signal);
+  }
+
+  readState(): MaybePromise<JsonObject | undefined> {
+    const stored = this.#storage.readState(this.#execution.ensemble);
+    return stored instanceof Promise ? stored.then((state) => state?.value) : stored?.value;
+  }
+
+  /** Stores the end, with what was held back for it. What steps still give is dropped from now on. */
+  end(end: ExecutionEnd): MaybePromise<void> {
+    this.#ended = true;
+    const { id, epoch } = this.#execution;
+    const stored = this.#commit({ executionId: id, epoch, steps: this.#held, end });
+    return stored instanceof Promise ? stored.then(() => undefined) : undefined;
+  }
+
+  #store(record: StepRecord | undefined, options: StepOptions): MaybePromise<StepRecord | undefined> {
+    if (!record || this.#ended) return undefined;
+    if (options.state && record.retryAt === undefined) return this.#storeWithState(record, options.state);
+    if (this.#holdBack || (options.last && record.retryAt === undefined)) {
+      if (record.retryAt === undefined) this.#held = this.#held === NOTHING ? [record] : [...this.#held, record];
+      return this.#note(record);
+    }
+    const { id, epoch } = this.#execution;
+    const stored = this.#commit({ executionId: id, epoch, steps: [record] });
+    return stored instanceof Promise ? stored.then(() => this.#note(record)) : this.#note(record);
+  }
+
+  async #storeWithState(made: StepRecord, state: StateUpdate): Promise<StepRecord | undefined> {
+    const { id, epoch, ensemble } = this.#execution;
+    while (!this.#ended) {
+      const before = await this.#storage.readState(ensemble);
+      const { record, value } = state.next(before?.value, made);
+      const expectedVersion = before?.version ?? 0;
+      const change: StateChange | undefined = value && { ensemble, expectedVersion, value, updatedAt: this.#clock.now() };
+      const steps = [...this.#held, record];
+      const result = await this.#commit(change ? { executionId: id, epoch, steps, state: change } : { executionId: id, epoch, steps });
+      if (result === 'state-conflict') continue;
+      this.#held = NOTHING;
+      return this.#note(record);
+    }
+    return undefined;
+  }
+
+  #note(record: StepRecord): StepRecord {
     if (record.retryAt === undefined) {
-      agents += 1;
-      if (records.length < AGENTS_IN_RECORD) records.push(record);
+      this.agents += 1;
+      if (this.records.length < AGENTS_IN_RECORD) this.records.push(record);
     }
     return record;
-  };
+  }
 
-  const store = (record: StepRecord, options: StepOptions): MaybePromise<StepRecord> => {
-    if (options.state && record.retryAt === undefined) return storeWithState(record, options.state);
-    if (durability === 'none' || (options.last && record.retryAt === undefined)) {
-      if (record.retryAt === undefined) held.push(record);
-      return note(record);
-    }
-    const stored = commit([record]);
-    return stored instanceof Promise ? stored.then(() => note(record)) : note(record);
-  };
-
-  const storeWithState = async (made: StepRecord, state: NonNullable<StepOptions['state']>): Promise<StepRecord> => {
-    for (;;) {
-      const before = await storage.readState(execution.ensemble);
-      const { record, value } = state.next(before?.value, made);
-      const change = value && { ensemble: execution.ensemble, expectedVersion: before?.version ?? 0, value, updatedAt: clock.now() };
-      const steps = [...held, record];
-      if ((await commit(steps, change)) === 'state-conflict') continue;
-      held = [];
-      return note(record);
-    }
-  };
-
-  return {
-    records,
-    get agents() {
-      return agents;
-    },
-    step(_key, _attempt, run, options) {
-      const made = run();
-      if (made instanceof Promise) return made.then((record) => record && store(record, options));
-      return made && store(made, options);
-    },
-    sleepUntil: (_key, instant, signal) => clock.sleep(instant - clock.now(), signal),
-    readState() {
-      const stored = storage.readState(execution.ensemble);
-      return stored instanceof Promise ? stored.then((state) => state?.value) : stored?.value;
-    },
-    end(end) {
-      const stored = commit(held, undefined, end);
-      return stored instanceof Promise ? stored.then(() => undefined) : undefined;
-    },
-  };
+  #commit(entry: CommitEntry): MaybePromise<CommitResult> {
+    const results = this.#storage.commit([entry]);
+    return results instanceof Promise ? results.then((all) => check(all[0])) : check(results[0]);
+  }
 }
 
 function check(result: CommitResult | undefined): CommitResult {

@@ -96,7 +96,6 @@ function admitUrl(text: string): URL {
   if (url.username !== '' || url.password !== '') {
     throw refuse('url', `the url of ${url.host} holds a user name or password; send them in an Authorization header`);
   }
-  url.hash = '';
   return url;
 }
 

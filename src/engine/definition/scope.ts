@@ -45,6 +45,7 @@ export class Scope implements Evaluation {
   /** What the latest step of this level gave; null when it was skipped. */
   lastOutput: Json = null;
   private drawKey = '';
+  private drawPart = '';
   private draws = 0;
 
   constructor(run: ScopeRun, parent: Scope | undefined, slots: number, keyPrefix = '', item: Json = null, index = 0) {
@@ -57,9 +58,10 @@ export class Scope implements Evaluation {
   }
 
   /** Begins the evaluation of one part (`config`, `condition`, ...) of one step: a fresh budget, and draws of its own. */
-  begin(drawKey: string): this {
+  begin(key: string, part: string): this {
     this.budget = STEP_BUDGET;
-    this.drawKey = drawKey;
+    this.drawKey = key;
+    this.drawPart = part;
     this.draws = 0;
     return this;
   }
@@ -67,7 +69,7 @@ export class Scope implements Evaluation {
   // Derived, not drawn: a resumed run gets the same values without their having been stored.
   private digest(): Uint8Array {
     this.draws += 1;
-    return sha256(utf8ToBytes(`${this.run.seed}|${this.drawKey}|${this.draws}`));
+    return sha256(utf8ToBytes(`${this.run.seed}|${this.drawKey}|${this.drawPart}|${this.draws}`));
   }
 
   random(): number {

@@ -1,16 +1,21 @@
-/** Stops a run, or a block of it: what is in flight hears of it at once, the rest at its next step boundary. */
+/** Stops a run, or a block of it: what is in flight hears of it through its signal, the rest at its next step boundary. */
+
+import { OrchestratorError } from '../errors.ts';
 
 /**
- * | reason | steps in flight |
+ * | reason | what becomes of steps in flight |
  * |---|---|
  * | timed_out | signalled and given up at once |
  * | cancelled, abandoned | signalled; a result that still comes within the grace is stored |
  */
 export type HaltReason = 'cancelled' | 'timed_out' | 'abandoned';
 
+/** How long a step that was signalled may still finish and have its result stored. */
+export const HALT_GRACE_MS = 25_000;
+
 export class Halt {
   #reason: HaltReason | undefined;
-  // Made when somebody listens: a run whose steps all answer at once never needs it.
+  // Made when somebody listens: a run whose steps take no signal never needs it.
   #listeners: Set<(reason: HaltReason) => void> | undefined;
 
   get reason(): HaltReason | undefined {
@@ -42,4 +47,10 @@ export class Halt {
 export function innerHalt(outer: Halt): { readonly halt: Halt; readonly release: () => void } {
   const halt = new Halt();
   return { halt, release: outer.onStop((reason) => halt.stop(reason)) };
+}
+
+export function haltError(reason: HaltReason): OrchestratorError {
+  if (reason === 'timed_out') return new OrchestratorError('TIMEOUT', 'the execution ran out of time');
+  if (reason === 'cancelled') return new OrchestratorError('EXECUTION_CANCELLED', 'the execution was cancelled');
+  return new OrchestratorError('EXECUTION_CANCELLED', 'another step of the block failed');
 }

@@ -6,7 +6,7 @@ import type { NameResult } from '../definition/scope.ts';
 import { isTruthy } from '../expression/is-truthy.ts';
 import type { JsonObject } from '../json.ts';
 import type { MaybePromise } from '../ports/operation.ts';
-import { failed } from './attempt.ts';
+import { toFailure } from './failure.ts';
 import type { RunScope } from './run.ts';
 
 /** The result of a name whose step was not run. */
@@ -41,7 +41,7 @@ export function markHandled(guards: GuardChain | undefined, scope: RunScope): vo
 /** Reads a guard. @returns undefined when it can't be read; the failure is noted under `slot` */
 export function readGuard(guard: CompiledGuard, key: string, scope: RunScope, slot: NameSlot): boolean | undefined {
   try {
-    return isTruthy(guard.evaluate(scope.begin(`${scope.keyPrefix}${key}|condition`)));
+    return isTruthy(guard.evaluate(scope.begin(scope.keyPrefix + key, 'condition')));
   } catch (thrown) {
     noteFailure(thrown, scope, slot);
     return undefined;
@@ -50,10 +50,8 @@ export function readGuard(guard: CompiledGuard, key: string, scope: RunScope, sl
 
 /** Gives a name a failed result for something thrown outside an operation, and notes the failure. */
 export function noteFailure(thrown: unknown, scope: RunScope, slot: NameSlot): void {
-  const result = failed({ name: slot.name }, scope, thrown);
-  if (result.kind !== 'failed') return;
-  const { agent, ...rest } = result.error;
-  const error = slot === NO_NAME ? rest : { agent, ...rest };
+  const { code, message } = toFailure(thrown, scope.run.ports.mask);
+  const error = slot === NO_NAME ? { code, message } : { code, message, agent: slot.name };
   if (slot !== NO_NAME) scope.results[slot.slot] = { status: 'failed', output: null, error };
   scope.lastOutput = null;
   scope.fail({ slot, router: undefined, error });

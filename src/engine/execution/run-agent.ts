@@ -1,77 +1,62 @@
 /** Runs one agent at one step, attempt after attempt, over the journal. */
 
 import type { CompiledAgentStep } from '../definition/compiled-ensemble.ts';
-import type { NameResult } from '../definition/scope.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
-import type { StateUpdate } from '../ports/journal.ts';
+import type { StateUpdate, StepOptions } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
-import { type AttemptResult, failed, isPromise, runAttempt } from './attempt.ts';
+import { type AttemptPlace, isPromise, runAttempt } from './attempt.ts';
+import { toFailure } from './failure.ts';
 import type { RunScope } from './run.ts';
+
+const LAST: StepOptions = Object.freeze({ last: true });
+const NOT_LAST: StepOptions = Object.freeze({ last: false });
 
 /**
  * Runs the agent to its result. Its condition was looked at already.
  *
  * @returns undefined when the run was stopped before there was a result
  */
-export async function runAgent(step: CompiledAgentStep, scope: RunScope): Promise<NameResult | undefined> {
+export function runAgent(step: CompiledAgentStep, scope: RunScope): MaybePromise<StepRecord | undefined> {
   const { run } = scope;
-  const { clock, emit } = run.ports;
+  const { clock } = run.ports;
   const key = scope.keyPrefix === '' ? step.key : scope.keyPrefix + step.key;
-  const begun: Begun = { startedAt: clock.now(), monotonic: clock.monotonic() };
-  const options = { last: step.last, state: step.setState && stateUpdate(step, scope, key, step.setState) };
-  emit?.('agent.started', { executionId: run.accepted.id, agent: step.name, key });
-
-  for (let attempt = 1; ; ) {
-    const number = attempt;
-    const stepped = run.journal.step(key, number, () => recordAttempt(step, scope, key, number, begun), options);
-    const record = isPromise(stepped) ? await stepped : stepped;
-    if (!record) return undefined;
-    run.lastCommitAt = record.startedAt + record.duration;
-    if (record.retryAt === undefined) {
-      emitResult(record, scope);
-      return record;
-    }
-    emitRetry(record, record.retryAt, scope);
-    if (!(await waitUntil(record.retryAt, key, scope))) return undefined;
-    attempt = record.attempts + 1;
-  }
+  const place: AttemptPlace = { key, number: 1, startedAt: clock.now(), monotonic: clock.monotonic() };
+  run.ports.emit?.('agent.started', { executionId: run.accepted.id, agent: step.name, key });
+  const stepped = attempt(step, scope, place);
+  if (isPromise(stepped)) return stepped.then((record) => afterAttempt(record, step, scope, place));
+  return afterAttempt(stepped, step, scope, place);
 }
 
-interface Begun {
-  readonly startedAt: number;
-  readonly monotonic: number;
+function attempt(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace): MaybePromise<StepRecord | undefined> {
+  const plain = step.last ? LAST : NOT_LAST;
+  const options = step.setState ? { ...plain, state: stateUpdate(step, scope, place.key, step.setState) } : plain;
+  return scope.run.journal.step(place.key, place.number, () => runAttempt(step, scope, place), options);
 }
 
-function recordAttempt(
+function afterAttempt(
+  record: StepRecord | undefined,
   step: CompiledAgentStep,
   scope: RunScope,
-  key: string,
-  attempt: number,
-  begun: Begun,
+  place: AttemptPlace,
 ): MaybePromise<StepRecord | undefined> {
-  const result = runAttempt(step, scope, key, attempt);
-  if (result instanceof Promise) return result.then((settled) => toRecord(settled, step, scope, key, attempt, begun));
-  return toRecord(result, step, scope, key, attempt, begun);
+  if (!record) return undefined;
+  scope.run.lastCommitAt = record.startedAt + record.duration;
+  if (record.retryAt !== undefined) return retry(record, step, scope, place);
+  emitResult(record, scope);
+  return record;
 }
 
-function toRecord(
-  result: AttemptResult,
-  step: CompiledAgentStep,
-  scope: RunScope,
-  key: string,
-  attempts: number,
-  begun: Begun,
-): StepRecord | undefined {
-  if (result.kind === 'halted') return undefined;
-  const { clock } = scope.run.ports;
-  const duration = Math.round(clock.monotonic() - begun.monotonic);
-  const { name } = step;
-  const { startedAt } = begun;
-  if (result.kind === 'completed') return { key, name, status: 'completed', attempts, startedAt, duration, output: result.output };
-  const record = { key, name, status: 'failed' as const, attempts, startedAt, duration, output: null, error: result.error };
-  if (!result.retryable || attempts >= step.retry.maxAttempts || scope.halt.reason !== undefined) return record;
-  return { ...record, retryAt: clock.now() + Math.max(step.retry.delayAfter(attempts), result.retryAfterMs) };
+async function retry(failed: StepRecord, step: CompiledAgentStep, scope: RunScope, first: AttemptPlace): Promise<StepRecord | undefined> {
+  let record: StepRecord | undefined = failed;
+  while (record?.retryAt !== undefined) {
+    emitRetry(record, record.retryAt, scope);
+    if (!(await waitUntil(record.retryAt, first.key, scope))) return undefined;
+    record = await attempt(step, scope, { ...first, startedAt: record.startedAt, number: record.attempts + 1 });
+    if (record) scope.run.lastCommitAt = record.startedAt + record.duration;
+  }
+  if (record) emitResult(record, scope);
+  return record;
 }
 
 /** @returns false when the run was stopped meanwhile */
@@ -98,11 +83,11 @@ function stateUpdate(step: CompiledAgentStep, scope: RunScope, key: string, setS
         // The expressions read the newest state and the agent's own output.
         scope.results[step.slot.slot] = record;
         scope.state = current ?? (scope.run.compiled.initialState as JsonObject);
-        const changes = setState(scope.begin(`${key}|setState`)) as JsonObject;
+        const changes = setState(scope.begin(key, 'setState')) as JsonObject;
         return { record, value: { ...scope.state, ...changes } };
       } catch (thrown) {
-        const result = failed(step, scope, thrown);
-        return { record: { ...record, status: 'failed', output: null, ...(result.kind === 'failed' ? { error: result.error } : {}) } };
+        const { code, message } = toFailure(thrown, scope.run.ports.mask);
+        return { record: { ...record, status: 'failed', output: null, error: { code, message, agent: step.name } } };
       } finally {
         scope.results[step.slot.slot] = before;
         scope.state = state;

@@ -6,7 +6,7 @@ import type { Json } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
-import { type Halt, innerHalt } from './halt.ts';
+import { HALT_GRACE_MS, type Halt, innerHalt } from './halt.ts';
 import { afterSnapshot, type GuardChain, NO_NAME, noteFailure, readGuard, skip } from './level.ts';
 import { RunScope } from './run.ts';
 
@@ -45,7 +45,7 @@ async function runBlock(
   const block: Block = { step, scope, items, halt, guards: chain, runBody, outputs: [], next: 0, done: 0, ended: false, error: undefined };
   const workers = Math.min(step.concurrency, items.length);
   if (workers <= 1) await work(block);
-  else await Promise.all(Array.from({ length: workers }, () => work(block)));
+  else await untilDone(Promise.all(Array.from({ length: workers }, () => work(block))), block);
   release();
   if (scope.halt.reason !== undefined) return false;
 
@@ -61,7 +61,7 @@ async function runBlock(
 
 function readItems(step: CompiledForeachStep, scope: RunScope): readonly Json[] | undefined {
   try {
-    const items = step.items(scope.begin(`${scope.keyPrefix}${step.key}|items`));
+    const items = step.items(scope.begin(scope.keyPrefix + step.key, 'items'));
     if (!Array.isArray(items)) {
       const found = items === null ? 'null' : typeof items === 'object' ? 'an object' : `a ${typeof items}`;
       throw new OrchestratorError('EXPRESSION_ERROR', `\`foreach\` at ${scope.keyPrefix}${step.key} needs a list, and its expression gave ${found}`);
@@ -91,6 +91,22 @@ interface Block {
   ended: boolean;
   /** The first failure that an item did not handle; no new item begins, and those in flight are signalled. */
   error: ExecutionError | undefined;
+}
+
+/** Waits for all workers; once the block is stopped, no longer than the grace for steps that ignore their signal. */
+function untilDone(workers: Promise<unknown>, { halt, scope }: Block): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let cancelTimer: (() => void) | undefined;
+    const forget = halt.onStop(() => {
+      cancelTimer = scope.run.ports.clock.setTimer(HALT_GRACE_MS, resolve);
+    });
+    workers
+      .finally(() => {
+        forget();
+        cancelTimer?.();
+      })
+      .then(() => resolve(), reject);
+  });
 }
 
 async function work(block: Block): Promise<void> {

@@ -26,6 +26,7 @@ import type {
 } from '../definition/compiled-ensemble.ts';
 import type { NameSlot } from '../definition/names.ts';
 import type { Json } from '../json.ts';
+import type { StepRecord } from '../model/stored-execution.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
 import { afterSnapshot, type GuardChain, markHandled, NO_NAME, readGuard, SKIPPED, skip } from './level.ts';
@@ -74,7 +75,7 @@ function allGuarded(scope: RunScope, list: CompiledList, index: number): boolean
   });
 }
 
-async function runAgentStep(step: CompiledAgentStep, scope: RunScope, guards: GuardChain | undefined, router?: NameSlot): Promise<boolean> {
+function runAgentStep(step: CompiledAgentStep, scope: RunScope, guards: GuardChain | undefined, router?: NameSlot): MaybePromise<boolean> {
   let chain = guards;
   if (step.condition) {
     const holds = readGuard(step.condition, step.key, scope, step.slot);
@@ -83,12 +84,16 @@ async function runAgentStep(step: CompiledAgentStep, scope: RunScope, guards: Gu
     chain = { guard: step.condition, outer: guards };
   }
   if (scope.run.unhandled > 0) markHandled(chain, scope);
-  const result = await runAgent(step, scope);
-  if (!result) return false;
-  scope.results[step.slot.slot] = result;
-  scope.lastOutput = result.output;
+  const ran = runAgent(step, scope);
+  return isPromise(ran) ? ran.then((record) => noteResult(record, step, scope, router)) : noteResult(ran, step, scope, router);
+}
+
+function noteResult(record: StepRecord | undefined, step: CompiledAgentStep, scope: RunScope, router: NameSlot | undefined): boolean {
+  if (!record) return false;
+  scope.results[step.slot.slot] = record;
+  scope.lastOutput = record.output;
   if (step.takesPrompt) scope.run.prompt = undefined;
-  if (result.error && !step.continueOnError) scope.fail({ slot: step.slot, router, error: result.error });
+  if (record.error && !step.continueOnError) scope.fail({ slot: step.slot, router, error: record.error });
   return true;
 }
 
@@ -114,7 +119,7 @@ async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardC
       if (!holds) continue;
     }
     if (entry.target.kind === 'prompt') {
-      const prompt = entry.target.prompt(scope.begin(`${scope.keyPrefix}${step.key}|prompt`));
+      const prompt = entry.target.prompt(scope.begin(scope.keyPrefix + step.key, 'prompt'));
       scope.run.prompt = String(prompt);
       return give({ route, target: scope.run.prompt, output: null });
     }

@@ -24,16 +24,55 @@ export interface RunPorts {
   readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
 }
 
-export interface Run extends ScopeRun {
+/** What all levels of one run share. */
+export class Run implements ScopeRun {
   readonly compiled: CompiledEnsemble;
   readonly accepted: NewExecution;
   readonly journal: Journal;
   readonly ports: RunPorts;
+  lastCommitAt: number;
   /** The prompt that a route chose, for the next `think` that names none. */
   prompt: string | undefined;
   /** Failures that nothing has handled yet, at all levels together. */
   unhandled: number;
+
+  constructor(compiled: CompiledEnsemble, accepted: NewExecution, journal: Journal, ports: RunPorts) {
+    this.compiled = compiled;
+    this.accepted = accepted;
+    this.journal = journal;
+    this.ports = ports;
+    this.lastCommitAt = accepted.createdAt;
+    this.prompt = undefined;
+    this.unhandled = 0;
+  }
+
+  get seed(): string {
+    return this.accepted.seed;
+  }
+
+  get input(): Json {
+    return this.accepted.input;
+  }
+
+  get env(): Readonly<Record<string, string>> {
+    return this.ports.env;
+  }
+
+  get headers(): JsonObject {
+    return EMPTY;
+  }
+
+  get trigger(): JsonObject {
+    return this.accepted.trigger as unknown as JsonObject;
+  }
+
+  get execution(): JsonObject {
+    const { id, ensemble, version, createdAt } = this.accepted;
+    return { id, ensemble, version, startedAt: createdAt };
+  }
 }
+
+const EMPTY: JsonObject = Object.freeze({});
 
 /** A failure that waits for a guard. */
 export interface Failure {
@@ -70,29 +109,3 @@ export class RunScope extends Scope {
     this.run.unhandled -= open.length - this.failures.length;
   }
 }
-
-export function createRun(
-  compiled: CompiledEnsemble,
-  accepted: NewExecution,
-  journal: Journal,
-  ports: RunPorts,
-  headers: JsonObject = EMPTY,
-): Run {
-  return {
-    compiled,
-    accepted,
-    journal,
-    ports,
-    seed: accepted.seed,
-    input: accepted.input,
-    env: ports.env,
-    headers,
-    trigger: accepted.trigger as unknown as JsonObject,
-    execution: { id: accepted.id, ensemble: accepted.ensemble, version: accepted.version, startedAt: accepted.createdAt },
-    lastCommitAt: accepted.createdAt,
-    prompt: undefined,
-    unhandled: 0,
-  };
-}
-
-const EMPTY: JsonObject = Object.freeze({});

@@ -17,7 +17,7 @@ export type Node =
   | ArrayNode
   | ObjectNode;
 
-export interface LiteralNode extends Span {
+interface LiteralNode extends Span {
   readonly kind: 'literal';
   readonly value: null | boolean | number | string;
 }
@@ -54,7 +54,7 @@ export interface UnaryNode extends Span {
 export type BinaryOperator = '+' | '-' | '*' | '/' | '%' | '<' | '<=' | '>' | '>=' | '==' | '!=' | '===' | '!==';
 
 /** Operators of one rank, evaluated from the left: `first op operand op operand ...`. */
-export interface ChainNode extends Span {
+interface ChainNode extends Span {
   readonly kind: 'chain';
   readonly first: Node;
   readonly rest: readonly { readonly operator: BinaryOperator; readonly index: number; readonly operand: Node }[];
@@ -66,14 +66,14 @@ export interface LogicalNode extends Span {
   readonly operands: readonly Node[];
 }
 
-export interface ConditionalNode extends Span {
+interface ConditionalNode extends Span {
   readonly kind: 'conditional';
   readonly test: Node;
   readonly then: Node;
   readonly otherwise: Node;
 }
 
-export interface ArrayNode extends Span {
+interface ArrayNode extends Span {
   readonly kind: 'array';
   readonly items: readonly Node[];
 }

@@ -7,7 +7,7 @@ import { failureAt, type Site } from './evaluation-problem.ts';
 import { applyBinary, toJsonNumber } from './operators.ts';
 
 /** One operator with its right side. */
-export interface BinaryStep<E extends Evaluation> {
+interface BinaryStep<E extends Evaluation> {
   readonly operator: BinaryOperator;
   readonly index: number;
   readonly operand: Node;

@@ -6,7 +6,7 @@ import { failureAt, type Site } from './evaluation-problem.ts';
 import { readComputed, readIndex, readKey } from './read-member.ts';
 
 /** One access: a static key, or what computes it. */
-export interface MemberKey<E extends Evaluation> {
+interface MemberKey<E extends Evaluation> {
   readonly key: string | number | Evaluate<E>;
   readonly index: number;
 }

@@ -4,7 +4,7 @@ import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import { MAX_EXPRESSION_LENGTH } from './limits.ts';
 import { readNumber, readString } from './read-literal.ts';
 
-export type TokenKind = 'name' | 'number' | 'string' | 'operator' | 'end';
+type TokenKind = 'name' | 'number' | 'string' | 'operator' | 'end';
 
 export interface Token {
   readonly kind: TokenKind;
@@ -16,7 +16,7 @@ export interface Token {
   readonly end: number;
 }
 
-export interface LexerInput {
+interface LexerInput {
   readonly text: string;
   readonly start: number;
   /** The bracket before `start`, such as `${`: tokens end at the `}` that closes it. Without it they end with the text. */

@@ -42,27 +42,29 @@ export function checkLength(text: string): string {
 
 export function tooLong(length: number): EvaluationProblem {
   return new EvaluationProblem(
-    `the result would have a length of ${length}, the most is ${MAX_BUILT_LENGTH}; store it and pass a key`,
+    `the result would have a length of ${length} or more, the most is ${MAX_BUILT_LENGTH}; store it and pass a key`,
   );
 }
 
-// Before the text is made: the same big value may stand in one array a thousand times.
+// Before the text is made: the same big value may stand in one array a thousand times. It counts no more than will be
+// written, so that nothing which fits is refused.
 function measure(value: Json, evaluation: Evaluation, indent: number): void {
-  const before = evaluation.budget;
+  let length = 0;
+  const add = (characters: number): void => {
+    length += characters;
+    if (length > MAX_BUILT_LENGTH) throw tooLong(length);
+    charge(evaluation, characters);
+  };
   const walk = (part: Json, depth: number): void => {
-    let cost = 1 + indent * depth;
-    if (typeof part === 'string') cost += part.length;
-    if (typeof part === 'number') cost += 4;
-    charge(evaluation, cost);
-    if (before - evaluation.budget > MAX_BUILT_LENGTH) throw tooLong(before - evaluation.budget);
+    add(1 + indent * depth + (typeof part === 'string' ? part.length : 1));
     if (typeof part !== 'object' || part === null) return;
     if (Array.isArray(part)) for (const item of part) walk(item, depth + 1);
     else {
       for (const key of Object.keys(part)) {
-        charge(evaluation, key.length);
+        add(key.length + 2);
         walk((part as JsonObject)[key] as Json, depth + 1);
       }
     }
   };
-  walk(value, 1);
+  walk(value, 0);
 }

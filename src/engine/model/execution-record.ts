@@ -3,28 +3,28 @@
 import { AGENTS_IN_RECORD, type AgentRun, type Execution } from './execution.ts';
 import type { ExecutionEnd, NewExecution, StepRecord } from './stored-execution.ts';
 
-/** @param steps - in the order in which they were stored; only the first 1,000 are read */
+/**
+ * @param steps - in the order in which they were stored; the first 1,000 become the record's agent runs
+ * @param agents - how many agents ran, those past the first 1,000 included
+ */
 export function toExecution(accepted: NewExecution, end: ExecutionEnd | undefined, steps: readonly StepRecord[], agents: number): Execution {
-  const { id, ensemble, version, trigger, input, createdAt } = accepted;
-  const base = { id, ensemble, version, status: end?.status ?? ('running' as const), trigger, input, output: end?.output ?? null };
   const runs: AgentRun[] = [];
-  for (let i = 0; i < steps.length && i < AGENTS_IN_RECORD; i++) runs.push(toAgentRun(steps[i] as StepRecord));
-  if (!end) return { ...base, createdAt, startedAt: createdAt, metrics: { totalDuration: 0, agents }, agents: runs };
-  return {
-    ...base,
-    ...(end.error ? { error: end.error } : {}),
-    createdAt,
-    startedAt: createdAt,
-    finishedAt: end.finishedAt,
-    duration: end.duration,
-    metrics: { totalDuration: end.duration, agents },
-    agents: runs,
-  };
+  const count = Math.min(steps.length, AGENTS_IN_RECORD);
+  for (let i = 0; i < count; i++) runs.push(toAgentRun(steps[i] as StepRecord));
+  const { id, ensemble, version, trigger, input, createdAt } = accepted;
+  const metrics = { totalDuration: end?.duration ?? 0, agents };
+  if (!end) {
+    return { id, ensemble, version, status: 'running', trigger, input, output: null, createdAt, startedAt: createdAt, metrics, agents: runs };
+  }
+  const { status, output, error, finishedAt, duration } = end;
+  const times = { createdAt, startedAt: createdAt, finishedAt, duration };
+  if (error) return { id, ensemble, version, status, trigger, input, output, error, ...times, metrics, agents: runs };
+  return { id, ensemble, version, status, trigger, input, output, createdAt, startedAt: createdAt, finishedAt, duration, metrics, agents: runs };
 }
 
 export function toAgentRun(step: StepRecord): AgentRun {
   const { name, key, attempts, startedAt, duration, output, error } = step;
   const status = step.retryAt === undefined ? step.status : 'retrying';
-  const run: AgentRun = { name, key, status, attempts, startedAt, duration, output };
-  return error ? { ...run, error } : run;
+  if (error) return { name, key, status, attempts, startedAt, duration, output, error };
+  return { name, key, status, attempts, startedAt, duration, output };
 }

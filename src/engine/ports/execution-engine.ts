@@ -18,7 +18,7 @@ export interface ExecutionOutcome {
 
 /** A run at work in this process. */
 export interface InterpretedRun {
-  readonly outcome: MaybePromise<ExecutionOutcome>;
+  readonly outcome: Promise<ExecutionOutcome>;
   /** Stops it: at the next step boundary, with the signal of the step at hand aborted. Does nothing once it has ended. */
   stop(reason: 'cancelled' | 'timed_out'): void;
 }
@@ -35,7 +35,7 @@ export interface EngineHost {
 /** An execution that was accepted. */
 export interface AcceptedRun {
   /** The finished record. Rejects only when its end could not be stored. */
-  readonly finished: MaybePromise<Execution>;
+  readonly finished: Promise<Execution>;
   cancel(): void;
 }
 

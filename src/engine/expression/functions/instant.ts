@@ -25,7 +25,8 @@ export function parseInstant(value: number | string): number {
   const offset = parseOffset(match[8]);
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  if (date.getUTCMonth() !== month - 1 || date.getUTCDate() !== day || hour > 23 || minute > 59 || second > 59) {
+  // A day that does not exist runs over into another month.
+  if (date.getUTCMonth() !== month - 1 || hour > 23 || minute > 59 || second > 59) {
     throw new EvaluationProblem('the text names a day or a time that does not exist');
   }
   return inRange(date.getTime() + ((hour * 60 + minute - offset) * 60 + second) * 1_000 + ms);

@@ -1,0 +1,27 @@
+/** Turns anything thrown into a failure that can be stored and shown: its code, its text without secrets, whether it may pass. */
+
+import { type ErrorCode, isOrchestratorError, messageOf } from '../errors.ts';
+import type { MaskText } from './mask-secrets.ts';
+
+export interface Failure {
+  readonly code: ErrorCode;
+  readonly message: string;
+  readonly retryable: boolean;
+  /** How long the other side asked to be left alone; 0 when it did not. */
+  readonly retryAfterMs: number;
+}
+
+const MAX_MESSAGE = 4096;
+
+/** What the library does not know may pass when it is tried again; secrets are masked before the text is cut. */
+export function toFailure(thrown: unknown, mask: MaskText): Failure {
+  const known = isOrchestratorError(thrown);
+  const message = mask(messageOf(thrown));
+  const retryAfter = known ? thrown.details.retryAfterMs : undefined;
+  return {
+    code: known ? thrown.code : 'AGENT_FAILED',
+    message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 3)}...` : message,
+    retryable: known ? thrown.retryable : true,
+    retryAfterMs: typeof retryAfter === 'number' && retryAfter > 0 ? retryAfter : 0,
+  };
+}
