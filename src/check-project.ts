@@ -51,9 +51,17 @@ export function checkProject(project: Project, options: OrchestratorOptions): Ch
     else fileOf.set(agent.name, file);
     agents.set(agent.name, agent);
   }
-  const whole: CompileHost = { ...host, sharedAgents: new Map([...host.sharedAgents, ...agents, ...standIns(read)]) };
-  for (const { file, agent, compile } of read) if (agent && compile) report(file, compile(whole));
-  checkEnsembles(project, whole, report);
+  const withAgents = (more: ReadonlyMap<string, AgentDefinition>): CompileHost => ({
+    ...host,
+    sharedAgents: new Map([...host.sharedAgents, ...agents, ...more]),
+  });
+  const broken = new Map(read.flatMap(({ brokenName }) => (brokenName === undefined ? [] : [standIn(brokenName)])));
+  for (const { file, agent, compile } of read) {
+    const issues = compile?.(withAgents(broken)) ?? [];
+    report(file, issues);
+    if (agent && issues.length > 0) broken.set(...standIn(agent.name));
+  }
+  checkEnsembles(project, withAgents(broken), report);
   return { agents: [...agents.values()], files: [...files].map(([file, issues]) => ({ file, issues })) };
 }
 
@@ -95,11 +103,9 @@ function readAgentFile(file: string, text: string): AgentFile {
   };
 }
 
-// In the place of agents whose files are wrong, so that ensembles which name them are not blamed.
-function standIns(read: readonly AgentFile[]): [string, AgentDefinition][] {
-  return read.flatMap(({ brokenName: name }) =>
-    name === undefined ? [] : [[name, { name, operation: 'api', config: { url: 'https://example.com' } }]],
-  );
+// In the place of an agent whose file is wrong, so that ensembles which name it are not blamed.
+function standIn(name: string): [string, AgentDefinition] {
+  return [name, { name, operation: 'api', config: { url: 'https://example.com' } }];
 }
 
 function sharedTwice(name: string, file: string, other: string): DefinitionIssue {

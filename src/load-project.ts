@@ -54,14 +54,21 @@ export async function loadProject(directory: string | URL, options: ProjectOptio
 /**
  * As {@link loadProject}, with the problems given back instead of thrown.
  *
+ * @param assumeVariables - gives names that the config lists and that have no value here a made-up one, so that definitions can be
+ *   checked where the values are not
  * @throws NOT_FOUND when there is no such folder or no ensemble in it
  */
-export async function openProject(directory: string | URL, given: ProjectOptions = {}): Promise<OpenedProject> {
+export async function openProject(
+  directory: string | URL,
+  given: ProjectOptions = {},
+  { assumeVariables = false } = {},
+): Promise<OpenedProject> {
   const project = await readProject(directory);
   const config = (project.config?.value ?? {}) as ProjectOptions;
   const problems = [...project.problems, ...configProblems(project)];
   const usable = problems.some(({ file }) => file === project.config?.file) ? {} : config;
-  const options = mergeOptions(project, usable, given);
+  const assumed = assumeVariables ? Object.fromEntries(project.absent.map((name) => [name, `value of ${name}`])) : {};
+  const options = mergeOptions(project, usable, { ...given, env: { ...assumed, ...given.env } });
   if (project.ensembles.length === 0 && options.ensembles?.length === 0 && problems.length === 0) {
     throw new OrchestratorError(
       'NOT_FOUND',

@@ -3,7 +3,7 @@
 import type { EnsembleSource } from './define.ts';
 import type { FunctionTable } from './engine/expression/functions/function-table.ts';
 import type { AgentDefinition } from './engine/model/ensemble.ts';
-import { suggestName } from './engine/definition/suggest-name.ts';
+import { suggestName } from './engine/suggest-name.ts';
 import type { Clock } from './engine/ports/clock.ts';
 import type { ExecutionEngine } from './engine/ports/execution-engine.ts';
 import type { HttpClient } from './engine/ports/http.ts';

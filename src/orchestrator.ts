@@ -6,8 +6,8 @@ import { fetchHttp } from './adapters/http/fetch-http.ts';
 import { memoryStorage } from './adapters/storage/memory-storage.ts';
 import type { EnsembleSource, EnsembleTypes } from './define.ts';
 import type { CompileHost } from './engine/definition/compile-host.ts';
-import { suggestName } from './engine/definition/suggest-name.ts';
-import { builtinFunctions } from './engine/expression/functions/builtin-functions.ts';
+import { suggestName } from './engine/suggest-name.ts';
+import { extendFunctions } from './engine/expression/functions/builtin-functions.ts';
 import { OrchestratorError } from './engine/errors.ts';
 import { createMask, maskLogger } from './engine/execution/mask-secrets.ts';
 import type { EventKind } from './engine/model/event.ts';
@@ -152,7 +152,7 @@ export function compileHost(options: OrchestratorOptions): CompileHost {
   const clock = options.clock ?? systemClock();
   const builtIn: AnyOperation[] = [
     apiOperation({ http: options.http ?? fetchHttp(), now: () => clock.now() }),
-    codeOperation(options.scripts ?? {}, suggestName),
+    codeOperation(options.scripts ?? {}),
   ];
   for (const operation of builtIn) operations.set(operation.name, operation);
   for (const operation of options.operations ?? []) {
@@ -164,7 +164,7 @@ export function compileHost(options: OrchestratorOptions): CompileHost {
     sharedAgents: readSharedAgents(options.agents ?? []),
     env: { ...options.env, ...options.secrets },
     secretNames: new Set(Object.keys(options.secrets ?? {})),
-    functions: options.functions && { ...builtinFunctions, ...options.functions },
+    functions: options.functions && extendFunctions(options.functions),
   };
 }
 

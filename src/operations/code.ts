@@ -5,6 +5,7 @@ import { OrchestratorError } from '../engine/errors.ts';
 import type { Json, JsonObject } from '../engine/json.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import type { ExecutionInfo, Operation, OperationContext } from '../engine/ports/operation.ts';
+import { suggestName } from '../engine/suggest-name.ts';
 
 /** What a script is handed. */
 export interface ScriptContext<Input = any> {
@@ -37,7 +38,7 @@ const config = z.looseObject({ script: z.string({ error: 'must be the name of a 
 type CodeConfig = z.output<typeof config>;
 
 /** @param scripts - by name; own keys only */
-export function codeOperation(scripts: Readonly<Record<string, Script>>, suggest: (name: string, known: string[]) => string | undefined): Operation<CodeConfig> {
+export function codeOperation(scripts: Readonly<Record<string, Script>>): Operation<CodeConfig> {
   const byName = new Map(Object.entries(scripts));
   return {
     name: 'code',
@@ -47,7 +48,7 @@ export function codeOperation(scripts: Readonly<Record<string, Script>>, suggest
       if (script.includes('${')) return [{ path: ['script'], message: 'must be a plain name: which script runs is decided when the definition is loaded' }];
       const names = [...byName.keys()];
       const known = names.length === 0 ? 'none is registered' : `registered: ${names.slice(0, 10).join(', ')}`;
-      const suggestion = suggest(script, names);
+      const suggestion = suggestName(script, names);
       return [{ path: ['script'], message: `there is no script \`${script}\` (${known})`, ...(suggestion === undefined ? {} : { suggestion }) }];
     },
     needs: ({ script }) => (typeof script === 'string' ? [`script:${script}`] : []),

@@ -13,7 +13,7 @@ export interface Import {
   readonly specifier: string;
   /** Path under `src/` with `/`, for a relative import. */
   readonly file?: string;
-  /** It goes away when types are erased. */
+  /** `import type` or `export type`: it goes away with the types. (`import { type A }` leaves an import behind.) */
   readonly typeOnly: boolean;
   readonly line: number;
   readonly node: ts.Node;
@@ -53,8 +53,8 @@ function importsOf(path: string, ast: ts.SourceFile): readonly Import[] {
     imports.push({ specifier: specifier.text, ...(file !== undefined && { file }), typeOnly, line, node });
   };
   const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, isTypeImport(node), node);
-    else if (ts.isExportDeclaration(node) && node.moduleSpecifier) add(node.moduleSpecifier, isTypeExport(node), node);
+    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword, node);
+    else if (ts.isExportDeclaration(node) && node.moduleSpecifier) add(node.moduleSpecifier, node.isTypeOnly, node);
     else if (ts.isImportTypeNode(node)) add(ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined, true, node);
     else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
       // A computed `import()` loads a user's file: it leads to no file of ours.
@@ -64,18 +64,6 @@ function importsOf(path: string, ast: ts.SourceFile): readonly Import[] {
   };
   visit(ast);
   return imports;
-}
-
-function isTypeImport({ importClause }: ts.ImportDeclaration): boolean {
-  if (!importClause) return false;
-  if (importClause.phaseModifier === ts.SyntaxKind.TypeKeyword) return true;
-  const named = importClause.namedBindings;
-  return !importClause.name && named !== undefined && ts.isNamedImports(named) && named.elements.every((element) => element.isTypeOnly);
-}
-
-function isTypeExport({ isTypeOnly, exportClause }: ts.ExportDeclaration): boolean {
-  if (isTypeOnly) return true;
-  return exportClause !== undefined && ts.isNamedExports(exportClause) && exportClause.elements.every((element) => element.isTypeOnly);
 }
 
 function underSource(from: string, specifier: string): string {

@@ -302,7 +302,7 @@ describe('api: statuses', () => {
 
   it('A132: a peer that echoes our credentials is masked before the cut, wherever it stands', async () => {
     const secret = 'planted-secret-token';
-    const body = `${'x'.repeat(990)}${secret} Bearer ${secret} application/json`;
+    const body = `${'x'.repeat(960)}${secret} Bearer ${secret} application/json`;
     const config = {
       auth: { type: 'bearer', token: secret },
       headers: { 'X-Api-Key': 'planted-api-key', Accept: 'application/json' },

@@ -6,7 +6,7 @@ import type { ContentCoding } from './exchange.ts';
 
 /**
  * Yields the decoded pieces; nothing is decoded before it is asked for. An empty body stays empty. Leaving early destroys
- * decoder and source.
+ * the decoder; the source is the caller's.
  *
  * @throws zlib's error when the body is cut short or not in the coding
  */
@@ -19,12 +19,8 @@ export async function* decodeBody(
   if (first.done) return;
   const decoder = createDecoder(coding, first.value);
   const encoded = async function* () {
-    try {
-      yield first.value;
-      for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;
-    } finally {
-      await pieces.return?.();
-    }
+    yield first.value;
+    for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;
   };
   // The callback takes the error that the loop below sees as well.
   pipeline(encoded(), decoder, () => {});

@@ -14,7 +14,9 @@ export interface FakeModel extends ModelProvider {
 /**
  * @param replies - one for every call, one a call (the last repeats), or a function of the request; what a function throws is thrown
  */
-export function fakeModel(replies: FakeReply | readonly FakeReply[] | ((request: ModelRequest) => FakeReply | Promise<FakeReply>)): FakeModel {
+export function fakeModel(
+  replies: FakeReply | readonly FakeReply[] | ((request: ModelRequest) => FakeReply | Promise<FakeReply>),
+): FakeModel {
   if (Array.isArray(replies) && replies.length === 0) throw new TypeError('fakeModel: the list of replies is empty');
   const calls: ModelRequest[] = [];
   return {

@@ -88,7 +88,8 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
       });
     },
     async advance(ms) {
-      if (!Number.isFinite(ms) || ms < 0) throw new TypeError(`advance takes a number of milliseconds of at least 0, not ${ms}`);
+      if (!Number.isFinite(ms) || ms < 0)
+        throw new TypeError(`advance takes a number of milliseconds of at least 0, not ${ms}`);
       const target = elapsed + ms;
       await hostTurn();
       while (timers[0] && timers[0].due <= target) await fireNext();

@@ -86,7 +86,8 @@ function isList(answer: StubAnswer): answer is readonly StubReply[] {
 
 function toRoute(route: string, answer: StubAnswer): Route {
   const [, method, url] = /^(?:([A-Za-z]+)\s+)?(\S+)$/.exec(route) ?? [];
-  if (url === undefined) throw new TypeError(`stubHttp: a route is \`METHOD url\` or a URL, not ${JSON.stringify(route)}`);
+  if (url === undefined)
+    throw new TypeError(`stubHttp: a route is \`METHOD url\` or a URL, not ${JSON.stringify(route)}`);
   const parts = url.split('*');
   return {
     answer,
@@ -124,10 +125,16 @@ function unexpected(request: HttpRequest, known: readonly string[]): Orchestrato
 }
 
 function toResponse(reply: StubReply, request: HttpRequest): HttpResponse {
-  if (reply.error === 'timeout') throw new OrchestratorError('TIMEOUT', `${request.method} ${request.url} took too long (stubbed)`, { retryable: true });
+  if (reply.error === 'timeout')
+    throw new OrchestratorError('TIMEOUT', `${request.method} ${request.url} took too long (stubbed)`, {
+      retryable: true,
+    });
   if (reply.error === 'connection') {
     const details = { reason: 'connection' };
-    throw new OrchestratorError('AGENT_FAILED', `${request.method} ${request.url}: the connection broke (stubbed)`, { retryable: true, details });
+    throw new OrchestratorError('AGENT_FAILED', `${request.method} ${request.url}: the connection broke (stubbed)`, {
+      retryable: true,
+      details,
+    });
   }
   const isJson = reply.json !== undefined;
   const body = isJson ? JSON.stringify(reply.json) : (reply.text ?? '');

@@ -7,7 +7,7 @@ import { describe, oneOf, type Report } from './check-shape.ts';
 import type { InputCheck, InputProblem } from './compiled-ensemble.ts';
 import type { Path } from './problem.ts';
 import { isJsonSchema } from './schema.ts';
-import { suggestName } from './suggest-name.ts';
+import { suggestName } from '../suggest-name.ts';
 
 /** The names of the declared fields; undefined when any field may be read. */
 export function declaredInputs(inputs: EnsembleDefinition['inputs']): ReadonlySet<string> | undefined {

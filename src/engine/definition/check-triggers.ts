@@ -8,7 +8,7 @@ import type { Report } from './check-shape.ts';
 import type { CompileHost } from './compile-host.ts';
 import type { Path } from './problem.ts';
 import type { Scope } from './scope.ts';
-import { suggestName } from './suggest-name.ts';
+import { suggestName } from '../suggest-name.ts';
 
 /** Paths that belong to the API. */
 const API_PATH = /^\/api(\/|$)/i;

@@ -12,7 +12,7 @@ import type { CompiledField, FieldCompiler } from './compile-fields.ts';
 import type { CompiledAgentStep, RetryPolicy } from './compiled-ensemble.ts';
 import type { Names } from './names.ts';
 import type { Path } from './problem.ts';
-import { suggestName } from './suggest-name.ts';
+import { suggestName } from '../suggest-name.ts';
 
 /** An agent as one step sees it, and where each of its fields stands in the source. */
 export interface ResolvedAgent {

@@ -5,7 +5,7 @@ import type { Evaluate } from '../expression/evaluation.ts';
 import type { Json, JsonObject } from '../json.ts';
 import { oneOf } from './check-shape.ts';
 import type { NameResult, Scope } from './scope.ts';
-import { suggestName } from './suggest-name.ts';
+import { suggestName } from '../suggest-name.ts';
 
 /** One name of one level, with the place of its result in the level's scope. */
 export interface NameSlot {

@@ -11,7 +11,7 @@ import { readBehaviour, readSpelling, type Spellings, sourceOf, withoutUndefined
 import { readSource } from './read-source.ts';
 import * as schema from './schema.ts';
 import type { SourceMap } from './source-map.ts';
-import { suggestName } from './suggest-name.ts';
+import { suggestName } from '../suggest-name.ts';
 
 /** Steps that one definition may hold, at all levels together. */
 export const MAX_STEPS = 1000;

@@ -3,25 +3,27 @@
 import * as z from 'zod';
 import { NAME_PATTERN, NAME_RULE } from '../model/name.ts';
 
-/** Facts that a schema hands to the issue writer through zod's message; see `shape-issues.ts`. */
+/** Facts that a form hands to the writer of issues through zod's message; see `explain-issue.ts`. */
 export interface UnknownKeyFacts {
   readonly what: string;
   readonly keys: readonly string[];
+  /** What to say of keys that people write here though they belong elsewhere. */
+  readonly hints?: Readonly<Record<string, string>>;
 }
 
 // A strict object whose unknown-key issue names the form and its keys, so that the nearest key can be suggested.
-function form<S extends z.core.$ZodLooseShape>(what: string, shape: S) {
-  const facts: UnknownKeyFacts = { what, keys: Object.keys(shape) };
+function form<S extends z.core.$ZodLooseShape>(what: string, shape: S, hints?: UnknownKeyFacts['hints']) {
+  const facts: UnknownKeyFacts = { what, keys: Object.keys(shape), ...(hints && { hints }) };
   return z.strictObject(shape, {
     error: (issue) => (issue.code === 'unrecognized_keys' ? JSON.stringify(facts) : undefined),
   });
 }
 
 const jsonObject = z.record(z.string(), z.unknown());
-const name = z.string().regex(NAME_PATTERN, { error: `must be a name: ${NAME_RULE}` });
+const name = z.string().regex(NAME_PATTERN, { error: `must be a name (${NAME_RULE})` });
 const text = z.string();
 const nonEmpty = z.string().min(1, { error: 'must not be empty' });
-const guard = z.union([text, z.boolean()]);
+const guard = z.union([text, z.boolean()], { error: 'must be an expression, `true` or `false`' });
 const positiveInteger = z.int().min(1);
 const milliseconds = z.int().min(1).max(315_360_000_000);
 /** Marks the lists that hold steps; their items are checked one by one, each by its own form. */
@@ -43,6 +45,13 @@ const route = form('a route', {
   prompt: nonEmpty.optional(),
 });
 
+// Settings of the operations, which stand one level deeper.
+const IN_CONFIG = Object.fromEntries(
+  ['script', 'url', 'method', 'params', 'query', 'headers', 'body', 'auth', 'expect', 'prompt', 'model', 'provider']
+    .concat(['system', 'action', 'key', 'value', 'mcp', 'tool', 'to', 'from', 'subject', 'html', 'template'])
+    .map((key) => [key, 'settings of the operation stand under `config`']),
+);
+
 const behaviour = {
   description: text.optional(),
   operation: nonEmpty.optional(),
@@ -59,7 +68,7 @@ const behaviour = {
 };
 
 /** One entry of `agents`, and a shared agent. */
-export const agentSchema = form('an agent', { name, ...behaviour });
+export const agentSchema = form('an agent', { name, ...behaviour }, IN_CONFIG);
 
 const inputField = form('an input field', {
   type: z.enum(['string', 'number', 'integer', 'boolean', 'object', 'array', 'any']).optional(),
@@ -67,7 +76,7 @@ const inputField = form('an input field', {
   default: z.unknown().optional(),
   enum: z.array(z.unknown()).min(1, { error: 'must have at least one value' }).optional(),
   description: text.optional(),
-});
+}, Object.fromEntries(['properties', 'items', 'format', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern'].map((key) => [key, 'for a JSON Schema, give `inputs` itself `type: object` and `properties`'])));
 export const inputFieldsSchema = z.record(name, inputField);
 
 export const webhookTriggerSchema = form('a webhook trigger', {
@@ -80,7 +89,9 @@ export const webhookTriggerSchema = form('a webhook trigger', {
   public: z.boolean().optional(),
   auth: form('`auth`', {
     type: z.enum(['bearer', 'signature', 'basic', 'oauth']),
-    secret: z.union([text, z.array(text).min(1, { error: 'must have at least one secret' }).max(10)]).optional(),
+    secret: z
+      .union([text, z.array(text).min(1).max(10)], { error: 'must be a text or a list of 1 to 10 texts' })
+      .optional(),
     scheme: z.enum(['service', 'github', 'stripe', 'slack', 'standard']).optional(),
     issuer: nonEmpty.optional(),
     audience: nonEmpty.optional(),
@@ -127,10 +138,14 @@ export const agentStepSchema = form('an agent step', {
   member: name.optional().describe('The older form of `agent`.'),
   name: name.optional(),
   ...behaviour,
-});
-export const ifStepSchema = form('an `if` step', { if: guard, then: steps, else: steps.optional() });
+}, IN_CONFIG);
+export const ifStepSchema = form(
+  'an `if` step',
+  { if: guard, then: steps, else: steps.optional() },
+  { condition: 'the guard stands behind `if`', when: 'the guard stands behind `if`', name: 'it has no result of its own; name the steps inside' },
+);
 export const foreachStepSchema = form('a `foreach` step', {
-  foreach: z.union([text, z.array(z.unknown())]),
+  foreach: z.union([text, z.array(z.unknown())], { error: 'must be an expression or a list' }),
   steps,
   name: name.optional(),
   as: name.optional(),
@@ -170,6 +185,12 @@ export const ensembleSchema = form('an ensemble', {
   state: form('`state`', { initial: jsonObject }).optional(),
   timeout: milliseconds.optional().describe('Milliseconds from the start, waits included.'),
   execution: form('`execution`', { durability: z.enum(['step', 'none']).optional() }).optional(),
+}, {
+  steps: 'the steps of an ensemble stand under `flow`',
+  on: 'webhooks stand under `trigger`',
+  env: 'variables are handed to createOrchestrator in `env` and `secrets`',
+  retry: 'it belongs to an agent or a step',
+  condition: 'it belongs to an agent or a step',
 });
 
 /** Whether `inputs` is a JSON Schema rather than a map of fields: then `type` is text, never a field's object. */

@@ -26,12 +26,9 @@ export interface ScopeRun {
   lastCommitAt: number;
 }
 
-/** Operations that the expressions of one step may take. */
-const STEP_BUDGET = 5_000_000;
-
 /** The names of one level of the flow: the flow itself, or one item of a `foreach`. */
 export class Scope implements Evaluation {
-  budget = STEP_BUDGET;
+  budget = DEFAULT_BUDGET;
   readonly run: ScopeRun;
   readonly parent: Scope | undefined;
   /** By slot. */
@@ -59,7 +56,7 @@ export class Scope implements Evaluation {
 
   /** Begins the evaluation of one part (`config`, `condition`, ...) of one step: a fresh budget, and draws of its own. */
   begin(key: string, part: string): this {
-    this.budget = STEP_BUDGET;
+    this.budget = DEFAULT_BUDGET;
     this.drawKey = key;
     this.drawPart = part;
     this.draws = 0;

@@ -7,7 +7,7 @@ import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt } from './evaluation-problem.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import type { ExpressionFunction, FunctionTable } from './functions/function-table.ts';
-import { nearestName } from './nearest-name.ts';
+import { suggestName } from '../suggest-name.ts';
 
 /** @throws ExpressionSyntaxError for an unknown function or a wrong number of arguments */
 export function compileCall<E extends Evaluation>(
@@ -41,7 +41,7 @@ function findFunction(node: CallNode, functions: FunctionTable): ExpressionFunct
   const { name, index, args } = node;
   const found = Object.hasOwn(functions, name) ? functions[name] : undefined;
   if (!found) {
-    const suggestion = nearestName(name, Object.keys(functions));
+    const suggestion = suggestName(name, Object.keys(functions));
     const hint = suggestion ? `; did you mean ${suggestion}()?` : '';
     throw new ExpressionSyntaxError(`there is no function ${name}()${hint}`, index, name.length, suggestion);
   }

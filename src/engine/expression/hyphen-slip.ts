@@ -4,7 +4,7 @@ import type { NameNode } from './ast.ts';
 import type { CompileContext } from './compile-context.ts';
 import type { Evaluation } from './evaluation.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
-import { nearestName } from './nearest-name.ts';
+import { suggestName } from '../suggest-name.ts';
 
 const LONGEST_WORD = 64;
 
@@ -28,7 +28,7 @@ export function findHyphenSlip<E extends Evaluation>(
       key,
     );
   }
-  const meant = nearestName(word, context.names.hyphenated);
+  const meant = suggestName(word, context.names.hyphenated);
   if (!meant) return undefined;
   return new ExpressionSyntaxError(`there is no ${word}; did you mean ${meant}?`, from, word.length, meant);
 }

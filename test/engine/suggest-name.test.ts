@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest';
 import { formatIssue, issueParts } from '../../src/engine/definition/definition-issue.ts';
-import { suggestName } from '../../src/engine/definition/suggest-name.ts';
+import { suggestName } from '../../src/engine/suggest-name.ts';
 
 const KEYS = ['name', 'agents', 'flow', 'inputs', 'outputs', 'condition', 'continueOnError', 'if', 'timeout'];
 

@@ -1,0 +1,80 @@
+/** What a run's events say about its agents so far: one row an agent, in the order in which they were met. */
+
+import type { OrchestratorEvent } from '../engine/model/event.ts';
+
+export interface AgentRow {
+  readonly name: string;
+  /** Runs at work now; more than one only in a `foreach`. */
+  active: number;
+  completed: number;
+  failed: number;
+  skipped: number;
+  /** On the clock of {@link AgentRows.apply}, at which the first run began. */
+  startedAt: number;
+  /** Milliseconds that the row took when nothing of it is at work. */
+  duration: number;
+  /** Attempts of the newest run that met a failure, the one at hand included. */
+  attempts: number;
+  /** The instant (Unix ms) at which the next attempt begins, while one is awaited. */
+  retryAt: number | undefined;
+  /** The newest failure. */
+  message: string | undefined;
+}
+
+export interface AgentRows {
+  readonly rows: readonly AgentRow[];
+  /** @param now - monotonic ms @returns the row that changed */
+  apply(event: OrchestratorEvent, now: number): AgentRow | undefined;
+}
+
+export function createAgentRows(): AgentRows {
+  const rows = new Map<string, AgentRow>();
+  const rowOf = (name: string, now: number): AgentRow => {
+    const found = rows.get(name);
+    if (found) return found;
+    const counts = { active: 0, completed: 0, failed: 0, skipped: 0, duration: 0, attempts: 1 };
+    const row: AgentRow = { name, ...counts, startedAt: now, retryAt: undefined, message: undefined };
+    rows.set(name, row);
+    return row;
+  };
+  const settle = (row: AgentRow, now: number, duration: number) => {
+    row.active = Math.max(0, row.active - 1);
+    row.retryAt = undefined;
+    // Of several runs, the time from the first one's start is what was waited for.
+    row.duration = row.completed + row.failed > 1 ? now - row.startedAt : duration;
+  };
+  return {
+    get rows() {
+      return [...rows.values()];
+    },
+    apply(event, now) {
+      if (!event.event.startsWith('agent.')) return undefined;
+      const row = rowOf((event.data as { readonly agent: string }).agent, now);
+      switch (event.event) {
+        case 'agent.started':
+          if (row.active === 0 && row.completed + row.failed === 0) row.startedAt = now;
+          row.active += 1;
+          break;
+        case 'agent.retrying':
+          row.attempts = event.data.attempt + 1;
+          row.retryAt = event.data.retryAt;
+          row.message = event.data.error.message;
+          break;
+        case 'agent.completed':
+          row.completed += 1;
+          settle(row, now, event.data.duration);
+          break;
+        case 'agent.failed':
+          row.failed += 1;
+          row.attempts = event.data.attempts;
+          row.message = event.data.error.message;
+          settle(row, now, event.data.duration);
+          break;
+        case 'agent.skipped':
+          row.skipped += 1;
+          break;
+      }
+      return row;
+    },
+  };
+}

@@ -1,0 +1,59 @@
+/** Progress where nothing can be drawn anew (a log, a pipe): a line for everything that happened. */
+
+import { type AgentRow, createAgentRows } from './agent-rows.ts';
+import type { Progress, ProgressOptions } from './live-progress.ts';
+import { formatDuration, oneLine } from './text.ts';
+
+/** Completions of one agent that get a line each; those of a large `foreach` are summed up at the end. */
+const LINES_AN_AGENT = 10;
+/** Silence after which the agents at work are named. */
+const SILENCE_MS = 10_000;
+
+export function createPlainProgress({ stream, now, nameWidth }: ProgressOptions): Progress {
+  const agents = createAgentRows();
+  let spokeAt = now().monotonic;
+  const say = (name: string, text: string) => {
+    stream.write(`  ${name.padEnd(nameWidth)}  ${text}\n`);
+    spokeAt = now().monotonic;
+  };
+  const left = (row: AgentRow) => row.completed - LINES_AN_AGENT;
+  return {
+    update(event) {
+      const { monotonic, wall } = now();
+      const row = agents.apply(event, monotonic);
+      if (!row) return;
+      switch (event.event) {
+        case 'agent.completed': {
+          const attempts = row.attempts > 1 ? ` after ${row.attempts} attempts` : '';
+          if (left(row) <= 0) say(row.name, `completed in ${formatDuration(event.data.duration)}${attempts}`);
+          break;
+        }
+        case 'agent.failed': {
+          const attempts = row.attempts > 1 ? ` after ${row.attempts} attempts` : '';
+          say(row.name, `failed in ${formatDuration(event.data.duration)}${attempts}: ${oneLine(event.data.error.message)}`);
+          break;
+        }
+        case 'agent.retrying': {
+          const wait = formatDuration(event.data.retryAt - wall);
+          say(row.name, `attempt ${event.data.attempt} failed, next in ${wait}: ${oneLine(event.data.error.message)}`);
+          break;
+        }
+        case 'agent.skipped':
+          say(row.name, 'skipped');
+          break;
+      }
+    },
+    tick() {
+      const { monotonic } = now();
+      if (monotonic - spokeAt < SILENCE_MS) return;
+      for (const row of agents.rows) {
+        if (row.active > 0) say(row.name, `still running after ${formatDuration(monotonic - row.startedAt)}`);
+      }
+    },
+    finish() {
+      for (const row of agents.rows) {
+        if (left(row) > 0) say(row.name, `completed ${left(row).toLocaleString('en-US')} more times`);
+      }
+    },
+  };
+}

@@ -1,0 +1,51 @@
+/** Text for terminals: durations, counts, and foreign text made safe and short enough for one line. */
+
+// A terminal obeys control characters, and text from definitions, scripts and peers must not command it.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must go
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
+const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\ud83c-\ud83e][\udc00-\udfff]/;
+
+/** Such as `12ms`, `1.2s`, `2m 05s`. @param ms - milliseconds */
+export function formatDuration(ms: number): string {
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))}ms`;
+  const tenths = Math.round(ms / 100);
+  if (tenths < 600) return `${(tenths / 10).toFixed(1)}s`;
+  const seconds = Math.round(ms / 1000);
+  return `${Math.floor(seconds / 60)}m ${String(seconds % 60).padStart(2, '0')}s`;
+}
+
+/** Such as `1 file`, `3 files`. */
+export function count(amount: number, noun: string): string {
+  return `${amount.toLocaleString('en-US')} ${noun}${amount === 1 ? '' : 's'}`;
+}
+
+/** Foreign text on one line, without anything that a terminal would obey. */
+export function oneLine(text: string): string {
+  return text.replace(/\s*\r?\n\s*/g, ' ').replace(UNPRINTABLE, '\ufffd');
+}
+
+/** A value as indented JSON; characters that a terminal would obey are escaped, which JSON allows. */
+export function printJson(value: unknown): string {
+  const json = JSON.stringify(value, null, 2) ?? 'null';
+  return json.replace(UNPRINTABLE, (char) => (char === '\n' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`));
+}
+
+/** Columns that a text takes; ideographs and emoji take two. */
+export function textWidth(text: string): number {
+  let width = 0;
+  for (const char of text) width += WIDE.test(char) ? 2 : 1;
+  return width;
+}
+
+/** The start of a text, so that it takes at most `columns`, with `…` where it was cut. */
+export function cutText(text: string, columns: number): string {
+  if (textWidth(text) <= columns) return text;
+  let cut = '';
+  let width = 1;
+  for (const char of text) {
+    width += textWidth(char);
+    if (width > columns) break;
+    cut += char;
+  }
+  return columns < 1 ? '' : `${cut}…`;
+}

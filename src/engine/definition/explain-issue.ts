@@ -1,0 +1,133 @@
+/** Says in words of the language what a schema found: forms of the language, configs of operations, inputs of a run. */
+
+import type * as z from 'zod';
+import type { Path, Problem } from './problem.ts';
+import type { UnknownKeyFacts } from './schema.ts';
+import { suggestName } from '../suggest-name.ts';
+import { describe, oneOf, quoted } from './wording.ts';
+
+/** Whose schema spoke: the language's own forms, or one that the library was handed. */
+export interface Speaker {
+  /** Whether a message is one that the schema's author wrote, and not zod's own. */
+  isCustom(message: string): boolean;
+  /** What the keys belong to, for schemas that don't say it themselves. */
+  readonly keysOf: string;
+}
+
+/** The forms of the language: their own messages begin with `must`, or hold facts as JSON. */
+export const LANGUAGE: Speaker = { isCustom: (message) => message.startsWith('must '), keysOf: 'this map' };
+
+/** A schema from elsewhere. @param keysOf - such as: the config of operation `x` */
+export function foreignSchema(keysOf: string): Speaker {
+  return { isCustom: (message) => !/^(?:Invalid|Too|Unrecognized|Unexpected)\b/.test(message), keysOf };
+}
+
+/** @param root - the checked value, which stands at `base` */
+export function explainIssue(issue: z.core.$ZodIssue, root: unknown, base: Path, speaker: Speaker): Problem[] {
+  const path = [...base, ...(issue.path as (string | number)[])];
+  const found = valueAt(root, issue.path);
+  if (issue.code === 'unrecognized_keys') return explainUnknownKeys(issue, path, speaker);
+  if (issue.code === 'invalid_key') {
+    const name = String(issue.path.at(-1));
+    return issue.issues.map((inner) => ({ path, key: true, message: notThis(inner.message, name) }));
+  }
+  if (found === undefined && isAboutKind(issue)) return [{ path, message: requiredMessage(issue, path) }];
+  if (speaker.isCustom(issue.message)) return [{ path, message: notThis(issue.message, found) }];
+  switch (issue.code) {
+    case 'invalid_type':
+      return [{ path, message: `must be ${kindName(issue.expected)}, not ${describe(found)}` }];
+    case 'invalid_union':
+      return [{ path, message: unionMessage(issue, found) }];
+    case 'invalid_value': {
+      const values = issue.values.map(String);
+      const suggestion = typeof found === 'string' ? suggestName(found, values) : undefined;
+      return [{ path, message: `must be ${oneOf(values)}, not ${describe(found)}`, suggestion }];
+    }
+    case 'too_small':
+    case 'too_big':
+      return [{ path, message: sizeMessage(issue, found) }];
+    default:
+      return [{ path, message: issue.message }];
+  }
+}
+
+function explainUnknownKeys(issue: z.core.$ZodIssueUnrecognizedKeys, path: Path, { keysOf }: Speaker): Problem[] {
+  const facts = unknownKeyFacts(issue.message) ?? { what: keysOf, keys: [] };
+  return issue.keys.map((key) => ({
+    path: [...path, key],
+    key: true,
+    message: `${quoted(key)} is not a key of ${facts.what}${hint(facts, key) ?? keysMessage(facts.keys)}`,
+    suggestion: hint(facts, key) ? undefined : suggestName(key, facts.keys),
+  }));
+}
+
+function hint({ hints }: UnknownKeyFacts, key: string): string | undefined {
+  return hints && Object.hasOwn(hints, key) ? `: ${hints[key]}` : undefined;
+}
+
+const MANY_KEYS = 8;
+
+function keysMessage(keys: readonly string[]): string {
+  if (keys.length === 0 || keys.length > MANY_KEYS) return '';
+  return `; it has ${oneOf(keys, 'and')}`;
+}
+
+/** Forms of the language hand their facts over as JSON in the message. */
+export function unknownKeyFacts(message: string): UnknownKeyFacts | undefined {
+  return message.startsWith('{"what":') ? (JSON.parse(message) as UnknownKeyFacts) : undefined;
+}
+
+function isAboutKind(issue: z.core.$ZodIssue): boolean {
+  return issue.code === 'invalid_type' || issue.code === 'invalid_union' || issue.code === 'invalid_value';
+}
+
+function requiredMessage(issue: z.core.$ZodIssue, path: Path): string {
+  const key = path.at(-1);
+  const subject = typeof key === 'string' ? `${quoted(key)} is required` : 'is required';
+  if (issue.code === 'invalid_value') return `${subject}: ${oneOf(issue.values.map(String))}`;
+  const kind = issue.code === 'invalid_type' && issue.expected !== 'string' ? KINDS[issue.expected] : undefined;
+  return kind ? `${subject}: ${kind}` : subject;
+}
+
+function notThis(message: string, found: unknown): string {
+  return /^must (?:be|begin) /.test(message) && found !== undefined ? `${message}, not ${describe(found)}` : message;
+}
+
+function unionMessage(issue: z.core.$ZodIssueInvalidUnion, found: unknown): string {
+  const kinds = issue.errors.flat().map((inner) => (inner.code === 'invalid_type' ? kindName(inner.expected) : undefined));
+  if (kinds.length === 0 || kinds.includes(undefined)) return `has a value that is not allowed here: ${describe(found)}`;
+  return `must be ${[...new Set(kinds)].join(' or ')}, not ${describe(found)}`;
+}
+
+function sizeMessage(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, found: unknown): string {
+  const bound = issue.code === 'too_small' ? issue.minimum : issue.maximum;
+  const limit = `${issue.code === 'too_small' ? 'at least' : 'at most'} ${bound}`;
+  if (issue.origin === 'array') return `must have ${limit} ${bound === 1 ? 'entry' : 'entries'}`;
+  if (issue.origin === 'string') return `must have ${limit} ${bound === 1 ? 'character' : 'characters'}`;
+  return `must be ${issue.inclusive === false ? limit.replace('at least', 'more than').replace('at most', 'less than') : limit}, not ${describe(found)}`;
+}
+
+const KINDS: Readonly<Record<string, string>> = {
+  string: 'a string',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+  object: 'a map of keys',
+  record: 'a map of keys',
+  array: 'a list',
+  null: 'null',
+};
+
+function kindName(expected: string): string {
+  return KINDS[expected] ?? expected;
+}
+
+/** The value at a path, reading own keys only. */
+export function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
+  let value = root;
+  for (const part of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Record<PropertyKey, unknown>)[part];
+  }
+  return value;
+}

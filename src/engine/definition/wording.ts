@@ -1,0 +1,24 @@
+/** Words that the messages about definitions share. */
+
+const MAX_SHOWN = 40;
+const MAX_NAME = 80;
+
+/** A value as a message shows it: short, with its kind. */
+export function describe(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'object') return 'a map of keys';
+  const text = typeof value === 'string' ? `'${value}'` : String(value);
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 3)}...` : text;
+}
+
+/** A name or key in a message, cut when it is absurdly long. */
+export function quoted(name: string): string {
+  return `\`${name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name}\``;
+}
+
+/** `a`, `b` or `c` */
+export function oneOf(values: readonly string[], word: 'or' | 'and' = 'or'): string {
+  const names = values.map(quoted);
+  return names.length < 2 ? (names[0] ?? '') : `${names.slice(0, -1).join(', ')} ${word} ${names.at(-1)}`;
+}
