@@ -9,6 +9,5 @@ export default defineConfig({
   dts: { entry: { index: 'src/index.ts', node: 'src/node.ts', testing: 'src/testing.ts' } },
   sourcemap: true,
   clean: true,
-  treeshake: true,
   splitting: true,
 });

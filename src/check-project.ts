@@ -89,8 +89,9 @@ function readAgentFile(file: string, text: string): AgentFile {
   if (!source.ok) return { file, issues: source.issues.map((issue) => ({ ...issue, source: file })) };
   const problems: Problem[] = [];
   const place = { path: [], source: [] };
+  const located = { ...source.map, text: text.replace(/^\ufeff/, ''), value: source.value };
   const agent = readAgent(source.value, place, { spellings: new Map(), report: (problem) => problems.push(problem) });
-  const issues = toIssues(problems, source.map, file);
+  const issues = toIssues(problems, located, file);
   const name = (source.value as { readonly name?: unknown } | null)?.name;
   if (!agent || issues.length > 0) return { file, issues, ...(typeof name === 'string' && { brokenName: name }) };
   // A router has no operation of its own: it is checked where it is used.
@@ -99,7 +100,7 @@ function readAgentFile(file: string, text: string): AgentFile {
     file,
     issues,
     agent,
-    compile: (host) => toIssues(compileSingleAgent(agent, host).problems, source.map, file),
+    compile: (host) => toIssues(compileSingleAgent(agent, host).problems, located, file),
   };
 }
 

@@ -1,7 +1,6 @@
 /** Identity helpers that add types to definitions written in TypeScript, and the types that flow from them. */
 
-import type { EnsembleDefinition, InputField } from './engine/model/ensemble.ts';
-import type { AgentDefinition } from './engine/model/ensemble.ts';
+import type { AgentDefinition, EnsembleDefinition, InputField } from './engine/model/ensemble.ts';
 import type { Operation } from './engine/ports/operation.ts';
 import type { OutputOf, StandardSchema } from './engine/ports/standard-schema.ts';
 
@@ -92,7 +91,9 @@ export type InputOf<D> = D extends { readonly inputs: infer I }
   ? I extends { readonly type: string }
     ? Readonly<Record<string, unknown>>
     : I extends Readonly<Record<string, InputField>>
-      ? { readonly [K in RequiredKeys<I>]: ValueOf<I[K]> } & { readonly [K in Exclude<keyof I, RequiredKeys<I>>]?: ValueOf<I[K]> }
+      ? { readonly [K in RequiredKeys<I>]: ValueOf<I[K]> } & {
+          readonly [K in Exclude<keyof I, RequiredKeys<I>>]?: ValueOf<I[K]>;
+        }
       : Readonly<Record<string, unknown>>
   : Readonly<Record<string, unknown>>;
 

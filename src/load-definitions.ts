@@ -1,6 +1,7 @@
 /** Loads everything that the host's code defines, once, when an orchestrator is created. */
 
 import type { EnsembleSource } from './define.ts';
+import { issuePath } from './engine/definition/compile-agent.ts';
 import { compileEnsemble, compileSingleAgent } from './engine/definition/compile-ensemble.ts';
 import type { CompileHost } from './engine/definition/compile-host.ts';
 import type { CompiledEnsemble } from './engine/definition/compiled-ensemble.ts';
@@ -8,11 +9,10 @@ import type { DefinitionIssue } from './engine/definition/definition-issue.ts';
 import { invalidDefinition, parseDefinition, readAgent } from './engine/definition/parse-ensemble.ts';
 import { type Problem, toIssues } from './engine/definition/problem.ts';
 import { OrchestratorError } from './engine/errors.ts';
+import type { OutputCheck } from './engine/execution/run-ensemble.ts';
 import { copyJson, type Json } from './engine/json.ts';
 import type { AgentDefinition } from './engine/model/ensemble.ts';
 import type { StandardSchema } from './engine/ports/standard-schema.ts';
-import { issuePath } from './engine/definition/compile-agent.ts';
-import type { OutputCheck } from './engine/execution/run-ensemble.ts';
 
 export interface LoadedEnsemble {
   readonly compiled: CompiledEnsemble;
@@ -74,8 +74,12 @@ function refuseProblems(problems: readonly Problem[], issues: readonly Definitio
   throw new OrchestratorError('NOT_CONFIGURED', error.message, { details: error.details });
 }
 
-function takeOutputSchema(source: EnsembleSource): { readonly definition: string | object; readonly outputSchema?: StandardSchema } {
-  if (typeof source === 'string' || typeof source !== 'object' || source === null || !('outputSchema' in source)) return { definition: source };
+function takeOutputSchema(source: EnsembleSource): {
+  readonly definition: string | object;
+  readonly outputSchema?: StandardSchema;
+} {
+  if (typeof source === 'string' || typeof source !== 'object' || source === null || !('outputSchema' in source))
+    return { definition: source };
   const { outputSchema, ...definition } = source;
   if (typeof (outputSchema as Partial<StandardSchema> | undefined)?.['~standard']?.validate !== 'function') {
     throw new TypeError(`ensemble \`${String(source.name)}\`: \`outputSchema\` must be a Standard Schema`);
@@ -87,7 +91,9 @@ function outputCheck(schema: StandardSchema): OutputCheck {
   return async (output: Json) => {
     const result = await schema['~standard'].validate(output);
     if (!result.issues) return undefined;
-    const problems = result.issues.map((issue) => [issuePath(issue).join('.'), issue.message].filter((part) => part !== '').join(': '));
+    const problems = result.issues.map((issue) =>
+      [issuePath(issue).join('.'), issue.message].filter((part) => part !== '').join(': '),
+    );
     return `the outputs don't fit the ensemble's outputSchema: ${problems.join('; ')}`;
   };
 }

@@ -3,14 +3,15 @@
 import type { EnsembleSource } from './define.ts';
 import type { FunctionTable } from './engine/expression/functions/function-table.ts';
 import type { AgentDefinition } from './engine/model/ensemble.ts';
-import { suggestName } from './engine/suggest-name.ts';
 import type { Clock } from './engine/ports/clock.ts';
 import type { ExecutionEngine } from './engine/ports/execution-engine.ts';
 import type { HttpClient } from './engine/ports/http.ts';
 import type { Logger } from './engine/ports/logger.ts';
 import type { AnyOperation } from './engine/ports/operation.ts';
 import type { Storage } from './engine/ports/storage.ts';
+import { suggestName } from './engine/suggest-name.ts';
 import type { Script } from './operations/code.ts';
+import type { Binding } from './operations/storage.ts';
 
 export interface OrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]> {
   /** YAML texts, objects, or what `defineEnsemble` gave. */
@@ -25,6 +26,11 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly functions?: FunctionTable;
   /** Default `memoryStorage()`. */
   readonly storage?: Storage;
+  /**
+   * Key-value and object stores by name, for `operation: storage`. `kv` and `objects` are the configured storage's own, unless
+   * they are given here.
+   */
+  readonly bindings?: Readonly<Record<string, Binding>>;
   /** Default `embeddedEngine()`. */
   readonly engine?: ExecutionEngine;
   /** Outbound HTTP; default `fetchHttp()`. */
@@ -35,6 +41,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly env?: Readonly<Record<string, string>>;
   /** Read like `env`, and kept out of outputs, state, events, errors and logs. */
   readonly secrets?: Readonly<Record<string, string>>;
+  /** The word in token values (`sk-<brand>-...`) and header names. Default `service`. */
+  readonly brand?: string;
   /** Default: silent. */
   readonly logger?: Logger;
 }
@@ -46,31 +54,43 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   operations: true,
   functions: true,
   storage: true,
+  bindings: true,
   engine: true,
   http: true,
   clock: true,
   env: true,
   secrets: true,
+  brand: true,
   logger: true,
 };
 
 /** @throws TypeError for a key that is no option, and for values of a wrong kind */
 export function checkOptions(options: OrchestratorOptions): void {
-  if (typeof options !== 'object' || options === null) throw new TypeError('createOrchestrator takes an object of options');
+  if (typeof options !== 'object' || options === null)
+    throw new TypeError('createOrchestrator takes an object of options');
   refuseUnknownKeys(options, Object.keys(KNOWN), 'createOrchestrator');
   for (const key of ['ensembles', 'agents', 'operations'] as const) {
-    if (options[key] !== undefined && !Array.isArray(options[key])) throw new TypeError(`createOrchestrator: \`${key}\` must be an array`);
+    if (options[key] !== undefined && !Array.isArray(options[key]))
+      throw new TypeError(`createOrchestrator: \`${key}\` must be an array`);
   }
   for (const [name, script] of Object.entries(options.scripts ?? {})) {
     if (typeof script !== 'function') throw new TypeError(`createOrchestrator: script \`${name}\` must be a function`);
+  }
+  for (const [name, binding] of Object.entries(options.bindings ?? {})) {
+    if (binding?.kind !== 'kv' && binding?.kind !== 'objects')
+      throw new TypeError(`createOrchestrator: binding \`${name}\` must be a KvStore or an ObjectStore`);
   }
   for (const key of ['env', 'secrets'] as const) {
     for (const [name, value] of Object.entries(options[key] ?? {})) {
       if (typeof value !== 'string') throw new TypeError(`createOrchestrator: \`${key}.${name}\` must be a string`);
     }
   }
+  if (options.brand !== undefined && !/^[A-Za-z][A-Za-z0-9]{0,31}$/.test(options.brand)) {
+    throw new TypeError('createOrchestrator: `brand` must be one word of up to 32 letters and digits');
+  }
   for (const name of Object.keys(options.secrets ?? {})) {
-    if (Object.hasOwn(options.env ?? {}, name)) throw new TypeError(`createOrchestrator: \`${name}\` is in \`env\` and in \`secrets\`; keep one`);
+    if (Object.hasOwn(options.env ?? {}, name))
+      throw new TypeError(`createOrchestrator: \`${name}\` is in \`env\` and in \`secrets\`; keep one`);
   }
 }
 

@@ -1,24 +1,28 @@
 /** `createOrchestrator()`: the one place where the engine, the operations and the adapters are put together. */
 
-import { embeddedEngine } from './adapters/engine/embedded-engine.ts';
 import { systemClock } from './adapters/clock/system-clock.ts';
+import { embeddedEngine } from './adapters/engine/embedded-engine.ts';
 import { fetchHttp } from './adapters/http/fetch-http.ts';
 import { memoryStorage } from './adapters/storage/memory-storage.ts';
 import type { EnsembleSource, EnsembleTypes } from './define.ts';
+import { createTokens, type Tokens } from './engine/access/tokens.ts';
 import type { CompileHost } from './engine/definition/compile-host.ts';
-import { suggestName } from './engine/suggest-name.ts';
-import { extendFunctions } from './engine/expression/functions/builtin-functions.ts';
 import { OrchestratorError } from './engine/errors.ts';
 import { createMask, maskLogger } from './engine/execution/mask-secrets.ts';
+import { extendFunctions } from './engine/expression/functions/builtin-functions.ts';
 import type { EventKind } from './engine/model/event.ts';
 import type { Execution } from './engine/model/execution.ts';
+import { createIdSource } from './engine/model/id.ts';
 import { createEmitter, type EventListener } from './engine/notification/emitter.ts';
 import type { Logger } from './engine/ports/logger.ts';
 import type { AnyOperation } from './engine/ports/operation.ts';
+import { suggestName } from './engine/suggest-name.ts';
+import { createEnsembles, type Ensembles } from './ensembles.ts';
 import { createExecutions, type Executions } from './executions.ts';
-import { loadEnsemble, loadSharedAgent, type LoadedEnsemble, readSharedAgents } from './load-definitions.ts';
+import { type LoadedEnsemble, loadEnsemble, loadSharedAgent, readSharedAgents } from './load-definitions.ts';
 import { apiOperation } from './operations/api.ts';
 import { codeOperation } from './operations/code.ts';
+import { storageOperation } from './operations/storage.ts';
 import { checkOptions, type OrchestratorOptions } from './options.ts';
 import { createRunner, type ExecuteOptions, type ExecutionHandle } from './runner.ts';
 
@@ -33,16 +37,6 @@ type InputArguments<T, N> = N extends keyof T
 type OutputFor<T, N> = N extends keyof T ? (T[N] extends { readonly output: infer O } ? O : unknown) : unknown;
 type NameFor<T> = (keyof T & string) | (string & Record<never, never>);
 
-/** An item of `ensembles.list()`. */
-export interface EnsembleItem {
-  readonly name: string;
-  readonly description?: string;
-  /** Hash of the definition. */
-  readonly version: string;
-  readonly source: 'code';
-  readonly definition: object;
-}
-
 export interface Orchestrator<T = Types> {
   /**
    * Runs an ensemble and gives its finished record. A run that failed is given back, not thrown.
@@ -54,15 +48,13 @@ export interface Orchestrator<T = Types> {
   start<N extends NameFor<T>>(name: N, ...rest: InputArguments<T, N>): Promise<ExecutionHandle<OutputFor<T, N>>>;
   /** Runs one shared agent: `input` is the agent's, the output is the agent's output. @throws as {@link Orchestrator.execute} */
   executeAgent(name: string, input?: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
+  /** Begins a run of one shared agent. @throws as {@link Orchestrator.execute} */
+  startAgent(name: string, input?: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
   /** Calls `listener` for each event of a kind. A listener that throws breaks nothing. @returns forgets the listener */
   on<K extends EventKind>(event: K, listener: EventListener<K>): () => void;
-  readonly ensembles: {
-    /** @throws NOT_FOUND */
-    get(name: string): EnsembleItem;
-    /** In the order of their names. */
-    list(): readonly EnsembleItem[];
-  };
+  readonly ensembles: Ensembles;
   readonly executions: Executions;
+  readonly tokens: Tokens;
   /** Resolves when the orchestrator can work: its storage answers. */
   ready(): Promise<void>;
   /**
@@ -109,32 +101,37 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const storage = options.storage ?? memoryStorage();
   const mask = createMask(Object.values(options.secrets ?? {}));
   const logger = options.logger ? maskLogger(options.logger, mask) : SILENT;
-  const host = compileHost(options);
+  const host = compileHost({ ...options, clock, storage });
   const ensembles = loadAll(options.ensembles ?? [], host);
   const agents = new Map<string, LoadedEnsemble>();
   for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
 
   const events = createEmitter(clock, logger);
-  const runner = createRunner({ clock, storage, logger, mask, events, env: host.env, engine: options.engine ?? embeddedEngine() });
-  const item = ({ compiled }: LoadedEnsemble): EnsembleItem => ({
-    name: compiled.name,
-    ...(compiled.definition.description === undefined ? {} : { description: compiled.definition.description }),
-    version: compiled.stored.version,
-    source: 'code',
-    definition: structuredClone(compiled.stored.definition),
+  const ids = createIdSource();
+  const runner = createRunner({
+    clock,
+    storage,
+    logger,
+    mask,
+    events,
+    ids,
+    env: host.env,
+    engine: options.engine ?? embeddedEngine(),
   });
+  const ensemble = (name: string) => find(ensembles, 'ensemble', name);
+  const agent = (name: string) => find(agents, 'agent', name);
   let closing: Promise<void> | undefined;
 
   const orchestrator: Orchestrator<Types> = {
-    execute: (name, input?: unknown, opts?: ExecuteOptions) => runner.execute(() => find(ensembles, 'ensemble', name), input, opts) as never,
-    start: (name, input?: unknown, opts?: ExecuteOptions) => runner.start(() => find(ensembles, 'ensemble', name), input, opts) as never,
-    executeAgent: (name, input, opts) => runner.execute(() => find(agents, 'agent', name), input, opts),
+    execute: (name, input?: unknown, opts?: ExecuteOptions) =>
+      runner.execute(() => ensemble(name), input, opts) as never,
+    start: (name, input?: unknown, opts?: ExecuteOptions) => runner.start(() => ensemble(name), input, opts) as never,
+    executeAgent: (name, input, opts) => runner.execute(() => agent(name), input, opts),
+    startAgent: (name, input, opts) => runner.start(() => agent(name), input, opts),
     on: (event, listener) => events.on(event, listener),
-    ensembles: {
-      get: (name) => item(find(ensembles, 'ensemble', name)),
-      list: () => [...ensembles.values()].map(item).sort((a, b) => (a.name < b.name ? -1 : 1)),
-    },
-    executions: createExecutions(storage),
+    ensembles: createEnsembles(ensembles, ensemble, clock),
+    executions: createExecutions(storage, events, clock),
+    tokens: createTokens({ store: storage.tokens, clock, ids, brand: options.brand ?? 'service' }),
     async ready() {
       await storage.listExecutions({ limit: 1 });
     },
@@ -150,13 +147,21 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
 export function compileHost(options: OrchestratorOptions): CompileHost {
   const operations = new Map<string, AnyOperation>();
   const clock = options.clock ?? systemClock();
+  const storage = options.storage ?? memoryStorage();
   const builtIn: AnyOperation[] = [
     apiOperation({ http: options.http ?? fetchHttp(), now: () => clock.now() }),
     codeOperation(options.scripts ?? {}),
+    storageOperation({
+      bindings: { kv: storage.kv, objects: storage.objects, ...options.bindings },
+      now: () => clock.now(),
+    }),
   ];
   for (const operation of builtIn) operations.set(operation.name, operation);
   for (const operation of options.operations ?? []) {
-    if (operations.has(operation.name)) throw new TypeError(`createOrchestrator: operation \`${operation.name}\` is there already; give yours another name`);
+    if (operations.has(operation.name))
+      throw new TypeError(
+        `createOrchestrator: operation \`${operation.name}\` is there already; give yours another name`,
+      );
     operations.set(operation.name, operation);
   }
   return {
@@ -179,7 +184,11 @@ function loadAll(sources: readonly EnsembleSource[], host: CompileHost): Readonl
       for (const method of trigger.methods ?? ['POST']) {
         const route = `${method} ${trigger.path}`;
         const other = webhooks.get(route);
-        if (other !== undefined) throw new OrchestratorError('INVALID_DEFINITION', `ensembles \`${other}\` and \`${name}\` both have a trigger for ${route}`);
+        if (other !== undefined)
+          throw new OrchestratorError(
+            'INVALID_DEFINITION',
+            `ensembles \`${other}\` and \`${name}\` both have a trigger for ${route}`,
+          );
         webhooks.set(route, name);
       }
     }
@@ -192,5 +201,8 @@ function find(all: ReadonlyMap<string, LoadedEnsemble>, what: string, name: stri
   const found = all.get(name);
   if (found) return found;
   const near = typeof name === 'string' ? suggestName(name, all.keys()) : undefined;
-  throw new OrchestratorError('NOT_FOUND', `there is no ${what} \`${name}\`${near ? `; did you mean \`${near}\`?` : ''}`);
+  throw new OrchestratorError(
+    'NOT_FOUND',
+    `there is no ${what} \`${name}\`${near ? `; did you mean \`${near}\`?` : ''}`,
+  );
 }

@@ -1,15 +1,15 @@
 /** Turns a call into a run: checks the input, gives the run to the engine, tells observers how it ended. */
 
-import type { LoadedEnsemble } from './load-definitions.ts';
 import { OrchestratorError } from './engine/errors.ts';
 import { createEventStream } from './engine/execution/event-stream.ts';
 import type { MaskText } from './engine/execution/mask-secrets.ts';
 import type { RunPorts } from './engine/execution/run.ts';
 import { runEnsemble } from './engine/execution/run-ensemble.ts';
 import { copyJson, type Json, JsonError } from './engine/json.ts';
+import { endEvent } from './engine/model/end-event.ts';
 import type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
 import type { Execution, ExecutionTrigger } from './engine/model/execution.ts';
-import { createIdSource } from './engine/model/id.ts';
+import type { IdSource } from './engine/model/id.ts';
 import type { NewExecution } from './engine/model/stored-execution.ts';
 import type { Emitter } from './engine/notification/emitter.ts';
 import type { Clock } from './engine/ports/clock.ts';
@@ -17,6 +17,7 @@ import type { AcceptedRun, ExecutionEngine } from './engine/ports/execution-engi
 import type { Logger } from './engine/ports/logger.ts';
 import type { MaybePromise } from './engine/ports/operation.ts';
 import type { Storage } from './engine/ports/storage.ts';
+import type { LoadedEnsemble } from './load-definitions.ts';
 import { refuseUnknownKeys } from './options.ts';
 
 export interface ExecuteOptions {
@@ -45,6 +46,7 @@ interface RunnerParts {
   readonly events: Emitter;
   readonly env: Readonly<Record<string, string>>;
   readonly engine: ExecutionEngine;
+  readonly ids: IdSource;
 }
 
 export interface Runner {
@@ -61,7 +63,7 @@ const OPTION_KEYS: readonly (keyof ExecuteOptions)[] = ['signal', 'timeout'];
 
 export function createRunner(parts: RunnerParts): Runner {
   const { clock, storage, logger, events } = parts;
-  const ids = createIdSource();
+  const { ids } = parts;
   // What the engine runs next: filled just before `begin`, taken when the engine asks for the run.
   const loading = new Map<string, LoadedEnsemble>();
   const stored = new Set<string>();
@@ -107,7 +109,7 @@ export function createRunner(parts: RunnerParts): Runner {
     const createdAt = clock.now();
     const timeoutMs = shorter(ensemble.compiled.timeoutMs, checkTimeout(options.timeout));
     const execution = {
-      id: ids.executionId(createdAt),
+      id: ids.id('exec_', createdAt),
       ensemble: ensemble.compiled.name,
       version: ensemble.compiled.stored.version,
       trigger: CALL,
@@ -119,13 +121,13 @@ export function createRunner(parts: RunnerParts): Runner {
     return timeoutMs === undefined ? execution : { ...execution, deadlineAt: createdAt + timeoutMs };
   };
 
-  const finish = async (run: AcceptedRun, execution: NewExecution, signal: AbortSignal | undefined): Promise<Execution<unknown>> => {
+  const finish = async (run: AcceptedRun, signal: AbortSignal | undefined): Promise<Execution<unknown>> => {
     const cancel = signal && (() => run.cancel());
     if (signal?.aborted) run.cancel();
     else if (cancel) signal.addEventListener('abort', cancel, { once: true });
     const record = await run.finished;
     if (cancel) signal.removeEventListener('abort', cancel);
-    if (events.heard) emitEnd(record, execution, emit);
+    if (events.heard) events.send(endEvent(record));
     return ownCopy(record);
   };
 
@@ -134,7 +136,7 @@ export function createRunner(parts: RunnerParts): Runner {
       const ensemble = find();
       const execution = accept(ensemble, input, options);
       const begun = begin(ensemble, execution);
-      return await finish(begun instanceof Promise ? await begun : begun, execution, options.signal);
+      return await finish(begun instanceof Promise ? await begun : begun, options.signal);
     },
     async start(find, input, options = NO_OPTIONS) {
       const ensemble = find();
@@ -152,7 +154,7 @@ export function createRunner(parts: RunnerParts): Runner {
         done();
         throw thrown;
       }
-      const result = finish(run, execution, options.signal);
+      const result = finish(run, options.signal);
       result.then(done, done);
       return { id: execution.id, result: () => result, cancel: () => run.cancel(), events: () => stream.read() };
     },
@@ -173,9 +175,14 @@ function checkInput({ compiled }: LoadedEnsemble, given: unknown): Json {
   return checked.value;
 }
 
-function invalidInput(name: string, issues: readonly { readonly path: string; readonly message: string }[]): OrchestratorError {
+function invalidInput(
+  name: string,
+  issues: readonly { readonly path: string; readonly message: string }[],
+): OrchestratorError {
   const text = issues.map(({ path, message }) => `${path || 'the input'} ${message}`).join('; ');
-  return new OrchestratorError('INVALID_INPUT', `the input of \`${name}\` does not fit: ${text}`, { details: { issues } });
+  return new OrchestratorError('INVALID_INPUT', `the input of \`${name}\` does not fit: ${text}`, {
+    details: { issues },
+  });
 }
 
 function checkTimeout(timeout: number | undefined): number | undefined {
@@ -185,20 +192,6 @@ function checkTimeout(timeout: number | undefined): number | undefined {
 
 function shorter(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined ? b : b === undefined ? a : Math.min(a, b);
-}
-
-function emitEnd(record: Execution, accepted: NewExecution, emit: <K extends EventKind>(event: K, data: EventData[K]) => void): void {
-  const { id, ensemble, status, output, error, duration = 0 } = record;
-  switch (status) {
-    case 'completed':
-      return emit('execution.completed', { id, ensemble, status, output, duration });
-    case 'timed_out':
-      return emit('execution.timeout', { id, duration, timeout: (accepted.deadlineAt ?? 0) - accepted.createdAt });
-    case 'cancelled':
-      return emit('execution.cancelled', { id, ensemble, duration });
-    default:
-      return emit('execution.failed', { id, ensemble, status: 'failed', error: { message: error?.message ?? '' }, duration });
-  }
 }
 
 // The caller's to change: the storage keeps values of its own. The record itself and its runs were made for the caller alone.

@@ -1,19 +1,25 @@
 /** The testing kit: an orchestrator whose time is the test's, fakes for its ports, and the conformance suites. */
 
-import { type ManualClock, manualClock } from './adapters/testing/manual-clock.ts';
+import { memoryStorage } from './adapters/storage/memory-storage.ts';
 import { createIdleWatch } from './adapters/testing/idle-watch.ts';
+import { type ManualClock, manualClock } from './adapters/testing/manual-clock.ts';
 import { type StubHttp, stubHttp } from './adapters/testing/stub-http.ts';
 import type { EnsembleSource, EnsembleTypes } from './define.ts';
-import { memoryStorage } from './adapters/storage/memory-storage.ts';
 import type { HttpClient } from './engine/ports/http.ts';
-import { createOrchestrator, type Orchestrator } from './orchestrator.ts';
 import type { OrchestratorOptions } from './options.ts';
+import { createOrchestrator, type Orchestrator } from './orchestrator.ts';
 import type { ExecuteOptions } from './runner.ts';
 
 export { type FakeModel, type FakeReply, fakeModel } from './adapters/testing/fake-model.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './adapters/testing/manual-clock.ts';
 export { type MemoryMail, memoryMail } from './adapters/testing/memory-mail.ts';
-export { type StubAnswer, type StubCall, type StubHttp, type StubReply, stubHttp } from './adapters/testing/stub-http.ts';
+export {
+  type StubAnswer,
+  type StubCall,
+  type StubHttp,
+  type StubReply,
+  stubHttp,
+} from './adapters/testing/stub-http.ts';
 export type * from './engine/ports/mail.ts';
 export type * from './engine/ports/model.ts';
 
@@ -65,8 +71,13 @@ export function createTestOrchestrator<const E extends readonly EnsembleSource[]
     clock,
     http: watch.watchPort(http as HttpClient),
     storage: watch.watchPort(rest.storage ?? memoryStorage()),
-    scripts: Object.fromEntries(Object.entries(rest.scripts ?? {}).map(([name, script]) => [name, watch.watchCall(script)])),
-    operations: (rest.operations ?? []).map((operation) => ({ ...operation, run: watch.watchCall(operation.run.bind(operation)) })),
+    scripts: Object.fromEntries(
+      Object.entries(rest.scripts ?? {}).map(([name, script]) => [name, watch.watchCall(script)]),
+    ),
+    operations: (rest.operations ?? []).map((operation) => ({
+      ...operation,
+      run: watch.watchCall(operation.run.bind(operation)),
+    })),
   });
   const awaited = <R>(result: Promise<R>): Promise<R> => (autoAdvance ? watch.driveUntil(result) : result);
   // The typed arguments of `inner` can't be spread through; they pass as they are.
@@ -74,7 +85,8 @@ export function createTestOrchestrator<const E extends readonly EnsembleSource[]
   const orchestrator = {
     ...inner,
     execute: (name: string, input?: unknown, opts?: ExecuteOptions) => awaited(calls.execute(name, input, opts)),
-    executeAgent: (name: string, input?: unknown, opts?: ExecuteOptions) => awaited(calls.executeAgent(name, input, opts)),
+    executeAgent: (name: string, input?: unknown, opts?: ExecuteOptions) =>
+      awaited(calls.executeAgent(name, input, opts)),
     async start(name: string, input?: unknown, opts?: ExecuteOptions) {
       const handle = await calls.start(name, input, opts);
       return { ...handle, result: () => awaited(handle.result()) };

@@ -9,12 +9,16 @@ export interface AgentRow {
   completed: number;
   failed: number;
   skipped: number;
+  /** The run ended while it was at work. */
+  stopped: boolean;
   /** On the clock of {@link AgentRows.apply}, at which the first run began. */
   startedAt: number;
   /** Milliseconds that the row took when nothing of it is at work. */
   duration: number;
-  /** Attempts of the newest run that met a failure, the one at hand included. */
+  /** Attempts of the newest run, the one at hand included; of no meaning while several are at work. */
   attempts: number;
+  /** Attempts beyond the first, of all runs. */
+  retries: number;
   /** The instant (Unix ms) at which the next attempt begins, while one is awaited. */
   retryAt: number | undefined;
   /** The newest failure. */
@@ -25,6 +29,8 @@ export interface AgentRows {
   readonly rows: readonly AgentRow[];
   /** @param now - monotonic ms @returns the row that changed */
   apply(event: OrchestratorEvent, now: number): AgentRow | undefined;
+  /** Nothing is at work any more. */
+  end(now: number): void;
 }
 
 export function createAgentRows(): AgentRows {
@@ -32,7 +38,16 @@ export function createAgentRows(): AgentRows {
   const rowOf = (name: string, now: number): AgentRow => {
     const found = rows.get(name);
     if (found) return found;
-    const counts = { active: 0, completed: 0, failed: 0, skipped: 0, duration: 0, attempts: 1 };
+    const counts = {
+      active: 0,
+      completed: 0,
+      failed: 0,
+      skipped: 0,
+      duration: 0,
+      attempts: 1,
+      retries: 0,
+      stopped: false,
+    };
     const row: AgentRow = { name, ...counts, startedAt: now, retryAt: undefined, message: undefined };
     rows.set(name, row);
     return row;
@@ -53,10 +68,12 @@ export function createAgentRows(): AgentRows {
       switch (event.event) {
         case 'agent.started':
           if (row.active === 0 && row.completed + row.failed === 0) row.startedAt = now;
+          if (row.active === 0) row.attempts = 1;
           row.active += 1;
           break;
         case 'agent.retrying':
           row.attempts = event.data.attempt + 1;
+          row.retries += 1;
           row.retryAt = event.data.retryAt;
           row.message = event.data.error.message;
           break;
@@ -75,6 +92,14 @@ export function createAgentRows(): AgentRows {
           break;
       }
       return row;
+    },
+    end(now) {
+      for (const row of rows.values()) {
+        if (row.active === 0) continue;
+        row.stopped = true;
+        row.active = 0;
+        row.duration = now - row.startedAt;
+      }
     },
   };
 }

@@ -31,23 +31,27 @@ export function formatRow(row: AgentRow, now: Instant, style: RowStyle): string 
     const frame = SPINNER[Math.floor(now.monotonic / 80) % SPINNER.length] as string;
     return `  ${row.retryAt === undefined ? colors.cyan(frame) : colors.yellow(frame)} ${name}  ${text}`;
   }
+  if (row.stopped)
+    return `  ${colors.yellow('-')} ${name}  ${cutText(`${formatDuration(row.duration)}  stopped`, room)}`;
   if (row.failed > 0) return `  ${colors.red('✗')} ${name}  ${colors.red(text)}`;
   if (row.completed > 0) return `  ${colors.green('✓')} ${name}  ${colors.dim(text)}`;
   return colors.dim(`  - ${name}  skipped`);
 }
 
-/** The facts of a row that belong behind its name, such as `1.2s`, `attempt 2`. */
-export function describeRow(row: AgentRow, now: Instant): string[] {
-  const facts: string[] = [];
+/** The facts of a row that belong behind its name, such as `1.2s`, `2 attempts`. */
+function describeRow(row: AgentRow, now: Instant): string[] {
   const done = row.completed + row.failed;
-  facts.push(formatDuration(row.active > 0 ? now.monotonic - row.startedAt : row.duration).padStart(5));
-  if (done + row.active > 1) facts.push(row.active > 0 ? `${done.toLocaleString('en-US')} done, ${row.active} running` : count(done, 'run'));
-  if (row.failed > 0 && done > 1) facts.push(`${row.failed} failed`);
-  if (row.active > 0 && row.retryAt !== undefined && row.retryAt > now.wall) {
+  const running = row.active > 0;
+  const facts = [formatDuration(running ? now.monotonic - row.startedAt : row.duration).padStart(5)];
+  if (done + row.active > 1) {
+    facts.push(running ? `${done.toLocaleString('en-US')} done, ${row.active} running` : count(done, 'run'));
+    if (row.failed > 0) facts.push(`${row.failed} failed`);
+    if (row.retries > 0) facts.push(row.retries === 1 ? '1 retry' : `${row.retries.toLocaleString('en-US')} retries`);
+  } else if (running && row.retryAt !== undefined && row.retryAt > now.wall) {
     facts.push(`attempt ${row.attempts} in ${formatDuration(row.retryAt - now.wall)}`, oneLine(row.message ?? ''));
   } else if (row.attempts > 1) {
-    facts.push(row.active > 0 ? `attempt ${row.attempts}` : count(row.attempts, 'attempt'));
+    facts.push(running ? `attempt ${row.attempts}` : count(row.attempts, 'attempt'));
   }
-  if (row.active === 0 && row.failed > 0) facts.push(oneLine(row.message ?? ''));
+  if (!running && row.failed > 0) facts.push(oneLine(row.message ?? ''));
   return facts;
 }

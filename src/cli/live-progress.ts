@@ -74,6 +74,7 @@ export function createLiveProgress({ stream, colors, now, nameWidth }: ProgressO
     },
     tick: draw,
     finish() {
+      agents.end(now().monotonic);
       draw();
       stream.write(SHOW_CURSOR);
       drawn = [];
@@ -86,6 +87,8 @@ export function createLiveProgress({ stream, colors, now, nameWidth }: ProgressO
       },
       after(text) {
         if (text !== '') midLine = !text.endsWith('\n');
+        // A line that isn't ended yet may go on; the next tick ends it if need be.
+        if (!midLine) draw();
       },
     },
   };

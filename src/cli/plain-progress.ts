@@ -24,13 +24,17 @@ export function createPlainProgress({ stream, now, nameWidth }: ProgressOptions)
       if (!row) return;
       switch (event.event) {
         case 'agent.completed': {
-          const attempts = row.attempts > 1 ? ` after ${row.attempts} attempts` : '';
+          // An event doesn't say which of several runs it ends, nor then how many attempts that one took.
+          const attempts = row.completed === 1 && row.retries > 0 ? `, ${row.attempts} attempts` : '';
           if (left(row) <= 0) say(row.name, `completed in ${formatDuration(event.data.duration)}${attempts}`);
           break;
         }
         case 'agent.failed': {
-          const attempts = row.attempts > 1 ? ` after ${row.attempts} attempts` : '';
-          say(row.name, `failed in ${formatDuration(event.data.duration)}${attempts}: ${oneLine(event.data.error.message)}`);
+          const attempts = event.data.attempts > 1 ? `, ${event.data.attempts} attempts` : '';
+          say(
+            row.name,
+            `failed in ${formatDuration(event.data.duration)}${attempts}: ${oneLine(event.data.error.message)}`,
+          );
           break;
         }
         case 'agent.retrying': {
@@ -51,7 +55,9 @@ export function createPlainProgress({ stream, now, nameWidth }: ProgressOptions)
       }
     },
     finish() {
+      agents.end(now().monotonic);
       for (const row of agents.rows) {
+        if (row.stopped) say(row.name, `stopped after ${formatDuration(row.duration)}`);
         if (left(row) > 0) say(row.name, `completed ${left(row).toLocaleString('en-US')} more times`);
       }
     },

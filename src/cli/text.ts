@@ -3,7 +3,8 @@
 // A terminal obeys control characters, and text from definitions, scripts and peers must not command it.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must go
 const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
-const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\ud83c-\ud83e][\udc00-\udfff]/;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\ud83c-\ud83e][\udc00-\udfff]/;
 
 /** Such as `12ms`, `1.2s`, `2m 05s`. @param ms - milliseconds */
 export function formatDuration(ms: number): string {
@@ -27,7 +28,9 @@ export function oneLine(text: string): string {
 /** A value as indented JSON; characters that a terminal would obey are escaped, which JSON allows. */
 export function printJson(value: unknown): string {
   const json = JSON.stringify(value, null, 2) ?? 'null';
-  return json.replace(UNPRINTABLE, (char) => (char === '\n' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`));
+  return json.replace(UNPRINTABLE, (char) =>
+    char === '\n' ? char : `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
 }
 
 /** Columns that a text takes; ideographs and emoji take two. */

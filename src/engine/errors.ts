@@ -5,17 +5,25 @@ export type ErrorCode =
   | 'AGENT_FAILED'
   | 'CONFLICT'
   | 'EXECUTION_CANCELLED'
+  | 'EXECUTION_FAILED'
+  | 'EXECUTION_TIMEOUT'
   | 'EXPRESSION_ERROR'
+  | 'FORBIDDEN'
   | 'INTERNAL'
   | 'INVALID_CURSOR'
   | 'INVALID_DEFINITION'
   | 'INVALID_INPUT'
   | 'INVALID_OUTPUT'
   | 'INVALID_REQUEST'
+  | 'METHOD_NOT_ALLOWED'
   | 'NOT_CONFIGURED'
   | 'NOT_FOUND'
   | 'OVERLOADED'
-  | 'TIMEOUT';
+  | 'PAYLOAD_TOO_LARGE'
+  | 'TIMEOUT'
+  | 'TOKEN_EXPIRED'
+  | 'UNAUTHORIZED'
+  | 'UNSUPPORTED_MEDIA_TYPE';
 
 /** What {@link OrchestratorError} is made of beside its code and message. */
 export interface ErrorOptions {

@@ -8,6 +8,7 @@ import type { ExecutionInfo, Operation, OperationContext } from '../engine/ports
 import { suggestName } from '../engine/suggest-name.ts';
 
 /** What a script is handed. */
+// biome-ignore lint/suspicious/noExplicitAny: the shape of an input is written in the definition, where TypeScript can't see it
 export interface ScriptContext<Input = any> {
   /**
    * The agent's input, a copy of the script's own. It is `any` by default: its shape is written in the definition, where
@@ -31,9 +32,12 @@ export interface ScriptContext<Input = any> {
  *
  * An endless synchronous loop can't be stopped: a script shares the process with its host.
  */
+// biome-ignore lint/suspicious/noExplicitAny: as for ScriptContext
 export type Script<Input = any> = (context: ScriptContext<Input>) => unknown;
 
-const config = z.looseObject({ script: z.string({ error: 'must be the name of a registered script' }).min(1, { error: 'must not be empty' }) });
+const config = z.looseObject({
+  script: z.string({ error: 'must be the name of a registered script' }).min(1, { error: 'must not be empty' }),
+});
 
 type CodeConfig = z.output<typeof config>;
 
@@ -45,11 +49,23 @@ export function codeOperation(scripts: Readonly<Record<string, Script>>): Operat
     config,
     check({ script }) {
       if (typeof script !== 'string' || byName.has(script)) return [];
-      if (script.includes('${')) return [{ path: ['script'], message: 'must be a plain name: which script runs is decided when the definition is loaded' }];
+      if (script.includes('${'))
+        return [
+          {
+            path: ['script'],
+            message: 'must be a plain name: which script runs is decided when the definition is loaded',
+          },
+        ];
       const names = [...byName.keys()];
       const known = names.length === 0 ? 'none is registered' : `registered: ${names.slice(0, 10).join(', ')}`;
       const suggestion = suggestName(script, names);
-      return [{ path: ['script'], message: `there is no script \`${script}\` (${known})`, ...(suggestion === undefined ? {} : { suggestion }) }];
+      return [
+        {
+          path: ['script'],
+          message: `there is no script \`${script}\` (${known})`,
+          ...(suggestion === undefined ? {} : { suggestion }),
+        },
+      ];
     },
     needs: ({ script }) => (typeof script === 'string' ? [`script:${script}`] : []),
     run(context) {

@@ -22,20 +22,46 @@ const branch = (condition: string, then: readonly Step[], otherwise?: readonly S
   then,
   ...(otherwise && { else: otherwise }),
 });
-const each = (items: unknown, steps: readonly Step[], fields: Step = {}): Step => ({ foreach: items, steps, ...fields });
+const each = (items: unknown, steps: readonly Step[], fields: Step = {}): Step => ({
+  foreach: items,
+  steps,
+  ...fields,
+});
 
 const rows: readonly Row[] = [
   { rule: 'read by no guard: the run ends there', flow: [boom('a'), ok('b')], ran: 'a', fails: 'a' },
   { rule: 'the last step fails', flow: [ok('a'), boom('b')], ran: 'a b', fails: 'b' },
   { rule: 'continueOnError: handled', flow: [boom('a', { continueOnError: true }), ok('b')], ran: 'a b' },
   { rule: 'continueOnError on the last step', flow: [boom('a', { continueOnError: true })], ran: 'a' },
-  { rule: 'a condition on .failed that led to a step: handled', flow: [boom('a'), ok('b', when('a.failed'))], ran: 'a b' },
+  {
+    rule: 'a condition on .failed that led to a step: handled',
+    flow: [boom('a'), ok('b', when('a.failed'))],
+    ran: 'a b',
+  },
   { rule: 'a condition on .success, negated', flow: [boom('a'), ok('b', when('!a.success'))], ran: 'a b' },
   { rule: 'a bare condition without ${}', flow: [boom('a'), ok('b', { condition: 'a.failed' })], ran: 'a b' },
-  { rule: 'a guard two steps later: the flow goes on till there', flow: [boom('a'), ok('x'), ok('b', when('a.failed'))], ran: 'a x b' },
-  { rule: 'a guard that did not hold handles nothing', flow: [boom('a'), ok('b', when('a.success'))], ran: 'a', fails: 'a' },
-  { rule: 'no guard is ahead any more: the run ends there', flow: [boom('a'), ok('b', when('a.success')), ok('c')], ran: 'a', fails: 'a' },
-  { rule: 'the second guard handles', flow: [boom('a'), ok('b', when('a.success')), ok('c', when('a.failed'))], ran: 'a c' },
+  {
+    rule: 'a guard two steps later: the flow goes on till there',
+    flow: [boom('a'), ok('x'), ok('b', when('a.failed'))],
+    ran: 'a x b',
+  },
+  {
+    rule: 'a guard that did not hold handles nothing',
+    flow: [boom('a'), ok('b', when('a.success'))],
+    ran: 'a',
+    fails: 'a',
+  },
+  {
+    rule: 'no guard is ahead any more: the run ends there',
+    flow: [boom('a'), ok('b', when('a.success')), ok('c')],
+    ran: 'a',
+    fails: 'a',
+  },
+  {
+    rule: 'the second guard handles',
+    flow: [boom('a'), ok('b', when('a.success')), ok('c', when('a.failed'))],
+    ran: 'a c',
+  },
   {
     rule: 'a guard that does not hold for another reason',
     flow: [boom('a'), ok('b', when('a.failed && input.go'))],
@@ -43,12 +69,42 @@ const rows: readonly Row[] = [
     ran: 'a',
     fails: 'a',
   },
-  { rule: 'a guard in front of the agent is not ahead', flow: [ok('b', when('a.failed')), boom('a')], ran: 'a', fails: 'a' },
-  { rule: 'a guard on another agent', flow: [ok('x'), boom('a'), ok('b', when('x.success')), ok('c')], ran: 'x a', fails: 'a' },
-  { rule: 'a guard that reads .output handles nothing', flow: [boom('a'), ok('b', when('a.output == null'))], ran: 'a', fails: 'a' },
-  { rule: 'a guard that reads .error handles nothing', flow: [boom('a'), ok('b', when('a.error.message'))], ran: 'a', fails: 'a' },
-  { rule: 'an input that reads .failed handles nothing', flow: [boom('a'), echo('b', { bad: '${a.failed}' })], ran: 'a', fails: 'a' },
-  { rule: 'the handling step fails itself: its failure counts', flow: [boom('a'), boom('b', when('a.failed'))], ran: 'a b', fails: 'b' },
+  {
+    rule: 'a guard in front of the agent is not ahead',
+    flow: [ok('b', when('a.failed')), boom('a')],
+    ran: 'a',
+    fails: 'a',
+  },
+  {
+    rule: 'a guard on another agent',
+    flow: [ok('x'), boom('a'), ok('b', when('x.success')), ok('c')],
+    ran: 'x a',
+    fails: 'a',
+  },
+  {
+    rule: 'a guard that reads .output handles nothing',
+    flow: [boom('a'), ok('b', when('a.output == null'))],
+    ran: 'a',
+    fails: 'a',
+  },
+  {
+    rule: 'a guard that reads .error handles nothing',
+    flow: [boom('a'), ok('b', when('a.error.message'))],
+    ran: 'a',
+    fails: 'a',
+  },
+  {
+    rule: 'an input that reads .failed handles nothing',
+    flow: [boom('a'), echo('b', { bad: '${a.failed}' })],
+    ran: 'a',
+    fails: 'a',
+  },
+  {
+    rule: 'the handling step fails itself: its failure counts',
+    flow: [boom('a'), boom('b', when('a.failed'))],
+    ran: 'a b',
+    fails: 'b',
+  },
   {
     rule: 'a chain of fallbacks',
     flow: [boom('a'), boom('b', when('a.failed')), ok('c', when('b.failed'))],
@@ -57,9 +113,19 @@ const rows: readonly Row[] = [
 
   { rule: 'if: then', flow: [boom('a'), branch('a.failed', [ok('b')])], ran: 'a b' },
   { rule: 'if: else', flow: [boom('a'), branch('a.success', [ok('b')], [ok('c')])], ran: 'a c' },
-  { rule: 'if without the branch that is taken', flow: [boom('a'), branch('a.success', [ok('b')])], ran: 'a', fails: 'a' },
+  {
+    rule: 'if without the branch that is taken',
+    flow: [boom('a'), branch('a.success', [ok('b')])],
+    ran: 'a',
+    fails: 'a',
+  },
   { rule: 'if that leads to an empty branch', flow: [boom('a'), branch('a.failed', [])], ran: 'a', fails: 'a' },
-  { rule: 'if that leads to a step that is skipped', flow: [boom('a'), branch('a.failed', [ok('b', when('false'))])], ran: 'a', fails: 'a' },
+  {
+    rule: 'if that leads to a step that is skipped',
+    flow: [boom('a'), branch('a.failed', [ok('b', when('false'))])],
+    ran: 'a',
+    fails: 'a',
+  },
   {
     rule: 'a guard inside a nested if, reached',
     flow: [boom('a'), branch('input.go', [branch('true', [ok('x'), ok('b', when('a.failed'))])]), ok('z')],
@@ -73,9 +139,22 @@ const rows: readonly Row[] = [
     ran: 'a',
     fails: 'a',
   },
-  { rule: 'a guard in the else of a nested if', flow: [boom('a'), branch('true', [branch('false', [], [ok('b', when('a.failed'))])])], ran: 'a b' },
-  { rule: 'a failure inside a branch, guarded behind the if', flow: [branch('true', [boom('a')]), ok('b', when('a.failed'))], ran: 'a b' },
-  { rule: 'a failure inside a branch, guarded by nothing', flow: [branch('true', [boom('a'), ok('x')]), ok('b')], ran: 'a', fails: 'a' },
+  {
+    rule: 'a guard in the else of a nested if',
+    flow: [boom('a'), branch('true', [branch('false', [], [ok('b', when('a.failed'))])])],
+    ran: 'a b',
+  },
+  {
+    rule: 'a failure inside a branch, guarded behind the if',
+    flow: [branch('true', [boom('a')]), ok('b', when('a.failed'))],
+    ran: 'a b',
+  },
+  {
+    rule: 'a failure inside a branch, guarded by nothing',
+    flow: [branch('true', [boom('a'), ok('x')]), ok('b')],
+    ran: 'a',
+    fails: 'a',
+  },
   {
     rule: 'a failure two branches deep, guarded in the branch around it',
     flow: [branch('true', [branch('true', [boom('a')]), ok('b', when('a.failed'))]), ok('c')],
@@ -88,16 +167,37 @@ const rows: readonly Row[] = [
     fails: 'a',
   },
 
-  { rule: 'route: the entry that holds', flow: [boom('a'), route('r', [{ condition: '${a.failed}', member: 'b' }]), ], ran: 'a b' },
+  {
+    rule: 'route: the entry that holds',
+    flow: [boom('a'), route('r', [{ condition: '${a.failed}', member: 'b' }])],
+    ran: 'a b',
+  },
   {
     rule: 'route: the default, behind a guard that did not hold',
-    flow: [boom('a'), route('r', [{ condition: '${a.success}', member: 'b' }, { default: true, member: 'c' }])],
+    flow: [
+      boom('a'),
+      route('r', [
+        { condition: '${a.success}', member: 'b' },
+        { default: true, member: 'c' },
+      ]),
+    ],
     ran: 'a c',
   },
-  { rule: 'route: no entry holds', flow: [boom('a'), route('r', [{ condition: '${a.success}', member: 'b' }])], ran: 'a', fails: 'a' },
+  {
+    rule: 'route: no entry holds',
+    flow: [boom('a'), route('r', [{ condition: '${a.success}', member: 'b' }])],
+    ran: 'a',
+    fails: 'a',
+  },
   {
     rule: 'route: an entry behind the one that was taken handles nothing',
-    flow: [boom('a'), route('r', [{ condition: '${true}', member: 'b' }, { condition: '${a.failed}', member: 'c' }])],
+    flow: [
+      boom('a'),
+      route('r', [
+        { condition: '${true}', member: 'b' },
+        { condition: '${a.failed}', member: 'c' },
+      ]),
+    ],
     ran: 'a b',
     fails: 'a',
   },
@@ -116,14 +216,23 @@ const rows: readonly Row[] = [
     flow: [route('r', [{ default: true, member: 'bad' }]), ok('b', when('bad.failed'))],
     ran: 'bad b',
   },
-  { rule: 'the member of a route fails, unguarded', flow: [route('r', [{ default: true, member: 'bad' }]), ok('b')], ran: 'bad', fails: 'bad' },
+  {
+    rule: 'the member of a route fails, unguarded',
+    flow: [route('r', [{ default: true, member: 'bad' }]), ok('b')],
+    ran: 'bad',
+    fails: 'bad',
+  },
 
   {
     rule: 'two failures, each with a guard',
     flow: [boom('a'), boom('b'), ok('c', when('a.failed')), ok('d', when('b.failed'))],
     ran: 'a b c d',
   },
-  { rule: 'two failures, one guard for both', flow: [boom('a'), boom('b'), ok('c', when('a.failed && b.failed'))], ran: 'a b c' },
+  {
+    rule: 'two failures, one guard for both',
+    flow: [boom('a'), boom('b'), ok('c', when('a.failed && b.failed'))],
+    ran: 'a b c',
+  },
   {
     rule: 'two failures, the second unguarded: the run ends, and the first that nothing handled is its error',
     flow: [boom('a'), boom('b'), ok('c', when('a.failed'))],
@@ -137,19 +246,49 @@ const rows: readonly Row[] = [
     fails: 'b',
   },
 
-  { rule: 'foreach: an item fails, the block fails, the run ends', flow: [each([1, 2], [boom('x')]), ok('b')], ran: 'x', fails: 'x' },
-  { rule: "foreach: a guard on the block's name", flow: [each([1, 2], [boom('x')], { name: 'all' }), ok('b', when('all.failed'))], ran: 'x b' },
+  {
+    rule: 'foreach: an item fails, the block fails, the run ends',
+    flow: [each([1, 2], [boom('x')]), ok('b')],
+    ran: 'x',
+    fails: 'x',
+  },
+  {
+    rule: "foreach: a guard on the block's name",
+    flow: [each([1, 2], [boom('x')], { name: 'all' }), ok('b', when('all.failed'))],
+    ran: 'x b',
+  },
   {
     rule: 'foreach: a guard on the name of the block that is not reached',
     flow: [each([1], [boom('x')], { name: 'all' }), ok('b', when('all.success')), ok('c')],
     ran: 'x',
     fails: 'x',
   },
-  { rule: 'foreach: handled inside each item', flow: [each([1, 2], [boom('x'), ok('y', when('x.failed'))])], ran: 'x y x y' },
-  { rule: 'foreach: continueOnError on the agent', flow: [each([1, 2], [boom('x', { continueOnError: true })]), ok('b')], ran: 'x x b' },
-  { rule: 'foreach: continueOnError on the block', flow: [each([1, 2], [boom('x')], { continueOnError: true }), ok('b')], ran: 'x b' },
-  { rule: 'foreach: its condition read the failure, and led to items', flow: [boom('a'), each([1], [ok('b')], when('a.failed'))], ran: 'a b' },
-  { rule: 'foreach: its condition read the failure, and led to no step', flow: [boom('a'), each([], [ok('b')], when('a.failed'))], ran: 'a', fails: 'a' },
+  {
+    rule: 'foreach: handled inside each item',
+    flow: [each([1, 2], [boom('x'), ok('y', when('x.failed'))])],
+    ran: 'x y x y',
+  },
+  {
+    rule: 'foreach: continueOnError on the agent',
+    flow: [each([1, 2], [boom('x', { continueOnError: true })]), ok('b')],
+    ran: 'x x b',
+  },
+  {
+    rule: 'foreach: continueOnError on the block',
+    flow: [each([1, 2], [boom('x')], { continueOnError: true }), ok('b')],
+    ran: 'x b',
+  },
+  {
+    rule: 'foreach: its condition read the failure, and led to items',
+    flow: [boom('a'), each([1], [ok('b')], when('a.failed'))],
+    ran: 'a b',
+  },
+  {
+    rule: 'foreach: its condition read the failure, and led to no step',
+    flow: [boom('a'), each([], [ok('b')], when('a.failed'))],
+    ran: 'a',
+    fails: 'a',
+  },
   {
     rule: 'foreach: a guard inside reads a failure outside',
     flow: [boom('a'), each([1, 2], [ok('b', when('a.failed'))]), ok('c')],
@@ -185,7 +324,13 @@ const rows: readonly Row[] = [
     input: { text: 'x' },
     ran: 'b',
   },
-  { rule: 'an `if` that cannot be read ends the run', flow: [branch('input.text - 1', [ok('a')]), ok('b')], input: { text: 'x' }, ran: '', fails: '' },
+  {
+    rule: 'an `if` that cannot be read ends the run',
+    flow: [branch('input.text - 1', [ok('a')]), ok('b')],
+    input: { text: 'x' },
+    ran: '',
+    fails: '',
+  },
   {
     rule: 'continueOnError covers a condition that cannot be read',
     flow: [ok('a', { ...when('input.text - 1'), continueOnError: true }), ok('b')],
@@ -203,14 +348,18 @@ const rows: readonly Row[] = [
 describe('contract 2, failure', () => {
   it.each(rows)('$rule', async ({ flow, input, ran, fails }) => {
     const members = ['b', 'c'].filter((name) => !JSON.stringify(flow).includes(`"agent":"${name}"`));
-    const agents = [...members.map((name) => ({ ...ok(name) })), boom('bad')].map(({ agent, ...rest }) => ({ name: agent, ...rest }));
+    const agents = [...members.map((name) => ({ ...ok(name) })), boom('bad')].map(({ agent, ...rest }) => ({
+      name: agent,
+      ...rest,
+    }));
     const used = agents.filter(({ name }) => JSON.stringify(flow).includes(`"member":"${name as string}"`));
     const { run, ran: seen } = scene({ flow, agents: used });
     const result = await run(input);
     expect(seen.join(' ')).toBe(ran);
     expect(result.status).toBe(fails === undefined ? 'completed' : 'failed');
     if (fails === undefined) expect(result.error).toBeUndefined();
-    else if (fails === '') expect(result.error).toEqual({ code: 'EXPRESSION_ERROR', message: expect.stringContaining('number') });
+    else if (fails === '')
+      expect(result.error).toEqual({ code: 'EXPRESSION_ERROR', message: expect.stringContaining('number') });
     else expect(result.error).toEqual({ code: 'AGENT_FAILED', message: `boom in ${fails}`, agent: fails });
   });
 
@@ -228,7 +377,17 @@ describe('contract 2, failure', () => {
     const { run } = scene({
       flow: [
         boom('a'),
-        echo('b', { error: '${a.error}', code: '${a.error.code}', text: 'it said: ${a.error.message}', output: '${a.output}', executed: '${a.executed}' }, when('a.failed')),
+        echo(
+          'b',
+          {
+            error: '${a.error}',
+            code: '${a.error.code}',
+            text: 'it said: ${a.error.message}',
+            output: '${a.output}',
+            executed: '${a.executed}',
+          },
+          when('a.failed'),
+        ),
       ],
       outputs: { all: '${b.output}' },
     });
@@ -261,7 +420,9 @@ describe('contract 2, failure', () => {
   });
 
   it('a rejected promise fails the agent as a throw does', async () => {
-    const { run } = scene([{ ...boom('a'), config: { script: 'rejects' } }], { scripts: { rejects: () => Promise.reject(new Error('later')) } });
+    const { run } = scene([{ ...boom('a'), config: { script: 'rejects' } }], {
+      scripts: { rejects: () => Promise.reject(new Error('later')) },
+    });
     expect((await run()).error).toEqual({ code: 'AGENT_FAILED', message: 'later', agent: 'a' });
   });
 
@@ -295,10 +456,28 @@ describe('contract 2, skipped agents', () => {
   it.each([
     ['whose condition did not hold', { flow: [ok('a', when('false')), ok('z')] }, 'a'],
     ['in the branch that was not taken', { flow: [branch('false', [ok('a')]), ok('z')] }, 'a'],
-    ['that no step names', { flow: [ok('z')], agents: [{ name: 'a', operation: 'code', config: { script: 'ok' } }] }, 'a'],
+    [
+      'that no step names',
+      { flow: [ok('z')], agents: [{ name: 'a', operation: 'code', config: { script: 'ok' } }] },
+      'a',
+    ],
     ['behind the end of a failed run', { flow: [boom('z'), ok('a')] }, 'a'],
-    ['that a route did not choose', { flow: [route('r', [{ condition: '${false}', member: 'a' }])], agents: [{ name: 'a', operation: 'code', config: { script: 'ok' } }] }, 'a'],
-    ['a router whose condition did not hold', { flow: [route('a', [{ default: true, member: 'm' }], when('false'))], agents: [{ name: 'm', operation: 'code', config: { script: 'ok' } }] }, 'a'],
+    [
+      'that a route did not choose',
+      {
+        flow: [route('r', [{ condition: '${false}', member: 'a' }])],
+        agents: [{ name: 'a', operation: 'code', config: { script: 'ok' } }],
+      },
+      'a',
+    ],
+    [
+      'a router whose condition did not hold',
+      {
+        flow: [route('a', [{ default: true, member: 'm' }], when('false'))],
+        agents: [{ name: 'm', operation: 'code', config: { script: 'ok' } }],
+      },
+      'a',
+    ],
     ['a block whose condition did not hold', { flow: [each([1], [ok('x')], { name: 'a', ...when('false') })] }, 'a'],
   ])('an agent %s: executed, success, failed false, output null', async (_what, definition, name) => {
     const { run, ran } = scene({ ...definition, outputs: { view: view(name) } });
@@ -307,7 +486,10 @@ describe('contract 2, skipped agents', () => {
   });
 
   it('an agent that ran: executed and success, and metrics count those that ran alone', async () => {
-    const { run } = scene({ flow: [ok('a'), ok('b', when('false')), boom('c', { continueOnError: true })], outputs: { view: view('a') } });
+    const { run } = scene({
+      flow: [ok('a'), ok('b', when('false')), boom('c', { continueOnError: true })],
+      outputs: { view: view('a') },
+    });
     const result = await run();
     expect(result.output).toEqual({ view: { ...untouched, executed: true, success: true, output: 'a' } });
     expect(result.metrics.agents).toBe(2);

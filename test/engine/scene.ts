@@ -1,9 +1,9 @@
 /** A flow under test: builders for its steps, scripts that tell what ran, and a clock of the test's own. */
 
-import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/testing.ts';
-import type { ExecuteOptions, ExecutionHandle } from '../../src/runner.ts';
-import type { Script } from '../../src/operations/code.ts';
 import type { Execution } from '../../src/engine/model/execution.ts';
+import type { Script } from '../../src/operations/code.ts';
+import type { ExecuteOptions, ExecutionHandle } from '../../src/runner.ts';
+import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/testing.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -35,10 +35,12 @@ export interface Scene {
 /** @param definition - a flow, or the fields of an ensemble named `e` */
 export function scene(definition: readonly Fields[] | Fields, options: TestOrchestratorOptions = {}): Scene {
   const ran: string[] = [];
-  const noted = (script: Script): Script => (context) => {
-    ran.push(context.execution.agent);
-    return script(context);
-  };
+  const noted =
+    (script: Script): Script =>
+    (context) => {
+      ran.push(context.execution.agent);
+      return script(context);
+    };
   const scripts: Record<string, Script> = {
     ok: ({ config, execution }) => ('give' in config ? config.give : execution.agent),
     boom: ({ execution }) => {
@@ -47,7 +49,9 @@ export function scene(definition: readonly Fields[] | Fields, options: TestOrche
     echo: ({ input }) => input,
     ...options.scripts,
   };
-  const ensemble = Array.isArray(definition) ? { name: 'e', flow: definition } : { name: 'e', ...(definition as Fields) };
+  const ensemble = Array.isArray(definition)
+    ? { name: 'e', flow: definition }
+    : { name: 'e', ...(definition as Fields) };
   const orchestrator = createTestOrchestrator({
     ...options,
     ensembles: [ensemble, ...(options.ensembles ?? [])],
@@ -63,7 +67,11 @@ export function scene(definition: readonly Fields[] | Fields, options: TestOrche
 }
 
 /** A promise and the functions that settle it. */
-export function deferred<T = unknown>(): { promise: Promise<T>; resolve: (value: T) => void; reject: (reason: unknown) => void } {
+export function deferred<T = unknown>(): {
+  promise: Promise<T>;
+  resolve: (value: T) => void;
+  reject: (reason: unknown) => void;
+} {
   let resolve!: (value: T) => void;
   let reject!: (reason: unknown) => void;
   const promise = new Promise<T>((give, refuse) => {

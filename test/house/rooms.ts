@@ -5,7 +5,7 @@ const COMPOSITION = ['define', 'config', 'options', 'load-definitions', 'executi
 const PROJECT = ['check-project', 'load-project'] as const;
 const DOORS = ['index', 'node', 'testing'] as const;
 
-const LEAVES = ['errors', 'json'] as const;
+const LEAVES = ['errors', 'json', 'suggest-name'] as const;
 const ENGINE_UP_TO_EXPRESSION = [...LEAVES, 'model', 'ports', 'signing', 'expression'] as const;
 const ENGINE = [...ENGINE_UP_TO_EXPRESSION, 'components', 'definition', 'access', 'execution', 'notification'] as const;
 const OUTSIDE_OF_ENGINE = [...LEAVES, 'model', 'ports'] as const;
@@ -21,6 +21,7 @@ export interface Rule {
 export const RULES: Readonly<Record<string, Rule>> = {
   errors: { may: [] },
   json: { may: [] },
+  'suggest-name': { may: [] },
   model: { may: LEAVES },
   ports: { may: [...LEAVES, 'model'] },
   signing: { may: OUTSIDE_OF_ENGINE },

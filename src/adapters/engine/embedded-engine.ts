@@ -38,12 +38,19 @@ function attach(host: EngineHost): RunningEngine {
     return { finished: finish(execution, run, journal, began), cancel: () => run.stop('cancelled') };
   };
 
-  const finish = async (execution: NewExecution, run: InterpretedRun, journal: EmbeddedJournal, began: number): Promise<Execution> => {
+  const finish = async (
+    execution: NewExecution,
+    run: InterpretedRun,
+    journal: EmbeddedJournal,
+    began: number,
+  ): Promise<Execution> => {
     try {
       const { status, output, error } = await run.outcome;
       const duration = Math.round(clock.monotonic() - began);
       const finishedAt = clock.now();
-      const end: ExecutionEnd = error ? { status, output, error, finishedAt, duration } : { status, output, finishedAt, duration };
+      const end: ExecutionEnd = error
+        ? { status, output, error, finishedAt, duration }
+        : { status, output, finishedAt, duration };
       const stored = journal.end(end);
       if (stored instanceof Promise) await stored;
       return toExecution(execution, end, journal.records, journal.agents);
@@ -59,7 +66,9 @@ function attach(host: EngineHost): RunningEngine {
     begin(execution, { durability }): MaybePromise<AcceptedRun> {
       if (closed) throw new OrchestratorError('OVERLOADED', 'the orchestrator is closed and takes no new executions');
       const accepted = storage.accept(execution);
-      return accepted instanceof Promise ? accepted.then(() => start(execution, durability)) : start(execution, durability);
+      return accepted instanceof Promise
+        ? accepted.then(() => start(execution, durability))
+        : start(execution, durability);
     },
     async close(graceMs) {
       closed = true;

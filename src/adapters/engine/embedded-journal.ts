@@ -3,7 +3,13 @@
 import { OrchestratorError } from '../../engine/errors.ts';
 import type { JsonObject } from '../../engine/json.ts';
 import { AGENTS_IN_RECORD } from '../../engine/model/execution.ts';
-import type { CommitEntry, ExecutionEnd, NewExecution, StateChange, StepRecord } from '../../engine/model/stored-execution.ts';
+import type {
+  CommitEntry,
+  ExecutionEnd,
+  NewExecution,
+  StateChange,
+  StepRecord,
+} from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { Journal, StateUpdate, StepOptions } from '../../engine/ports/journal.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
@@ -77,9 +83,16 @@ export class EmbeddedJournal implements Journal {
       const before = await this.#storage.readState(ensemble);
       const { record, value } = state.next(before?.value, made);
       const expectedVersion = before?.version ?? 0;
-      const change: StateChange | undefined = value && { ensemble, expectedVersion, value, updatedAt: this.#clock.now() };
+      const change: StateChange | undefined = value && {
+        ensemble,
+        expectedVersion,
+        value,
+        updatedAt: this.#clock.now(),
+      };
       const steps = [...this.#held, record];
-      const result = await this.#commit(change ? { executionId: id, epoch, steps, state: change } : { executionId: id, epoch, steps });
+      const result = await this.#commit(
+        change ? { executionId: id, epoch, steps, state: change } : { executionId: id, epoch, steps },
+      );
       if (result === 'state-conflict') continue;
       this.#held = NOTHING;
       return this.#note(record);
@@ -103,5 +116,8 @@ export class EmbeddedJournal implements Journal {
 
 function check(result: CommitResult | undefined): CommitResult {
   if (result === 'stored' || result === 'state-conflict') return result;
-  throw new OrchestratorError('CONFLICT', 'the execution belongs to another process or has ended: its write was refused');
+  throw new OrchestratorError(
+    'CONFLICT',
+    'the execution belongs to another process or has ended: its write was refused',
+  );
 }

@@ -5,6 +5,8 @@ import type { Execution } from '../../engine/model/execution.ts';
 import { toExecution } from '../../engine/model/execution-record.ts';
 import type { CommitEntry, ExecutionEnd, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage, StoredDefinition, StoredState } from '../../engine/ports/storage.ts';
+import { memoryKv, memoryObjects } from './memory-data.ts';
+import { memoryTokens } from './memory-tokens.ts';
 
 export interface MemoryStorageOptions {
   /** How many finished executions are kept, the newest first; those at work are always kept. Default 10,000. */
@@ -14,29 +16,38 @@ export interface MemoryStorageOptions {
 interface Stored {
   readonly execution: NewExecution;
   readonly steps: StepRecord[];
+  /** Place of each key in `steps`, once there are many. */
+  places: Map<string, number> | undefined;
   end: ExecutionEnd | undefined;
 }
+
+/** Up to so many records, walking over them is quicker than a map. */
+const SCANNED_STEPS = 16;
 
 /** @throws TypeError when `keep` is no whole number of at least 0 */
 export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
   const { keep = 10_000 } = options;
-  if (!Number.isSafeInteger(keep) || keep < 0) throw new TypeError(`memoryStorage: keep must be a whole number of at least 0, not ${keep}`);
+  if (!Number.isSafeInteger(keep) || keep < 0)
+    throw new TypeError(`memoryStorage: keep must be a whole number of at least 0, not ${keep}`);
   const executions = new Map<string, Stored>();
   const definitions = new Map<string, StoredDefinition>();
   const states = new Map<string, StoredState>();
-  // A ring: taking the oldest key out of a Map walks over every entry deleted before it.
-  const finished = new Array<string | undefined>(keep).fill(undefined);
-  let nextFinished = 0;
+  // A ring, once it is full: taking the oldest key out of a Map walks over every entry deleted before it.
+  const finished: string[] = [];
+  let oldest = 0;
 
   const forgetOldest = (id: string) => {
     if (keep === 0) {
       executions.delete(id);
       return;
     }
-    const oldest = finished[nextFinished];
-    if (oldest !== undefined) executions.delete(oldest);
-    finished[nextFinished] = id;
-    nextFinished = (nextFinished + 1) % keep;
+    if (finished.length < keep) {
+      finished.push(id);
+      return;
+    }
+    executions.delete(finished[oldest] as string);
+    finished[oldest] = id;
+    oldest = (oldest + 1) % keep;
   };
 
   const commitOne = (entry: CommitEntry): CommitResult => {
@@ -47,9 +58,10 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
       if ((states.get(ensemble)?.version ?? 0) !== expectedVersion) return 'state-conflict';
       states.set(ensemble, { value, version: expectedVersion + 1, updatedAt });
     }
-    for (const step of entry.steps) putStep(stored.steps, step);
+    for (const step of entry.steps) putStep(stored, step);
     if (entry.end) {
       stored.end = entry.end;
+      stored.places = undefined;
       forgetOldest(entry.executionId);
     }
     return 'stored';
@@ -59,11 +71,14 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
 
   return {
     capabilities: { sharedCommits: true },
+    tokens: memoryTokens(),
+    kv: memoryKv(),
+    objects: memoryObjects(),
     accept(execution) {
       if (executions.has(execution.id)) {
         throw new OrchestratorError('CONFLICT', `execution ${execution.id} is stored already`);
       }
-      executions.set(execution.id, { execution, steps: [], end: undefined });
+      executions.set(execution.id, { execution, steps: [], places: undefined, end: undefined });
     },
     commit: (batch) => (batch.length === 1 ? [commitOne(batch[0] as CommitEntry)] : batch.map(commitOne)),
     getExecution(id) {
@@ -90,12 +105,24 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
   };
 }
 
-// Only a record of a second attempt can have one to replace.
-function putStep(steps: StepRecord[], step: StepRecord): void {
-  const at = step.attempts > 1 ? steps.findLastIndex((earlier) => earlier.key === step.key) : -1;
-  const earlier = steps[at];
-  if (!earlier) steps.push(step);
-  else if (earlier.retryAt !== undefined) steps[at] = step;
+// A record takes the place of one that announced another attempt; one that is final stays.
+function putStep(stored: Stored, step: StepRecord): void {
+  const { steps } = stored;
+  const at = findStep(stored, step.key);
+  if (at < 0) {
+    stored.places?.set(step.key, steps.length);
+    steps.push(step);
+  } else if (steps[at]?.retryAt !== undefined) steps[at] = step;
+}
+
+function findStep(stored: Stored, key: string): number {
+  const { steps } = stored;
+  if (steps.length > SCANNED_STEPS) {
+    stored.places ??= new Map(steps.map((step, at) => [step.key, at]));
+    return stored.places.get(key) ?? -1;
+  }
+  for (let at = steps.length - 1; at >= 0; at--) if (steps[at]?.key === key) return at;
+  return -1;
 }
 
 function countRuns(steps: readonly StepRecord[]): number {

@@ -1,19 +1,26 @@
 /** Compiles the declared `inputs` of an ensemble to a check that fills in defaults. */
 
 import * as z from 'zod';
-import { formatPath, type Json, type JsonObject } from '../json.ts';
+import { equalJson, formatPath, type Json, type JsonObject } from '../json.ts';
 import type { EnsembleDefinition, InputField } from '../model/ensemble.ts';
-import { describe, oneOf, type Report } from './check-shape.ts';
-import type { InputCheck, InputProblem } from './compiled-ensemble.ts';
-import type { Path } from './problem.ts';
-import { isJsonSchema } from './schema.ts';
 import { suggestName } from '../suggest-name.ts';
+import type { Report } from './check-shape.ts';
+import type { InputCheck, InputProblem } from './compiled-ensemble.ts';
+import { explainIssue, foreignSchema } from './explain-issue.ts';
+import type { Path } from './problem.ts';
+import { refuseExpressions } from './refuse-expressions.ts';
+import { isJsonSchema } from './schema.ts';
+import { describe, oneOf } from './wording.ts';
+
+const OPEN_KEYWORDS = ['$ref', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'additionalProperties'];
 
 /** The names of the declared fields; undefined when any field may be read. */
 export function declaredInputs(inputs: EnsembleDefinition['inputs']): ReadonlySet<string> | undefined {
   if (inputs === undefined) return undefined;
   if (!isJsonSchema(inputs)) return new Set(Object.keys(inputs));
-  const properties = (inputs as JsonObject).properties;
+  const { properties } = inputs as JsonObject;
+  // Other keywords may allow fields that `properties` doesn't name.
+  if (OPEN_KEYWORDS.some((key) => Object.hasOwn(inputs, key))) return undefined;
   return properties && typeof properties === 'object' ? new Set(Object.keys(properties)) : undefined;
 }
 
@@ -29,12 +36,17 @@ export function compileInputCheck(inputs: EnsembleDefinition['inputs'], path: Pa
 function checkDefault(name: string, field: InputField, path: Path, report: Report): void {
   const { default: fallback, enum: values, type = 'any' } = field;
   for (const [i, value] of (values ?? []).entries()) {
-    if (!hasType(value, type)) report({ path: [...path, name, 'enum', i], message: `must be ${TYPE_TEXT[type]}, as \`type\` says` });
+    if (hasType(value, type)) continue;
+    const message = `must be ${TYPE_TEXT[type]}, as \`type\` says, not ${describe(value)}`;
+    report({ path: [...path, name, 'enum', i], message });
   }
   if (fallback === undefined) return;
-  if (field.required) report({ path: [...path, name, 'default'], key: true, message: 'a required input has no default' });
+  const at = [...path, name, 'default'];
+  if (field.required)
+    report({ path: at, key: true, message: '`default` is never used: the input is `required`; keep one of them' });
   const wrong = fieldProblem(fallback, field);
-  if (wrong) report({ path: [...path, name, 'default'], message: wrong });
+  if (wrong) report({ path: at, message: wrong });
+  refuseExpressions(fallback, at, report);
 }
 
 function checkFields(input: Json, fields: readonly (readonly [string, InputField])[]): ReturnType<InputCheck> {
@@ -64,7 +76,7 @@ function checkFields(input: Json, fields: readonly (readonly [string, InputField
 function fieldProblem(value: Json, field: InputField): string | undefined {
   const type = field.type ?? 'any';
   if (!hasType(value, type)) return `must be ${TYPE_TEXT[type]}, not ${describe(value)}`;
-  if (!field.enum || field.enum.some((allowed) => allowed === value)) return undefined;
+  if (!field.enum || field.enum.some((allowed) => equalJson(allowed, value))) return undefined;
   return `must be ${oneOf(field.enum.map((allowed) => (typeof allowed === 'string' ? allowed : JSON.stringify(allowed))))}, not ${describe(value)}`;
 }
 
@@ -94,18 +106,28 @@ function hasType(value: Json, type: NonNullable<InputField['type']>): boolean {
   }
 }
 
+const SPEAKER = foreignSchema('the input');
+
 function compileJsonSchema(schema: JsonObject, path: Path, report: Report): InputCheck {
+  const open: InputCheck = (input) => ({ value: input });
+  if (schema.type !== 'object') {
+    report({
+      path: [...path, 'type'],
+      message: `must be \`object\`, not ${describe(schema.type)}: the input of a run is an object`,
+    });
+    return open;
+  }
   let check: z.ZodType;
   try {
     check = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
   } catch (error) {
     report({ path, message: `is not a JSON Schema that can be checked: ${(error as Error).message}` });
-    return (input) => ({ value: input });
+    return open;
   }
   return (input) => {
     const result = check.safeParse(input);
     if (result.success) return { value: result.data as Json };
-    const problems = result.error.issues.map((issue) => ({ path: formatPath(issue.path as (string | number)[]), message: issue.message }));
-    return { problems };
+    const problems = result.error.issues.flatMap((issue) => explainIssue(issue, input, [], SPEAKER));
+    return { problems: problems.map(({ path: at, message }) => ({ path: formatPath(at), message })) };
   };
 }

@@ -2,10 +2,10 @@
 
 import type * as z from 'zod';
 import { RESERVED_NAMES } from '../model/name.ts';
+import { suggestName } from '../suggest-name.ts';
 import type { DroppedParts } from './dropped-parts.ts';
 import { explainIssue, LANGUAGE, unknownKeyFacts, valueAt } from './explain-issue.ts';
 import type { Path, Problem } from './problem.ts';
-import { suggestName } from '../suggest-name.ts';
 
 export type Report = (problem: Problem) => void;
 
@@ -110,6 +110,9 @@ function remove(root: unknown, target: Target, standIns: StandIns): Target | und
 /** Says when a name is one that the language keeps for itself. */
 export function checkNotReserved(name: string, path: Path, report: Report): boolean {
   if (!RESERVED_NAMES.has(name)) return true;
-  report({ path, message: `\`${name}\` is a reserved name: it means something else in every expression; choose another` });
+  report({
+    path,
+    message: `\`${name}\` is a reserved name: it means something else in every expression; choose another`,
+  });
   return false;
 }

@@ -4,73 +4,120 @@ import { compileText } from '../expression/compile-text.ts';
 import type { NameResolver } from '../expression/compiled-expression.ts';
 import { ExpressionSyntaxError } from '../expression/expression-syntax-error.ts';
 import type { EnsembleDefinition, WebhookTrigger } from '../model/ensemble.ts';
-import type { Report } from './check-shape.ts';
-import type { CompileHost } from './compile-host.ts';
+import { unknownVariable } from './names.ts';
 import type { Path } from './problem.ts';
+import type { FlowContext } from './resolve-agent.ts';
 import type { Scope } from './scope.ts';
-import { suggestName } from '../suggest-name.ts';
 
-/** Paths that belong to the API. */
-const API_PATH = /^\/api(\/|$)/i;
+/** Paths that belong to the API: `/api`, and the bare paths that answer the same. */
+const API_PATH = /^\/(api|ensembles)(\/|$)/i;
+const DEFAULT_METHODS = ['POST'];
 
-export function checkTriggers(definition: EnsembleDefinition, host: CompileHost, report: Report): void {
-  const seen = new Set<string>();
+export function checkTriggers(definition: EnsembleDefinition, context: FlowContext): void {
+  const { report, dropped } = context;
+  const seen = new Map<string, number>();
   definition.trigger?.forEach((trigger, i) => {
     const path: Path = ['trigger', i];
-    checkAccess(trigger, path, host, report);
-    if (API_PATH.test(trigger.path)) report({ path: [...path, 'path'], message: 'lies under `/api`, which belongs to the API; use `/webhooks/...`' });
-    for (const method of trigger.methods ?? ['POST']) {
-      const route = `${method} ${trigger.path}`;
-      if (seen.has(route)) report({ path, message: `is a second trigger for ${route}` });
-      seen.add(route);
+    checkAccess(trigger, path, context);
+    if (dropped([...path, 'path'])) return;
+    if (API_PATH.test(trigger.path)) {
+      report({ path: [...path, 'path'], message: `\`${trigger.path}\` belongs to the API; use \`/webhooks/...\`` });
     }
+    if (dropped([...path, 'methods'])) return;
+    const methods = trigger.methods ?? DEFAULT_METHODS;
+    methods.forEach((method, m) => {
+      const route = `${method} ${trigger.path}`;
+      const other = seen.get(route);
+      if (other === i)
+        report({ path: [...path, 'methods', m], message: `\`${method}\` stands twice in \`methods\`; remove one` });
+      else if (other !== undefined) {
+        report({
+          path: [...path, 'path'],
+          message: `${route} is taken by trigger[${other}]; two triggers can't share a method and a path`,
+        });
+      }
+      seen.set(route, other ?? i);
+    });
   });
 }
 
-function checkAccess(trigger: WebhookTrigger, path: Path, host: CompileHost, report: Report): void {
+function checkAccess(trigger: WebhookTrigger, path: Path, context: FlowContext): void {
+  const { report, dropped } = context;
   const { auth } = trigger;
+  if (dropped([...path, 'auth']) || dropped([...path, 'public'])) return;
   if (!auth && trigger.public !== true) {
     report({ path, message: 'needs `auth`, or `public: true` to let anyone in' });
     return;
   }
   if (!auth) return;
-  const authPath = [...path, 'auth'];
-  if (trigger.public === true) report({ path, message: 'has both `auth` and `public: true`; keep one of them' });
-  if (auth.type === 'oauth') {
-    for (const key of ['issuer', 'audience']) {
-      if (auth[key] === undefined) report({ path: [...authPath, key], message: 'is required' });
-    }
-    return;
+  if (trigger.public === true) {
+    report({ path: [...path, 'public'], key: true, message: '`public: true` stands beside `auth`; keep one of them' });
   }
-  if (auth.secret === undefined) {
-    report({ path: [...authPath, 'secret'], message: 'is required' });
-    return;
-  }
-  const list = Array.isArray(auth.secret);
-  const secrets = (list ? auth.secret : [auth.secret]) as readonly string[];
-  secrets.forEach((secret, i) => {
-    checkSecret(secret, list ? [...authPath, 'secret', i] : [...authPath, 'secret'], host, report);
-  });
+  checkAuth(auth, [...path, 'auth'], context);
 }
 
-function checkSecret(secret: string, path: Path, host: CompileHost, report: Report): void {
+type Auth = NonNullable<WebhookTrigger['auth']>;
+
+// Which settings each type of credentials has, beside `type`.
+const AUTH_KEYS: Readonly<
+  Record<Auth['type'], { readonly required: readonly string[]; readonly optional: readonly string[] }>
+> = {
+  bearer: { required: ['secret'], optional: [] },
+  basic: { required: ['secret'], optional: [] },
+  signature: { required: ['secret'], optional: ['scheme'] },
+  oauth: { required: ['issuer', 'audience'], optional: [] },
+};
+
+function checkAuth(auth: Auth, path: Path, context: FlowContext): void {
+  const { required, optional } = AUTH_KEYS[auth.type];
+  for (const key of required) {
+    if (auth[key] === undefined) {
+      context.report({ path: [...path, key], message: `\`${key}\` is required for \`type: ${auth.type}\`` });
+    }
+  }
+  for (const key of Object.keys(auth)) {
+    if (key === 'type' || required.includes(key) || optional.includes(key)) continue;
+    context.report({
+      path: [...path, key],
+      key: true,
+      message: `\`${key}\` is not for \`type: ${auth.type}\`; remove it`,
+    });
+  }
+  if (!required.includes('secret') || auth.secret === undefined) return;
+  const at: Path = [...path, 'secret'];
+  if (typeof auth.secret === 'string') checkSecret(auth.secret, auth.type, at, context);
+  else {
+    for (const [i, secret] of (auth.secret as readonly string[]).entries())
+      checkSecret(secret, auth.type, [...at, i], context);
+  }
+}
+
+// Which secret it is must be known now: a webhook whose secret turns out empty would let anyone in.
+function checkSecret(secret: string, type: Auth['type'], path: Path, { host, report }: FlowContext): void {
+  let unknown = false;
   const names: NameResolver<Scope> = {
     hyphenated: [],
     resolve(name, [variable]) {
       if (name !== 'env' || typeof variable !== 'string') return { problem: 'a secret may read only `env.NAME`' };
       if (Object.hasOwn(host.env, variable)) return { read: () => host.env[variable] as string, consumed: 1 };
-      if (host.lenient) return { read: () => 'unknown', consumed: 1 };
-      const suggestion = suggestName(variable, Object.keys(host.env));
-      const problem = `variable \`${variable}\` is neither in \`env\` nor in \`secrets\``;
-      return suggestion === undefined ? { problem } : { problem, suggestion };
+      if (!host.lenient) return unknownVariable(variable, host.env);
+      unknown = true;
+      return { read: () => null, consumed: 1 };
     },
   };
   try {
-    const compiled = compileText(secret, { names });
-    const value = compiled.evaluate({ budget: 1000, random: () => 0, now: () => 0, uuid: () => '' } as Scope);
-    if (typeof value !== 'string' || value.trim() === '') report({ path, message: 'is an empty secret' });
+    const { evaluate } = compileText(secret, { names });
+    if (unknown) return;
+    const value = evaluate({ budget: SECRET_BUDGET, random: () => 0, now: () => 0, uuid: () => '' } as Scope);
+    if (typeof value !== 'string' || value.trim() === '') {
+      report({ path, message: 'is an empty secret, which would let anyone in; set one' });
+    } else if (type === 'basic' && !/^[^:]+:[^]/.test(value)) {
+      report({ path, message: 'must hold `username:password` for `type: basic`' });
+    }
   } catch (error) {
     if (!(error instanceof ExpressionSyntaxError)) throw error;
     report({ path, message: error.message, offset: error.index, length: error.length, suggestion: error.suggestion });
   }
 }
+
+const SECRET_BUDGET = 10_000;

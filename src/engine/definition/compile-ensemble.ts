@@ -7,14 +7,18 @@ import type { AgentBehaviour, AgentDefinition, EnsembleDefinition } from '../mod
 import { compileInputCheck, declaredInputs } from './check-input.ts';
 import { checkNotReserved, type Report } from './check-shape.ts';
 import { checkTriggers } from './check-triggers.ts';
-import { type FlowContext, refuseSecrets, resolveAgent, compileAgentStep } from './compile-agent.ts';
 import { createFieldCompiler } from './compile-fields.ts';
-import { compileFlow } from './compile-flow.ts';
+import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
 import type { CompileHost } from './compile-host.ts';
 import type { CompiledEnsemble } from './compiled-ensemble.ts';
-import { createNames } from './names.ts';
+import { namesInsideForeach } from './declare-names.ts';
+import { createDroppedParts } from './dropped-parts.ts';
+import { createNames, type KnownNames } from './names.ts';
 import type { ParsedEnsemble } from './parse-ensemble.ts';
 import type { Path, Problem } from './problem.ts';
+import { refuseExpressions } from './refuse-expressions.ts';
+import { refuseSecrets } from './refuse-secrets.ts';
+import type { FlowContext } from './resolve-agent.ts';
 
 export interface CompileResult {
   /** Usable only when there are no problems. */
@@ -25,50 +29,24 @@ export interface CompileResult {
 
 /** @param parsed - what `parseDefinition` gave, with or without problems: what can be checked is checked */
 export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): CompileResult {
-  const { definition, sourceOf } = parsed;
-  const problems = new Map<string, Problem>();
-  const report: Report = (problem) => {
-    const key = `${JSON.stringify(problem.path)}|${problem.offset ?? ''}|${problem.message}`;
-    if (!problems.has(key)) problems.set(key, problem);
-  };
-  for (const problem of parsed.problems) report(problem);
-
-  const agents = declareAgents(definition, sourceOf, report);
-  const known = {
-    env: host.env,
-    anyEnv: host.lenient ?? false,
-    inputs: declaredInputs(definition.inputs),
-    hasState: definition.state !== undefined,
-    agents: new Set([...agents.keys(), ...host.sharedAgents.keys(), ...parsed.brokenNames]),
-  };
-  const context: FlowContext = {
-    host,
-    report,
-    hasState: known.hasState,
-    sourceOf,
-    agents,
-    brokenNames: parsed.brokenNames,
-    usedAgents: new Set(),
-    needs: new Set(),
-  };
+  const { definition } = parsed;
+  const { problems, report } = collectProblems(parsed);
+  const context = createContext(parsed, host, report);
+  const known = knownNames(parsed, context);
   const names = createNames(known);
   const flow = compileFlow(definition.flow, names, context);
   checkUnusedAgents(context, known);
-  checkTriggers(definition, host, (problem) => report({ ...problem, path: sourceOf(problem.path) }));
-  for (const [i] of (definition.notifications ?? []).entries()) {
-    report({ path: ['notifications', i], notConfigured: true, message: 'notifications are not sent by this version; use `orchestrator.on(event, listener)`' });
-  }
+  checkTriggers(definition, context);
+  refuseNotifications(definition, report);
+  refuseExpressions(definition.state?.initial ?? null, ['state', 'initial'], report);
 
-  const fields = createFieldCompiler(names, host, report);
-  const outputsPath = sourceOf(['outputs']);
-  const outputs = fields.value(definition.outputs ?? {}, outputsPath);
-  refuseSecrets(outputs, outputsPath, 'the outputs', context);
-
+  const outputs = createFieldCompiler(names, host, report).value(definition.outputs ?? {}, ['outputs']);
+  refuseSecrets(outputs, ['outputs'], 'the outputs', host.secretNames, report);
   const compiled: CompiledEnsemble = {
     name: definition.name,
     definition,
     stored: storedDefinition(definition, context),
-    checkInput: compileInputCheck(definition.inputs, sourceOf(['inputs']), report),
+    checkInput: compileInputCheck(definition.inputs, ['inputs'], report),
     flow,
     slots: names.size,
     output: outputs.evaluate,
@@ -82,8 +60,19 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
 /** An ensemble of one step that runs a shared agent: its input is the agent's, its output the agent's output. */
 export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): CompileResult {
   const definition: EnsembleDefinition = { name: agent.name, flow: [{ agent: agent.name }], agents: [agent] };
-  const parsed: ParsedEnsemble = { definition, problems: [], map: undefined, brokenNames: new Set(), sourceOf: agentPath };
-  const { compiled, problems } = compileEnsemble(parsed, host);
+  const { compiled, problems } = compileEnsemble(
+    {
+      definition,
+      problems: [],
+      map: undefined,
+      dropped: createDroppedParts(),
+      brokenNames: new Set(),
+      openNames: false,
+      // In the source of a shared agent, its fields stand at the top.
+      sourceOf: (path) => (path[0] === 'agents' ? path.slice(2) : []),
+    },
+    host,
+  );
   const single: CompiledEnsemble = {
     ...compiled,
     name: `agent:${agent.name}`,
@@ -92,41 +81,96 @@ export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): C
   return { compiled: single, problems };
 }
 
-// In the source of a shared agent, its fields stand at the top.
-function agentPath(path: Path): Path {
-  return path[0] === 'agents' ? path.slice(2) : [];
+// The compiler speaks of places in the definition. The author is told of the places in the source, of each thing once,
+// and of nothing that only follows from a part that was wrong.
+function collectProblems(parsed: ParsedEnsemble) {
+  const problems = new Map<string, Problem>();
+  const add: Report = (problem) => {
+    const key = `${JSON.stringify(problem.path)}|${problem.offset ?? ''}|${problem.message}`;
+    if (!problems.has(key)) problems.set(key, problem);
+  };
+  for (const problem of parsed.problems) add(problem);
+  const report: Report = (problem) => {
+    const path = parsed.sourceOf(problem.path);
+    if (!parsed.dropped.has(path)) add({ ...problem, path });
+  };
+  return { problems, report };
 }
 
-function declareAgents(definition: EnsembleDefinition, sourceOf: (path: Path) => Path, report: Report) {
+function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report): FlowContext {
+  const { definition, dropped, sourceOf } = parsed;
+  return {
+    host,
+    report,
+    hasState: definition.state !== undefined || dropped.has(['state']),
+    dropped: (path) => dropped.has(sourceOf(path)),
+    agents: declareAgents(definition, report),
+    mayBeBroken: (name) => parsed.openNames || parsed.brokenNames.has(name),
+    usedAgents: new Set(),
+    needs: new Set(),
+  };
+}
+
+function declareAgents(definition: EnsembleDefinition, report: Report): FlowContext['agents'] {
   const agents = new Map<string, { readonly behaviour: AgentBehaviour; readonly path: Path }>();
   definition.agents?.forEach((agent, i) => {
     const path = ['agents', i];
-    const namePath = sourceOf([...path, 'name']);
-    if (!checkNotReserved(agent.name, namePath, report)) return;
-    if (agents.has(agent.name)) report({ path: namePath, message: `agent \`${agent.name}\` is declared twice` });
+    const namePath = [...path, 'name'];
+    // One that no step may name is still looked at by the steps that do.
+    if (agents.has(agent.name))
+      report({ path: namePath, message: `agent \`${agent.name}\` is declared twice; choose another name` });
     else agents.set(agent.name, { behaviour: agent, path });
+    checkNotReserved(agent.name, namePath, report);
   });
   return agents;
 }
 
-// An agent that no step names is checked all the same: its author will use it next.
-function checkUnusedAgents(context: FlowContext, known: Parameters<typeof createNames>[0]): void {
-  for (const [name, { behaviour, path }] of context.agents) {
-    if (context.usedAgents.has(name) || behaviour.routes) continue;
-    const names = createNames(known).nest('item');
-    const aside: FlowContext = { ...context, usedAgents: new Set(), needs: new Set() };
-    const resolved = resolveAgent({ agent: name }, path, aside);
-    const place = { key: '', name, last: false, path: context.sourceOf(path) };
-    if (resolved) compileAgentStep(resolved, place, names, createFieldCompiler(names, context.host, context.report), aside);
+function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
+  const { host, agents } = context;
+  return {
+    env: host.env,
+    anyEnv: host.lenient ?? false,
+    inputs:
+      parsed.dropped.has(['inputs']) || parsed.dropped.has(['input'])
+        ? undefined
+        : declaredInputs(parsed.definition.inputs),
+    hasState: context.hasState,
+    agents: new Set([...agents.keys(), ...host.sharedAgents.keys()]),
+    insideForeach: namesInsideForeach(parsed.definition.flow, context),
+    broken: parsed.brokenNames,
+    anyName: parsed.openNames,
+  };
+}
+
+function checkUnusedAgents(context: FlowContext, known: KnownNames): void {
+  const aside: FlowContext = { ...context, usedAgents: new Set(), needs: new Set() };
+  for (const [name, { path }] of context.agents) {
+    if (context.usedAgents.has(name)) continue;
+    // It may be meant for the inside of a `foreach`.
+    const inside = {
+      ...known,
+      insideForeach: new Set<string>(),
+      broken: new Set([...known.broken, ...known.insideForeach]),
+    };
+    checkUnusedAgent(name, path, createNames(inside).nest('item'), aside);
   }
 }
+
+function refuseNotifications(definition: EnsembleDefinition, report: Report): void {
+  for (const i of (definition.notifications ?? []).keys()) {
+    const message = 'notifications are not sent by this version; use `orchestrator.on(event, listener)`';
+    report({ path: ['notifications', i], notConfigured: true, message });
+  }
+}
+
+const VERSION_LENGTH = 32;
 
 /** The definition with the shared agents that it uses, so that it can be run again as it is now; and its hash. */
 function storedDefinition(definition: EnsembleDefinition, context: FlowContext): CompiledEnsemble['stored'] {
   const used = [...context.usedAgents].filter((name) => !context.agents.has(name));
   const shared = used.flatMap((name) => context.host.sharedAgents.get(name) ?? []);
-  const whole = { ...definition, ...(shared.length > 0 ? { agents: [...(definition.agents ?? []), ...shared] } : {}) };
-  const json = whole as unknown as JsonObject;
-  const version = bytesToHex(sha256(utf8ToBytes(canonicalJson(json as Json)))).slice(0, 32);
+  const agents = shared.length > 0 ? { agents: [...(definition.agents ?? []), ...shared] } : {};
+  const json = { ...definition, ...agents } as unknown as JsonObject;
+  const version = bytesToHex(sha256(utf8ToBytes(canonicalJson(json as Json)))).slice(0, VERSION_LENGTH);
   return { version, definition: json, needs: [...context.needs].sort() };
 }

@@ -1,7 +1,6 @@
 /** Compiles the fields of a step that hold expressions, and reports what is wrong in each at its place. */
 
 import { compileGuard as compileGuardText } from '../expression/compile-guard.ts';
-import { compileText } from '../expression/compile-text.ts';
 import { compileValue, type ValueReference } from '../expression/compile-value.ts';
 import type { CompiledExpression, CompileOptions } from '../expression/compiled-expression.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
@@ -10,7 +9,7 @@ import type { Json } from '../json.ts';
 import type { Report } from './check-shape.ts';
 import type { CompileHost } from './compile-host.ts';
 import type { CompiledGuard } from './compiled-ensemble.ts';
-import type { Names, NameSlot } from './names.ts';
+import type { NameSlot, Names } from './names.ts';
 import type { Path } from './problem.ts';
 import type { Scope } from './scope.ts';
 
@@ -51,11 +50,14 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
       if (typeof guard === 'boolean') return { evaluate: () => guard, reads: [], readsState: false };
       const compiled = attempt(path, () => compileGuardText(guard, options));
       if (!compiled) return { evaluate: () => false, reads: [], readsState: false };
-      return { evaluate: compiled.evaluate, reads: guardReads(compiled, names), readsState: readsState(compiled.references) };
+      return {
+        evaluate: compiled.evaluate,
+        reads: guardReads(compiled, names),
+        readsState: readsState(compiled.references),
+      };
     },
     whole(text, path, wanted) {
-      if (!/^\s*\$\{[\s\S]*\}\s*$/.test(text)) report({ path, message: `must be ${wanted}, such as \`\${input.items}\`` });
-      const compiled = attempt(path, () => compileText(text.trim(), options));
+      const compiled = attempt(path, () => compileWhole(text, wanted, options));
       const references = (compiled?.references ?? []).map((reference) => ({ ...reference, at: [] }));
       return {
         evaluate: compiled?.evaluate ?? (() => null),
@@ -65,6 +67,12 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
       };
     },
   };
+}
+
+// A bare expression would be read as text, and text around one would turn its list into text.
+function compileWhole(text: string, wanted: string, options: CompileOptions<Scope>): CompiledExpression<Scope> {
+  if (text.trimStart().startsWith('${')) return compileGuardText(text, options);
+  throw new ExpressionSyntaxError(`must be ${wanted}, such as \`\${input.items}\``, 0, text.length);
 }
 
 function reportSyntax(error: ExpressionSyntaxError, path: Path, report: Report): void {

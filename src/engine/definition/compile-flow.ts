@@ -1,22 +1,22 @@
 /** Compiles the steps of one level to lists that the interpreter walks, with the names and failures each one concerns. */
 
-import type { AgentBehaviour, AgentStep, ForeachStep, IfStep, RouteDefinition, StepDefinition } from '../model/ensemble.ts';
+import type { AgentStep, ForeachStep, IfStep, StepDefinition } from '../model/ensemble.ts';
 import { RESERVED_NAMES } from '../model/name.ts';
-import { checkNotReserved } from './check-shape.ts';
-import { compileAgentStep, type FlowContext, resolveAgent } from './compile-agent.ts';
+import { compileAgentStep } from './compile-agent.ts';
 import { createFieldCompiler, type FieldCompiler } from './compile-fields.ts';
+import { compileRouter } from './compile-routes.ts';
 import {
   type CompiledForeachStep,
   type CompiledGuard,
   type CompiledIfStep,
   type CompiledList,
-  type CompiledRoute,
-  type CompiledRouteStep,
   type CompiledStep,
   MAX_FOREACH_ITEMS,
 } from './compiled-ensemble.ts';
-import type { Names, NameSlot } from './names.ts';
+import { declareNames } from './declare-names.ts';
+import type { NameSlot, Names } from './names.ts';
 import type { Path } from './problem.ts';
+import { type FlowContext, resolveAgent } from './resolve-agent.ts';
 
 /** Where a list of steps stands. */
 interface ListPlace {
@@ -34,59 +34,24 @@ export function compileFlow(flow: readonly StepDefinition[], names: Names, conte
   return compileLevel(flow, { path: ['flow'], key: 'flow', parent: undefined, last: true }, names, context);
 }
 
-// A level's names are declared before anything is compiled, so that a step may read one that stands behind it.
-function compileLevel(steps: readonly StepDefinition[], place: ListPlace, names: Names, context: FlowContext): CompiledList {
+function compileLevel(
+  steps: readonly StepDefinition[],
+  place: ListPlace,
+  names: Names,
+  context: FlowContext,
+): CompiledList {
   declareNames(steps, place.path, new Map(), names, context);
-  return compileList(steps, place, { names, fields: createFieldCompiler(names, context.host, context.report), context });
+  return compileList(steps, place, {
+    names,
+    fields: createFieldCompiler(names, context.host, context.report),
+    context,
+  });
 }
 
 interface Level {
   readonly names: Names;
   readonly fields: FieldCompiler;
   readonly context: FlowContext;
-}
-
-type Declared = Map<string, Path>;
-
-/** Declares the names of a sequence; branches of an `if` exclude each other, so that a name may stand in both. */
-function declareNames(steps: readonly StepDefinition[], path: Path, before: Declared, names: Names, context: FlowContext): Declared {
-  const declared: Declared = new Map(before);
-  const declare = (name: string, at: Path) => {
-    const source = context.sourceOf(at);
-    if (!checkNotReserved(name, source, context.report)) return;
-    if (declared.has(name)) {
-      context.report({ path: source, message: `the name \`${name}\` is taken by an earlier step; give this one another with \`name:\`` });
-      return;
-    }
-    declared.set(name, at);
-    names.declare(name);
-  };
-  steps.forEach((step, i) => {
-    const at = [...path, i];
-    if ('if' in step) {
-      const inThen = declareNames(step.then, [...at, 'then'], declared, names, context);
-      const inElse = declareNames(step.else ?? [], [...at, 'else'], declared, names, context);
-      for (const [name, where] of [...inThen, ...inElse]) declared.set(name, where);
-    } else if ('foreach' in step) {
-      if (step.name !== undefined) declare(step.name, [...at, 'name']);
-    } else {
-      declare(step.name ?? step.agent, [...at, step.name === undefined ? 'agent' : 'name']);
-      const { routes, at: routesAt } = routesOf(step, at, context);
-      const members = new Map<string, Path>();
-      routes?.forEach((route, r) => {
-        if (route.member !== undefined && !members.has(route.member)) members.set(route.member, [...routesAt, r, 'member']);
-      });
-      for (const [member, where] of members) declare(member, where);
-    }
-  });
-  return declared;
-}
-
-function routesOf(step: AgentStep, path: Path, context: FlowContext): { readonly routes: AgentBehaviour['routes']; readonly at: Path } {
-  const declared = context.agents.get(step.agent);
-  if (step.routes !== undefined || step.operation !== undefined) return { routes: step.routes, at: [...path, 'routes'] };
-  if (declared) return { routes: declared.behaviour.routes, at: [...declared.path, 'routes'] };
-  return { routes: context.host.sharedAgents.get(step.agent)?.routes, at: [...path, 'agent'] };
 }
 
 function compileList(steps: readonly StepDefinition[], place: ListPlace, level: Level): CompiledList {
@@ -129,67 +94,23 @@ interface StepPlace {
   readonly last: boolean;
 }
 
-function compileStep(step: StepDefinition, place: StepPlace, parent: CompiledList['parent'], level: Level): CompiledStep | undefined {
+function compileStep(
+  step: StepDefinition,
+  place: StepPlace,
+  parent: CompiledList['parent'],
+  level: Level,
+): CompiledStep | undefined {
   if ('if' in step) return compileIf(step, place, parent, level);
   if ('foreach' in step) return compileForeach(step, place, parent, level);
-  const { context, names, fields } = level;
-  const resolved = resolveAgent(step, place.path, context);
-  if (!resolved) return undefined;
-  const name = step.name ?? step.agent;
-  if (!resolved.behaviour.routes) {
-    return compileAgentStep(resolved, { ...place, name, path: context.sourceOf([...place.path, 'agent']) }, names, fields, context);
-  }
-  for (const field of ['operation', 'config', 'input', 'retry', 'timeout', 'continueOnError', 'setState'] as const) {
-    if (resolved.behaviour[field] !== undefined) {
-      context.report({ path: resolved.at(field), key: true, message: `is not for a router: an agent with \`routes\` only chooses which agent runs` });
-    }
-  }
-  const condition = resolved.behaviour.condition;
-  return {
-    kind: 'route',
-    key: place.key,
-    name,
-    slot: names.declare(name),
-    condition: condition === undefined ? undefined : fields.guard(condition, resolved.at('condition')),
-    entries: compileRoutes(resolved.behaviour.routes, resolved.at('routes'), place, level),
-  } satisfies CompiledRouteStep;
+  return compileAgent(step, place, level);
 }
 
-function compileRoutes(routes: readonly RouteDefinition[], path: Path, place: StepPlace, level: Level): CompiledRoute[] {
-  const { context, fields } = level;
-  const { report } = context;
-  return routes.flatMap((route, i): CompiledRoute[] => {
-    const at = [...path, i];
-    if (route.default === true) {
-      if (route.condition !== undefined) report({ path: at, message: 'a default entry has no `condition`' });
-      if (i < routes.length - 1) report({ path: at, message: 'the default entry must be the last: those behind it are never reached' });
-    } else if (route.condition === undefined) {
-      report({ path: at, message: 'needs a `condition`, or `default: true` as the last entry' });
-    }
-    const condition = route.condition === undefined ? undefined : fields.guard(route.condition, [...at, 'condition']);
-    if ((route.member === undefined) === (route.prompt === undefined)) {
-      report({ path: at, message: 'needs exactly one target: `member` or `prompt`' });
-      return [];
-    }
-    if (route.prompt !== undefined) {
-      return [{ condition, target: { kind: 'prompt', prompt: fields.value(route.prompt, [...at, 'prompt']).evaluate } }];
-    }
-    const member = { agent: route.member as string };
-    const resolved = resolveAgent(member, at, context, [...at, 'member']);
-    if (!resolved) return [];
-    if (resolved.behaviour.routes) {
-      report({ path: [...at, 'member'], message: `\`${member.agent}\` is a router itself; a route leads to an agent with an operation` });
-      return [];
-    }
-    const step = compileAgentStep(
-      resolved,
-      { key: `${place.key}.${member.agent}`, name: member.agent, last: place.last, path: [...at, 'member'] },
-      level.names,
-      fields,
-      context,
-    );
-    return step ? [{ condition, target: { kind: 'member', step } }] : [];
-  });
+function compileAgent(step: AgentStep, place: StepPlace, { names, context }: Level): CompiledStep | undefined {
+  const nameAt = { path: [...place.path, 'agent'], report: context.report };
+  const resolved = resolveAgent(step, place.path, nameAt, context);
+  const at = { key: place.key, name: step.name ?? step.agent, last: place.last };
+  if (resolved.behaviour.routes) return compileRouter(resolved, at, names, context);
+  return compileAgentStep(resolved, at, names, context);
 }
 
 function compileIf(step: IfStep, place: StepPlace, parent: CompiledList['parent'], level: Level): CompiledIfStep {
@@ -204,37 +125,64 @@ function compileIf(step: IfStep, place: StepPlace, parent: CompiledList['parent'
   };
 }
 
-function compileForeach(step: ForeachStep, place: StepPlace, parent: CompiledList['parent'], level: Level): CompiledForeachStep {
+function compileForeach(
+  step: ForeachStep,
+  place: StepPlace,
+  parent: CompiledList['parent'],
+  level: Level,
+): CompiledForeachStep {
   const { context, names, fields } = level;
-  const { report, sourceOf } = context;
+  const at = (key: string): Path => [...place.path, key];
   const as = step.as ?? 'item';
-  const asPath = [...place.path, 'as'];
-  if (as !== 'item' && RESERVED_NAMES.has(as)) report({ path: asPath, message: `\`${as}\` is a reserved name; choose another` });
-  else if (names.find(as)) report({ path: asPath, message: `the name \`${as}\` is taken by a step; choose another` });
-  const itemsPath = [...place.path, 'foreach'];
-  if (Array.isArray(step.foreach) && step.foreach.length > MAX_FOREACH_ITEMS) {
-    report({ path: itemsPath, message: `has ${step.foreach.length} items; at most ${MAX_FOREACH_ITEMS} are allowed` });
-  }
-  const items = typeof step.foreach === 'string' ? fields.whole(step.foreach, itemsPath, 'an expression that gives a list') : fields.value(step.foreach, itemsPath);
+  checkForeach(step, as, at, level);
+  const items =
+    typeof step.foreach === 'string'
+      ? fields.whole(step.foreach, at('foreach'), 'an expression that gives a list')
+      : fields.value(step.foreach, at('foreach'));
+  const condition = step.condition === undefined ? undefined : fields.guard(step.condition, at('condition'));
   const inner = names.nest(as);
-  const body = compileLevel(step.steps, { path: [...place.path, 'steps'], key: 'steps', parent, last: false }, inner, context);
-  if (step.steps.length === 0) report({ path: [...place.path, 'steps'], message: 'must have at least one step' });
+  const body = compileLevel(step.steps, { path: at('steps'), key: 'steps', parent, last: false }, inner, context);
+  const innerFields = createFieldCompiler(inner, context.host, context.report);
   return {
     kind: 'foreach',
     key: place.key,
     name: step.name,
     slot: step.name === undefined ? undefined : names.declare(step.name),
-    condition: step.condition === undefined ? undefined : fields.guard(step.condition, sourceOf([...place.path, 'condition'])),
+    condition,
     items: items.evaluate,
     readsState: items.readsState,
     body,
     slots: inner.size,
     concurrency: step.concurrency ?? 1,
-    breakWhen:
-      step.breakWhen === undefined
-        ? undefined
-        : createFieldCompiler(inner, context.host, report).guard(step.breakWhen, [...place.path, 'breakWhen']),
+    breakWhen: step.breakWhen === undefined ? undefined : innerFields.guard(step.breakWhen, at('breakWhen')),
     collect: step.collect ?? true,
     continueOnError: step.continueOnError ?? false,
   };
+}
+
+function checkForeach(step: ForeachStep, as: string, at: (key: string) => Path, { names, context }: Level): void {
+  const { report } = context;
+  if (as !== 'item' && RESERVED_NAMES.has(as)) {
+    report({
+      path: at('as'),
+      message: `\`${as}\` is a reserved name: it means something else in every expression; choose another`,
+    });
+  } else if (names.find(as)) {
+    report({ path: at('as'), message: `the name \`${as}\` is taken by a step; choose another` });
+  }
+  if (Array.isArray(step.foreach) && step.foreach.length > MAX_FOREACH_ITEMS) {
+    report({
+      path: at('foreach'),
+      message: `has ${step.foreach.length} items; at most ${MAX_FOREACH_ITEMS} are allowed`,
+    });
+  }
+  if (step.steps.length === 0) report({ path: at('steps'), message: 'must have at least one step' });
+}
+
+/** Checks an agent that no step names as if one did: its author will use it next. @param names - a level of its own */
+export function checkUnusedAgent(agent: string, path: Path, names: Names, context: FlowContext): void {
+  const resolved = resolveAgent({ agent }, path, { path, report: context.report }, context);
+  const at = { key: '', name: agent, last: false };
+  if (resolved.behaviour.routes) compileRouter(resolved, at, names, context);
+  else compileAgentStep(resolved, at, names, context);
 }

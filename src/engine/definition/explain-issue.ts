@@ -1,9 +1,9 @@
 /** Says in words of the language what a schema found: forms of the language, configs of operations, inputs of a run. */
 
 import type * as z from 'zod';
+import { suggestName } from '../suggest-name.ts';
 import type { Path, Problem } from './problem.ts';
 import type { UnknownKeyFacts } from './schema.ts';
-import { suggestName } from '../suggest-name.ts';
 import { describe, oneOf, quoted } from './wording.ts';
 
 /** Whose schema spoke: the language's own forms, or one that the library was handed. */
@@ -94,8 +94,11 @@ function notThis(message: string, found: unknown): string {
 }
 
 function unionMessage(issue: z.core.$ZodIssueInvalidUnion, found: unknown): string {
-  const kinds = issue.errors.flat().map((inner) => (inner.code === 'invalid_type' ? kindName(inner.expected) : undefined));
-  if (kinds.length === 0 || kinds.includes(undefined)) return `has a value that is not allowed here: ${describe(found)}`;
+  const kinds = issue.errors
+    .flat()
+    .map((inner) => (inner.code === 'invalid_type' ? kindName(inner.expected) : undefined));
+  if (kinds.length === 0 || kinds.includes(undefined))
+    return `has a value that is not allowed here: ${describe(found)}`;
   return `must be ${[...new Set(kinds)].join(' or ')}, not ${describe(found)}`;
 }
 

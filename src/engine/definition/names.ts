@@ -1,11 +1,12 @@
 /** What each name means at one level of the flow: compiles a reference to a read of a slot, or says why it can't be one. */
 
-import type { NameResolution, NameResolver } from '../expression/compiled-expression.ts';
+import type { NameResolution, NameResolver, PathSegment } from '../expression/compiled-expression.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
 import type { Json, JsonObject } from '../json.ts';
-import { oneOf } from './check-shape.ts';
-import type { NameResult, Scope } from './scope.ts';
 import { suggestName } from '../suggest-name.ts';
+import { RESULT_MEMBERS, readResult, readSlot } from './result-reads.ts';
+import type { Scope } from './scope.ts';
+import { oneOf, quoted } from './wording.ts';
 
 /** One name of one level, with the place of its result in the level's scope. */
 export interface NameSlot {
@@ -24,9 +25,14 @@ export interface KnownNames {
   readonly hasState: boolean;
   /** Agents that are declared or shared; one that never runs reads as not executed. */
   readonly agents: ReadonlySet<string>;
+  /** Names that steps inside a `foreach` have, and no step outside. */
+  readonly insideForeach: ReadonlySet<string>;
+  /** Names of parts that are wrong: they read as null, and nobody complains. */
+  readonly broken: ReadonlySet<string>;
+  /** Part of the definition could not be read, so that any name may be right. */
+  readonly anyName: boolean;
 }
 
-const AGENT_MEMBERS = ['output', 'failed', 'success', 'executed', 'error'];
 const EXECUTION_MEMBERS = ['id', 'ensemble', 'version', 'startedAt'];
 const TRIGGER_MEMBERS = ['type', 'method', 'path', 'query', 'headers', 'body', 'rawBody'];
 
@@ -37,6 +43,8 @@ export interface Names extends NameResolver<Scope> {
   readonly item: string | undefined;
   /** Slots handed out so far. */
   readonly size: number;
+  /** Every name that may be read here, nearest level first. */
+  visible(): string[];
   /** Gives a result name its slot; a name that has one keeps it. */
   declare(name: string): NameSlot;
   /** The slot of a name at this level or around it, and how many levels up. */
@@ -58,8 +66,13 @@ function level(known: KnownNames, parent: Names | undefined, item: string | unde
       return slots.size;
     },
     get hyphenated() {
-      const own = [...slots.keys(), ...(item ? [item] : []), ...(parent ? [] : known.agents)].filter((name) => name.includes('-'));
-      return [...own, ...(parent?.hyphenated ?? [])];
+      const outermost = parent ? parent.hyphenated : [...known.agents, ...known.insideForeach, ...known.broken];
+      const own = [...slots.keys(), ...(item === undefined ? [] : [item])];
+      return [...own, ...outermost].filter((name) => name.includes('-'));
+    },
+    visible() {
+      const own = [...slots.keys(), ...(item === undefined ? [] : [item, 'index'])];
+      return [...own, ...(parent ? parent.visible() : [...OUTERMOST, ...known.agents])];
     },
     declare(name) {
       const existing = slots.get(name);
@@ -75,44 +88,52 @@ function level(known: KnownNames, parent: Names | undefined, item: string | unde
       return outer && { slot: outer.slot, depth: outer.depth + 1 };
     },
     nest: (itemName) => level(known, names, itemName),
-    resolve(name, path) {
-      if (item !== undefined && (name === item || name === 'index')) {
-        return { read: name === item ? (scope) => scope.item : (scope) => scope.index, consumed: 0 };
-      }
-      const own = slots.get(name);
-      if (own) return resolveAgent(own, 0, path);
-      if (parent) return lift(name, path, parent);
-      return resolveOutermost(name, path, known);
-    },
-  };
-  const lift = (name: string, path: readonly (string | number)[], outer: Names): NameResolution<Scope> => {
-    const found = names.find(name);
-    if (found) return resolveAgent(found.slot, found.depth, path);
-    const resolved = outer.resolve(name, path);
-    if ('problem' in resolved) {
-      const near = suggestName(name, item === undefined ? [] : [item, 'index', ...slots.keys()]);
-      return resolved.suggestion === undefined && near !== undefined ? { ...resolved, suggestion: near } : resolved;
-    }
-    // Items belong to the level that declares them; everything else hangs on the run, which all levels share.
-    const read = resolved.read;
-    return isItemOf(outer, name) ? { read: (scope) => read(scope.parent as Scope), consumed: resolved.consumed } : resolved;
+    resolve: (name, path) => resolveName(name, path, names, known),
   };
   return names;
 }
 
-function isItemOf(names: Names | undefined, name: string): boolean {
-  for (let at = names; at; at = at.parent) {
-    if (at.item !== undefined && (at.item === name || name === 'index')) return true;
+function resolveName(
+  name: string,
+  path: readonly PathSegment[],
+  names: Names,
+  known: KnownNames,
+): NameResolution<Scope> {
+  let depth = 0;
+  for (let at: Names | undefined = names; at; at = at.parent) {
+    if (at.item !== undefined && (name === at.item || name === 'index')) {
+      return { read: readItem(name === at.item, depth), consumed: 0 };
+    }
+    const found = at.find(name);
+    if (found?.depth === 0) return unknownResultMember(name, path) ?? readSlot(found.slot.slot, depth, path);
+    depth += 1;
   }
-  return false;
+  return resolveOutermost(name, path, names, known);
 }
 
-function resolveOutermost(name: string, path: readonly (string | number)[], known: KnownNames): NameResolution<Scope> {
+// Items belong to the level that declares them; everything else hangs on the run, which all levels share.
+function readItem(isItem: boolean, depth: number): Evaluate<Scope> {
+  if (depth === 0) return isItem ? (scope) => scope.item : (scope) => scope.index;
+  return (scope) => {
+    let at = scope;
+    for (let up = 0; up < depth; up++) at = at.parent as Scope;
+    return isItem ? at.item : at.index;
+  };
+}
+
+const OUTERMOST = ['input', 'env', 'headers', 'trigger', 'state', 'execution'];
+
+function resolveOutermost(
+  name: string,
+  path: readonly PathSegment[],
+  names: Names,
+  known: KnownNames,
+): NameResolution<Scope> {
   const [first] = path;
   switch (name) {
     case 'input':
       if (typeof first === 'string' && known.inputs && !known.inputs.has(first)) {
-        return { problem: `input \`${first}\` is not declared in \`inputs\``, ...near(first, known.inputs) };
+        return { problem: `input ${quoted(first)} is not declared in \`inputs\``, ...near(first, known.inputs) };
       }
       return { read: (scope) => scope.run.input, consumed: 0 };
     case 'env':
@@ -120,41 +141,58 @@ function resolveOutermost(name: string, path: readonly (string | number)[], know
     case 'headers':
       return readHeader((scope) => scope.run.headers, first, 1);
     case 'trigger':
-      if (typeof first === 'string' && !TRIGGER_MEMBERS.includes(first)) return unknownMember('trigger', first, TRIGGER_MEMBERS);
       if (first === 'headers') return readHeader((scope) => (scope.run.trigger.headers ?? null) as Json, path[1], 2);
-      return { read: (scope) => scope.run.trigger, consumed: 0 };
+      return unknownMember('trigger', first, TRIGGER_MEMBERS) ?? { read: (scope) => scope.run.trigger, consumed: 0 };
     case 'state':
       if (!known.hasState) return { problem: 'the ensemble has no `state`; declare `state: { initial: { ... } }`' };
       return { read: (scope) => scope.state, consumed: 0 };
     case 'execution':
-      if (typeof first === 'string' && !EXECUTION_MEMBERS.includes(first)) return unknownMember('execution', first, EXECUTION_MEMBERS);
-      return { read: (scope) => scope.run.execution, consumed: 0 };
+      return (
+        unknownMember('execution', first, EXECUTION_MEMBERS) ?? { read: (scope) => scope.run.execution, consumed: 0 }
+      );
     case 'item':
     case 'index':
       return { problem: `\`${name}\` can be read only inside a \`foreach\`` };
     case 'error':
-      return { problem: '`error` can be read only inside `catch`' };
+      return { problem: "`error` can be read only inside a `catch`; an agent's error is `${agent.error.message}`" };
   }
-  if (known.agents.has(name)) {
-    if (typeof first === 'string' && !AGENT_MEMBERS.includes(first)) return unknownMember(name, first, AGENT_MEMBERS);
-    return readResult(() => undefined, path);
-  }
-  const all = ['input', 'env', 'headers', 'trigger', 'state', 'execution', ...known.agents];
-  return { problem: `there is no agent or name \`${name}\``, ...near(name, all) };
+  return resolveAgentName(name, path, names, known);
 }
 
-function resolveEnv(first: string | number | undefined, { env, anyEnv }: KnownNames): NameResolution<Scope> {
-  if (typeof first !== 'string') return { problem: 'name the variable: `env.NAME`' };
-  if (!Object.hasOwn(env, first)) {
-    if (anyEnv) return { read: () => null, consumed: 1 };
-    return { problem: `variable \`${first}\` is neither in \`env\` nor in \`secrets\``, ...near(first, Object.keys(env)) };
+function resolveAgentName(
+  name: string,
+  path: readonly PathSegment[],
+  names: Names,
+  known: KnownNames,
+): NameResolution<Scope> {
+  if (known.insideForeach.has(name)) {
+    const problem = `${quoted(name)} runs inside a \`foreach\` and can be read only there; give the \`foreach\` a \`name\` and read its output`;
+    return { problem };
   }
-  const value = env[first] as string;
-  return { read: () => value, consumed: 1 };
+  if (known.broken.has(name)) return { read: () => null, consumed: path.length };
+  if (known.agents.has(name)) return unknownResultMember(name, path) ?? readResult(() => undefined, path);
+  if (known.anyName) return { read: () => null, consumed: path.length };
+  return { problem: `there is no agent or name ${quoted(name)}`, ...near(name, names.visible()) };
+}
+
+function resolveEnv(first: PathSegment | undefined, { env, anyEnv }: KnownNames): NameResolution<Scope> {
+  if (typeof first !== 'string') return { problem: 'name the variable: `env.NAME`' };
+  if (Object.hasOwn(env, first)) {
+    const value = env[first] as string;
+    return { read: () => value, consumed: 1 };
+  }
+  if (anyEnv) return { read: () => null, consumed: 1 };
+  return unknownVariable(first, env);
+}
+
+/** The problem of an `${env.X}` that nobody handed over. */
+export function unknownVariable(name: string, env: KnownNames['env']): { problem: string; suggestion?: string } {
+  const problem = `variable ${quoted(name)} is neither in \`env\` nor in \`secrets\` of createOrchestrator`;
+  return { problem, ...near(name, Object.keys(env)) };
 }
 
 // Header names are stored in lower case; a name that is known at load is looked up in any case.
-function readHeader(headers: Evaluate<Scope>, name: string | number | undefined, consumed: number): NameResolution<Scope> {
+function readHeader(headers: Evaluate<Scope>, name: PathSegment | undefined, consumed: number): NameResolution<Scope> {
   if (typeof name !== 'string') return { read: headers, consumed: consumed - 1 };
   const key = name.toLowerCase();
   return {
@@ -166,55 +204,22 @@ function readHeader(headers: Evaluate<Scope>, name: string | number | undefined,
   };
 }
 
-function resolveAgent(slot: NameSlot, depth: number, path: readonly (string | number)[]): NameResolution<Scope> {
-  const [first] = path;
-  if (typeof first === 'string' && !AGENT_MEMBERS.includes(first)) return unknownMember(slot.name, first, AGENT_MEMBERS);
-  const index = slot.slot;
-  if (depth === 0) return readResult((scope) => scope.results[index], path);
-  return readResult((scope) => {
-    let at = scope;
-    for (let up = 0; up < depth; up++) at = at.parent as Scope;
-    return at.results[index];
-  }, path);
+function unknownResultMember(name: string, [first]: readonly PathSegment[]): NameResolution<Scope> | undefined {
+  const problem = unknownMember(name, first, RESULT_MEMBERS);
+  if (!problem || problem.suggestion !== undefined) return problem;
+  return { ...problem, suggestion: `${name}.output.${String(first)}` };
 }
 
-function readResult(result: (scope: Scope) => NameResult | undefined, path: readonly (string | number)[]): NameResolution<Scope> {
-  switch (path[0]) {
-    case 'output':
-      return { read: (scope) => result(scope)?.output ?? null, consumed: 1 };
-    case 'failed':
-      return { read: (scope) => result(scope)?.status === 'failed', consumed: 1 };
-    case 'success':
-      return { read: (scope) => result(scope)?.status === 'completed', consumed: 1 };
-    case 'executed':
-      return { read: (scope) => wasExecuted(result(scope)), consumed: 1 };
-    case 'error':
-      return { read: (scope) => errorView(result(scope)), consumed: 1 };
-    default:
-      return { read: (scope) => view(result(scope)), consumed: 0 };
-  }
-}
-
-function wasExecuted(result: NameResult | undefined): boolean {
-  return result !== undefined && result.status !== 'skipped';
-}
-
-function errorView(result: NameResult | undefined): Json {
-  return result?.error ? { ...result.error } : null;
-}
-
-function view(result: NameResult | undefined): Json {
+function unknownMember(
+  name: string,
+  member: PathSegment | undefined,
+  members: readonly string[],
+): { problem: string; suggestion?: string } | undefined {
+  if (typeof member !== 'string' || members.includes(member)) return undefined;
   return {
-    output: result?.output ?? null,
-    executed: wasExecuted(result),
-    success: result?.status === 'completed',
-    failed: result?.status === 'failed',
-    error: errorView(result),
+    problem: `${quoted(name)} has no ${quoted(member)}, only ${oneOf(members, 'and')}`,
+    ...near(member, members),
   };
-}
-
-function unknownMember(name: string, member: string, members: readonly string[]): NameResolution<Scope> {
-  return { problem: `\`${name}\` has no \`${member}\`, only ${oneOf(members).replace(' or ', ' and ')}`, ...near(member, members) };
 }
 
 function near(name: string, known: Iterable<string>): { readonly suggestion?: string } {

@@ -2,69 +2,96 @@
 
 import type { JsonObject } from '../json.ts';
 import { OLDER_TYPES } from '../model/name.ts';
-import type { Report } from './check-shape.ts';
+import { checkShape, type FormReader } from './check-shape.ts';
 import type { Path } from './problem.ts';
+import { routesSchema } from './schema.ts';
 
-type Fields = Record<string, unknown>;
+export type Fields = Record<string, unknown>;
 
 /** Current path (as text) to the path that the author wrote. */
 export type Spellings = Map<string, Path>;
 
-/**
- * Gives one key of several spellings its current name.
- *
- * @param spellings - where the other spelling is noted
- */
+/** Where a part stands. */
+export interface Place {
+  /** In the definition, in the current form. */
+  readonly path: Path;
+  /** In the source, as its author wrote it. */
+  readonly source: Path;
+}
+
+/** What reading a definition collects. */
+export interface Reader extends FormReader {
+  readonly spellings: Spellings;
+}
+
+/** Gives one key of several spellings its current name. */
 export function readSpelling(
   fields: Fields,
   current: string,
   others: readonly string[],
-  at: { readonly path: Path; readonly source: Path },
-  spellings: Spellings,
-  report: Report,
+  at: Place,
+  reader: Reader,
 ): void {
+  let written = current;
   for (const other of others) {
     if (!Object.hasOwn(fields, other)) continue;
     if (Object.hasOwn(fields, current)) {
-      report({ path: [...at.source, other], key: true, message: `\`${other}\` is another spelling of \`${current}\`; keep one of them` });
+      const message = `\`${other}\` means the same as \`${written}\`, which is given too; keep one of them`;
+      reader.report({ path: [...at.source, other], key: true, message });
     } else {
       fields[current] = fields[other];
-      spellings.set(pathKey([...at.path, current]), [...at.source, other]);
+      written = other;
+      reader.spellings.set(pathKey([...at.path, current]), [...at.source, other]);
     }
     delete fields[other];
   }
 }
 
 /** Reads what an agent does (`type`, `when`, `routes` under `config`) in its older form. */
-export function readBehaviour(fields: Fields, at: { readonly path: Path; readonly source: Path }, spellings: Spellings, report: Report): void {
-  readSpelling(fields, 'condition', ['when'], at, spellings, report);
-  if (typeof fields.type === 'string') {
-    const operation = OLDER_TYPES[fields.type];
-    if (fields.operation !== undefined) {
-      report({ path: [...at.source, 'type'], key: true, message: '`type` is the older form of `operation`; keep one of them' });
-    } else if (operation !== 'route') {
-      fields.operation = operation;
-      spellings.set(pathKey([...at.path, 'operation']), [...at.source, 'type']);
-    } else if (fields.routes === undefined && Array.isArray((fields.config as Fields | undefined)?.routes)) {
-      const { routes, ...config } = fields.config as Fields;
-      fields.routes = routes;
-      spellings.set(pathKey([...at.path, 'routes']), [...at.source, 'config', 'routes']);
-      if (Object.keys(config).length > 0) fields.config = config;
-      else delete fields.config;
-    } else if (fields.routes === undefined) {
-      report({ path: at.source, message: 'a `Route` needs `routes`: a list of entries with `condition` and `member` or `prompt`' });
-    }
-    delete fields.type;
-  }
+export function readBehaviour(fields: Fields, at: Place, reader: Reader): void {
+  readSpelling(fields, 'condition', ['when'], at, reader);
+  readType(fields, at, reader);
   if (!Array.isArray(fields.routes)) return;
-  fields.routes = fields.routes.map((entry: unknown, i) => {
-    if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return entry;
+  const routesAt = sourceOf([...at.path, 'routes'], reader.spellings, at);
+  fields.routes = fields.routes.map((entry: Fields, i) => {
     const copy: Fields = { ...entry };
-    const place = { path: [...at.path, 'routes', i], source: [...sourceOf([...at.path, 'routes'], spellings), i] };
-    readSpelling(copy, 'condition', ['when'], place, spellings, report);
-    readSpelling(copy, 'member', ['agent'], place, spellings, report);
+    const place = { path: [...at.path, 'routes', i], source: [...routesAt, i] };
+    readSpelling(copy, 'condition', ['when'], place, reader);
+    readSpelling(copy, 'member', ['agent'], place, reader);
     return copy;
   });
+}
+
+function readType(fields: Fields, at: Place, reader: Reader): void {
+  const { type } = fields;
+  if (typeof type !== 'string') return;
+  delete fields.type;
+  if (fields.operation !== undefined) {
+    const message = '`type` is the older form of `operation`, which is given too; keep one of them';
+    reader.report({ path: [...at.source, 'type'], key: true, message });
+  } else if (type === 'Route') {
+    readRoute(fields, at, reader);
+  } else {
+    fields.operation = OLDER_TYPES[type];
+    reader.spellings.set(pathKey([...at.path, 'operation']), [...at.source, 'type']);
+  }
+}
+
+// The older form has `routes` beside `type` or under `config`.
+function readRoute(fields: Fields, at: Place, reader: Reader): void {
+  const { routes, ...config } = (fields.config ?? {}) as Fields;
+  if (fields.routes !== undefined) return;
+  const source = [...at.source, 'config', 'routes'];
+  if (routes === undefined) {
+    if (reader.dropped?.has([...at.source, 'routes']) || reader.dropped?.has([...at.source, 'config'])) return;
+    const message = 'a `Route` needs `routes`: a list of entries with `condition` and `member` or `prompt`';
+    reader.report({ path: [...at.source, 'routes'], message });
+    return;
+  }
+  fields.routes = checkShape(routesSchema, routes, source, reader) ?? [];
+  reader.spellings.set(pathKey([...at.path, 'routes']), source);
+  if (Object.keys(config).length > 0) fields.config = config;
+  else delete fields.config;
 }
 
 export function pathKey(path: Path): string {
@@ -72,12 +99,12 @@ export function pathKey(path: Path): string {
 }
 
 /** The author's path of a current path: the longest part of it that was spelled otherwise is put back. */
-export function sourceOf(path: Path, spellings: Spellings): Path {
+export function sourceOf(path: Path, spellings: Spellings, within?: Place): Path {
   for (let length = path.length; length > 0; length--) {
     const found = spellings.get(pathKey(path.slice(0, length)));
     if (found) return [...found, ...path.slice(length)];
   }
-  return path;
+  return within ? [...within.source, ...path.slice(within.path.length)] : path;
 }
 
 /** Leaves out the keys whose value is undefined. */

@@ -45,6 +45,9 @@ const route = form('a route', {
   prompt: nonEmpty.optional(),
 });
 
+/** The entries of a router. */
+export const routesSchema = z.array(route).min(1);
+
 // Settings of the operations, which stand one level deeper.
 const IN_CONFIG = Object.fromEntries(
   ['script', 'url', 'method', 'params', 'query', 'headers', 'body', 'auth', 'expect', 'prompt', 'model', 'provider']
@@ -55,7 +58,10 @@ const IN_CONFIG = Object.fromEntries(
 const behaviour = {
   description: text.optional(),
   operation: nonEmpty.optional(),
-  type: z.enum(['Function', 'API', 'Think', 'Route', 'Data', 'Email']).optional().describe('The older form of `operation`.'),
+  type: z
+    .enum(['Function', 'API', 'Think', 'Route', 'Data', 'Email'])
+    .optional()
+    .describe('The older form of `operation`.'),
   config: jsonObject.optional(),
   input: z.unknown().optional(),
   condition: guard.optional(),
@@ -64,19 +70,28 @@ const behaviour = {
   timeout: milliseconds.optional().describe('Milliseconds for one attempt.'),
   continueOnError: z.boolean().optional(),
   setState: jsonObject.optional(),
-  routes: z.array(route).min(1, { error: 'must have at least one entry' }).optional(),
+  routes: routesSchema.optional(),
 };
 
 /** One entry of `agents`, and a shared agent. */
 export const agentSchema = form('an agent', { name, ...behaviour }, IN_CONFIG);
 
-const inputField = form('an input field', {
-  type: z.enum(['string', 'number', 'integer', 'boolean', 'object', 'array', 'any']).optional(),
-  required: z.boolean().optional(),
-  default: z.unknown().optional(),
-  enum: z.array(z.unknown()).min(1, { error: 'must have at least one value' }).optional(),
-  description: text.optional(),
-}, Object.fromEntries(['properties', 'items', 'format', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern'].map((key) => [key, 'for a JSON Schema, give `inputs` itself `type: object` and `properties`'])));
+const inputField = form(
+  'an input field',
+  {
+    type: z.enum(['string', 'number', 'integer', 'boolean', 'object', 'array', 'any']).optional(),
+    required: z.boolean().optional(),
+    default: z.unknown().optional(),
+    enum: z.array(z.unknown()).min(1).optional(),
+    description: text.optional(),
+  },
+  Object.fromEntries(
+    ['properties', 'items', 'format', 'minimum', 'maximum', 'minLength', 'maxLength', 'pattern'].map((key) => [
+      key,
+      'for a JSON Schema, give `inputs` itself `type: object` and `properties`',
+    ]),
+  ),
+);
 export const inputFieldsSchema = z.record(name, inputField);
 
 export const webhookTriggerSchema = form('a webhook trigger', {
@@ -84,7 +99,7 @@ export const webhookTriggerSchema = form('a webhook trigger', {
   path: z.string().regex(/^\/[^\s?#]*$/, { error: 'must be a path that begins with `/`, without `?` or `#`' }),
   methods: z
     .array(z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']))
-    .min(1, { error: 'must have at least one method' })
+    .min(1)
     .optional(),
   public: z.boolean().optional(),
   auth: form('`auth`', {
@@ -100,7 +115,7 @@ export const webhookTriggerSchema = form('a webhook trigger', {
   maxBodyBytes: z.int().min(1).max(26_214_400).optional(),
   accept: z
     .array(z.enum(['json', 'form', 'text']))
-    .min(1, { error: 'must have at least one type' })
+    .min(1)
     .optional(),
 });
 
@@ -114,7 +129,7 @@ export const NOTIFIED_EVENTS = [
   'state.updated',
 ] as const;
 
-const events = z.array(z.enum(NOTIFIED_EVENTS)).min(1, { error: 'must have at least one event' });
+const events = z.array(z.enum(NOTIFIED_EVENTS)).min(1);
 export const webhookNotificationSchema = form('a webhook notification', {
   type: z.literal('webhook'),
   events,
@@ -127,22 +142,30 @@ export const webhookNotificationSchema = form('a webhook notification', {
 export const emailNotificationSchema = form('an e-mail notification', {
   type: z.literal('email'),
   events,
-  to: z.array(nonEmpty).min(1, { error: 'must have at least one recipient' }),
+  to: z.array(nonEmpty).min(1),
   from: nonEmpty,
   subject: text.optional(),
   provider: nonEmpty.optional(),
 });
 
-export const agentStepSchema = form('an agent step', {
-  agent: name.optional(),
-  member: name.optional().describe('The older form of `agent`.'),
-  name: name.optional(),
-  ...behaviour,
-}, IN_CONFIG);
+export const agentStepSchema = form(
+  'an agent step',
+  {
+    agent: name.optional(),
+    member: name.optional().describe('The older form of `agent`.'),
+    name: name.optional(),
+    ...behaviour,
+  },
+  IN_CONFIG,
+);
 export const ifStepSchema = form(
   'an `if` step',
   { if: guard, then: steps, else: steps.optional() },
-  { condition: 'the guard stands behind `if`', when: 'the guard stands behind `if`', name: 'it has no result of its own; name the steps inside' },
+  {
+    condition: 'the guard stands behind `if`',
+    when: 'the guard stands behind `if`',
+    name: 'it has no result of its own; name the steps inside',
+  },
 );
 export const foreachStepSchema = form('a `foreach` step', {
   foreach: z.union([text, z.array(z.unknown())], { error: 'must be an expression or a list' }),
@@ -169,29 +192,33 @@ export const STEP_FORMS = {
 export const LATER_VERBS: readonly string[] = ['parallel', 'switch', 'while', 'try', 'ensemble', 'sleep', 'wait'];
 
 /** The top of a definition; the parts that have forms of their own are checked apart. */
-export const ensembleSchema = form('an ensemble', {
-  name,
-  description: text.optional(),
-  trigger: z.array(z.unknown()).optional(),
-  flow: steps,
-  agents: z.array(z.unknown()).optional(),
-  operations: z.array(z.unknown()).optional().describe('Another name for `agents`.'),
-  members: z.array(z.unknown()).optional().describe('The older form of `agents`.'),
-  inputs: jsonObject.optional(),
-  input: jsonObject.optional().describe('Another name for `inputs`.'),
-  outputs: jsonObject.optional(),
-  output: jsonObject.optional().describe('Another name for `outputs`.'),
-  notifications: z.array(z.unknown()).optional(),
-  state: form('`state`', { initial: jsonObject }).optional(),
-  timeout: milliseconds.optional().describe('Milliseconds from the start, waits included.'),
-  execution: form('`execution`', { durability: z.enum(['step', 'none']).optional() }).optional(),
-}, {
-  steps: 'the steps of an ensemble stand under `flow`',
-  on: 'webhooks stand under `trigger`',
-  env: 'variables are handed to createOrchestrator in `env` and `secrets`',
-  retry: 'it belongs to an agent or a step',
-  condition: 'it belongs to an agent or a step',
-});
+export const ensembleSchema = form(
+  'an ensemble',
+  {
+    name,
+    description: text.optional(),
+    trigger: z.array(z.unknown()).optional(),
+    flow: steps,
+    agents: z.array(z.unknown()).optional(),
+    operations: z.array(z.unknown()).optional().describe('Another name for `agents`.'),
+    members: z.array(z.unknown()).optional().describe('The older form of `agents`.'),
+    inputs: jsonObject.optional(),
+    input: jsonObject.optional().describe('Another name for `inputs`.'),
+    outputs: jsonObject.optional(),
+    output: jsonObject.optional().describe('Another name for `outputs`.'),
+    notifications: z.array(z.unknown()).optional(),
+    state: form('`state`', { initial: jsonObject }).optional(),
+    timeout: milliseconds.optional().describe('Milliseconds from the start, waits included.'),
+    execution: form('`execution`', { durability: z.enum(['step', 'none']).optional() }).optional(),
+  },
+  {
+    steps: 'the steps of an ensemble stand under `flow`',
+    on: 'webhooks stand under `trigger`',
+    env: 'variables are handed to createOrchestrator in `env` and `secrets`',
+    retry: 'it belongs to an agent or a step',
+    condition: 'it belongs to an agent or a step',
+  },
+);
 
 /** Whether `inputs` is a JSON Schema rather than a map of fields: then `type` is text, never a field's object. */
 export function isJsonSchema(inputs: unknown): boolean {
@@ -201,7 +228,10 @@ export function isJsonSchema(inputs: unknown): boolean {
 /** The JSON Schema (2020-12) of a definition file, for editors. */
 export function ensembleJsonSchema(): Record<string, unknown> {
   const toJson = (schema: z.ZodType) => {
-    const { $schema: _drop, ...json } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Record<string, unknown>;
+    const { $schema: _drop, ...json } = z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }) as Record<
+      string,
+      unknown
+    >;
     return json;
   };
   const agentStep = { ...toJson(agentStepSchema), anyOf: [{ required: ['agent'] }, { required: ['member'] }] };
@@ -216,13 +246,20 @@ export function ensembleJsonSchema(): Record<string, unknown> {
     inputField: toJson(inputField),
   };
   const top = toJson(ensembleSchema) as { properties: Record<string, Record<string, unknown>> };
-  for (const key of ['agents', 'operations', 'members']) top.properties[key] = { ...top.properties[key], items: { $ref: '#/$defs/agent' } };
+  for (const key of ['agents', 'operations', 'members'])
+    top.properties[key] = { ...top.properties[key], items: { $ref: '#/$defs/agent' } };
   top.properties.trigger = { type: 'array', items: { $ref: '#/$defs/trigger' } };
   top.properties.notifications = { type: 'array', items: { $ref: '#/$defs/notification' } };
   const fields = { type: 'object', additionalProperties: { $ref: '#/$defs/inputField' } };
   const schemaInputs = { type: 'object', properties: { type: { const: 'object' } }, required: ['type'] };
-  for (const key of ['inputs', 'input']) top.properties[key] = { ...top.properties[key], anyOf: [schemaInputs, fields] };
-  return fillStepLists({ $schema: 'https://json-schema.org/draft/2020-12/schema', title: 'Ensemble', ...top, $defs: defs });
+  for (const key of ['inputs', 'input'])
+    top.properties[key] = { ...top.properties[key], anyOf: [schemaInputs, fields] };
+  return fillStepLists({
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Ensemble',
+    ...top,
+    $defs: defs,
+  });
 }
 
 function fillStepLists<T>(node: T): T {

@@ -2,7 +2,8 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import type { Evaluation } from '../expression/compile-expression.ts';
+import type { Evaluation } from '../expression/evaluation.ts';
+import { DEFAULT_BUDGET } from '../expression/limits.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 

@@ -6,7 +6,7 @@ const MAX_NAME = 80;
 /** A value as a message shows it: short, with its kind. */
 export function describe(value: unknown): string {
   if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
   if (typeof value === 'object') return 'a map of keys';
   const text = typeof value === 'string' ? `'${value}'` : String(value);
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN - 3)}...` : text;

@@ -85,5 +85,8 @@ function evaluateConfig(step: CompiledAgentStep, scope: RunScope, key: string): 
   if (!result || result instanceof Promise) return config;
   if (!result.issues) return result.value as JsonObject;
   const problems = result.issues.map((issue) => `${formatPath(['config', ...issuePath(issue)])}: ${issue.message}`);
-  throw new OrchestratorError('INVALID_INPUT', `the config of agent \`${step.name}\` can't be used: ${problems.join('; ')}`);
+  throw new OrchestratorError(
+    'INVALID_INPUT',
+    `the config of agent \`${step.name}\` can't be used: ${problems.join('; ')}`,
+  );
 }

@@ -25,7 +25,11 @@ export interface AttemptPlace {
  *
  * @returns undefined when it failed after the run was stopped: there is nothing to store then
  */
-export function runAttempt(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace): MaybePromise<StepRecord | undefined> {
+export function runAttempt(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  place: AttemptPlace,
+): MaybePromise<StepRecord | undefined> {
   let context: AttemptContext;
   let given: unknown;
   try {
@@ -71,7 +75,9 @@ function inTime(
 ): Promise<StepRecord | undefined> {
   return new Promise((resolve, reject) => {
     const cancelTimer = scope.run.ports.clock.setTimer(timeoutMs, () => {
-      const error = new OrchestratorError('TIMEOUT', `agent \`${step.name}\` took longer than ${timeoutMs} ms`, { retryable: true });
+      const error = new OrchestratorError('TIMEOUT', `agent \`${step.name}\` took longer than ${timeoutMs} ms`, {
+        retryable: true,
+      });
       context.abort(error);
       resolve(failed(step, scope, place, error));
     });
@@ -82,7 +88,12 @@ function inTime(
   });
 }
 
-function completed(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace, value: unknown): StepRecord | undefined {
+function completed(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  place: AttemptPlace,
+  value: unknown,
+): StepRecord | undefined {
   try {
     const output = copyJson(value);
     return {
@@ -102,7 +113,12 @@ function completed(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace
   }
 }
 
-function failed(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace, thrown: unknown): StepRecord | undefined {
+function failed(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  place: AttemptPlace,
+  thrown: unknown,
+): StepRecord | undefined {
   if (scope.halt.reason !== undefined) return undefined;
   const failure = toFailure(thrown, scope.run.ports.mask);
   const error: ExecutionError = { code: failure.code, message: failure.message, agent: step.name };
@@ -120,7 +136,12 @@ function failed(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace, t
   };
 }
 
-function nextAttempt(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace, failure: Failure): number | undefined {
+function nextAttempt(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  place: AttemptPlace,
+  failure: Failure,
+): number | undefined {
   if (!failure.retryable || place.number >= step.retry.maxAttempts) return undefined;
   return scope.run.ports.clock.now() + Math.max(step.retry.delayAfter(place.number), failure.retryAfterMs);
 }

@@ -34,7 +34,8 @@ export function afterSnapshot<T>(scope: RunScope, then: () => MaybePromise<T>): 
 /** Marks what the guards look at as handled: they led to a step that runs now. */
 export function markHandled(guards: GuardChain | undefined, scope: RunScope): void {
   for (let chain = guards; chain; chain = chain.outer) {
-    for (const slot of chain.guard.reads) for (let level: RunScope | undefined = scope; level; level = level.parent) level.handle(slot);
+    for (const slot of chain.guard.reads)
+      for (let level: RunScope | undefined = scope; level; level = level.parent) level.handle(slot);
   }
 }
 
@@ -61,7 +62,11 @@ export function skip(slot: NameSlot | undefined, key: string, scope: RunScope): 
   scope.lastOutput = null;
   if (slot) {
     scope.results[slot.slot] = SKIPPED;
-    scope.run.ports.emit?.('agent.skipped', { executionId: scope.run.accepted.id, agent: slot.name, key: scope.keyPrefix + key });
+    scope.run.ports.emit?.('agent.skipped', {
+      executionId: scope.run.accepted.id,
+      agent: slot.name,
+      key: scope.keyPrefix + key,
+    });
   }
   return true;
 }

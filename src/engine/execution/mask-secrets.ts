@@ -1,5 +1,6 @@
 /** Takes secrets out of texts that people read: logs, errors, answers. Stored step results are never altered. */
 
+import { toBase64 } from '../base64.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { Logger } from '../ports/logger.ts';
 
@@ -14,17 +15,20 @@ export function createMask(secrets: Iterable<string>): MaskText {
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (secret.length < SHORTEST) continue;
-    const base64 = toBase64(secret);
-    for (const form of [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(secret), base64, toUrlAlphabet(base64)]) forms.add(form);
+    const base64 = toBase64(new TextEncoder().encode(secret)).replace(/=+$/, '');
+    for (const form of [
+      secret,
+      JSON.stringify(secret).slice(1, -1),
+      encodeURIComponent(secret),
+      base64,
+      toUrlAlphabet(base64),
+    ])
+      forms.add(form);
   }
   if (forms.size === 0) return (text) => text;
   // The longest first, so that no form is cut by one that it contains.
   const ordered = [...forms].sort((a, b) => b.length - a.length);
   return (text) => ordered.reduce((masked, form) => masked.split(form).join(MASK), text);
-}
-
-function toBase64(text: string): string {
-  return btoa(String.fromCharCode(...new TextEncoder().encode(text))).replace(/=+$/, '');
 }
 
 function toUrlAlphabet(base64: string): string {
@@ -42,7 +46,8 @@ export function maskLogger(logger: Logger, mask: MaskText): Logger {
 function maskFields(fields: object, mask: MaskText): object {
   const out: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(fields)) {
-    if (value instanceof Error) out[key] = { name: value.name, message: mask(value.message), stack: mask(value.stack ?? '') };
+    if (value instanceof Error)
+      out[key] = { name: value.name, message: mask(value.message), stack: mask(value.stack ?? '') };
     else out[key] = maskValue(value, mask);
   }
   return out;

@@ -47,7 +47,12 @@ function afterAttempt(
   return record;
 }
 
-async function retry(failed: StepRecord, step: CompiledAgentStep, scope: RunScope, first: AttemptPlace): Promise<StepRecord | undefined> {
+async function retry(
+  failed: StepRecord,
+  step: CompiledAgentStep,
+  scope: RunScope,
+  first: AttemptPlace,
+): Promise<StepRecord | undefined> {
   let record: StepRecord | undefined = failed;
   while (record?.retryAt !== undefined) {
     emitRetry(record, record.retryAt, scope);
@@ -73,7 +78,12 @@ async function waitUntil(instant: number, key: string, scope: RunScope): Promise
   return scope.halt.reason === undefined;
 }
 
-function stateUpdate(step: CompiledAgentStep, scope: RunScope, key: string, setState: (scope: RunScope) => Json): StateUpdate {
+function stateUpdate(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  key: string,
+  setState: (scope: RunScope) => Json,
+): StateUpdate {
   return {
     next(current, record) {
       if (record.status !== 'completed') return { record };
@@ -101,12 +111,25 @@ function emitResult(record: StepRecord, scope: RunScope): void {
   if (!emit) return;
   const executionId = scope.run.accepted.id;
   const { name: agent, output, duration, attempts, error } = record;
-  if (error) emit('agent.failed', { executionId, agent, error: { code: error.code, message: error.message }, attempts, duration });
+  if (error)
+    emit('agent.failed', {
+      executionId,
+      agent,
+      error: { code: error.code, message: error.message },
+      attempts,
+      duration,
+    });
   else emit('agent.completed', { executionId, agent, output, duration });
 }
 
 function emitRetry(record: StepRecord, retryAt: number, scope: RunScope): void {
   const error = { code: record.error?.code ?? 'AGENT_FAILED', message: record.error?.message ?? '' };
   const executionId = scope.run.accepted.id;
-  scope.run.ports.emit?.('agent.retrying', { executionId, agent: record.name, error, attempt: record.attempts, retryAt });
+  scope.run.ports.emit?.('agent.retrying', {
+    executionId,
+    agent: record.name,
+    error,
+    attempt: record.attempts,
+    retryAt,
+  });
 }

@@ -56,7 +56,11 @@ export function runEnsemble(
   return { outcome, stop: (reason) => halt.stop(reason) };
 }
 
-function conclude(scope: RunScope, crash: ExecutionError | undefined, checkOutput: OutputCheck | undefined): MaybePromise<ExecutionOutcome> {
+function conclude(
+  scope: RunScope,
+  crash: ExecutionError | undefined,
+  checkOutput: OutputCheck | undefined,
+): MaybePromise<ExecutionOutcome> {
   const computed = computeOutput(scope);
   if (isPromise(computed)) return computed.then((output) => judge(scope, crash, output, checkOutput));
   return judge(scope, crash, computed, checkOutput);
@@ -79,7 +83,11 @@ function judge(
   if (!checkOutput) return { status: 'completed', output: output.value };
   return checkOutput(output.value).then((problem) => {
     if (problem === undefined) return { status: 'completed', output: output.value };
-    return { status: 'failed', output: output.value, error: { code: 'INVALID_OUTPUT', message: scope.run.ports.mask(problem) } };
+    return {
+      status: 'failed',
+      output: output.value,
+      error: { code: 'INVALID_OUTPUT', message: scope.run.ports.mask(problem) },
+    };
   });
 }
 
@@ -102,6 +110,9 @@ function computeOutput(scope: RunScope): MaybePromise<ComputedOutput> {
 
 // What the interpreter itself stumbles over, such as a store that is gone: the text stays in the log.
 function internalError(thrown: unknown, scope: RunScope): ExecutionError {
-  scope.run.ports.logger.error({ err: thrown, executionId: scope.run.accepted.id }, 'an execution ended on an internal error');
+  scope.run.ports.logger.error(
+    { err: thrown, executionId: scope.run.accepted.id },
+    'an execution ended on an internal error',
+  );
   return { code: 'INTERNAL', message: 'an internal error ended the execution; the log has its cause' };
 }

@@ -42,7 +42,19 @@ async function runBlock(
   if (!items) return true;
 
   const { halt, release } = innerHalt(scope.halt);
-  const block: Block = { step, scope, items, halt, guards: chain, runBody, outputs: [], next: 0, done: 0, ended: false, error: undefined };
+  const block: Block = {
+    step,
+    scope,
+    items,
+    halt,
+    guards: chain,
+    runBody,
+    outputs: [],
+    next: 0,
+    done: 0,
+    ended: false,
+    error: undefined,
+  };
   const workers = Math.min(step.concurrency, items.length);
   if (workers <= 1) await work(block);
   else await untilDone(Promise.all(Array.from({ length: workers }, () => work(block))), block);
@@ -64,7 +76,10 @@ function readItems(step: CompiledForeachStep, scope: RunScope): readonly Json[] 
     const items = step.items(scope.begin(scope.keyPrefix + step.key, 'items'));
     if (!Array.isArray(items)) {
       const found = items === null ? 'null' : typeof items === 'object' ? 'an object' : `a ${typeof items}`;
-      throw new OrchestratorError('EXPRESSION_ERROR', `\`foreach\` at ${scope.keyPrefix}${step.key} needs a list, and its expression gave ${found}`);
+      throw new OrchestratorError(
+        'EXPRESSION_ERROR',
+        `\`foreach\` at ${scope.keyPrefix}${step.key} needs a list, and its expression gave ${found}`,
+      );
     }
     if (items.length > MAX_FOREACH_ITEMS) {
       const message = `\`foreach\` at ${scope.keyPrefix}${step.key} has ${items.length} items; at most ${MAX_FOREACH_ITEMS} are allowed`;

@@ -50,9 +50,13 @@ export async function runList(list: CompiledList, scope: RunScope, guards: Guard
 function runStep(step: CompiledStep, scope: RunScope, guards: GuardChain | undefined): MaybePromise<boolean> {
   switch (step.kind) {
     case 'agent':
-      return step.readsState ? afterSnapshot(scope, () => runAgentStep(step, scope, guards)) : runAgentStep(step, scope, guards);
+      return step.readsState
+        ? afterSnapshot(scope, () => runAgentStep(step, scope, guards))
+        : runAgentStep(step, scope, guards);
     case 'route':
-      return afterGuardSnapshots([step.condition, ...step.entries.map((entry) => entry.condition)], scope, () => runRoute(step, scope, guards));
+      return afterGuardSnapshots([step.condition, ...step.entries.map((entry) => entry.condition)], scope, () =>
+        runRoute(step, scope, guards),
+      );
     case 'if':
       return afterGuardSnapshots([step.guard], scope, () => runIf(step, scope, guards));
     case 'foreach':
@@ -60,7 +64,11 @@ function runStep(step: CompiledStep, scope: RunScope, guards: GuardChain | undef
   }
 }
 
-function afterGuardSnapshots<T>(guards: readonly (CompiledGuard | undefined)[], scope: RunScope, then: () => MaybePromise<T>): MaybePromise<T> {
+function afterGuardSnapshots<T>(
+  guards: readonly (CompiledGuard | undefined)[],
+  scope: RunScope,
+  then: () => MaybePromise<T>,
+): MaybePromise<T> {
   return guards.some((guard) => guard?.readsState) ? afterSnapshot(scope, then) : then();
 }
 
@@ -75,7 +83,12 @@ function allGuarded(scope: RunScope, list: CompiledList, index: number): boolean
   });
 }
 
-function runAgentStep(step: CompiledAgentStep, scope: RunScope, guards: GuardChain | undefined, router?: NameSlot): MaybePromise<boolean> {
+function runAgentStep(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  guards: GuardChain | undefined,
+  router?: NameSlot,
+): MaybePromise<boolean> {
   let chain = guards;
   if (step.condition) {
     const holds = readGuard(step.condition, step.key, scope, step.slot);
@@ -85,10 +98,17 @@ function runAgentStep(step: CompiledAgentStep, scope: RunScope, guards: GuardCha
   }
   if (scope.run.unhandled > 0) markHandled(chain, scope);
   const ran = runAgent(step, scope);
-  return isPromise(ran) ? ran.then((record) => noteResult(record, step, scope, router)) : noteResult(ran, step, scope, router);
+  return isPromise(ran)
+    ? ran.then((record) => noteResult(record, step, scope, router))
+    : noteResult(ran, step, scope, router);
 }
 
-function noteResult(record: StepRecord | undefined, step: CompiledAgentStep, scope: RunScope, router: NameSlot | undefined): boolean {
+function noteResult(
+  record: StepRecord | undefined,
+  step: CompiledAgentStep,
+  scope: RunScope,
+  router: NameSlot | undefined,
+): boolean {
   if (!record) return false;
   scope.results[step.slot.slot] = record;
   scope.lastOutput = record.output;
@@ -130,7 +150,8 @@ async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardC
     if (!ran) return false;
     const result = scope.results[member.slot.slot] ?? SKIPPED;
     give({ route, target: member.name, output: result.output });
-    if (result.error) scope.results[step.slot.slot] = { ...result, output: { route, target: member.name, output: null } };
+    if (result.error)
+      scope.results[step.slot.slot] = { ...result, output: { route, target: member.name, output: null } };
     return true;
   }
   return give({ route: null, target: null, output: null });

@@ -89,7 +89,15 @@ export class RunScope extends Scope {
   readonly halt: Halt;
   failures: Failure[] | undefined;
 
-  constructor(run: Run, parent: RunScope | undefined, slots: number, halt: Halt, keyPrefix = '', item: Json = null, index = 0) {
+  constructor(
+    run: Run,
+    parent: RunScope | undefined,
+    slots: number,
+    halt: Halt,
+    keyPrefix = '',
+    item: Json = null,
+    index = 0,
+  ) {
     super(run, parent, slots, keyPrefix, item, index);
     this.halt = halt;
     this.failures = undefined;

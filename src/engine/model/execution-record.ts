@@ -11,15 +11,27 @@ export function toExecution(accepted: NewExecution, end: ExecutionEnd | undefine
   const runs: AgentRun[] = [];
   const count = Math.min(steps.length, AGENTS_IN_RECORD);
   for (let i = 0; i < count; i++) runs.push(toAgentRun(steps[i] as StepRecord));
-  const { id, ensemble, version, trigger, input, createdAt } = accepted;
-  const metrics = { totalDuration: end?.duration ?? 0, agents };
-  if (!end) {
-    return { id, ensemble, version, status: 'running', trigger, input, output: null, createdAt, startedAt: createdAt, metrics, agents: runs };
+  const { id, ensemble, version, trigger, input, createdAt, deadlineAt } = accepted;
+  const record = {
+    id,
+    ensemble,
+    version,
+    status: end ? end.status : ('running' as const),
+    trigger,
+    input,
+    output: end ? end.output : null,
+    createdAt,
+    startedAt: createdAt,
+    metrics: { totalDuration: end ? end.duration : 0, agents },
+    agents: runs,
+  } as { -readonly [K in keyof Execution]: Execution[K] };
+  if (deadlineAt !== undefined) record.deadlineAt = deadlineAt;
+  if (end) {
+    record.finishedAt = end.finishedAt;
+    record.duration = end.duration;
+    if (end.error) record.error = end.error;
   }
-  const { status, output, error, finishedAt, duration } = end;
-  const times = { createdAt, startedAt: createdAt, finishedAt, duration };
-  if (error) return { id, ensemble, version, status, trigger, input, output, error, ...times, metrics, agents: runs };
-  return { id, ensemble, version, status, trigger, input, output, createdAt, startedAt: createdAt, finishedAt, duration, metrics, agents: runs };
+  return record;
 }
 
 export function toAgentRun(step: StepRecord): AgentRun {

@@ -65,6 +65,8 @@ export interface Execution<Output = Json> {
   readonly createdAt: number;
   readonly startedAt?: number;
   readonly finishedAt?: number;
+  /** Unix ms at which it times out; absent without a timeout. */
+  readonly deadlineAt?: number;
   /** Milliseconds from start to end, on the monotonic clock; absent until it ends. */
   readonly duration?: number;
   readonly metrics: { readonly totalDuration: number; readonly agents: number };

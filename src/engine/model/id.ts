@@ -5,8 +5,8 @@ const RANDOM_CHARACTERS = 16;
 
 /** Makes ids and seeds; one per orchestrator, so that nothing is drawn when the library is imported or constructed. */
 export interface IdSource {
-  /** `exec_` and 26 characters. @param now - Unix ms */
-  executionId(now: number): string;
+  /** The prefix and 26 characters. @param prefix - such as `exec_`; @param now - Unix ms */
+  id(prefix: string, now: number): string;
   /** 128 random bits as 32 hexadecimal characters. */
   seed(): string;
 }
@@ -29,13 +29,13 @@ export function createIdSource(): IdSource {
   };
 
   return {
-    executionId(now) {
+    id(prefix, now) {
       if (now !== lastTime) {
         lastTime = now;
         timeText = encodeTime(now);
       }
       const start = take(RANDOM_CHARACTERS);
-      let text = `exec_${timeText}`;
+      let text = prefix + timeText;
       for (let i = 0; i < RANDOM_CHARACTERS; i++) text += ALPHABET[(pool[start + i] as number) & 31];
       return text;
     },

@@ -1,6 +1,7 @@
 /** The one spelling of a webhook's path, so that two spellings of one path can't stand for two webhooks. */
 
-const UNRESERVED = /^[A-Za-z0-9._~-]$/;
+// What a segment may hold without an escape.
+const AS_IT_IS = /^[A-Za-z0-9._~!$&'()*+,;=:@-]$/;
 
 /**
  * The path as triggers and requests are compared: without a `/` at its end, `%61` as `a`, other escapes in upper case,
@@ -23,19 +24,11 @@ export function canonicalWebhookPath(path: string): string | undefined {
 }
 
 function canonicalSegment(segment: string): string | undefined {
-  let text: string;
   try {
-    text = decodeURIComponent(segment);
+    const text = decodeURIComponent(segment);
+    if (text.includes('/') || text.includes('\0') || text.includes('\\')) return undefined;
+    return [...text].map((char) => (AS_IT_IS.test(char) ? char : encodeURIComponent(char))).join('');
   } catch {
     return undefined;
   }
-  if (text.includes('/') || text.includes('\0') || text.includes('\\')) return undefined;
-  let out = '';
-  for (const char of text) out += UNRESERVED.test(char) ? char : encode(char);
-  return out;
-}
-
-// Characters that paths may hold as they are stay readable.
-function encode(char: string): string {
-  return "!$&'()*+,;=:@".includes(char) ? char : encodeURIComponent(char);
 }

@@ -16,6 +16,8 @@ export interface Emitter {
   /** Whether anybody would hear an event now: events are built only then. */
   readonly heard: boolean;
   emit<K extends EventKind>(event: K, data: EventData[K]): void;
+  /** Tells of an event that was made elsewhere. */
+  send(event: OrchestratorEvent): void;
 }
 
 export function createEmitter(clock: Clock, logger: Logger): Emitter {
@@ -46,6 +48,11 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
     };
   };
 
+  const send = (event: OrchestratorEvent) => {
+    byKind.emit(event.event, event);
+    byExecution.emit(executionOf(event), event);
+  };
+
   return {
     on: (event, listener) => listen(byKind, event, listener),
     onExecution: (id, listener) => listen(byExecution, id, listener),
@@ -53,9 +60,8 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
       return listeners > 0;
     },
     emit(event, data) {
-      const envelope = { event, timestamp: new Date(clock.now()).toISOString(), data } as OrchestratorEvent;
-      byKind.emit(event, envelope);
-      byExecution.emit(executionOf(envelope), envelope);
+      send({ event, timestamp: new Date(clock.now()).toISOString(), data } as OrchestratorEvent);
     },
+    send,
   };
 }

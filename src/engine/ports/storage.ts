@@ -9,7 +9,9 @@
 import type { JsonObject } from '../json.ts';
 import type { Execution, ExecutionStatus } from '../model/execution.ts';
 import type { CommitEntry, NewExecution, StepRecord } from '../model/stored-execution.ts';
+import type { KvStore, ObjectStore } from './data.ts';
 import type { MaybePromise } from './operation.ts';
+import type { TokenStore } from './token-store.ts';
 
 /**
  * | answer | means |
@@ -52,6 +54,10 @@ export interface StorageCapabilities {
 
 export interface Storage {
   readonly capabilities: StorageCapabilities;
+  readonly tokens: TokenStore;
+  /** What the `storage` operation uses where no other binding is named: `kv` and `objects`. */
+  readonly kv: KvStore;
+  readonly objects: ObjectStore;
 
   /**
    * Stores an execution as `running`. Stored when it returns.

@@ -1,9 +1,10 @@
 /** From an HTTP answer to the output of the `api` operation, or to the failure that it means. */
 
+import { toBase64 } from '../../engine/base64.ts';
 import { OrchestratorError } from '../../engine/errors.ts';
 import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/json.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
-import { type ApiRequest, toBase64 } from './request.ts';
+import type { ApiRequest } from './request.ts';
 
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
 const MAX_ERROR_BODY = 1000;

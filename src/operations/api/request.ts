@@ -1,5 +1,6 @@
 /** From an evaluated `api` config to the request that is sent. */
 
+import { toBase64 } from '../../engine/base64.ts';
 import { OrchestratorError } from '../../engine/errors.ts';
 import type { Json } from '../../engine/json.ts';
 import type { HttpRequest } from '../../engine/ports/http.ts';
@@ -82,11 +83,4 @@ function authorization(auth: ApiAuth): string {
   return auth.type === 'bearer'
     ? `Bearer ${auth.token}`
     : `Basic ${toBase64(new TextEncoder().encode(`${auth.username}:${auth.password}`))}`;
-}
-
-/** Base64 of bytes, by pieces: one call with a large body would overflow the stack. */
-export function toBase64(bytes: Uint8Array): string {
-  let binary = '';
-  for (let i = 0; i < bytes.length; i += 8192) binary += String.fromCharCode(...bytes.subarray(i, i + 8192));
-  return btoa(binary);
 }

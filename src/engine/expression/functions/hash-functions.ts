@@ -3,6 +3,7 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
+import { toBase64 } from '../../base64.ts';
 import type { Json } from '../../json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
@@ -15,7 +16,7 @@ export const hashFunctions = {
   base64: {
     minArgs: 1,
     maxArgs: 1,
-    call: (args, evaluation) => (args[0] === null ? null : toBase64(bytesAt(args, 0, evaluation))),
+    call: (args, evaluation) => (args[0] === null ? null : base64(bytesAt(args, 0, evaluation))),
   },
   sha256: {
     minArgs: 1,
@@ -40,11 +41,8 @@ function bytesAt(args: readonly Json[], position: number, evaluation: Evaluation
   return new TextEncoder().encode(text);
 }
 
-function toBase64(bytes: Uint8Array): string {
+function base64(bytes: Uint8Array): string {
   const length = Math.ceil(bytes.length / 3) * 4;
   if (length > MAX_BUILT_LENGTH) throw tooLong(length);
-  let binary = '';
-  // In pieces: a call takes only so many arguments.
-  for (let i = 0; i < bytes.length; i += 8_192) binary += String.fromCharCode(...bytes.subarray(i, i + 8_192));
-  return btoa(binary);
+  return toBase64(bytes);
 }

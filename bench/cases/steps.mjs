@@ -1,0 +1,22 @@
+/** A flow of any number of trivial steps, to see whether the time of one step grows with the length of the flow. */
+
+import { importLibrary } from '../library.mjs';
+
+/** @param count - steps of the flow */
+export const setup = ([count]) => stepsCase(Number(count));
+
+export async function stepsCase(count) {
+  const { createOrchestrator } = await importLibrary();
+  const flow = Array.from({ length: count }, (_, i) => ({ agent: `s${i}`, operation: 'code', config: { script: 'increment' } }));
+  const orchestrator = createOrchestrator({
+    ensembles: [{ name: 'bench', flow }],
+    scripts: { increment: async ({ input }) => input.x + 1 },
+  });
+  return {
+    units: count,
+    async run() {
+      const { status, agents } = await orchestrator.execute('bench', { x: 0 });
+      if (status !== 'completed' || agents[count - 1].output !== 1) throw new Error(`the run came out as ${status}`);
+    },
+  };
+}

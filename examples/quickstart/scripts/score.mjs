@@ -1,0 +1,15 @@
+/** Judges an order: a risk from 0 to 100, and why. Keys of `config` beside `script` come along as `config`. */
+export default function score({ input: { customer, lines }, config }) {
+  const total = lines.reduce((sum, line) => sum + line.cents, 0) / 100;
+  const reasons = [];
+  let risk = 10;
+  if (customer.orders === 0) {
+    risk += 25;
+    reasons.push('first order');
+  }
+  if (total > config.largeOrder) {
+    risk += 30;
+    reasons.push(`more than ${config.largeOrder} in total`);
+  }
+  return { risk, reasons, total };
+}

@@ -1,0 +1,35 @@
+import { createServer } from 'node:http';
+
+const CUSTOMERS = {
+  ada: { name: 'Ada', city: 'Lyon', tier: 'silver', orders: 12 },
+  grace: { name: 'Grace', city: 'Oslo', tier: 'standard', orders: 0 },
+};
+
+/**
+ * Starts the shop that the example talks to: customers, and a warehouse that is busy the first time it is asked.
+ * It listens on loopback only, on a free port.
+ */
+export async function startShop() {
+  let reservations = 0;
+  const server = createServer((request, response) => {
+    const answer = (status, body) => {
+      response.writeHead(status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(body));
+    };
+    const { pathname } = new URL(request.url, 'http://shop');
+    const [, kind, id] = pathname.split('/');
+    if (kind === 'customers') {
+      const customer = CUSTOMERS[decodeURIComponent(id ?? '')];
+      return customer ? answer(200, customer) : answer(404, { error: 'no such customer' });
+    }
+    if (kind === 'reservations' && request.method === 'POST') {
+      request.resume();
+      reservations += 1;
+      return reservations === 1 ? answer(503, { error: 'busy' }) : answer(201, { id: `R-${4000 + reservations}` });
+    }
+    return answer(404, { error: 'nothing here' });
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${server.address().port}`;
+  return { url, close: () => new Promise((resolve) => server.close(resolve)) };
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env node
+/** The command `ensemble`: runs what was asked for, and turns failures into messages and exit codes. */
+
+import { CommanderError } from 'commander';
+import { isOrchestratorError } from '../engine/errors.ts';
+import { CliError } from './cli-error.ts';
+import { createOutput, type Output } from './output.ts';
+import { createProgram } from './program.ts';
+
+const output = createOutput(process);
+// A reader that has seen enough (`ensemble schema | head`) is no failure.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+const exitCode = await main(output);
+await output.flush();
+// Scripts may have left connections open, which would keep the process.
+process.exit(exitCode);
+
+async function main({ colors, say }: Output): Promise<number> {
+  let code = 0;
+  const program = createProgram(output, { cwd: process.cwd(), process }, (ended) => {
+    code = ended;
+  });
+  try {
+    await program.parseAsync(process.argv);
+    return code;
+  } catch (error) {
+    // Commander has explained it.
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CliError) {
+      say(`${colors.red('error:')} ${error.message}\n`);
+      return error.exitCode;
+    }
+    if (isOrchestratorError(error)) {
+      say(`${colors.red('error:')} ${error.message}\n`);
+      return 1;
+    }
+    say(`${colors.red('error:')} ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    return 1;
+  }
+}

@@ -1,0 +1,44 @@
+/** Reads the input of a run from the command line: JSON, a file with `@`, or standard input with `@-`. */
+
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { messageOf } from '../engine/errors.ts';
+import { CliError, wrongUsage } from './cli-error.ts';
+import { oneLine } from './text.ts';
+
+/** @throws CliError for a file that can't be read, and for what is no JSON */
+export async function readInput(
+  given: string | undefined,
+  cwd: string,
+  stdin: AsyncIterable<Uint8Array | string>,
+): Promise<unknown> {
+  if (given === undefined) return {};
+  if (!given.startsWith('@')) return parse(given, '--input');
+  const path = given.slice(1);
+  if (path === '-') return parse(await readAll(stdin), 'standard input');
+  if (path === '') throw wrongUsage('--input @ needs the name of a file behind the @, or `-` for standard input');
+  const text = await readFile(resolve(cwd, path), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CliError(
+      error.code === 'ENOENT'
+        ? `there is no file ${path} (--input @${path})`
+        : `${path} can't be read: ${error.message}`,
+    );
+  });
+  return parse(text, path);
+}
+
+function parse(text: string, where: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\ufeff/, ''));
+  } catch (error) {
+    const hint = where === '--input' ? `; write --input '{"key": "value"}', or --input @file.json` : '';
+    throw wrongUsage(`${where} is no JSON: ${oneLine(messageOf(error))}${hint}`);
+  }
+}
+
+async function readAll(stdin: AsyncIterable<Uint8Array | string>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of stdin) text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}

@@ -1,0 +1,93 @@
+/** The command line's only door to the library: what it opens, checks and runs comes from here. */
+
+import { relative, resolve } from 'node:path';
+import type { FileIssues } from '../check-project.ts';
+import type { CompileHost } from '../engine/definition/compile-host.ts';
+import type { DefinitionIssue } from '../engine/definition/definition-issue.ts';
+import { ensembleJsonSchema } from '../engine/definition/schema.ts';
+import { messageOf } from '../engine/errors.ts';
+import { checkEnsemble } from '../load-definitions.ts';
+import { type OpenedProject, openProject, type ProjectOptions } from '../load-project.ts';
+import { nodeHttp } from '../node.ts';
+import { compileHost, createOrchestrator, type Orchestrator } from '../orchestrator.ts';
+
+export { issueParts } from '../engine/definition/definition-issue.ts';
+export { parseEnsemble } from '../engine/definition/parse-ensemble.ts';
+export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
+export type Logger = NonNullable<ProjectOptions['logger']>;
+
+/** Opens a project to run it: variables must have values. @throws NOT_FOUND */
+export function openToRun(directory: string, given: ProjectOptions): Promise<OpenedProject> {
+  return openProject(directory, given);
+}
+
+/**
+ * Opens a project to check it: its files, and the whole that they make. Variables that the config lists need no value.
+ *
+ * @throws NOT_FOUND
+ */
+export async function openToCheck(directory: string): Promise<OpenedProject> {
+  const opened = await openProject(directory, {}, { assumeVariables: true });
+  if (opened.files.some(({ issues }) => issues.length > 0)) return opened;
+  try {
+    createOrchestrator(opened.options);
+    return opened;
+  } catch (error) {
+    // What no single file shows, such as two triggers on one path, or an ensemble that the config holds.
+    const found = (error as { readonly details?: { readonly issues?: readonly DefinitionIssue[] } }).details?.issues;
+    const file = opened.project.config?.file ?? '.';
+    const issues = (found ?? [{ path: '', message: messageOf(error) }]).map((issue) => ({ ...issue, source: file }));
+    const files = opened.files.filter((entry) => entry.file !== file);
+    return { ...opened, files: [...files, { file, issues }] };
+  }
+}
+
+/** Problems of a definition against a project's scripts, agents and variables. */
+export function checkInProject(text: string, file: string, options: ProjectOptions): readonly DefinitionIssue[] {
+  return checkEnsemble(text, compileHost(options), file);
+}
+
+/** Problems of a definition that belongs to no project: what only its host can know is taken on trust. */
+export function checkAlone(text: string, file: string): readonly DefinitionIssue[] {
+  const host = compileHost({});
+  const operations = new Map(host.operations);
+  const code = operations.get('code');
+  if (code) {
+    const check: typeof code.check = (config) => {
+      const { script } = config;
+      return typeof script === 'string' && script.includes('${') ? (code.check?.(config) ?? []) : [];
+    };
+    operations.set('code', { ...code, check });
+  }
+  const lenient: CompileHost = { ...host, operations, lenient: true };
+  return checkEnsemble(text, lenient, file);
+}
+
+/** Options that run one definition which belongs to no project. */
+export function optionsAlone(text: string, given: ProjectOptions): ProjectOptions {
+  return { http: nodeHttp(), ...given, ensembles: [text] };
+}
+
+/** @throws INVALID_DEFINITION, NOT_CONFIGURED */
+export function startOrchestrator(options: ProjectOptions): Orchestrator {
+  return createOrchestrator(options) as Orchestrator;
+}
+
+/** The JSON Schema of definition files. */
+export function definitionSchema(): object {
+  return ensembleJsonSchema();
+}
+
+/** The files of a project by the names that a user in `cwd` knows them by, and so in their issues. */
+export function shownFrom(cwd: string, directory: string, files: readonly FileIssues[]): FileIssues[] {
+  return files.map(({ file, issues }) => {
+    const shown = showPath(cwd, resolve(directory, file));
+    return { file: shown, issues: issues.map((issue) => ({ ...issue, source: shown })) };
+  });
+}
+
+/** A path as a user in `cwd` would write it. */
+export function showPath(cwd: string, path: string): string {
+  const short = relative(cwd, path);
+  return (short.startsWith('..') && short.length > path.length ? path : short || '.').replaceAll('\\', '/');
+}

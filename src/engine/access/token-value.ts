@@ -1,0 +1,63 @@
+/** The form of a token's value: prefix, 36 random characters, 6 of checksum, so that a malformed one is refused without a look-up. */
+
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+
+const ALPHABET = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const RANDOM_LENGTH = 36;
+const CHECKSUM_LENGTH = 6;
+
+/** What every token of a brand begins with. */
+export function tokenPrefix(brand: string): string {
+  return `sk-${brand}-`;
+}
+
+/** A new value: 214 random bits. */
+export function createTokenValue(brand: string): string {
+  const random = randomText(RANDOM_LENGTH);
+  return tokenPrefix(brand) + random + checksum(random);
+}
+
+/** Whether a presented text can be a token at all. Takes time linear in the token's length, whatever is presented. */
+export function isTokenValue(value: string, brand: string): boolean {
+  const prefix = tokenPrefix(brand);
+  if (value.length !== prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH || !value.startsWith(prefix)) return false;
+  const random = value.slice(prefix.length, prefix.length + RANDOM_LENGTH);
+  for (const character of random) if (!ALPHABET.includes(character)) return false;
+  return value.endsWith(checksum(random));
+}
+
+/** What is stored of a value: its SHA-256. A plain hash is enough for 214 random bits. */
+export function tokenDigest(value: string): string {
+  return bytesToHex(sha256(utf8ToBytes(value)));
+}
+
+// Bytes of 248 and more are thrown away: 62 divides 248, so every character is as likely.
+function randomText(length: number): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(length * 2))) {
+      if (byte < 248 && text.length < length) text += ALPHABET[byte % 62];
+    }
+  }
+  return text;
+}
+
+function checksum(text: string): string {
+  let rest = crc32(text);
+  let out = '';
+  for (let i = 0; i < CHECKSUM_LENGTH; i++) {
+    out = ALPHABET[rest % 62] + out;
+    rest = Math.floor(rest / 62);
+  }
+  return out;
+}
+
+function crc32(text: string): number {
+  let crc = 0xffffffff;
+  for (let i = 0; i < text.length; i++) {
+    crc ^= text.charCodeAt(i) & 0xff;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  }
+  return (crc ^ 0xffffffff) >>> 0;
+}

@@ -1,0 +1,134 @@
+/** API tokens: made, verified, listed and revoked over the storage (the seed's API token, rules 1 to 4 of its authentication). */
+
+import * as z from 'zod';
+import { OrchestratorError } from '../errors.ts';
+import { formatPath } from '../json.ts';
+import type { IdSource } from '../model/id.ts';
+import { PLANS, type Plan, type Principal, SCOPES, type Scope, type StoredToken } from '../model/token.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { TokenStore } from '../ports/token-store.ts';
+import { createTokenValue, isTokenValue, tokenDigest } from './token-value.ts';
+
+export interface NewToken {
+  /** A label, 1 to 200 characters. */
+  readonly name: string;
+  /** At least one; duplicates count once. */
+  readonly scopes: readonly Scope[];
+  /** Seconds until it expires; without it the token never does. At most 10 years. */
+  readonly expiresIn?: number;
+  /** Default `free`. */
+  readonly plan?: Plan;
+}
+
+/** A token as it is made: the only time that its value is shown. */
+export interface CreatedToken {
+  /** `sk-service-` and 42 characters. Only its SHA-256 is stored. */
+  readonly token: string;
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly plan: Plan;
+  /** Unix ms; absent when it never expires. */
+  readonly expiresAt?: number;
+  /** Unix ms. */
+  readonly createdAt: number;
+}
+
+/** A token in a listing: never its value. */
+export interface TokenItem {
+  readonly id: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly plan: Plan;
+  /** The last four characters of its value. */
+  readonly last4: string;
+  readonly expiresAt?: number;
+  /** Unix ms, to the minute; absent until it was used. */
+  readonly lastUsed?: number;
+  readonly createdAt: number;
+}
+
+export interface Tokens {
+  /** @throws INVALID_REQUEST with `details.issues` */
+  create(token: NewToken): Promise<CreatedToken>;
+  /** Oldest first. */
+  list(): Promise<readonly TokenItem[]>;
+  /** The token is deleted; from then on it is refused everywhere. @throws NOT_FOUND */
+  revoke(id: string): Promise<{ readonly id: string; readonly revoked: true }>;
+  /**
+   * Who a presented value speaks for.
+   * @throws UNAUTHORIZED for anything that is no token of ours; TOKEN_EXPIRED with `details.expiredAt` (Unix ms)
+   */
+  verify(value: string): Promise<Principal>;
+}
+
+const TEN_YEARS_S = 315_360_000;
+const MINUTE_MS = 60_000;
+
+const newToken = z.strictObject({
+  name: z.string().min(1).max(200),
+  scopes: z.array(z.enum(SCOPES)).min(1).max(100),
+  expiresIn: z.int().min(1).max(TEN_YEARS_S).optional(),
+  plan: z.enum(PLANS).optional(),
+});
+
+export function createTokens(parts: {
+  readonly store: TokenStore;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  /** The word in the value's prefix. */
+  readonly brand: string;
+}): Tokens {
+  const { store, clock, ids, brand } = parts;
+  return {
+    async create(given) {
+      const { name, scopes, expiresIn, plan = 'free' } = checkNewToken(given);
+      const createdAt = clock.now();
+      const value = createTokenValue(brand);
+      const token: StoredToken = {
+        id: ids.id('tok_', createdAt),
+        name,
+        scopes: [...new Set(scopes)],
+        plan,
+        digest: tokenDigest(value),
+        last4: value.slice(-4),
+        createdAt,
+        ...(expiresIn === undefined ? {} : { expiresAt: createdAt + expiresIn * 1000 }),
+      };
+      await store.put(token);
+      const { digest: _digest, last4: _last4, ...shown } = token;
+      return { token: value, ...shown };
+    },
+    async list() {
+      return (await store.list()).map(({ digest: _digest, ...item }) => ({ ...item, scopes: [...item.scopes] }));
+    },
+    async revoke(id) {
+      if (!(await store.delete(id))) throw new OrchestratorError('NOT_FOUND', `there is no token ${id}`);
+      return { id, revoked: true };
+    },
+    async verify(value) {
+      const token = isTokenValue(value, brand) ? await store.findByDigest(tokenDigest(value)) : undefined;
+      if (!token) throw new OrchestratorError('UNAUTHORIZED', 'the API token is not valid');
+      const now = clock.now();
+      if (token.expiresAt !== undefined && now >= token.expiresAt) {
+        throw new OrchestratorError('TOKEN_EXPIRED', 'the API token has expired', {
+          details: { expiredAt: token.expiresAt },
+        });
+      }
+      // Once a minute is exact enough for a list, and spares a write a request.
+      if (now - (token.lastUsed ?? 0) >= MINUTE_MS) await store.touch(token.id, now - (now % MINUTE_MS));
+      return { tokenId: token.id, name: token.name, scopes: token.scopes, plan: token.plan };
+    },
+  };
+}
+
+function checkNewToken(given: NewToken): z.output<typeof newToken> {
+  const result = newToken.safeParse(given);
+  if (result.success) return result.data;
+  const issues = result.error.issues.map((issue) => ({
+    path: formatPath(issue.path as (string | number)[]),
+    message: issue.message,
+  }));
+  const text = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+  throw new OrchestratorError('INVALID_REQUEST', `the token can't be made: ${text}`, { details: { issues } });
+}

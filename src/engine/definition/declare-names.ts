@@ -1,0 +1,97 @@
+/** Declares the names of one level of a flow before anything of it is compiled, so that a step may read one behind it. */
+
+import type { AgentBehaviour, AgentStep, StepDefinition } from '../model/ensemble.ts';
+import { checkNotReserved } from './check-shape.ts';
+import type { Names } from './names.ts';
+import type { Path } from './problem.ts';
+import type { FlowContext } from './resolve-agent.ts';
+
+type Declared = Map<string, Path>;
+
+/** Declares the names of a sequence; branches of an `if` exclude each other, so that a name may stand in both. */
+export function declareNames(
+  steps: readonly StepDefinition[],
+  path: Path,
+  before: ReadonlyMap<string, Path>,
+  names: Names,
+  context: FlowContext,
+): Declared {
+  const declared: Declared = new Map(before);
+  const declare = (name: string, at: Path, advice: string) => {
+    if (!checkNotReserved(name, at, context.report)) return;
+    if (name === names.item) {
+      context.report({ path: at, message: `\`${name}\` is the item of this \`foreach\`; ${advice}` });
+    } else if (declared.has(name)) {
+      context.report({ path: at, message: `the name \`${name}\` is taken by an earlier step; ${advice}` });
+    } else {
+      declared.set(name, at);
+      names.declare(name);
+    }
+  };
+  steps.forEach((step, i) => {
+    const at = [...path, i];
+    if ('if' in step) {
+      const inThen = declareNames(step.then, [...at, 'then'], declared, names, context);
+      const inElse = declareNames(step.else ?? [], [...at, 'else'], declared, names, context);
+      for (const [name, where] of [...inThen, ...inElse]) declared.set(name, where);
+    } else if ('foreach' in step) {
+      if (step.name !== undefined) declare(step.name, [...at, 'name'], 'choose another');
+    } else {
+      const named = step.name !== undefined;
+      // What the author called it could not be read, so that nothing is known of its name.
+      if (named || !context.dropped([...at, 'name'])) {
+        const advice = named ? 'choose another' : 'give this one another with `name`';
+        declare(step.name ?? step.agent, [...at, named ? 'name' : 'agent'], advice);
+      }
+      for (const [member, where] of routeMembers(step, at, context)) {
+        declare(member, where, 'an agent runs once in a flow: declare a second one for the route');
+      }
+    }
+  });
+  return declared;
+}
+
+function routeMembers(step: AgentStep, path: Path, context: FlowContext): Declared {
+  const { routes, at } = routesOf(step, path, context);
+  const members: Declared = new Map();
+  routes?.forEach((route, i) => {
+    if (route.member !== undefined && !members.has(route.member)) members.set(route.member, at(i));
+  });
+  return members;
+}
+
+function routesOf(
+  step: AgentStep,
+  path: Path,
+  context: FlowContext,
+): { readonly routes: AgentBehaviour['routes']; readonly at: (index: number) => Path } {
+  const inRoutes = (base: Path) => (index: number) => [...base, 'routes', index, 'member'];
+  if (step.routes !== undefined || step.operation !== undefined) return { routes: step.routes, at: inRoutes(path) };
+  const declared = context.agents.get(step.agent);
+  if (declared) return { routes: declared.behaviour.routes, at: inRoutes(declared.path) };
+  return { routes: context.host.sharedAgents.get(step.agent)?.routes, at: () => [...path, 'agent'] };
+}
+
+/** The names that steps have inside a `foreach` and no step has outside of one. */
+export function namesInsideForeach(flow: readonly StepDefinition[], context: FlowContext): Set<string> {
+  const inside = new Set<string>();
+  const outside = new Set<string>();
+  const walk = (steps: readonly StepDefinition[], path: Path, found: Set<string>) => {
+    steps.forEach((step, i) => {
+      const at = [...path, i];
+      if ('if' in step) {
+        walk(step.then, at, found);
+        walk(step.else ?? [], at, found);
+      } else if ('foreach' in step) {
+        if (step.name !== undefined) found.add(step.name);
+        walk(step.steps, at, inside);
+      } else {
+        found.add(step.name ?? step.agent);
+        for (const member of routeMembers(step, at, context).keys()) found.add(member);
+      }
+    });
+  };
+  walk(flow, ['flow'], outside);
+  for (const name of outside) inside.delete(name);
+  return inside;
+}

@@ -1,0 +1,145 @@
+/** Reads the parts of a definition that have forms of their own: agents, triggers, notifications, inputs. */
+
+import type { AgentDefinition, NotificationDefinition, TriggerDefinition } from '../model/ensemble.ts';
+import { canonicalWebhookPath } from '../model/webhook-path.ts';
+import { suggestName } from '../suggest-name.ts';
+import { checkShape, type StandIns } from './check-shape.ts';
+import type { Path } from './problem.ts';
+import { type Fields, type Place, pathKey, type Reader, readBehaviour } from './read-older-form.ts';
+import { noteNames, type PartReader } from './read-steps.ts';
+import {
+  agentSchema,
+  emailNotificationSchema,
+  inputFieldsSchema,
+  isJsonSchema,
+  webhookNotificationSchema,
+  webhookTriggerSchema,
+} from './schema.ts';
+
+/** Agents that one definition may declare; more than all its steps could name. */
+export const MAX_AGENTS = 1000;
+const MAX_TRIGGERS = 100;
+const MAX_NOTIFICATIONS = 100;
+
+/** Reads one agent definition, on its own or in `agents`; undefined when it can't be used. */
+export function readAgent(entry: unknown, place: Place, reader: Reader): AgentDefinition | undefined {
+  const fields = checkShape(agentSchema, entry, place.source, reader);
+  if (!fields) return undefined;
+  const agent: Fields = { ...fields };
+  readBehaviour(agent, place, reader);
+  return agent as unknown as AgentDefinition;
+}
+
+interface ReadAgents {
+  readonly read: AgentDefinition[];
+  /** An agent has no name that could be read, so that any may be its. */
+  readonly unnamed: boolean;
+}
+
+/** Reads `agents`; one that can't be used is reported and left out. */
+export function readAgents(entries: unknown, place: Place, reader: PartReader): ReadAgents | undefined {
+  let unnamed = false;
+  const read = readList(entries, place, MAX_AGENTS, reader, (entry, at) => {
+    const agent = readAgent(entry, at, reader);
+    if (agent) return agent;
+    const known = reader.brokenNames.size;
+    noteNames(entry, reader.brokenNames);
+    if (reader.brokenNames.size === known) unnamed = true;
+    return undefined;
+  });
+  return read && { read, unnamed };
+}
+
+/** Reads `trigger`. */
+export function readTriggers(entries: unknown, place: Place, reader: PartReader): TriggerDefinition[] | undefined {
+  return readList(entries, place, MAX_TRIGGERS, reader, (entry, { source }) => {
+    const type = (entry as { type?: unknown } | null)?.type;
+    if (type === 'schedule') {
+      const message = '`schedule` triggers are not part of this version; it has `webhook`';
+      reader.report({ path: [...source, 'type'], message });
+      return undefined;
+    }
+    const standIns: StandIns = { type: 'webhook', path: '/' };
+    const trigger = checkShape(webhookTriggerSchema, entry, source, reader, standIns);
+    if (!trigger) return undefined;
+    const path = canonicalWebhookPath(trigger.path);
+    if (path === undefined) {
+      const message = 'must be a plain path: no empty, `.` or `..` parts, no `\\`, no broken or hidden escapes';
+      reader.report({ path: [...source, 'path'], message });
+      reader.dropped.add([...source, 'path']);
+    }
+    return { ...trigger, path: path ?? '/' } as TriggerDefinition;
+  });
+}
+
+/** Reads `notifications`. */
+export function readNotifications(
+  entries: unknown,
+  place: Place,
+  reader: PartReader,
+): NotificationDefinition[] | undefined {
+  return readList(entries, place, MAX_NOTIFICATIONS, reader, (entry, { source }) => {
+    const type = (entry as { type?: unknown } | null)?.type;
+    const isEntry = typeof entry === 'object' && entry !== null && !Array.isArray(entry);
+    if (type === 'email')
+      return checkShape(emailNotificationSchema, entry, source, reader) as NotificationDefinition | undefined;
+    if (type === 'webhook' || !isEntry) {
+      return checkShape(webhookNotificationSchema, entry, source, reader) as NotificationDefinition | undefined;
+    }
+    const suggestion = typeof type === 'string' ? suggestName(type, ['webhook', 'email']) : undefined;
+    const message = type === undefined ? '`type` is required: `webhook` or `email`' : 'must be `webhook` or `email`';
+    reader.report({ path: [...source, 'type'], message, suggestion });
+    return undefined;
+  });
+}
+
+// What is left out moves those behind it up; their place in the source is noted.
+function readList<T>(
+  entries: unknown,
+  place: Place,
+  max: number,
+  reader: PartReader,
+  read: (entry: unknown, at: Place) => T | undefined,
+): T[] | undefined {
+  if (!Array.isArray(entries)) return undefined;
+  if (entries.length > max) {
+    reader.report({ path: place.source, message: `has ${entries.length} entries; at most ${max} are allowed` });
+    reader.dropped.add(place.source);
+    return [];
+  }
+  const out: T[] = [];
+  entries.forEach((entry, i) => {
+    const at = { path: [...place.path, out.length], source: [...place.source, i] };
+    if (out.length !== i) reader.spellings.set(pathKey(at.path), at.source);
+    const part = read(entry, at);
+    if (part !== undefined) out.push(part);
+    else reader.spellings.delete(pathKey(at.path));
+  });
+  return out;
+}
+
+const NOT_FOR_INPUTS = new Set(['input', 'env', 'headers']);
+
+/** Reads `inputs`: declared fields, or a JSON Schema as it is. A field that is wrong counts as declared. */
+export function readInputs(inputs: unknown, path: Path, reader: PartReader): unknown {
+  if (inputs === undefined || isJsonSchema(inputs)) return inputs;
+  const keys = Object.keys(inputs as object);
+  if (keys.some((key) => key.startsWith('$')) || isSchemaWithoutType(inputs as Fields)) {
+    reader.report({ path, message: 'looks like a JSON Schema, which needs `type: object` beside its other keys' });
+    return undefined;
+  }
+  const read = { ...checkShape(inputFieldsSchema, inputs, path, reader) };
+  for (const key of keys) {
+    if (!Object.hasOwn(read, key)) read[key] = {};
+    if (!NOT_FOR_INPUTS.has(key)) continue;
+    const message = `\`${key}\` is a reserved name: it means something else in every expression; choose another`;
+    reader.report({ path: [...path, key], key: true, message });
+  }
+  return read;
+}
+
+function isSchemaWithoutType({ properties, type }: Fields): boolean {
+  if (type !== undefined || typeof properties !== 'object' || properties === null) return false;
+  const inside = Object.values(properties);
+  return inside.length > 0 && inside.every((value) => typeof value === 'object' && value !== null);
+}

@@ -1,0 +1,104 @@
+/** Finds what a step's agent does: defined in place, declared in the ensemble, or shared; and where each field stands. */
+
+import { formatPath } from '../json.ts';
+import type { AgentBehaviour, AgentStep } from '../model/ensemble.ts';
+import { suggestName } from '../suggest-name.ts';
+import type { Report } from './check-shape.ts';
+import type { CompileHost } from './compile-host.ts';
+import type { Path } from './problem.ts';
+import { quoted } from './wording.ts';
+
+/** A field's place, and who is told of problems there. */
+export interface Origin {
+  readonly path: Path;
+  readonly report: Report;
+}
+
+/** An agent as one step sees it. */
+export interface ResolvedAgent {
+  readonly name: string;
+  readonly behaviour: AgentBehaviour;
+  /** Its definition is wrong or missing, which is reported: only what the step says itself is known. */
+  readonly broken: boolean;
+  at(field: keyof AgentBehaviour): Origin;
+}
+
+/** Everything that compiling a flow needs beside the flow. Paths are those of the definition in its current form. */
+export interface FlowContext {
+  readonly host: CompileHost;
+  readonly report: Report;
+  readonly hasState: boolean;
+  /** Whether the part at a path was wrong and is left out. */
+  readonly dropped: (path: Path) => boolean;
+  /** Declared agents by name, with their place. */
+  readonly agents: ReadonlyMap<string, { readonly behaviour: AgentBehaviour; readonly path: Path }>;
+  /** Whether an unknown agent may be one whose definition could not be read. */
+  readonly mayBeBroken: (name: string) => boolean;
+  /** Filled while compiling. */
+  readonly usedAgents: Set<string>;
+  readonly needs: Set<string>;
+}
+
+const STEP_FIELDS = ['input', 'condition', 'retry', 'timeout', 'continueOnError', 'setState'] as const;
+
+/**
+ * @param path - where the step stands
+ * @param name - where the agent's name stands
+ */
+export function resolveAgent(step: AgentStep, path: Path, name: Origin, context: FlowContext): ResolvedAgent {
+  const { agent } = step;
+  const { report } = context;
+  const own = (field: string): Origin => ({ path: [...path, field], report });
+  const declared = context.agents.get(agent);
+  const shared = context.host.sharedAgents.get(agent);
+  if (declared || shared) context.usedAgents.add(agent);
+  if (step.operation !== undefined || step.routes !== undefined) {
+    if (declared) {
+      const message = `agent ${quoted(agent)} is declared in \`agents\` and defined here again; keep one of them`;
+      name.report({ path: name.path, message });
+    }
+    return { name: agent, behaviour: step, broken: false, at: own };
+  }
+  if (step.config !== undefined) {
+    const message = '`config` belongs to the agent: set it where the agent is declared, or give `operation` here too';
+    report({ path: [...path, 'config'], key: true, message });
+  }
+  const base = declared?.behaviour ?? shared;
+  if (!base) {
+    if (!context.mayBeBroken(agent) && !context.dropped([...path, 'operation'])) reportUnknown(agent, name, context);
+    return { name: agent, behaviour: step, broken: true, at: own };
+  }
+  const given = new Set<string>(STEP_FIELDS.filter((field) => step[field] !== undefined));
+  const overrides = Object.fromEntries([...given].map((field) => [field, step[field as 'input']]));
+  const inherited = declared ? undefined : reportShared(agent, name);
+  return {
+    name: agent,
+    behaviour: { ...base, ...overrides },
+    broken: false,
+    at(field) {
+      if (given.has(field)) return own(field);
+      return declared ? { path: [...declared.path, field], report } : { path: [field], report: inherited as Report };
+    },
+  };
+}
+
+// A shared agent stands in another source: its problems are shown at the step that uses it.
+function reportShared(agent: string, name: Origin): Report {
+  return ({ path, message, suggestion, notConfigured }) => {
+    const where = path.length === 0 ? '' : ` at \`${formatPath(path)}\``;
+    name.report({
+      path: name.path,
+      message: `shared agent ${quoted(agent)}${where}: ${message}`,
+      suggestion,
+      ...(notConfigured ? { notConfigured } : {}),
+    });
+  };
+}
+
+function reportUnknown(agent: string, name: Origin, context: FlowContext): void {
+  name.report({
+    path: name.path,
+    message: `there is no agent ${quoted(agent)}; declare it in \`agents\`, or give its \`operation\` in the step`,
+    suggestion: suggestName(agent, [...context.agents.keys(), ...context.host.sharedAgents.keys()]),
+  });
+}

@@ -1,0 +1,194 @@
+/** The `storage` operation: keyed values (`kv`) and objects (`r2`) in the configured storage or in a binding. */
+
+import * as z from 'zod';
+import { OrchestratorError } from '../engine/errors.ts';
+import type { Json, JsonObject } from '../engine/json.ts';
+import { type KvStore, MAX_KEY_BYTES, type ObjectStore } from '../engine/ports/data.ts';
+import type { ConfigIssue, Operation, OperationContext } from '../engine/ports/operation.ts';
+import { suggestName } from '../engine/suggest-name.ts';
+import { fromStoredObject, toStoredObject } from './storage/object-content.ts';
+
+export type Binding = KvStore | ObjectStore;
+
+const config = z.strictObject({
+  type: z.enum(['kv', 'r2', 'd1']),
+  action: z.enum(['get', 'put', 'delete', 'list', 'query', 'execute', 'export']),
+  /** Name of a binding; default `kv` for `kv` and `objects` for `r2`. */
+  binding: z.string().min(1).optional(),
+  key: z.string().min(1).optional(),
+  value: z.unknown().optional(),
+  /** Seconds; `kv` only. */
+  ttl: z.int().min(1).max(315_360_000).optional(),
+  prefix: z.string().optional(),
+  /** How `r2` `get` gives its content; default `text`. */
+  format: z.enum(['text', 'json']).optional(),
+  /** Of an object that is `put`; default by its value. */
+  contentType: z.string().min(1).optional(),
+});
+
+type StorageConfig = z.output<typeof config>;
+
+const KINDS = { kv: 'kv', r2: 'objects' } as const;
+const PAGE = 1000;
+
+/** Which keys each action takes beside `type`, `action` and `binding`; those in capitals it needs. */
+const ACTION_KEYS: Readonly<Record<string, readonly string[]>> = {
+  'kv get': ['KEY'],
+  'kv put': ['KEY', 'VALUE', 'ttl'],
+  'kv delete': ['KEY'],
+  'kv list': ['prefix'],
+  'r2 get': ['KEY', 'format'],
+  'r2 put': ['KEY', 'VALUE', 'contentType'],
+  'r2 delete': ['KEY'],
+  'r2 list': ['prefix'],
+};
+
+/** @param bindings - by name; `kv` and `objects` are the configured storage's own unless the host gave others */
+export function storageOperation(parts: {
+  readonly bindings: Readonly<Record<string, Binding>>;
+  /** Unix ms */
+  readonly now: () => number;
+}): Operation<StorageConfig> {
+  const bindings = new Map(Object.entries(parts.bindings));
+  return {
+    name: 'storage',
+    config,
+    check: (given) => checkConfig(given, bindings),
+    needs: (given) => [`binding:${bindingName(given)}`],
+    async run(context) {
+      const { type } = context.config;
+      const binding = bindings.get(bindingName(context.config as JsonObject));
+      if (type === 'd1' || !binding || binding.kind !== KINDS[type]) {
+        throw new OrchestratorError(
+          'NOT_CONFIGURED',
+          `storage: binding \`${bindingName(context.config as JsonObject)}\` is not in this process`,
+        );
+      }
+      return binding.kind === 'kv' ? runKv(binding, context, parts.now()) : runObjects(binding, context, parts.now());
+    },
+  };
+}
+
+function bindingName({ binding, type }: JsonObject): string {
+  if (typeof binding === 'string') return binding;
+  return type === 'r2' ? KINDS.r2 : KINDS.kv;
+}
+
+function checkConfig(given: JsonObject, bindings: ReadonlyMap<string, Binding>): readonly ConfigIssue[] {
+  const { type, action, binding } = given;
+  if (typeof type !== 'string' || typeof action !== 'string') return [];
+  const dynamic = (['type', 'action', 'binding'] as const).filter((key) => String(given[key] ?? '').includes('${'));
+  if (dynamic.length > 0)
+    return dynamic.map((key) => ({
+      path: [key],
+      message: 'must be a plain word: it is decided when the definition is loaded',
+    }));
+  if (type === 'd1')
+    return [
+      { path: ['type'], message: '`d1` needs a SQL database, which this version can not be given; use `kv` or `r2`' },
+    ];
+  if (type !== 'kv' && type !== 'r2') return [];
+  return [...checkBinding(binding, type, bindings), ...checkKeys(given, type, action)];
+}
+
+function checkBinding(
+  name: unknown,
+  type: 'kv' | 'r2',
+  bindings: ReadonlyMap<string, Binding>,
+): readonly ConfigIssue[] {
+  if (typeof name !== 'string') return [];
+  const binding = bindings.get(name);
+  if (!binding) {
+    const suggestion = suggestName(name, bindings.keys());
+    return [
+      {
+        path: ['binding'],
+        message: `there is no binding \`${name}\``,
+        ...(suggestion === undefined ? {} : { suggestion }),
+      },
+    ];
+  }
+  if (binding.kind === KINDS[type]) return [];
+  return [{ path: ['binding'], message: `binding \`${name}\` is of another kind than \`type: ${type}\`` }];
+}
+
+function checkKeys(given: JsonObject, type: string, action: string): readonly ConfigIssue[] {
+  const takes = ACTION_KEYS[`${type} ${action}`];
+  if (!takes)
+    return [
+      { path: ['action'], message: `\`${action}\` is not an action of \`${type}\`; use get, put, delete or list` },
+    ];
+  const issues: ConfigIssue[] = [];
+  for (const key of takes) {
+    const needed = key.toLowerCase();
+    if (key !== needed && given[needed] === undefined)
+      issues.push({ path: [needed], message: `is required for \`${action}\`` });
+  }
+  const known = ['type', 'action', 'binding', ...takes.map((key) => key.toLowerCase())];
+  for (const key of Object.keys(given)) {
+    if (!known.includes(key) && key in config.shape)
+      issues.push({ path: [key], message: `is not for \`${action}\` of \`${type}\`` });
+  }
+  return issues;
+}
+
+async function runKv(kv: KvStore, { config: given }: OperationContext<StorageConfig>, now: number): Promise<Json> {
+  switch (given.action) {
+    case 'get': {
+      const value = await kv.get(checkKey(given.key), now);
+      return { value: value ?? null, found: value !== undefined };
+    }
+    case 'put': {
+      const key = checkKey(given.key);
+      await kv.put(key, (given.value ?? null) as Json, given.ttl === undefined ? undefined : now + given.ttl * 1000);
+      return { key, success: true };
+    }
+    case 'delete': {
+      const key = checkKey(given.key);
+      return { key, success: await kv.delete(key) };
+    }
+    default:
+      return listKeys(kv, given.prefix, now);
+  }
+}
+
+async function runObjects(
+  objects: ObjectStore,
+  { config: given }: OperationContext<StorageConfig>,
+  now: number,
+): Promise<Json> {
+  switch (given.action) {
+    case 'get': {
+      const key = checkKey(given.key);
+      const object = await objects.get(key);
+      if (!object) throw new OrchestratorError('NOT_FOUND', `storage: there is no object under ${JSON.stringify(key)}`);
+      return fromStoredObject(object, given.format ?? 'text');
+    }
+    case 'put': {
+      const key = checkKey(given.key);
+      await objects.put(key, toStoredObject(given.value as Json, given.contentType, now));
+      return { key, success: true };
+    }
+    case 'delete': {
+      const key = checkKey(given.key);
+      return { key, success: await objects.delete(key) };
+    }
+    default:
+      return listKeys(objects, given.prefix, now);
+  }
+}
+
+async function listKeys(store: Binding, prefix: string | undefined, now: number): Promise<Json> {
+  const keys = await store.list({ limit: PAGE, now, ...(prefix === undefined ? {} : { prefix }) });
+  return { keys, count: keys.length };
+}
+
+// Keys mean nothing to a store, so nothing is escaped; what no store could take is refused.
+function checkKey(key: string | undefined): string {
+  const bytes = key === undefined ? 0 : new TextEncoder().encode(key).length;
+  if (key !== undefined && bytes > 0 && bytes <= MAX_KEY_BYTES && !key.includes('\0')) return key;
+  throw new OrchestratorError(
+    'INVALID_INPUT',
+    `storage: a key has 1 to ${MAX_KEY_BYTES} bytes and no NUL; this one has ${bytes} bytes`,
+  );
+}

@@ -1,0 +1,68 @@
+/** Turns a value into an object's bytes and back. */
+
+import { fromBase64, toBase64 } from '../../engine/base64.ts';
+import { OrchestratorError } from '../../engine/errors.ts';
+import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/json.ts';
+import type { StoredObject } from '../../engine/ports/data.ts';
+
+/**
+ * Text is stored as it is; `{ content, contentType, encoding }` (what `pdf` and binary answers give) as the bytes that it
+ * describes; everything else as JSON.
+ */
+export function toStoredObject(value: Json, contentType: string | undefined, updatedAt: number): StoredObject {
+  if (typeof value === 'string')
+    return { content: encode(value), contentType: contentType ?? 'text/plain; charset=utf-8', updatedAt };
+  if (isContent(value)) {
+    const content = value.encoding === 'base64' ? decodeBase64(value.content) : encode(value.content);
+    return { content, contentType: contentType ?? value.contentType ?? 'application/octet-stream', updatedAt };
+  }
+  return { content: encode(JSON.stringify(value)), contentType: contentType ?? 'application/json', updatedAt };
+}
+
+/** Bytes that are no text come in base64, marked by `encoding`. */
+export function fromStoredObject({ content, contentType }: StoredObject, format: 'text' | 'json'): JsonObject {
+  const size = content.byteLength;
+  const text = decodeText(content);
+  if (format === 'json') return { content: parse(text), contentType, size };
+  if (text === undefined) return { content: toBase64(content), contentType, size, encoding: 'base64' };
+  return { content: text, contentType, size };
+}
+
+interface Content {
+  readonly content: string;
+  readonly contentType?: string;
+  readonly encoding?: string;
+}
+
+function isContent(value: Json): value is Json & Content {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { content, encoding } = value as JsonObject;
+  return typeof content === 'string' && (encoding === 'base64' || encoding === 'utf8');
+}
+
+function encode(text: string): Uint8Array {
+  return new TextEncoder().encode(text);
+}
+
+function decodeText(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+function parse(text: string | undefined): Json {
+  try {
+    if (text !== undefined) return copyJson(JSON.parse(text));
+  } catch (error) {
+    if (error instanceof JsonError) throw new OrchestratorError('INVALID_INPUT', `storage: ${error.message}`);
+  }
+  throw new OrchestratorError('INVALID_INPUT', 'storage: the object is no JSON; read it with `format: text`');
+}
+
+function decodeBase64(text: string): Uint8Array {
+  const bytes = fromBase64(text);
+  if (!bytes) throw new OrchestratorError('INVALID_INPUT', 'storage: `value.content` is not valid base64');
+  return bytes;
+}

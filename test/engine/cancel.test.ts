@@ -1,0 +1,180 @@
+/** Cancelling a run: by its handle and by the caller's signal, at every moment of its life. */
+
+import { describe, expect, it } from 'vitest';
+import type { Script } from '../../src/operations/code.ts';
+import { boom, code, deferred, ok, scene, turns, when } from './scene.ts';
+
+const CANCELLED = { code: 'EXECUTION_CANCELLED', message: 'the execution was cancelled' };
+
+/** A script that ends as soon as its signal aborts, by throwing its reason. */
+const obedient: Script = ({ signal }) =>
+  new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
+const never: Script = () => new Promise(() => {});
+
+describe('contract 2, cancelling', () => {
+  it('by the handle, during a step: its signal aborts, what it throws is no result, and nothing runs behind it', async () => {
+    const signals: AbortSignal[] = [];
+    const work: Script = (context) => {
+      signals.push(context.signal);
+      return obedient(context);
+    };
+    const { start, ran, clock, orchestrator } = scene(
+      { flow: [ok('a'), code('b', 'work', { retry: { maxAttempts: 5 } }), ok('c', when('b.failed'))], outputs: { a: '${a.output}', b: '${b.failed}' } },
+      { scripts: { work } },
+    );
+    const handle = await start();
+    await turns();
+    handle.cancel();
+    const result = await handle.result();
+    expect(signals[0]?.reason).toMatchObject({ code: 'EXECUTION_CANCELLED' });
+    expect(result).toMatchObject({ status: 'cancelled', error: CANCELLED, output: { a: 'a', b: false }, duration: 0 });
+    expect(result.agents.map(({ name }) => name)).toEqual(['a']);
+    expect(ran).toEqual(['a', 'b']);
+    expect(clock.nextIn).toBeUndefined();
+    expect(await orchestrator.executions.get(handle.id)).toEqual(result);
+  });
+
+  it("by the caller's signal, during a step", async () => {
+    const caller = new AbortController();
+    const { start, ran } = scene([code('a', 'obedient'), ok('b')], { scripts: { obedient } });
+    const handle = await start({}, { signal: caller.signal });
+    await turns();
+    caller.abort();
+    expect(await handle.result()).toMatchObject({ status: 'cancelled', error: CANCELLED });
+    expect(ran).toEqual(['a']);
+  });
+
+  it("by the caller's signal, aborted before: no step runs", async () => {
+    for (const way of ['execute', 'start'] as const) {
+      const { run, start, ran } = scene([ok('a'), ok('b')]);
+      const options = { signal: AbortSignal.abort() };
+      const result = way === 'execute' ? await run({}, options) : await (await start({}, options)).result();
+      expect(result).toMatchObject({ status: 'cancelled', error: CANCELLED });
+      expect(ran).toEqual([]);
+    }
+  });
+
+  it('during a retry wait: at once, and the attempt never comes', async () => {
+    const { start, clock, ran } = scene([boom('a', { retry: { maxAttempts: 5 } }), ok('b', when('a.failed'))]);
+    const handle = await start();
+    await clock.advance(500);
+    handle.cancel();
+    const result = await handle.result();
+    expect([result.status, result.duration, ran]).toEqual(['cancelled', 500, ['a']]);
+    expect(clock.nextIn).toBeUndefined();
+    expect(result.agents).toMatchObject([]);
+    await clock.advance(60_000);
+    expect(ran).toEqual(['a']);
+  });
+
+  it('a step that ignores its signal may still end within 25 s: its result is stored', async () => {
+    const pending = deferred();
+    const { start, clock, ran } = scene({ flow: [code('a', 'slow'), ok('b')], outputs: { a: '${a.output}' } }, { scripts: { slow: () => pending.promise } });
+    const handle = await start();
+    handle.cancel();
+    await clock.advance(24_999);
+    pending.resolve('done after all');
+    const result = await handle.result();
+    expect(result).toMatchObject({ status: 'cancelled', duration: 24_999, output: { a: 'done after all' } });
+    expect(result.agents).toMatchObject([{ name: 'a', status: 'completed', output: 'done after all' }]);
+    expect(ran).toEqual(['a']);
+    expect(clock.nextIn).toBeUndefined();
+  });
+
+  it('a step that ignores its signal holds up the end for 25 s, and no longer', async () => {
+    const { start, clock, orchestrator } = scene([code('a', 'never')], { scripts: { never } });
+    const handle = await start();
+    handle.cancel();
+    await clock.advance(24_999);
+    expect((await orchestrator.executions.get(handle.id)).status).toBe('running');
+    await clock.advance(1);
+    expect(await handle.result()).toMatchObject({ status: 'cancelled', duration: 25_000, agents: [] });
+    expect(clock.nextIn).toBeUndefined();
+  });
+
+  it('a step with a timeout of its own that is cancelled while it begins leaves no timer behind', async () => {
+    const made = scene([code('a', 'suicidal', { timeout: 40_000 })], {
+      scripts: {
+        async suicidal() {
+          caller.abort();
+        },
+      },
+    });
+    const caller = new AbortController();
+    const handle = await made.start({}, { signal: caller.signal });
+    expect((await handle.result()).status).toBe('cancelled');
+    await turns();
+    expect(made.clock.nextIn).toBeUndefined();
+  });
+
+  it('by a script at the end of its own step: the result is stored, and nothing runs behind it', async () => {
+    const caller = new AbortController();
+    const { run, ran } = scene([code('a', 'stop'), ok('b')], {
+      scripts: {
+        stop: () => {
+          caller.abort();
+          return 'stopped here';
+        },
+      },
+    });
+    const result = await run({}, { signal: caller.signal });
+    expect(result).toMatchObject({ status: 'cancelled', agents: [{ name: 'a', output: 'stopped here' }] });
+    expect(ran).toEqual(['a']);
+  });
+
+  it('in a foreach: all items in flight are signalled, and no further one begins', async () => {
+    const { start, ran } = scene([{ foreach: [1, 2, 3, 4, 5], concurrency: 2, steps: [code('x', 'obedient')] }, ok('z')], { scripts: { obedient } });
+    const handle = await start();
+    await turns();
+    handle.cancel();
+    expect((await handle.result()).status).toBe('cancelled');
+    expect(ran).toEqual(['x', 'x']);
+  });
+
+  it('I4: after the end it does nothing, and a second time it does nothing', async () => {
+    const { start, orchestrator } = scene([ok('a')]);
+    const handle = await start();
+    const result = await handle.result();
+    handle.cancel();
+    handle.cancel();
+    expect(result.status).toBe('completed');
+    expect((await orchestrator.executions.get(handle.id)).status).toBe('completed');
+    expect((await handle.result()).status).toBe('completed');
+  });
+
+  it('the first reason stays: a deadline that passes during the grace changes nothing', async () => {
+    const { start, clock } = scene({ timeout: 1000, flow: [code('a', 'never')] }, { scripts: { never } });
+    const handle = await start();
+    handle.cancel();
+    await clock.advance(25_000);
+    expect(await handle.result()).toMatchObject({ status: 'cancelled', error: CANCELLED });
+  });
+
+  it("I11: the caller's signal keeps no listener of a run that has ended", async () => {
+    const listeners = new Set<unknown>();
+    const signal = new AbortController().signal;
+    const { addEventListener, removeEventListener } = signal;
+    signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
+      listeners.add(args[1]);
+      addEventListener.apply(signal, args);
+    };
+    signal.removeEventListener = (...args: Parameters<typeof removeEventListener>) => {
+      listeners.delete(args[1]);
+      removeEventListener.apply(signal, args);
+    };
+    const { run } = scene([ok('a')]);
+    await run({}, { signal });
+    expect(listeners.size).toBe(0);
+  });
+
+  it('one run that is cancelled stops no other', async () => {
+    const first = deferred();
+    let begun = 0;
+    const { start } = scene([code('a', 'work'), ok('b')], { scripts: { work: ({ signal }) => (begun++ === 0 ? obedient({ signal } as never) : first.promise) } });
+    const [one, other] = [await start(), await start()];
+    one.cancel();
+    expect((await one.result()).status).toBe('cancelled');
+    first.resolve(1);
+    expect((await other.result()).status).toBe('completed');
+  });
+});

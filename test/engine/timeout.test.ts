@@ -1,0 +1,203 @@
+/** Timeouts on the manual clock: of one attempt, and of a whole run. */
+
+import { describe, expect, it } from 'vitest';
+import type { Script } from '../../src/operations/code.ts';
+import { boom, code, deferred, ok, scene, turns, when } from './scene.ts';
+
+const never: Script = () => new Promise(() => {});
+
+describe("contract 2, an agent's timeout", () => {
+  it('fails the attempt with TIMEOUT, at its time and not before, and aborts its signal with the same error', async () => {
+    const signals: AbortSignal[] = [];
+    const hang: Script = ({ signal }) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    };
+    const { start, clock } = scene([code('a', 'hang', { timeout: 500 })], { scripts: { hang } });
+    const handle = await start();
+    await clock.advance(499);
+    expect(signals[0]?.aborted).toBe(false);
+    await clock.advance(1);
+    expect(signals[0]?.aborted).toBe(true);
+    expect(signals[0]?.reason).toMatchObject({ code: 'TIMEOUT' });
+    const result = await handle.result();
+    expect(result.status).toBe('failed');
+    expect(result.error).toEqual({ code: 'TIMEOUT', message: 'agent `a` took longer than 500 ms', agent: 'a' });
+    expect(result.agents[0]).toMatchObject({ status: 'failed', attempts: 1, duration: 500 });
+  });
+
+  it('is per attempt, and retried', async () => {
+    const { start, clock, ran } = scene([code('a', 'never', { timeout: 500, retry: { maxAttempts: 3 } })], { scripts: { never } });
+    const handle = await start();
+    await clock.advance(500 + 1000 + 500 + 2000 + 500);
+    const result = await handle.result();
+    expect(ran.length).toBe(3);
+    expect(result.agents[0]).toMatchObject({ attempts: 3, duration: 4500, error: { code: 'TIMEOUT' } });
+  });
+
+  it('an attempt in time has none of it, and leaves no timer behind', async () => {
+    const { run, clock } = scene([code('a', 'soon', { timeout: 500 })], { scripts: { soon: async () => 'in time' } });
+    expect((await run()).agents[0]?.output).toBe('in time');
+    expect(clock.nextIn).toBeUndefined();
+  });
+
+  it('A141: what a step gives or throws after its timeout goes nowhere', async () => {
+    for (const late of ['resolve', 'reject'] as const) {
+      const pending = deferred();
+      const unhandled: unknown[] = [];
+      const note = (reason: unknown) => unhandled.push(reason);
+      process.on('unhandledRejection', note);
+      const { start, clock, orchestrator, ran } = scene([code('a', 'late', { timeout: 10 }), ok('b', when('a.failed'))], {
+        scripts: { late: () => pending.promise },
+      });
+      const handle = await start();
+      await clock.advance(10);
+      const result = await handle.result();
+      pending[late](new Error('too late'));
+      await turns();
+      process.off('unhandledRejection', note);
+      expect(unhandled).toEqual([]);
+      expect(ran).toEqual(['a', 'b']);
+      expect(await orchestrator.executions.get(handle.id)).toEqual(result);
+    }
+  });
+
+  it('a fallback may handle it', async () => {
+    const { start, clock } = scene({
+      flow: [code('a', 'never', { timeout: 10 }), ok('b', when('a.failed'))],
+      outputs: { code: '${a.error.code}' },
+    }, { scripts: { never } });
+    const handle = await start();
+    await clock.advance(10);
+    expect(await handle.result()).toMatchObject({ status: 'completed', output: { code: 'TIMEOUT' } });
+  });
+
+  it('T17: one of a year is not cut to what a platform timer takes', async () => {
+    const { start, clock } = scene([code('a', 'never', { timeout: 31_536_000_000 })], { scripts: { never } });
+    const handle = await start();
+    await clock.advance(31_535_999_999);
+    expect(clock.nextIn).toBe(1);
+    await clock.advance(1);
+    expect((await handle.result()).error?.code).toBe('TIMEOUT');
+  });
+
+  it('a foreach keeps one for each item', async () => {
+    const slow: Script = ({ input }) => (input === 2 ? new Promise(() => {}) : input);
+    const { start, clock } = scene(
+      [{ foreach: [1, 2, 3], name: 'all', steps: [code('x', 'slow', { input: '${item}', timeout: 100, continueOnError: true })] }],
+      { scripts: { slow } },
+    );
+    const handle = await start();
+    await clock.advance(100);
+    const result = await handle.result();
+    expect(result.agents.map(({ status, output }) => [status, output])).toEqual([
+      ['completed', 1],
+      ['failed', null],
+      ['completed', 3],
+    ]);
+  });
+});
+
+describe("contract 2, an ensemble's timeout", () => {
+  it('makes the run timed_out at its time; the step in flight is signalled and given up', async () => {
+    const signals: AbortSignal[] = [];
+    const hang: Script = ({ signal }) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    };
+    const { start, clock, orchestrator, ran } = scene(
+      { timeout: 2000, flow: [ok('a'), code('b', 'hang'), ok('c', when('b.failed')), ok('d')], outputs: { a: '${a.output}', b: '${b.executed}' } },
+      { scripts: { hang } },
+    );
+    const handle = await start();
+    await clock.advance(1999);
+    expect([signals[0]?.aborted, (await orchestrator.executions.get(handle.id)).status]).toEqual([false, 'running']);
+    await clock.advance(1);
+    const result = await handle.result();
+    expect(result).toMatchObject({ status: 'timed_out', duration: 2000, output: { a: 'a', b: false } });
+    expect(result.error).toEqual({ code: 'TIMEOUT', message: 'the execution ran out of time' });
+    expect(signals[0]?.reason).toMatchObject({ code: 'TIMEOUT' });
+    expect(result.agents.map(({ name }) => name)).toEqual(['a']);
+    expect(ran).toEqual(['a', 'b']);
+    expect(clock.nextIn).toBeUndefined();
+  });
+
+  it('counts waits: a retry that would come too late never comes', async () => {
+    const { run, ran } = scene({ timeout: 2500, flow: [boom('a', { retry: { maxAttempts: 5 } })] });
+    const result = await run();
+    expect([result.status, result.duration, ran.length]).toEqual(['timed_out', 2500, 2]);
+  });
+
+  it('leaves no timer behind when the run is in time', async () => {
+    const { run, clock } = scene({ timeout: 60_000, flow: [ok('a')] });
+    expect((await run()).status).toBe('completed');
+    expect(clock.nextIn).toBeUndefined();
+  });
+
+  it.each([
+    ['of the call alone', undefined, 300, 300],
+    ['of the call, the smaller one', 1000, 300, 300],
+    ['of the ensemble, the smaller one', 200, 300, 200],
+  ])('the timeout %s counts', async (_what, timeout, given, expected) => {
+    const { start, clock } = scene({ ...(timeout && { timeout }), flow: [code('a', 'never')] }, { scripts: { never } });
+    const handle = await start({}, { timeout: given });
+    await clock.advance(5000);
+    const result = await handle.result();
+    expect([result.status, result.duration]).toEqual(['timed_out', expected]);
+  });
+
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5'])('a timeout of %s is a TypeError', async (timeout) => {
+    const { run } = scene([ok('a')]);
+    await expect(run({}, { timeout: timeout as number })).rejects.toThrow(TypeError(`execute: \`timeout\` must be a positive number of milliseconds, not ${timeout}`));
+  });
+
+  it('the steps of a foreach in flight are all signalled, and no further item begins', async () => {
+    const signals: AbortSignal[] = [];
+    const hang: Script = ({ signal }) => {
+      signals.push(signal);
+      return new Promise(() => {});
+    };
+    const { start, clock } = scene({ timeout: 50, flow: [{ foreach: [1, 2, 3, 4], concurrency: 3, steps: [code('x', 'hang')] }] }, { scripts: { hang } });
+    const handle = await start();
+    await clock.advance(50);
+    expect((await handle.result()).status).toBe('timed_out');
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
+  });
+
+  it('I4, A141: a result that comes after the end is stored nowhere, told to nobody, and logged as no error', async () => {
+    for (const durability of ['step', 'none'] as const) {
+      const pending = deferred();
+      const logged: unknown[] = [];
+      const log = (...line: unknown[]) => logged.push(line);
+      const { start, clock, orchestrator, ran } = scene(
+        { timeout: 10, execution: { durability }, flow: [code('a', 'late'), ok('b')] },
+        { scripts: { late: () => pending.promise }, logger: { debug: log, info: log, warn: log, error: log } },
+      );
+      const told: string[] = [];
+      for (const kind of ['agent.completed', 'agent.failed', 'agent.started', 'execution.timeout'] as const) {
+        orchestrator.on(kind, ({ event }) => told.push(event));
+      }
+      const handle = await start();
+      await clock.advance(10);
+      const result = await handle.result();
+      pending.resolve('too late');
+      await turns();
+      expect(await orchestrator.executions.get(handle.id)).toEqual(result);
+      expect(result).toMatchObject({ status: 'timed_out', agents: [], metrics: { agents: 0 } });
+      expect(told).toEqual(['agent.started', 'execution.timeout']);
+      expect(ran).toEqual(['a']);
+      expect(logged).toEqual([]);
+    }
+  });
+
+  it('T16: a wall clock that jumps does not move it', async () => {
+    const { start, clock, orchestrator } = scene({ timeout: 1000, flow: [code('a', 'never')] }, { scripts: { never } });
+    const handle = await start();
+    clock.setNow(clock.now() + 86_400_000);
+    await clock.advance(999);
+    expect((await orchestrator.executions.get(handle.id)).status).toBe('running');
+    clock.setNow(0);
+    await clock.advance(1);
+    expect(await handle.result()).toMatchObject({ status: 'timed_out', duration: 1000 });
+  });
+});

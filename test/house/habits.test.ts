@@ -1,0 +1,115 @@
+/** The house's habits that a parser can see: sizes, names, forms of code, and nothing that changes at module level. */
+
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { readSourceGraph, type SourceFile, toGraph } from './source-graph.ts';
+
+const graph = readSourceGraph();
+
+const MAX_LINES = 250;
+/** Files that may be longer, each with its reason. */
+const LONGER: Readonly<Record<string, string>> = {
+  'adapters/testing/http-suite.ts': 'one published suite: the tests of one port, read as a list',
+  'adapters/testing/storage-suite.ts': 'one published suite: the tests of one port, read as a list',
+};
+
+const VAGUE = /^(utils?|helpers?|common|misc|manager)$/;
+const FORBIDDEN: Readonly<Partial<Record<ts.SyntaxKind, string>>> = {
+  [ts.SyntaxKind.EnumDeclaration]: 'an enum',
+  [ts.SyntaxKind.ModuleDeclaration]: 'a namespace',
+  [ts.SyntaxKind.Decorator]: 'a decorator',
+  [ts.SyntaxKind.ExportAssignment]: 'a default export',
+  [ts.SyntaxKind.DefaultKeyword]: 'a default export',
+};
+/** Types that say that a collection at module level does not change. */
+const READONLY = /^(Readonly(Map|Set)?|readonly)\b/;
+
+function where({ path, ast }: SourceFile, node: ts.Node, what: string): string {
+  return `src/${path}:${ast.getLineAndCharacterOfPosition(node.getStart(ast)).line + 1}: ${what}`;
+}
+
+function forbiddenForms(file: SourceFile): readonly string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const what = FORBIDDEN[node.kind];
+    if (what !== undefined && !(node.kind === ts.SyntaxKind.DefaultKeyword && ts.isDefaultClause(node.parent))) found.push(where(file, node, what));
+    ts.forEachChild(node, visit);
+  };
+  visit(file.ast);
+  return found;
+}
+
+function changingAtModuleLevel(file: SourceFile): readonly string[] {
+  const found: string[] = [];
+  for (const statement of file.ast.statements) {
+    if (!ts.isVariableStatement(statement)) continue;
+    if (!(statement.declarationList.flags & ts.NodeFlags.Const)) found.push(where(file, statement, 'a variable at module level that can change'));
+    for (const { initializer, type } of statement.declarationList.declarations) {
+      const collection = initializer && ts.isNewExpression(initializer) && /^(Weak)?(Map|Set)$/.test(initializer.expression.getText(file.ast));
+      if (collection && !READONLY.test(type?.getText(file.ast) ?? '')) found.push(where(file, statement, 'a collection at module level that is not typed as readonly'));
+    }
+  }
+  return found;
+}
+
+/** Calls that run when the module is loaded and start or draw something. */
+function startsAtImport(file: SourceFile): readonly string[] {
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    if (ts.isFunctionLike(node) || ts.isClassLike(node)) return;
+    if (ts.isCallExpression(node)) {
+      const callee = node.expression.getText(file.ast);
+      if (/^(setTimeout|setInterval|setImmediate|queueMicrotask|fetch|Date\.now|Math\.random|(globalThis\.)?crypto\..*|performance\.now)$/.test(callee)) {
+        found.push(where(file, node, `${callee}() runs at import`));
+      }
+    }
+    if (ts.isAwaitExpression(node)) found.push(where(file, node, 'an await at module level'));
+    ts.forEachChild(node, visit);
+  };
+  visit(file.ast);
+  return found;
+}
+
+describe('habits', () => {
+  it(`a file has at most ${MAX_LINES} lines, but for those with a reason`, () => {
+    const lines = (text: string) => text.split('\n').length - 1;
+    const long = [...graph.values()].filter(({ path, text }) => lines(text) > MAX_LINES && !(path in LONGER));
+    expect(long.map(({ path, text }) => `src/${path}: ${lines(text)} lines`)).toEqual([]);
+  });
+
+  it('a file opens with one comment that says what it does', () => {
+    const bare = [...graph.values()].filter(({ text }) => !/^(#![^\n]*\n)?\/\*\*\s*(\*\s*)?\S/.test(text));
+    expect(bare.map(({ path }) => `src/${path}`)).toEqual([]);
+  });
+
+  it('files are in kebab-case, and none has a name that says nothing', () => {
+    const parts = [...graph.keys()].flatMap((path) => path.replace(/\.ts$/, '').split('/').map((part) => ({ path, part })));
+    expect(parts.filter(({ part }) => !/^[a-z0-9]+(-[a-z0-9]+)*$/.test(part) || VAGUE.test(part)).map(({ path }) => path)).toEqual([]);
+  });
+
+  it('no enum, namespace, decorator or default export', () => {
+    expect([...graph.values()].flatMap(forbiddenForms)).toEqual([]);
+  });
+
+  it('nothing at module level changes', () => {
+    expect([...graph.values()].flatMap(changingAtModuleLevel)).toEqual([]);
+  });
+
+  it('nothing is started, drawn or awaited at import, the command line aside', () => {
+    const library = [...graph.values()].filter(({ path }) => !path.startsWith('cli/'));
+    expect(library.flatMap(startsAtImport)).toEqual([]);
+  });
+
+  it('sees what it is there to see', () => {
+    const [bad] = toGraph([
+      ['bad.ts', 'let n = 0;\nconst m = new Map();\nconst ok: ReadonlySet<string> = new Set();\nconst id = crypto.randomUUID();\nenum E { A }\nexport default n;\nswitch (n) { default: }'],
+    ]).values();
+    const file = bad as SourceFile;
+    expect(changingAtModuleLevel(file)).toEqual([
+      'src/bad.ts:1: a variable at module level that can change',
+      'src/bad.ts:2: a collection at module level that is not typed as readonly',
+    ]);
+    expect(startsAtImport(file)).toEqual(['src/bad.ts:4: crypto.randomUUID() runs at import']);
+    expect(forbiddenForms(file)).toEqual(['src/bad.ts:5: an enum', 'src/bad.ts:6: a default export']);
+  });
+});

@@ -1,0 +1,108 @@
+/** What the package gives: its entries, their names, their types, and nothing beside. */
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { builtFiles, manifest, ROOT, runNode } from './built-package.ts';
+
+/** Everything that a program can import. A name that goes away breaks somebody; a new one is a promise. */
+const NAMES: Readonly<Record<string, readonly string[]>> = {
+  '.': [
+    'OrchestratorError',
+    'createOrchestrator',
+    'defineAgent',
+    'defineEnsemble',
+    'defineOperation',
+    'embeddedEngine',
+    'fetchHttp',
+    'isOrchestratorError',
+    'memoryStorage',
+    'parseEnsemble',
+    'systemClock',
+  ],
+  './node': [],
+  './testing': ['createTestOrchestrator', 'fakeModel', 'manualClock', 'memoryMail', 'stubHttp'],
+};
+
+const codeEntries = Object.entries(manifest.exports).filter(([, target]) => typeof target !== 'string');
+const specifier = (entry: string) => `ensemble-orchestrator${entry.slice(1)}`;
+
+describe('the entries of the package', () => {
+  it.each(codeEntries)('%s has its code and its types, the types first', (_entry, target) => {
+    expect(Object.keys(target)).toEqual(['types', 'default']);
+    for (const path of Object.values(target)) expect(existsSync(join(ROOT, path)), path).toBe(true);
+  });
+
+  it.each(codeEntries)('%s gives the names that are promised, and no other', async (entry) => {
+    const names = await runNode(`console.log(JSON.stringify(Object.keys(await import('${specifier(entry)}')).sort()))`);
+    expect(names).toEqual([...(NAMES[entry] ?? ['(an entry without a list)'])].sort());
+  });
+
+  it('`require()` loads the main entry', async () => {
+    const program = "const p = require('ensemble-orchestrator'); console.log(JSON.stringify(typeof p.createOrchestrator))";
+    expect(await runNode(program, ['--input-type=commonjs'])).toBe('function');
+  });
+
+  it('the command is a program that says which interpreter runs it', () => {
+    expect(readFileSync(join(ROOT, 'dist/cli.js'), 'utf8').split('\n', 1)).toEqual(['#!/usr/bin/env node']);
+  });
+
+  it('an error of one entry is known to the others: they share one copy of each module', async () => {
+    const program = `
+      import { isOrchestratorError } from 'ensemble-orchestrator';
+      import { createTestOrchestrator } from 'ensemble-orchestrator/testing';
+      const error = await createTestOrchestrator().execute('nobody').catch((thrown) => thrown);
+      console.log(JSON.stringify(isOrchestratorError(error, 'NOT_FOUND')));`;
+    expect(await runNode(program)).toBe(true);
+    expect(builtFiles().filter(({ text }) => /OrchestratorError = class|class OrchestratorError/.test(text)).length).toBe(1);
+  });
+
+  it('what is published is the build and the pages that explain it', () => {
+    const packed = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
+    const files: readonly string[] = packed[0].files.map(({ path }: { path: string }) => path);
+    expect(files.filter((path) => !/^dist\/[\w-]+(\.d)?\.(js|ts|js\.map)$/.test(path)).sort()).toEqual(
+      ['ARCHITECTURE.md', 'LICENSE', 'README.md', 'package.json'].sort(),
+    );
+  });
+
+  it('no file of the build knows where it was built', () => {
+    expect(builtFiles().filter(({ text }) => text.includes(ROOT)).map(({ name }) => name)).toEqual([]);
+  });
+});
+
+describe('the types of the package', () => {
+  it('hold in a strict program without DOM, declaration files checked too', () => {
+    const program = `
+      import { createOrchestrator, defineEnsemble, type Execution, type HttpClient, type Storage } from 'ensemble-orchestrator';
+      import { createTestOrchestrator, type ManualClock } from 'ensemble-orchestrator/testing';
+      import * as node from 'ensemble-orchestrator/node';
+      export const e = defineEnsemble({ name: 'e', inputs: { n: { type: 'number', required: true } }, flow: [] });
+      export const o = createOrchestrator({ ensembles: [e] });
+      export const run: Promise<Execution<unknown>> = o.execute('e', { n: 1 });
+      // @ts-expect-error: n is a number
+      export const wrong = o.execute('e', { n: 'one' });
+      export type Used = [HttpClient, Storage, ManualClock, typeof node, typeof createTestOrchestrator];`;
+    const name = join(ROOT, 'test/package/consumer.mts');
+    const options: ts.CompilerOptions = {
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      module: ts.ModuleKind.NodeNext,
+      moduleResolution: ts.ModuleResolutionKind.NodeNext,
+      target: ts.ScriptTarget.ES2022,
+      lib: ['lib.es2022.d.ts'],
+      types: ['node'],
+      skipLibCheck: false,
+      noEmit: true,
+    };
+    const host = ts.createCompilerHost(options);
+    const { fileExists, readFile } = host;
+    host.fileExists = (path) => path === name || fileExists(path);
+    host.readFile = (path) => (path === name ? program : readFile(path));
+    const problems = ts.getPreEmitDiagnostics(ts.createProgram({ rootNames: [name], options, host }));
+    const ours = problems.filter(({ file }) => file === undefined || !file.fileName.includes('node_modules/'));
+    expect(ours.map(({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)).toEqual([]);
+  }, 60_000);
+});

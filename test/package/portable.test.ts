@@ -1,0 +1,132 @@
+/** The entries for every runtime: no module of Node.js, no code from strings, nothing done at import, small. */
+
+import { gzipSync } from 'node:zlib';
+import { type BuildResult, build } from 'esbuild';
+import ts from 'typescript';
+import { describe, expect, it } from 'vitest';
+import { builtFiles, DIST, manifest, PORTABLE_ENTRIES, runNode } from './built-package.ts';
+
+const KB = 1000;
+/** Figures in gzipped bytes, minified. */
+const MAX_WITH_DEPENDENCIES = 150 * KB;
+const MAX_OWN = 70 * KB;
+
+/** Bundles one entry as for a Worker. */
+function bundle(entry: string, packages: 'bundle' | 'external'): Promise<BuildResult<{ write: false; metafile: true }>> {
+  return build({
+    entryPoints: [`${DIST}/${entry}.js`],
+    bundle: true,
+    minify: true,
+    format: 'esm',
+    target: 'es2022',
+    platform: 'neutral',
+    mainFields: ['browser', 'module', 'main'],
+    conditions: ['workerd', 'worker', 'browser'],
+    external: ['node:*'],
+    packages,
+    write: false,
+    metafile: true,
+    logLevel: 'silent',
+  });
+}
+
+const gzipped = (result: BuildResult<{ write: false }>) => gzipSync(result.outputFiles[0]?.contents ?? new Uint8Array(), { level: 9 }).length;
+
+/** Where a text makes code of strings. */
+function codeFromStrings(name: string, text: string): readonly string[] {
+  const ast = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);
+  const found: string[] = [];
+  const visit = (node: ts.Node): void => {
+    const called = ts.isCallExpression(node) || ts.isNewExpression(node) ? node.expression.getText(ast).replace(/^globalThis\./, '') : '';
+    const timerOfText = /^set(Timeout|Interval)$/.test(called) && ts.isCallExpression(node) && node.arguments[0] !== undefined && ts.isStringLiteralLike(node.arguments[0]);
+    if (called === 'eval' || called === 'Function' || timerOfText) found.push(`${name}: ${node.getText(ast).slice(0, 60)}`);
+    ts.forEachChild(node, visit);
+  };
+  visit(ast);
+  return found;
+}
+
+/** A program's prelude: writes down every call of what a Worker may not do outside of a request. */
+const SPIES = `
+  const calls = [];
+  const spy = (holder, name) => {
+    const original = holder[name];
+    holder[name] = function (...args) { calls.push(name); return original.apply(this, args); };
+  };
+  for (const name of ['setTimeout', 'setInterval', 'setImmediate', 'queueMicrotask', 'fetch']) spy(globalThis, name);
+  for (const name of ['getRandomValues', 'randomUUID']) spy(Object.getPrototypeOf(crypto), name);
+  spy(Math, 'random');
+  for (const name of ['digest', 'importKey', 'generateKey', 'sign']) spy(Object.getPrototypeOf(crypto.subtle), name);
+  const resources = () => process.getActiveResourcesInfo().length;
+`;
+
+const ENSEMBLE = JSON.stringify({
+  name: 'e',
+  inputs: { n: { type: 'number' } },
+  flow: [{ agent: 'a', operation: 'code', config: { script: 'twice', n: '${input.n + random() * 0}' } }],
+  outputs: { twice: '${a.output}', id: '${uuid()}' },
+});
+const CREATE = `createOrchestrator({ ensembles: [${ENSEMBLE}], scripts: { twice: ({ config }) => config.n * 2 } })`;
+
+describe.each(PORTABLE_ENTRIES)('the entry %s', (entry) => {
+  it('bundles for a runtime without `node:` modules, with required dependencies alone', async () => {
+    const { metafile } = await bundle(entry, 'bundle');
+    const imports = Object.values(metafile.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+    expect(imports).toEqual([]);
+    const { metafile: own } = await bundle(entry, 'external');
+    const packages = Object.values(own.outputs).flatMap((output) => output.imports.map(({ path }) => path));
+    const allowed = Object.keys(manifest.dependencies);
+    expect(packages.filter((path) => !allowed.some((name) => path === name || path.startsWith(`${name}/`)))).toEqual([]);
+  });
+
+  it('does nothing when it is imported', async () => {
+    const program = `${SPIES}
+      await import('ensemble-orchestrator${entry === 'index' ? '' : `/${entry}`}');
+      console.log(JSON.stringify(calls));`;
+    expect(await runNode(program)).toEqual([]);
+  });
+});
+
+describe('the main entry', () => {
+  it(`is at most ${MAX_WITH_DEPENDENCIES / KB} KB gzipped in a Worker's bundle, dependencies included`, async () => {
+    expect(gzipped(await bundle('index', 'bundle'))).toBeLessThanOrEqual(MAX_WITH_DEPENDENCIES);
+  });
+
+  it(`is at most ${MAX_OWN / KB} KB gzipped without its dependencies`, async () => {
+    expect(gzipped(await bundle('index', 'external'))).toBeLessThanOrEqual(MAX_OWN);
+  });
+
+  it('does no I/O, sets no timer and draws nothing when an orchestrator is created; the spies see it when one runs', async () => {
+    const program = `${SPIES}
+      const { createOrchestrator } = await import('ensemble-orchestrator');
+      const before = resources();
+      const orchestrator = ${CREATE};
+      const created = [...calls];
+      const opened = resources() - before;
+      const { output } = await orchestrator.execute('e', { n: 21 });
+      console.log(JSON.stringify({ created, opened, twice: output.twice, drew: calls.includes('getRandomValues') }));`;
+    expect(await runNode(program)).toEqual({ created: [], opened: 0, twice: 42, drew: true });
+  });
+
+  it('runs where code can not be made from strings', async () => {
+    const program = `
+      import { createOrchestrator } from 'ensemble-orchestrator';
+      let refused = false;
+      try { new Function('return 1')(); } catch { refused = true; }
+      const { status, output } = await ${CREATE}.execute('e', { n: 4 });
+      console.log(JSON.stringify({ refused, status, twice: output.twice }));`;
+    const flags = ['--disallow-code-generation-from-strings', '--input-type=module'];
+    expect(await runNode(program, flags)).toEqual({ refused: true, status: 'completed', twice: 8 });
+  });
+});
+
+describe('code from strings', () => {
+  it('is in no file of the build', () => {
+    expect(builtFiles().flatMap(({ name, text }) => codeFromStrings(name, text))).toEqual([]);
+  });
+
+  it('is seen in each of its forms', () => {
+    const text = "eval('1'); new Function('a', 'b'); globalThis.eval('2'); Function('3'); setTimeout('4', 1); setTimeout(() => {}, 1);";
+    expect(codeFromStrings('x.js', text)).toHaveLength(5);
+  });
+});

@@ -1,0 +1,103 @@
+/** The ensembles of the smoke test, and orchestrators for them made at module level: a Worker allows no I/O, timer or randomness there. */
+
+import { createOrchestrator } from 'ensemble-orchestrator';
+import { createTestOrchestrator } from 'ensemble-orchestrator/testing';
+
+const ORDERS = `
+name: orders
+description: Every kind of step, on every runtime.
+inputs:
+  customer: { type: string, required: true }
+  lines: { type: array, required: true }
+flow:
+  - agent: customer
+    operation: api
+    config:
+      url: https://customers.example/v1/customers/\${input.customer}
+      method: POST
+      headers: { x-lines: '\${length(input.lines)}' }
+      body: { name: '\${input.customer}', sent: '\${now() > 0}' }
+  - foreach: \${input.lines}
+    concurrency: 2
+    name: priced
+    steps:
+      - agent: price
+        operation: code
+        config: { script: price, sku: '\${item.sku}', amount: '\${item.amount}' }
+  - agent: stock
+    operation: code
+    config: { script: flaky, draws: ['\${random()}', '\${uuid()}', '\${uuid()}'] }
+    retry: { maxAttempts: 3, backoff: fixed, delay: 10 }
+  - if: \${sum(priced.output) >= 100 && customer.output.body.tier == 'gold'}
+    then:
+      - agent: accept
+        operation: code
+        config: { script: say, text: 'gold: \${upper(input.customer)} \${round(sum(priced.output), 2)}' }
+    else:
+      - agent: refuse
+        operation: code
+        config: { script: say, text: refused }
+  - agent: broken
+    operation: code
+    config: { script: broken }
+    continueOnError: true
+outputs:
+  total: \${sum(priced.output)}
+  decision: \${accept.output ?? refuse.output}
+  refused: \${refuse.executed}
+  stock: \${stock.output}
+  broken: \${broken.error.code}
+  digest: \${sha256(customer.output.body.name)}
+  text: \${date(0)} \${base64('żółw')} \${join(['a', 'b'], '+')}
+`;
+
+/** An HTTP client that answers from memory: what is asked is part of what is compared. */
+function stubbedHttp(asked) {
+  return {
+    async send({ method, url, headers, body }) {
+      const { 'idempotency-key': key, ...others } = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
+      asked.push({ method, url, headers: others, keyed: /^[0-9a-f]{32}$/.test(key), body: JSON.parse(new TextDecoder().decode(toBytes(body))) });
+      const answer = JSON.stringify({ name: 'żółw & sons', tier: 'gold' });
+      return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: new TextEncoder().encode(answer) };
+    },
+  };
+}
+
+function toBytes(body) {
+  return typeof body === 'string' ? new TextEncoder().encode(body) : body;
+}
+
+/** Scripts with a memory of their own, so that each orchestrator begins anew. */
+function scripts() {
+  let attempts = 0;
+  const drawn = [];
+  return {
+    price: ({ config }) => ({ pen: 1.25, desk: 99.5 })[config.sku] * config.amount,
+    say: ({ config }) => config.text,
+    broken: () => {
+      throw new Error('as it should be');
+    },
+    flaky: async ({ config, execution }) => {
+      drawn.push(JSON.stringify(config.draws));
+      attempts += 1;
+      if (attempts < 3) throw new Error('come back later');
+      const [random, first, second] = config.draws;
+      const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+      return {
+        attempt: execution.attempt,
+        random: random >= 0 && random < 1,
+        uuids: uuid.test(first) && uuid.test(second) && first !== second,
+        sameDrawsEachAttempt: new Set(drawn).size === 1,
+      };
+    },
+  };
+}
+
+export const asked = [];
+export const orchestrator = createOrchestrator({ ensembles: [ORDERS], scripts: scripts(), http: stubbedHttp(asked) });
+
+/** With the default `fetchHttp()` and the clock of the testing kit. */
+export const onManualClock = createTestOrchestrator({
+  ensembles: ['name: patient\nflow:\n  - { agent: a, operation: code, config: { script: flaky, draws: ["${random()}", "${uuid()}", "${uuid()}"] }, retry: { maxAttempts: 4 } }'],
+  scripts: scripts(),
+});

@@ -1,0 +1,18 @@
+/** Runs a bundled Worker on workerd: plain, without compatibility flags. Prints its answer. `node serve-worker.mjs <bundle>` */
+
+import { Miniflare } from 'miniflare';
+
+const miniflare = new Miniflare({
+  modules: true,
+  scriptPath: process.argv[2],
+  compatibilityDate: '2026-07-01',
+  compatibilityFlags: [],
+});
+try {
+  const response = await miniflare.dispatchFetch('http://smoke.example/');
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(text);
+  console.log(text);
+} finally {
+  await miniflare.dispose();
+}

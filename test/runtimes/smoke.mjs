@@ -1,0 +1,36 @@
+/** Runs the ensembles and says what came of it, in words that are the same on every runtime. */
+
+import { isOrchestratorError } from 'ensemble-orchestrator';
+import { asked, onManualClock, orchestrator } from './ensembles.mjs';
+import { runQuickstart } from './quickstart.mjs';
+
+const INPUT = { customer: 'zolw', lines: [{ sku: 'pen', amount: 2 }, { sku: 'desk', amount: 1 }] };
+
+export async function smoke() {
+  const handle = await orchestrator.start('orders', INPUT);
+  const events = [];
+  for await (const { event } of handle.events()) events.push(event);
+  const run = await handle.result();
+  const stored = await orchestrator.executions.get(handle.id);
+  const patient = await onManualClock.execute('patient');
+  const refused = await orchestrator.execute('orders', { customer: 1 }).catch((error) => error);
+  await orchestrator.close();
+  return {
+    id: /^exec_[0-9a-z]{26}$/i.test(run.id),
+    status: run.status,
+    output: run.output,
+    agents: run.agents.map(({ name, status, attempts }) => `${name} ${status} ${attempts}`),
+    events: countEach(events),
+    asked,
+    stored: stored.status === run.status && JSON.stringify(stored.output) === JSON.stringify(run.output),
+    patient: { status: patient.status, duration: patient.duration },
+    refused: isOrchestratorError(refused, 'INVALID_INPUT'),
+    quickstart: await runQuickstart(),
+  };
+}
+
+function countEach(names) {
+  const counts = {};
+  for (const name of names.sort()) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}
