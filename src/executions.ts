@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from './engine/errors.ts';
 import { executionEvents, type NumberedEvent } from './engine/execution/execution-events.ts';
-import { copyJson, type Json } from './engine/json.ts';
+import { cloneJson } from './engine/json.ts';
 import { decodeCursor, encodeCursor, pageLimit } from './engine/model/cursor.ts';
 import type { AgentRun, Execution, ExecutionStatus } from './engine/model/execution.ts';
 import { toAgentRun } from './engine/model/execution-record.ts';
@@ -49,7 +49,7 @@ export function createExecutions(storage: Storage, events: Emitter, clock: Clock
     return execution;
   };
   return {
-    get: async (id) => copyJson(await find(id)) as unknown as Execution,
+    get: async (id) => cloneJson(await find(id)),
     async list({ ensemble, status, limit, cursor } = {}) {
       const size = pageLimit(limit);
       const filter = JSON.stringify([ensemble ?? null, status ?? null]);
@@ -60,10 +60,8 @@ export function createExecutions(storage: Storage, events: Emitter, clock: Clock
         ...(status && { status }),
         ...(before && { before }),
       };
-      const found = (await storage.listExecutions(query)).map(
-        (execution) => copyJson(execution as unknown as Json) as unknown as Execution,
-      );
-      const executions = found.slice(0, size);
+      const found = await storage.listExecutions(query);
+      const executions = cloneJson(found.slice(0, size));
       const last = executions.at(-1);
       return found.length > size && last ? { executions, nextCursor: encodeCursor(last.id, filter) } : { executions };
     },
@@ -72,7 +70,7 @@ export function createExecutions(storage: Storage, events: Emitter, clock: Clock
       const size = pageLimit(limit);
       const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, execution.id));
       const steps = await storage.listSteps(execution.id, { after, limit: size + 1 });
-      const agents = steps.slice(0, size).map((step) => copyJson(toAgentRun(step)) as unknown as AgentRun);
+      const agents = steps.slice(0, size).map((step) => cloneJson(toAgentRun(step)));
       return steps.length > size
         ? { agents, nextCursor: encodeCursor(String(after + size), execution.id) }
         : { agents };

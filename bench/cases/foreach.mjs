@@ -6,9 +6,10 @@ const ITEMS = 10_000;
 
 /** @param concurrency - items at work at a time */
 export async function setup([concurrency]) {
-  const { createOrchestrator } = await importLibrary();
+  const { createOrchestrator, memoryStorage } = await importLibrary();
   const steps = [{ agent: 'increment', operation: 'code', config: { script: 'increment' } }];
   const orchestrator = createOrchestrator({
+    storage: memoryStorage({ keep: 5 }),
     ensembles: [{ name: 'bench', flow: [{ foreach: '${input.items}', concurrency: Number(concurrency), steps, name: 'all' }] }],
     scripts: { increment: async () => 1 },
   });

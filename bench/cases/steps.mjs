@@ -2,13 +2,17 @@
 
 import { importLibrary } from '../library.mjs';
 
+const KEPT_RECORDS = 50_000;
+
 /** @param count - steps of the flow */
 export const setup = ([count]) => stepsCase(Number(count));
 
 export async function stepsCase(count) {
-  const { createOrchestrator } = await importLibrary();
+  const { createOrchestrator, memoryStorage } = await importLibrary();
   const flow = Array.from({ length: count }, (_, i) => ({ agent: `s${i}`, operation: 'code', config: { script: 'increment' } }));
   const orchestrator = createOrchestrator({
+    // The default of 10,000 for five steps: as many step records are kept at every length, so that only the length differs.
+    storage: memoryStorage({ keep: Math.ceil(KEPT_RECORDS / count) }),
     ensembles: [{ name: 'bench', flow }],
     scripts: { increment: async ({ input }) => input.x + 1 },
   });

@@ -2,12 +2,14 @@
 
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { CliError } from './cli-error.ts';
+import { CliError, wrongUsage } from './cli-error.ts';
 import { showPath } from './start.ts';
 
 export type Target =
   /** A project folder. */
-  | { readonly kind: 'project'; readonly directory: string }
+  { readonly kind: 'project'; readonly directory: string } | FileTarget;
+
+export type FileTarget =
   /** A definition in a project's `ensembles` or `agents`. */
   | { readonly kind: 'member'; readonly directory: string; readonly file: string }
   /** A definition that stands in no project. */
@@ -22,14 +24,25 @@ const MEMBER_FOLDERS = ['ensembles', 'agents'];
  */
 export async function findTargets(cwd: string, path: string): Promise<Target[]> {
   const absolute = resolve(cwd, path);
-  const found = await stat(absolute).catch(() => undefined);
-  if (!found) throw new CliError(`there is no file or folder ${showPath(cwd, absolute)}`);
-  if (found.isFile()) return [fileTarget(absolute)];
+  if (!(await isFolder(cwd, absolute))) return [fileTarget(absolute)];
   if (await isProject(absolute)) return [{ kind: 'project', directory: absolute }];
   const files = (await readdir(absolute)).filter((name) => /\.ya?ml$/.test(name)).sort();
   if (files.length === 0)
     throw new CliError(`${showPath(cwd, absolute)} is no project: it has no folder \`ensembles\`, and no .yaml files`);
   return files.map((name) => fileTarget(join(absolute, name)));
+}
+
+/** @throws CliError when there is no file at the path */
+export async function findFile(cwd: string, path: string): Promise<FileTarget> {
+  const absolute = resolve(cwd, path);
+  if (!(await isFolder(cwd, absolute))) return fileTarget(absolute);
+  throw wrongUsage(`${path} is a folder; run one file of it, or give its project as --dir and the name of an ensemble`);
+}
+
+async function isFolder(cwd: string, absolute: string): Promise<boolean> {
+  const found = await stat(absolute).catch(() => undefined);
+  if (!found) throw new CliError(`there is no file or folder ${showPath(cwd, absolute)}`);
+  return found.isDirectory();
 }
 
 /** The project that commands work on when they name none. @throws CliError when `directory` is no project */
@@ -54,7 +67,7 @@ export function isPath(argument: string): boolean {
   return /[/\\]|\.ya?ml$/.test(argument);
 }
 
-function fileTarget(path: string): Target {
+function fileTarget(path: string): FileTarget {
   const folder = dirname(path);
   if (!MEMBER_FOLDERS.includes(basename(folder))) return { kind: 'file', path };
   return { kind: 'member', directory: dirname(folder), file: `${basename(folder)}/${basename(path)}` };

@@ -1,4 +1,4 @@
-/** Reads the input of a run from the command line: JSON, a file with `@`, or standard input with `@-`. */
+/** Reads what a run is given on the command line: its input and its variables. */
 
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
@@ -6,7 +6,10 @@ import { messageOf } from '../engine/errors.ts';
 import { CliError, wrongUsage } from './cli-error.ts';
 import { oneLine } from './text.ts';
 
-/** @throws CliError for a file that can't be read, and for what is no JSON */
+/**
+ * @param given - JSON, a file with `@` before it, or `@-` for standard input
+ * @throws CliError for a file that can't be read, and for what is no JSON
+ */
 export async function readInput(
   given: string | undefined,
   cwd: string,
@@ -41,4 +44,24 @@ async function readAll(stdin: AsyncIterable<Uint8Array | string>): Promise<strin
   let text = '';
   for await (const chunk of stdin) text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
   return text + decoder.decode();
+}
+
+/** The named variables of the process. @throws CliError for one that is not set */
+export function readEnv(
+  names: readonly string[],
+  processEnv: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const name of names) {
+    if (name.includes('=')) {
+      const [before] = name.split('=');
+      throw wrongUsage(
+        `--env takes the name of a variable, not its value: set ${before} in the shell and write --env ${before}`,
+      );
+    }
+    const value = processEnv[name];
+    if (value === undefined) throw new CliError(`--env names ${name}, which is not set`);
+    env[name] = value;
+  }
+  return env;
 }

@@ -173,3 +173,12 @@ export function equalJson(a: Json, b: Json): boolean {
   if (keys.length !== Object.keys(right).length) return false;
   return keys.every((key) => Object.hasOwn(right, key) && equalJson(left[key] as Json, right[key] as Json));
 }
+
+/** A copy of what is JSON already: nothing is checked and nothing bounded. */
+export function cloneJson<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map(cloneJson) as T;
+  const out: Record<string, unknown> = {};
+  for (const key of Object.keys(value)) out[key] = cloneJson((value as Record<string, unknown>)[key]);
+  return out as T;
+}

@@ -20,7 +20,9 @@ export interface CodeBlock {
 export function markdownFiles(): readonly string[] {
   const under = (folder: string) =>
     existsSync(join(ROOT, folder))
-      ? readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path.split(sep).join('/')}`)
+      ? readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(
+          (path) => `${folder}/${path.split(sep).join('/')}`,
+        )
       : [];
   return [...readdirSync(ROOT), ...under('docs'), ...under('examples')]
     .filter((path) => path.endsWith('.md') && !path.startsWith('docs/api/') && !path.includes('node_modules/'))
@@ -41,7 +43,15 @@ export function readBlocks(): readonly CodeBlock[] {
 /** @param prefix - stands before each line of a comment */
 export function fencedBlocks(path: string, text: string, prefix = /^/): readonly CodeBlock[] {
   const blocks: CodeBlock[] = [];
-  let open: { readonly indent: string; readonly fence: string; readonly info: string; readonly line: number; readonly lines: string[] } | undefined;
+  let open:
+    | {
+        readonly indent: string;
+        readonly fence: string;
+        readonly info: string;
+        readonly line: number;
+        readonly lines: string[];
+      }
+    | undefined;
   text.split('\n').forEach((raw, i) => {
     const line = raw.replace(prefix, '');
     if (!open) {

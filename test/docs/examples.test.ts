@@ -23,7 +23,9 @@ const GENERATED = join(ROOT, 'test/docs/.generated');
 
 const blocks = readBlocks();
 const programs = blocks.filter(({ language }) => language === 'ts').map(toRunnable);
-const ensembles = blocks.filter(({ language, marks, code }) => language === 'yaml' && (/^flow:/m.test(code) || marks.includes('broken')));
+const ensembles = blocks.filter(
+  ({ language, marks, code }) => language === 'yaml' && (/^flow:/m.test(code) || marks.includes('broken')),
+);
 const fileOf = ({ at }: CodeBlock) => join(GENERATED, `${at.replace(/[^A-Za-z0-9]+/g, '-')}.ts`);
 
 beforeAll(() => {
@@ -35,9 +37,15 @@ afterAll(() => rmSync(GENERATED, { recursive: true, force: true }));
 /** Runs a block. @returns what was printed at each promise, call by call */
 async function run({ block, text, expected }: Runnable): Promise<readonly (readonly string[])[]> {
   const printed: string[][] = expected.map(() => []);
-  const format = (values: readonly unknown[]) => formatWithOptions({ breakLength: Number.POSITIVE_INFINITY, depth: 6 }, ...values);
-  const at = (i: number) => (...values: unknown[]) => void printed[i]?.push(format(values));
-  const quiet = (['log', 'info', 'warn', 'error'] as const).map((method) => vi.spyOn(console, method).mockImplementation(() => {}));
+  const format = (values: readonly unknown[]) =>
+    formatWithOptions({ breakLength: Number.POSITIVE_INFINITY, depth: 6 }, ...values);
+  const at =
+    (i: number) =>
+    (...values: unknown[]) =>
+      void printed[i]?.push(format(values));
+  const quiet = (['log', 'info', 'warn', 'error'] as const).map((method) =>
+    vi.spyOn(console, method).mockImplementation(() => {}),
+  );
   Object.assign(globalThis, { [PRINTER]: { at } });
   const file = fileOf(block);
   writeFileSync(file, text);
@@ -67,7 +75,8 @@ describe('examples of the documentation', () => {
     const problems = programs.flatMap(({ block }) => {
       const file = program.getSourceFile(fileOf(block));
       return ts.getPreEmitDiagnostics(program, file).map((problem) => {
-        const line = file && problem.start !== undefined ? file.getLineAndCharacterOfPosition(problem.start).line + 1 : 0;
+        const line =
+          file && problem.start !== undefined ? file.getLineAndCharacterOfPosition(problem.start).line + 1 : 0;
         return `${block.at} +${line}: ${ts.flattenDiagnosticMessageText(problem.messageText, ' ')}`;
       });
     });
@@ -79,7 +88,9 @@ describe('examples of the documentation', () => {
       const printed = await run(program);
       const wrong = program.expected.flatMap((expected, i) => {
         const lines = printed[i] ?? [];
-        return lines.length > 0 && lines.every((line) => printsAs(expected, line)) ? [] : [{ expected, printed: lines }];
+        return lines.length > 0 && lines.every((line) => printsAs(expected, line))
+          ? []
+          : [{ expected, printed: lines }];
       });
       expect(wrong).toEqual([]);
     });
@@ -105,7 +116,9 @@ describe('how examples are read', () => {
 
   it('a fence in a list, its marks and its line', () => {
     const text = 'a\n- b\n  ```ts no-run\n  x();\n    y();\n  ```\n';
-    expect(fencedBlocks('p.md', text)).toEqual([{ at: 'p.md:3', language: 'ts', marks: ['no-run'], code: 'x();\n  y();\n' }]);
+    expect(fencedBlocks('p.md', text)).toEqual([
+      { at: 'p.md:3', language: 'ts', marks: ['no-run'], code: 'x();\n  y();\n' },
+    ]);
     expect(() => fencedBlocks('p.md', '```ts\nx();\n')).toThrow('p.md:1: the code block has no end');
   });
 
@@ -115,12 +128,16 @@ describe('how examples are read', () => {
   });
 
   it('what a console.log promises', () => {
-    const code = "console.log(1); // 1\nconsole.log('//'); \nif (x) { console.log(\n  2,\n); } // 2 'b'\nconsole.log(3)\n// not a promise\n";
+    const code =
+      "console.log(1); // 1\nconsole.log('//'); \nif (x) { console.log(\n  2,\n); } // 2 'b'\nconsole.log(3)\n// not a promise\n";
     expect(toRunnable(block(code)).expected).toEqual(['1', "2 'b'"]);
   });
 
   it('a promise that is broken, kept with other spaces, kept with `...`, or never called', async () => {
-    expect(await run(toRunnable(block('console.log({ a: 1 }, "x"); // y\nif (false) console.log(2); // 2')))).toEqual([['{ a: 1 } x'], []]);
+    expect(await run(toRunnable(block('console.log({ a: 1 }, "x"); // y\nif (false) console.log(2); // 2')))).toEqual([
+      ['{ a: 1 } x'],
+      [],
+    ]);
     expect(printsAs('{ a: 1 } x', `${inspect({ a: 1 }, { compact: false })} x`)).toBe(true);
     expect(printsAs('exec_... done', 'exec_01 done')).toBe(true);
     expect(printsAs('exec_... done', 'exec_01 done.')).toBe(false);

@@ -35,9 +35,22 @@ describe('pages of the documentation', () => {
     expect(markdownFiles().flatMap(brokenLinks)).toEqual([]);
   });
 
+  it('name only files of the project that are there', () => {
+    const named = markdownFiles().flatMap((path) =>
+      [...read(path).matchAll(/`((?:src|test|docs|scripts|examples|\.ci)\/[\w./-]+)`/g)].map(([, file = '']) => ({
+        path,
+        file,
+      })),
+    );
+    expect(named.length).toBeGreaterThan(20);
+    expect(
+      named.filter(({ file }) => !existsSync(join(ROOT, file))).map(({ path, file }) => `${path}: ${file}`),
+    ).toEqual([]);
+  });
+
   it('the README holds the two lines that a new user types, word for word', () => {
     const lines = read('README.md').split('\n');
-    expect(lines).toContain('npm ci && npm start');
+    expect(lines.filter((line) => /^npm ci && npm start( -- --once)?$/.test(line))).not.toEqual([]);
     expect(lines).toContain('npm ci && npm test');
   });
 });

@@ -42,6 +42,8 @@ export function toRunnable(block: CodeBlock): Runnable {
 /** Whether what was printed is what the comment says; `...` stands for anything, and the number of spaces and lines does not count. */
 export function printsAs(expected: string, printed: string): boolean {
   const squeeze = (text: string) => text.replace(/\s+/g, ' ').trim();
-  const parts = squeeze(expected).split('...').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  const parts = squeeze(expected)
+    .split('...')
+    .map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'));
   return new RegExp(`^${parts.join('.*')}$`).test(squeeze(printed));
 }

@@ -29,7 +29,15 @@ describe('contract 2, retry', () => {
     expect(seen).toEqual([1000, 2000, 4000]);
     expect([run.status, run.duration, run.metrics]).toEqual(['completed', 7000, { totalDuration: 7000, agents: 1 }]);
     expect(run.agents).toEqual([
-      { name: 'a', key: 'flow[0]', status: 'completed', attempts: 4, startedAt: run.createdAt, duration: 7000, output: 4 },
+      {
+        name: 'a',
+        key: 'flow[0]',
+        status: 'completed',
+        attempts: 4,
+        startedAt: run.createdAt,
+        duration: 7000,
+        output: 4,
+      },
     ]);
     expect((run.finishedAt ?? 0) - run.createdAt).toBe(7000);
   });
@@ -85,7 +93,11 @@ describe('contract 2, retry', () => {
 
   it.each([
     ['an output that is no JSON', () => new Date(), 'INVALID_OUTPUT'],
-    ['an output that is too deep', () => Array.from({ length: 70 }).reduce<unknown>((inner) => [inner], 1), 'INVALID_OUTPUT'],
+    [
+      'an output that is too deep',
+      () => Array.from({ length: 70 }).reduce<unknown>((inner) => [inner], 1),
+      'INVALID_OUTPUT',
+    ],
   ])('%s is not tried again', async (_what, give, expected) => {
     const { run, ran } = scene([code('a', 'give', { retry: { maxAttempts: 3 } })], { scripts: { give } });
     expect((await run()).error?.code).toBe(expected);
@@ -159,7 +171,14 @@ describe('contract 2, retry', () => {
   it('items of a foreach retry each on their own', async () => {
     const tries = new Map<number, number>();
     const made = scene(
-      [{ foreach: [0, 1, 2], concurrency: 3, steps: [code('x', 'flaky', { input: '${item}', retry: { maxAttempts: 4 } })], name: 'all' }],
+      [
+        {
+          foreach: [0, 1, 2],
+          concurrency: 3,
+          steps: [code('x', 'flaky', { input: '${item}', retry: { maxAttempts: 4 } })],
+          name: 'all',
+        },
+      ],
       {
         scripts: {
           flaky: ({ input }) => {
@@ -182,11 +201,17 @@ describe('contract 2, retry', () => {
     await clock.advance(0);
     const between = await orchestrator.executions.get(handle.id);
     expect([between.status, between.metrics.agents]).toEqual(['running', 0]);
-    expect(between.agents).toMatchObject([{ status: 'retrying', attempts: 1, output: null, error: { message: 'boom in a' } }]);
+    expect(between.agents).toMatchObject([
+      { status: 'retrying', attempts: 1, output: null, error: { message: 'boom in a' } },
+    ]);
     await clock.advance(1000);
-    expect((await orchestrator.executions.get(handle.id)).agents).toMatchObject([{ status: 'retrying', attempts: 2, duration: 1000 }]);
+    expect((await orchestrator.executions.get(handle.id)).agents).toMatchObject([
+      { status: 'retrying', attempts: 2, duration: 1000 },
+    ]);
     await handle.result();
-    expect((await orchestrator.executions.get(handle.id)).agents).toMatchObject([{ status: 'failed', attempts: 3, duration: 3000 }]);
+    expect((await orchestrator.executions.get(handle.id)).agents).toMatchObject([
+      { status: 'failed', attempts: 3, duration: 3000 },
+    ]);
   });
 
   it('T16: a wall clock that jumps between two attempts moves no retry and no duration', async () => {

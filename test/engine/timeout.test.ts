@@ -27,7 +27,9 @@ describe("contract 2, an agent's timeout", () => {
   });
 
   it('is per attempt, and retried', async () => {
-    const { start, clock, ran } = scene([code('a', 'never', { timeout: 500, retry: { maxAttempts: 3 } })], { scripts: { never } });
+    const { start, clock, ran } = scene([code('a', 'never', { timeout: 500, retry: { maxAttempts: 3 } })], {
+      scripts: { never },
+    });
     const handle = await start();
     await clock.advance(500 + 1000 + 500 + 2000 + 500);
     const result = await handle.result();
@@ -47,9 +49,12 @@ describe("contract 2, an agent's timeout", () => {
       const unhandled: unknown[] = [];
       const note = (reason: unknown) => unhandled.push(reason);
       process.on('unhandledRejection', note);
-      const { start, clock, orchestrator, ran } = scene([code('a', 'late', { timeout: 10 }), ok('b', when('a.failed'))], {
-        scripts: { late: () => pending.promise },
-      });
+      const { start, clock, orchestrator, ran } = scene(
+        [code('a', 'late', { timeout: 10 }), ok('b', when('a.failed'))],
+        {
+          scripts: { late: () => pending.promise },
+        },
+      );
       const handle = await start();
       await clock.advance(10);
       const result = await handle.result();
@@ -63,10 +68,13 @@ describe("contract 2, an agent's timeout", () => {
   });
 
   it('a fallback may handle it', async () => {
-    const { start, clock } = scene({
-      flow: [code('a', 'never', { timeout: 10 }), ok('b', when('a.failed'))],
-      outputs: { code: '${a.error.code}' },
-    }, { scripts: { never } });
+    const { start, clock } = scene(
+      {
+        flow: [code('a', 'never', { timeout: 10 }), ok('b', when('a.failed'))],
+        outputs: { code: '${a.error.code}' },
+      },
+      { scripts: { never } },
+    );
     const handle = await start();
     await clock.advance(10);
     expect(await handle.result()).toMatchObject({ status: 'completed', output: { code: 'TIMEOUT' } });
@@ -84,7 +92,13 @@ describe("contract 2, an agent's timeout", () => {
   it('a foreach keeps one for each item', async () => {
     const slow: Script = ({ input }) => (input === 2 ? new Promise(() => {}) : input);
     const { start, clock } = scene(
-      [{ foreach: [1, 2, 3], name: 'all', steps: [code('x', 'slow', { input: '${item}', timeout: 100, continueOnError: true })] }],
+      [
+        {
+          foreach: [1, 2, 3],
+          name: 'all',
+          steps: [code('x', 'slow', { input: '${item}', timeout: 100, continueOnError: true })],
+        },
+      ],
       { scripts: { slow } },
     );
     const handle = await start();
@@ -106,7 +120,11 @@ describe("contract 2, an ensemble's timeout", () => {
       return new Promise(() => {});
     };
     const { start, clock, orchestrator, ran } = scene(
-      { timeout: 2000, flow: [ok('a'), code('b', 'hang'), ok('c', when('b.failed')), ok('d')], outputs: { a: '${a.output}', b: '${b.executed}' } },
+      {
+        timeout: 2000,
+        flow: [ok('a'), code('b', 'hang'), ok('c', when('b.failed')), ok('d')],
+        outputs: { a: '${a.output}', b: '${b.executed}' },
+      },
       { scripts: { hang } },
     );
     const handle = await start();
@@ -148,7 +166,9 @@ describe("contract 2, an ensemble's timeout", () => {
 
   it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5'])('a timeout of %s is a TypeError', async (timeout) => {
     const { run } = scene([ok('a')]);
-    await expect(run({}, { timeout: timeout as number })).rejects.toThrow(TypeError(`execute: \`timeout\` must be a positive number of milliseconds, not ${timeout}`));
+    await expect(run({}, { timeout: timeout as number })).rejects.toThrow(
+      TypeError(`execute: \`timeout\` must be a positive number of milliseconds, not ${timeout}`),
+    );
   });
 
   it('the steps of a foreach in flight are all signalled, and no further item begins', async () => {
@@ -157,7 +177,10 @@ describe("contract 2, an ensemble's timeout", () => {
       signals.push(signal);
       return new Promise(() => {});
     };
-    const { start, clock } = scene({ timeout: 50, flow: [{ foreach: [1, 2, 3, 4], concurrency: 3, steps: [code('x', 'hang')] }] }, { scripts: { hang } });
+    const { start, clock } = scene(
+      { timeout: 50, flow: [{ foreach: [1, 2, 3, 4], concurrency: 3, steps: [code('x', 'hang')] }] },
+      { scripts: { hang } },
+    );
     const handle = await start();
     await clock.advance(50);
     expect((await handle.result()).status).toBe('timed_out');

@@ -5,15 +5,15 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { mayImport, RULES, roomOf, ruleFor } from './rooms.ts';
-import { findCycles, ROOT, readSourceGraph, reachedPackages, toGraph } from './source-graph.ts';
+import { findCycles, ROOT, reachedPackages, readSourceGraph, toGraph } from './source-graph.ts';
 
 const graph = readSourceGraph();
 const manifest: { readonly dependencies: Readonly<Record<string, string>> } = JSON.parse(
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 );
 
-/** Entries that run everywhere. The others may use what their host has. */
-const PORTABLE = ['index.ts', 'testing.ts'];
+/** What runs everywhere: two entries, and every HTTP handler. The other entries may use what their host has. */
+const PORTABLE = ['index.ts', 'testing.ts', ...[...graph.keys()].filter((path) => path.startsWith('http-handlers/'))];
 /** What the command line needs; no library entry loads it. */
 const COMMAND_LINE_ONLY = ['commander', 'picocolors'];
 
@@ -28,7 +28,8 @@ describe('import rules', () => {
       for (const { file, typeOnly, line } of imports) {
         if (file === undefined) continue;
         const [from, to] = [roomOf(path), roomOf(file)];
-        if (!mayImport(from, to, typeOnly)) broken.push(`src/${path}:${line}: \`${from}\` may not import \`${to}\` (${file})`);
+        if (!mayImport(from, to, typeOnly))
+          broken.push(`src/${path}:${line}: \`${from}\` may not import \`${to}\` (${file})`);
       }
     }
     expect(broken).toEqual([]);
@@ -50,23 +51,34 @@ describe('import rules', () => {
 
   it('the rules name only rooms that a rule is written for, and point one way', () => {
     const rooms = Object.keys(RULES);
-    const unknown = Object.values(RULES).flatMap(({ may, types = [] }) => [...may, ...types].filter((room) => !rooms.includes(room)));
+    const unknown = Object.values(RULES).flatMap(({ may, types = [] }) =>
+      [...may, ...types].filter((room) => !rooms.includes(room)),
+    );
     expect(unknown).toEqual([]);
-    const both = rooms.flatMap((a) => rooms.filter((b) => a < b && mayImport(a, b, true) && mayImport(b, a, true)).map((b) => `${a} <-> ${b}`));
+    const both = rooms.flatMap((a) =>
+      rooms.filter((b) => a < b && mayImport(a, b, true) && mayImport(b, a, true)).map((b) => `${a} <-> ${b}`),
+    );
     expect(both).toEqual([]);
   });
 });
 
 describe('what the entries reach', () => {
-  it.each(PORTABLE)('src/%s reaches no `node:` module, no optional peer and no package of the command line', (entry) => {
-    const allowed = Object.keys(manifest.dependencies).filter((name) => !COMMAND_LINE_ONLY.includes(name));
-    const ways = [...reachedPackages(graph, entry)].filter(([name]) => !allowed.includes(name)).map(([, way]) => way.join(' -> '));
-    expect(ways).toEqual([]);
-  });
+  it.each(PORTABLE)(
+    'src/%s reaches no `node:` module, no optional peer and no package of the command line',
+    (entry) => {
+      const allowed = Object.keys(manifest.dependencies).filter((name) => !COMMAND_LINE_ONLY.includes(name));
+      const ways = [...reachedPackages(graph, entry)]
+        .filter(([name]) => !allowed.includes(name))
+        .map(([, way]) => way.join(' -> '));
+      expect(ways).toEqual([]);
+    },
+  );
 
   it('no library entry reaches a package of the command line', () => {
     const ways = ['index.ts', 'testing.ts', 'node.ts'].flatMap((entry) =>
-      [...reachedPackages(graph, entry)].filter(([name]) => COMMAND_LINE_ONLY.includes(name)).map(([, way]) => way.join(' -> ')),
+      [...reachedPackages(graph, entry)]
+        .filter(([name]) => COMMAND_LINE_ONLY.includes(name))
+        .map(([, way]) => way.join(' -> ')),
     );
     expect(ways).toEqual([]);
   });
@@ -77,7 +89,8 @@ describe('what the entries reach', () => {
       for (const { specifier, node, typeOnly, line } of imports) {
         if (specifier !== 'zod' && !specifier.startsWith('zod/')) continue;
         const named = ts.isImportDeclaration(node) ? node.importClause?.namedBindings : undefined;
-        const whole = named !== undefined && ts.isNamespaceImport(named) && named.name.text === 'z' && specifier === 'zod';
+        const whole =
+          named !== undefined && ts.isNamespaceImport(named) && named.name.text === 'z' && specifier === 'zod';
         if (!whole && !typeOnly) broken.push(`src/${path}:${line}: ${node.getText()}`);
       }
     }
@@ -115,6 +128,8 @@ describe('the checks themselves see', () => {
     ['options', 'operations/code', true, true],
     ['options', 'operations/code', false, false],
     ['runner', 'orchestrator', true, false],
+    ['http-handlers', 'orchestrator', false, false],
+    ['http-handlers', 'orchestrator', true, true],
     ['cli', 'orchestrator', false, false],
   ] as const)('that %s -> %s (types only: %s) is %s', (from, to, typeOnly, allowed) => {
     expect(mayImport(from, to, typeOnly)).toBe(allowed);

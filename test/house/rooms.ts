@@ -1,14 +1,21 @@
 /** Which room of the house a source file stands in, and what each room may import. ARCHITECTURE.md draws the same picture. */
 
 /** Files right under `src/`, each a room of its own: those that put the parts together, those that read a project folder, the doors. */
-const COMPOSITION = ['define', 'config', 'options', 'load-definitions', 'executions', 'runner', 'orchestrator'] as const;
+const COMPOSITION = [
+  'define',
+  'options',
+  'config',
+  'load-definitions',
+  'ensembles',
+  'executions',
+  'runner',
+  'orchestrator',
+] as const;
 const PROJECT = ['check-project', 'load-project'] as const;
-const DOORS = ['index', 'node', 'testing'] as const;
 
-const LEAVES = ['errors', 'json', 'suggest-name'] as const;
-const ENGINE_UP_TO_EXPRESSION = [...LEAVES, 'model', 'ports', 'signing', 'expression'] as const;
+const OUTSIDE_OF_ENGINE = ['basis', 'model', 'ports'] as const;
+const ENGINE_UP_TO_EXPRESSION = [...OUTSIDE_OF_ENGINE, 'signing', 'expression'] as const;
 const ENGINE = [...ENGINE_UP_TO_EXPRESSION, 'components', 'definition', 'access', 'execution', 'notification'] as const;
-const OUTSIDE_OF_ENGINE = [...LEAVES, 'model', 'ports'] as const;
 
 export interface Rule {
   /** Rooms that may be imported, beside the room itself. A name that ends in `/` means every room under it. */
@@ -19,11 +26,9 @@ export interface Rule {
 
 /** One line a room, in the order in which imports point: what stands below may import what stands above, never the other way. */
 export const RULES: Readonly<Record<string, Rule>> = {
-  errors: { may: [] },
-  json: { may: [] },
-  'suggest-name': { may: [] },
-  model: { may: LEAVES },
-  ports: { may: [...LEAVES, 'model'] },
+  basis: { may: [] },
+  model: { may: ['basis'] },
+  ports: { may: ['basis', 'model'] },
   signing: { may: OUTSIDE_OF_ENGINE },
   expression: { may: [...OUTSIDE_OF_ENGINE, 'signing'] },
   components: { may: ENGINE_UP_TO_EXPRESSION },
@@ -38,33 +43,34 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   define: { may: ENGINE },
   options: { may: ENGINE, types: ['define', 'operations/'] },
-  config: { may: [...LEAVES, 'options'], types: ['define'] },
+  config: { may: ['basis', 'options'], types: ['define'] },
   'load-definitions': { may: [...ENGINE, 'define', 'options'] },
+  ensembles: { may: [...ENGINE, 'load-definitions'] },
   executions: { may: [...ENGINE, 'options'] },
   runner: { may: [...ENGINE, 'options', 'load-definitions', 'executions'] },
   orchestrator: { may: [...ENGINE, ...COMPOSITION, 'operations/', 'adapters/'] },
-
   'check-project': { may: [...ENGINE, ...COMPOSITION, 'adapters/'] },
   'load-project': { may: [...ENGINE, ...COMPOSITION, 'check-project', 'adapters/'] },
 
-  index: { may: [...ENGINE, ...COMPOSITION, 'operations/', 'adapters/'] },
-  testing: { may: [...OUTSIDE_OF_ENGINE, ...COMPOSITION, 'adapters/'] },
-  node: { may: [...OUTSIDE_OF_ENGINE, ...COMPOSITION, ...PROJECT, 'adapters/'] },
+  'http-handlers': { may: [...OUTSIDE_OF_ENGINE, 'signing'], types: COMPOSITION },
 
-  cli: { may: [...LEAVES, 'model'], types: [...COMPOSITION, 'definition'] },
-  'cli/start': { may: [...LEAVES, 'model', 'definition', ...COMPOSITION, ...PROJECT, ...DOORS, 'cli'] },
+  index: { may: [...ENGINE, ...COMPOSITION, 'operations/', 'adapters/', 'http-handlers'] },
+  testing: { may: [...OUTSIDE_OF_ENGINE, ...COMPOSITION, 'adapters/'] },
+  node: { may: [...OUTSIDE_OF_ENGINE, ...COMPOSITION, ...PROJECT, 'adapters/', 'http-handlers'] },
+
+  'cli/start': { may: [...OUTSIDE_OF_ENGINE, 'definition', ...COMPOSITION, ...PROJECT, 'index', 'node'] },
+  cli: { may: ['basis', 'model', 'cli/start'], types: COMPOSITION },
 };
 
-/** Files that stand in another room than their folder says. */
-const EXCEPTIONS: Readonly<Record<string, string>> = {};
-
-/** @returns a room; `operations/api` for `operations/api.ts` and for what stands in `operations/api/` */
+/**
+ * The room of a file: `basis` for the files right under `engine/`; `operations/api` for `operations/api.ts` and for what stands in
+ * `operations/api/`; `cli/start` for the one file of the command line that opens the library.
+ */
 export function roomOf(path: string): string {
-  const exception = EXCEPTIONS[path];
-  if (exception !== undefined) return exception;
   const parts = path.replace(/\.ts$/, '').split('/');
   const [first, second] = parts as [string, string | undefined];
-  if (first === 'engine') return second as string;
+  if (path === 'cli/start.ts') return 'cli/start';
+  if (first === 'engine') return parts.length === 2 ? 'basis' : (second as string);
   if (first === 'operations' || first === 'adapters') return `${first}/${second}`;
   return first;
 }
@@ -78,6 +84,7 @@ export function ruleFor(room: string): Rule | undefined {
 export function mayImport(from: string, to: string, typeOnly: boolean): boolean {
   if (from === to) return true;
   const rule = ruleFor(from);
-  const listed = (rooms: readonly string[] = []) => rooms.some((room) => room === to || (room.endsWith('/') && to.startsWith(room)));
+  const listed = (rooms: readonly string[] = []) =>
+    rooms.some((room) => room === to || (room.endsWith('/') && to.startsWith(room)));
   return rule !== undefined && (listed(rule.may) || (typeOnly && listed(rule.types)));
 }

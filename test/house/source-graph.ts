@@ -47,15 +47,18 @@ export function toGraph(files: readonly (readonly [path: string, text: string])[
 function importsOf(path: string, ast: ts.SourceFile): readonly Import[] {
   const imports: Import[] = [];
   const add = (specifier: ts.Expression | undefined, typeOnly: boolean, node: ts.Node) => {
-    if (!specifier || !ts.isStringLiteral(specifier)) throw new Error(`${path}: an import whose target is no plain text: ${node.getText(ast)}`);
+    if (!specifier || !ts.isStringLiteral(specifier))
+      throw new Error(`${path}: an import whose target is no plain text: ${node.getText(ast)}`);
     const line = ast.getLineAndCharacterOfPosition(node.getStart(ast)).line + 1;
     const file = specifier.text.startsWith('.') ? underSource(path, specifier.text) : undefined;
     imports.push({ specifier: specifier.text, ...(file !== undefined && { file }), typeOnly, line, node });
   };
   const visit = (node: ts.Node): void => {
-    if (ts.isImportDeclaration(node)) add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword, node);
+    if (ts.isImportDeclaration(node))
+      add(node.moduleSpecifier, node.importClause?.phaseModifier === ts.SyntaxKind.TypeKeyword, node);
     else if (ts.isExportDeclaration(node) && node.moduleSpecifier) add(node.moduleSpecifier, node.isTypeOnly, node);
-    else if (ts.isImportTypeNode(node)) add(ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined, true, node);
+    else if (ts.isImportTypeNode(node))
+      add(ts.isLiteralTypeNode(node.argument) ? node.argument.literal : undefined, true, node);
     else if (ts.isCallExpression(node) && node.expression.kind === ts.SyntaxKind.ImportKeyword) {
       // A computed `import()` loads a user's file: it leads to no file of ours.
       if (node.arguments[0] && ts.isStringLiteral(node.arguments[0])) add(node.arguments[0], false, node);
@@ -67,7 +70,9 @@ function importsOf(path: string, ast: ts.SourceFile): readonly Import[] {
 }
 
 function underSource(from: string, specifier: string): string {
-  return relative(SRC, resolve(SRC, dirname(from), specifier)).split(sep).join('/');
+  return relative(SRC, resolve(SRC, dirname(from), specifier))
+    .split(sep)
+    .join('/');
 }
 
 /** Files that import each other in a circle, each circle once, in the order of its imports. */

@@ -35,6 +35,8 @@ export function builtFiles(): readonly { readonly name: string; readonly text: s
  * @returns what it printed, read as JSON
  */
 export async function runNode(program: string, flags: readonly string[] = ['--input-type=module']): Promise<unknown> {
-  const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', ...flags, '--eval', program], { cwd: ROOT });
+  const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', ...flags, '--eval', program], {
+    cwd: ROOT,
+  });
   return JSON.parse(stdout);
 }

@@ -41,7 +41,8 @@ describe('the entries of the package', () => {
   });
 
   it('`require()` loads the main entry', async () => {
-    const program = "const p = require('ensemble-orchestrator'); console.log(JSON.stringify(typeof p.createOrchestrator))";
+    const program =
+      "const p = require('ensemble-orchestrator'); console.log(JSON.stringify(typeof p.createOrchestrator))";
     expect(await runNode(program, ['--input-type=commonjs'])).toBe('function');
   });
 
@@ -56,11 +57,19 @@ describe('the entries of the package', () => {
       const error = await createTestOrchestrator().execute('nobody').catch((thrown) => thrown);
       console.log(JSON.stringify(isOrchestratorError(error, 'NOT_FOUND')));`;
     expect(await runNode(program)).toBe(true);
-    expect(builtFiles().filter(({ text }) => /OrchestratorError = class|class OrchestratorError/.test(text)).length).toBe(1);
+    expect(
+      builtFiles().filter(({ text }) => /OrchestratorError = class|class OrchestratorError/.test(text)).length,
+    ).toBe(1);
   });
 
   it('what is published is the build and the pages that explain it', () => {
-    const packed = JSON.parse(execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }));
+    const packed = JSON.parse(
+      execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts'], {
+        cwd: ROOT,
+        encoding: 'utf8',
+        stdio: ['ignore', 'pipe', 'ignore'],
+      }),
+    );
     const files: readonly string[] = packed[0].files.map(({ path }: { path: string }) => path);
     expect(files.filter((path) => !/^dist\/[\w-]+(\.d)?\.(js|ts|js\.map)$/.test(path)).sort()).toEqual(
       ['ARCHITECTURE.md', 'LICENSE', 'README.md', 'package.json'].sort(),
@@ -68,7 +77,11 @@ describe('the entries of the package', () => {
   });
 
   it('no file of the build knows where it was built', () => {
-    expect(builtFiles().filter(({ text }) => text.includes(ROOT)).map(({ name }) => name)).toEqual([]);
+    expect(
+      builtFiles()
+        .filter(({ text }) => text.includes(ROOT))
+        .map(({ name }) => name),
+    ).toEqual([]);
   });
 });
 
@@ -103,6 +116,10 @@ describe('the types of the package', () => {
     host.readFile = (path) => (path === name ? program : readFile(path));
     const problems = ts.getPreEmitDiagnostics(ts.createProgram({ rootNames: [name], options, host }));
     const ours = problems.filter(({ file }) => file === undefined || !file.fileName.includes('node_modules/'));
-    expect(ours.map(({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`)).toEqual([]);
+    expect(
+      ours.map(
+        ({ file, messageText }) => `${file?.fileName ?? ''}: ${ts.flattenDiagnosticMessageText(messageText, ' ')}`,
+      ),
+    ).toEqual([]);
   }, 60_000);
 });

@@ -12,7 +12,10 @@ const MAX_WITH_DEPENDENCIES = 150 * KB;
 const MAX_OWN = 70 * KB;
 
 /** Bundles one entry as for a Worker. */
-function bundle(entry: string, packages: 'bundle' | 'external'): Promise<BuildResult<{ write: false; metafile: true }>> {
+function bundle(
+  entry: string,
+  packages: 'bundle' | 'external',
+): Promise<BuildResult<{ write: false; metafile: true }>> {
   return build({
     entryPoints: [`${DIST}/${entry}.js`],
     bundle: true,
@@ -30,16 +33,25 @@ function bundle(entry: string, packages: 'bundle' | 'external'): Promise<BuildRe
   });
 }
 
-const gzipped = (result: BuildResult<{ write: false }>) => gzipSync(result.outputFiles[0]?.contents ?? new Uint8Array(), { level: 9 }).length;
+const gzipped = (result: BuildResult<{ write: false }>) =>
+  gzipSync(result.outputFiles[0]?.contents ?? new Uint8Array(), { level: 9 }).length;
 
 /** Where a text makes code of strings. */
 function codeFromStrings(name: string, text: string): readonly string[] {
   const ast = ts.createSourceFile(name, text, ts.ScriptTarget.Latest, true, ts.ScriptKind.JS);
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
-    const called = ts.isCallExpression(node) || ts.isNewExpression(node) ? node.expression.getText(ast).replace(/^globalThis\./, '') : '';
-    const timerOfText = /^set(Timeout|Interval)$/.test(called) && ts.isCallExpression(node) && node.arguments[0] !== undefined && ts.isStringLiteralLike(node.arguments[0]);
-    if (called === 'eval' || called === 'Function' || timerOfText) found.push(`${name}: ${node.getText(ast).slice(0, 60)}`);
+    const called =
+      ts.isCallExpression(node) || ts.isNewExpression(node)
+        ? node.expression.getText(ast).replace(/^globalThis\./, '')
+        : '';
+    const timerOfText =
+      /^set(Timeout|Interval)$/.test(called) &&
+      ts.isCallExpression(node) &&
+      node.arguments[0] !== undefined &&
+      ts.isStringLiteralLike(node.arguments[0]);
+    if (called === 'eval' || called === 'Function' || timerOfText)
+      found.push(`${name}: ${node.getText(ast).slice(0, 60)}`);
     ts.forEachChild(node, visit);
   };
   visit(ast);
@@ -76,7 +88,9 @@ describe.each(PORTABLE_ENTRIES)('the entry %s', (entry) => {
     const { metafile: own } = await bundle(entry, 'external');
     const packages = Object.values(own.outputs).flatMap((output) => output.imports.map(({ path }) => path));
     const allowed = Object.keys(manifest.dependencies);
-    expect(packages.filter((path) => !allowed.some((name) => path === name || path.startsWith(`${name}/`)))).toEqual([]);
+    expect(packages.filter((path) => !allowed.some((name) => path === name || path.startsWith(`${name}/`)))).toEqual(
+      [],
+    );
   });
 
   it('does nothing when it is imported', async () => {
@@ -126,7 +140,8 @@ describe('code from strings', () => {
   });
 
   it('is seen in each of its forms', () => {
-    const text = "eval('1'); new Function('a', 'b'); globalThis.eval('2'); Function('3'); setTimeout('4', 1); setTimeout(() => {}, 1);";
+    const text =
+      "eval('1'); new Function('a', 'b'); globalThis.eval('2'); Function('3'); setTimeout('4', 1); setTimeout(() => {}, 1);";
     expect(codeFromStrings('x.js', text)).toHaveLength(5);
   });
 });

@@ -2,6 +2,7 @@
 
 import { createOrchestrator } from 'ensemble-orchestrator';
 import { createTestOrchestrator } from 'ensemble-orchestrator/testing';
+import { ensembles, scripts as quickstartScripts } from './quickstart.mjs';
 
 const ORDERS = `
 name: orders
@@ -51,14 +52,49 @@ outputs:
   text: \${date(0)} \${base64('żółw')} \${join(['a', 'b'], '+')}
 `;
 
-/** An HTTP client that answers from memory: what is asked is part of what is compared. */
-function stubbedHttp(asked) {
+/** An HTTP client that answers from memory; what is asked is part of what is compared. */
+function customers(asked) {
   return {
     async send({ method, url, headers, body }) {
-      const { 'idempotency-key': key, ...others } = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]));
-      asked.push({ method, url, headers: others, keyed: /^[0-9a-f]{32}$/.test(key), body: JSON.parse(new TextDecoder().decode(toBytes(body))) });
+      const { 'idempotency-key': key, ...others } = Object.fromEntries(
+        Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]),
+      );
+      asked.push({
+        method,
+        url,
+        headers: others,
+        keyed: /^[0-9a-f]{32}$/.test(key),
+        body: JSON.parse(new TextDecoder().decode(toBytes(body))),
+      });
       const answer = JSON.stringify({ name: 'żółw & sons', tier: 'gold' });
-      return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: new TextEncoder().encode(answer) };
+      return {
+        status: 200,
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+        body: new TextEncoder().encode(answer),
+      };
+    },
+  };
+}
+
+/** The shop that the quickstart talks to: two customers, and a warehouse that is busy the first time. */
+function shop() {
+  const known = {
+    ada: { name: 'Ada', city: 'Lyon', tier: 'silver', orders: 12 },
+    grace: { name: 'Grace', city: 'Oslo', tier: 'standard', orders: 0 },
+  };
+  let reservations = 0;
+  const answer = (status, body) => ({
+    status,
+    headers: { 'content-type': 'application/json' },
+    body: new TextEncoder().encode(JSON.stringify(body)),
+  });
+  return {
+    async send({ method, url }) {
+      const [, kind, id] = new URL(url).pathname.split('/');
+      if (kind === 'customers') return known[id] ? answer(200, known[id]) : answer(404, { error: 'no such customer' });
+      if (kind !== 'reservations' || method !== 'POST') return answer(404, { error: 'nothing here' });
+      reservations += 1;
+      return reservations === 1 ? answer(503, { error: 'busy' }) : answer(201, { id: `R-${reservations}` });
     },
   };
 }
@@ -94,10 +130,19 @@ function scripts() {
 }
 
 export const asked = [];
-export const orchestrator = createOrchestrator({ ensembles: [ORDERS], scripts: scripts(), http: stubbedHttp(asked) });
+export const orchestrator = createOrchestrator({ ensembles: [ORDERS], scripts: scripts(), http: customers(asked) });
 
 /** With the default `fetchHttp()` and the clock of the testing kit. */
 export const onManualClock = createTestOrchestrator({
-  ensembles: ['name: patient\nflow:\n  - { agent: a, operation: code, config: { script: flaky, draws: ["${random()}", "${uuid()}", "${uuid()}"] }, retry: { maxAttempts: 4 } }'],
+  ensembles: [
+    'name: patient\nflow:\n  - { agent: a, operation: code, config: { script: flaky, draws: ["${random()}", "${uuid()}", "${uuid()}"] }, retry: { maxAttempts: 4 } }',
+  ],
   scripts: scripts(),
+});
+
+export const quickstart = createOrchestrator({
+  ensembles,
+  scripts: quickstartScripts,
+  env: { SHOP_URL: 'https://shop.example' },
+  http: shop(),
 });

@@ -23,7 +23,8 @@ const run = promisify(execFile);
 const require = createRequire(import.meta.url);
 
 if (!existsSync(join(ROOT, 'dist/index.js'))) fail('dist/ is empty: run `npm run build` first');
-if (!existsSync(join(HERE, 'node_modules/esbuild'))) fail('the runtimes are not installed: run `npm ci` in test/runtimes');
+if (!existsSync(join(HERE, 'node_modules/esbuild')))
+  fail('the runtimes are not installed: run `npm ci` in test/runtimes');
 
 const work = mkdtempSync(join(tmpdir(), 'ensemble-runtimes-'));
 try {
@@ -37,7 +38,10 @@ try {
 
 /** As npm would: what the tarball holds, and the dependencies of the checkout. */
 function installPackage() {
-  execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', work], { cwd: ROOT, stdio: ['ignore', 'ignore', 'inherit'] });
+  execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', work], {
+    cwd: ROOT,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
   const { name, version, dependencies } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
   execFileSync('tar', ['-xzf', `${name}-${version}.tgz`], { cwd: work });
   mkdirSync(join(work, 'node_modules'));
@@ -69,76 +73,84 @@ async function runAll() {
       if (differences.length > 0) outcome = `DIFFERS\n${differences.map((line) => `    ${line}`).join('\n')}`;
       else passed += 1;
     } catch (error) {
-      outcome = `FAILED\n${String(error.stderr || error.message).trim().replace(/^/gm, '    ')}`;
+      outcome = `FAILED\n${String(error.stderr || error.message)
+        .trim()
+        .replace(/^/gm, '    ')}`;
     }
-    console.log(`${name.padEnd(11)} ${version.padEnd(14)} ${String(Math.round(performance.now() - began)).padStart(5)} ms  ${outcome}`);
+    console.log(
+      `${name.padEnd(11)} ${version.padEnd(14)} ${String(Math.round(performance.now() - began)).padStart(5)} ms  ${outcome}`,
+    );
   }
   console.log(`${passed} passed, ${runtimes.length - passed} failed`);
   return passed === runtimes.length ? 0 : 1;
 }
 
 async function execute(file, args) {
-  const { stdout } = await run(file, args, { cwd: work, timeout: TIMEOUT_MS, env: { PATH: process.env.PATH, HOME: work, NO_COLOR: '1' } });
+  const { stdout } = await run(file, args, {
+    cwd: work,
+    timeout: TIMEOUT_MS,
+    env: { PATH: process.env.PATH, HOME: work, NO_COLOR: '1' },
+  });
   return stdout;
 }
 
 function node(major) {
-  const { program, version } = nodeProgram(major);
+  const { version, program } = nodeProgram(major);
   return { name: `Node.js ${major}`, version, start: () => execute(program(), ['program.mjs']) };
 }
 
 function nodeProgram(major) {
-  const folder = join(HERE, 'node_modules', `node${major}-${process.platform}-${process.arch}`);
-  return packaged(folder, 'bin/node');
+  return installed(`node${major}-${process.platform}-${process.arch}`, 'bin/node');
 }
 
 function deno() {
+  const { version, program } = installed(`@deno/${process.platform}-${process.arch}-glibc`, 'deno');
   // What asks for a file, the network or a variable fails, but for two that the YAML parser's debugging reads.
   const flags = ['--no-prompt', '--quiet', '--node-modules-dir=manual', '--allow-env=LOG_TOKENS,LOG_STREAM'];
-  const { program, version } = packaged(platformPackage('deno', '@deno/'), 'deno');
   return { name: 'Deno', version, start: () => execute(program(), ['run', ...flags, 'program.mjs']) };
 }
 
 function bun() {
-  // Its install script, where one may run, moves the program out of the package of the platform.
-  const inPlatform = packaged(platformPackage('bun', '@oven/'), 'bin/bun');
-  const moved = packaged(join(HERE, 'node_modules/bun'), 'bin/bun.exe');
-  const program = existsSync(inPlatform.path) ? inPlatform.program : moved.program;
-  return { name: 'Bun', version: moved.version, start: () => execute(program(), ['run', 'program.mjs']) };
+  const cpu = process.arch === 'arm64' ? 'aarch64' : process.arch;
+  const { version, program } = installed(`@oven/bun-${process.platform}-${cpu}`, 'bin/bun');
+  return { name: 'Bun', version, start: () => execute(program(), ['run', 'program.mjs']) };
 }
 
 function workerd() {
-  const folder = join(HERE, 'node_modules/workerd');
-  const { version } = packaged(folder, 'package.json');
   const start = async () => {
-    const { build } = require('esbuild');
     const bundle = join(work, 'worker.bundle.mjs');
-    const conditions = ['workerd', 'worker', 'browser'];
-    await build({ entryPoints: [join(work, 'worker.mjs')], outfile: bundle, bundle: true, format: 'esm', target: 'es2022', platform: 'neutral', mainFields: ['browser', 'module', 'main'], conditions, logLevel: 'error' });
+    await bundleWorker(bundle);
     // Miniflare's own program needs a newer Node.js than this library does.
     return execute(nodeProgram(24).program(), [join(HERE, 'serve-worker.mjs'), bundle]);
   };
-  return { name: 'workerd', version, start };
+  return { name: 'workerd', version: installed('workerd').version, start };
 }
 
-/** The folder of the one of a package's platform packages that npm has installed. */
-function platformPackage(name, scope) {
-  const manifest = join(HERE, 'node_modules', name, 'package.json');
-  const { optionalDependencies = {} } = existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')) : {};
-  const platforms = Object.keys(optionalDependencies).filter((platform) => platform.startsWith(scope));
-  return join(HERE, 'node_modules', platforms.find((platform) => existsSync(join(HERE, 'node_modules', platform))) ?? name);
+function bundleWorker(outfile) {
+  const { build } = require('esbuild');
+  return build({
+    entryPoints: [join(work, 'worker.mjs')],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    platform: 'neutral',
+    mainFields: ['browser', 'module', 'main'],
+    conditions: ['workerd', 'worker', 'browser'],
+    logLevel: 'error',
+  });
 }
 
-/** A program inside an installed package, and the package's version. */
-function packaged(folder, file) {
+/** An installed package: its version, and the path of the program that it holds. */
+function installed(name, file = '') {
+  const folder = join(HERE, 'node_modules', name);
   const manifest = join(folder, 'package.json');
   const version = existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')).version : '-';
-  const path = join(folder, file);
   const program = () => {
-    if (existsSync(path)) return path;
-    throw new Error(`not installed for ${process.platform} ${process.arch}: run \`npm ci\` in test/runtimes; its package.json lists the platforms`);
+    if (version !== '-') return join(folder, file);
+    throw new Error(`${name} is not installed: run \`npm ci\` in test/runtimes; its package.json lists the platforms`);
   };
-  return { path, program, version };
+  return { version, program };
 }
 
 /** Places where two JSON values differ. */

@@ -7,6 +7,8 @@ import { messageOf } from '../../engine/errors.ts';
 /** The default export (undefined when the module has none), or what is wrong. */
 export type Imported = { readonly value: unknown } | { readonly problem: string };
 
+// Runtimes write modules as URLs or as paths.
+const STACK_PLACE = /((?:file:\/\/|[A-Za-z]:[\\/]|\/)[^\s()]*?):(\d+)(?::\d+)?\)?$/gm;
 const NO_TYPESCRIPT =
   'this runtime imports no `.ts` files: use Node 22.18 or newer, Deno or Bun, or write it as `.mjs`';
 
@@ -20,7 +22,7 @@ export async function importDefault(directory: string, file: string): Promise<Im
     return { value: module.default };
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ERR_UNKNOWN_FILE_EXTENSION') return { problem: NO_TYPESCRIPT };
-    return { problem: `can't be imported: ${describe(error)}${placeOf(error, directory)}` };
+    return { problem: `can't be imported: ${describe(error)}${placeOf(error, directory, file)}` };
   }
 }
 
@@ -29,12 +31,12 @@ function describe(error: unknown): string {
   return name + messageOf(error);
 }
 
-// The first line of the user's own code in the stack: for a syntax error it stands nowhere else.
-function placeOf(error: unknown, directory: string): string {
+// The first line of the user's own code in the stack. A syntax error has none there, and only shows it when it ends a process.
+function placeOf(error: unknown, directory: string, file: string): string {
   const stack = error instanceof Error ? (error.stack ?? '') : '';
-  for (const [, url, line] of stack.matchAll(/(file:\/\/[^\s()]+?):(\d+)/g)) {
-    const path = relative(directory, fileURLToPath((url as string).split('?')[0] as string));
+  for (const [, place = '', line] of stack.matchAll(STACK_PLACE)) {
+    const path = relative(directory, place.startsWith('file:') ? fileURLToPath(place.replace(/\?.*/, '')) : place);
     if (!path.startsWith('..') && !path.includes('node_modules')) return ` (${path.split(sep).join('/')}:${line})`;
   }
-  return '';
+  return error instanceof SyntaxError ? `; to see where, run: node ${file}` : '';
 }

@@ -7,9 +7,9 @@ import { suggestName } from '../suggest-name.ts';
 import type { Report } from './check-shape.ts';
 import type { InputCheck, InputProblem } from './compiled-ensemble.ts';
 import { explainIssue, foreignSchema } from './explain-issue.ts';
+import { isJsonSchema } from './forms.ts';
 import type { Path } from './problem.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
-import { isJsonSchema } from './schema.ts';
 import { describe, oneOf } from './wording.ts';
 
 const OPEN_KEYWORDS = ['$ref', 'allOf', 'anyOf', 'oneOf', 'if', 'patternProperties', 'additionalProperties'];
@@ -101,7 +101,6 @@ function hasType(value: Json, type: NonNullable<InputField['type']>): boolean {
     case 'object':
       return typeof value === 'object' && value !== null && !Array.isArray(value);
     default:
-      // biome-ignore lint/suspicious/useValidTypeof: the remaining names are JavaScript's own
       return typeof value === type;
   }
 }

@@ -2,9 +2,8 @@
 
 import type * as z from 'zod';
 import { RESERVED_NAMES } from '../model/name.ts';
-import { suggestName } from '../suggest-name.ts';
 import type { DroppedParts } from './dropped-parts.ts';
-import { explainIssue, LANGUAGE, unknownKeyFacts, valueAt } from './explain-issue.ts';
+import { explainIssue, LANGUAGE, meantPaths, valueAt } from './explain-issue.ts';
 import type { Path, Problem } from './problem.ts';
 
 export type Report = (problem: Problem) => void;
@@ -36,7 +35,9 @@ export function checkShape<S extends z.ZodType>(
   const first = schema.safeParse(value);
   if (first.success) return first.data;
   let { issues } = first.error;
+  const meant = new Set(issues.flatMap((issue) => meantPaths(issue, value)).map((at) => JSON.stringify(at)));
   for (const issue of issues) {
+    if (meant.has(JSON.stringify(issue.path))) continue;
     for (const problem of explainIssue(issue, value, path, LANGUAGE)) reader.report(problem);
   }
   let current = value;
@@ -68,7 +69,7 @@ function dropWrongParts(
       if (!removed) return undefined;
       note(removed);
     }
-    for (const key of meantKeys(issue, value)) note(key);
+    for (const path of meantPaths(issue, value)) note(path);
   }
   return copy;
 }
@@ -76,17 +77,6 @@ function dropWrongParts(
 function targetsOf(issue: z.core.$ZodIssue): Target[] {
   const path = issue.path as Target;
   return issue.code === 'unrecognized_keys' ? issue.keys.map((key) => [...path, key]) : [path];
-}
-
-// A key whose name is slipped is as good as given: that it is missing only follows.
-function meantKeys(issue: z.core.$ZodIssue, value: unknown): Target[] {
-  if (issue.code !== 'unrecognized_keys') return [];
-  const known = unknownKeyFacts(issue.message)?.keys ?? [];
-  const held = valueAt(value, issue.path) as object;
-  return issue.keys.flatMap((key) => {
-    const meant = suggestName(key, known);
-    return meant === undefined || Object.hasOwn(held, meant) ? [] : [[...(issue.path as Target), meant]];
-  });
 }
 
 // Removes the part at a path; when it is missing or an entry of a list, what holds it. @returns what was removed

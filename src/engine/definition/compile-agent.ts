@@ -101,10 +101,9 @@ function findOperation({ behaviour, broken, at, name }: ResolvedAgent, context: 
   }
   const suggestion = suggestName(behaviour.operation, [...host.operations.keys(), ...SEED_OPERATIONS]);
   if (host.lenient && suggestion === undefined) return undefined;
-  const known = [...host.operations.keys()].map(quoted).join(', ');
   report({
     path,
-    message: `there is no operation ${quoted(behaviour.operation)}; this orchestrator has ${known}`,
+    message: `there is no operation ${quoted(behaviour.operation)}; use a built-in one, or hand it to createOrchestrator in \`operations\``,
     suggestion,
   });
   return undefined;

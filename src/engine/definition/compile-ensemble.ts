@@ -149,8 +149,8 @@ function checkUnusedAgents(context: FlowContext, known: KnownNames): void {
     // It may be meant for the inside of a `foreach`.
     const inside = {
       ...known,
-      insideForeach: new Set<string>(),
-      broken: new Set([...known.broken, ...known.insideForeach]),
+      insideForeach: new Map(),
+      broken: new Set([...known.broken, ...known.insideForeach.keys()]),
     };
     checkUnusedAgent(name, path, createNames(inside).nest('item'), aside);
   }

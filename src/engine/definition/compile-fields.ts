@@ -1,6 +1,7 @@
 /** Compiles the fields of a step that hold expressions, and reports what is wrong in each at its place. */
 
 import { compileGuard as compileGuardText } from '../expression/compile-guard.ts';
+import { compileText } from '../expression/compile-text.ts';
 import { compileValue, type ValueReference } from '../expression/compile-value.ts';
 import type { CompiledExpression, CompileOptions } from '../expression/compiled-expression.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
@@ -48,7 +49,7 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
     },
     guard(guard, path) {
       if (typeof guard === 'boolean') return { evaluate: () => guard, reads: [], readsState: false };
-      const compiled = attempt(path, () => compileGuardText(guard, options));
+      const compiled = attempt(path, () => compileGuardText(guard.trimEnd(), options));
       if (!compiled) return { evaluate: () => false, reads: [], readsState: false };
       return {
         evaluate: compiled.evaluate,
@@ -71,8 +72,26 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
 
 // A bare expression would be read as text, and text around one would turn its list into text.
 function compileWhole(text: string, wanted: string, options: CompileOptions<Scope>): CompiledExpression<Scope> {
-  if (text.trimStart().startsWith('${')) return compileGuardText(text, options);
-  throw new ExpressionSyntaxError(`must be ${wanted}, such as \`\${input.items}\``, 0, text.length);
+  const example = `must be ${wanted}, such as \`\${input.items}\``;
+  const open = text.indexOf('${');
+  if (open < 0) throw new ExpressionSyntaxError(example, 0, text.length);
+  const before = text.slice(0, open).trim().length;
+  if (before > 0) throw new ExpressionSyntaxError(`${example}, without text around it`, text.search(/\S/), before);
+  try {
+    return compileGuardText(text, options);
+  } catch (error) {
+    if (!(error instanceof ExpressionSyntaxError) || !isRightAsText(text, options)) throw error;
+    throw new ExpressionSyntaxError(`${example}, without text around it`, error.index, error.length);
+  }
+}
+
+function isRightAsText(text: string, options: CompileOptions<Scope>): boolean {
+  try {
+    compileText(text, options);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function reportSyntax(error: ExpressionSyntaxError, path: Path, report: Report): void {

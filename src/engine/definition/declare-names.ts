@@ -18,7 +18,8 @@ export function declareNames(
 ): Declared {
   const declared: Declared = new Map(before);
   const declare = (name: string, at: Path, advice: string) => {
-    if (!checkNotReserved(name, at, context.report)) return;
+    // That of a declared agent is told where it is declared.
+    if (!context.agents.has(name) && !checkNotReserved(name, at, context.report)) return;
     if (name === names.item) {
       context.report({ path: at, message: `\`${name}\` is the item of this \`foreach\`; ${advice}` });
     } else if (declared.has(name)) {
@@ -72,26 +73,30 @@ function routesOf(
   return { routes: context.host.sharedAgents.get(step.agent)?.routes, at: () => [...path, 'agent'] };
 }
 
-/** The names that steps have inside a `foreach` and no step has outside of one. */
-export function namesInsideForeach(flow: readonly StepDefinition[], context: FlowContext): Set<string> {
-  const inside = new Set<string>();
+/** What a name that can be read only inside a `foreach` stands for. */
+export type InnerName = 'step' | 'item';
+
+/** The names that stand for something inside a `foreach` and for nothing outside of one. */
+export function namesInsideForeach(flow: readonly StepDefinition[], context: FlowContext): Map<string, InnerName> {
+  const inside = new Map<string, InnerName>();
   const outside = new Set<string>();
-  const walk = (steps: readonly StepDefinition[], path: Path, found: Set<string>) => {
+  const walk = (steps: readonly StepDefinition[], path: Path, found: (name: string) => void) => {
     steps.forEach((step, i) => {
       const at = [...path, i];
       if ('if' in step) {
         walk(step.then, at, found);
         walk(step.else ?? [], at, found);
       } else if ('foreach' in step) {
-        if (step.name !== undefined) found.add(step.name);
-        walk(step.steps, at, inside);
+        if (step.name !== undefined) found(step.name);
+        if (step.as !== undefined) inside.set(step.as, 'item');
+        walk(step.steps, at, (name) => inside.set(name, 'step'));
       } else {
-        found.add(step.name ?? step.agent);
-        for (const member of routeMembers(step, at, context).keys()) found.add(member);
+        found(step.name ?? step.agent);
+        for (const member of routeMembers(step, at, context).keys()) found(member);
       }
     });
   };
-  walk(flow, ['flow'], outside);
+  walk(flow, ['flow'], (name) => outside.add(name));
   for (const name of outside) inside.delete(name);
   return inside;
 }

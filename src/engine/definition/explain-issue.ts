@@ -2,8 +2,8 @@
 
 import type * as z from 'zod';
 import { suggestName } from '../suggest-name.ts';
+import { formFacts, keyHint } from './form.ts';
 import type { Path, Problem } from './problem.ts';
-import type { UnknownKeyFacts } from './schema.ts';
 import { describe, oneOf, quoted } from './wording.ts';
 
 /** Whose schema spoke: the language's own forms, or one that the library was handed. */
@@ -52,17 +52,13 @@ export function explainIssue(issue: z.core.$ZodIssue, root: unknown, base: Path,
 }
 
 function explainUnknownKeys(issue: z.core.$ZodIssueUnrecognizedKeys, path: Path, { keysOf }: Speaker): Problem[] {
-  const facts = unknownKeyFacts(issue.message) ?? { what: keysOf, keys: [] };
-  return issue.keys.map((key) => ({
-    path: [...path, key],
-    key: true,
-    message: `${quoted(key)} is not a key of ${facts.what}${hint(facts, key) ?? keysMessage(facts.keys)}`,
-    suggestion: hint(facts, key) ? undefined : suggestName(key, facts.keys),
-  }));
-}
-
-function hint({ hints }: UnknownKeyFacts, key: string): string | undefined {
-  return hints && Object.hasOwn(hints, key) ? `: ${hints[key]}` : undefined;
+  const facts = formFacts(issue.message) ?? { what: keysOf, keys: [] };
+  return issue.keys.map((key) => {
+    const { says, means } = keyHint(facts, key);
+    const advice = says === undefined ? keysMessage(facts.keys) : `: ${says}`;
+    const message = `${quoted(key)} is not a key of ${facts.what}${advice}`;
+    return { path: [...path, key], key: true, message, suggestion: says === undefined ? means : undefined };
+  });
 }
 
 const MANY_KEYS = 8;
@@ -72,9 +68,15 @@ function keysMessage(keys: readonly string[]): string {
   return `; it has ${oneOf(keys, 'and')}`;
 }
 
-/** Forms of the language hand their facts over as JSON in the message. */
-export function unknownKeyFacts(message: string): UnknownKeyFacts | undefined {
-  return message.startsWith('{"what":') ? (JSON.parse(message) as UnknownKeyFacts) : undefined;
+/** The keys that unknown keys were meant to be, where they are not given too: that these are missing only follows. */
+export function meantPaths(issue: z.core.$ZodIssue, root: unknown): (readonly (string | number)[])[] {
+  const facts = issue.code === 'unrecognized_keys' ? formFacts(issue.message) : undefined;
+  if (!facts || issue.code !== 'unrecognized_keys') return [];
+  const held = valueAt(root, issue.path) as object;
+  return issue.keys.flatMap((key) => {
+    const { means } = keyHint(facts, key);
+    return means === undefined || Object.hasOwn(held, means) ? [] : [[...(issue.path as (string | number)[]), means]];
+  });
 }
 
 function isAboutKind(issue: z.core.$ZodIssue): boolean {

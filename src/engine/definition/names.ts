@@ -25,8 +25,8 @@ export interface KnownNames {
   readonly hasState: boolean;
   /** Agents that are declared or shared; one that never runs reads as not executed. */
   readonly agents: ReadonlySet<string>;
-  /** Names that steps inside a `foreach` have, and no step outside. */
-  readonly insideForeach: ReadonlySet<string>;
+  /** Names of steps and items inside a `foreach` that mean nothing outside of one. */
+  readonly insideForeach: ReadonlyMap<string, 'step' | 'item'>;
   /** Names of parts that are wrong: they read as null, and nobody complains. */
   readonly broken: ReadonlySet<string>;
   /** Part of the definition could not be read, so that any name may be right. */
@@ -66,7 +66,7 @@ function level(known: KnownNames, parent: Names | undefined, item: string | unde
       return slots.size;
     },
     get hyphenated() {
-      const outermost = parent ? parent.hyphenated : [...known.agents, ...known.insideForeach, ...known.broken];
+      const outermost = parent ? parent.hyphenated : [...known.agents, ...known.insideForeach.keys(), ...known.broken];
       const own = [...slots.keys(), ...(item === undefined ? [] : [item])];
       return [...own, ...outermost].filter((name) => name.includes('-'));
     },
@@ -133,7 +133,7 @@ function resolveOutermost(
   switch (name) {
     case 'input':
       if (typeof first === 'string' && known.inputs && !known.inputs.has(first)) {
-        return { problem: `input ${quoted(first)} is not declared in \`inputs\``, ...near(first, known.inputs) };
+        return undeclaredInput(first, known.inputs);
       }
       return { read: (scope) => scope.run.input, consumed: 0 };
     case 'env':
@@ -151,12 +151,20 @@ function resolveOutermost(
         unknownMember('execution', first, EXECUTION_MEMBERS) ?? { read: (scope) => scope.run.execution, consumed: 0 }
       );
     case 'item':
-    case 'index':
-      return { problem: `\`${name}\` can be read only inside a \`foreach\`` };
+    case 'index': {
+      const item = nearestItem(names);
+      if (item === undefined) return { problem: `\`${name}\` can be read only inside a \`foreach\`` };
+      return { problem: `the item of this \`foreach\` is called \`${item}\``, suggestion: item };
+    }
     case 'error':
       return { problem: "`error` can be read only inside a `catch`; an agent's error is `${agent.error.message}`" };
   }
   return resolveAgentName(name, path, names, known);
+}
+
+function nearestItem(names: Names): string | undefined {
+  for (let at: Names | undefined = names; at; at = at.parent) if (at.item !== undefined) return at.item;
+  return undefined;
 }
 
 function resolveAgentName(
@@ -165,14 +173,25 @@ function resolveAgentName(
   names: Names,
   known: KnownNames,
 ): NameResolution<Scope> {
-  if (known.insideForeach.has(name)) {
-    const problem = `${quoted(name)} runs inside a \`foreach\` and can be read only there; give the \`foreach\` a \`name\` and read its output`;
-    return { problem };
+  const inner = known.insideForeach.get(name);
+  if (inner === 'item')
+    return { problem: `${quoted(name)} is the item of a \`foreach\` and can be read only inside it` };
+  if (inner === 'step') {
+    const advice = 'give the `foreach` a `name` and read its output';
+    return { problem: `${quoted(name)} runs inside a \`foreach\` and can be read only there; ${advice}` };
   }
   if (known.broken.has(name)) return { read: () => null, consumed: path.length };
   if (known.agents.has(name)) return unknownResultMember(name, path) ?? readResult(() => undefined, path);
   if (known.anyName) return { read: () => null, consumed: path.length };
   return { problem: `there is no agent or name ${quoted(name)}`, ...near(name, names.visible()) };
+}
+
+function undeclaredInput(name: string, declared: ReadonlySet<string>): { problem: string; suggestion?: string } {
+  const problem = `input ${quoted(name)} is not declared in \`inputs\``;
+  // `input.first-name` is a subtraction.
+  const hyphenated = [...declared].find((other) => other.startsWith(`${name}-`));
+  if (hyphenated !== undefined) return { problem, suggestion: `input['${hyphenated}']` };
+  return { problem, ...near(name, declared) };
 }
 
 function resolveEnv(first: PathSegment | undefined, { env, anyEnv }: KnownNames): NameResolution<Scope> {

@@ -6,12 +6,12 @@ import type { EnsembleDefinition } from '../model/ensemble.ts';
 import { checkShape, type Report } from './check-shape.ts';
 import { type DefinitionIssue, formatIssue } from './definition-issue.ts';
 import { createDroppedParts, type DroppedParts } from './dropped-parts.ts';
+import { ensembleSchema } from './forms.ts';
 import { type LocatedSource, type Path, type Problem, toIssues } from './problem.ts';
 import { type Fields, readSpelling, sourceOf, withoutUndefined } from './read-older-form.ts';
 import { readAgents, readInputs, readNotifications, readTriggers } from './read-parts.ts';
 import { readSource } from './read-source.ts';
 import { countSteps, type PartReader, readSteps } from './read-steps.ts';
-import { ensembleSchema } from './schema.ts';
 
 export { readAgent } from './read-parts.ts';
 

@@ -3,8 +3,9 @@
 import type { JsonObject } from '../json.ts';
 import { OLDER_TYPES } from '../model/name.ts';
 import { checkShape, type FormReader } from './check-shape.ts';
+import { routesSchema } from './forms.ts';
 import type { Path } from './problem.ts';
-import { routesSchema } from './schema.ts';
+import { quoted } from './wording.ts';
 
 export type Fields = Record<string, unknown>;
 
@@ -86,12 +87,16 @@ function readRoute(fields: Fields, at: Place, reader: Reader): void {
     if (reader.dropped?.has([...at.source, 'routes']) || reader.dropped?.has([...at.source, 'config'])) return;
     const message = 'a `Route` needs `routes`: a list of entries with `condition` and `member` or `prompt`';
     reader.report({ path: [...at.source, 'routes'], message });
+    reader.dropped?.add([...at.source, 'routes']);
     return;
   }
   fields.routes = checkShape(routesSchema, routes, source, reader) ?? [];
   reader.spellings.set(pathKey([...at.path, 'routes']), source);
-  if (Object.keys(config).length > 0) fields.config = config;
-  else delete fields.config;
+  delete fields.config;
+  for (const key of Object.keys(config)) {
+    const message = `${quoted(key)} is not a setting of a \`Route\`; it has \`routes\``;
+    reader.report({ path: [...at.source, 'config', key], key: true, message });
+  }
 }
 
 export function pathKey(path: Path): string {

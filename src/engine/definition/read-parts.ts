@@ -4,17 +4,11 @@ import type { AgentDefinition, NotificationDefinition, TriggerDefinition } from 
 import { canonicalWebhookPath } from '../model/webhook-path.ts';
 import { suggestName } from '../suggest-name.ts';
 import { checkShape, type StandIns } from './check-shape.ts';
+import { agentSchema, inputFieldsSchema, isJsonSchema } from './forms.ts';
 import type { Path } from './problem.ts';
 import { type Fields, type Place, pathKey, type Reader, readBehaviour } from './read-older-form.ts';
 import { noteNames, type PartReader } from './read-steps.ts';
-import {
-  agentSchema,
-  emailNotificationSchema,
-  inputFieldsSchema,
-  isJsonSchema,
-  webhookNotificationSchema,
-  webhookTriggerSchema,
-} from './schema.ts';
+import { emailNotificationSchema, webhookNotificationSchema, webhookTriggerSchema } from './trigger-forms.ts';
 
 /** Agents that one definition may declare; more than all its steps could name. */
 export const MAX_AGENTS = 1000;

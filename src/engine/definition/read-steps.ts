@@ -4,9 +4,9 @@ import type { StepDefinition } from '../model/ensemble.ts';
 import { suggestName } from '../suggest-name.ts';
 import { checkShape, type Report, type StandIns } from './check-shape.ts';
 import type { DroppedParts } from './dropped-parts.ts';
+import { LATER_VERBS, STEP_FORMS } from './forms.ts';
 import type { Path } from './problem.ts';
 import { type Fields, type Place, type Reader, readBehaviour, readSpelling } from './read-older-form.ts';
-import { LATER_VERBS, STEP_FORMS } from './schema.ts';
 import { oneOf, quoted } from './wording.ts';
 
 /** What reading the parts of a definition collects beside problems. */
@@ -32,7 +32,8 @@ export function readSteps(entries: unknown, place: Place, reader: PartReader): S
     const at = { path: [...place.path, i], source: [...place.source, i] };
     const before = reader.dropped.size;
     const step = readStep(entry, at, reader);
-    if (!step || reader.dropped.size > before) noteNames(entry, reader.brokenNames);
+    if (!step) noteNames(entry, reader.brokenNames);
+    else if (reader.dropped.size > before) noteOwnNames(entry as object, reader.brokenNames);
     // A step that can't be read keeps its place, as one that does nothing, so that the paths of the others hold.
     return step ?? { if: false, then: [] };
   });
@@ -100,15 +101,21 @@ function reportNoVerb(keys: readonly string[], path: Path, report: Report): void
 
 const NAME_KEYS = ['agent', 'member', 'name', 'as'];
 
-/** Notes every name that a wrong part mentions where a name is given, its keys spelled rightly or nearly. */
+/** Notes every name that a part which could not be read mentions, at any depth. */
 export function noteNames(part: unknown, names: Set<string>): void {
-  if (typeof part !== 'object' || part === null) return;
-  for (const [key, value] of Object.entries(part)) {
-    if (typeof value !== 'string') noteNames(value, names);
-    else if (NAME_KEYS.includes(key) || suggestName(key, NAME_KEYS) !== undefined) names.add(value);
-  }
   // `- fetch` stands for the agent that was meant.
-  if (Array.isArray(part)) for (const item of part) if (typeof item === 'string') names.add(item);
+  if (typeof part === 'string') names.add(part);
+  if (typeof part !== 'object' || part === null) return;
+  noteOwnNames(part, names);
+  for (const value of Object.values(part)) if (typeof value === 'object') noteNames(value, names);
+}
+
+// What stands where a name is given, its key spelled rightly or nearly.
+function noteOwnNames(part: object, names: Set<string>): void {
+  for (const [key, value] of Object.entries(part)) {
+    if (typeof value !== 'string') continue;
+    if (NAME_KEYS.includes(key) || suggestName(key, NAME_KEYS) !== undefined) names.add(value);
+  }
 }
 
 /** How many steps a list holds at all levels together. */

@@ -59,13 +59,14 @@ export function resolveAgent(step: AgentStep, path: Path, name: Origin, context:
     }
     return { name: agent, behaviour: step, broken: false, at: own };
   }
-  if (step.config !== undefined) {
+  const unread = ['operation', 'type', 'routes'].some((key) => context.dropped([...path, key]));
+  if (step.config !== undefined && !unread) {
     const message = '`config` belongs to the agent: set it where the agent is declared, or give `operation` here too';
     report({ path: [...path, 'config'], key: true, message });
   }
   const base = declared?.behaviour ?? shared;
   if (!base) {
-    if (!context.mayBeBroken(agent) && !context.dropped([...path, 'operation'])) reportUnknown(agent, name, context);
+    if (!context.mayBeBroken(agent) && !unread) reportUnknown(agent, name, context);
     return { name: agent, behaviour: step, broken: true, at: own };
   }
   const given = new Set<string>(STEP_FIELDS.filter((field) => step[field] !== undefined));

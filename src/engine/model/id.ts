@@ -2,6 +2,7 @@
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const RANDOM_CHARACTERS = 16;
+const SEED_BYTES = 16;
 
 /** Makes ids and seeds; one per orchestrator, so that nothing is drawn when the library is imported or constructed. */
 export interface IdSource {
@@ -34,21 +35,43 @@ export function createIdSource(): IdSource {
         lastTime = now;
         timeText = encodeTime(now);
       }
-      const start = take(RANDOM_CHARACTERS);
-      let text = prefix + timeText;
-      for (let i = 0; i < RANDOM_CHARACTERS; i++) text += ALPHABET[(pool[start + i] as number) & 31];
-      return text;
+      return prefix + timeText + text(take(RANDOM_CHARACTERS), ALPHABET_CODES);
     },
     seed() {
-      const start = take(16);
-      let text = '';
-      for (let i = 0; i < 16; i++) text += HEX[pool[start + i] as number];
-      return text;
+      const start = take(SEED_BYTES);
+      return text(start, HIGH_HEX_CODES) + text(start, LOW_HEX_CODES);
     },
   };
+
+  // Sixteen characters in one call: a text that is joined piece by piece keeps every piece alive as long as it lives itself.
+  function text(start: number, codes: Uint8Array): string {
+    const at = (offset: number) => codes[pool[start + offset] as number] as number;
+    return String.fromCharCode(
+      at(0),
+      at(1),
+      at(2),
+      at(3),
+      at(4),
+      at(5),
+      at(6),
+      at(7),
+      at(8),
+      at(9),
+      at(10),
+      at(11),
+      at(12),
+      at(13),
+      at(14),
+      at(15),
+    );
+  }
 }
 
-const HEX: readonly string[] = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'));
+/** For each byte the code of its character. */
+const ALPHABET_CODES = Uint8Array.from({ length: 256 }, (_, byte) => ALPHABET.charCodeAt(byte & 31));
+const HEX = '0123456789abcdef';
+const HIGH_HEX_CODES = Uint8Array.from({ length: 256 }, (_, byte) => HEX.charCodeAt(byte >> 4));
+const LOW_HEX_CODES = Uint8Array.from({ length: 256 }, (_, byte) => HEX.charCodeAt(byte & 15));
 
 function encodeTime(now: number): string {
   let rest = Math.max(0, Math.floor(now));

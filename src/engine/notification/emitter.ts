@@ -1,6 +1,7 @@
 /** Tells observers in this process about events: typed, isolated, and free when nobody listens. */
 
 import { EventEmitter } from 'eventemitter3';
+import { cloneJson } from '../json.ts';
 import type { EventData, EventKind, OrchestratorEvent } from '../model/event.ts';
 import { executionOf } from '../model/event.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -48,9 +49,13 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
     };
   };
 
+  // The run goes on with what it tells of: listeners get a copy, and none can change what the next one hears.
   const send = (event: OrchestratorEvent) => {
-    byKind.emit(event.event, event);
-    byExecution.emit(executionOf(event), event);
+    const id = executionOf(event);
+    if (byKind.listenerCount(event.event) === 0 && byExecution.listenerCount(id) === 0) return;
+    const copy = freeze(cloneJson(event));
+    byKind.emit(event.event, copy);
+    byExecution.emit(id, copy);
   };
 
   return {
@@ -64,4 +69,10 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
     },
     send,
   };
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Object.values(value)) freeze(inner);
+  return Object.freeze(value);
 }

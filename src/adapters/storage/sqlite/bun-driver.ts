@@ -1,0 +1,42 @@
+/** SQLite by `bun:sqlite`. */
+
+import type { SqlDriver, SqlRow, SqlValue } from './connection.ts';
+
+interface BunStatement {
+  run(...params: readonly SqlValue[]): { readonly changes: number };
+  all(...params: readonly SqlValue[]): readonly SqlRow[];
+  finalize(): void;
+}
+
+interface BunDatabase {
+  prepare(sql: string): BunStatement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+export interface BunSqlite {
+  readonly Database: new (path: string) => BunDatabase;
+}
+
+export function bunDriver({ Database }: BunSqlite): SqlDriver {
+  return (path) => {
+    const database = new Database(path);
+    const statements: BunStatement[] = [];
+    return {
+      prepare(sql) {
+        const statement = database.prepare(sql);
+        statements.push(statement);
+        return {
+          run: (params) => statement.run(...params).changes,
+          all: (params) => statement.all(...params),
+        };
+      },
+      exec: (sql) => database.exec(sql),
+      close() {
+        // The file stays open as long as one of its statements does.
+        for (const statement of statements) statement.finalize();
+        database.close();
+      },
+    };
+  };
+}

@@ -1,0 +1,39 @@
+/** Turns what SQLite throws into the library's errors: which may pass later, and what to look at. */
+
+import { messageOf, OrchestratorError } from '../../../engine/errors.ts';
+
+const BUSY = 5;
+const LOCKED = 6;
+const FULL = 13;
+export const CANT_OPEN = 14;
+export const NOT_A_DATABASE = 26;
+
+/** SQLite's primary result code; undefined for errors that are not SQLite's. */
+export function resultCode(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null) return undefined;
+  const { code, errcode, rawCode, errno } = error as Record<string, unknown>;
+  if (typeof code !== 'string' || !/^(ERR_SQLITE_ERROR$|SQLITE_)/.test(code)) return undefined;
+  const number = errcode ?? rawCode ?? errno;
+  return typeof number === 'number' ? number & 0xff : undefined;
+}
+
+export function isBusy(error: unknown): boolean {
+  const code = resultCode(error);
+  return code === BUSY || code === LOCKED;
+}
+
+/** What a method of the storage throws in place of a driver's error; any other thrown value stays as it is. */
+export function toStorageError(error: unknown): unknown {
+  const code = resultCode(error);
+  if (code === undefined) return error;
+  const details = { sqlite: code };
+  if (isBusy(error)) {
+    const message = 'the SQLite file is locked by another process for longer than busyTimeoutMs; nothing was stored, try again';
+    return new OrchestratorError('OVERLOADED', message, { cause: error, details, retryable: true });
+  }
+  if (code === FULL) {
+    const message = "the SQLite file's disk is full; nothing was stored, make room and try again";
+    return new OrchestratorError('OVERLOADED', message, { cause: error, details, retryable: true });
+  }
+  return new OrchestratorError('INTERNAL', `SQLite failed: ${messageOf(error)} (result code ${code})`, { cause: error, details });
+}

@@ -1,0 +1,57 @@
+/** Chooses the SQLite driver of this runtime, and loads it when the first file is opened. */
+
+import { messageOf, OrchestratorError } from '../../../engine/errors.ts';
+import { type BunSqlite, bunDriver } from './bun-driver.ts';
+import type { SqlDriver } from './connection.ts';
+import { type Libsql, libsqlDriver } from './libsql-driver.ts';
+import { type NodeSqlite, nodeDriver } from './node-driver.ts';
+
+export const DRIVERS = ['node:sqlite', 'bun:sqlite', 'libsql'] as const;
+export type SqliteDriverName = (typeof DRIVERS)[number];
+
+export type ImportModule = (name: string) => Promise<unknown>;
+
+// Names are handed in, so that no bundler tries to put a runtime's own module or a native package into its bundle.
+const importModule: ImportModule = (name) => import(/* @vite-ignore */ /* webpackIgnore: true */ name);
+
+const LOADERS: Readonly<Record<SqliteDriverName, (module: unknown) => SqlDriver>> = {
+  'node:sqlite': (module) => nodeDriver(module as NodeSqlite),
+  'bun:sqlite': (module) => bunDriver(module as BunSqlite),
+  libsql: (module) => libsqlDriver(module as Libsql),
+};
+
+/**
+ * @param wanted - this driver and no other; without it the runtime's own, or else `libsql`
+ * @throws NOT_CONFIGURED when it can't be loaded: says what to install
+ */
+export async function loadDriver(
+  wanted: SqliteDriverName | undefined,
+  load: ImportModule = importModule,
+  onBun = 'Bun' in globalThis,
+): Promise<SqlDriver> {
+  if (wanted !== undefined) return LOADERS[wanted](await loadOrSay(wanted, load));
+  if (onBun) return LOADERS['bun:sqlite'](await loadOrSay('bun:sqlite', load));
+  const own = await load('node:sqlite').catch(() => undefined);
+  return own === undefined ? LOADERS.libsql(await loadOrSay('libsql', load)) : LOADERS['node:sqlite'](own);
+}
+
+async function loadOrSay(name: SqliteDriverName, load: ImportModule): Promise<unknown> {
+  try {
+    return await load(name);
+  } catch (cause) {
+    throw new OrchestratorError('NOT_CONFIGURED', describe(name, cause), { cause, details: { driver: name } });
+  }
+}
+
+function describe(name: SqliteDriverName, cause: unknown): string {
+  if (name !== 'libsql') return `sqliteStorage: this runtime has no ${name}; leave out \`driver\`, or install the package libsql`;
+  if (isMissing(cause)) {
+    return 'sqliteStorage: this runtime has no SQLite of its own; install the package libsql (`npm install libsql`), or use Node.js 22.13 or newer, Deno or Bun';
+  }
+  return `sqliteStorage: the package libsql is there but can't be loaded (${messageOf(cause)}); install it again on this platform`;
+}
+
+// A missing native part of it is named with a scope: `@libsql/linux-x64-gnu`.
+function isMissing(cause: unknown): boolean {
+  return /Cannot find (package|module) '?"?libsql\b/.test(messageOf(cause));
+}

@@ -1,0 +1,35 @@
+/** SQLite by `node:sqlite`, which Node.js has from 22.13 on, and Deno. */
+
+import type { SqlDriver, SqlRow, SqlValue } from './connection.ts';
+
+interface NodeStatement {
+  run(...params: readonly SqlValue[]): { readonly changes: number | bigint };
+  all(...params: readonly SqlValue[]): readonly SqlRow[];
+}
+
+interface NodeDatabase {
+  prepare(sql: string): NodeStatement;
+  exec(sql: string): void;
+  close(): void;
+}
+
+export interface NodeSqlite {
+  readonly DatabaseSync: new (path: string) => NodeDatabase;
+}
+
+export function nodeDriver({ DatabaseSync }: NodeSqlite): SqlDriver {
+  return (path) => {
+    const database = new DatabaseSync(path);
+    return {
+      prepare(sql) {
+        const statement = database.prepare(sql);
+        return {
+          run: (params) => Number(statement.run(...params).changes),
+          all: (params) => statement.all(...params),
+        };
+      },
+      exec: (sql) => database.exec(sql),
+      close: () => database.close(),
+    };
+  };
+}

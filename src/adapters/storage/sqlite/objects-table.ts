@@ -1,0 +1,55 @@
+/** Objects: bytes under a key, with their content type. */
+
+import type { ObjectStore } from '../../../engine/ports/data.ts';
+import { damaged, readNumber, readText, toTextColumn } from './columns.ts';
+import type { SqlConnection, SqlStatement } from './connection.ts';
+import { checkKey, keyRange } from './data-keys.ts';
+
+export function objectsTable(connection: SqlConnection, namespace: string): ObjectStore {
+  const select = connection.prepare(
+    'SELECT content, content_type, updated_at FROM ensemble_objects WHERE namespace = ? AND key = ?',
+  );
+  const upsert = connection.prepare(`
+    INSERT INTO ensemble_objects (namespace, key, content_type, updated_at, content) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (namespace, key) DO UPDATE SET
+      content_type = excluded.content_type, updated_at = excluded.updated_at, content = excluded.content`);
+  const remove = connection.prepare('DELETE FROM ensemble_objects WHERE namespace = ? AND key = ?');
+  const pages = new Map<string, SqlStatement>();
+  return {
+    kind: 'objects',
+    get(key) {
+      const [row] = select.all([namespace, checkKey(key)]);
+      if (!row) return undefined;
+      const name = `object ${key}`;
+      const content = row.content;
+      if (!isBytes(content)) throw damaged(name, 'content');
+      return {
+        content: toBytes(content),
+        contentType: readText(row, 'content_type', name),
+        updatedAt: readNumber(row, 'updated_at', name),
+      };
+    },
+    put(key, { content, contentType, updatedAt }) {
+      upsert.run([namespace, checkKey(key), toTextColumn(contentType), updatedAt, content]);
+    },
+    delete: (key) => remove.run([namespace, checkKey(key)]) > 0,
+    list(page) {
+      const range = keyRange(page);
+      if (!range) return [];
+      const sql = `SELECT key FROM ensemble_objects WHERE namespace = ? AND ${range.where} ORDER BY key LIMIT ?`;
+      const statement = pages.get(sql) ?? connection.prepare(sql);
+      pages.set(sql, statement);
+      return statement.all([namespace, ...range.params, page.limit]).map(({ key }) => key as string);
+    },
+  };
+}
+
+// libsql gives its bytes as a Buffer, or as the ArrayBuffer itself.
+function isBytes(value: unknown): value is Uint8Array | ArrayBuffer {
+  return value instanceof Uint8Array || value instanceof ArrayBuffer;
+}
+
+function toBytes(value: Uint8Array | ArrayBuffer): Uint8Array {
+  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+  return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
+}

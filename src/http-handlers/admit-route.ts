@@ -1,0 +1,38 @@
+/** Stage three of the request line: whether there is such a route, and whether this caller may take it. */
+
+import { OrchestratorError } from '../engine/errors.ts';
+import { hasScope } from '../engine/model/token.ts';
+import type { Caller } from './authenticate.ts';
+import { errorReply, type Reply } from './reply.ts';
+import type { Match, Route } from './router.ts';
+
+export interface FoundRoute {
+  readonly route: Route;
+  readonly params: Match['params'];
+}
+
+/** Path and method come first: an unknown path says nothing of credentials (D30). */
+export function findRoute(match: Match | 'nothing' | undefined, method: string): FoundRoute | { readonly refusal: Reply } {
+  if (match === undefined || match === 'nothing') {
+    return { refusal: errorReply(new OrchestratorError('NOT_FOUND', 'there is nothing at this path; look it up in the list of routes')) };
+  }
+  const { allow, routes } = match.resource;
+  const route = routes.get(method);
+  if (route) return { route, params: match.params };
+  if (method === 'OPTIONS') return { refusal: { status: 204, headers: { allow } } };
+  const message = `this path takes ${allow}; send one of these methods`;
+  return { refusal: errorReply(new OrchestratorError('METHOD_NOT_ALLOWED', message), { allow }) };
+}
+
+/** @returns the refusal, or undefined when the caller may */
+export function refuseCaller(caller: Caller, { scope }: Route): Reply | undefined {
+  if (scope === 'public') return undefined;
+  if ('failure' in caller) return errorReply(caller.failure, { 'www-authenticate': caller.challenge });
+  if (hasScope(caller.principal, scope)) return undefined;
+  return errorReply(
+    new OrchestratorError('FORBIDDEN', `this needs a token with the scope \`${scope}\``, {
+      details: { requiredScope: scope, providedScopes: [...caller.principal.scopes] },
+    }),
+    { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+  );
+}

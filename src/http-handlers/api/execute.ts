@@ -1,0 +1,80 @@
+/** `POST /execute/...`: runs an ensemble or an agent, and waits for it as long as the caller and the host like to. */
+
+import * as z from 'zod';
+import { OrchestratorError } from '../../engine/errors.ts';
+import type { Execution } from '../../engine/model/execution.ts';
+import type { ExecutionHandle } from '../../runner.ts';
+import type { Call } from '../call.ts';
+import { readName } from '../read-id.ts';
+import { readJson } from '../read-json.ts';
+import { readShape } from '../read-shape.ts';
+import { errorReply, type Reply } from '../reply.ts';
+import { within } from '../within.ts';
+
+const executeBody = z.strictObject({
+  input: z.record(z.string(), z.unknown()).optional(),
+  async: z.boolean().optional(),
+});
+
+export function executeEnsemble(call: Call): Promise<Reply> {
+  const name = readName(call, 'ensemble');
+  return execute(call, (input) => call.parts.orchestrator.start(name, input));
+}
+
+export function executeAgent(call: Call): Promise<Reply> {
+  const name = readName(call, 'agent');
+  return execute(call, (input) => call.parts.orchestrator.startAgent(name, input));
+}
+
+async function execute(call: Call, start: (input: unknown) => Promise<ExecutionHandle>): Promise<Reply> {
+  const { parts, request, host } = call;
+  const body = readShape(executeBody, await readJson(request, parts.maxBodyBytes));
+  const prefersAsync = isAsyncPreferred(request.header('prefer'));
+  const run = await start(body.input ?? {});
+  const result = run.result();
+  // The caller may go away at any moment: the run goes on, and on a Worker only what the host was told of does.
+  host.waitUntil?.(result.catch(() => undefined));
+  if (!prefersAsync && body.async !== true) {
+    const finished = await within(result, parts.syncTimeoutMs, parts.setTimer);
+    if (finished) return finishedReply(finished);
+  }
+  result.catch((thrown: unknown) =>
+    parts.logger.error({ err: thrown, requestId: call.requestId, executionId: run.id }, 'the end of a run was lost'),
+  );
+  return {
+    status: 202,
+    json: { executionId: run.id, status: 'running' },
+    headers: {
+      location: `${request.mount}${parts.basePath}/api/v1/executions/${run.id}`,
+      ...(prefersAsync && { 'preference-applied': 'respond-async' }),
+    },
+  };
+}
+
+function isAsyncPreferred(prefer: string | undefined): boolean {
+  if (prefer === undefined) return false;
+  return prefer.split(',').some((part) => part.split(';', 1)[0]?.trim().toLowerCase() === 'respond-async');
+}
+
+function finishedReply(execution: Execution<unknown>): Reply {
+  const { id: executionId, status, output, metrics, duration } = execution;
+  switch (status) {
+    case 'failed':
+      return failed('EXECUTION_FAILED', execution.error?.message ?? 'the run failed', execution);
+    case 'timed_out':
+      return failed('EXECUTION_TIMEOUT', `the run did not end in time, and was stopped after ${duration} ms`, execution);
+    case 'cancelled':
+      return failed('EXECUTION_CANCELLED', 'the run was cancelled', execution);
+    default:
+      return { status: 200, json: { executionId, status, output, metrics, duration } };
+  }
+}
+
+function failed(
+  code: 'EXECUTION_FAILED' | 'EXECUTION_TIMEOUT' | 'EXECUTION_CANCELLED',
+  message: string,
+  { id, status, error, metrics, duration }: Execution<unknown>,
+): Reply {
+  const cause = error && { reason: error.code, ...(error.agent !== undefined && { agent: error.agent }) };
+  return errorReply(new OrchestratorError(code, message, { details: { executionId: id, status, ...cause, metrics, duration } }));
+}

@@ -1,0 +1,33 @@
+/** The API's routes: method, path, scope, work. */
+
+import type { Route } from '../router.ts';
+import { getEnsemble, listEnsembles } from './ensembles.ts';
+import { executeAgent, executeEnsemble } from './execute.ts';
+import { getExecution, listAgentRuns, listExecutions, streamEvents } from './executions.ts';
+import { health } from './health.ts';
+import { createToken, listTokens, revokeToken } from './tokens.ts';
+
+/** Every path below this one is the API's. */
+export const API_ROOT = '/api/v1';
+
+export const API_ROUTES: readonly Route[] = [
+  { method: 'GET', path: '/api/v1/health', scope: 'public', run: health },
+
+  { method: 'POST', path: '/api/v1/tokens', scope: 'admin', run: createToken },
+  { method: 'GET', path: '/api/v1/tokens', scope: 'admin', run: listTokens },
+  { method: 'DELETE', path: '/api/v1/tokens/:id', scope: 'admin', run: revokeToken },
+
+  { method: 'POST', path: '/api/v1/execute/ensemble/:name', scope: 'execute:ensembles', run: executeEnsemble },
+  { method: 'POST', path: '/api/v1/execute/agent/:name', scope: 'execute:agents', run: executeAgent },
+
+  { method: 'GET', path: '/api/v1/executions', scope: 'read:executions', run: listExecutions },
+  { method: 'GET', path: '/api/v1/executions/:id', scope: 'read:executions', run: getExecution },
+  { method: 'GET', path: '/api/v1/executions/:id/agents', scope: 'read:executions', run: listAgentRuns },
+  { method: 'GET', path: '/api/v1/executions/:id/events', scope: 'read:executions', run: streamEvents },
+
+  { method: 'GET', path: '/api/v1/ensembles', scope: 'read:ensembles', run: listEnsembles },
+  { method: 'GET', path: '/api/v1/ensembles/:name', scope: 'read:ensembles', run: getEnsemble },
+  // The seed's error examples name the bare path.
+  { method: 'GET', path: '/ensembles', scope: 'read:ensembles', run: listEnsembles },
+  { method: 'GET', path: '/ensembles/:name', scope: 'read:ensembles', run: getEnsemble },
+];

@@ -1,0 +1,44 @@
+/** Cross-origin calls: off unless the host lists the origins whose pages may call, and never with credentials (A125). */
+
+import type { PlainRequest } from '../engine/ports/host.ts';
+
+export type CorsRule = ReadonlySet<string>;
+
+const PREFLIGHT = {
+  'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
+  'access-control-allow-headers': 'Authorization, Content-Type, Prefer, X-Request-Id, Last-Event-ID',
+  'access-control-max-age': '600',
+} as const;
+
+/** @throws TypeError for what is no origin: scheme, host and port, as a browser writes it */
+export function corsRule(origins: readonly string[] | undefined): CorsRule | undefined {
+  if (origins === undefined) return undefined;
+  if (!Array.isArray(origins)) throw new TypeError("`cors` must be a list of origins, such as ['https://app.example']");
+  for (const origin of origins) {
+    if (typeof origin !== 'string' || !isOrigin(origin)) {
+      throw new TypeError(`\`cors\`: ${JSON.stringify(origin)} is no origin; write scheme, host and port alone, such as 'https://app.example'`);
+    }
+  }
+  return new Set(origins);
+}
+
+function isOrigin(text: string): boolean {
+  try {
+    return /^https?:/.test(text) && new URL(text).origin === text;
+  } catch {
+    return false;
+  }
+}
+
+/** The headers that an answer carries; nothing that says `yes` to an origin that isn't listed. */
+export function corsHeaders(rule: CorsRule | undefined, request: PlainRequest): Readonly<Record<string, string>> | undefined {
+  if (!rule) return undefined;
+  const origin = request.header('origin');
+  if (origin === undefined || !rule.has(origin)) return { vary: 'Origin' };
+  return {
+    vary: 'Origin',
+    'access-control-allow-origin': origin,
+    'access-control-expose-headers': 'Location, Retry-After, X-Request-Id',
+    ...(request.method === 'OPTIONS' && PREFLIGHT),
+  };
+}

@@ -1,0 +1,72 @@
+/** What a handler takes, and the checks that it makes of it. */
+
+import type { Clock } from '../engine/ports/clock.ts';
+import type { Logger } from '../engine/ports/logger.ts';
+import { suggestName } from '../engine/suggest-name.ts';
+import type { Orchestrator } from '../orchestrator.ts';
+import type { HandlerParts } from './call.ts';
+import { corsRule } from './cors.ts';
+
+export interface HandlerOptions {
+  /** Stands in front of every path, such as `/service`; default none. */
+  readonly basePath?: string;
+  /** Largest body of a request, in bytes as they come. Default 1 MiB. */
+  readonly maxBodyBytes?: number;
+  /** How long, in ms, a caller waits for a run at most before it gets 202. Default 30,000. */
+  readonly syncTimeoutMs?: number;
+  /** Silence on a stream of events, in ms, after which a comment is sent. Default 15,000. */
+  readonly heartbeatMs?: number;
+  /** Origins whose pages may call, such as `https://app.example`. Default: none, and no CORS header at all. */
+  readonly cors?: readonly string[];
+  /** Hears of failures that an answer hides (`INTERNAL`), with the answer's request id. Default: silent. */
+  readonly logger?: Logger;
+  /** Whose timers measure the times above. Default: the platform's. */
+  readonly clock?: Pick<Clock, 'setTimer'>;
+}
+
+const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
+  basePath: true,
+  maxBodyBytes: true,
+  syncTimeoutMs: true,
+  heartbeatMs: true,
+  cors: true,
+  logger: true,
+  clock: true,
+};
+const LONGEST_MS = 2 ** 31 - 1;
+const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+
+/** @throws TypeError for an unknown key or a value of a wrong kind */
+export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerOptions): HandlerParts {
+  if (typeof orchestrator?.start !== 'function') throw new TypeError('a handler needs what createOrchestrator() gave');
+  for (const key of Object.keys(options)) {
+    if (Object.hasOwn(KNOWN, key)) continue;
+    const near = suggestName(key, Object.keys(KNOWN));
+    throw new TypeError(`\`${key}\` is no option of a handler${near ? `; did you mean \`${near}\`?` : ''}`);
+  }
+  return {
+    orchestrator,
+    basePath: checkBasePath(options.basePath ?? ''),
+    maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
+    syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, LONGEST_MS),
+    heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, LONGEST_MS),
+    cors: corsRule(options.cors),
+    logger: options.logger ?? SILENT,
+    setTimer: options.clock?.setTimer ?? setPlatformTimer,
+  };
+}
+
+const setPlatformTimer: Clock['setTimer'] = (ms, callback) => {
+  const handle = setTimeout(callback, ms);
+  return () => clearTimeout(handle);
+};
+
+function checkBasePath(basePath: string): string {
+  if (basePath === '' || /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(basePath)) return basePath;
+  throw new TypeError(`\`basePath\` must begin with a slash and end without one, such as '/service', not ${JSON.stringify(basePath)}`);
+}
+
+function checkNumber(name: keyof HandlerOptions, value: number, most: number): number {
+  if (Number.isSafeInteger(value) && value > 0 && value <= most) return value;
+  throw new TypeError(`\`${name}\` must be a whole number from 1 to ${most}, not ${value}`);
+}

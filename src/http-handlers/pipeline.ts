@@ -1,0 +1,81 @@
+/** The request line: request, authenticate, route and scope, orchestrator, respond. No stage reaches back to an earlier one. */
+
+import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
+import { type FoundRoute, findRoute, refuseCaller } from './admit-route.ts';
+import { authenticate } from './authenticate.ts';
+import type { HandlerParts } from './call.ts';
+import { corsHeaders } from './cors.ts';
+import { errorReply, isHidden, type Reply } from './reply.ts';
+import type { Match } from './router.ts';
+
+const REQUEST_ID = /^[A-Za-z0-9_.-]{1,128}$/;
+
+/** A request as it came, with what was looked up for it. */
+export interface Arrival {
+  readonly request: PlainRequest;
+  readonly host: HostInfo;
+  readonly match: Match | 'nothing' | undefined;
+  readonly requestId: string;
+}
+
+/** Answers one request. Never rejects: whatever goes wrong is an answer. */
+export async function answerRequest(
+  request: PlainRequest,
+  host: HostInfo,
+  match: Arrival['match'],
+  parts: HandlerParts,
+): Promise<PlainAnswer> {
+  const requestId = requestIdOf(request);
+  let reply: Reply;
+  let body: PlainAnswer['body'];
+  try {
+    reply = await reach({ request, host, match, requestId }, parts);
+    body = bodyOf(reply, request.method);
+  } catch (thrown) {
+    if (isHidden(thrown)) {
+      const { method, path } = request;
+      parts.logger.error({ err: thrown, requestId, method, path, ip: host.ip }, 'a request failed');
+    }
+    reply = errorReply(thrown);
+    body = bodyOf(reply, request.method);
+  }
+  return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
+}
+
+// An unknown path is refused behind the stages that must see every request, with what they found out about the caller.
+async function reach({ request, host, match, requestId }: Arrival, parts: HandlerParts): Promise<Reply> {
+  const found = findRoute(match, request.method);
+  const run = ({ route, params }: FoundRoute) => route.run({ parts, request, host, params, requestId });
+  if ('route' in found && found.route.scope === 'public') return await run(found);
+  const caller = await authenticate(request, parts.orchestrator);
+  if ('refusal' in found) return found.refusal;
+  return refuseCaller(caller, found.route) ?? (await run(found));
+}
+
+function requestIdOf(request: PlainRequest): string {
+  const given = request.header('x-request-id');
+  return given !== undefined && REQUEST_ID.test(given) ? given : crypto.randomUUID();
+}
+
+function bodyOf({ json, stream }: Reply, method: string): PlainAnswer['body'] {
+  if (method === 'HEAD') {
+    void stream?.cancel();
+    return undefined;
+  }
+  return stream ?? (json === undefined ? undefined : JSON.stringify(json));
+}
+
+function headersOf(reply: Reply, request: PlainRequest, requestId: string, { cors }: HandlerParts): PlainAnswer['headers'] {
+  const headers: Record<string, string> = {
+    'x-request-id': requestId,
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+    // A browser that is led to an answer shows it as text at most, whatever a run put into it (A128).
+    'content-security-policy': 'sandbox',
+  };
+  if (reply.stream) headers['content-type'] = 'text/event-stream; charset=utf-8';
+  else if (reply.json !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
+  if (reply.headers) Object.assign(headers, reply.headers);
+  if (cors) Object.assign(headers, corsHeaders(cors, request));
+  return headers;
+}

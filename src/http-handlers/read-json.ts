@@ -1,0 +1,64 @@
+/** Reads a request's body as JSON, and as nothing else: the sender never chooses the parser (A85, A116, A126). */
+
+import { OrchestratorError } from '../engine/errors.ts';
+import type { PlainRequest } from '../engine/ports/host.ts';
+
+/**
+ * The value of the body; `{}` when it is empty. Of a key that stands twice in an object the last one counts, as
+ * `JSON.parse` has it on every runtime. How deep it is nested, and which keys it has, is checked by who takes the value.
+ *
+ * @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST
+ */
+export async function readJson(request: PlainRequest, maxBytes: number): Promise<unknown> {
+  const type = request.header('content-type');
+  if (type !== undefined) checkType(type);
+  const coding = request.header('content-encoding');
+  if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') {
+    throw unsupported('a body must come as it is: leave Content-Encoding out');
+  }
+  if (!request.hasBody) return {};
+  const bytes = await readBytes(request, maxBytes);
+  if (bytes.byteLength === 0) return {};
+  if (type === undefined) throw unsupported('a body needs the header `Content-Type: application/json`');
+  return parse(bytes);
+}
+
+function checkType(header: string): void {
+  if (header === 'application/json') return;
+  const [type = '', ...parameters] = header.toLowerCase().split(';');
+  if (type.trim() !== 'application/json') throw unsupported('a body must be JSON, with `Content-Type: application/json`');
+  for (const parameter of parameters) {
+    const [name = '', value = ''] = parameter.trim().split('=');
+    if (name === 'charset' && value.replaceAll('"', '') !== 'utf-8') throw unsupported('JSON is read as UTF-8 only: leave the charset out');
+  }
+}
+
+async function readBytes(request: PlainRequest, maxBytes: number): Promise<Uint8Array> {
+  let bytes: Uint8Array | undefined;
+  try {
+    bytes = await request.body(maxBytes);
+  } catch (cause) {
+    throw new OrchestratorError('INVALID_REQUEST', 'the body could not be read to its end', { cause });
+  }
+  if (bytes) return bytes;
+  throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBytes} bytes`, { details: { maxBytes } });
+}
+
+function parse(bytes: Uint8Array): unknown {
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new OrchestratorError('INVALID_REQUEST', 'the body is not valid UTF-8');
+  }
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the body, and is another one on each runtime.
+    throw new OrchestratorError('INVALID_REQUEST', 'the body is not valid JSON');
+  }
+}
+
+function unsupported(message: string): OrchestratorError {
+  return new OrchestratorError('UNSUPPORTED_MEDIA_TYPE', message);
+}

@@ -1,0 +1,38 @@
+/** Reads a request's query: known parameters only, each at most once. */
+
+import { OrchestratorError } from '../engine/errors.ts';
+import { suggestName } from '../engine/suggest-name.ts';
+
+/** @throws INVALID_REQUEST for a parameter that is unknown, stands twice, or is empty */
+export function readQuery<K extends string>(query: string, known: readonly K[]): { readonly [P in K]?: string } {
+  const values: { [P in K]?: string } = {};
+  if (query === '') return values;
+  for (const [name, value] of new URLSearchParams(query)) {
+    const key = known.find((one) => one === name);
+    if (key === undefined) {
+      const near = suggestName(name, known);
+      throw wrong(`the query parameter ${quote(name)} is not known${near ? `; did you mean \`${near}\`?` : ''}`);
+    }
+    if (Object.hasOwn(values, key)) throw wrong(`the query parameter \`${key}\` must stand once`);
+    if (value === '') throw wrong(`the query parameter \`${key}\` is empty; leave it out`);
+    values[key] = value;
+  }
+  return values;
+}
+
+/** A page size: a whole number of at least 1, also as `1e2`; what is above the largest page is taken as that. @throws INVALID_REQUEST */
+export function readLimit(text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const limit = /^\d{1,15}(e\d)?$/i.test(text) ? Number(text) : 0;
+  if (limit < 1) throw wrong(`\`limit\` must be a whole number of at least 1, not ${quote(text)}`);
+  // Every page is smaller than this, and a larger number need not be exact.
+  return Math.min(limit, Number.MAX_SAFE_INTEGER);
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}...` : text);
+}
+
+function wrong(message: string): OrchestratorError {
+  return new OrchestratorError('INVALID_REQUEST', message);
+}

@@ -1,0 +1,48 @@
+/** Replies: what a stage of the request line answers, before the headers that every answer carries. */
+
+import { isOrchestratorError, type OrchestratorError } from '../engine/errors.ts';
+import { STATUS } from './status.ts';
+
+export interface Reply {
+  readonly status: number;
+  /** Becomes the JSON body; without it the answer has none, unless there is a stream. */
+  readonly json?: unknown;
+  /** Server-sent events. */
+  readonly stream?: ReadableStream<Uint8Array>;
+  /** Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** What people see of failures whose own message is not for them. */
+const FIXED_MESSAGES: Readonly<Record<string, string>> = {
+  INTERNAL: 'something went wrong inside the service; its log has the details under this X-Request-Id',
+  NOT_CONFIGURED: 'the service is not set up for this; its log has the details under this X-Request-Id',
+};
+const MAX_MESSAGE = 2_000;
+const MAX_ISSUES = 250;
+
+/** Whether the log must have what the answer hides. */
+export function isHidden(thrown: unknown): boolean {
+  return !isOrchestratorError(thrown) || thrown.code in FIXED_MESSAGES;
+}
+
+/** The seed's error body: `{ error: { code, message, ...extra } }`. Anything that is no error of ours becomes `INTERNAL`. */
+export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
+  const code = isOrchestratorError(thrown) ? thrown.code : 'INTERNAL';
+  const fixed = FIXED_MESSAGES[code];
+  if (fixed !== undefined) return { status: STATUS[code], json: { error: { code, message: fixed } }, headers };
+  const { message, details } = thrown as OrchestratorError;
+  const { code: _code, message: _message, ...extra } = bounded(details);
+  const text = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message;
+  return {
+    status: STATUS[code],
+    json: { error: { code, message: text, ...extra } },
+    headers: code === 'OVERLOADED' ? { 'retry-after': '1', ...headers } : headers,
+  };
+}
+
+// A request of a megabyte may be wrong in a hundred thousand places: the answer names the first ones.
+function bounded(details: OrchestratorError['details']): OrchestratorError['details'] {
+  const { issues } = details;
+  return Array.isArray(issues) && issues.length > MAX_ISSUES ? { ...details, issues: issues.slice(0, MAX_ISSUES) } : details;
+}

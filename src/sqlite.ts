@@ -1,0 +1,5 @@
+/** The public names for storage in a SQLite file. */
+
+export type { SqliteDriverName } from './adapters/storage/sqlite/load-driver.ts';
+export type { SqliteStorageOptions } from './adapters/storage/sqlite/sqlite-storage.ts';
+export { sqliteStorage } from './adapters/storage/sqlite/sqlite-storage.ts';

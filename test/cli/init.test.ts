@@ -1,0 +1,62 @@
+/** `ensemble init`: a project that validates, runs and has a test (issue 2, point 10). */
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ensemble, ensureBuilt, makeFolder, ROOT } from './cli-process.ts';
+
+beforeAll(ensureBuilt, 60_000);
+
+const FILES = [
+  'package.json',
+  'ensembles/hello.yaml',
+  'scripts/greet.mjs',
+  'inputs/hello.json',
+  'test/hello.test.mjs',
+  'README.md',
+  '.gitignore',
+];
+
+describe('issue 2.10: ensemble init', () => {
+  it('says what it wrote and what comes next', async () => {
+    const cwd = makeFolder({});
+    const { code, stdout, stderr } = await ensemble(['init', 'My Shop'], { cwd });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout).toBe(
+      `${FILES.map((file) => `  My Shop/${file}\n`).join('')}\nNext:\n  cd My Shop\n  npm install\n  npm start\n  npm test\n`,
+    );
+    const manifest = JSON.parse(readFileSync(join(cwd, 'My Shop/package.json'), 'utf8'));
+    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    expect(manifest).toMatchObject({ name: 'my-shop', dependencies: { 'ensemble-orchestrator': `^${version}` } });
+  });
+
+  it('writes a project that validates, runs, and whose tests pass', async () => {
+    const cwd = makeFolder({});
+    symlinkSync(join(ROOT, 'node_modules/vitest'), join(cwd, 'node_modules/vitest'), 'dir');
+    expect((await ensemble(['init'], { cwd })).code).toBe(0);
+    expect(await ensemble(['validate'], { cwd })).toEqual({ code: 0, stdout: '✓ 2 files, no problems\n', stderr: '' });
+    const { scripts } = JSON.parse(readFileSync(join(cwd, 'package.json'), 'utf8'));
+    const run = await ensemble(scripts.start.split(' ').slice(1), { cwd });
+    expect([run.code, JSON.parse(run.stdout)]).toEqual([0, { greeting: 'Bonjour, Ada!', told: false }]);
+    const { VITEST: _vitest, ...env } = process.env;
+    const tested = execFileSync(
+      process.execPath,
+      [join(ROOT, 'node_modules/vitest/vitest.mjs'), 'run', '--reporter=json'],
+      { cwd, env, encoding: 'utf8' },
+    );
+    expect(JSON.parse(tested)).toMatchObject({ success: true, numPassedTests: 3, numFailedTests: 0 });
+  }, 60_000);
+
+  it('overwrites nothing, and then writes nothing at all', async () => {
+    const cwd = makeFolder({ 'README.md': 'mine', 'scripts/greet.mjs': '// mine' });
+    const { code, stdout, stderr } = await ensemble(['init'], { cwd });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(
+      'error: scripts/greet.mjs, README.md are in . already; nothing was written. Name an empty folder: ensemble init my-project',
+    );
+    expect(readdirSync(cwd).sort()).toEqual(['README.md', 'node_modules', 'scripts']);
+    expect(readFileSync(join(cwd, 'README.md'), 'utf8')).toBe('mine');
+    expect(existsSync(join(cwd, 'package.json'))).toBe(false);
+  });
+});

@@ -1,0 +1,204 @@
+/** `ensemble validate`: problems as a compiler prints them (issue 2, points 5 and 10; contract 10). */
+
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
+
+beforeAll(ensureBuilt, 60_000);
+
+const GOOD = 'name: good\nflow:\n  - { agent: a, operation: code, config: { script: one } }\n';
+const ONE = 'export default () => 1;\n';
+
+describe('contract 10: ensemble validate', () => {
+  it('says how much is right, on stdout, and ends with 0', async () => {
+    const cwd = makeFolder({ 'ensembles/good.yaml': GOOD, 'scripts/one.mjs': ONE });
+    expect(await ensemble(['validate'], { cwd })).toEqual({ code: 0, stdout: '✓ 2 files, no problems\n', stderr: '' });
+  });
+
+  it('prints every problem of every file with its place and frame, on stderr, and ends with 1', async () => {
+    const cwd = makeFolder({
+      'ensembles/a.yaml': 'name: a\nflow:\n  - agent: x\n    operation: code\n    config: { script: onne }\n',
+      'ensembles/b.yaml': 'name: b\nflwo: []\nflow: []\noutputs:\n  y: ${nobody.output}\n',
+      'scripts/one.mjs': ONE,
+    });
+    const { code, stdout, stderr } = await ensemble(['validate'], { cwd });
+    expect(code).toBe(1);
+    expect(stdout).toBe('');
+    expect(stderr).toContain('ensembles/a.yaml:5:23 flow[0].config.script: there is no script `onne`');
+    expect(stderr).toContain(
+      '   5 |     config: { script: onne }\n     |                       ^^^^\nhelp: did you mean `one`?\n',
+    );
+    expect(stderr).toContain('ensembles/b.yaml:2:1 flwo: ');
+    expect(stderr).toContain('help: did you mean `flow`?');
+    expect(stderr).toMatch(/ensembles\/b\.yaml:5:\d+ outputs\.y: /);
+    expect(stderr.endsWith('✗ 3 problems in 2 of 3 files\n')).toBe(true);
+  });
+
+  it('--json prints { files: [{ file, issues }] }, with the files that are right too', async () => {
+    const cwd = makeFolder({ 'ensembles/a.yaml': 'name: a\nflwo: []\nflow: []\n', 'scripts/one.mjs': ONE });
+    const { code, stdout, stderr } = await ensemble(['validate', '--json'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toBe('');
+    const { files } = JSON.parse(stdout);
+    expect(files).toMatchObject([
+      { file: 'scripts/one.mjs', issues: [] },
+      {
+        file: 'ensembles/a.yaml',
+        issues: [{ path: 'flwo', line: 2, column: 1, suggestion: 'flow', source: 'ensembles/a.yaml' }],
+      },
+    ]);
+  });
+
+  it('takes on trust what only the host of a file alone can know: scripts, variables, operations', async () => {
+    const cwd = makeFolder({
+      'loose.yaml': [
+        'name: loose',
+        'flow:',
+        '  - { agent: a, operation: code, config: { script: anything }, input: "${env.ANY}" }',
+        '  - { agent: b, operation: own-operation, config: {} }',
+        '  - { agent: c, operation: think, config: { prompt: hi } }',
+        '',
+      ].join('\n'),
+    });
+    expect(await ensemble(['validate', 'loose.yaml'], { cwd })).toEqual({
+      code: 0,
+      stdout: '✓ 1 file, no problems\n',
+      stderr: '',
+    });
+  });
+
+  it('still finds in a file alone what no host can put right', async () => {
+    const cwd = makeFolder({
+      'loose.yaml':
+        'name: loose\nflow:\n  - { agent: a, operation: coed, config: { script: s } }\noutputs: { x: "${b.output}" }\n',
+    });
+    const { code, stderr } = await ensemble(['validate', 'loose.yaml'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toContain('there is no operation `coed`');
+    expect(stderr).toContain('help: did you mean `code`?');
+    expect(stderr).toContain('loose.yaml:4:');
+    expect(stderr.endsWith('✗ 2 problems in 1 file\n')).toBe(true);
+  });
+
+  it('checks a file of a project against that project, and says nothing about its neighbours', async () => {
+    const cwd = makeFolder({
+      'shop/ensembles/a.yaml': 'name: a\nflow:\n  - { agent: x, operation: code, config: { script: onne } }\n',
+      'shop/ensembles/b.yaml': 'name: b\nnonsense: 1\n',
+      'shop/scripts/one.mjs': ONE,
+    });
+    const { code, stderr } = await ensemble(['validate', 'shop/ensembles/a.yaml'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toContain('shop/ensembles/a.yaml:3:');
+    expect(stderr).not.toContain('nonsense');
+    expect(stderr.endsWith('✗ 1 problem in 1 file\n')).toBe(true);
+  });
+
+  it('--dir checks files from elsewhere against a project', async () => {
+    const cwd = makeFolder({
+      'shop/ensembles/good.yaml': GOOD,
+      'shop/scripts/one.mjs': ONE,
+      'new.yaml': GOOD.replace('one', 'two'),
+    });
+    const { code, stderr } = await ensemble(['validate', 'new.yaml', '--dir', 'shop'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toContain('new.yaml:3:52 flow[0].config.script: there is no script `two` (registered: one)');
+  });
+
+  it('takes several paths: files, a folder of files and a project', async () => {
+    const cwd = makeFolder({
+      'p/ensembles/good.yaml': GOOD,
+      'p/scripts/one.mjs': ONE,
+      'd/x.yaml': 'name: x\nflow: []\n',
+      'y.yml': 'name: y\nflow: []\n',
+    });
+    const { code, stdout } = await ensemble(['validate', 'p', 'd', 'y.yml'], { cwd });
+    expect([code, stdout]).toEqual([0, '✓ 4 files, no problems\n']);
+  });
+
+  it('reports a script that is wrong once, at its own line, and blames no ensemble for it', async () => {
+    const cwd = makeFolder({
+      'ensembles/good.yaml': GOOD,
+      'ensembles/again.yaml': GOOD.replace('good', 'again'),
+      'scripts/one.mjs': 'export default () => {\n  return 1 +;\n};\n',
+    });
+    const { code, stderr } = await ensemble(['validate'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toBe(
+      "scripts/one.mjs: can't be imported: SyntaxError: Unexpected token ';'; to see where, run: node scripts/one.mjs\n\n✗ 1 problem in 1 of 3 files\n",
+    );
+  });
+
+  const importsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript);
+  it('takes a .ts script where the runtime imports one, and says otherwise what to do', async () => {
+    const cwd = makeFolder({ 'ensembles/good.yaml': GOOD, 'scripts/one.ts': 'export default (): number => 1;\n' });
+    const { code, stderr } = await ensemble(['validate'], { cwd });
+    if (importsTypeScript) expect(code).toBe(0);
+    else
+      expect(stderr).toContain(
+        'scripts/one.ts: this runtime imports no `.ts` files: use Node 22.18 or newer, Deno or Bun',
+      );
+  });
+
+  it('reports a shared agent that is wrong in its own file, and blames no ensemble for it', async () => {
+    const cwd = makeFolder({
+      'ensembles/a.yaml': 'name: a\nflow:\n  - agent: mailer\n  - agent: caller\n',
+      'agents/mailer.yaml': 'name: mailer\noperation: code\nconfig:\n  script: send\n',
+      'agents/caller.yaml': 'name: caller\noperation: api\nconfgi: { url: https://example.com }\n',
+    });
+    const { stderr } = await ensemble(['validate'], { cwd });
+    expect(stderr).toContain('agents/mailer.yaml:4:11 config.script: there is no script `send` (none is registered)');
+    expect(stderr).toContain('agents/caller.yaml:3:1 confgi: ');
+    expect(stderr.endsWith('✗ 2 problems in 2 of 3 files\n')).toBe(true);
+  });
+
+  it('finds what no single file shows: two ensembles of one name, two triggers on one path', async () => {
+    const twins = makeFolder({
+      'ensembles/a.yaml': 'name: same\nflow: []\n',
+      'ensembles/b.yaml': 'name: same\nflow: []\n',
+    });
+    expect((await ensemble(['validate'], { cwd: twins })).stderr).toContain(
+      'ensembles/b.yaml:1:7 name: ensemble `same` is defined in ensembles/a.yaml too; rename one of them',
+    );
+    const trigger = (name: string) =>
+      `name: ${name}\nflow: []\ntrigger: [{ type: webhook, path: /webhooks/in, public: true }]\n`;
+    const rivals = makeFolder({ 'ensembles/a.yaml': trigger('a'), 'ensembles/b.yaml': trigger('b') });
+    const { code, stderr } = await ensemble(['validate'], { cwd: rivals });
+    expect(code).toBe(1);
+    expect(stderr).toContain('POST /webhooks/in');
+  });
+
+  it('needs no values of variables that the config names, and says which are missing', async () => {
+    const cwd = makeFolder({
+      'ensembles/a.yaml': 'name: a\nflow:\n  - { agent: x, operation: api, config: { url: "${env.SHOP_URL}/x" } }\n',
+      'ensemble.config.mjs': "export default { env: ['SHOP_URL'] };\n",
+    });
+    const { code, stdout, stderr } = await ensemble(['validate'], { cwd });
+    expect([code, stdout]).toEqual([0, '✓ 2 files, no problems\n']);
+    expect(stderr).toBe('warning: ensemble.config.mjs names `SHOP_URL`, which has no value here; a run needs one\n');
+  });
+
+  it('warns of folders that this version does not read', async () => {
+    const cwd = makeFolder({ 'ensembles/a.yaml': 'name: a\nflow: []\n', 'prompts/hi.md': 'hi' });
+    expect((await ensemble(['validate'], { cwd })).stderr).toBe('warning: `prompts` is not used by this version\n');
+  });
+
+  it('colours only for those who can see it', async () => {
+    const cwd = makeFolder({ 'ensembles/a.yaml': 'name: a\nflwo: []\nflow: []\n' });
+    expect((await ensemble(['validate'], { cwd })).stderr).not.toContain('\u001b');
+    const forced = await ensemble(['validate'], { cwd, env: { FORCE_COLOR: '1' } });
+    expect(forced.stderr).toContain('\u001b[1mensembles/a.yaml:2:1\u001b[22m flwo: \u001b[31m');
+    expect(forced.stderr).toContain('\u001b[31m ^^^^\u001b[39m');
+  });
+
+  it.each([
+    [['validate'], 'there is no project here'],
+    [['validate', 'nothing.yaml'], 'there is no file or folder nothing.yaml'],
+    [['validate', 'empty'], 'empty is no project: it has no folder `ensembles`, and no .yaml files'],
+    [['validate', '--dir', 'empty'], 'empty is no project'],
+  ])('%j is explained without a stack trace', async (args, message) => {
+    const cwd = makeFolder({ 'empty/file.txt': '' });
+    const { code, stdout, stderr } = await ensemble(args, { cwd });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toContain(`error: ${message}`);
+    expect(stderr).not.toContain('    at ');
+  });
+});

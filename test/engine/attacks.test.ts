@@ -1,0 +1,419 @@
+/** Attacks on runs: outputs that are no data, names that objects inherit, values that look like code, steps that cost too much. */
+
+import { describe, expect, it } from 'vitest';
+import type { Script } from '../../src/operations/code.ts';
+import { code, echo, ok, scene, turns, when } from './scene.ts';
+
+/** Runs one agent that gives `give()`, and one behind it that must not be harmed. */
+async function outputOf(give: Script) {
+  const { run } = scene(
+    {
+      flow: [code('a', 'give'), ok('b', when('a.failed || a.success'))],
+      outputs: { a: '${a.output}', error: '${a.error}', b: '${b.output}' },
+    },
+    { scripts: { give } },
+  );
+  const result = await run();
+  expect(result.status).toBe('completed');
+  const { a, error, b } = result.output as { a: unknown; error: { code: string; message: string } | null; b: string };
+  expect(b).toBe('b');
+  return { a, error };
+}
+
+class Money {
+  amount = 5;
+}
+
+describe('A5: an output is copied to plain data', () => {
+  it.each<[string, () => unknown, unknown]>([
+    [
+      'functions and symbols in an object are left out',
+      () => ({ f: () => 1, s: Symbol('x'), u: undefined, v: 1 }),
+      { v: 1 },
+    ],
+    ['in a list they are null', () => [() => 1, Symbol('x'), undefined, 1], [null, null, null, 1]],
+    ['a function alone is null', () => () => 1, null],
+    ['undefined is null', () => undefined, null],
+    [
+      'a getter is read once',
+      () => ({
+        get x() {
+          return 'got';
+        },
+      }),
+      { x: 'got' },
+    ],
+    [
+      'what is not enumerable or own is left out',
+      () => Object.create({ inherited: 1 }, { hidden: { value: 1 }, shown: { value: 2, enumerable: true } }),
+      undefined,
+    ],
+    ['an object without a prototype', () => Object.assign(Object.create(null), { x: 1 }), { x: 1 }],
+    ['a Proxy of plain data', () => new Proxy({ x: 1 }, {}), { x: 1 }],
+    ['a sparse list has nulls', () => new Array(3), [null, null, null]],
+    [
+      'one object in two places is two copies',
+      () => {
+        const o = { x: 1 };
+        return [o, o];
+      },
+      [{ x: 1 }, { x: 1 }],
+    ],
+    ['toJSON is a function like any other, never called', () => ({ toJSON: () => ({ bomb: true }), x: 1 }), { x: 1 }],
+    ['negative zero is zero', () => -0, 0],
+    ['2^53 + 1 is the double it is', () => 2 ** 53 + 1, 2 ** 53],
+    ['a lone surrogate stays', () => '\ud800', '\ud800'],
+  ])('%s', async (_what, give, expected) => {
+    const { a, error } = await outputOf(give);
+    if (expected === undefined) expect(error?.code).toBe('INVALID_OUTPUT');
+    else expect([a, error]).toEqual([expected, null]);
+    if (Object.is(expected, 0)) expect(Object.is(a, 0)).toBe(true);
+  });
+
+  it.each<[string, () => unknown, string]>([
+    ['A140: a Date', () => ({ at: new Date(0) }), '`at` in what agent `a` gave is a Date (use date.toISOString())'],
+    ['A140: a Buffer', () => Buffer.from('x'), 'what agent `a` gave is a Buffer, not plain data'],
+    ['A140: a BigInt', () => [1n], '`[0]` in what agent `a` gave is a BigInt'],
+    ['A140: a Map', () => ({ m: new Map() }), '`m` in what agent `a` gave is a Map'],
+    ['a class instance', () => new Money(), 'is a Money, not plain data'],
+    ['a promise inside', () => ({ p: Promise.resolve(1) }), 'is a Promise (await it first)'],
+    ['A20: NaN', () => ({ x: [Number.NaN] }), '`x[0]` in what agent `a` gave is NaN'],
+    ['A20: Infinity', () => -1 / 0, 'is -Infinity'],
+    [
+      'A140: a cycle',
+      () => {
+        const o: Record<string, unknown> = {};
+        o.self = o;
+        return o;
+      },
+      '`self` in what agent `a` gave contains itself',
+    ],
+    [
+      'a cycle of two',
+      () => {
+        const p: unknown[] = [];
+        const q = [p];
+        p.push(q);
+        return p;
+      },
+      'contains itself',
+    ],
+    ['A8: a key __proto__', () => JSON.parse('{"a":{"__proto__":{"admin":true}}}'), 'is a key that is never allowed'],
+    [
+      '65 levels',
+      () => Array.from({ length: 65 }).reduce<unknown>((inner) => [inner], 1),
+      'nested deeper than 64 levels',
+    ],
+    [
+      'a Proxy that never ends',
+      () => {
+        const endless: object = new Proxy(
+          {},
+          {
+            ownKeys: () => ['x'],
+            getOwnPropertyDescriptor: () => ({ enumerable: true, configurable: true }),
+            get: () => endless,
+          },
+        );
+        return endless;
+      },
+      'Proxy|nested deeper|contains itself',
+    ],
+    ['A140: a text just over 4 MiB', () => 'x'.repeat(4 * 1024 * 1024), 'larger than the limit'],
+    [
+      'A140: 10^7 keys',
+      () => Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`k${i}`, i])),
+      'larger than the limit',
+    ],
+    ['A140: a list of a thousand million holes', () => new Array(1e9), 'larger than the limit'],
+  ])('%s fails that agent alone: INVALID_OUTPUT', async (_what, give, message) => {
+    const { a, error } = await outputOf(give);
+    expect(a).toBeNull();
+    expect(error?.code).toBe('INVALID_OUTPUT');
+    expect(message.split('|').some((part) => error?.message.includes(part))).toBe(true);
+  });
+
+  it('A140: a text just under 4 MiB is taken, and several of them make no record that cannot be read', async () => {
+    const { run, orchestrator } = scene([code('a', 'big'), code('b', 'big')], {
+      scripts: { big: () => 'x'.repeat(4 * 1024 * 1024 - 1) },
+    });
+    const { id, status } = await run();
+    expect(status).toBe('completed');
+    const { agents } = await orchestrator.executions.get(id);
+    expect(agents.map(({ output }) => (output as string).length)).toEqual([4 * 1024 * 1024 - 1, 4 * 1024 * 1024 - 1]);
+  });
+
+  it('an output of 64 levels makes no record that cannot be read', async () => {
+    const deep = Array.from({ length: 64 }).reduce<unknown>((inner) => [inner], 1);
+    const { run, orchestrator } = scene([code('a', 'deep')], { scripts: { deep: () => deep } });
+    const result = await run();
+    expect(result.status).toBe('completed');
+    expect((await orchestrator.executions.get(result.id)).agents[0]?.output).toEqual(deep);
+  });
+
+  it('a getter that throws fails the agent as a throw does', async () => {
+    const { error } = await outputOf(() => ({
+      get x() {
+        throw new Error('from a getter');
+      },
+    }));
+    expect(error).toMatchObject({ code: 'AGENT_FAILED', message: 'from a getter' });
+  });
+
+  it('a thenable is waited for', async () => {
+    const { a } = await outputOf(() => ({ then: (resolve: (value: unknown) => void) => resolve({ x: 1 }) }));
+    expect(a).toEqual({ x: 1 });
+  });
+
+  it('A5: an input that is no data is refused before anything runs', async () => {
+    const { run, ran, orchestrator } = scene([ok('a')]);
+    for (const input of [
+      { at: new Date() },
+      { big: 1n },
+      { m: new Map() },
+      Number.NaN,
+      new Money(),
+      JSON.parse('{"__proto__":{"x":1}}'),
+    ]) {
+      await expect(run(input)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    }
+    expect(ran).toEqual([]);
+    expect((await orchestrator.executions.list()).executions).toEqual([]);
+  });
+});
+
+describe('A6, A7, A8: names that objects inherit', () => {
+  const inherited = ['constructor', 'toString', 'hasOwnProperty', 'valueOf', 'isPrototypeOf'];
+
+  it.each(inherited)(
+    'an agent, an output, a state key and an input field named %s are data like any other',
+    async (name) => {
+      const { run } = scene({
+        state: { initial: { [name]: 1 } },
+        flow: [ok(name, { setState: { [name]: `\${state.${name} + 1}` } })],
+        outputs: { [name]: `\${${name}.output}`, state: `\${state['${name}']}`, input: `\${input.${name}}` },
+      });
+      expect((await run({ [name]: 'given' })).output).toEqual({ [name]: name, state: 2, input: 'given' });
+      expect((await run()).output).toEqual({ [name]: name, state: 3, input: null });
+    },
+  );
+
+  it.each(inherited)('%s of a value that has none of its own is null', async (name) => {
+    const { run } = scene({
+      flow: [echo('a', {})],
+      outputs: { x: [`\${a.output.${name}}`, `\${input.x.${name}}`, `\${input['${name}']}`, `\${state.${name}}`] },
+      state: { initial: {} },
+    });
+    expect((await run({ x: [] })).output).toEqual({ x: [null, null, null, null] });
+  });
+
+  it('A7: merging what a caller sent changes no prototype', async () => {
+    const { run } = scene({
+      flow: [],
+      outputs: { merged: '${merge(input.a, parseJson(input.text))}', admin: '${input.a.admin}' },
+    });
+    const result = await run({ a: {}, text: '{"__proto__":{"admin":true}}' });
+    expect(result.error?.code).toBe('EXPRESSION_ERROR');
+    expect(({} as { admin?: boolean }).admin).toBeUndefined();
+  });
+
+  it.each(['__proto__', 'prototype'])(
+    'a variable, a script and an operation named %s are found only when they are own',
+    async (name) => {
+      expect(() => scene([code('a', name)])).toThrow(`there is no script \`${name}\``);
+      expect(() => scene([{ agent: 'a', operation: name }])).toThrow(`there is no operation \`${name}\``);
+      expect(() => scene([echo('a', `\${env['${name}']}`)])).toThrow();
+    },
+  );
+
+  it('A118: a script is a registered name, never a path, a URL or an inherited key', () => {
+    for (const script of [
+      'node:fs',
+      '../x',
+      'data:text/javascript,1',
+      'https://a.example/x.js',
+      'constructor',
+      '__proto__',
+      'toString',
+    ]) {
+      expect(() => scene([code('a', script)])).toThrow(`there is no script \`${script}\``);
+    }
+    expect(() => scene([code('a', '${input.script}')])).toThrow('must be a plain name');
+  });
+});
+
+describe('A14: results are never evaluated again', () => {
+  const payload = '${env.KEY} ${input.other} {{ env.KEY }} $${x}';
+
+  it.each([
+    ['input', [echo('a', { t: '${input.text}' })], '${a.output.t}'],
+    ['a text around it', [echo('a', '<${input.text}>')], '${a.output}'],
+    ['config', [code('a', 'config', { config: { t: '${input.text}' } })], '${a.output.t}'],
+    ['an item', [{ foreach: ['${input.text}'], name: 'a', steps: [echo('x', '${item}')] }], '${a.output[0]}'],
+    ['two steps', [echo('x', '${input.text}'), echo('a', '${x.output}')], '${a.output}'],
+    ['an error message', [code('a', 'throws', { continueOnError: true })], '${a.error.message}'],
+  ])('through %s', async (_what, flow, read) => {
+    const { run } = scene(
+      { flow, outputs: { read } },
+      {
+        env: { KEY: 'value of key' },
+        scripts: {
+          config: ({ config }) => config,
+          throws: ({ input }) => {
+            throw new Error(input.text);
+          },
+        },
+      },
+    );
+    const { read: seen } = (await run({ text: payload, other: 'x' })).output as { read: string };
+    expect(seen.replace(/^<|>$/g, '')).toBe(payload);
+  });
+
+  it('a key of a result that looks like an expression is a key', async () => {
+    const { run } = scene({ flow: [echo('a', '${input}')], outputs: { a: '${a.output}' } });
+    expect((await run({ '${env.KEY}': '${1 + 1}' })).output).toEqual({ a: { '${env.KEY}': '${1 + 1}' } });
+  });
+});
+
+describe('A19, A20: odd reads and odd numbers', () => {
+  it.each<[string, unknown]>([
+    ['${a.output[1e9]}', null],
+    ['${a.output[-1]}', null],
+    ["${a.output['0x1']}", null],
+    ['${a.output.length}', null],
+    ["${length('text')}", 4],
+    ['${input.text[0]}', null],
+    ['${a.output[0].x.y.z}', null],
+    ['${input.none[0].x}', null],
+  ])('%s', async (read, expected) => {
+    const { run } = scene({ flow: [echo('a', [1, 2])], outputs: { read } });
+    const { read: seen } = (await run({ text: 'text' })).output as { read: unknown };
+    // Whether a text has members is the expression language's to say; here: no throw, no allocation.
+    if (read.includes('text[0]') || read.endsWith('.length}')) expect(['t', 2, null]).toContain(seen);
+    else expect(seen).toBe(expected);
+  });
+
+  it.each([
+    ['${1 / 0}', 'EXPRESSION_ERROR'],
+    ['${0 / 0}', 'EXPRESSION_ERROR'],
+    ['${1e308 * 10}', 'EXPRESSION_ERROR'],
+  ])('%s has no JSON: the run fails, or the result is JSON', async (read, expected) => {
+    const result = await scene({ flow: [], outputs: { read } }).run();
+    if (result.status === 'failed') expect(result.error?.code).toBe(expected);
+    else expect(JSON.parse(JSON.stringify(result.output))).toEqual(result.output);
+  });
+
+  it('NaN can stand in no condition: it is null or an error, never true', async () => {
+    const { run, ran } = scene([ok('a', { condition: '${input.x / input.x}' })]);
+    await run({ x: 0 });
+    expect(ran).toEqual([]);
+  });
+});
+
+describe('A141: scripts that misbehave', () => {
+  it('a promise that never settles ends by its timeout, and others run meanwhile', async () => {
+    const { start, clock, orchestrator } = scene([code('a', 'never', { timeout: 1000 })], {
+      scripts: { never: () => new Promise(() => {}) },
+      ensembles: [{ name: 'other', flow: [ok('x')] }],
+    });
+    const handle = await start();
+    expect((await orchestrator.orchestrator.execute('other')).status).toBe('completed');
+    await clock.advance(1000);
+    expect((await handle.result()).error?.code).toBe('TIMEOUT');
+  });
+
+  it('a promise that settles twice, and a step that rejects after it was given up, harm nobody', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown) => unhandled.push(reason);
+    process.on('unhandledRejection', note);
+    const { run } = scene([code('a', 'twice'), code('b', 'late', { timeout: 50_000 }), ok('c')], {
+      scripts: {
+        twice: () => ({
+          // biome-ignore lint/suspicious/noThenProperty: the attack
+          then(resolve: (value: unknown) => void, reject: (reason: unknown) => void) {
+            resolve(1);
+            resolve(2);
+            reject(new Error('too late'));
+            throw new Error('later still');
+          },
+        }),
+        late: async () => 'in time',
+      },
+    });
+    const result = await run();
+    await turns();
+    process.off('unhandledRejection', note);
+    expect(result.agents.map(({ output }) => output)).toEqual([1, 'in time', 'c']);
+    expect(unhandled).toEqual([]);
+  });
+
+  it('throwing what is no error, hostile getters included, fails the agent and nothing else', async () => {
+    const refuse = () => {
+      throw new Error('no');
+    };
+    const hostile = [
+      new Proxy({}, { get: refuse, getPrototypeOf: refuse }),
+      new Proxy(new Error('x'), { get: refuse }),
+      {
+        get message() {
+          return refuse();
+        },
+      },
+    ];
+    for (const thrown of [null, 5n, Symbol('s'), () => 1, Object.create(null), ...hostile]) {
+      const { run } = scene([code('a', 'throws', { continueOnError: true }), ok('b')], {
+        scripts: {
+          throws: () => {
+            throw thrown;
+          },
+        },
+      });
+      const result = await run();
+      expect(result.status).toBe('completed');
+      expect(result.agents[0]).toMatchObject({
+        status: 'failed',
+        error: { code: 'AGENT_FAILED', message: expect.any(String) },
+      });
+    }
+  });
+});
+
+describe('A143, A13: expressions that cost too much', () => {
+  it('a big list sorted in a condition ends by the budget or in time, never in a hang', async () => {
+    const list = Array.from({ length: 400_000 }, (_, i) => (i * 7919) % 400_000);
+    const began = performance.now();
+    const { run, ran } = scene(
+      [
+        ok('a', {
+          condition: '${length(unique(flatten([input.list, sort(input.list), sort(input.list)]))) > 0}',
+          continueOnError: true,
+        }),
+        ok('b'),
+      ],
+      {},
+    );
+    const result = await run({ list });
+    expect(performance.now() - began).toBeLessThan(5000);
+    expect(['completed', 'failed']).toContain(result.status);
+    if (result.status === 'failed') expect([result.error?.code, ran]).toEqual(['EXPRESSION_ERROR', []]);
+  });
+
+  it('A13: outputs that double forty times stop at the cap', async () => {
+    const flow = Array.from({ length: 40 }, (_, i) =>
+      echo(`a${i}`, i === 0 ? '${input.text}' : `\${a${i - 1}.output + a${i - 1}.output}`),
+    );
+    const result = await scene(flow).run({ text: 'x'.repeat(1000) });
+    expect(result).toMatchObject({ status: 'failed', error: { code: 'EXPRESSION_ERROR' } });
+    expect(result.metrics.agents).toBeLessThan(20);
+  });
+});
+
+describe('A137: definitions and inputs at their bounds', () => {
+  it('1,000 steps run, 1,001 are refused', async () => {
+    const steps = (count: number) => Array.from({ length: count }, (_, i) => ok(`a${i}`));
+    const { run, ran } = scene(steps(1000));
+    expect((await run()).metrics.agents).toBe(1000);
+    expect(ran.length).toBe(1000);
+    expect(() => scene(steps(1001))).toThrow(/1,?000/);
+  });
+});

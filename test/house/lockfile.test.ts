@@ -1,0 +1,72 @@
+/** The lockfiles serve any registry and any platform: no addresses in them, and no platform's packages left out. */
+
+import { execFileSync } from 'node:child_process';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { ROOT } from './source-graph.ts';
+
+interface Lockfile {
+  readonly packages: Record<
+    string,
+    { readonly resolved?: string; readonly optionalDependencies?: Record<string, string> }
+  >;
+}
+
+const read = (path: string): Lockfile => JSON.parse(readFileSync(path, 'utf8'));
+
+/** Optional packages that no entry of the lockfile stands for: `npm ci` refuses a lockfile that leaves one out. */
+function leftOut({ packages }: Lockfile): readonly string[] {
+  const locked = Object.keys(packages);
+  const optional = Object.values(packages).flatMap(({ optionalDependencies = {} }) =>
+    Object.keys(optionalDependencies),
+  );
+  return [...new Set(optional)].filter((name) => !locked.some((path) => path.endsWith(`node_modules/${name}`)));
+}
+
+describe.each(['package-lock.json', 'test/runtimes/package-lock.json'])('%s', (path) => {
+  it('holds no address of a registry', () => {
+    const resolved = Object.entries(read(join(ROOT, path)).packages).filter(
+      ([, entry]) => entry.resolved !== undefined,
+    );
+    expect(resolved.map(([name]) => name)).toEqual([]);
+  });
+
+  it('leaves out no package of another platform (scripts/complete-lockfile.mjs adds them)', () => {
+    expect(leftOut(read(join(ROOT, path)))).toEqual([]);
+  });
+});
+
+describe('scripts/complete-lockfile.mjs', () => {
+  it('adds what is left out, for its platform, and changes nothing that is complete', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'lockfile-'));
+    const file = join(folder, 'package-lock.json');
+    try {
+      const complete = () =>
+        execFileSync('node', [join(ROOT, 'scripts/complete-lockfile.mjs'), file], { encoding: 'utf8' });
+      copyFileSync(join(ROOT, 'package-lock.json'), file);
+      expect(complete()).toBe('');
+      const lock = read(file);
+      delete lock.packages['node_modules/@rollup/rollup-win32-arm64-msvc'];
+      delete lock.packages['node_modules/@rollup/rollup-linux-x64-musl'];
+      writeFileSync(file, JSON.stringify(lock));
+      expect(complete()).toContain('added 2 packages');
+      const { packages } = read(file);
+      expect(Object.keys(packages)).toEqual(Object.keys(read(join(ROOT, 'package-lock.json')).packages));
+      expect(packages['node_modules/@rollup/rollup-win32-arm64-msvc']).toMatchObject({
+        os: ['win32'],
+        cpu: ['arm64'],
+        optional: true,
+        dev: true,
+      });
+      expect(packages['node_modules/@rollup/rollup-linux-x64-musl']).toMatchObject({
+        os: ['linux'],
+        cpu: ['x64'],
+        libc: ['musl'],
+      });
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});

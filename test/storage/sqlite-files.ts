@@ -1,0 +1,29 @@
+/** Files for the tests of SQLite: each test its own, all taken away behind the last one. */
+
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll } from 'vitest';
+import type { SqlConnection } from '../../src/adapters/storage/sqlite/connection.ts';
+import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'ensemble-sqlite-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+let files = 0;
+
+/** The path of a file that is not there yet. */
+export function newFile(): string {
+  files += 1;
+  return join(folder, `store-${files}.db`);
+}
+
+/** Does something to a file from outside, as a person with a shell would. */
+export async function withFile<T>(path: string, work: (connection: SqlConnection) => T): Promise<T> {
+  const connection = (await loadDriver(undefined))(path);
+  try {
+    return work(connection);
+  } finally {
+    connection.close();
+  }
+}
