@@ -9,5 +9,6 @@ export default defineConfig({
   dts: { entry: { index: 'src/index.ts', node: 'src/node.ts', testing: 'src/testing.ts' } },
   sourcemap: true,
   clean: true,
+  silent: true,
   splitting: true,
 });

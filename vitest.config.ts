@@ -1,18 +1,18 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-const source = (path: string) => fileURLToPath(new URL(`./src/${path}`, import.meta.url));
+// The package's own names lead to the source: `ensemble-orchestrator/testing` is src/testing.ts.
+const src = fileURLToPath(new URL('./src', import.meta.url));
 
 // `.ci/run` names a file here, to add up what ran.
 const report = process.env.VITEST_REPORT;
 
 export default defineConfig({
   resolve: {
-    alias: {
-      'ensemble-orchestrator/node': source('node.ts'),
-      'ensemble-orchestrator/testing': source('testing.ts'),
-      'ensemble-orchestrator': source('index.ts'),
-    },
+    alias: [
+      { find: /^ensemble-orchestrator$/, replacement: `${src}/index.ts` },
+      { find: /^ensemble-orchestrator\/(.+)$/, replacement: `${src}/$1.ts` },
+    ],
   },
   test: {
     include: ['test/**/*.test.ts'],

@@ -14,7 +14,7 @@ const seconds = Number(secondsText);
 const { setup } = await import(pathToFileURL(resolve(module)).href);
 const { run, units = 1 } = await setup(rest);
 
-// Reading the clock costs as much as a tenth of the fastest case: throughput reads it once a batch, latencies have a phase of their own.
+// Throughput reads the clock once a batch: read after each execution, it would be a part of the fastest case that shows.
 let batch = 1;
 await phase(Math.max(1, seconds * 0.4), (ms) => {
   if (ms < 2) batch *= 2;

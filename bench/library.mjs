@@ -29,6 +29,11 @@ function newestChange(folder) {
 
 function npm(args) {
   console.error(`npm ${args.join(' ')} ...`);
-  const ran = spawnSync('npm', args, { cwd: root, stdio: ['ignore', 'ignore', 'inherit'], shell: process.platform === 'win32' });
-  if (ran.status !== 0) throw new Error(`\`npm ${args.join(' ')}\` failed in the library's folder; the lines above say why`);
+  const ran = spawnSync('npm', args, {
+    cwd: root,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    shell: process.platform === 'win32',
+  });
+  if (ran.status !== 0)
+    throw new Error(`\`npm ${args.join(' ')}\` failed in the library's folder; the lines above say why`);
 }

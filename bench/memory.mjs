@@ -10,7 +10,11 @@ const EXECUTIONS = Number(process.argv[2] ?? 1_000_000);
 const KEEP = 10_000;
 
 const { createOrchestrator, memoryStorage } = await importLibrary();
-const flow = Array.from({ length: 5 }, (_, i) => ({ agent: `s${i}`, operation: 'code', config: { script: 'increment' } }));
+const flow = Array.from({ length: 5 }, (_, i) => ({
+  agent: `s${i}`,
+  operation: 'code',
+  config: { script: 'increment' },
+}));
 const orchestrator = createOrchestrator({
   storage: memoryStorage({ keep: KEEP }),
   ensembles: [{ name: 'bench', flow }],

@@ -61,6 +61,8 @@ export type { Script, ScriptContext } from './operations/code.ts';
 export type { Binding } from './operations/storage.ts';
 export type { OrchestratorOptions } from './options.ts';
 export type { Orchestrator } from './orchestrator.ts';
+export { defineConfig } from './config.ts';
+
 // The orchestrator
 export { createOrchestrator } from './orchestrator.ts';
 export type { ExecuteOptions, ExecutionHandle } from './runner.ts';

@@ -8,11 +8,11 @@ import type { CompiledEnsemble } from './engine/definition/compiled-ensemble.ts'
 import type { DefinitionIssue } from './engine/definition/definition-issue.ts';
 import { invalidDefinition, parseDefinition, readAgent } from './engine/definition/parse-ensemble.ts';
 import { type Problem, toIssues } from './engine/definition/problem.ts';
-import { OrchestratorError } from './engine/errors.ts';
+import { messageOf, OrchestratorError } from './engine/errors.ts';
 import type { OutputCheck } from './engine/execution/run-ensemble.ts';
 import { copyJson, type Json } from './engine/json.ts';
 import type { AgentDefinition } from './engine/model/ensemble.ts';
-import type { StandardSchema } from './engine/ports/standard-schema.ts';
+import type { StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
 
 export interface LoadedEnsemble {
   readonly compiled: CompiledEnsemble;
@@ -89,7 +89,12 @@ function takeOutputSchema(source: EnsembleSource): {
 
 function outputCheck(schema: StandardSchema): OutputCheck {
   return async (output: Json) => {
-    const result = await schema['~standard'].validate(output);
+    let result: StandardResult<unknown>;
+    try {
+      result = await schema['~standard'].validate(output);
+    } catch (thrown) {
+      return `the ensemble's outputSchema failed: ${messageOf(thrown)}`;
+    }
     if (!result.issues) return undefined;
     const problems = result.issues.map((issue) =>
       [issuePath(issue).join('.'), issue.message].filter((part) => part !== '').join(': '),

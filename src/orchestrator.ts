@@ -167,7 +167,7 @@ export function compileHost(options: OrchestratorOptions): CompileHost {
   return {
     operations,
     sharedAgents: readSharedAgents(options.agents ?? []),
-    env: { ...options.env, ...options.secrets },
+    env: Object.freeze({ ...options.env, ...options.secrets }),
     secretNames: new Set(Object.keys(options.secrets ?? {})),
     functions: options.functions && extendFunctions(options.functions),
   };

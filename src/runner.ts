@@ -8,7 +8,7 @@ import { runEnsemble } from './engine/execution/run-ensemble.ts';
 import { copyJson, type Json, JsonError } from './engine/json.ts';
 import { endEvent } from './engine/model/end-event.ts';
 import type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
-import type { Execution, ExecutionTrigger } from './engine/model/execution.ts';
+import type { Execution, ExecutionError, ExecutionTrigger } from './engine/model/execution.ts';
 import type { IdSource } from './engine/model/id.ts';
 import type { NewExecution } from './engine/model/stored-execution.ts';
 import type { Emitter } from './engine/notification/emitter.ts';
@@ -66,7 +66,6 @@ export function createRunner(parts: RunnerParts): Runner {
   const { ids } = parts;
   // What the engine runs next: filled just before `begin`, taken when the engine asks for the run.
   const loading = new Map<string, LoadedEnsemble>();
-  const stored = new Set<string>();
   const emit = <K extends EventKind>(event: K, data: EventData[K]) => events.emit(event, data);
   const runPorts: RunPorts = {
     clock,
@@ -81,27 +80,27 @@ export function createRunner(parts: RunnerParts): Runner {
     storage,
     clock,
     logger,
-    interpret(execution, journal) {
+    interpret(execution, journal, signal) {
       const ensemble = loading.get(execution.id);
       if (!ensemble) throw new OrchestratorError('INTERNAL', `execution ${execution.id} is not known to this process`);
       loading.delete(execution.id);
-      return runEnsemble(ensemble.compiled, execution, journal, runPorts, ensemble.checkOutput);
+      return runEnsemble(ensemble.compiled, execution, journal, runPorts, signal, ensemble.checkOutput);
     },
   });
 
-  const begin = (ensemble: LoadedEnsemble, execution: NewExecution): MaybePromise<AcceptedRun> => {
-    const { compiled } = ensemble;
-    const start = () => {
-      loading.set(execution.id, ensemble);
-      return engine.begin(execution, { durability: compiled.durability });
-    };
-    if (stored.has(compiled.stored.version)) return start();
-    const put = storage.putDefinition(compiled.stored);
-    const begun = () => {
-      stored.add(compiled.stored.version);
-      return start();
-    };
-    return put instanceof Promise ? put.then(begun) : begun();
+  const begin = (
+    ensemble: LoadedEnsemble,
+    execution: NewExecution,
+    signal: AbortSignal | undefined,
+  ): MaybePromise<AcceptedRun> => {
+    const { stored: definition, durability } = ensemble.compiled;
+    loading.set(execution.id, ensemble);
+    try {
+      return engine.begin(execution, { definition, durability, signal });
+    } catch (thrown) {
+      loading.delete(execution.id);
+      throw thrown;
+    }
   };
 
   const accept = (ensemble: LoadedEnsemble, input: unknown, options: ExecuteOptions): NewExecution => {
@@ -121,12 +120,8 @@ export function createRunner(parts: RunnerParts): Runner {
     return timeoutMs === undefined ? execution : { ...execution, deadlineAt: createdAt + timeoutMs };
   };
 
-  const finish = async (run: AcceptedRun, signal: AbortSignal | undefined): Promise<Execution<unknown>> => {
-    const cancel = signal && (() => run.cancel());
-    if (signal?.aborted) run.cancel();
-    else if (cancel) signal.addEventListener('abort', cancel, { once: true });
+  const finish = async (run: AcceptedRun): Promise<Execution<unknown>> => {
     const record = await run.finished;
-    if (cancel) signal.removeEventListener('abort', cancel);
     if (events.heard) events.send(endEvent(record));
     return ownCopy(record);
   };
@@ -135,8 +130,8 @@ export function createRunner(parts: RunnerParts): Runner {
     async execute(find, input, options = NO_OPTIONS) {
       const ensemble = find();
       const execution = accept(ensemble, input, options);
-      const begun = begin(ensemble, execution);
-      return await finish(begun instanceof Promise ? await begun : begun, options.signal);
+      const begun = begin(ensemble, execution, options.signal);
+      return await finish(begun instanceof Promise ? await begun : begun);
     },
     async start(find, input, options = NO_OPTIONS) {
       const ensemble = find();
@@ -149,12 +144,12 @@ export function createRunner(parts: RunnerParts): Runner {
       };
       let run: AcceptedRun;
       try {
-        run = await begin(ensemble, execution);
+        run = await begin(ensemble, execution, options.signal);
       } catch (thrown) {
         done();
         throw thrown;
       }
-      const result = finish(run, options.signal);
+      const result = finish(run);
       result.then(done, done);
       return { id: execution.id, result: () => result, cancel: () => run.cancel(), events: () => stream.read() };
     },
@@ -196,9 +191,13 @@ function shorter(a: number | undefined, b: number | undefined): number | undefin
 
 // The caller's to change: the storage keeps values of its own. The record itself and its runs were made for the caller alone.
 function ownCopy(record: Execution): Execution {
-  const own = record as { input: Json; output: Json };
+  const own = record as { input: Json; output: Json; error?: ExecutionError };
   own.input = copyJson(record.input);
   own.output = copyJson(record.output);
-  for (const run of record.agents as unknown as { output: Json }[]) run.output = copyJson(run.output);
+  if (own.error) own.error = { ...own.error };
+  for (const run of record.agents as unknown as { output: Json; error?: ExecutionError }[]) {
+    run.output = copyJson(run.output);
+    if (run.error) run.error = { ...run.error };
+  }
   return record;
 }

@@ -10,7 +10,9 @@ export async function setup([concurrency]) {
   const steps = [{ agent: 'increment', operation: 'code', config: { script: 'increment' } }];
   const orchestrator = createOrchestrator({
     storage: memoryStorage({ keep: 5 }),
-    ensembles: [{ name: 'bench', flow: [{ foreach: '${input.items}', concurrency: Number(concurrency), steps, name: 'all' }] }],
+    ensembles: [
+      { name: 'bench', flow: [{ foreach: '${input.items}', concurrency: Number(concurrency), steps, name: 'all' }] },
+    ],
     scripts: { increment: async () => 1 },
   });
   const items = Array.from({ length: ITEMS }, (_, i) => i);

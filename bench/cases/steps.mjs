@@ -9,7 +9,11 @@ export const setup = ([count]) => stepsCase(Number(count));
 
 export async function stepsCase(count) {
   const { createOrchestrator, memoryStorage } = await importLibrary();
-  const flow = Array.from({ length: count }, (_, i) => ({ agent: `s${i}`, operation: 'code', config: { script: 'increment' } }));
+  const flow = Array.from({ length: count }, (_, i) => ({
+    agent: `s${i}`,
+    operation: 'code',
+    config: { script: 'increment' },
+  }));
   const orchestrator = createOrchestrator({
     // The default of 10,000 for five steps: as many step records are kept at every length, so that only the length differs.
     storage: memoryStorage({ keep: Math.ceil(KEPT_RECORDS / count) }),

@@ -76,8 +76,17 @@ export function isOrchestratorError<C extends ErrorCode = ErrorCode>(
   error: unknown,
   code?: C,
 ): error is OrchestratorError & { readonly code: C } {
-  if (typeof error !== 'object' || error === null || (error as { [MARK]?: unknown })[MARK] !== true) return false;
+  if (typeof error !== 'object' || error === null || !hasMark(error)) return false;
   return code === undefined || (error as OrchestratorError).code === code;
+}
+
+// A thrown value may be a proxy or carry getters that throw: then it is none of ours.
+function hasMark(value: object): boolean {
+  try {
+    return (value as { [MARK]?: unknown })[MARK] === true;
+  } catch {
+    return false;
+  }
 }
 
 /** The text of anything thrown: an error's message, a string as it is, otherwise its JSON or type. */

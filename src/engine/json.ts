@@ -116,7 +116,8 @@ function enter(value: object, state: CopyState): void {
 
 function charge(state: CopyState, bytes: number): void {
   state.bytesLeft -= bytes;
-  if (state.bytesLeft < 0) throw new JsonError({ path: '', message: 'is larger than the limit; store it and pass a key' });
+  if (state.bytesLeft < 0)
+    throw new JsonError({ path: '', message: 'is larger than the limit; store it and pass a key' });
 }
 
 // A plain object of another realm (a vm context, an iframe) has a prototype of its own whose prototype is null.

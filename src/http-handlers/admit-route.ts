@@ -12,9 +12,16 @@ export interface FoundRoute {
 }
 
 /** Path and method come first: an unknown path says nothing of credentials (D30). */
-export function findRoute(match: Match | 'nothing' | undefined, method: string): FoundRoute | { readonly refusal: Reply } {
+export function findRoute(
+  match: Match | 'nothing' | undefined,
+  method: string,
+): FoundRoute | { readonly refusal: Reply } {
   if (match === undefined || match === 'nothing') {
-    return { refusal: errorReply(new OrchestratorError('NOT_FOUND', 'there is nothing at this path; look it up in the list of routes')) };
+    return {
+      refusal: errorReply(
+        new OrchestratorError('NOT_FOUND', 'there is nothing at this path; look it up in the list of routes'),
+      ),
+    };
   }
   const { allow, routes } = match.resource;
   const route = routes.get(method);

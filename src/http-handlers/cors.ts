@@ -16,7 +16,9 @@ export function corsRule(origins: readonly string[] | undefined): CorsRule | und
   if (!Array.isArray(origins)) throw new TypeError("`cors` must be a list of origins, such as ['https://app.example']");
   for (const origin of origins) {
     if (typeof origin !== 'string' || !isOrigin(origin)) {
-      throw new TypeError(`\`cors\`: ${JSON.stringify(origin)} is no origin; write scheme, host and port alone, such as 'https://app.example'`);
+      throw new TypeError(
+        `\`cors\`: ${JSON.stringify(origin)} is no origin; write scheme, host and port alone, such as 'https://app.example'`,
+      );
     }
   }
   return new Set(origins);
@@ -24,14 +26,17 @@ export function corsRule(origins: readonly string[] | undefined): CorsRule | und
 
 function isOrigin(text: string): boolean {
   try {
-    return /^https?:/.test(text) && new URL(text).origin === text;
+    return /^https?:\/\/[^*]+$/.test(text) && new URL(text).origin === text;
   } catch {
     return false;
   }
 }
 
 /** The headers that an answer carries; nothing that says `yes` to an origin that isn't listed. */
-export function corsHeaders(rule: CorsRule | undefined, request: PlainRequest): Readonly<Record<string, string>> | undefined {
+export function corsHeaders(
+  rule: CorsRule | undefined,
+  request: PlainRequest,
+): Readonly<Record<string, string>> | undefined {
   if (!rule) return undefined;
   const origin = request.header('origin');
   if (origin === undefined || !rule.has(origin)) return { vary: 'Origin' };

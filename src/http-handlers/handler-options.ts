@@ -63,7 +63,9 @@ const setPlatformTimer: Clock['setTimer'] = (ms, callback) => {
 
 function checkBasePath(basePath: string): string {
   if (basePath === '' || /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(basePath)) return basePath;
-  throw new TypeError(`\`basePath\` must begin with a slash and end without one, such as '/service', not ${JSON.stringify(basePath)}`);
+  throw new TypeError(
+    `\`basePath\` must begin with a slash and end without one, such as '/service', not ${JSON.stringify(basePath)}`,
+  );
 }
 
 function checkNumber(name: keyof HandlerOptions, value: number, most: number): number {

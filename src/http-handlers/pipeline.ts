@@ -65,7 +65,12 @@ function bodyOf({ json, stream }: Reply, method: string): PlainAnswer['body'] {
   return stream ?? (json === undefined ? undefined : JSON.stringify(json));
 }
 
-function headersOf(reply: Reply, request: PlainRequest, requestId: string, { cors }: HandlerParts): PlainAnswer['headers'] {
+function headersOf(
+  reply: Reply,
+  request: PlainRequest,
+  requestId: string,
+  { cors }: HandlerParts,
+): PlainAnswer['headers'] {
   const headers: Record<string, string> = {
     'x-request-id': requestId,
     'x-content-type-options': 'nosniff',

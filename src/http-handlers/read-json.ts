@@ -23,13 +23,17 @@ export async function readJson(request: PlainRequest, maxBytes: number): Promise
   return parse(bytes);
 }
 
+const UTF_8 = new TextDecoder('utf-8', { fatal: true });
+
 function checkType(header: string): void {
   if (header === 'application/json') return;
   const [type = '', ...parameters] = header.toLowerCase().split(';');
-  if (type.trim() !== 'application/json') throw unsupported('a body must be JSON, with `Content-Type: application/json`');
+  if (type.trim() !== 'application/json')
+    throw unsupported('a body must be JSON, with `Content-Type: application/json`');
   for (const parameter of parameters) {
     const [name = '', value = ''] = parameter.trim().split('=');
-    if (name === 'charset' && value.replaceAll('"', '') !== 'utf-8') throw unsupported('JSON is read as UTF-8 only: leave the charset out');
+    if (name === 'charset' && value.replaceAll('"', '') !== 'utf-8')
+      throw unsupported('JSON is read as UTF-8 only: leave the charset out');
   }
 }
 
@@ -41,13 +45,15 @@ async function readBytes(request: PlainRequest, maxBytes: number): Promise<Uint8
     throw new OrchestratorError('INVALID_REQUEST', 'the body could not be read to its end', { cause });
   }
   if (bytes) return bytes;
-  throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBytes} bytes`, { details: { maxBytes } });
+  throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBytes} bytes`, {
+    details: { maxBytes },
+  });
 }
 
 function parse(bytes: Uint8Array): unknown {
   let text: string;
   try {
-    text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    text = UTF_8.decode(bytes);
   } catch {
     throw new OrchestratorError('INVALID_REQUEST', 'the body is not valid UTF-8');
   }

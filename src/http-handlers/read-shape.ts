@@ -8,7 +8,10 @@ import { formatPath } from '../engine/json.ts';
 export function readShape<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
   const result = schema.safeParse(body);
   if (result.success) return result.data;
-  const issues = result.error.issues.map(({ path, message }) => ({ path: formatPath(path as (string | number)[]), message }));
+  const issues = result.error.issues.map(({ path, message }) => ({
+    path: formatPath(path as (string | number)[]),
+    message,
+  }));
   const text = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
   throw new OrchestratorError('INVALID_REQUEST', `the body does not fit: ${text}`, { details: { issues } });
 }

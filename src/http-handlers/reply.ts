@@ -44,5 +44,7 @@ export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
 // A request of a megabyte may be wrong in a hundred thousand places: the answer names the first ones.
 function bounded(details: OrchestratorError['details']): OrchestratorError['details'] {
   const { issues } = details;
-  return Array.isArray(issues) && issues.length > MAX_ISSUES ? { ...details, issues: issues.slice(0, MAX_ISSUES) } : details;
+  return Array.isArray(issues) && issues.length > MAX_ISSUES
+    ? { ...details, issues: issues.slice(0, MAX_ISSUES) }
+    : details;
 }

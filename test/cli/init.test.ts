@@ -48,6 +48,13 @@ describe('issue 2.10: ensemble init', () => {
     expect(JSON.parse(tested)).toMatchObject({ success: true, numPassedTests: 3, numFailedTests: 0 });
   }, 60_000);
 
+  it('is the project that docs/getting-started.md explains', async () => {
+    const cwd = makeFolder({});
+    await ensemble(['init'], { cwd });
+    const page = readFileSync(join(ROOT, 'docs/getting-started.md'), 'utf8');
+    expect(page).toContain(`\`\`\`yaml\n${readFileSync(join(cwd, 'ensembles/hello.yaml'), 'utf8')}\`\`\`\n`);
+  });
+
   it('overwrites nothing, and then writes nothing at all', async () => {
     const cwd = makeFolder({ 'README.md': 'mine', 'scripts/greet.mjs': '// mine' });
     const { code, stdout, stderr } = await ensemble(['init'], { cwd });

@@ -329,7 +329,6 @@ describe('A141: scripts that misbehave', () => {
     const { run } = scene([code('a', 'twice'), code('b', 'late', { timeout: 50_000 }), ok('c')], {
       scripts: {
         twice: () => ({
-          // biome-ignore lint/suspicious/noThenProperty: the attack
           then(resolve: (value: unknown) => void, reject: (reason: unknown) => void) {
             resolve(1);
             resolve(2);

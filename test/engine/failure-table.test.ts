@@ -18,7 +18,6 @@ interface Row {
 const route = (agent: string, routes: readonly Step[], fields: Step = {}): Step => ({ agent, routes, ...fields });
 const branch = (condition: string, then: readonly Step[], otherwise?: readonly Step[]): Step => ({
   if: `\${${condition}}`,
-  // biome-ignore lint/suspicious/noThenProperty: the language's own word
   then,
   ...(otherwise && { else: otherwise }),
 });
@@ -346,7 +345,7 @@ const rows: readonly Row[] = [
 ];
 
 describe('contract 2, failure', () => {
-  it.each(rows)('$rule', async ({ flow, input, ran, fails }) => {
+  it.each(rows.map((row) => [row.rule, row] as const))('%s', async (_rule, { flow, input, ran, fails }) => {
     const members = ['b', 'c'].filter((name) => !JSON.stringify(flow).includes(`"agent":"${name}"`));
     const agents = [...members.map((name) => ({ ...ok(name) })), boom('bad')].map(({ agent, ...rest }) => ({
       name: agent,

@@ -66,6 +66,23 @@ describe('contract 2, retry', () => {
     });
   });
 
+  it.each<[object]>([
+    [{ maxAttempts: 1e9 }],
+    [{ maxAttempts: 101 }],
+    [{ maxAttempts: 0 }],
+    [{ maxAttempts: -1 }],
+    [{ maxAttempts: Number.NaN }],
+    [{ maxAttempts: 2.5 }],
+    [{ maxAttempts: '3' }],
+    [{ maxAttempts: 3, backoff: 'random' }],
+    [{ maxAttempts: 3, backoff: 'fixed', delay: -1 }],
+    [{ maxAttempts: 3, backoff: 'fixed', delay: 2 ** 31 }],
+    [{ maxAttempts: 3, delay: 5 }],
+    [{}],
+  ])('A139: %j is refused at load', (retry) => {
+    expect(() => scene([ok('a', { retry })])).toThrow(/INVALID_DEFINITION|has 1 problem/);
+  });
+
   it('an agent without `retry` is tried once', async () => {
     const { run, ran } = scene([boom('a')]);
     expect((await run()).agents[0]?.attempts).toBe(1);
@@ -212,6 +229,32 @@ describe('contract 2, retry', () => {
     expect((await orchestrator.executions.get(handle.id)).agents).toMatchObject([
       { status: 'failed', attempts: 3, duration: 3000 },
     ]);
+  });
+
+  it('the record that is returned lists its runs in the order of the stored one', async () => {
+    const tried = new Set<number>();
+    const { run, orchestrator } = scene(
+      [
+        {
+          foreach: [0, 1],
+          concurrency: 2,
+          steps: [code('x', 'flaky', { input: '${item}', retry: { maxAttempts: 2 } }), ok('y')],
+        },
+      ],
+      {
+        scripts: {
+          flaky: async ({ input }) => {
+            if (input === 1 || tried.has(input)) return;
+            tried.add(input);
+            throw new Error('not yet');
+          },
+        },
+      },
+    );
+    const result = await run();
+    expect((await orchestrator.executions.get(result.id)).agents.map(({ key }) => key)).toEqual(
+      result.agents.map(({ key }) => key),
+    );
   });
 
   it('T16: a wall clock that jumps between two attempts moves no retry and no duration', async () => {

@@ -171,6 +171,19 @@ describe('contract 2, state', () => {
     expect((await run()).output).toEqual({ count: 2 });
   });
 
+  it('with durability `none`, a result that comes while a state change is stored is not lost', async () => {
+    const flow = [
+      { foreach: [1, 2], concurrency: 2, steps: [ok('x', { setState: { count: '${state.count + item}' } }), ok('y')] },
+      ok('z'),
+    ];
+    const { run, orchestrator } = scene(counter({ flow, execution: { durability: 'none' } }), {
+      storage: laterStorage(memoryStorage()),
+    });
+    const result = await run();
+    expect(result.metrics.agents).toBe(5);
+    expect((await orchestrator.executions.get(result.id)).metrics.agents).toBe(5);
+  });
+
   it('state.updated carries the state after the change, once for each', async () => {
     const { run, orchestrator } = scene(
       counter({

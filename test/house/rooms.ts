@@ -11,6 +11,11 @@ const COMPOSITION = [
   'runner',
   'orchestrator',
 ] as const;
+/** Entries with one host or one family of adapters each; a library that one needs is an optional peer dependency. */
+const ADAPTER_ENTRIES = [
+  ...['deno', 'bun', 'workers'],
+  ...['sqlite', 'postgres', 'redis', 'cloudflare', 'smtp', 's3', 'pdf', 'ai', 'mcp', 'git'],
+];
 const PROJECT = ['check-project', 'load-project'] as const;
 
 const OUTSIDE_OF_ENGINE = ['basis', 'model', 'ports'] as const;
@@ -57,6 +62,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   index: { may: [...ENGINE, ...COMPOSITION, 'operations/', 'adapters/', 'http-handlers'] },
   testing: { may: [...OUTSIDE_OF_ENGINE, ...COMPOSITION, 'adapters/'] },
   node: { may: [...OUTSIDE_OF_ENGINE, ...COMPOSITION, ...PROJECT, 'adapters/', 'http-handlers'] },
+
+  ...Object.fromEntries(ADAPTER_ENTRIES.map((entry) => [entry, { may: [...OUTSIDE_OF_ENGINE, 'adapters/'] }])),
 
   'cli/start': { may: [...OUTSIDE_OF_ENGINE, 'definition', ...COMPOSITION, ...PROJECT, 'index', 'node'] },
   cli: { may: ['basis', 'model', 'cli/start'], types: COMPOSITION },

@@ -13,6 +13,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'OrchestratorError',
     'createOrchestrator',
     'defineAgent',
+    'defineConfig',
     'defineEnsemble',
     'defineOperation',
     'embeddedEngine',
@@ -22,7 +23,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'parseEnsemble',
     'systemClock',
   ],
-  './node': [],
+  './node': ['loadProject', 'nodeHttp'],
   './testing': ['createTestOrchestrator', 'fakeModel', 'manualClock', 'memoryMail', 'stubHttp'],
 };
 

@@ -19,10 +19,10 @@ export function newFile(): string {
 }
 
 /** Does something to a file from outside, as a person with a shell would. */
-export async function withFile<T>(path: string, work: (connection: SqlConnection) => T): Promise<T> {
+export async function withFile<T>(path: string, work: (connection: SqlConnection) => T | Promise<T>): Promise<T> {
   const connection = (await loadDriver(undefined))(path);
   try {
-    return work(connection);
+    return await work(connection);
   } finally {
     connection.close();
   }

@@ -6,12 +6,14 @@ import { toExecution } from '../../engine/model/execution-record.ts';
 import type { ExecutionEnd, NewExecution } from '../../engine/model/stored-execution.ts';
 import type {
   AcceptedRun,
+  BeginOptions,
   EngineHost,
   ExecutionEngine,
   InterpretedRun,
   RunningEngine,
 } from '../../engine/ports/execution-engine.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { StoredDefinition } from '../../engine/ports/storage.ts';
 import { EmbeddedJournal } from './embedded-journal.ts';
 
 /** Runs executions in the process that accepts them. */
@@ -22,18 +24,20 @@ export function embeddedEngine(): ExecutionEngine {
 function attach(host: EngineHost): RunningEngine {
   const { storage, clock } = host;
   const active = new Set<InterpretedRun>();
+  const storedDefinitions = new Set<string>();
+  /** Executions on their way into the storage: they run once they are there. */
+  let accepting = 0;
   let closed = false;
   let onIdle: (() => void) | undefined;
 
-  const leave = (run: InterpretedRun) => {
-    active.delete(run);
-    if (active.size === 0) onIdle?.();
+  const tellIdle = () => {
+    if (active.size === 0 && accepting === 0) onIdle?.();
   };
 
-  const start = (execution: NewExecution, durability: 'step' | 'none'): AcceptedRun => {
+  const start = (execution: NewExecution, { durability, signal }: BeginOptions): AcceptedRun => {
     const journal = new EmbeddedJournal(storage, clock, execution, durability);
     const began = clock.monotonic();
-    const run = host.interpret(execution, journal);
+    const run = host.interpret(execution, journal, signal);
     active.add(run);
     return { finished: finish(execution, run, journal, began), cancel: () => run.stop('cancelled') };
   };
@@ -55,24 +59,41 @@ function attach(host: EngineHost): RunningEngine {
       if (stored instanceof Promise) await stored;
       return toExecution(execution, end, journal.records, journal.agents);
     } finally {
-      leave(run);
+      active.delete(run);
+      tellIdle();
     }
+  };
+
+  /** Stores the definition, where that was not done yet, then the execution. */
+  const accept = (execution: NewExecution, definition: StoredDefinition): MaybePromise<void> => {
+    if (storedDefinitions.has(definition.version)) return storage.accept(execution);
+    const put = storage.putDefinition(definition);
+    const then = () => {
+      storedDefinitions.add(definition.version);
+      return storage.accept(execution);
+    };
+    return put instanceof Promise ? put.then(then) : then();
   };
 
   return {
     get active() {
       return active.size;
     },
-    begin(execution, { durability }): MaybePromise<AcceptedRun> {
+    begin(execution, options): MaybePromise<AcceptedRun> {
       if (closed) throw new OrchestratorError('OVERLOADED', 'the orchestrator is closed and takes no new executions');
-      const accepted = storage.accept(execution);
-      return accepted instanceof Promise
-        ? accepted.then(() => start(execution, durability))
-        : start(execution, durability);
+      const accepted = accept(execution, options.definition);
+      if (!(accepted instanceof Promise)) return start(execution, options);
+      accepting += 1;
+      return accepted
+        .then(() => start(execution, options))
+        .finally(() => {
+          accepting -= 1;
+          tellIdle();
+        });
     },
     async close(graceMs) {
       closed = true;
-      if (active.size === 0) return;
+      if (active.size === 0 && accepting === 0) return;
       const idle = new Promise<void>((resolve) => {
         onIdle = resolve;
       });

@@ -15,7 +15,8 @@ import type { Journal, StateUpdate, StepOptions } from '../../engine/ports/journ
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
 
-const NOTHING: readonly StepRecord[] = Object.freeze([]);
+/** Shared by all journals that hold nothing back; never pushed to. */
+const NOTHING: StepRecord[] = [];
 
 export class EmbeddedJournal implements Journal {
   /** The results so far, at most 1,000. */
@@ -27,7 +28,7 @@ export class EmbeddedJournal implements Journal {
   readonly #execution: NewExecution;
   readonly #holdBack: boolean;
   /** Records that are stored together with a later one, or with the end. */
-  #held: readonly StepRecord[] = NOTHING;
+  #held: StepRecord[] = NOTHING;
   #ended = false;
 
   /** @param durability - `none` holds every record back until the end */
@@ -67,9 +68,12 @@ export class EmbeddedJournal implements Journal {
 
   #store(record: StepRecord | undefined, options: StepOptions): MaybePromise<StepRecord | undefined> {
     if (!record || this.#ended) return undefined;
-    if (options.state && record.retryAt === undefined) return this.#storeWithState(record, options.state);
-    if (this.#holdBack || (options.last && record.retryAt === undefined)) {
-      if (record.retryAt === undefined) this.#held = this.#held === NOTHING ? [record] : [...this.#held, record];
+    const final = record.retryAt === undefined;
+    if (options.state && final) return this.#storeWithState(record, options.state);
+    if (this.#holdBack || (options.last && final)) {
+      if (!final) return record;
+      if (this.#held === NOTHING) this.#held = [record];
+      else this.#held.push(record);
       return this.#note(record);
     }
     const { id, epoch } = this.#execution;
@@ -79,6 +83,9 @@ export class EmbeddedJournal implements Journal {
 
   async #storeWithState(made: StepRecord, state: StateUpdate): Promise<StepRecord | undefined> {
     const { id, epoch, ensemble } = this.#execution;
+    // Taken out at once: other steps may be held back while this one waits for the storage.
+    const held = this.#held;
+    this.#held = NOTHING;
     while (!this.#ended) {
       const before = await this.#storage.readState(ensemble);
       const { record, value } = state.next(before?.value, made);
@@ -89,22 +96,23 @@ export class EmbeddedJournal implements Journal {
         value,
         updatedAt: this.#clock.now(),
       };
-      const steps = [...this.#held, record];
+      const steps = [...held, record];
       const result = await this.#commit(
         change ? { executionId: id, epoch, steps, state: change } : { executionId: id, epoch, steps },
       );
       if (result === 'state-conflict') continue;
-      this.#held = NOTHING;
+      if (value) state.stored(value);
       return this.#note(record);
     }
     return undefined;
   }
 
+  // Keeps what the storage keeps: a record takes the place of the attempt before it.
   #note(record: StepRecord): StepRecord {
-    if (record.retryAt === undefined) {
-      this.agents += 1;
-      if (this.records.length < AGENTS_IN_RECORD) this.records.push(record);
-    }
+    if (record.retryAt === undefined) this.agents += 1;
+    const at = record.attempts > 1 ? this.records.findLastIndex((earlier) => earlier.key === record.key) : -1;
+    if (at >= 0) this.records[at] = record;
+    else if (this.records.length < AGENTS_IN_RECORD) this.records.push(record);
     return record;
   }
 

@@ -17,13 +17,15 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
   let driving = false;
 
   const watch = <R>(given: R): R => {
-    if (!(given instanceof Promise)) return given;
+    if (!isThenable(given)) return given;
+    // One `then` alone: some thenables begin their work with each.
+    const promise = given instanceof Promise ? given : Promise.resolve(given);
     inFlight += 1;
     const done = () => {
       inFlight -= 1;
     };
-    given.then(done, done);
-    return given;
+    promise.then(done, done);
+    return promise as R;
   };
 
   // Two turns in a row without anything in flight: what one turn set off has had its turn too.
@@ -42,19 +44,25 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     driving = false;
   };
 
+  // The port's methods see the port itself, so that classes with private fields work; the proxy stands on an empty object,
+  // so that frozen ports work; ports inside it are watched too.
+  const watchMembers = <P extends object>(port: P): P =>
+    new Proxy({} as P, {
+      get(_empty, key) {
+        const value: unknown = Reflect.get(port, key);
+        if (typeof value === 'function') return (...args: unknown[]) => watch(Reflect.apply(value, port, args));
+        return typeof value === 'object' && value !== null && !Array.isArray(value) ? watchMembers(value) : value;
+      },
+      has: (_empty, key) => key in port,
+    });
+
   return {
     watchCall:
       (call) =>
       (...args) =>
         watch(call(...args)),
     watchPort(port) {
-      return new Proxy(port, {
-        get(target, key, receiver) {
-          const value: unknown = Reflect.get(target, key, receiver);
-          if (typeof value !== 'function') return value;
-          return (...args: unknown[]) => watch(Reflect.apply(value, target, args));
-        },
-      });
+      return watchMembers(port);
     },
     driveUntil(result) {
       awaited += 1;
@@ -66,4 +74,8 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
       return result;
     },
   };
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && typeof (value as { then?: unknown }).then === 'function';
 }

@@ -93,7 +93,8 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
       const target = elapsed + ms;
       await hostTurn();
       while (timers[0] && timers[0].due <= target) await fireNext();
-      elapsed = target;
+      // A run that is awaited may have moved time further meanwhile.
+      elapsed = Math.max(elapsed, target);
     },
     async advanceToNext() {
       if (timers.length === 0) return false;

@@ -20,11 +20,12 @@ export interface StorageSuiteOptions {
  *
  * @param options - see {@link StorageSuiteOptions}
  * @example
- * ```ts
- * import { describe, it } from 'vitest';
+ * ```ts no-run
+ * import { memoryStorage } from 'ensemble-orchestrator';
  * import { storageSuite } from 'ensemble-orchestrator/testing';
+ * import { describe, it } from 'vitest';
  *
- * storageSuite({ name: 'myStorage', create: () => myStorage({ file: ':memory:' }), test: { describe, it } });
+ * storageSuite({ name: 'memoryStorage', create: () => memoryStorage(), test: { describe, it } });
  * ```
  */
 export function storageSuite(options: StorageSuiteOptions): void {

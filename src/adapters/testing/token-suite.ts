@@ -76,7 +76,9 @@ function findingCases(it: TokenCase): void {
   });
 
   it('put: the token is found by its digest when it returns, as it was handed in', async (tokens) => {
-    const full = frozen(token(2, { plan: 'enterprise', scopes: ['admin'], expiresAt: T0 + 5000, lastUsed: T0 + 60_000 }));
+    const full = frozen(
+      token(2, { plan: 'enterprise', scopes: ['admin'], expiresAt: T0 + 5000, lastUsed: T0 + 60_000 }),
+    );
     for (const stored of [frozen(token(1)), full]) {
       await tokens.put(stored);
       same(await tokens.findByDigest(stored.digest), stored, 'token');
@@ -90,7 +92,17 @@ function findingCases(it: TokenCase): void {
   });
 
   it('put: names come back as they were handed in', async (tokens) => {
-    const names = ['', 'ä漢👍', '"quoted"', "'; DROP TABLE tokens; --", '\u0000', 'a\u0000b', '\ud83d', '__proto__', 'x'.repeat(10_000)];
+    const names = [
+      '',
+      'ä漢👍',
+      '"quoted"',
+      "'; DROP TABLE tokens; --",
+      '\u0000',
+      'a\u0000b',
+      '\ud83d',
+      '__proto__',
+      'x'.repeat(10_000),
+    ];
     for (const [number, name] of names.entries()) await tokens.put(token(number, { name }));
     for (const [number, name] of names.entries()) {
       same((await tokens.findByDigest(token(number).digest))?.name, name, `name ${number}`);
@@ -121,7 +133,11 @@ function findingCases(it: TokenCase): void {
   it('list: oldest first, whatever the order in which they came', async (tokens) => {
     same(await tokens.list(), [], 'an empty store');
     for (const number of [3, 1, 10, 2]) await tokens.put(token(number));
-    same(await tokens.list(), [1, 2, 3, 10].map((number) => token(number)), 'tokens');
+    same(
+      await tokens.list(),
+      [1, 2, 3, 10].map((number) => token(number)),
+      'tokens',
+    );
   });
 }
 
@@ -136,7 +152,8 @@ function changingCases(it: TokenCase): void {
 
   it('delete: false when the id is unknown, also the second time', async (tokens) => {
     await tokens.put(token(1));
-    for (const id of [token(2).id, '', '%', 'constructor', token(1).digest]) same(await tokens.delete(id), false, `id ${id}`);
+    for (const id of [token(2).id, '', '%', 'constructor', token(1).digest])
+      same(await tokens.delete(id), false, `id ${id}`);
     same([await tokens.delete(token(1).id), await tokens.delete(token(1).id)], [true, false], 'answers');
   });
 

@@ -5,8 +5,9 @@ import type { Json, JsonObject } from '../json.ts';
 import type { AnyOperation, ConfigIssue } from '../ports/operation.ts';
 import type { StandardIssue } from '../ports/standard-schema.ts';
 import type { Report } from './check-shape.ts';
-import { explainIssue, foreignSchema, valueAt } from './explain-issue.ts';
+import { explainIssue, foreignSchema } from './explain-issue.ts';
 import type { Path } from './problem.ts';
+import { valueAt } from './value-at.ts';
 
 /**
  * @param constant - whether the config holds no expression

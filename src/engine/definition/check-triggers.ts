@@ -4,7 +4,7 @@ import { compileText } from '../expression/compile-text.ts';
 import type { NameResolver } from '../expression/compiled-expression.ts';
 import { ExpressionSyntaxError } from '../expression/expression-syntax-error.ts';
 import type { EnsembleDefinition, WebhookTrigger } from '../model/ensemble.ts';
-import { unknownVariable } from './names.ts';
+import { unknownVariable } from './outermost-names.ts';
 import type { Path } from './problem.ts';
 import type { FlowContext } from './resolve-agent.ts';
 import type { Scope } from './scope.ts';

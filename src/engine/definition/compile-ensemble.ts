@@ -13,7 +13,8 @@ import type { CompileHost } from './compile-host.ts';
 import type { CompiledEnsemble } from './compiled-ensemble.ts';
 import { namesInsideForeach } from './declare-names.ts';
 import { createDroppedParts } from './dropped-parts.ts';
-import { createNames, type KnownNames } from './names.ts';
+import { createNames } from './names.ts';
+import type { KnownNames } from './outermost-names.ts';
 import type { ParsedEnsemble } from './parse-ensemble.ts';
 import type { Path, Problem } from './problem.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
@@ -57,9 +58,14 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
   return { compiled, problems: [...problems.values()] };
 }
 
-/** An ensemble of one step that runs a shared agent: its input is the agent's, its output the agent's output. */
+/**
+ * An ensemble of one step that runs a shared agent: its input is the agent's, its output the agent's output. What the agent
+ * reads of the ensembles that it is made for is not there: other agents and items read as null, the state is its own.
+ */
 export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): CompileResult {
-  const definition: EnsembleDefinition = { name: agent.name, flow: [{ agent: agent.name }], agents: [agent] };
+  const { name } = agent;
+  const state = /state/i.test(JSON.stringify(agent)) ? { state: { initial: {} } } : {};
+  const definition: EnsembleDefinition = { name, ...state, flow: [{ agent: name }], agents: [agent] };
   const { compiled, problems } = compileEnsemble(
     {
       definition,
@@ -67,7 +73,7 @@ export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): C
       map: undefined,
       dropped: createDroppedParts(),
       brokenNames: new Set(),
-      openNames: false,
+      openNames: true,
       // In the source of a shared agent, its fields stand at the top.
       sourceOf: (path) => (path[0] === 'agents' ? path.slice(2) : []),
     },
@@ -75,7 +81,7 @@ export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): C
   );
   const single: CompiledEnsemble = {
     ...compiled,
-    name: `agent:${agent.name}`,
+    name: `agent:${name}`,
     output: (scope) => scope.results[0]?.output ?? null,
   };
   return { compiled: single, problems };

@@ -4,6 +4,7 @@ import type * as z from 'zod';
 import { suggestName } from '../suggest-name.ts';
 import { formFacts, keyHint } from './form.ts';
 import type { Path, Problem } from './problem.ts';
+import { valueAt } from './value-at.ts';
 import { describe, oneOf, quoted } from './wording.ts';
 
 /** Whose schema spoke: the language's own forms, or one that the library was handed. */
@@ -125,14 +126,4 @@ const KINDS: Readonly<Record<string, string>> = {
 
 function kindName(expected: string): string {
   return KINDS[expected] ?? expected;
-}
-
-/** The value at a path, reading own keys only. */
-export function valueAt(root: unknown, path: readonly PropertyKey[]): unknown {
-  let value = root;
-  for (const part of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
-    value = (value as Record<PropertyKey, unknown>)[part];
-  }
-  return value;
 }

@@ -31,7 +31,7 @@ const MAX_MISTAKES = 1000;
 const MAX_MASK_PASSES = 8;
 const SCALAR_FOLLOWS = '\u001f';
 // What the lexer emits on its own account takes no place in the source.
-const WIDTHLESS = new Set([SCALAR_FOLLOWS, '\u0002', '\u0018']);
+const WIDTHLESS: ReadonlySet<string> = new Set([SCALAR_FOLLOWS, '\u0002', '\u0018']);
 
 /**
  * Parses one YAML text. The parser keeps its open collections on a stack of its own and is fed one lexical token at a

@@ -2,9 +2,9 @@
 
 import { formatPath, type Json } from '../json.ts';
 import type { DefinitionIssue } from './definition-issue.ts';
-import { valueAt } from './explain-issue.ts';
 import { markLength } from './mark-length.ts';
 import type { SourceMap } from './source-map.ts';
+import { valueAt } from './value-at.ts';
 
 export type Path = readonly (string | number)[];
 

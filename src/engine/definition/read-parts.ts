@@ -112,7 +112,7 @@ function readList<T>(
   return out;
 }
 
-const NOT_FOR_INPUTS = new Set(['input', 'env', 'headers']);
+const NOT_FOR_INPUTS: ReadonlySet<string> = new Set(['input', 'env', 'headers']);
 
 /** Reads `inputs`: declared fields, or a JSON Schema as it is. A field that is wrong counts as declared. */
 export function readInputs(inputs: unknown, path: Path, reader: PartReader): unknown {

@@ -45,13 +45,13 @@ function definitions(): Schema {
   return {
     step: { anyOf: [ref('agentStep'), ref('ifStep'), ref('foreachStep')] },
     agentStep: {
-      ...toJson(agentStepSchema),
+      ...agentToJson(agentStepSchema),
       oneOf: [{ required: ['agent'] }, { required: ['member'] }],
       allOf: ofAgents,
     },
     ifStep: toJson(ifStepSchema),
-    foreachStep: { ...toJson(foreachStepSchema), allOf: notTogether('condition', 'when') },
-    agent: { ...toJson(agentSchema), allOf: ofAgents },
+    foreachStep: foreachToJson(),
+    agent: { ...agentToJson(agentSchema), allOf: ofAgents },
     trigger: {
       ...toJson(webhookTriggerSchema),
       oneOf: [{ required: ['auth'] }, { required: ['public'], properties: { public: { const: true } } }],
@@ -59,6 +59,19 @@ function definitions(): Schema {
     notification: { anyOf: [toJson(webhookNotificationSchema), toJson(emailNotificationSchema)] },
     inputField: toJson(inputFieldSchema),
   };
+}
+
+function agentToJson(schema: z.ZodType): Schema {
+  const json = toJson(schema) as { properties: { routes: { items: Schema } } };
+  json.properties.routes.items.allOf = [...notTogether('condition', 'when'), ...notTogether('member', 'agent')];
+  return json;
+}
+
+function foreachToJson(): Schema {
+  const json = toJson(foreachStepSchema) as { properties: { foreach: Schema; steps: Schema } };
+  json.properties.foreach = { anyOf: [{ type: 'string', pattern: '\\$\\{' }, { type: 'array' }] };
+  json.properties.steps.minItems = 1;
+  return { ...json, allOf: notTogether('condition', 'when') };
 }
 
 function inputsSchema(): Schema {

@@ -10,7 +10,7 @@ export interface SelectedErrors {
 }
 
 // These leave no doubt about the structure of the document.
-const HARMLESS = new Set([
+const HARMLESS: ReadonlySet<string> = new Set([
   'TAG_RESOLVE_FAILED',
   'NON_STRING_KEY',
   'BAD_DQ_ESCAPE',

@@ -29,7 +29,7 @@ export class AttemptContext implements OperationContext {
     this.#key = key;
     this.#attempt = attempt;
     this.#given = step.input ? step.input(scope.begin(key, 'input')) : scope.run.input;
-    const fixed = step.takesPrompt && scope.run.prompt !== undefined ? undefined : step.staticConfig;
+    const fixed = step.takesPrompt && scope.findPrompt() !== undefined ? undefined : step.staticConfig;
     this.config = fixed ?? evaluateConfig(step, scope, key);
   }
 
@@ -79,8 +79,8 @@ export class AttemptContext implements OperationContext {
 
 function evaluateConfig(step: CompiledAgentStep, scope: RunScope, key: string): JsonObject {
   let config = copyJson(step.config(scope.begin(key, 'config'))) as JsonObject;
-  const { prompt } = scope.run;
-  if (step.takesPrompt && prompt !== undefined) config = { ...config, prompt };
+  const prompt = step.takesPrompt ? scope.findPrompt() : undefined;
+  if (prompt !== undefined) config = { ...config, prompt };
   const result = step.operation.config?.['~standard'].validate(config);
   if (!result || result instanceof Promise) return config;
   if (!result.issues) return result.value as JsonObject;

@@ -13,10 +13,19 @@ export interface Failure {
 
 const MAX_MESSAGE = 4096;
 
+// What a script throws is its own: reading it may run code, and that may throw again.
+function textOf(thrown: unknown): string {
+  try {
+    return messageOf(thrown);
+  } catch {
+    return 'something was thrown that can not be read';
+  }
+}
+
 /** What the library does not know may pass when it is tried again; secrets are masked before the text is cut. */
 export function toFailure(thrown: unknown, mask: MaskText): Failure {
   const known = isOrchestratorError(thrown);
-  const message = mask(messageOf(thrown));
+  const message = mask(textOf(thrown));
   const retryAfter = known ? thrown.details.retryAfterMs : undefined;
   return {
     code: known ? thrown.code : 'AGENT_FAILED',

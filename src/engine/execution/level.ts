@@ -39,23 +39,33 @@ export function markHandled(guards: GuardChain | undefined, scope: RunScope): vo
   }
 }
 
-/** Reads a guard. @returns undefined when it can't be read; the failure is noted under `slot` */
-export function readGuard(guard: CompiledGuard, key: string, scope: RunScope, slot: NameSlot): boolean | undefined {
+/**
+ * Reads a guard. @returns undefined when it can't be read; the failure is noted under `slot`
+ *
+ * @param handled - the step has `continueOnError`
+ */
+export function readGuard(
+  guard: CompiledGuard,
+  key: string,
+  scope: RunScope,
+  slot: NameSlot,
+  handled = false,
+): boolean | undefined {
   try {
     return isTruthy(guard.evaluate(scope.begin(scope.keyPrefix + key, 'condition')));
   } catch (thrown) {
-    noteFailure(thrown, scope, slot);
+    noteFailure(thrown, scope, slot, handled);
     return undefined;
   }
 }
 
 /** Gives a name a failed result for something thrown outside an operation, and notes the failure. */
-export function noteFailure(thrown: unknown, scope: RunScope, slot: NameSlot): void {
+export function noteFailure(thrown: unknown, scope: RunScope, slot: NameSlot, handled = false): void {
   const { code, message } = toFailure(thrown, scope.run.ports.mask);
   const error = slot === NO_NAME ? { code, message } : { code, message, agent: slot.name };
   if (slot !== NO_NAME) scope.results[slot.slot] = { status: 'failed', output: null, error };
   scope.lastOutput = null;
-  scope.fail({ slot, router: undefined, error });
+  if (!handled) scope.fail({ slot, router: undefined, error });
 }
 
 export function skip(slot: NameSlot | undefined, key: string, scope: RunScope): true {

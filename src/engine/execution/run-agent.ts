@@ -41,8 +41,8 @@ function afterAttempt(
   place: AttemptPlace,
 ): MaybePromise<StepRecord | undefined> {
   if (!record) return undefined;
-  scope.run.lastCommitAt = record.startedAt + record.duration;
   if (record.retryAt !== undefined) return retry(record, step, scope, place);
+  scope.run.lastCommitAt = record.startedAt + record.duration;
   emitResult(record, scope);
   return record;
 }
@@ -58,9 +58,10 @@ async function retry(
     emitRetry(record, record.retryAt, scope);
     if (!(await waitUntil(record.retryAt, first.key, scope))) return undefined;
     record = await attempt(step, scope, { ...first, startedAt: record.startedAt, number: record.attempts + 1 });
-    if (record) scope.run.lastCommitAt = record.startedAt + record.duration;
   }
-  if (record) emitResult(record, scope);
+  if (!record) return undefined;
+  scope.run.lastCommitAt = record.startedAt + record.duration;
+  emitResult(record, scope);
   return record;
 }
 
@@ -102,6 +103,9 @@ function stateUpdate(
         scope.results[step.slot.slot] = before;
         scope.state = state;
       }
+    },
+    stored(value) {
+      scope.run.ports.emit?.('state.updated', { executionId: scope.run.accepted.id, state: value });
     },
   };
 }

@@ -17,17 +17,24 @@ import { runList } from './run-list.ts';
 /** Checks what a run gives, if the ensemble has an output schema; a returned text says what is wrong. */
 export type OutputCheck = (output: Json) => Promise<string | undefined>;
 
-/** Runs an accepted execution. @param checkOutput - reads the outputs of a run that completed */
+/**
+ * Runs an accepted execution.
+ *
+ * @param signal - cancels it
+ * @param checkOutput - reads the outputs of a run that completed
+ */
 export function runEnsemble(
   compiled: CompiledEnsemble,
   accepted: NewExecution,
   journal: Journal,
   ports: RunPorts,
-  checkOutput?: OutputCheck,
+  signal: AbortSignal | undefined,
+  checkOutput: OutputCheck | undefined,
 ): InterpretedRun {
   const halt = new Halt();
   const scope = new RunScope(new Run(compiled, accepted, journal, ports), undefined, compiled.slots, halt);
   ports.emit?.('execution.started', { id: accepted.id, ensemble: accepted.ensemble, input: accepted.input });
+  const cancel = () => halt.stop('cancelled');
   const outcome = new Promise<ExecutionOutcome>((resolve) => {
     let cancelTimer: (() => void) | undefined;
     let ended = false;
@@ -35,6 +42,7 @@ export function runEnsemble(
       if (ended) return;
       ended = true;
       cancelTimer?.();
+      signal?.removeEventListener('abort', cancel);
       resolve(conclude(scope, crash, checkOutput));
     };
     // A step that ignores its signal does not hold up the end; what it still gives goes nowhere.
@@ -48,6 +56,8 @@ export function runEnsemble(
       cancelTimer = ports.clock.setTimer(accepted.deadlineAt - ports.clock.now(), () => halt.stop('timed_out'));
     }
     halt.onStop(onHalt);
+    if (signal?.aborted) cancel();
+    else signal?.addEventListener('abort', cancel, { once: true });
     runList(compiled.flow, scope, undefined).then(
       () => end(),
       (thrown) => end(internalError(thrown, scope)),
@@ -56,14 +66,17 @@ export function runEnsemble(
   return { outcome, stop: (reason) => halt.stop(reason) };
 }
 
-function conclude(
+async function conclude(
   scope: RunScope,
   crash: ExecutionError | undefined,
   checkOutput: OutputCheck | undefined,
-): MaybePromise<ExecutionOutcome> {
-  const computed = computeOutput(scope);
-  if (isPromise(computed)) return computed.then((output) => judge(scope, crash, output, checkOutput));
-  return judge(scope, crash, computed, checkOutput);
+): Promise<ExecutionOutcome> {
+  try {
+    const computed = computeOutput(scope);
+    return await judge(scope, crash, isPromise(computed) ? await computed : computed, checkOutput);
+  } catch (thrown) {
+    return { status: 'failed', output: null, error: internalError(thrown, scope) };
+  }
 }
 
 /** What a run came to. Outputs are computed for failed runs too; then a problem in them is not the run's error. */

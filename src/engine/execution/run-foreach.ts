@@ -33,7 +33,7 @@ async function runBlock(
   const slot = step.slot ?? NO_NAME;
   let chain = guards;
   if (step.condition) {
-    const holds = readGuard(step.condition, step.key, scope, slot);
+    const holds = readGuard(step.condition, step.key, scope, slot, step.continueOnError);
     if (holds === undefined) return true;
     if (!holds) return skip(step.slot, step.key, scope);
     chain = { guard: step.condition, outer: guards };
@@ -87,7 +87,7 @@ function readItems(step: CompiledForeachStep, scope: RunScope): readonly Json[] 
     }
     return items;
   } catch (thrown) {
-    noteFailure(thrown, scope, step.slot ?? NO_NAME);
+    noteFailure(thrown, scope, step.slot ?? NO_NAME, step.continueOnError);
     return undefined;
   }
 }
@@ -133,7 +133,10 @@ async function work(block: Block): Promise<void> {
     const item = new RunScope(scope.run, scope, step.slots, halt, prefix, items[index] as Json, index);
     const ran = block.runBody(step.body, item, block.guards);
     if (isPromise(ran)) await ran;
-    finishItem(item, index, block);
+    const finished = step.breakWhen?.readsState
+      ? afterSnapshot(item, () => finishItem(item, index, block))
+      : finishItem(item, index, block);
+    if (isPromise(finished)) await finished;
   }
 }
 

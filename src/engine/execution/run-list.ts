@@ -29,7 +29,16 @@ import type { Json } from '../json.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
-import { afterSnapshot, type GuardChain, markHandled, NO_NAME, readGuard, SKIPPED, skip } from './level.ts';
+import {
+  afterSnapshot,
+  type GuardChain,
+  markHandled,
+  NO_NAME,
+  noteFailure,
+  readGuard,
+  SKIPPED,
+  skip,
+} from './level.ts';
 import type { RunScope } from './run.ts';
 import { runAgent } from './run-agent.ts';
 import { runForeach } from './run-foreach.ts';
@@ -91,7 +100,7 @@ function runAgentStep(
 ): MaybePromise<boolean> {
   let chain = guards;
   if (step.condition) {
-    const holds = readGuard(step.condition, step.key, scope, step.slot);
+    const holds = readGuard(step.condition, step.key, scope, step.slot, step.continueOnError);
     if (holds === undefined) return true;
     if (!holds) return skip(step.slot, step.key, scope);
     chain = { guard: step.condition, outer: guards };
@@ -112,7 +121,7 @@ function noteResult(
   if (!record) return false;
   scope.results[step.slot.slot] = record;
   scope.lastOutput = record.output;
-  if (step.takesPrompt) scope.run.prompt = undefined;
+  if (step.takesPrompt) scope.takePrompt();
   if (record.error && !step.continueOnError) scope.fail({ slot: step.slot, router, error: record.error });
   return true;
 }
@@ -139,9 +148,13 @@ async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardC
       if (!holds) continue;
     }
     if (entry.target.kind === 'prompt') {
-      const prompt = entry.target.prompt(scope.begin(scope.keyPrefix + step.key, 'prompt'));
-      scope.run.prompt = String(prompt);
-      return give({ route, target: scope.run.prompt, output: null });
+      try {
+        scope.prompt = String(entry.target.prompt(scope.begin(scope.keyPrefix + step.key, 'prompt')));
+      } catch (thrown) {
+        noteFailure(thrown, scope, step.slot);
+        return true;
+      }
+      return give({ route, target: scope.prompt, output: null });
     }
     const member = entry.target.step;
     const ran = await (member.readsState

@@ -31,8 +31,6 @@ export class Run implements ScopeRun {
   readonly journal: Journal;
   readonly ports: RunPorts;
   lastCommitAt: number;
-  /** The prompt that a route chose, for the next `think` that names none. */
-  prompt: string | undefined;
   /** Failures that nothing has handled yet, at all levels together. */
   unhandled: number;
 
@@ -42,7 +40,6 @@ export class Run implements ScopeRun {
     this.journal = journal;
     this.ports = ports;
     this.lastCommitAt = accepted.createdAt;
-    this.prompt = undefined;
     this.unhandled = 0;
   }
 
@@ -88,6 +85,8 @@ export class RunScope extends Scope {
   declare readonly parent: RunScope | undefined;
   readonly halt: Halt;
   failures: Failure[] | undefined;
+  /** The prompt that a route of this level chose, for the next `think` that names none. */
+  prompt: string | undefined;
 
   constructor(
     run: Run,
@@ -101,6 +100,24 @@ export class RunScope extends Scope {
     super(run, parent, slots, keyPrefix, item, index);
     this.halt = halt;
     this.failures = undefined;
+    this.prompt = undefined;
+  }
+
+  /** The prompt for a `think` at this level: chosen here, or further out. */
+  findPrompt(): string | undefined {
+    for (let level: RunScope | undefined = this; level; level = level.parent) {
+      if (level.prompt !== undefined) return level.prompt;
+    }
+    return undefined;
+  }
+
+  /** It was used: the next `think` needs another. */
+  takePrompt(): void {
+    for (let level: RunScope | undefined = this; level; level = level.parent) {
+      if (level.prompt === undefined) continue;
+      level.prompt = undefined;
+      return;
+    }
   }
 
   fail(failure: Failure): void {

@@ -1,13 +1,13 @@
 /** Closures for function calls: only functions of the table, by its own properties, with an arity that fits. */
 
 import type { Json } from '../json.ts';
+import { suggestName } from '../suggest-name.ts';
 import type { CallNode } from './ast.ts';
 import type { CompileContext } from './compile-context.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt } from './evaluation-problem.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import type { ExpressionFunction, FunctionTable } from './functions/function-table.ts';
-import { suggestName } from '../suggest-name.ts';
 
 /** @throws ExpressionSyntaxError for an unknown function or a wrong number of arguments */
 export function compileCall<E extends Evaluation>(

@@ -1,10 +1,10 @@
 /** Explains an unknown name that came from a hyphen: what looked like one word was read as a subtraction. */
 
+import { suggestName } from '../suggest-name.ts';
 import type { NameNode } from './ast.ts';
 import type { CompileContext } from './compile-context.ts';
 import type { Evaluation } from './evaluation.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
-import { suggestName } from '../suggest-name.ts';
 
 const LONGEST_WORD = 64;
 

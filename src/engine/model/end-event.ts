@@ -5,7 +5,17 @@ import type { Execution } from './execution.ts';
 
 /** @param execution - a finished one */
 export function endEvent(execution: Execution): OrchestratorEvent {
-  const { id, ensemble, status, output, error, duration = 0, finishedAt = 0, createdAt, deadlineAt = finishedAt } = execution;
+  const {
+    id,
+    ensemble,
+    status,
+    output,
+    error,
+    duration = 0,
+    finishedAt = 0,
+    createdAt,
+    deadlineAt = finishedAt,
+  } = execution;
   const timestamp = new Date(finishedAt).toISOString();
   switch (status) {
     case 'completed':
@@ -16,7 +26,11 @@ export function endEvent(execution: Execution): OrchestratorEvent {
       return { event: 'execution.cancelled', timestamp, data: { id, ensemble, duration } };
     default: {
       const failure = { message: error?.message ?? '' };
-      return { event: 'execution.failed', timestamp, data: { id, ensemble, status: 'failed', error: failure, duration } };
+      return {
+        event: 'execution.failed',
+        timestamp,
+        data: { id, ensemble, status: 'failed', error: failure, duration },
+      };
     }
   }
 }

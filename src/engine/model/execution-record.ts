@@ -7,7 +7,12 @@ import type { ExecutionEnd, NewExecution, StepRecord } from './stored-execution.
  * @param steps - in the order in which they were stored; the first 1,000 become the record's agent runs
  * @param agents - how many agents ran, those past the first 1,000 included
  */
-export function toExecution(accepted: NewExecution, end: ExecutionEnd | undefined, steps: readonly StepRecord[], agents: number): Execution {
+export function toExecution(
+  accepted: NewExecution,
+  end: ExecutionEnd | undefined,
+  steps: readonly StepRecord[],
+  agents: number,
+): Execution {
   const runs: AgentRun[] = [];
   const count = Math.min(steps.length, AGENTS_IN_RECORD);
   for (let i = 0; i < count; i++) runs.push(toAgentRun(steps[i] as StepRecord));

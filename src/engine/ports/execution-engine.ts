@@ -2,12 +2,12 @@
 
 import type { Json } from '../json.ts';
 import type { Execution, ExecutionError, FinalStatus } from '../model/execution.ts';
+import type { NewExecution } from '../model/stored-execution.ts';
 import type { Clock } from './clock.ts';
 import type { Journal } from './journal.ts';
 import type { Logger } from './logger.ts';
 import type { MaybePromise } from './operation.ts';
-import type { NewExecution } from '../model/stored-execution.ts';
-import type { Storage } from './storage.ts';
+import type { Storage, StoredDefinition } from './storage.ts';
 
 /** How the interpreter says that a run came out. */
 export interface ExecutionOutcome {
@@ -29,7 +29,7 @@ export interface EngineHost {
   readonly clock: Clock;
   readonly logger: Logger;
   /** Runs an accepted execution over a journal. Never throws and never rejects: every failure is an outcome. */
-  interpret(execution: NewExecution, journal: Journal): InterpretedRun;
+  interpret(execution: NewExecution, journal: Journal, signal: AbortSignal | undefined): InterpretedRun;
 }
 
 /** An execution that was accepted. */
@@ -39,9 +39,18 @@ export interface AcceptedRun {
   cancel(): void;
 }
 
+export interface BeginOptions {
+  /** What the execution runs; stored before it when the storage has not got it yet. */
+  readonly definition: StoredDefinition;
+  /** `none`: step results are stored together, with the end. */
+  readonly durability: 'step' | 'none';
+  /** Cancels the run when it aborts; a run whose signal has aborted runs no step. */
+  readonly signal: AbortSignal | undefined;
+}
+
 export interface RunningEngine {
   /** Stores the execution, then begins it. @throws what the storage throws; nothing runs then */
-  begin(execution: NewExecution, options: { readonly durability: 'step' | 'none' }): MaybePromise<AcceptedRun>;
+  begin(execution: NewExecution, options: BeginOptions): MaybePromise<AcceptedRun>;
   /** Runs that this process works on. */
   readonly active: number;
   /** Takes nothing new, waits up to `graceMs` for what runs, then cancels it. */

@@ -1,8 +1,8 @@
 /** The journal: the memory of one execution, which an engine gives to the interpreter. */
 
 import type { JsonObject } from '../json.ts';
-import type { MaybePromise } from './operation.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
+import type { MaybePromise } from './operation.ts';
 
 /** A change of the ensemble's state that belongs to a step. */
 export interface StateUpdate {
@@ -11,7 +11,12 @@ export interface StateUpdate {
    * @param current - undefined when none was ever set
    * @returns the record to store (a failed one when the change can't be computed) and the new state
    */
-  next(current: JsonObject | undefined, record: StepRecord): { readonly record: StepRecord; readonly value?: JsonObject };
+  next(
+    current: JsonObject | undefined,
+    record: StepRecord,
+  ): { readonly record: StepRecord; readonly value?: JsonObject };
+  /** Called once, when the new state is stored. */
+  stored(value: JsonObject): void;
 }
 
 export interface StepOptions {

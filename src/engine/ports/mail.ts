@@ -31,5 +31,8 @@ export interface MailSender {
    * Resolves once the message is accepted for sending.
    * @throws OrchestratorError AGENT_FAILED; `retryable` says whether the same message may pass later
    */
-  send(message: MailMessage, options?: { readonly idempotencyKey?: string; readonly signal?: AbortSignal }): Promise<{ readonly messageId: string }>;
+  send(
+    message: MailMessage,
+    options?: { readonly idempotencyKey?: string; readonly signal?: AbortSignal },
+  ): Promise<{ readonly messageId: string }>;
 }

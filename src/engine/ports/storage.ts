@@ -75,7 +75,10 @@ export interface Storage {
   listExecutions(query: ExecutionQuery): MaybePromise<readonly Execution[]>;
 
   /** The step records of an execution in the order in which they were first stored. @param after - skip this many */
-  listSteps(executionId: string, page: { readonly after: number; readonly limit: number }): MaybePromise<readonly StepRecord[]>;
+  listSteps(
+    executionId: string,
+    page: { readonly after: number; readonly limit: number },
+  ): MaybePromise<readonly StepRecord[]>;
 
   /** An ensemble's state; undefined when none was ever set. */
   readState(ensemble: string): MaybePromise<StoredState | undefined>;

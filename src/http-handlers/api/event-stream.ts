@@ -4,7 +4,11 @@ import type { CancelTimer } from '../../engine/ports/clock.ts';
 import type { HandlerParts } from '../call.ts';
 
 /** @param after - id of the event behind which to begin */
-export function eventStream(parts: HandlerParts, executionId: string, after: string | undefined): ReadableStream<Uint8Array> {
+export function eventStream(
+  parts: HandlerParts,
+  executionId: string,
+  after: string | undefined,
+): ReadableStream<Uint8Array> {
   const { orchestrator, heartbeatMs, setTimer, logger } = parts;
   const gone = new AbortController();
   const events = orchestrator.executions.events(executionId, { after, signal: gone.signal });
@@ -29,7 +33,9 @@ export function eventStream(parts: HandlerParts, executionId: string, after: str
           controller.close();
           return;
         }
-        controller.enqueue(encoder.encode(`id: ${value.id}\nevent: ${value.event.event}\ndata: ${JSON.stringify(value.event)}\n\n`));
+        controller.enqueue(
+          encoder.encode(`id: ${value.id}\nevent: ${value.event.event}\ndata: ${JSON.stringify(value.event)}\n\n`),
+        );
       } catch (thrown) {
         cancelBeat();
         logger.error({ err: thrown, executionId }, 'a stream of events broke off');

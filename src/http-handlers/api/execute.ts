@@ -12,9 +12,14 @@ import { errorReply, type Reply } from '../reply.ts';
 import { within } from '../within.ts';
 
 const executeBody = z.strictObject({
-  input: z.record(z.string(), z.unknown()).optional(),
+  // Not z.record(): that one copies, and leaves `__proto__` out without a word; what is wrong with a value is said at the start of the run.
+  input: z.custom<object>(isObject, { error: 'must be an object' }).optional(),
   async: z.boolean().optional(),
 });
+
+function isObject(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
 
 export function executeEnsemble(call: Call): Promise<Reply> {
   const name = readName(call, 'ensemble');
@@ -62,7 +67,11 @@ function finishedReply(execution: Execution<unknown>): Reply {
     case 'failed':
       return failed('EXECUTION_FAILED', execution.error?.message ?? 'the run failed', execution);
     case 'timed_out':
-      return failed('EXECUTION_TIMEOUT', `the run did not end in time, and was stopped after ${duration} ms`, execution);
+      return failed(
+        'EXECUTION_TIMEOUT',
+        `the run did not end in time, and was stopped after ${duration} ms`,
+        execution,
+      );
     case 'cancelled':
       return failed('EXECUTION_CANCELLED', 'the run was cancelled', execution);
     default:
@@ -76,5 +85,7 @@ function failed(
   { id, status, error, metrics, duration }: Execution<unknown>,
 ): Reply {
   const cause = error && { reason: error.code, ...(error.agent !== undefined && { agent: error.agent }) };
-  return errorReply(new OrchestratorError(code, message, { details: { executionId: id, status, ...cause, metrics, duration } }));
+  return errorReply(
+    new OrchestratorError(code, message, { details: { executionId: id, status, ...cause, metrics, duration } }),
+  );
 }

@@ -9,7 +9,11 @@ const PATIENCE_MS = 5_000;
 
 export async function health({ parts, requestId }: Call): Promise<Reply> {
   try {
-    const answered = await within(parts.orchestrator.ready().then(() => true), PATIENCE_MS, parts.setTimer);
+    const answered = await within(
+      parts.orchestrator.ready().then(() => true),
+      PATIENCE_MS,
+      parts.setTimer,
+    );
     if (answered) return { status: 200, json: { status: 'ok' } };
     parts.logger.warn({ requestId }, 'the storage is slow to answer');
   } catch (thrown) {

@@ -30,7 +30,8 @@ export function createCommit(connection: SqlConnection, namespace: string): Stor
     UPDATE ensemble_states SET version = version + 1, updated_at = ?, value = ?
     WHERE namespace = ? AND ensemble = ? AND version = ?`);
 
-  const isOwned = ({ executionId, epoch }: CommitEntry) => owned.all([namespace, toTextColumn(executionId), epoch]).length > 0;
+  const isOwned = ({ executionId, epoch }: CommitEntry) =>
+    owned.all([namespace, toTextColumn(executionId), epoch]).length > 0;
 
   const putStep = (step: StepRecord, { executionId, epoch }: CommitEntry): boolean => {
     const { key, name, status, attempts, startedAt, duration, retryAt = null, error, output } = step;
@@ -39,9 +40,14 @@ export function createCommit(connection: SqlConnection, namespace: string): Stor
     return insertStep.run([...about, toOptionalJsonColumn(error), toJsonColumn(output), ...fence]) > 0;
   };
 
-  const putEnd = ({ status, output, error, finishedAt, duration }: ExecutionEnd, { executionId, epoch }: CommitEntry): boolean => {
+  const putEnd = (
+    { status, output, error, finishedAt, duration }: ExecutionEnd,
+    { executionId, epoch }: CommitEntry,
+  ): boolean => {
     const fence = [namespace, toTextColumn(executionId), epoch];
-    return updateEnd.run([status, toJsonColumn(output), toOptionalJsonColumn(error), finishedAt, duration, ...fence]) > 0;
+    return (
+      updateEnd.run([status, toJsonColumn(output), toOptionalJsonColumn(error), finishedAt, duration, ...fence]) > 0
+    );
   };
 
   const putState = ({ ensemble, expectedVersion, value, updatedAt }: StateChange): boolean => {

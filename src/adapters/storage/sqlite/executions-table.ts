@@ -43,7 +43,10 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
       );
       lists.set(filters, statement);
     }
-    const filter = [...(ensemble === undefined ? [] : [toTextColumn(ensemble)]), ...(status === undefined ? [] : [status])];
+    const filter = [
+      ...(ensemble === undefined ? [] : [toTextColumn(ensemble)]),
+      ...(status === undefined ? [] : [status]),
+    ];
     return statement.all([namespace, ...filter, before === undefined ? BEHIND_ALL : toTextColumn(before), limit]);
   };
 
@@ -51,11 +54,14 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
     accept({ id, ensemble, version, trigger, input, seed, createdAt, deadlineAt = null, epoch }) {
       const names = [namespace, toTextColumn(id), toTextColumn(ensemble), toTextColumn(version)];
       const rest = [epoch, toTextColumn(seed), JSON.stringify(trigger), createdAt, deadlineAt, toJsonColumn(input)];
-      if (insert.run([...names, ...rest]) === 0) throw new OrchestratorError('CONFLICT', `execution ${id} is stored already`);
+      if (insert.run([...names, ...rest]) === 0)
+        throw new OrchestratorError('CONFLICT', `execution ${id} is stored already`);
     },
     getExecution(id) {
       const [row] = select.all([namespace, toTextColumn(id)]);
-      return row && readExecution(row, readSteps(id, 0, AGENTS_IN_RECORD), readNumber(row, 'agents', `execution ${id}`));
+      return (
+        row && readExecution(row, readSteps(id, 0, AGENTS_IN_RECORD), readNumber(row, 'agents', `execution ${id}`))
+      );
     },
     listExecutions: (query) => list(query).map(readListed),
     listSteps: (id, { after, limit }) => readSteps(id, after, limit),

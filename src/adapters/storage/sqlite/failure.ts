@@ -28,12 +28,16 @@ export function toStorageError(error: unknown): unknown {
   if (code === undefined) return error;
   const details = { sqlite: code };
   if (isBusy(error)) {
-    const message = 'the SQLite file is locked by another process for longer than busyTimeoutMs; nothing was stored, try again';
+    const message =
+      'the SQLite file is locked by another process for longer than busyTimeoutMs; nothing was stored, try again';
     return new OrchestratorError('OVERLOADED', message, { cause: error, details, retryable: true });
   }
   if (code === FULL) {
     const message = "the SQLite file's disk is full; nothing was stored, make room and try again";
     return new OrchestratorError('OVERLOADED', message, { cause: error, details, retryable: true });
   }
-  return new OrchestratorError('INTERNAL', `SQLite failed: ${messageOf(error)} (result code ${code})`, { cause: error, details });
+  return new OrchestratorError('INTERNAL', `SQLite failed: ${messageOf(error)} (result code ${code})`, {
+    cause: error,
+    details,
+  });
 }

@@ -5,7 +5,7 @@ import { readJson, toJsonColumn } from './columns.ts';
 import type { SqlConnection, SqlStatement } from './connection.ts';
 import { checkKey, keyRange } from './data-keys.ts';
 
-/** Expired keys are deleted by the reads that pass by, this seldom and this many at a time. */
+/** Expired keys are deleted by the reads that pass by: this seldom, or by the next one where so many were found. */
 const SWEEP_EVERY_MS = 60_000;
 const SWEEP_AT_MOST = 1000;
 
@@ -25,7 +25,7 @@ export function kvTable(connection: SqlConnection, namespace: string): KvStore {
     if (now < nextSweep) return;
     nextSweep = now + SWEEP_EVERY_MS;
     try {
-      sweep.run([namespace, now]);
+      if (sweep.run([namespace, now]) >= SWEEP_AT_MOST) nextSweep = now;
     } catch {
       // A read does not fail because what nobody can see any more could not be deleted yet.
     }

@@ -1,6 +1,7 @@
 /** SQLite by the package `libsql`, for runtimes that have none of their own: Node.js 20 and 22 before 22.13. */
 
 import type { SqlDriver, SqlRow, SqlValue } from './connection.ts';
+import { isBusy } from './failure.ts';
 
 interface LibsqlStatement {
   run(params: readonly SqlValue[]): { readonly changes: number };
@@ -31,7 +32,12 @@ export function libsqlDriver({ default: Database }: Libsql): SqlDriver {
         return {
           run(params) {
             check();
-            return statement.run(params).changes;
+            try {
+              return statement.run(params).changes;
+            } catch (error) {
+              if (isBusy(error)) release(database, statement, params);
+              throw error;
+            }
           },
           all(params) {
             check();
@@ -46,4 +52,19 @@ export function libsqlDriver({ default: Database }: Libsql): SqlDriver {
       },
     };
   };
+}
+
+/**
+ * A write that found the file locked is not reset by libsql: it counts as running, and no later transaction can commit.
+ * Running it once more where nothing may be written ends it with another error, and that one resets it.
+ */
+function release(database: LibsqlDatabase, statement: LibsqlStatement, params: readonly SqlValue[]): void {
+  database.exec('PRAGMA query_only = ON');
+  try {
+    statement.run(params);
+  } catch {
+    // It is meant to fail: the caller gets the first error.
+  } finally {
+    database.exec('PRAGMA query_only = OFF');
+  }
 }

@@ -44,7 +44,8 @@ async function loadOrSay(name: SqliteDriverName, load: ImportModule): Promise<un
 }
 
 function describe(name: SqliteDriverName, cause: unknown): string {
-  if (name !== 'libsql') return `sqliteStorage: this runtime has no ${name}; leave out \`driver\`, or install the package libsql`;
+  if (name !== 'libsql')
+    return `sqliteStorage: this runtime has no ${name}; leave out \`driver\`, or install the package libsql`;
   if (isMissing(cause)) {
     return 'sqliteStorage: this runtime has no SQLite of its own; install the package libsql (`npm install libsql`), or use Node.js 22.13 or newer, Deno or Bun';
   }

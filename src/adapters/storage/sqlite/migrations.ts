@@ -111,7 +111,9 @@ export function migrate(connection: SqlConnection, path: string, migrations: rea
       if (version === 0) connection.exec('CREATE TABLE ensemble_schema (version INTEGER NOT NULL)');
       connection.exec(migrations[version] as string);
       connection.exec(
-        version === 0 ? 'INSERT INTO ensemble_schema VALUES (1)' : `UPDATE ensemble_schema SET version = ${version + 1}`,
+        version === 0
+          ? 'INSERT INTO ensemble_schema VALUES (1)'
+          : `UPDATE ensemble_schema SET version = ${version + 1}`,
       );
     });
   }
@@ -121,12 +123,21 @@ export function migrate(connection: SqlConnection, path: string, migrations: rea
  * The schema's version in the file: 0 when it holds none. Reads only.
  * @throws NOT_CONFIGURED when it is newer than this library
  */
-export function readVersion(connection: SqlConnection, path: string, migrations: readonly string[] = MIGRATIONS): number {
-  const found = connection.prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ensemble_schema'").all([]);
+export function readVersion(
+  connection: SqlConnection,
+  path: string,
+  migrations: readonly string[] = MIGRATIONS,
+): number {
+  const found = connection
+    .prepare("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'ensemble_schema'")
+    .all([]);
   if (found.length === 0) return 0;
   const version = connection.prepare('SELECT version FROM ensemble_schema').all([])[0]?.version;
   if (typeof version !== 'number' || version < 1) {
-    throw new OrchestratorError('NOT_CONFIGURED', `sqliteStorage: ${path} holds no schema version; restore it from a backup`);
+    throw new OrchestratorError(
+      'NOT_CONFIGURED',
+      `sqliteStorage: ${path} holds no schema version; restore it from a backup`,
+    );
   }
   if (version > migrations.length) {
     const message = `sqliteStorage: ${path} was written by a newer version of ensemble-orchestrator (its schema is ${version}, this version knows up to ${migrations.length}); update the library, or name another file. Nothing was changed`;

@@ -9,8 +9,9 @@ export function objectsTable(connection: SqlConnection, namespace: string): Obje
   const select = connection.prepare(
     'SELECT content, content_type, updated_at FROM ensemble_objects WHERE namespace = ? AND key = ?',
   );
+  // Node.js 22 hands no bytes over as NULL.
   const upsert = connection.prepare(`
-    INSERT INTO ensemble_objects (namespace, key, content_type, updated_at, content) VALUES (?, ?, ?, ?, ?)
+    INSERT INTO ensemble_objects (namespace, key, content_type, updated_at, content) VALUES (?, ?, ?, ?, coalesce(?, x''))
     ON CONFLICT (namespace, key) DO UPDATE SET
       content_type = excluded.content_type, updated_at = excluded.updated_at, content = excluded.content`);
   const remove = connection.prepare('DELETE FROM ensemble_objects WHERE namespace = ? AND key = ?');

@@ -1,11 +1,11 @@
 /** Builds executions and step records from their rows; a damaged row says which it is, and what of it. */
 
+import { isOrchestratorError } from '../../../engine/errors.ts';
 import type { Execution, ExecutionError, ExecutionStatus, ExecutionTrigger } from '../../../engine/model/execution.ts';
 import { toExecution } from '../../../engine/model/execution-record.ts';
 import type { ExecutionEnd, NewExecution, StepRecord } from '../../../engine/model/stored-execution.ts';
-import { isOrchestratorError } from '../../../engine/errors.ts';
 import { type RowName, readJson, readNumber, readObject, readText } from './columns.ts';
-import type { SqlRow } from './connection.ts';
+import type { SqlRow, SqlValue } from './connection.ts';
 
 /** @throws INTERNAL when a column is damaged */
 export function readExecution(row: SqlRow, steps: readonly StepRecord[], agents: number): Execution {
@@ -22,10 +22,37 @@ export function readListed(row: SqlRow): Execution {
     return readExecution(row, [], readNumber(row, 'agents', nameOf(row)));
   } catch (error) {
     if (!isOrchestratorError(error, 'INTERNAL')) throw error;
-    const readable = { ...row, started_by: '{"type":"call"}', input: 'null', output: 'null' };
-    const record = readExecution({ ...readable, error: null }, [], Number(row.agents));
-    return { ...record, error: { code: 'INTERNAL', message: error.message } };
+    const readable = mended(row);
+    return {
+      ...readExecution(readable, [], readable.agents as number),
+      error: { code: 'INTERNAL', message: error.message },
+    };
   }
+}
+
+/** The row with something readable in every column that a record is made of. */
+function mended(row: SqlRow): SqlRow {
+  const fixed: Record<string, SqlValue> = {
+    ...row,
+    started_by: '{"type":"call"}',
+    input: 'null',
+    output: 'null',
+    error: null,
+    deadline_at: null,
+  };
+  for (const column of ['id', 'ensemble', 'version', 'seed']) {
+    const value = row[column];
+    if (typeof value !== 'string' || value.startsWith('"')) fixed[column] = '';
+  }
+  for (const column of [
+    'created_at',
+    'epoch',
+    'agents',
+    ...(row.finished_at === null ? [] : ['finished_at', 'duration']),
+  ]) {
+    if (typeof row[column] !== 'number') fixed[column] = 0;
+  }
+  return fixed;
 }
 
 /** @throws INTERNAL when a column is damaged */

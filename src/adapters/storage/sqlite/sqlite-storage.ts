@@ -67,7 +67,9 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
   // A file that could not be opened is tried again by the next call: what was in the way may be gone by then.
   const opened = (): Promise<Tables> => {
     if (closed) {
-      return Promise.reject(new OrchestratorError('OVERLOADED', `the SQLite storage of ${path} is closed and takes no calls`));
+      return Promise.reject(
+        new OrchestratorError('OVERLOADED', `the SQLite storage of ${path} is closed and takes no calls`),
+      );
     }
     opening ??= open().then(
       (made) => {
@@ -152,6 +154,8 @@ function check({ path, namespace, busyTimeoutMs, synchronous, driver }: SqliteSt
   if (!Number.isSafeInteger(busyTimeoutMs) || (busyTimeoutMs as number) < 0 || (busyTimeoutMs as number) > 600_000) {
     fail(`busyTimeoutMs must be a whole number from 0 to 600,000, not ${busyTimeoutMs}`);
   }
-  if (synchronous !== 'full' && synchronous !== 'normal') fail(`synchronous must be full or normal, not ${synchronous}`);
-  if (driver !== undefined && !DRIVERS.includes(driver)) fail(`driver must be one of ${DRIVERS.join(', ')}, not ${driver}`);
+  if (synchronous !== 'full' && synchronous !== 'normal')
+    fail(`synchronous must be full or normal, not ${synchronous}`);
+  if (driver !== undefined && !DRIVERS.includes(driver))
+    fail(`driver must be one of ${DRIVERS.join(', ')}, not ${driver}`);
 }

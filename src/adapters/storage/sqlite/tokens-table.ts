@@ -1,6 +1,6 @@
 /** API tokens, found by the digest of what is presented. */
 
-import { OrchestratorError } from '../../../engine/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../../../engine/errors.ts';
 import type { Plan, Scope, StoredToken } from '../../../engine/model/token.ts';
 import type { TokenStore } from '../../../engine/ports/token-store.ts';
 import { damaged, readJson, readNumber, readText, toJsonColumn, toTextColumn } from './columns.ts';
@@ -18,7 +18,15 @@ export function tokensTable(connection: SqlConnection, namespace: string): Token
     UPDATE ensemble_tokens SET last_used = ? WHERE namespace = ? AND id = ? AND coalesce(last_used, 0) < ?`);
   return {
     put({ id, digest, name, scopes, plan, last4, createdAt, expiresAt = null, lastUsed = null }) {
-      const about = [toTextColumn(name), toJsonColumn(scopes), plan, toTextColumn(last4), createdAt, expiresAt, lastUsed];
+      const about = [
+        toTextColumn(name),
+        toJsonColumn(scopes),
+        plan,
+        toTextColumn(last4),
+        createdAt,
+        expiresAt,
+        lastUsed,
+      ];
       if (insert.run([namespace, toTextColumn(id), toTextColumn(digest), ...about]) === 0) {
         throw new OrchestratorError('CONFLICT', `token ${id} is stored already`);
       }
@@ -27,12 +35,24 @@ export function tokensTable(connection: SqlConnection, namespace: string): Token
       const [row] = select.all([namespace, toTextColumn(digest)]);
       return row && readToken(row);
     },
-    list: () => selectAll.all([namespace]).map(readToken),
+    list: () => selectAll.all([namespace]).map(readListed),
     delete: (id) => remove.run([namespace, toTextColumn(id)]) > 0,
     touch(id, lastUsed) {
       touch.run([lastUsed, namespace, toTextColumn(id), lastUsed]);
     },
   };
+}
+
+/** One damaged row must not hide the others, nor itself, or it could not be revoked: it is listed as one that may do nothing. */
+function readListed(row: SqlRow): StoredToken {
+  try {
+    return readToken(row);
+  } catch (error) {
+    if (!isOrchestratorError(error, 'INTERNAL')) throw error;
+    const { id, digest, last4, created_at: createdAt } = row;
+    const what = { id: String(id), digest: String(digest), last4: String(last4), createdAt: Number(createdAt) || 0 };
+    return { ...what, name: '(damaged row)', scopes: [], plan: 'free' };
+  }
 }
 
 function readToken(row: SqlRow): StoredToken {

@@ -1,0 +1,37 @@
+/** A line to paste into a shell, which runs an ensemble of a service. */
+
+import type { Json } from '../engine/json.ts';
+import type { EnsembleDefinition, InputField, InputType } from '../engine/model/ensemble.ts';
+
+/** @param url - of the service */
+export function curlLine(url: string, token: string, definition: EnsembleDefinition): string {
+  const body = JSON.stringify({ input: sampleInput(definition.inputs) });
+  const headers = [`Authorization: Bearer ${token}`, 'Content-Type: application/json'];
+  const options = [...headers.map((header) => `-H ${quote(header)}`), `-d ${quote(body)}`];
+  return `curl ${url}/api/v1/execute/ensemble/${definition.name} ${options.join(' ')}`;
+}
+
+const SAMPLES: Readonly<Record<InputType, Json>> = {
+  string: 'text',
+  number: 1,
+  integer: 1,
+  boolean: true,
+  object: {},
+  array: [],
+  any: 'text',
+};
+
+/** A value for each field that has to be there; the fields of a JSON Schema are left to the reader. */
+function sampleInput(inputs: EnsembleDefinition['inputs']): Json {
+  const sample: Record<string, Json> = {};
+  for (const [name, field] of Object.entries(inputs ?? {}) as [string, InputField][]) {
+    if (typeof field !== 'object' || field === null || field.required !== true || field.default !== undefined) continue;
+    sample[name] = field.enum?.[0] ?? SAMPLES[field.type ?? 'any'];
+  }
+  return sample;
+}
+
+/** For a POSIX shell. */
+function quote(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

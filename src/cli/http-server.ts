@@ -1,0 +1,101 @@
+/** `ensemble serve`'s own server: listens, logs a line a request, and stops without cutting off what it has begun. */
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { messageOf } from '../engine/errors.ts';
+import { CliError } from './cli-error.ts';
+import { cutText, oneLine } from './text.ts';
+
+export interface HttpServer {
+  /** Such as `http://127.0.0.1:3000`, as a caller on this machine writes it. */
+  readonly url: string;
+  /** Takes no connection and no request any more; resolves when every answer at hand is given, or after `graceMs`. */
+  drain(graceMs: number): Promise<void>;
+  /** Breaks off what is left. */
+  destroy(): void;
+}
+
+interface ServerOptions {
+  readonly host: string;
+  /** 0 for any that is free. */
+  readonly port: number;
+  readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
+  /** Takes one line a request, without its end. */
+  readonly log: (line: string) => void;
+}
+
+/** @throws CliError when it can't listen there */
+export async function startHttpServer({ host, port, listener, log }: ServerOptions): Promise<HttpServer> {
+  const open = new Set<ServerResponse>();
+  let stopping = false;
+  const server = createServer((request, response) => {
+    const began = performance.now();
+    open.add(response);
+    response.on('close', () => {
+      open.delete(response);
+      const status = response.writableFinished ? response.statusCode : 'broken off';
+      const ms = Math.round(performance.now() - began);
+      log(`${request.method ?? '-'} ${pathOf(request.url ?? '')} ${status} ${ms}ms`);
+    });
+    if (stopping) refuse(response);
+    else listener(request, response);
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(new CliError(explain(error, host, port))));
+    server.listen(port, host, resolve);
+  });
+  // A connection that can't be taken (too many files, say) ends no server.
+  server.on('error', (error) => log(`the server had an error: ${oneLine(messageOf(error))}`));
+  const closed = new Promise<void>((resolve) => server.once('close', resolve));
+  return {
+    url: urlOf(server.address() as AddressInfo),
+    async drain(graceMs) {
+      for (const response of open) if (!response.headersSent) response.setHeader('connection', 'close');
+      if (!stopping) server.close();
+      stopping = true;
+      server.closeIdleConnections();
+      let timer: NodeJS.Timeout | undefined;
+      const late = new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceMs);
+      });
+      await Promise.race([closed, late]);
+      clearTimeout(timer);
+    },
+    destroy: () => server.closeAllConnections(),
+  };
+}
+
+// On a connection that was kept: its next request comes to a process that is about to end.
+function refuse(response: ServerResponse): void {
+  const body = JSON.stringify({ error: { code: 'OVERLOADED', message: 'the service is stopping; try again' } });
+  response.writeHead(503, { 'content-type': 'application/json', connection: 'close', 'retry-after': '1' });
+  response.end(body);
+}
+
+/** The path alone: what stands behind `?` may be secret. */
+function pathOf(target: string): string {
+  let path = target;
+  if (!target.startsWith('/')) path = URL.canParse(target) ? new URL(target).pathname : '*';
+  return cutText(oneLine(path.split(/[?#]/, 1)[0] as string), 200);
+}
+
+function urlOf({ address, family, port }: AddressInfo): string {
+  if (address === '0.0.0.0' || address === '::') return `http://localhost:${port}`;
+  return `http://${family === 'IPv6' ? `[${address}]` : address}:${port}`;
+}
+
+function explain(error: NodeJS.ErrnoException, host: string, port: number): string {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return `port ${port} of ${host} is in use; name another with --port, or 0 for any that is free`;
+    case 'EACCES':
+      return `this user may not listen on port ${port}; name one from 1024 on with --port`;
+    case 'EADDRNOTAVAIL':
+      return `${host} is no address of this machine; name another with --host, such as 127.0.0.1, or 0.0.0.0 for all`;
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `there is no host ${host}; name an address with --host, such as 127.0.0.1`;
+    default:
+      return `can't listen on ${host}, port ${port}: ${messageOf(error)}`;
+  }
+}

@@ -1,0 +1,140 @@
+/** `ensemble serve`: a project as a service over HTTP, until it is told to stop. */
+
+import { stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { CliError, wrongUsage } from './cli-error.ts';
+import { curlLine } from './curl-line.ts';
+import { requireProject } from './find-target.ts';
+import { type HttpServer, startHttpServer } from './http-server.ts';
+import { onInterrupt } from './interrupt.ts';
+import { openStore, ownStore, readStorage, type StoreChoice } from './open-store.ts';
+import type { Output } from './output.ts';
+import { printIssue } from './print-issues.ts';
+import { readEnv } from './read-input.ts';
+import type { ServiceHost } from './service.ts';
+import * as start from './start.ts';
+import { streamLogger } from './stream-logger.ts';
+import { count, oneLine } from './text.ts';
+
+export interface ServeOptions {
+  readonly dir?: string;
+  readonly port: string;
+  readonly host: string;
+  readonly storage?: string;
+  readonly env: readonly string[];
+}
+
+/** What runs at work get to end by themselves. */
+const GRACE_MS = 25_000;
+/** What the answers of runs that were cancelled after that get. */
+const LAST_ANSWERS_MS = 1_000;
+
+/** @returns the exit code: 0 after a graceful stop, 1 when the project has problems */
+export async function serve(
+  dir: string | undefined,
+  options: ServeOptions,
+  output: Output,
+  { cwd, process }: ServiceHost,
+): Promise<number> {
+  const port = readPort(options.port);
+  if (dir !== undefined && options.dir !== undefined) throw wrongUsage('the project is given twice; leave out --dir');
+  const directory = await findProject(cwd, dir ?? options.dir);
+  const choice = options.storage === undefined ? undefined : readStorage(options.storage, cwd);
+  const capture = output.capture();
+  const write = (line: string) => void process.stderr.write(`${line}\n`);
+  const found = await openProject(directory, options, output, { cwd, process });
+  if (!found) return 1;
+  const used = choice ?? (found.storage ? undefined : ownStore(directory));
+  const storage = used ? await openStore(used) : found.storage;
+  const orchestrator = start.startOrchestrator({ ...found, storage });
+
+  let heard: () => void = () => {};
+  const asked = new Promise<void>((resolve) => {
+    heard = resolve;
+  });
+  const interrupt = onInterrupt(process, (again) => {
+    if (again) return;
+    write('stopping: runs at work get 25 s to end; press Ctrl-C again to stop at once');
+    heard();
+  });
+  try {
+    await orchestrator.ready();
+    const listener = start.nodeListener(orchestrator, found.logger);
+    const server = await startHttpServer({ host: options.host, port, listener, log: (line) => write(stamp(line)) });
+    output.print(await describe(orchestrator, server, nameOf(used, cwd)));
+    await asked;
+    await stop(orchestrator, server);
+    write('stopped');
+    return 0;
+  } catch (error) {
+    await orchestrator.close({ grace: 0 });
+    throw error;
+  } finally {
+    interrupt.release();
+    capture.release();
+  }
+}
+
+async function findProject(cwd: string, dir: string | undefined): Promise<string> {
+  const folder = resolve(cwd, dir ?? '.');
+  const found = await stat(folder).catch(() => undefined);
+  if (!found?.isDirectory()) throw new CliError(`there is no folder ${start.showPath(cwd, folder)}`);
+  return requireProject(cwd, dir);
+}
+
+/** @returns undefined when the project has problems, which are printed then */
+async function openProject(
+  directory: string,
+  options: ServeOptions,
+  { say, colors }: Output,
+  { cwd, process }: ServiceHost,
+): Promise<start.ProjectOptions | undefined> {
+  const env = readEnv(options.env, process.env);
+  const { project, options: found, files } = await start.openToRun(directory, { env });
+  for (const warning of project.warnings) say(`${colors.yellow('warning:')} ${oneLine(warning)}\n`);
+  const issues = start.shownFrom(cwd, directory, files).flatMap((file) => file.issues);
+  if (issues.length === 0) return { logger: streamLogger((text) => void process.stderr.write(text)), ...found };
+  for (const issue of issues) say(`${printIssue(issue, colors)}\n\n`);
+  say(`${colors.red('✗')} ${count(issues.length, 'problem')}; nothing is served\n`);
+  return undefined;
+}
+
+async function stop(orchestrator: start.Orchestrator, server: HttpServer): Promise<void> {
+  const began = performance.now();
+  // Answers come first: a stream of events reads its last one from the store, which closes behind the runs.
+  await server.drain(GRACE_MS);
+  await orchestrator.close({ grace: Math.max(0, GRACE_MS - (performance.now() - began)) });
+  await server.drain(LAST_ANSWERS_MS);
+  server.destroy();
+}
+
+/** What a user is told once: where it is, and how to call it. */
+async function describe(orchestrator: start.Orchestrator, { url }: HttpServer, store: string): Promise<string> {
+  const { ensembles, nextCursor } = await orchestrator.ensembles.list({ limit: 5 });
+  const names = ensembles.map(({ name }) => name).join(', ') + (nextCursor === undefined ? '' : ', ...');
+  const lines = [`listening on ${url}`, `  ensembles  ${names}`, `  store      ${store}`];
+  const [first] = ensembles;
+  const tokens = await orchestrator.tokens.list();
+  if (tokens.length > 0) {
+    lines.push(`  tokens     ${tokens.length}; make another with: ensemble token create --name NAME --scope SCOPE`);
+    return `${lines.join('\n')}\n`;
+  }
+  const { token } = await orchestrator.tokens.create({ name: 'admin', scopes: ['admin'], plan: 'enterprise' });
+  lines.push('', 'The store has no tokens yet. A first one, for everything, shown this once only:', '', `  ${token}`);
+  if (first) lines.push('', 'Try it:', '', `  ${curlLine(url, token, first.definition)}`);
+  return `${lines.join('\n')}\n\n`;
+}
+
+function nameOf(choice: StoreChoice | undefined, cwd: string): string {
+  if (!choice) return 'as the config says';
+  return choice.kind === 'memory' ? 'memory; it ends with this process' : start.showPath(cwd, choice.path);
+}
+
+function stamp(line: string): string {
+  return `${new Date().toTimeString().slice(0, 8)} ${line}`;
+}
+
+function readPort(text: string): number {
+  if (/^\d{1,5}$/.test(text) && Number(text) <= 65_535) return Number(text);
+  throw wrongUsage(`--port must be a whole number from 0 (any that is free) to 65535, not ${JSON.stringify(text)}`);
+}

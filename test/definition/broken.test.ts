@@ -1,0 +1,158 @@
+/** Every definition of `test/vectors/definitions/broken` is refused with exactly the issues that it must get. */
+
+import { describe, expect, test } from 'vitest';
+import { type DefinitionIssue, formatIssue } from '../../src/engine/definition/definition-issue.ts';
+import { createOrchestrator, isOrchestratorError, type OrchestratorError } from '../../src/index.ts';
+import { type BrokenVector, options, readVectors } from './definition-fixtures.ts';
+
+const vectors = readVectors<BrokenVector>('broken');
+
+function refusal(source: string | object, agents: BrokenVector['agents'] = []): OrchestratorError {
+  try {
+    createOrchestrator({ ...options(), ensembles: [source as string], agents });
+  } catch (error) {
+    if (isOrchestratorError(error)) return error;
+    throw error;
+  }
+  throw new Error('the definition was taken');
+}
+
+function issuesOf(error: OrchestratorError): readonly DefinitionIssue[] {
+  return error.details.issues as readonly DefinitionIssue[];
+}
+
+function brief({ line, column, path, message, suggestion }: DefinitionIssue) {
+  return { at: `${line}:${column}`, path, message, ...(suggestion === undefined ? {} : { suggestion }) };
+}
+
+describe('broken definitions', () => {
+  test('there are at least 120 of them, no two with one source', () => {
+    expect(vectors.length).toBeGreaterThanOrEqual(120);
+    expect(new Set(vectors.map(({ source, agents }) => source + JSON.stringify(agents))).size).toBe(vectors.length);
+  });
+
+  test.each(vectors)('$file: $why', (vector) => {
+    const error = refusal(vector.source, vector.agents);
+    expect(issuesOf(error).map(brief)).toEqual(vector.issues);
+    expect(error.code).toBe(vector.code ?? 'INVALID_DEFINITION');
+    expect(issuesOf(error).every((issue) => issue.frame !== undefined)).toBe(true);
+    if (vector.printed) expect(`${issuesOf(error).map(formatIssue).join('\n\n')}\n`).toBe(vector.printed);
+  });
+
+  test('the error itself prints every issue, and names the ensemble when its name could be read', () => {
+    const error = refusal('name: orders\nflow: [{ agent: nobody }]\noutputs: { x: "${b.output}" }\n');
+    expect(error.message).toBe(
+      `ensemble \`orders\` has 2 problems:\n\n${issuesOf(error).map(formatIssue).join('\n\n')}`,
+    );
+    expect(refusal('name: 7\nflow: []\n').message).toMatch(
+      /^the definition has 1 problem:\n\n1:7 name: must be a string/,
+    );
+  });
+});
+
+describe('definitions that are objects', () => {
+  test('an object gets the messages of its text, without places', () => {
+    const issues = issuesOf(refusal({ name: 'a', flow: [{ agnet: 'b' }], outputs: { x: '${nobody.output}' } }));
+    expect(issues).toEqual([
+      { path: 'flow[0].agnet', message: '`agnet` is not a key of a step', suggestion: 'agent' },
+      { path: 'outputs.x', message: 'there is no agent or name `nobody`' },
+    ]);
+  });
+
+  test('what is no plain data is refused with its place', () => {
+    const when = new Date(0);
+    const issues = issuesOf(refusal({ name: 'a', flow: [], outputs: { when } }));
+    expect(issues).toEqual([
+      {
+        path: 'outputs.when',
+        message: 'is a Date (use date.toISOString()), not plain data; return plain objects, arrays, strings, numbers',
+      },
+    ]);
+  });
+
+  test('A18: an object with an own key __proto__ is refused', () => {
+    const source = JSON.parse('{ "name": "a", "flow": [], "__proto__": { "x": 1 } }') as object;
+    expect(issuesOf(refusal(source)).map((issue) => issue.path)).toEqual(['__proto__']);
+  });
+});
+
+describe('limits', () => {
+  const step = '  - { agent: b }\n';
+  const agents = 'agents: [{ name: b, operation: code, config: { script: score } }]\n';
+
+  test('A137: 1,001 steps are refused, counted at all levels, with one issue', () => {
+    const nested = `  - if: "true"\n    then:\n${`    ${step}`.repeat(500)}    else:\n${`    ${step}`.repeat(500)}`;
+    const issues = issuesOf(refusal(`name: a\nflow:\n${nested}${agents}outputs: { x: "\${b.output}" }\n`));
+    expect(issues.map(brief)).toEqual([
+      { at: '3:3', path: 'flow', message: 'has 1001 steps; at most 1000 are allowed: split it into ensembles' },
+    ]);
+  });
+
+  test('A137: 1,000 steps are taken', () => {
+    const steps = Array.from({ length: 1000 }, (_, i) => `  - { agent: b, name: n${i} }\n`).join('');
+    expect(() => createOrchestrator({ ...options(), ensembles: [`name: a\nflow:\n${steps}${agents}`] })).not.toThrow();
+  });
+
+  test('A137: 1,001 agents are refused with one issue', () => {
+    const many = Array.from(
+      { length: 1001 },
+      (_, i) => `  - { name: n${i}, operation: code, config: { script: score } }\n`,
+    );
+    const issues = issuesOf(refusal(`name: a\nflow: [{ agent: n7 }]\nagents:\n${many.join('')}`));
+    expect(issues.map(brief)).toEqual([
+      { at: '4:3', path: 'agents', message: 'has 1001 entries; at most 1000 are allowed' },
+    ]);
+  });
+
+  test('a `foreach` over 100,001 literal items is refused, over 100,000 taken', () => {
+    const over = (count: number) =>
+      `name: a\nflow:\n  - foreach: [${Array(count).fill('1').join(',')}]\n    steps: [{ agent: b }]\n${agents}`;
+    expect(issuesOf(refusal(over(100_001))).map(brief)).toEqual([
+      { at: '3:14', path: 'flow[0].foreach', message: 'has 100001 items; at most 100000 are allowed' },
+    ]);
+    expect(() => createOrchestrator({ ...options(), ensembles: [over(100_000)] })).not.toThrow();
+  });
+
+  test('A12: a long expression is refused where it stands', () => {
+    const issues = issuesOf(refusal(`name: a\nflow: []\noutputs:\n  x: "\${${'1+'.repeat(5000)}1}"\n`));
+    expect(issues.map(({ line, column, path }) => ({ line, column, path }))).toEqual([
+      { line: 4, column: 9, path: 'outputs.x' },
+    ]);
+    expect(issues[0]?.message).toContain('longer than');
+  });
+
+  test('of thousands of problems the first hundred are shown, and how many there are', () => {
+    const outputs = Array.from({ length: 3000 }, (_, i) => `  x${i}: \${nobody.output}\n`).join('');
+    const issues = issuesOf(refusal(`name: a\nflow: []\noutputs:\n${outputs}`));
+    expect(issues).toHaveLength(101);
+    expect(issues[99]?.line).toBe(103);
+    expect(issues[100]?.message).toBe('only 100 of 3000 problems are shown; solve these first');
+  });
+
+  test('A137: ten thousand mistakes are told in linear time', () => {
+    const outputs = Array.from({ length: 10_000 }, (_, i) => `  x${i}: \${nobody.output + }\n`).join('');
+    // The fastest of three, so that a busy machine doesn't count; a quadratic search takes many seconds.
+    let best = Number.POSITIVE_INFINITY;
+    for (let i = 0; i < 3; i++) {
+      const start = performance.now();
+      refusal(`name: a\nflow: []\noutputs:\n${outputs}`);
+      best = Math.min(best, performance.now() - start);
+    }
+    expect(best).toBeLessThan(2000);
+  });
+});
+
+describe('what reaches a terminal', () => {
+  test('control characters of keys and names never stand in a printed issue', () => {
+    const error = refusal('name: a\nflow: []\n"k\\e[31m\\nred": 1\n');
+    expect(issuesOf(error).map(formatIssue).join('')).not.toContain('\u001b');
+    expect(issuesOf(error)[0]?.message).toBe('`k\ufffd[31m\ufffdred` is not a key of an ensemble');
+  });
+
+  test('a name of a thousand characters is cut', () => {
+    const key = 'k'.repeat(1000);
+    expect(issuesOf(refusal(`name: a\nflow: []\n${key}: 1\n`))[0]?.message).toBe(
+      `\`${'k'.repeat(79)}…\` is not a key of an ensemble`,
+    );
+  });
+});

@@ -1,0 +1,191 @@
+/** Random flows: the engine comes to what a plain reference evaluator comes to, and keeps its invariants whatever happens. */
+
+import * as fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { isFinal } from '../../src/engine/model/execution.ts';
+import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
+import { laterStorage } from '../storage/later-storage.ts';
+import { concurrentFlow, sequentialFlow, toDefinition, unrulyFlow } from './random-flow.ts';
+import { declared, evaluateFlow, type Step } from './reference-evaluator.ts';
+import { scene, turns } from './scene.ts';
+
+const SEED = 20260101;
+
+interface Ran {
+  readonly result: Awaited<ReturnType<ReturnType<typeof scene>['run']>>;
+  readonly ran: readonly string[];
+}
+
+/** Runs a flow and checks what must hold of every run. */
+async function runChecked(
+  flow: readonly Step[],
+  options: { durability?: 'step' | 'none'; later?: boolean; slow?: boolean } = {},
+): Promise<Ran> {
+  const inner = options.later ? laterStorage(memoryStorage()) : memoryStorage();
+  const entries: CommitEntry[] = [];
+  const storage: Storage = {
+    ...inner,
+    async commit(batch) {
+      const answers = await inner.commit(batch);
+      entries.push(...batch.filter((_entry, i) => answers[i] === 'stored'));
+      return answers;
+    },
+  };
+  const definition = {
+    ...toDefinition(flow),
+    ...(options.durability && { execution: { durability: options.durability } }),
+  };
+  const flaky = new Set<string>();
+  const made = scene(definition, {
+    storage,
+    scripts: {
+      ...(options.slow && { ok: async ({ execution }) => turns(1).then(() => execution.agent) }),
+      flaky: ({ execution, idempotencyKey }) => {
+        if (flaky.has(idempotencyKey)) return execution.agent;
+        flaky.add(idempotencyKey);
+        throw new Error('not yet');
+      },
+    },
+  });
+  const ends: string[] = [];
+  for (const kind of ['execution.completed', 'execution.failed', 'execution.timeout', 'execution.cancelled'] as const) {
+    made.orchestrator.on(kind, ({ event }) => ends.push(event));
+  }
+  const result = await made.run();
+  await turns(1);
+
+  // I4: one terminal state, told once, and nothing is written behind it.
+  expect(isFinal(result.status)).toBe(true);
+  expect(ends).toEqual([`execution.${result.status}`]);
+  expect(entries.filter(({ end }) => end).length).toBe(1);
+  expect(entries.at(-1)?.end?.status).toBe(result.status);
+  // I2, I3: one result a step, and no attempt behind it.
+  const finals = entries.flatMap(({ steps }) => steps).filter(({ retryAt }) => retryAt === undefined);
+  expect(new Set(finals.map(({ key }) => key)).size).toBe(finals.length);
+  const attempts = finals.reduce((sum, step) => sum + step.attempts, 0);
+  expect(made.ran.length).toBeGreaterThanOrEqual(attempts);
+  // What was returned is what is stored, and its figures fit its runs.
+  expect(byKey(await made.orchestrator.executions.get(result.id))).toEqual(byKey(result));
+  expect(result.metrics).toEqual({ totalDuration: result.duration, agents: result.agents.length });
+  expect(result.agents.length).toBe(finals.length);
+  expect(made.clock.nextIn).toBeUndefined();
+  return { result, ran: made.ran };
+}
+
+// The order of runs has a test of its own, in retry.test.ts.
+function byKey(record: Ran['result']): Ran['result'] {
+  return { ...record, agents: [...record.agents].sort((a, b) => (a.key < b.key ? -1 : 1)) };
+}
+
+function expectedOutput(flow: readonly Step[]): Record<string, unknown> {
+  const { results, count } = evaluateFlow(flow);
+  const views = [...declared(flow)].map((name) => {
+    const { status, output = null } = results.get(name) ?? {};
+    return [
+      name,
+      {
+        output,
+        failed: status === 'failed',
+        success: status === 'completed',
+        executed: status === 'failed' || status === 'completed',
+      },
+    ] as const;
+  });
+  return { ...Object.fromEntries(views), count };
+}
+
+function expectAsReference(flow: readonly Step[], { result, ran }: Ran): void {
+  const expected = evaluateFlow(flow);
+  expect({ status: result.status, failedAgent: result.error?.agent, ran }).toEqual({
+    status: expected.status,
+    failedAgent: expected.failedAgent,
+    ran: expected.ran,
+  });
+  expect(result.output).toEqual(expectedOutput(flow));
+  const byAgent = (names: readonly string[]) => [...new Set(names)].sort();
+  expect(byAgent(result.agents.map(({ name }) => name))).toEqual(byAgent(expected.ran));
+}
+
+describe('random flows', () => {
+  it('I2, I3, I4: the outcome is that of the reference evaluator (500 flows)', async () => {
+    const seen = { completed: 0, failed: 0 };
+    await fc.assert(
+      fc.asyncProperty(sequentialFlow, async (flow) => {
+        const run = await runChecked(flow);
+        seen[run.result.status as 'completed'] += 1;
+        expectAsReference(flow, run);
+      }),
+      { numRuns: 500, seed: SEED },
+    );
+    // Both ends are met often enough to mean something.
+    expect(Math.min(seen.completed, seen.failed)).toBeGreaterThan(100);
+  });
+
+  it('the outcome does not depend on durability, nor on whether the storage answers at once (150 flows)', async () => {
+    await fc.assert(
+      fc.asyncProperty(sequentialFlow, async (flow) => {
+        expectAsReference(flow, await runChecked(flow, { durability: 'none' }));
+        expectAsReference(flow, await runChecked(flow, { later: true }));
+      }),
+      { numRuns: 150, seed: SEED + 1 },
+    );
+  });
+
+  it('where nothing fails, items at the same time give what items one by one give (150 flows)', async () => {
+    await fc.assert(
+      fc.asyncProperty(concurrentFlow, async (flow) => {
+        fc.pre(!readsState(flow) && !fails(flow) && !breaks(flow));
+        const { result, ran } = await runChecked(flow, { later: true, slow: true });
+        const expected = evaluateFlow(flow);
+        expect(result.status).toBe('completed');
+        expect([...ran].sort()).toEqual([...expected.ran].sort());
+        expect(result.output).toEqual(expectedOutput(flow));
+      }),
+      { numRuns: 150, seed: SEED + 2 },
+    );
+  });
+
+  for (const durability of ['step', 'none'] as const) {
+    it(`I2, I3, I4: items at the same time that fail, break and retry end the run once, and nothing is lost: durability ${durability} (300 flows)`, async () => {
+      await fc.assert(
+        fc.asyncProperty(unrulyFlow, fc.boolean(), fc.boolean(), async (flow, slow, later) => {
+          const { result } = await runChecked(flow, { slow, later, durability });
+          expect(['completed', 'failed']).toContain(result.status);
+          if (result.status === 'failed') expect(result.error).toMatchObject({ code: 'AGENT_FAILED' });
+        }),
+        { numRuns: 300, seed: SEED + 3 },
+      );
+    });
+  }
+});
+
+function some(steps: readonly Step[], test: (step: Step) => boolean): boolean {
+  return steps.some((step) => {
+    if (test(step)) return true;
+    if (step.kind === 'if') return some(step.then, test) || some(step.else ?? [], test);
+    return step.kind === 'foreach' && some(step.body, test);
+  });
+}
+
+// Which of several items at once moved the state first is nobody's promise.
+function readsState(flow: readonly Step[]): boolean {
+  return some(flow, (step) => {
+    const guards =
+      step.kind === 'if'
+        ? [step.guard]
+        : step.kind === 'route'
+          ? [step.condition, ...step.entries.map(({ guard }) => guard)]
+          : [step.condition];
+    return guards.some((guard) => guard?.kind === 'state');
+  });
+}
+
+function fails(flow: readonly Step[]): boolean {
+  return some(flow, (step) => step.kind === 'route' && step.entries.some(({ script }) => script === 'boom'));
+}
+
+function breaks(flow: readonly Step[]): boolean {
+  return some(flow, (step) => step.kind === 'foreach' && step.breakAt !== undefined);
+}

@@ -1,0 +1,207 @@
+/** What every answer carries, and what none ever tells. */
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { ErrorCode } from '../../src/engine/errors.ts';
+import { OrchestratorError } from '../../src/engine/errors.ts';
+import { STATUS } from '../../src/http-handlers/status.ts';
+import { type Ask, DOORS } from './doors.ts';
+import { createService, post, type Service, told } from './service.ts';
+
+const ECHO = '/api/v1/execute/ensemble/echo';
+
+describe.each(DOORS)('answers by $door', ({ open }) => {
+  let service: Service;
+  let ask: Ask;
+  let headers: { authorization: string };
+  beforeEach(async () => {
+    service = createService();
+    ask = await open(service.handler);
+    headers = await service.bearer('execute:ensembles');
+  });
+
+  it('D10, D11, A128: each one, whatever its status, has the headers that keep it harmless, and a request id', async () => {
+    const answers = await Promise.all([
+      ask('/api/v1/health'),
+      ask(ECHO, post({}, headers)),
+      ask(ECHO, post({ async: true }, headers)),
+      ask(ECHO, post('[', headers)),
+      ask(ECHO, post({})),
+      ask('/api/v1/tokens', { headers }),
+      ask('/api/v1/nothing'),
+      ask(ECHO, { method: 'PUT' }),
+      ask(ECHO, { method: 'POST', headers: { ...headers, 'content-type': 'text/html' }, body: '<b>' }),
+      ask('/api/v1/execute/ensemble/failing', post({}, headers)),
+    ]);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 202, 400, 401, 403, 404, 405, 415, 500]);
+    for (const answer of answers) {
+      expect(Object.fromEntries(answer.headers)).toMatchObject({
+        'content-type': 'application/json; charset=utf-8',
+        'x-content-type-options': 'nosniff',
+        'cache-control': 'no-store',
+        'content-security-policy': 'sandbox',
+        'x-request-id': expect.stringMatching(/^[0-9a-f-]{36}$/),
+      });
+      expect(answer.headers.get('access-control-allow-origin')).toBeNull();
+    }
+    expect(new Set(answers.map((answer) => answer.headers.get('x-request-id'))).size).toBe(answers.length);
+  });
+
+  it.each([
+    ['a', true],
+    ['req_01.ABC-xyz', true],
+    ['a'.repeat(128), true],
+    ['a'.repeat(129), false],
+    ['a b', false],
+    ['<script>', false],
+    ['a,b', false],
+    ['\u00e9', false],
+  ])('X-Request-Id `%s` is taken over: %s', async (id, taken) => {
+    const answer = await ask('/api/v1/health', { headers: { 'x-request-id': id } });
+    expect(answer.headers.get('x-request-id') === id).toBe(taken);
+  });
+
+  it('A128, A133: what a run gives stays data: markup is JSON in text that no browser renders', async () => {
+    const value = '</script><img src=x onerror=alert(1)>';
+    const answer = await ask(ECHO, post({ input: { value } }, headers));
+    expect(answer.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect((await told(answer)).body).toMatchObject({ output: { said: { value } } });
+  });
+
+  it.each([
+    ['an error of the storage', new Error('connect ECONNREFUSED 10.0.0.7:5432 password=hunter2')],
+    ['no error at all', { sql: 'SELECT secret' }],
+    ['a missing option', new OrchestratorError('NOT_CONFIGURED', 'set hunter2', { details: { secret: 'hunter2' } })],
+    ['our own INTERNAL', new OrchestratorError('INTERNAL', 'hunter2 at /srv/app.js', { details: { stack: 'hunter2' } })],
+  ])('A133: %s is told to the log, with the request id, and to nobody else', async (_what, thrown) => {
+    Object.assign(service.orchestrator, { start: () => Promise.reject(thrown) });
+    const answer = await told(ask(ECHO, post({}, { ...headers, 'x-request-id': 'r-7' })));
+    expect(answer.status).toBe(500);
+    expect(Object.keys(answer.body.error)).toEqual(['code', 'message']);
+    expect(JSON.stringify(answer.body)).not.toMatch(/hunter2|10\.0\.0|SELECT|srv/);
+    expect(service.log).toMatchObject([{ level: 'error', fields: { err: thrown, requestId: 'r-7', method: 'POST', path: ECHO } }]);
+  });
+
+  it('A133: a failure of the token store is a 500 as well, and no 401', async () => {
+    Object.assign(service.orchestrator.tokens, { verify: () => Promise.reject(new Error('disk full')) });
+    expect(await told(ask(ECHO, post({}, headers)))).toMatchObject({ status: 500, body: { error: { code: 'INTERNAL' } } });
+    expect((await ask('/api/v1/health')).status).toBe(200);
+  });
+
+  it('D9: an orchestrator that takes nothing new answers 503 with Retry-After', async () => {
+    await service.orchestrator.close();
+    const refused = new OrchestratorError('OVERLOADED', 'the orchestrator is closed', { retryable: true });
+    Object.assign(service.orchestrator, { start: () => Promise.reject(refused) });
+    Object.assign(service.orchestrator.tokens, {
+      verify: async () => ({ tokenId: 't', name: 't', scopes: ['admin'], plan: 'free' }),
+    });
+    const answer = await told(ask(ECHO, post({}, headers)));
+    expect(answer).toMatchObject({ status: 503, body: { error: { code: 'OVERLOADED' } } });
+    expect(answer.headers.get('retry-after')).toBe('1');
+  });
+
+  it('a secret in an agent\'s message is masked before it is told', async () => {
+    const keeper = createService({}, {
+      secrets: { API_KEY: 'sesame-open-1234' },
+      scripts: {
+        boom: () => {
+          throw new Error('refused: sesame-open-1234');
+        },
+      },
+    });
+    const knock = await open(keeper.handler);
+    const answer = await told(knock('/api/v1/execute/ensemble/failing', post({}, await keeper.bearer('admin'))));
+    expect(answer.status).toBe(500);
+    expect(answer.body.error.message).toMatch(/^refused: /);
+    expect(JSON.stringify(answer.body)).not.toContain('sesame-open-1234');
+  });
+});
+
+describe('cross-origin calls', () => {
+  const ORIGIN = 'https://app.example';
+
+  it.each([ORIGIN, 'null', 'https://evil.example'])('A125: by default %s gets no CORS header', async (origin) => {
+    const { handler } = createService();
+    for (const method of ['GET', 'OPTIONS']) {
+      const answer = await handler.fetch(new Request('http://service.test/api/v1/health', { method, headers: { origin } }));
+      expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control') || name === 'vary')).toEqual([]);
+    }
+  });
+
+  it.each(DOORS)('A125: a listed origin may call, others may not, and never with credentials ($door)', async ({ open }) => {
+    const ask = await open(createService({ cors: [ORIGIN] }).handler);
+    const allowed = async (origin: string, path = '/api/v1/health') => {
+      const answer = await ask(path, { headers: { origin } });
+      expect(answer.headers.get('vary')).toBe('Origin');
+      expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+      return answer.headers.get('access-control-allow-origin');
+    };
+    expect(await allowed(ORIGIN)).toBe(ORIGIN);
+    expect(await allowed(ORIGIN, '/api/v1/tokens')).toBe(ORIGIN);
+    for (const other of ['null', 'http://app.example', 'https://app.example.evil', 'https://sub.app.example', 'https://app.example:444']) {
+      expect([other, await allowed(other)]).toEqual([other, null]);
+    }
+    const preflight = await ask('/api/v1/execute/ensemble/echo', {
+      method: 'OPTIONS',
+      headers: { origin: ORIGIN, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization, content-type' },
+    });
+    expect(preflight.status).toBe(204);
+    expect(Object.fromEntries(preflight.headers)).toMatchObject({
+      'access-control-allow-origin': ORIGIN,
+      'access-control-allow-methods': expect.stringContaining('POST'),
+      'access-control-allow-headers': expect.stringMatching(/Authorization.*Content-Type/),
+    });
+  });
+
+  it.each([['*'], ['null'], ['app.example'], ['https://app.example/'], ['https://app.example/path'], ['https://*.example'], ['HTTPS://app.example'], ['']])(
+    'A125: `cors: [%j]` is refused',
+    (origin) => {
+      expect(() => createService({ cors: [origin] })).toThrow(TypeError);
+    },
+  );
+});
+
+describe('options of a handler', () => {
+  it.each([
+    [{ basepath: '/x' }, /`basepath` is no option of a handler; did you mean `basePath`/],
+    [{ trustProxy: true }, /`trustProxy` is no option/],
+    [{ basePath: '/x/' }, /basePath/],
+    [{ basePath: 'x' }, /basePath/],
+    [{ basePath: '/a/../b' }, /basePath/],
+    [{ basePath: '/%61' }, /basePath/],
+    [{ maxBodyBytes: 0 }, /maxBodyBytes/],
+    [{ maxBodyBytes: Number.NaN }, /maxBodyBytes/],
+    [{ syncTimeoutMs: 2 ** 31 }, /syncTimeoutMs/],
+    [{ heartbeatMs: -1 }, /heartbeatMs/],
+    [{ cors: 'https://app.example' }, /cors/],
+  ])('%j is refused with a TypeError that names it', (options, message) => {
+    const make = () => createService(options as never);
+    expect(make).toThrow(TypeError);
+    expect(make).toThrow(message);
+  });
+});
+
+describe('the table of statuses', () => {
+  it('gives the codes of the seed and the contract their statuses', () => {
+    const table: Partial<Record<ErrorCode, number>> = {
+      UNAUTHORIZED: 401,
+      TOKEN_EXPIRED: 401,
+      FORBIDDEN: 403,
+      NOT_FOUND: 404,
+      METHOD_NOT_ALLOWED: 405,
+      CONFLICT: 409,
+      EXECUTION_CANCELLED: 409,
+      PAYLOAD_TOO_LARGE: 413,
+      UNSUPPORTED_MEDIA_TYPE: 415,
+      INVALID_REQUEST: 400,
+      INVALID_INPUT: 400,
+      INVALID_DEFINITION: 400,
+      INVALID_CURSOR: 400,
+      EXECUTION_FAILED: 500,
+      EXECUTION_TIMEOUT: 504,
+      NOT_CONFIGURED: 500,
+      INTERNAL: 500,
+      OVERLOADED: 503,
+    };
+    expect(STATUS).toMatchObject(table);
+  });
+});

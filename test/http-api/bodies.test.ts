@@ -1,0 +1,237 @@
+/** Bodies: how large, of which type, and what they may hold. */
+
+import { connect } from 'node:net';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
+import { type Ask, DOORS, serve } from './doors.ts';
+import { createService, post, type Service, told } from './service.ts';
+
+const ECHO = '/api/v1/execute/ensemble/echo';
+const MIB = 1024 * 1024;
+
+/** A stream that counts what is taken of it. */
+function countingBody(chunk: Uint8Array, chunks: number) {
+  let taken = 0;
+  const stream = new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        if (taken === chunks) controller.close();
+        else {
+          taken += 1;
+          controller.enqueue(chunk);
+        }
+      },
+    },
+    { highWaterMark: 0 },
+  );
+  return { stream, taken: () => taken };
+}
+
+function nested(depth: number): string {
+  return `{"async":true,"input":${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}}`;
+}
+
+describe.each(DOORS)('bodies by $door', ({ door, open }) => {
+  let service: Service;
+  let ask: Ask;
+  let headers: { authorization: string };
+  beforeEach(async () => {
+    service = createService();
+    ask = await open(service.handler);
+    headers = await service.bearer('admin');
+  });
+  const send = (body: BodyInit | undefined, extra: Record<string, string> = {}, path = ECHO) =>
+    told(ask(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers, ...extra }, body }));
+  const ofSize = (bytes: number) => {
+    const empty = JSON.stringify({ input: { text: '' } });
+    return JSON.stringify({ input: { text: 'a'.repeat(bytes - empty.length) } });
+  };
+
+  it('A79: 1 MiB is taken, one byte more is 413', async () => {
+    expect((await send(ofSize(MIB))).status).toBe(200);
+    expect(await send(ofSize(MIB + 1))).toMatchObject({ status: 413, body: { error: { code: 'PAYLOAD_TOO_LARGE', maxBytes: MIB } } });
+    expect(await service.orchestrator.executions.list()).toMatchObject({ executions: [{ ensemble: 'echo' }] });
+  });
+
+  it('A79: bytes are counted as they come when no length was announced', async () => {
+    const body = countingBody(new Uint8Array(64 * 1024).fill(0x20), 1024);
+    expect((await send(body.stream)).status).toBe(413);
+    // Between client and handler a server buffers some more.
+    expect(body.taken()).toBeLessThanOrEqual(door === 'fetch' ? MIB / (64 * 1024) + 1 : 1024);
+  });
+
+  it('A79: bytes are counted in UTF-8, not in characters', async () => {
+    const small = createService({ maxBodyBytes: 40 });
+    const knock = await open(small.handler);
+    const authorized = await small.bearer('admin');
+    const text = (count: number) => JSON.stringify({ input: { t: '\u20ac'.repeat(count) } });
+    expect((await knock(ECHO, post(text(7), authorized))).status).toBe(200);
+    expect((await knock(ECHO, post(text(9), authorized))).status).toBe(413);
+  });
+
+  it('A142: no body is read before the caller is known', async () => {
+    const body = countingBody(new Uint8Array(1024).fill(0x20), 4);
+    const answer = await told(ask(ECHO, { method: 'POST', headers: { 'content-type': 'application/json' }, body: body.stream }));
+    expect(answer.status).toBe(401);
+    if (door === 'fetch') expect(body.taken()).toBe(0);
+  });
+
+  it.each([
+    ['text/plain', '{}'],
+    ['application/x-www-form-urlencoded', 'input=1'],
+    ['multipart/form-data; boundary=x', '--x\r\ncontent-disposition: form-data; name="filepath"\r\n\r\n/etc/passwd\r\n--x--'],
+    ['Text/Plain;application/json', '{}'],
+    ['application/jsonx', '{}'],
+    ['application/vnd.api+json', '{}'],
+    ['application/json; charset=utf-16', '{}'],
+    ['application/json; charset=iso-8859-1', '{}'],
+    ['', '{}'],
+  ])('A85, A116, A126: Content-Type `%s` is 415', async (type, body) => {
+    const answer = await send(new TextEncoder().encode(body), { 'content-type': type });
+    expect(answer).toMatchObject({ status: 415, body: { error: { code: 'UNSUPPORTED_MEDIA_TYPE' } } });
+    expect(await service.orchestrator.executions.list()).toEqual({ executions: [] });
+  });
+
+  it('A126: a body without Content-Type is 415', async () => {
+    const answer = await told(ask(ECHO, { method: 'POST', headers, body: new TextEncoder().encode('{}') }));
+    expect(answer.status).toBe(415);
+  });
+
+  it.each(['Application/JSON', 'application/json;charset=UTF-8', 'application/json; charset="utf-8"', 'application/json; profile=x'])(
+    'Content-Type `%s` is JSON',
+    async (type) => {
+      expect((await send('{"input":{"a":1}}', { 'content-type': type })).body).toMatchObject({ output: { said: { a: 1 } } });
+    },
+  );
+
+  it.each(['gzip', 'br', 'deflate', 'identity, gzip'])('A80: Content-Encoding `%s` is 415', async (coding) => {
+    expect((await send('{}', { 'content-encoding': coding })).status).toBe(415);
+  });
+
+  it.each([
+    ['an array', '[]'],
+    ['a number', '1'],
+    ['null', 'null'],
+    ['a string', '"input"'],
+    ['trailing garbage', '{} {}'],
+    ['a trailing comma', '{"input":{},}'],
+    ['half a body', '{"input":'],
+    ['single quotes', "{'input':{}}"],
+    ['NaN', '{"input":{"a":NaN}}'],
+    ['an input that is an array', '{"input":[1]}'],
+    ['an input that is text', '{"input":"x"}'],
+    ['an input that is null', '{"input":null}'],
+    ['an async that is no boolean', '{"async":"true"}'],
+    ['invalid UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d])],
+    ['UTF-16', new Uint8Array([0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00])],
+  ])('A116: %s is 400', async (_what, body) => {
+    const answer = await send(body as BodyInit);
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    expect(await service.orchestrator.executions.list()).toEqual({ executions: [] });
+  });
+
+  it('A116: of a key that stands twice the last one counts; a byte-order mark is no part of the text', async () => {
+    const twice = await send('{"input":{"a":1},"input":{"a":2,"a":3}}');
+    expect(twice.body).toMatchObject({ output: { said: { a: 3 } } });
+    const marked = await send(new Uint8Array([0xef, 0xbb, 0xbf, ...new TextEncoder().encode('{"input":{"a":1}}')]));
+    expect(marked.body).toMatchObject({ output: { said: { a: 1 } } });
+  });
+
+  it.each(['flow', 'agents', 'definition', 'id', 'tenant', 'owner', 'plan', 'createdAt', 'version', 'name', '__proto__', 'constructor'])(
+    'A112, A114, A108: a body with `%s` is refused, and nothing runs',
+    async (key) => {
+      const answer = await send(`{"input":{},${JSON.stringify(key)}:[{"agent":"x"}]}`);
+      expect(answer).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST', issues: [{ message: expect.stringContaining(key) }] } } });
+      expect(await service.orchestrator.executions.list()).toEqual({ executions: [] });
+    },
+  );
+
+  it('A7: `__proto__` anywhere in an input is refused; `constructor` is data', async () => {
+    expect((await send('{"input":{"__proto__":{"admin":true}}}')).status).toBe(400);
+    expect((await send('{"input":{"a":[{"__proto__":1}]}}')).status).toBe(400);
+    expect((await send('{"input":{"constructor":{"prototype":1}}}')).body).toMatchObject({ output: { said: { constructor: { prototype: 1 } } } });
+    expect(({} as { admin?: unknown }).admin).toBeUndefined();
+  });
+
+  it('A30: an input is nested at most 64 deep; 100,000 deep is 400, not 500', async () => {
+    expect((await send(nested(64))).status).toBe(202);
+    for (const depth of [65, 1_000, 100_000]) {
+      expect(await send(nested(depth)), `${depth}`).toMatchObject({ status: 400, body: { error: { code: 'INVALID_INPUT' } } });
+    }
+    expect((await send(`${'['.repeat(500_000)}`)).status).toBe(400);
+  });
+
+  it.each([
+    ['`*`', { scopes: ['*'] }],
+    ['`ADMIN`', { scopes: ['ADMIN'] }],
+    ['`admin `', { scopes: ['admin '] }],
+    ['a string', { scopes: 'admin' }],
+    ['a nested list', { scopes: [['admin']] }],
+    ['`__proto__`', { scopes: ['__proto__'] }],
+    ['none', { scopes: [] }],
+    ['a hundred thousand', { scopes: Array.from({ length: 100_000 }, () => 'admin') }],
+  ])('A87: scopes that are %s are 400', async (_what, fields) => {
+    const answer = await send(JSON.stringify({ name: 'x', ...fields }), {}, '/api/v1/tokens');
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    expect(JSON.stringify(answer.body).length).toBeLessThan(200_000);
+    expect(await service.orchestrator.tokens.list()).toHaveLength(1);
+  });
+
+  it('A87: duplicate scopes count once', async () => {
+    const answer = await send('{"name":"x","scopes":["read:state","read:state"]}', {}, '/api/v1/tokens');
+    expect(answer).toMatchObject({ status: 201, body: { scopes: ['read:state'] } });
+  });
+
+  it.each(['0', '-1', '1.5', '"60"', '1e400', '1e12', 'null', '[60]'])('A88: expiresIn %s is 400', async (expiresIn) => {
+    const answer = await send(`{"name":"x","scopes":["read:state"],"expiresIn":${expiresIn}}`, {}, '/api/v1/tokens');
+    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST', issues: [{ path: 'expiresIn' }] } } });
+  });
+});
+
+describe('bodies on the wire', () => {
+  /** Sends bytes over a socket. @returns all that comes back until the server closes, or says enough */
+  async function wire(text: string, until: RegExp): Promise<string> {
+    const service = createService();
+    const { authorization } = await service.bearer('admin');
+    const { port } = new URL(await serve(toNodeListener(service.handler)));
+    return new Promise((resolve, reject) => {
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(text.replace('TOKEN', authorization)));
+      let answer = '';
+      socket.setEncoding('utf8').on('data', (chunk) => {
+        answer += chunk;
+        if (until.test(answer)) socket.destroy();
+      });
+      socket.on('close', () => resolve(answer)).on('error', reject);
+    });
+  }
+  const HEAD = `POST ${ECHO} HTTP/1.1\r\nHost: x\r\nAuthorization: TOKEN\r\nContent-Type: application/json\r\n`;
+
+  it('A79: both Content-Length and Transfer-Encoding are refused before anything runs', async () => {
+    const answer = await wire(`${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, /\r\n\r\n/);
+    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+  });
+
+  it('A79: an announced length over the limit is 413 before the body comes', async () => {
+    expect(await wire(`${HEAD}Content-Length: 99999999\r\n\r\n`, /PAYLOAD_TOO_LARGE/)).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  it('a sender that goes on for ever after a 413 is cut off', async () => {
+    const service = createService();
+    const { authorization } = await service.bearer('admin');
+    const { port } = new URL(await serve(toNodeListener(service.handler)));
+    const chunk = `10000\r\n${' '.repeat(0x10000)}\r\n`;
+    const sent = await new Promise<number>((resolve) => {
+      let count = 0;
+      const socket = connect(Number(port), '127.0.0.1');
+      const pump = () => {
+        while (!socket.destroyed && socket.write(chunk)) count += 1;
+        count += 1;
+      };
+      socket.on('error', () => {}).on('close', () => resolve(count)).on('drain', pump);
+      socket.resume();
+      socket.write(`${HEAD.replace('TOKEN', authorization)}Transfer-Encoding: chunked\r\n\r\n`);
+      pump();
+    });
+    expect(sent * 0x10000).toBeLessThan(64 * MIB);
+  });
+});

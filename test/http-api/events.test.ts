@@ -1,0 +1,145 @@
+/** The stream of one execution's events. */
+
+import { request as httpRequest } from 'node:http';
+import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
+import { type Ask, DOORS, serve } from './doors.ts';
+import { createService, type Service, told } from './service.ts';
+
+interface Message {
+  readonly id?: string;
+  readonly event?: string;
+  // biome-ignore lint/suspicious/noExplicitAny: the event's envelope is what the tests look into
+  readonly data?: any;
+}
+
+/** A message as a reader of server-sent events takes it. */
+function parseMessage(text: string): Message {
+  const message: Record<string, unknown> = {};
+  for (const line of text.split('\n')) {
+    const [, field = '', value = ''] = /^([a-z]*): ?(.*)$/.exec(line) ?? [];
+    if (field !== '') message[field] = field === 'data' ? JSON.parse(value) : value;
+  }
+  return message;
+}
+
+const messages = (text: string): readonly Message[] => text.split('\n\n').filter((part) => part !== '' && part !== ':').map(parseMessage);
+
+describe.each(DOORS)('events by $door', ({ open }) => {
+  let service: Service;
+  let ask: Ask;
+  let headers: { authorization: string };
+  beforeEach(async () => {
+    service = createService();
+    ask = await open(service.handler);
+    headers = await service.bearer('read:executions');
+  });
+  const stream = (id: string, query = '', extra: Record<string, string> = {}) =>
+    ask(`/api/v1/executions/${id}/events${query}`, { headers: { ...headers, ...extra } });
+
+  it('tells a finished run from its start to its end, and ends', async () => {
+    const run = await service.orchestrator.execute('greet', { who: 'Ada' });
+    const answer = await stream(run.id);
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-request-id': expect.any(String),
+    });
+    const told = messages(await answer.text());
+    expect(told.map(({ id, event }) => [id, event])).toEqual([
+      ['1', 'execution.started'],
+      ['2', 'agent.completed'],
+      ['3', 'execution.completed'],
+    ]);
+    expect(told[1]?.data).toEqual({
+      event: 'agent.completed',
+      timestamp: '2026-01-01T00:00:00.000Z',
+      data: { executionId: run.id, agent: 'hello', output: 'Hello Ada', duration: 0 },
+    });
+    expect(told[2]?.data.data).toMatchObject({ id: run.id, status: 'completed', output: { text: 'Hello Ada' } });
+  });
+
+  it('takes up behind Last-Event-ID, or `after`; the header wins', async () => {
+    const { id } = await service.orchestrator.execute('greet', { who: 'Ada' });
+    const ids = async (answer: Promise<Response>) => messages(await (await answer).text()).map((message) => message.id);
+    expect(await ids(stream(id, '', { 'last-event-id': '1' }))).toEqual(['2', '3']);
+    expect(await ids(stream(id, '?after=2'))).toEqual(['3']);
+    expect(await ids(stream(id, '?after=0', { 'last-event-id': '2' }))).toEqual(['3']);
+    expect(await ids(stream(id, '?after=3'))).toEqual([]);
+  });
+
+  it.each(['abc', '-1', '1.5', '1e3', '9'.repeat(30)])('refuses `after=%s`', async (after) => {
+    const { id } = await service.orchestrator.execute('echo');
+    expect(await told(stream(id, `?after=${after}`))).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    expect((await stream(id, '', { 'last-event-id': after })).status).toBe(400);
+  });
+
+  it('tells a run while it goes on, with a sign of life every 15 s of silence', async () => {
+    const run = await service.orchestrator.start('slow');
+    const reader = ((await stream(run.id)).body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    let text = '';
+    const until = async (enough: (text: string) => boolean) => {
+      while (!enough(text)) {
+        const { done, value } = await reader.read();
+        if (done) return;
+        text += value;
+      }
+    };
+    await until((so) => so.includes('execution.started'));
+    expect(text).not.toContain(':\n\n');
+    await service.clock.advance(15_000);
+    await until((so) => so.endsWith(':\n\n'));
+    service.release();
+    await service.clock.advance(0);
+    await until(() => false);
+    expect(messages(text).map(({ event }) => event)).toEqual(['execution.started', 'agent.completed', 'execution.completed']);
+    await service.clock.advance(0);
+    expect(service.clock.nextIn).toBeUndefined();
+  });
+
+  it('HEAD gives the headers and opens nothing', async () => {
+    const run = await service.orchestrator.start('slow');
+    const answer = await ask(`/api/v1/executions/${run.id}/events`, { method: 'HEAD', headers });
+    expect([answer.status, await answer.text()]).toEqual([200, '']);
+    await service.clock.advance(0);
+    await vi.waitFor(() => expect(service.clock.nextIn).toBeUndefined());
+  });
+});
+
+describe('a reader that goes away', () => {
+  it('I11: ends its stream: no timer is left, and the run goes on', async () => {
+    const service = createService();
+    const headers = await service.bearer('admin');
+    const run = await service.orchestrator.start('slow');
+    const reply = await service.handler.fetch(new Request(`http://service.test/api/v1/executions/${run.id}/events`, { headers }));
+    const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
+    await reader.read();
+    await service.clock.advance(0);
+    expect(service.clock.nextIn).toBeGreaterThan(0);
+    await reader.cancel();
+    await service.clock.advance(0);
+    expect(service.clock.nextIn).toBeUndefined();
+    service.release();
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+  });
+
+  it('I11: over a Node server, too', async () => {
+    const service = createService();
+    const headers = await service.bearer('admin');
+    const run = await service.orchestrator.start('slow');
+    const origin = await serve(toNodeListener(service.handler));
+    await new Promise<void>((resolve, reject) => {
+      const asked = httpRequest(`${origin}/api/v1/executions/${run.id}/events`, { headers }, (answer) => {
+        answer.once('data', () => {
+          asked.destroy();
+          resolve();
+        });
+        answer.on('error', () => {});
+      });
+      asked.on('error', reject).end();
+    });
+    await vi.waitFor(() => expect(service.clock.nextIn).toBeUndefined());
+    service.release();
+    expect(await run.result()).toMatchObject({ status: 'completed' });
+  });
+});

@@ -1,0 +1,84 @@
+/** Listings: pages, cursors and filters as a query gives them. */
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Ask, DOORS } from './doors.ts';
+import { createService, type Service, told } from './service.ts';
+
+const LIST = '/api/v1/executions';
+
+describe.each(DOORS)('listings by $door', ({ open }) => {
+  let service: Service;
+  let ask: Ask;
+  let headers: { authorization: string };
+  beforeEach(async () => {
+    service = createService();
+    ask = await open(service.handler);
+    headers = await service.bearer('admin');
+  });
+  const list = (query: string) => told(ask(`${LIST}?${query}`, { headers }));
+  const run = async (times: number) => {
+    for (let i = 0; i < times; i++) {
+      await service.orchestrator.execute('echo', { i });
+      await service.clock.advance(1);
+    }
+  };
+
+  it.each(['limit=0', 'limit=-1', 'limit=1.5', 'limit=abc', 'limit=', 'limit=0x10', 'limit=%201', 'limit=1&limit=2', 'limit=NaN', 'limit=1e', `limit=${'9'.repeat(400)}`])(
+    'A110: `%s` is 400',
+    async (query) => {
+      expect(await list(query)).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    },
+  );
+
+  it('A110: a limit above 250 is taken as 250; without one a page has 100', async () => {
+    await run(251);
+    for (const query of ['limit=251', 'limit=1e9', 'limit=1000000000']) {
+      const { body } = await list(query);
+      expect([query, body.executions.length, typeof body.nextCursor]).toEqual([query, 250, 'string']);
+    }
+    expect((await list('')).body.executions).toHaveLength(100);
+  });
+
+  it('A111: pages hold every execution once, whatever is added meanwhile', async () => {
+    await run(5);
+    const before = (await list('')).body.executions.map(({ id }: { id: string }) => id);
+    const seen: string[] = [];
+    for (let cursor = ''; ; ) {
+      const { body } = await list(`limit=2${cursor && `&cursor=${encodeURIComponent(cursor)}`}`);
+      seen.push(...body.executions.map(({ id }: { id: string }) => id));
+      await run(1);
+      if (!body.nextCursor) break;
+      cursor = body.nextCursor;
+    }
+    expect(seen).toEqual(before);
+  });
+
+  it('A109: a cursor that was changed, belongs to another listing or filter, or is none, is 400 INVALID_CURSOR', async () => {
+    await run(3);
+    const { nextCursor } = (await list('limit=2&ensemble=echo')).body;
+    const cursors = [
+      ['limit=2', nextCursor],
+      ['limit=2&ensemble=greet', nextCursor],
+      ['ensemble=echo&status=failed', nextCursor],
+      ['ensemble=echo', nextCursor.slice(1)],
+      ['ensemble=echo', `${nextCursor}AAAA`],
+      ['ensemble=echo', "1' OR '1'='1"],
+      ['ensemble=echo', 'A'.repeat(10_000)],
+      ['ensemble=echo', '\u0000'],
+    ];
+    for (const [query, cursor] of cursors) {
+      const answer = await list(`${query}&cursor=${encodeURIComponent(cursor as string)}`);
+      expect([cursor?.slice(0, 40), answer.status, answer.body.error?.code]).toEqual([cursor?.slice(0, 40), 400, 'INVALID_CURSOR']);
+    }
+    expect((await list(`ensemble=echo&cursor=${encodeURIComponent(nextCursor)}`)).body.executions).toHaveLength(1);
+    const elsewhere = await told(ask(`/api/v1/ensembles?cursor=${encodeURIComponent(nextCursor)}`, { headers }));
+    expect(elsewhere).toMatchObject({ status: 400, body: { error: { code: 'INVALID_CURSOR' } } });
+  });
+
+  it.each(['status=done', 'status=COMPLETED', 'status=__proto__', 'ensemble=a%20b', 'ensemble=', 'staus=failed', 'tenant=x', 'status=failed&status=completed'])(
+    'A110: `%s` is 400',
+    async (query) => {
+      expect(await list(query)).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    },
+  );
+});

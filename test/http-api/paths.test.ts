@@ -1,0 +1,132 @@
+/** Paths: one canonical form each, decoded once, and nothing that gets round the door. */
+
+import { connect } from 'node:net';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { readTarget } from '../../src/adapters/node/read-target.ts';
+import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
+import { type Ask, DOORS, serve } from './doors.ts';
+import { createService, type Service, told } from './service.ts';
+
+describe.each(DOORS)('paths by $door', ({ open }) => {
+  let service: Service;
+  let ask: Ask;
+  let headers: { authorization: string };
+  beforeEach(async () => {
+    service = createService();
+    ask = await open(service.handler);
+    headers = await service.bearer('admin');
+  });
+
+  it.each([
+    '/API/v1/tokens',
+    '/api/V1/tokens',
+    '//api/v1/tokens',
+    '/api//v1/tokens',
+    '/api/v1//tokens',
+    '/api/v1/tokens/',
+    '/api/v1/tokens//',
+    '/api/v1/%74okens',
+    '/api/v1/tokens%2F',
+    '/api%2Fv1%2Ftokens',
+    '/api/v1/tokens;x',
+    '/api/v1/tokens%00',
+    '/api/v1/tokens%20',
+    '/api/v1',
+    '/api/v1/',
+    '/api/v2/tokens',
+    '/',
+  ])('A98, A122: %s is 404, with a token and without', async (path) => {
+    expect((await ask(path, { headers })).status).toBe(404);
+    expect((await ask(path)).status).toBe(404);
+  });
+
+  it.each(['/webhooks/%2e%2e/api/v1/tokens', '/api/v1/x/../tokens', '/api/v1/./tokens', '/api/v1/x/%2E%2e/tokens', '\\api\\v1\\tokens'])(
+    'A122: %s is the path that a URL parser makes of it, behind the same door',
+    async (path) => {
+      expect((await ask(path)).status).toBe(401);
+      expect((await ask(path, { headers })).status).toBe(200);
+    },
+  );
+
+  it.each([
+    '..%2fgreet',
+    '%252e%252e%252fgreet',
+    'greet%2f',
+    '%E0%A4%A',
+    '%C0%AE',
+    '%00',
+    'greet%00',
+    '%',
+    '%zz',
+    '__proto__',
+    'constructor',
+    'Greet',
+    'gr\u00e9et',
+    '%E2%84%AAeep',
+    'greet%0d%0aX-Evil:%201',
+    'a'.repeat(10_000),
+    "' OR 1=1 --",
+    'gree\u0442',
+  ])('A123, A124: an ensemble named %s is 404', async (name) => {
+    const answer = await told(ask(`/api/v1/ensembles/${name}`, { headers }));
+    expect(answer).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
+    expect(answer.headers.get('x-evil')).toBeNull();
+    expect(JSON.stringify(answer.body).length).toBeLessThan(500);
+  });
+
+  it('A123: an escape of a plain letter in a name is decoded, once', async () => {
+    expect((await ask('/api/v1/ensembles/%67reet', { headers })).status).toBe(200);
+    expect((await ask('/api/v1/ensembles/%2567reet', { headers })).status).toBe(404);
+  });
+
+  it('A110: a query belongs to no path, and a `?` in it is data', async () => {
+    expect((await ask('/api/v1/health?')).status).toBe(200);
+    expect((await ask('/api/v1/health?/api/v1/tokens?')).status).toBe(200);
+  });
+
+  it('`handle` takes what is below /api/v1, and leaves the rest to the host with its body unread', async () => {
+    const outcome = (path: string) => service.handler.handle(new Request(`http://service.test${path}`, { method: 'POST', body: 'x' }));
+    for (const path of ['/api/v1', '/api/v1/nothing', '/api/v1/tokens/', '/ensembles', '/ensembles/greet']) {
+      expect([path, (await outcome(path)).matched]).toEqual([path, true]);
+    }
+    for (const path of ['/', '/api', '/api/v1x', '/api/v2/tokens', '/ensembles/', '/ensembles/a/b', '/API/v1/tokens', '//api/v1/tokens']) {
+      expect([path, (await outcome(path)).matched]).toEqual([path, false]);
+    }
+    const left = new Request('http://service.test/mine', { method: 'POST', body: 'mine' });
+    expect(await service.handler.handle(left)).toEqual({ matched: false });
+    expect(await left.text()).toBe('mine');
+  });
+});
+
+describe('targets on the wire', () => {
+  it.each([
+    ['GET http://service.test/api/v1/tokens HTTP/1.1', 401],
+    ['GET HTTP://service.test/api/v1/%2e/tokens HTTP/1.1', 401],
+    ['GET http://service.test//api/v1/tokens HTTP/1.1', 404],
+    ['GET //api/v1/tokens HTTP/1.1', 404],
+    ['GET //service.test/api/v1/tokens HTTP/1.1', 404],
+    ['GET /x/../api/v1/tokens HTTP/1.1', 401],
+    ['OPTIONS * HTTP/1.1', 404],
+    ['TRACE /api/v1/tokens HTTP/1.1', 405],
+  ])('A98: %s is %i without a token', async (line, status) => {
+    const service = createService();
+    const { port } = new URL(await serve(toNodeListener(service.handler)));
+    const answer = await new Promise<string>((resolve, reject) => {
+      const socket = connect(Number(port), '127.0.0.1', () => socket.write(`${line}\r\nHost: service.test\r\nConnection: close\r\n\r\n`));
+      let text = '';
+      socket.setEncoding('utf8').on('data', (chunk) => {
+        text += chunk;
+      });
+      socket.on('close', () => resolve(text)).on('error', reject);
+    });
+    expect(Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1])).toBe(status);
+  });
+
+  it('A122: the short way round a URL parser comes to the same path and query as the parser', () => {
+    const targets = ['/', '/a/b', '/a?b=c', '/a?', '/a?b?c', '//a', '/a//b', '/a;x=1', '/a:b@c', '/api/v1/executions?cursor=WyJh%20IiwiXQ==&limit=2', '/a/../b', '/%2e%2e/b', '/a\\b', '/a b', '/\u00e9', '/a#b', '/a.b', '/a?b=../c', "/a'b", '/a|b', '/a^b', '/a{b}'];
+    for (const target of targets) {
+      const { pathname, search } = new URL(`http://host${target}`);
+      expect([target, readTarget(target)]).toEqual([target, { path: pathname, query: search.slice(1) }]);
+    }
+  });
+});

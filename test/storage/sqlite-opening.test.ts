@@ -1,0 +1,295 @@
+/** Opening a SQLite file: lazily, durably, by any process, and never against a file that it must not change. */
+
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import type { SqlDriver } from '../../src/adapters/storage/sqlite/connection.ts';
+import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
+import { MIGRATIONS, migrate, readVersion } from '../../src/adapters/storage/sqlite/migrations.ts';
+import { openDatabase } from '../../src/adapters/storage/sqlite/open-database.ts';
+import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import { change, end, entry, execution, executionId, step } from '../../src/adapters/testing/storage-suite/context.ts';
+import { newFile, withFile } from './sqlite-files.ts';
+
+const pragma = (path: string, name: string) =>
+  withFile(path, (connection) => Object.values(connection.prepare(`PRAGMA ${name}`).all([])[0] ?? {})[0]);
+const options = (path: string) => ({ path, busyTimeoutMs: 5000, synchronous: 'full' as const });
+const filesBeside = (path: string) => readdirSync(dirname(path)).filter((name) => name.startsWith(basename(path)));
+
+describe('sqliteStorage opens its file', () => {
+  it('at the first use, not before; from then on it answers at once', async () => {
+    const path = newFile();
+    const storage = sqliteStorage({ path });
+    expect(existsSync(path)).toBe(false);
+    const first = storage.accept(execution(1));
+    expect(first).toBeInstanceOf(Promise);
+    await first;
+    expect(storage.commit([entry(1, { steps: [step('flow[0]')] })])).toEqual(['stored']);
+    expect(storage.readState('orders')).toBeUndefined();
+    await storage.close();
+  });
+
+  it('never, when it is closed before', async () => {
+    const path = newFile();
+    const storage = sqliteStorage({ path });
+    await storage.close();
+    await expect(storage.getExecution(executionId(1))).rejects.toMatchObject({
+      code: 'OVERLOADED',
+      message: expect.stringContaining('closed'),
+    });
+    expect(existsSync(path)).toBe(false);
+  });
+
+  it('closing waits for the calls that came before, and refuses those that come behind', async () => {
+    const path = newFile();
+    const storage = sqliteStorage({ path });
+    const accepted = storage.accept(execution(1));
+    const closed = storage.close();
+    await expect(storage.accept(execution(2))).rejects.toMatchObject({ code: 'OVERLOADED' });
+    await Promise.all([accepted, closed]);
+    const again = sqliteStorage({ path });
+    expect((await again.listExecutions({ limit: 10 })).map(({ id }) => id)).toEqual([executionId(1)]);
+    await again.close();
+    await expect(Promise.resolve().then(() => again.listExecutions({ limit: 10 }))).rejects.toMatchObject({
+      code: 'OVERLOADED',
+    });
+  });
+
+  it('again at the next use, when what was in the way is gone', async () => {
+    const path = newFile();
+    writeFileSync(path, 'no database, for now');
+    const storage = sqliteStorage({ path });
+    await expect(storage.readState('orders')).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
+    writeFileSync(path, '');
+    await storage.accept(execution(1));
+    await storage.close();
+  });
+
+  it('what one store wrote, the next one reads', async () => {
+    const path = newFile();
+    const first = sqliteStorage({ path });
+    await first.putDefinition({ version: 'v', definition: { name: 'orders' }, needs: ['script:a'] });
+    await first.accept(execution(1));
+    await first.commit([entry(1, { steps: [step('flow[0]')], state: change(0, { a: 1 }), end: end() })]);
+    await first.kv.put('k', { a: 1 });
+    await first.objects.put('o', { content: new Uint8Array([1, 2]), contentType: 'text/plain', updatedAt: 5 });
+    const before = await first.getExecution(executionId(1));
+    await first.close();
+    const second = sqliteStorage({ path });
+    expect(await second.getExecution(executionId(1))).toEqual(before);
+    expect(await second.readState('orders')).toMatchObject({ value: { a: 1 }, version: 1 });
+    expect(await second.getDefinition('v')).toEqual({
+      version: 'v',
+      definition: { name: 'orders' },
+      needs: ['script:a'],
+    });
+    expect(await second.kv.get('k', 0)).toEqual({ a: 1 });
+    expect(Array.from((await second.objects.get('o'))?.content ?? [])).toEqual([1, 2]);
+    await second.close();
+  });
+});
+
+describe('durability is set and checked', () => {
+  it('P13: a write-ahead log and synchronous=FULL, on each opening', async () => {
+    const path = newFile();
+    const driver = await loadDriver(undefined);
+    for (let opening = 0; opening < 2; opening++) {
+      const connection = openDatabase(driver, options(path));
+      expect(connection.prepare('PRAGMA journal_mode').all([])).toMatchObject([{ journal_mode: 'wal' }]);
+      expect(connection.prepare('PRAGMA synchronous').all([])).toMatchObject([{ synchronous: 2 }]);
+      connection.close();
+    }
+  });
+
+  it('synchronous: normal is taken when it is asked for', async () => {
+    const connection = openDatabase(await loadDriver(undefined), { ...options(newFile()), synchronous: 'normal' });
+    expect(connection.prepare('PRAGMA synchronous').all([])).toMatchObject([{ synchronous: 1 }]);
+    connection.close();
+  });
+
+  it.each([
+    ['PRAGMA synchronous', { synchronous: 1 }, 'does not keep `synchronous=full`'],
+    ['PRAGMA journal_mode = WAL', { journal_mode: 'delete' }, "can't have a write-ahead log"],
+  ])('a driver that answers otherwise to %s is refused', async (asked, answer, message) => {
+    const driver = await loadDriver(undefined);
+    const lying: SqlDriver = (path) => {
+      const connection = driver(path);
+      return {
+        ...connection,
+        prepare: (sql) => (sql === asked ? { run: () => 0, all: () => [answer] } : connection.prepare(sql)),
+      };
+    };
+    const opening = () => openDatabase(lying, options(newFile()));
+    expect(opening).toThrow(
+      expect.objectContaining({ code: 'NOT_CONFIGURED', message: expect.stringContaining(message) }),
+    );
+  });
+});
+
+describe('a file that is refused is left as it was', () => {
+  const refused = async (path: string, message: string) => {
+    const before = readFileSync(path);
+    const storage = sqliteStorage({ path });
+    const opening = storage.accept(execution(1));
+    await expect(opening).rejects.toMatchObject({ code: 'NOT_CONFIGURED', message: expect.stringContaining(message) });
+    await storage.close();
+    expect(readFileSync(path).equals(before)).toBe(true);
+  };
+
+  it('a store that a newer version wrote', async () => {
+    const path = newFile();
+    const storage = sqliteStorage({ path });
+    await storage.accept(execution(1));
+    await storage.close();
+    await withFile(path, (connection) =>
+      connection.exec('UPDATE ensemble_schema SET version = 99; PRAGMA wal_checkpoint(TRUNCATE)'),
+    );
+    await refused(
+      path,
+      `was written by a newer version of ensemble-orchestrator (its schema is 99, this version knows up to ${MIGRATIONS.length})`,
+    );
+  });
+
+  it('a newer store that keeps no write-ahead log: none is made beside it', async () => {
+    const path = newFile();
+    await withFile(path, (connection) =>
+      connection.exec('CREATE TABLE ensemble_schema (version INTEGER); INSERT INTO ensemble_schema VALUES (2000)'),
+    );
+    await refused(path, 'its schema is 2000');
+    expect(filesBeside(path)).toEqual([basename(path)]);
+  });
+
+  it('a store whose version is lost', async () => {
+    const path = newFile();
+    await withFile(path, (connection) => connection.exec('CREATE TABLE ensemble_schema (version INTEGER)'));
+    await refused(path, 'holds no schema version');
+  });
+
+  it('a file that is no database', async () => {
+    const path = newFile();
+    writeFileSync(path, `name: hello\n${'#'.repeat(5000)}`);
+    await refused(path, 'is no SQLite database');
+    expect(filesBeside(path)).toEqual([basename(path)]);
+  });
+
+  it('a folder that is not there, and a folder itself', async () => {
+    for (const path of [`${newFile()}/missing/store.db`, dirname(newFile())]) {
+      const storage = sqliteStorage({ path });
+      await expect(storage.readState('orders')).rejects.toMatchObject({
+        code: 'NOT_CONFIGURED',
+        message: expect.stringContaining(path),
+      });
+      await storage.close();
+    }
+  });
+});
+
+describe('migrations', () => {
+  it("stand in an app's own file: its tables and its user_version stay", async () => {
+    const path = newFile();
+    await withFile(path, (connection) =>
+      connection.exec("CREATE TABLE executions (a); INSERT INTO executions VALUES ('mine'); PRAGMA user_version = 77"),
+    );
+    const storage = sqliteStorage({ path });
+    await storage.accept(execution(1));
+    await storage.close();
+    expect(await pragma(path, 'user_version')).toBe(77);
+    expect(await withFile(path, (connection) => connection.prepare('SELECT a FROM executions').all([]))).toMatchObject([
+      { a: 'mine' },
+    ]);
+  });
+
+  it('a store of an older version is brought up to date, and keeps what it holds', async () => {
+    const path = newFile();
+    const storage = sqliteStorage({ path });
+    await storage.accept(execution(1));
+    await storage.close();
+    const later = [
+      ...MIGRATIONS,
+      'ALTER TABLE ensemble_executions ADD COLUMN due_at INTEGER',
+      'CREATE TABLE ensemble_waits (a)',
+    ];
+    await withFile(path, (connection) => {
+      migrate(connection, path, later);
+      expect(readVersion(connection, path, later)).toBe(MIGRATIONS.length + 2);
+      expect(connection.prepare('SELECT id, due_at FROM ensemble_executions').all([])).toMatchObject([
+        { id: executionId(1), due_at: null },
+      ]);
+      expect(connection.prepare('SELECT count(*) AS n FROM ensemble_waits').all([])).toMatchObject([{ n: 0 }]);
+    });
+  });
+
+  it('T1.21: one that fails leaves the file at the version before, and can be done again', async () => {
+    const path = newFile();
+    await withFile(path, (connection) => {
+      const broken = ['CREATE TABLE ensemble_a (a)', 'CREATE TABLE ensemble_b (b); CREATE TABLE ensemble_a (a)'];
+      expect(() => migrate(connection, path, broken)).toThrow('already exists');
+      expect(readVersion(connection, path, broken)).toBe(1);
+      const mended = [broken[0] as string, 'CREATE TABLE ensemble_b (b)'];
+      migrate(connection, path, mended);
+      expect(readVersion(connection, path, mended)).toBe(2);
+    });
+  });
+});
+
+describe('the driver', () => {
+  const failing = (message: string) => (name: string) => Promise.reject(new Error(message.replace('NAME', name)));
+
+  it("is the runtime's own where there is one, bun:sqlite on Bun, and libsql otherwise", async () => {
+    const asked: string[] = [];
+    const load = (present: readonly string[]) => async (name: string) => {
+      asked.push(name);
+      if (!present.includes(name)) throw new Error(`No such built-in module: ${name}`);
+      return {};
+    };
+    await loadDriver(undefined, load(['node:sqlite', 'libsql']), false);
+    await loadDriver(undefined, load(['libsql']), false);
+    await loadDriver(undefined, load(['node:sqlite', 'bun:sqlite', 'libsql']), true);
+    await loadDriver('libsql', load(['node:sqlite', 'libsql']), false);
+    expect(asked).toEqual(['node:sqlite', 'node:sqlite', 'libsql', 'bun:sqlite', 'libsql']);
+  });
+
+  it.each([
+    "Cannot find package 'NAME' imported from /app/index.js",
+    "Cannot find module 'NAME'\nRequire stack:\n- /app/index.js",
+  ])('that is missing is named with what to install: %s', async (message) => {
+    const expected = { code: 'NOT_CONFIGURED', message: expect.stringContaining('npm install libsql') };
+    await expect(loadDriver(undefined, failing(message), false)).rejects.toMatchObject(expected);
+  });
+
+  it('that is there but has no build for this platform says so', async () => {
+    const load = failing("Cannot find module '@libsql/linux-riscv64-gnu'");
+    const expected = {
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining("can't be loaded (Cannot find module '@libsql/linux-riscv64-gnu')"),
+    };
+    await expect(loadDriver('libsql', load, false)).rejects.toMatchObject(expected);
+  });
+
+  it('that is asked for by name and not there is refused, not replaced', async () => {
+    const storage = sqliteStorage({ path: newFile(), driver: 'bun:sqlite' });
+    await expect(storage.readState('orders')).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining('no bun:sqlite'),
+    });
+  });
+});
+
+it.each([
+  [{ path: '' }, 'path must name a file, or be `:memory:`'],
+  [{ path: 'a\u0000b' }, 'path must name a file, or be `:memory:`'],
+  [{ path: undefined }, 'path must name a file, or be `:memory:`'],
+  [{ path: 'libsql://db.example' }, 'path must name a file, not a URL: libsql://db.example'],
+  [{ path: 'file:store.db' }, 'path must name a file, not a URL: file:store.db'],
+  [{ path: 'a.db', namespace: '' }, 'namespace must be text of 1 to 128 characters'],
+  [{ path: 'a.db', namespace: 'x'.repeat(129) }, 'namespace must be text of 1 to 128 characters'],
+  [{ path: 'a.db', busyTimeoutMs: -1 }, 'busyTimeoutMs must be a whole number from 0 to 600,000, not -1'],
+  [
+    { path: 'a.db', busyTimeoutMs: '5; DROP TABLE x' },
+    'busyTimeoutMs must be a whole number from 0 to 600,000, not 5; DROP TABLE x',
+  ],
+  [{ path: 'a.db', synchronous: 'off' }, 'synchronous must be full or normal, not off'],
+  [{ path: 'a.db', driver: 'sqlite3' }, 'driver must be one of node:sqlite, bun:sqlite, libsql, not sqlite3'],
+])('sqliteStorage(%o) is a TypeError', (wrong, message) => {
+  expect(() => sqliteStorage(wrong as never)).toThrow(TypeError(`sqliteStorage: ${message}`));
+});

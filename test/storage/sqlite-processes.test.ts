@@ -1,0 +1,128 @@
+/** SQLite and processes of their own: killed at any moment, and many opening one new file at once. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import { executionId } from '../../src/adapters/testing/storage-suite/context.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
+import { newFile, withFile } from './sqlite-files.ts';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+// Where packages are found from, and what no repository keeps.
+const FOLDER = join(ROOT, 'node_modules/.cache/ensemble-orchestrator', String(process.pid));
+const CHILD = join(FOLDER, 'sqlite-child.mjs');
+
+beforeAll(async () => {
+  mkdirSync(FOLDER, { recursive: true });
+  const entryPoints = [join(ROOT, 'test/storage/sqlite-child.ts')];
+  await build({
+    entryPoints,
+    outfile: CHILD,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'error',
+  });
+});
+afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
+
+const start = (...args: readonly string[]): ChildProcess =>
+  spawn(process.execPath, ['--no-warnings', CHILD, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+
+/** Runs the child to its end, or kills it when it has said `killAfter` lines. @returns the whole lines that it said */
+function run(
+  child: ChildProcess,
+  killAfter = Number.POSITIVE_INFINITY,
+): Promise<{ lines: string[]; code: number | null; errors: string }> {
+  return new Promise((resolve) => {
+    let [text, errors, count] = ['', '', 0];
+    child.stdout?.setEncoding('utf8').on('data', (part: string) => {
+      text += part;
+      count += part.split('\n').length - 1;
+      if (count >= killAfter) child.kill('SIGKILL');
+    });
+    child.stderr?.setEncoding('utf8').on('data', (part: string) => {
+      errors += part;
+    });
+    child.on('close', (code) => resolve({ lines: text.split('\n').slice(0, -1), code, errors }));
+  });
+}
+
+/** Numbers that look random and are the same in every run. */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}
+
+async function missing(storage: Storage, line: string): Promise<string | undefined> {
+  const [what, number = '', key] = line.split(' ');
+  const id = executionId(Number(number));
+  if (what === 'state') return ((await storage.readState('orders'))?.version ?? 0) >= Number(number) ? undefined : line;
+  if (what === 'value') return (await storage.kv.get(`key-${number}`, 0)) === Number(number) ? undefined : line;
+  const record = await storage.getExecution(id);
+  if (what === 'accepted') return record ? undefined : line;
+  if (what === 'ended') return record?.status === 'completed' && record.output === Number(number) ? undefined : line;
+  return record?.agents.some((run) => run.key === key) ? undefined : line;
+}
+
+/** Parts of one entry that are there without the others, in words. */
+async function torn(storage: Storage): Promise<string[]> {
+  const found: string[] = [];
+  for (let before: string | undefined; ; ) {
+    const page = await storage.listExecutions({ limit: 250, ...(before !== undefined && { before }) });
+    for (const { id, status } of page) {
+      const keys = (await storage.listSteps(id, { after: 0, limit: 10 })).map(({ key }) => key).join('');
+      if (!['', 'a', 'ab', 'abcd', 'abcde', 'abcdef', 'cd'].includes(keys)) found.push(`${id} has the steps ${keys}`);
+      if (keys.includes('f') !== (status === 'completed')) found.push(`${id} is ${status} with the steps ${keys}`);
+    }
+    before = page.at(-1)?.id;
+    if (before === undefined) return found;
+  }
+}
+
+describe('a process that is killed', () => {
+  it('T1: at any moment, 20 times: everything that was acknowledged is there, and nothing by halves', async () => {
+    const path = newFile();
+    const random = numbers(20_260_101);
+    const acknowledged: string[] = [];
+    for (let round = 1; round <= 20; round++) {
+      const { lines, code, errors } = await run(start('write', path, String(round)), 1 + Math.floor(random() * 120));
+      expect({ code, errors }).toEqual({ code: null, errors: '' });
+      acknowledged.push(...lines);
+    }
+    const storage = sqliteStorage({ path });
+    const lost: string[] = [];
+    for (const line of acknowledged) lost.push(...[await missing(storage, line)].filter((one) => one !== undefined));
+    expect(lost).toEqual([]);
+    expect(await torn(storage)).toEqual([]);
+    expect(new Set(acknowledged.map((line) => line.split(' ')[0]))).toEqual(
+      new Set(['accepted', 'step', 'state', 'value', 'ended']),
+    );
+    await storage.close();
+    const check = await withFile(path, (connection) => connection.prepare('PRAGMA integrity_check').all([]));
+    expect(Object.values(check[0] ?? {})).toEqual(['ok']);
+  }, 120_000);
+});
+
+describe('processes that open one new file at once', () => {
+  it('T1.21: each finds the schema whole, and all that they stored is there', async () => {
+    for (let round = 0; round < 3; round++) {
+      const path = newFile();
+      const ends = await Promise.all(Array.from({ length: 6 }, (_, i) => run(start('open', path, String(i)))));
+      expect(ends.map(({ code, errors }) => ({ code, errors }))).toEqual(ends.map(() => ({ code: 0, errors: '' })));
+      const storage = sqliteStorage({ path });
+      expect((await storage.listExecutions({ limit: 10 })).map(({ id }) => id)).toEqual(
+        [5, 4, 3, 2, 1, 0].map(executionId),
+      );
+      await storage.close();
+    }
+  }, 120_000);
+});

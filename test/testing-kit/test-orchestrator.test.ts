@@ -1,0 +1,202 @@
+/** `createTestOrchestrator`: when time moves by itself, when it does not, and what it may be given. */
+
+import { describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
+import { createTestOrchestrator, manualClock, stubHttp } from '../../src/testing.ts';
+import { boom, code, deferred, ok, scene, turns } from '../engine/scene.ts';
+import { laterStorage } from '../storage/later-storage.ts';
+
+describe('createTestOrchestrator', () => {
+  it('issue 2.9: three retries of 1, 2 and 4 s take milliseconds, and the record says 7,000 ms', async () => {
+    const began = performance.now();
+    const { run } = scene([boom('a', { retry: { maxAttempts: 4 } })]);
+    expect((await run()).duration).toBe(7000);
+    expect(performance.now() - began).toBeLessThan(1000);
+  });
+
+  it('time moves only while a result is awaited', async () => {
+    const { start, clock, ran } = scene([boom('a', { retry: { maxAttempts: 2 } })]);
+    const handle = await start();
+    await turns(50);
+    expect([clock.monotonic(), ran.length]).toEqual([0, 1]);
+    await handle.result();
+    expect(clock.monotonic()).toBe(1000);
+    clock.setTimer(5000, () => {});
+    await turns(50);
+    expect(clock.monotonic()).toBe(1000);
+  });
+
+  it('time does not move while a step is in flight: its timeout does not strike', async () => {
+    const { run, clock } = scene([code('a', 'slow', { timeout: 10 })], {
+      scripts: { slow: () => turns(30).then(() => 'done') },
+    });
+    expect((await run()).agents[0]?.output).toBe('done');
+    expect(clock.monotonic()).toBe(0);
+  });
+
+  it.each([
+    ['a thenable of the script', { scripts: { slow: () => lazy(() => turns(30).then(() => 'done')) } }],
+    [
+      'an HTTP call',
+      { http: stubHttp({ 'https://a.example/': async () => turns(30).then(() => ({ json: 'done' })) }) },
+    ],
+    ['an operation of the host', { operations: [{ name: 'slow', run: () => turns(30).then(() => 'done') }] }],
+    ['a storage that answers later', { storage: laterStorage(memoryStorage()) }],
+  ])('%s is in flight too', async (what, options) => {
+    const step = what.includes('HTTP')
+      ? { agent: 'a', operation: 'api', config: { url: 'https://a.example/' } }
+      : what.includes('operation')
+        ? { agent: 'a', operation: 'slow' }
+        : code('a', what.includes('script') ? 'slow' : 'ok');
+    const { run, clock } = scene({ timeout: 10, flow: [{ ...step, timeout: 10 }, ok('b')] }, options);
+    expect((await run()).status).toBe('completed');
+    expect(clock.monotonic()).toBe(0);
+  });
+
+  it('autoAdvance: false leaves time to the test', async () => {
+    const { run, clock } = scene([boom('a', { retry: { maxAttempts: 3 } })], { autoAdvance: false });
+    const result = run();
+    await turns(50);
+    expect(clock.monotonic()).toBe(0);
+    await clock.advance(3000);
+    expect((await result).duration).toBe(3000);
+  });
+
+  it('several runs at once share one time, and each waits its own', async () => {
+    const { run } = scene([boom('a', { retry: { maxAttempts: 9, backoff: 'fixed', delay: 1000 } })]);
+    const results = await Promise.all([run(), run(), run()]);
+    expect(results.map(({ duration }) => duration)).toEqual([8000, 8000, 8000]);
+  });
+
+  it('moving time by hand while a result is awaited moves it forward only', async () => {
+    const { run, clock } = scene([boom('a', { retry: { maxAttempts: 4 } })]);
+    const result = run();
+    let before = 0;
+    for (let i = 0; i < 20; i++) {
+      await clock.advance(10);
+      expect(clock.monotonic()).toBeGreaterThanOrEqual(before);
+      before = clock.monotonic();
+    }
+    expect((await result).duration).toBeGreaterThanOrEqual(7000);
+  });
+
+  it('a result that hangs on something outside is waited for', async () => {
+    const gate = deferred();
+    const { start } = scene([code('a', 'gate')], { scripts: { gate: () => gate.promise } });
+    const result = (await start()).result();
+    await turns(20);
+    gate.resolve('from outside');
+    expect((await result).agents[0]?.output).toBe('from outside');
+  });
+
+  it('an HTTP call that is not stubbed fails the agent, and says how to stub it', async () => {
+    const { run } = scene([
+      { agent: 'a', operation: 'api', config: { url: 'https://api.example.com/users?x=1', method: 'POST' } },
+    ]);
+    expect((await run()).error?.message).toContain(
+      "Stub it: stubHttp({ 'POST https://api.example.com/users': { json: { ... } } })",
+    );
+  });
+
+  it('takes a clock, a storage and an HTTP client of its own, and gives them back', async () => {
+    const clock = manualClock({ now: 0 });
+    const http = stubHttp();
+    const storage = memoryStorage();
+    const kit = createTestOrchestrator({ clock, http, storage, ensembles: [{ name: 'e', flow: [] }] });
+    const { id, createdAt } = await kit.execute('e');
+    expect([kit.clock, kit.http, createdAt]).toEqual([clock, http, 0]);
+    expect(await storage.getExecution(id)).toMatchObject({ status: 'completed' });
+    const { orchestrator } = kit;
+    expect((await orchestrator.executions.get(id)).id).toBe(id);
+  });
+
+  it('a storage that is an instance of a class with private fields works', async () => {
+    class ClassStorage {
+      readonly #inner = memoryStorage();
+      get capabilities() {
+        return this.#inner.capabilities;
+      }
+      get tokens() {
+        return this.#inner.tokens;
+      }
+      get kv() {
+        return this.#inner.kv;
+      }
+      get objects() {
+        return this.#inner.objects;
+      }
+      accept(...args: Parameters<Storage['accept']>) {
+        return this.#inner.accept(...args);
+      }
+      commit(...args: Parameters<Storage['commit']>) {
+        return this.#inner.commit(...args);
+      }
+      getExecution(...args: Parameters<Storage['getExecution']>) {
+        return this.#inner.getExecution(...args);
+      }
+      putDefinition(...args: Parameters<Storage['putDefinition']>) {
+        return this.#inner.putDefinition(...args);
+      }
+      close() {
+        return this.#inner.close();
+      }
+    }
+    const { run, orchestrator } = scene([ok('a')], { storage: new ClassStorage() as unknown as Storage });
+    const result = await run();
+    expect(await orchestrator.executions.get(result.id)).toEqual(result);
+  });
+
+  it('frozen ports work', async () => {
+    const http = Object.freeze(stubHttp({ '*': { json: 1 } }));
+    const storage = memoryStorage();
+    const { run } = scene([{ agent: 'a', operation: 'api', config: { url: 'https://a.example/' } }], {
+      http,
+      storage: Object.freeze({ ...storage, tokens: Object.freeze(storage.tokens) }),
+    });
+    expect((await run()).status).toBe('completed');
+  });
+
+  it('an operation that is an instance of a class works, its checks included', async () => {
+    class Doubling {
+      readonly name = 'double';
+      readonly #factor = 2;
+      check(config: object) {
+        return 'factor' in config ? [{ path: ['factor'], message: `is always ${this.#factor}` }] : [];
+      }
+      run({ input }: { input: unknown }): number {
+        return (input as number) * this.#factor;
+      }
+    }
+    const operations = [new Doubling()];
+    const { run } = scene([{ agent: 'a', operation: 'double', input: '${input.n}' }], { operations });
+    expect((await run({ n: 4 })).agents[0]?.output).toBe(8);
+    expect(() => scene([{ agent: 'a', operation: 'double', config: { factor: 3 } }], { operations })).toThrow(
+      'is always 2',
+    );
+  });
+
+  it('executeAgent and start are driven too', async () => {
+    const agents = [{ name: 'bad', operation: 'code', config: { script: 'boom' }, retry: { maxAttempts: 2 } }];
+    const { orchestrator } = scene([{ agent: 'bad' }], { agents });
+    expect((await orchestrator.executeAgent('bad')).duration).toBe(1000);
+    expect((await (await orchestrator.start('e')).result()).duration).toBe(1000);
+  });
+
+  it('a refused input is thrown as by the real one', async () => {
+    const { run } = scene({ inputs: { x: { required: true } }, flow: [] });
+    await expect(run({})).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+  });
+});
+
+/** Begins its work with each `then`, as query builders do. */
+function lazy<T>(work: () => Promise<T>) {
+  let begun = 0;
+  return {
+    then(resolve: (value: T) => void, reject: (reason: unknown) => void) {
+      begun += 1;
+      if (begun > 1) reject(new Error('the work was begun twice'));
+      else work().then(resolve, reject);
+    },
+  };
+}
