@@ -1,12 +1,15 @@
 import { defineConfig } from 'tsup';
 
+const names = ['index', 'node', 'deno', 'bun', 'workers', 'sqlite', 'testing'];
+const entries = Object.fromEntries(names.map((name) => [name, `src/${name}.ts`]));
+
 export default defineConfig({
-  entry: { index: 'src/index.ts', node: 'src/node.ts', testing: 'src/testing.ts', cli: 'src/cli/main.ts' },
+  entry: { ...entries, cli: 'src/cli/main.ts' },
   format: 'esm',
   target: 'es2022',
   platform: 'neutral',
   external: [/^node:/],
-  dts: { entry: { index: 'src/index.ts', node: 'src/node.ts', testing: 'src/testing.ts' } },
+  dts: { entry: entries },
   sourcemap: true,
   clean: true,
   silent: true,

@@ -1,5 +1,11 @@
 /** The public names of the main entry, in the order in which data flows. */
 
+// The HTTP door
+export { createApiHandler } from './http-handlers/create-api-handler.ts';
+export { createHandler } from './http-handlers/create-handler.ts';
+export type { HandlerOptions } from './http-handlers/handler-options.ts';
+export type { HandlerResult, HostInfo, HttpHandler } from './engine/ports/host.ts';
+
 // Default adapters
 export { systemClock } from './adapters/clock/system-clock.ts';
 export { embeddedEngine } from './adapters/engine/embedded-engine.ts';

@@ -4,3 +4,5 @@ export type { NodeHttpClient, NodeHttpOptions } from './adapters/http/node-http.
 export { nodeHttp } from './adapters/http/node-http.ts';
 export type { ProjectOptions } from './load-project.ts';
 export { loadProject } from './load-project.ts';
+export type { NodeListener } from './adapters/node/to-node-listener.ts';
+export { toNodeListener } from './adapters/node/to-node-listener.ts';

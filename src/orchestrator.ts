@@ -133,7 +133,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     executions: createExecutions(storage, events, clock),
     tokens: createTokens({ store: storage.tokens, clock, ids, brand: options.brand ?? 'service' }),
     async ready() {
-      await storage.listExecutions({ limit: 1 });
+      await storage.getDefinition('-');
     },
     close({ grace = 25_000 } = {}) {
       closing ??= runner.close(grace).then(() => storage.close());

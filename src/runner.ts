@@ -1,7 +1,7 @@
 /** Turns a call into a run: checks the input, gives the run to the engine, tells observers how it ended. */
 
 import { OrchestratorError } from './engine/errors.ts';
-import { createEventStream } from './engine/execution/event-stream.ts';
+import { createEventStream, type EventStream } from './engine/execution/event-stream.ts';
 import type { MaskText } from './engine/execution/mask-secrets.ts';
 import type { RunPorts } from './engine/execution/run.ts';
 import { runEnsemble } from './engine/execution/run-ensemble.ts';
@@ -25,6 +25,10 @@ export interface ExecuteOptions {
   readonly signal?: AbortSignal;
   /** Milliseconds from the start, waits included; the smaller of this and the ensemble's own `timeout` counts. */
   readonly timeout?: number;
+  /** What started it, for its record: `call` (default), or `http` from a host's route. */
+  readonly trigger?: 'call' | 'http';
+  /** `false`: `handle.events()` begins when it is called, and nothing is kept for it before. Default true. */
+  readonly events?: boolean;
 }
 
 /** A run that was accepted. */
@@ -58,8 +62,9 @@ export interface Runner {
 }
 
 const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
+const HTTP: ExecutionTrigger = Object.freeze({ type: 'http' });
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
-const OPTION_KEYS: readonly (keyof ExecuteOptions)[] = ['signal', 'timeout'];
+const OPTION_KEYS: readonly (keyof ExecuteOptions)[] = ['signal', 'timeout', 'trigger', 'events'];
 
 export function createRunner(parts: RunnerParts): Runner {
   const { clock, storage, logger, events } = parts;
@@ -111,7 +116,7 @@ export function createRunner(parts: RunnerParts): Runner {
       id: ids.id('exec_', createdAt),
       ensemble: ensemble.compiled.name,
       version: ensemble.compiled.stored.version,
-      trigger: CALL,
+      trigger: options.trigger === 'http' ? HTTP : CALL,
       input: checkInput(ensemble, input),
       seed: ids.seed(),
       createdAt,
@@ -136,12 +141,20 @@ export function createRunner(parts: RunnerParts): Runner {
     async start(find, input, options = NO_OPTIONS) {
       const ensemble = find();
       const execution = accept(ensemble, input, options);
-      const stream = createEventStream();
-      const forget = events.onExecution(execution.id, (event) => stream.push(event));
-      const done = () => {
-        forget();
-        stream.end();
+      const listen = (): EventStream => {
+        const stream = createEventStream();
+        const forget = events.onExecution(execution.id, (event) => stream.push(event));
+        stops.push(() => {
+          forget();
+          stream.end();
+        });
+        return stream;
       };
+      const stops: (() => void)[] = [];
+      const done = () => {
+        for (const stop of stops) stop();
+      };
+      const kept = options.events === false ? undefined : listen();
       let run: AcceptedRun;
       try {
         run = await begin(ensemble, execution, options.signal);
@@ -149,9 +162,23 @@ export function createRunner(parts: RunnerParts): Runner {
         done();
         throw thrown;
       }
+      let ended = false;
       const result = finish(run);
-      result.then(done, done);
-      return { id: execution.id, result: () => result, cancel: () => run.cancel(), events: () => stream.read() };
+      const end = () => {
+        ended = true;
+        done();
+      };
+      result.then(end, end);
+      return {
+        id: execution.id,
+        result: () => result,
+        cancel: () => run.cancel(),
+        events: () => {
+          const stream = kept ?? listen();
+          if (ended) stream.end();
+          return stream.read();
+        },
+      };
     },
     close: (graceMs) => engine.close(graceMs),
   };

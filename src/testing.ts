@@ -10,6 +10,10 @@ import type { OrchestratorOptions } from './options.ts';
 import { createOrchestrator, type Orchestrator } from './orchestrator.ts';
 import type { ExecuteOptions } from './runner.ts';
 
+export { type DataSuiteOptions, dataSuite } from './adapters/testing/data-suite.ts';
+export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './adapters/testing/http-suite.ts';
+export { type StorageSuiteOptions, storageSuite } from './adapters/testing/storage-suite.ts';
+export { type TokenSuiteOptions, tokenSuite } from './adapters/testing/token-suite.ts';
 export { type FakeModel, type FakeReply, fakeModel } from './adapters/testing/fake-model.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './adapters/testing/manual-clock.ts';
 export { type MemoryMail, memoryMail } from './adapters/testing/memory-mail.ts';

@@ -28,11 +28,13 @@ interface ServerOptions {
 export async function startHttpServer({ host, port, listener, log }: ServerOptions): Promise<HttpServer> {
   const open = new Set<ServerResponse>();
   let stopping = false;
+  let onIdle: (() => void) | undefined;
   const server = createServer((request, response) => {
     const began = performance.now();
     open.add(response);
     response.on('close', () => {
       open.delete(response);
+      if (open.size === 0) onIdle?.();
       const status = response.writableFinished ? response.statusCode : 'broken off';
       const ms = Math.round(performance.now() - began);
       log(`${request.method ?? '-'} ${pathOf(request.url ?? '')} ${status} ${ms}ms`);
@@ -46,7 +48,6 @@ export async function startHttpServer({ host, port, listener, log }: ServerOptio
   });
   // A connection that can't be taken (too many files, say) ends no server.
   server.on('error', (error) => log(`the server had an error: ${oneLine(messageOf(error))}`));
-  const closed = new Promise<void>((resolve) => server.once('close', resolve));
   return {
     url: urlOf(server.address() as AddressInfo),
     async drain(graceMs) {
@@ -54,18 +55,19 @@ export async function startHttpServer({ host, port, listener, log }: ServerOptio
       if (!stopping) server.close();
       stopping = true;
       server.closeIdleConnections();
+      if (open.size === 0) return;
       let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
+      await new Promise<void>((resolve) => {
+        onIdle = resolve;
         timer = setTimeout(resolve, graceMs);
       });
-      await Promise.race([closed, late]);
       clearTimeout(timer);
     },
     destroy: () => server.closeAllConnections(),
   };
 }
 
-// On a connection that was kept: its next request comes to a process that is about to end.
+// On a connection that was open before: its request comes to a process that is about to end.
 function refuse(response: ServerResponse): void {
   const body = JSON.stringify({ error: { code: 'OVERLOADED', message: 'the service is stopping; try again' } });
   response.writeHead(503, { 'content-type': 'application/json', connection: 'close', 'retry-after': '1' });

@@ -21,6 +21,6 @@ export function formatDistance(instant: number, now: number): string {
   const seconds = Math.floor(Math.abs(instant - now) / 1000);
   const [name, size] = UNITS.find(([, unit]) => seconds >= unit) ?? ['', 1];
   if (name === '') return 'now';
-  const amount = `${Math.floor(seconds / size)}${name}`;
-  return instant > now ? `in ${amount}` : `${amount} ago`;
+  // A day that has just begun to run out is no 23 hours.
+  return instant > now ? `in ${Math.ceil(seconds / size)}${name}` : `${Math.floor(seconds / size)}${name} ago`;
 }

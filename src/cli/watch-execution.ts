@@ -1,5 +1,6 @@
 /** Follows one execution until it ends: its agents on stderr as they end, its output on stdout. */
 
+import type { OrchestratorEvent } from '../engine/model/event.ts';
 import type { Output } from './output.ts';
 import { createPlainProgress } from './plain-progress.ts';
 import type { Service } from './service.ts';
@@ -22,26 +23,33 @@ export async function watchExecution(
 ): Promise<number> {
   const now = () => ({ monotonic: performance.now(), wall: Date.now() });
   const progress = createPlainProgress({ stream, colors, now, nameWidth: NAME_WIDTH });
+  let end: OrchestratorEvent | undefined;
   for await (const { event } of executions.events(id, { signal })) {
     // Line ends inside of texts are escaped: those that are left are the layout's.
     if (json) print(`${printJson(event).replace(/\n */g, ' ')}\n`);
     else if (event.event === 'execution.started') say(`${oneLine(event.data.ensemble)} ${oneLine(event.data.id)}\n`);
     else progress.update(event);
+    if (event.event !== 'execution.started' && event.event.startsWith('execution.')) end = event;
   }
-  if (signal.aborted) return 1;
-  const record = await executions.get(id);
-  const { status, error, duration = 0 } = record;
-  if (json) return status === 'completed' ? 0 : 1;
+  if (json) return end?.event === 'execution.completed' ? 0 : 1;
+  if (!end) return 1;
   progress.finish();
-  if (status === 'completed') {
-    say(`${colors.green('✓')} completed in ${formatDuration(duration)}\n`);
-    print(`${printJson(record.output)}\n`);
-    return 0;
+  return report(end, { print, say, colors });
+}
+
+// From the event alone: a server that is stopping has let the execution end, and answers nothing more.
+function report(end: OrchestratorEvent, { print, say, colors }: Pick<Output, 'print' | 'say' | 'colors'>): number {
+  const took = 'duration' in end.data ? ` ${formatDuration(end.data.duration)}` : '';
+  switch (end.event) {
+    case 'execution.completed':
+      say(`${colors.green('✓')} completed in${took}\n`);
+      print(`${printJson(end.data.output)}\n`);
+      return 0;
+    case 'execution.failed':
+      say(`${colors.red('✗')} failed after${took}: ${oneLine(end.data.error.message)}\n`);
+      return 1;
+    default:
+      say(`${colors.red('✗')} ${end.event === 'execution.timeout' ? 'ran out of time' : 'cancelled'} after${took}\n`);
+      return 1;
   }
-  const where = error?.agent === undefined ? '' : ` at ${oneLine(error.agent)}`;
-  const why = error && status !== 'cancelled' ? `: ${oneLine(error.message)}` : '';
-  say(
-    `${colors.red('✗')} ${status === 'timed_out' ? 'ran out of time' : status}${where} after ${formatDuration(duration)}${why}\n`,
-  );
-  return 1;
 }

@@ -1,8 +1,9 @@
 /** `ensemble run`: the output alone on stdout, how it went on stderr (issue 2, point 10; contract 10). */
 
+import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensemble, ensureBuilt, makeFolder, startEnsemble } from './cli-process.ts';
+import { CLI, ensemble, ensureBuilt, makeFolder, startEnsemble } from './cli-process.ts';
 
 beforeAll(ensureBuilt, 60_000);
 
@@ -181,6 +182,14 @@ describe('contract 10: ensemble run', () => {
     const cwd = makeFolder({ ...GREET, 'scripts/hello.mjs': "export default () => 'x'.repeat(3_000_000);\n" });
     const { stdout } = await ensemble(['run', 'greet', '--input', ADA], { cwd });
     expect(JSON.parse(stdout).text).toHaveLength(3_000_000);
+  });
+
+  it.skipIf(process.platform === 'win32')('ends in peace when its reader has seen enough', () => {
+    const cwd = makeFolder({ ...GREET, 'scripts/hello.mjs': "export default () => 'x'.repeat(3_000_000);\n" });
+    const command = `"${process.execPath}" "${CLI}" run greet --input '${ADA}' | head -n 1`;
+    const { stdout, stderr } = spawnSync('sh', ['-c', command], { cwd, encoding: 'utf8' });
+    expect(stdout).toBe('{\n');
+    expect(stderr).toMatch(/✓ greet completed in \d+ms, 1 agent\n$/);
   });
 });
 

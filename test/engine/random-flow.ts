@@ -1,4 +1,4 @@
-/** Random flows for the property test: shapes from fast-check, then names and guards that fit where they stand. */
+/** Random flows for the property tests: shapes from fast-check, then names and guards that fit where they stand. */
 
 import * as fc from 'fast-check';
 import { declared, type Guard, type Step } from './reference-evaluator.ts';
@@ -197,86 +197,4 @@ function toGuard({ kind, pick, other }: GuardShape, names: readonly string[]): G
   if (name === undefined || kind === 'fixed') return { kind: 'fixed', holds: pick % 2 === 0 };
   if (kind === 'both') return { kind, failed: name, succeeded: names[other % names.length] as string };
   return { kind, name };
-}
-
-/** The flow as a definition. */
-export function toDefinition(flow: readonly Step[]): Readonly<Record<string, unknown>> {
-  const agents: Record<string, unknown>[] = [];
-  const condition = (guard: Guard | undefined) => (guard ? { condition: toExpression(guard) } : {});
-  const write = (steps: readonly Step[]): unknown[] =>
-    steps.map((step) => {
-      switch (step.kind) {
-        case 'agent':
-          return {
-            agent: step.name,
-            operation: 'code',
-            config: { script: step.script },
-            ...condition(step.condition),
-            ...(step.continueOnError && { continueOnError: true }),
-            ...(step.script === 'flaky' && { retry: { maxAttempts: 3, backoff: 'fixed', delay: 10 } }),
-            ...(step.counts && { setState: { count: '${state.count + 1}' } }),
-          };
-        case 'if':
-          return { if: toExpression(step.guard), then: write(step.then), ...(step.else && { else: write(step.else) }) };
-        case 'foreach':
-          return {
-            foreach: Array.from({ length: step.items }, (_, i) => i),
-            steps: write(step.body),
-            concurrency: step.concurrency,
-            collect: step.collect,
-            ...(step.name !== undefined && { name: step.name }),
-            ...condition(step.condition),
-            ...(step.breakAt !== undefined && { breakWhen: `\${index >= ${step.breakAt}}` }),
-            ...(step.continueOnError && { continueOnError: true }),
-          };
-        case 'route':
-          for (const { member, script } of step.entries)
-            agents.push({ name: member, operation: 'code', config: { script } });
-          return {
-            agent: step.name,
-            routes: step.entries.map(({ guard, member }) => ({
-              member,
-              ...(guard ? condition(guard) : { default: true }),
-            })),
-            ...condition(step.condition),
-          };
-      }
-    });
-  const written = write(flow);
-  const views = [...declared(flow)].map((name) => [
-    name,
-    {
-      output: `\${${name}.output}`,
-      failed: `\${${name}.failed}`,
-      success: `\${${name}.success}`,
-      executed: `\${${name}.executed}`,
-    },
-  ]);
-  return {
-    state: { initial: { count: 0 } },
-    agents,
-    flow: written,
-    outputs: { ...Object.fromEntries(views), count: '${state.count}' },
-  };
-}
-
-function toExpression(guard: Guard): string {
-  switch (guard.kind) {
-    case 'fixed':
-      return `\${${guard.holds}}`;
-    case 'state':
-      return `\${state.count >= ${guard.atLeast}}`;
-    case 'failed':
-      return `\${${guard.name}.failed}`;
-    case 'succeeded':
-      return `${guard.name}.success`;
-    case 'notFailed':
-      return `\${!${guard.name}.failed}`;
-    case 'executed':
-      return `\${${guard.name}.executed}`;
-    case 'gaveOutput':
-      return `\${${guard.name}.output != null}`;
-    case 'both':
-      return `\${${guard.failed}.failed && ${guard.succeeded}.success}`;
-  }
 }

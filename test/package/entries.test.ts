@@ -11,6 +11,8 @@ import { builtFiles, manifest, ROOT, runNode } from './built-package.ts';
 const NAMES: Readonly<Record<string, readonly string[]>> = {
   '.': [
     'OrchestratorError',
+    'createApiHandler',
+    'createHandler',
     'createOrchestrator',
     'defineAgent',
     'defineConfig',
@@ -23,8 +25,22 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'parseEnsemble',
     'systemClock',
   ],
-  './node': ['loadProject', 'nodeHttp'],
-  './testing': ['createTestOrchestrator', 'fakeModel', 'manualClock', 'memoryMail', 'stubHttp'],
+  './node': ['loadProject', 'nodeHttp', 'toNodeListener'],
+  './deno': ['toDenoHandler'],
+  './bun': ['toBunHandler'],
+  './workers': ['toWorker'],
+  './sqlite': ['sqliteStorage'],
+  './testing': [
+    'createTestOrchestrator',
+    'dataSuite',
+    'fakeModel',
+    'httpSuite',
+    'manualClock',
+    'memoryMail',
+    'storageSuite',
+    'stubHttp',
+    'tokenSuite',
+  ],
 };
 
 const codeEntries = Object.entries(manifest.exports).filter(([, target]) => typeof target !== 'string');

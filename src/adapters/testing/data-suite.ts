@@ -27,11 +27,12 @@ export interface DataSuiteOptions {
  *
  * @param options - see {@link DataSuiteOptions}
  * @example
- * ```ts
- * import { describe, it } from 'vitest';
+ * ```ts no-run
+ * import { memoryStorage } from 'ensemble-orchestrator';
  * import { dataSuite } from 'ensemble-orchestrator/testing';
+ * import { describe, it } from 'vitest';
  *
- * dataSuite({ name: 'myKv', kinds: ['kv'], create: () => ({ kv: myKv() }), test: { describe, it } });
+ * dataSuite({ name: 'memoryStorage', create: () => memoryStorage(), test: { describe, it } });
  * ```
  */
 export function dataSuite({ name, create, kinds = ['kv', 'objects'], test }: DataSuiteOptions): void {

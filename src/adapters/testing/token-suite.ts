@@ -27,11 +27,12 @@ const T0 = Date.UTC(2026, 0, 1);
  *
  * @param options - see {@link TokenSuiteOptions}
  * @example
- * ```ts
- * import { describe, it } from 'vitest';
+ * ```ts no-run
+ * import { memoryStorage } from 'ensemble-orchestrator';
  * import { tokenSuite } from 'ensemble-orchestrator/testing';
+ * import { describe, it } from 'vitest';
  *
- * tokenSuite({ name: 'myTokens', create: () => ({ tokens: myTokens() }), test: { describe, it } });
+ * tokenSuite({ name: 'memoryStorage', create: () => memoryStorage(), test: { describe, it } });
  * ```
  */
 export function tokenSuite({ name, create, test }: TokenSuiteOptions): void {

@@ -27,13 +27,8 @@ export function recordCases(it: StorageCase): void {
   });
 
   it('getExecution: a running execution', async (storage) => {
-    await storage.accept(execution(1, { trigger: { type: 'webhook' }, deadlineAt: T0 + 60_000 }));
-    const {
-      seed: _seed,
-      epoch: _epoch,
-      deadlineAt: _deadlineAt,
-      ...accepted
-    } = execution(1, { trigger: { type: 'webhook' } });
+    const { seed, epoch, ...accepted } = execution(1, { trigger: { type: 'webhook' }, deadlineAt: T0 + 60_000 });
+    await storage.accept({ seed, epoch, ...accepted });
     const expected = {
       ...accepted,
       status: 'running',
@@ -58,15 +53,15 @@ export function recordCases(it: StorageCase): void {
 
   for (const status of ['completed', 'failed', 'timed_out', 'cancelled'] as const) {
     it(`getExecution: an execution that ended as ${status}`, async (storage) => {
-      await storage.accept(execution(1));
+      const { seed, epoch, ...accepted } = execution(1, { deadlineAt: T0 + 60_000 });
+      await storage.accept({ seed, epoch, ...accepted });
       const error = status === 'completed' ? undefined : { code: 'AGENT_FAILED', message: 'boom', agent: 'a' };
       await commitOne(storage, entry(1, { steps: [step('flow[0]')], end: end({ status, ...(error && { error }) }) }));
-      const { seed: _seed, epoch: _epoch, ...accepted } = execution(1);
       const expected = {
         ...accepted,
         status,
         output: { done: true },
-        error,
+        ...(error && { error }),
         startedAt: T0 + 1,
         finishedAt: T0 + 500,
         duration: 400,
