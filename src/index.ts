@@ -1,5 +1,46 @@
 /** The public names of the main entry, in the order in which data flows. */
 
+// Definitions
+export { defineConfig, type ProjectConfig } from './config.ts';
+export {
+  defineAgent,
+  defineEnsemble,
+  defineOperation,
+  type EnsembleDraft,
+  type EnsembleSource,
+  type EnsembleTypes,
+  type InputOf,
+  type OutputsOf,
+} from './define.ts';
+export type { DefinitionIssue } from './engine/definition/definition-issue.ts';
+export { parseEnsemble } from './engine/definition/parse-ensemble.ts';
+export type * from './engine/model/ensemble.ts';
+
+// The orchestrator
+export type { OrchestratorOptions } from './options.ts';
+export { createOrchestrator, type Orchestrator } from './orchestrator.ts';
+export type { ExecuteOptions, ExecutionHandle } from './runner.ts';
+export type { EnsembleItem, Ensembles } from './ensembles.ts';
+export type { ExecutionFilter, Executions } from './executions.ts';
+export type { CreatedToken, NewToken, TokenItem, Tokens } from './engine/access/tokens.ts';
+export type {
+  AgentRun,
+  Execution,
+  ExecutionError,
+  ExecutionStatus,
+  ExecutionTrigger,
+  FinalStatus,
+} from './engine/model/execution.ts';
+export type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
+export type { EventListener } from './engine/notification/emitter.ts';
+export type { NumberedEvent } from './engine/execution/execution-events.ts';
+export type { Plan, Principal, Scope, StoredToken } from './engine/model/token.ts';
+
+// Operations
+export type { ApiOutput } from './operations/api.ts';
+export type { Script, ScriptContext } from './operations/code.ts';
+export type { Binding } from './operations/storage.ts';
+
 // The HTTP door
 export { createApiHandler } from './http-handlers/create-api-handler.ts';
 export { createHandler } from './http-handlers/create-handler.ts';
@@ -10,39 +51,10 @@ export type { HandlerResult, HostInfo, HttpHandler } from './engine/ports/host.t
 export { systemClock } from './adapters/clock/system-clock.ts';
 export { embeddedEngine } from './adapters/engine/embedded-engine.ts';
 export { fetchHttp } from './adapters/http/fetch-http.ts';
-export type { MemoryStorageOptions } from './adapters/storage/memory-storage.ts';
-export { memoryStorage } from './adapters/storage/memory-storage.ts';
-export type { EnsembleDraft, EnsembleSource, EnsembleTypes, InputOf, OutputsOf } from './define.ts';
-// Definitions
-export { defineAgent, defineEnsemble, defineOperation } from './define.ts';
-export type { CreatedToken, NewToken, TokenItem, Tokens } from './engine/access/tokens.ts';
-export type { DefinitionIssue } from './engine/definition/definition-issue.ts';
-export { parseEnsemble } from './engine/definition/parse-ensemble.ts';
-export type { ErrorCode, ErrorOptions } from './engine/errors.ts';
-// Errors
-export { isOrchestratorError, OrchestratorError } from './engine/errors.ts';
-export type { NumberedEvent } from './engine/execution/execution-events.ts';
+export { memoryStorage, type MemoryStorageOptions } from './adapters/storage/memory-storage.ts';
+
 // Ports
 export type { Json, JsonObject } from './engine/json.ts';
-export type * from './engine/model/ensemble.ts';
-export type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
-export type {
-  AgentRun,
-  Execution,
-  ExecutionError,
-  ExecutionStatus,
-  ExecutionTrigger,
-  FinalStatus,
-} from './engine/model/execution.ts';
-export type {
-  CommitEntry,
-  ExecutionEnd,
-  NewExecution,
-  StateChange,
-  StepRecord,
-} from './engine/model/stored-execution.ts';
-export type { Plan, Principal, Scope, StoredToken } from './engine/model/token.ts';
-export type { EventListener } from './engine/notification/emitter.ts';
 export type { CancelTimer, Clock } from './engine/ports/clock.ts';
 export type * from './engine/ports/data.ts';
 export type * from './engine/ports/execution-engine.ts';
@@ -59,16 +71,14 @@ export type {
 } from './engine/ports/operation.ts';
 export type { StandardIssue, StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
 export type * from './engine/ports/storage.ts';
+export type {
+  CommitEntry,
+  ExecutionEnd,
+  NewExecution,
+  StateChange,
+  StepRecord,
+} from './engine/model/stored-execution.ts';
 export type { TokenStore } from './engine/ports/token-store.ts';
-export type { EnsembleItem, Ensembles } from './ensembles.ts';
-export type { ExecutionFilter, Executions } from './executions.ts';
-export type { ApiOutput } from './operations/api.ts';
-export type { Script, ScriptContext } from './operations/code.ts';
-export type { Binding } from './operations/storage.ts';
-export type { OrchestratorOptions } from './options.ts';
-export type { Orchestrator } from './orchestrator.ts';
-export { defineConfig } from './config.ts';
 
-// The orchestrator
-export { createOrchestrator } from './orchestrator.ts';
-export type { ExecuteOptions, ExecutionHandle } from './runner.ts';
+// Errors
+export { isOrchestratorError, OrchestratorError, type ErrorCode, type ErrorOptions } from './engine/errors.ts';

@@ -11,12 +11,11 @@ import { createOrchestrator, type Orchestrator } from './orchestrator.ts';
 import type { ExecuteOptions } from './runner.ts';
 
 export { type DataSuiteOptions, dataSuite } from './adapters/testing/data-suite.ts';
-export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './adapters/testing/http-suite.ts';
-export { type StorageSuiteOptions, storageSuite } from './adapters/testing/storage-suite.ts';
-export { type TokenSuiteOptions, tokenSuite } from './adapters/testing/token-suite.ts';
 export { type FakeModel, type FakeReply, fakeModel } from './adapters/testing/fake-model.ts';
+export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './adapters/testing/http-suite.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './adapters/testing/manual-clock.ts';
 export { type MemoryMail, memoryMail } from './adapters/testing/memory-mail.ts';
+export { type StorageSuiteOptions, storageSuite } from './adapters/testing/storage-suite.ts';
 export {
   type StubAnswer,
   type StubCall,
@@ -24,6 +23,7 @@ export {
   type StubReply,
   stubHttp,
 } from './adapters/testing/stub-http.ts';
+export { type TokenSuiteOptions, tokenSuite } from './adapters/testing/token-suite.ts';
 export type * from './engine/ports/mail.ts';
 export type * from './engine/ports/model.ts';
 
@@ -78,10 +78,7 @@ export function createTestOrchestrator<const E extends readonly EnsembleSource[]
     scripts: Object.fromEntries(
       Object.entries(rest.scripts ?? {}).map(([name, script]) => [name, watch.watchCall(script)]),
     ),
-    operations: (rest.operations ?? []).map((operation) => ({
-      ...operation,
-      run: watch.watchCall(operation.run.bind(operation)),
-    })),
+    operations: (rest.operations ?? []).map((operation) => watch.watchPort(operation)),
   });
   const awaited = <R>(result: Promise<R>): Promise<R> => (autoAdvance ? watch.driveUntil(result) : result);
   // The typed arguments of `inner` can't be spread through; they pass as they are.

@@ -5,6 +5,7 @@ import { init } from './init-command.ts';
 import type { Output } from './output.ts';
 import { packageVersion } from './package-version.ts';
 import { type RunOptions, run } from './run-command.ts';
+import { addServiceCommands } from './service-commands.ts';
 import { definitionSchema } from './start.ts';
 import { printJson } from './text.ts';
 import { type ValidateOptions, validate } from './validate-command.ts';
@@ -23,7 +24,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
   const version = packageVersion();
   const program = new Command('ensemble');
   program
-    .description('Checks and runs ensembles: workflows written as YAML.')
+    .description('Checks, runs and serves ensembles: workflows written as YAML.')
     .version(version, '-v, --version', 'prints the version')
     .helpOption('-h, --help', 'prints this help')
     .helpCommand('help [command]', 'prints the help of a command')
@@ -68,6 +69,8 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
     )
     .action(async (target: string, options: RunOptions) => end(await run(target, options, output, { cwd, process })));
 
+  addServiceCommands(program, { output, host: { cwd, process }, end });
+
   program
     .command('schema')
     .description('prints the JSON Schema of definition files, for editors')
@@ -76,7 +79,10 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
       output.print(`${printJson(definitionSchema())}\n`);
       end(0);
     });
-  return program.addHelpText('after', examples('ensemble init my-project', 'ensemble validate', 'ensemble run hello'));
+  return program.addHelpText(
+    'after',
+    examples('ensemble init my-project', 'ensemble validate', 'ensemble run hello', 'ensemble serve'),
+  );
 }
 
 function collect(value: string, before: readonly string[]): string[] {

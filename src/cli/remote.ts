@@ -26,6 +26,7 @@ interface Exchange {
  */
 export function connect(url: string, token: string | undefined): Service {
   const base = readUrl(url);
+  const { host } = new URL(base);
   if (!token) throw wrongUsage('a running server wants a token: give it as --token, or in the variable ENSEMBLE_TOKEN');
   if (!/^[\x21-\x7e]+$/.test(token)) throw wrongUsage('the token holds characters that no token has; copy it again');
 
@@ -55,7 +56,7 @@ export function connect(url: string, token: string | undefined): Service {
     try {
       return await response.json();
     } catch {
-      throw new CliError(`${base} answered, but not as an ensemble server does; check the address`);
+      throw new CliError(`${host} answered, but not as an ensemble server does; check the address`);
     }
   };
 
@@ -82,7 +83,7 @@ export function connect(url: string, token: string | undefined): Service {
         if (after === undefined || failures >= RECONNECTS) throw error;
       }
       failures += 1;
-      if (failures > RECONNECTS) throw new CliError(`${base} ended the stream of ${id} before the execution ended`);
+      if (failures > RECONNECTS) throw new CliError(`${host} ended the stream of ${id} before the execution ended`);
       await pause(RECONNECT_MS, signal);
     }
   }

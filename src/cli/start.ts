@@ -6,15 +6,19 @@ import type { CompileHost } from '../engine/definition/compile-host.ts';
 import type { DefinitionIssue } from '../engine/definition/definition-issue.ts';
 import { ensembleJsonSchema } from '../engine/definition/schema.ts';
 import { messageOf } from '../engine/errors.ts';
+import { createHandler, memoryStorage } from '../index.ts';
 import { checkEnsemble } from '../load-definitions.ts';
 import { type OpenedProject, openProject, type ProjectOptions } from '../load-project.ts';
-import { nodeHttp } from '../node.ts';
+import { nodeHttp, toNodeListener } from '../node.ts';
 import { compileHost, createOrchestrator, type Orchestrator } from '../orchestrator.ts';
+import { sqliteStorage } from '../sqlite.ts';
 
 export { issueParts } from '../engine/definition/definition-issue.ts';
 export { parseEnsemble } from '../engine/definition/parse-ensemble.ts';
 export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
+export { memoryStorage, sqliteStorage };
 export type Logger = NonNullable<ProjectOptions['logger']>;
+export type Storage = NonNullable<ProjectOptions['storage']>;
 
 /** Opens a project to run it: variables must have values. @throws NOT_FOUND */
 export function openToRun(directory: string, given: ProjectOptions): Promise<OpenedProject> {
@@ -40,6 +44,33 @@ export async function openToCheck(directory: string): Promise<OpenedProject> {
     const files = opened.files.filter((entry) => entry.file !== file);
     return { ...opened, files: [...files, { file, issues }] };
   }
+}
+
+/**
+ * Opens a project for its store alone: what is wrong with its definitions is no matter then.
+ *
+ * @returns what its config says of the store, or what is wrong with the config
+ * @throws NOT_FOUND
+ */
+export async function openAsGuest(directory: string): Promise<{
+  readonly options: Pick<ProjectOptions, 'brand' | 'storage'>;
+  readonly problem?: { readonly file: string; readonly message: string };
+}> {
+  const { options, files } = await openProject(directory, {}, { assumeVariables: true });
+  const config = /^ensemble\.config\.\w+$/;
+  const file = files.find((one) => config.test(one.file) && one.issues.length > 0);
+  const [issue] = file?.issues ?? [];
+  if (file && issue) return { options: {}, problem: { file: file.file, message: issue.message } };
+  const { brand, storage } = options;
+  return { options: { ...(brand !== undefined && { brand }), ...(storage && { storage }) } };
+}
+
+/** A project's API for `node:http`. */
+export function nodeListener(
+  orchestrator: Orchestrator,
+  logger: Logger | undefined,
+): ReturnType<typeof toNodeListener> {
+  return toNodeListener(createHandler(orchestrator, logger ? { logger } : {}));
 }
 
 /** Problems of a definition against a project's scripts, agents and variables. */

@@ -14,7 +14,7 @@ describe('contract 10: usage', () => {
     [['run', 'e', '--jsno'], "error: unknown option '--jsno'\n(Did you mean --json?)"],
     [['run', 'a', 'b'], 'error: too many arguments'],
     [['run', 'e', '--input'], "error: option '--input <json>' argument missing"],
-    [['serve'], "error: unknown command 'serve'"],
+    [['nonsense'], "error: unknown command 'nonsense'"],
   ])('%j is wrong usage: exit code 2, and what was meant', async (args, message) => {
     const { code, stdout, stderr } = await ensemble(args);
     expect([code, stdout]).toEqual([2, '']);

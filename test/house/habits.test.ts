@@ -10,7 +10,6 @@ const MAX_LINES = 250;
 /** Files that may be longer, each with its reason. */
 const SUITE = 'part of a published suite: the tests of one port, read as a list';
 const LONGER: Readonly<Record<string, string>> = {
-  'adapters/testing/data-suite.ts': SUITE,
   'adapters/testing/storage-suite/commits.ts': SUITE,
   'adapters/testing/storage-suite/records.ts': SUITE,
 };

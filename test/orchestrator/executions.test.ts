@@ -433,6 +433,34 @@ describe('a storage that fails', () => {
     expect(logged).toEqual([expect.objectContaining({ executionId: result.id })]);
   });
 
+  it('a commit of one of several items at once: the others in flight are signalled, and no further one begins', async () => {
+    const { memoryStorage } = await import('../../src/adapters/storage/memory-storage.ts');
+    const inner = memoryStorage();
+    const signals: AbortSignal[] = [];
+    const flow = [
+      { foreach: [0, 1, 2, 3, 4, 5, 6, 7], concurrency: 2, steps: [code('x', 'work', { input: '${item}' })] },
+    ];
+    const { run, ran } = scene(flow, {
+      scripts: {
+        work: async ({ input, signal }) => {
+          signals.push(signal);
+          for (let i = 0; i < input * 3; i++) await new Promise((resolve) => setImmediate(resolve));
+        },
+      },
+      storage: {
+        ...inner,
+        commit(batch) {
+          if (batch.some(({ end }) => !end)) throw new Error('disk full');
+          return inner.commit(batch);
+        },
+      },
+    });
+    expect((await run()).error?.code).toBe('INTERNAL');
+    expect(signals[1]?.aborted).toBe(true);
+    for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+    expect(ran).toEqual(['x', 'x']);
+  });
+
   it('a commit of the end: execute rejects', async () => {
     const { memoryStorage } = await import('../../src/adapters/storage/memory-storage.ts');
     const inner = memoryStorage();

@@ -9,6 +9,8 @@ import { change, end, entry, execution, executionId, step } from '../../src/adap
 
 const [, , mode, path = '', round = '0'] = process.argv;
 const storage = sqliteStorage({ path });
+/** So many that a kill finds the process in the midst of storing them. */
+const PARTS = Array.from({ length: 30 }, (_, i) => step(`p${i}`));
 const say = (...words: readonly (string | number)[]) => writeSync(1, `${words.join(' ')}\n`);
 
 if (mode === 'open') {
@@ -29,9 +31,9 @@ async function write(first: number): Promise<never> {
       say('step', number, key);
     }
     await storage.accept(execution(number + 500_000));
-    const batch = [number, number + 500_000].map((each) => entry(each, { steps: [step('c'), step('d')] }));
+    const batch = [number, number + 500_000].map((each) => entry(each, { steps: [step('c'), ...PARTS] }));
     await storage.commit(batch);
-    for (const each of batch) for (const { key } of each.steps) say('step', Number(each.executionId.slice(5)), key);
+    for (const { executionId: id } of batch) say('step', Number(id.slice(5)), 'c');
     await storage.commit([
       entry(number, { steps: [step('e')], state: change(version, { last: executionId(number) }) }),
     ]);

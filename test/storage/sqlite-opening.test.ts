@@ -43,10 +43,14 @@ describe('sqliteStorage opens its file', () => {
   it('closing waits for the calls that came before, and refuses those that come behind', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
-    const accepted = storage.accept(execution(1));
+    let accepted = false;
+    void Promise.resolve(storage.accept(execution(1))).then(() => {
+      accepted = true;
+    });
     const closed = storage.close();
     await expect(storage.accept(execution(2))).rejects.toMatchObject({ code: 'OVERLOADED' });
-    await Promise.all([accepted, closed]);
+    await closed;
+    expect(accepted).toBe(true);
     const again = sqliteStorage({ path });
     expect((await again.listExecutions({ limit: 10 })).map(({ id }) => id)).toEqual([executionId(1)]);
     await again.close();
@@ -63,6 +67,27 @@ describe('sqliteStorage opens its file', () => {
     writeFileSync(path, '');
     await storage.accept(execution(1));
     await storage.close();
+  });
+
+  it('while another process writes to it for the first time: waits, and has its write-ahead log', async () => {
+    const path = newFile();
+    const driver = await loadDriver(undefined);
+    const other = driver(path);
+    other.exec('CREATE TABLE app (a); BEGIN IMMEDIATE; INSERT INTO app VALUES (1)');
+    const waiting: SqlDriver = (file) => {
+      const connection = driver(file);
+      // Stands for the time in which the other one ends its write.
+      const exec = (sql: string) => {
+        if (sql.startsWith('BEGIN IMMEDIATE')) other.exec('COMMIT');
+        connection.exec(sql);
+      };
+      return { ...connection, exec };
+    };
+    const connection = openDatabase(waiting, { ...options(path), busyTimeoutMs: 0 });
+    expect(connection.prepare('PRAGMA journal_mode').all([])).toMatchObject([{ journal_mode: 'wal' }]);
+    expect(connection.prepare('SELECT a FROM app').all([])).toMatchObject([{ a: 1 }]);
+    connection.close();
+    other.close();
   });
 
   it('what one store wrote, the next one reads', async () => {

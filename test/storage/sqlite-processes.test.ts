@@ -79,8 +79,12 @@ async function torn(storage: Storage): Promise<string[]> {
   for (let before: string | undefined; ; ) {
     const page = await storage.listExecutions({ limit: 250, ...(before !== undefined && { before }) });
     for (const { id, status } of page) {
-      const keys = (await storage.listSteps(id, { after: 0, limit: 10 })).map(({ key }) => key).join('');
-      if (!['', 'a', 'ab', 'abcd', 'abcde', 'abcdef', 'cd'].includes(keys)) found.push(`${id} has the steps ${keys}`);
+      const steps = await storage.listSteps(id, { after: 0, limit: 100 });
+      const keys = steps
+        .map(({ key }) => key[0])
+        .join('')
+        .replace('p'.repeat(30), 'P');
+      if (!['', 'a', 'ab', 'abcP', 'abcPe', 'abcPef', 'cP'].includes(keys)) found.push(`${id} has the steps ${keys}`);
       if (keys.includes('f') !== (status === 'completed')) found.push(`${id} is ${status} with the steps ${keys}`);
     }
     before = page.at(-1)?.id;

@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { equalJson, formatPath, type Json, type JsonObject } from '../json.ts';
 import type { EnsembleDefinition, InputField } from '../model/ensemble.ts';
 import { suggestName } from '../suggest-name.ts';
+import { checkJsonSchema } from './check-json-schema.ts';
 import type { Report } from './check-shape.ts';
 import type { InputCheck, InputProblem } from './compiled-ensemble.ts';
 import { explainIssue, foreignSchema } from './explain-issue.ts';
@@ -116,11 +117,18 @@ function compileJsonSchema(schema: JsonObject, path: Path, report: Report): Inpu
     });
     return open;
   }
+  let faulty = false;
+  const note: Report = (problem) => {
+    faulty = true;
+    report(problem);
+  };
+  checkJsonSchema(schema, path, note);
+  if (faulty) return open;
   let check: z.ZodType;
   try {
     check = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
   } catch (error) {
-    report({ path, message: `is not a JSON Schema that can be checked: ${(error as Error).message}` });
+    report({ path, message: `is a JSON Schema that can't be checked here: ${(error as Error).message}` });
     return open;
   }
   return (input) => {

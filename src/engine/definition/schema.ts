@@ -15,6 +15,8 @@ import { emailNotificationSchema, webhookNotificationSchema, webhookTriggerSchem
 
 type Schema = Record<string, unknown>;
 
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
+
 /** The JSON Schema (2020-12) of a definition file. What only the checks at load can see, such as names, it leaves open. */
 export function ensembleJsonSchema(): Record<string, unknown> {
   const top = toJson(ensembleSchema);
@@ -28,7 +30,7 @@ export function ensembleJsonSchema(): Record<string, unknown> {
   for (const [key, schema] of Object.entries({ ...named, ...lists }))
     properties[key] = { ...properties[key], ...schema };
   return fillStepLists({
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    $schema: DIALECT,
     title: 'Ensemble',
     ...top,
     allOf: [
@@ -75,7 +77,7 @@ function foreachToJson(): Schema {
 }
 
 function inputsSchema(): Schema {
-  const jsonSchema = { type: 'object', properties: { type: { const: 'object' } }, required: ['type'] };
+  const jsonSchema = { $ref: DIALECT, type: 'object', properties: { type: { const: 'object' } }, required: ['type'] };
   const fields = {
     type: 'object',
     propertyNames: { pattern: NAME_PATTERN.source },

@@ -60,7 +60,10 @@ export function runEnsemble(
     else signal?.addEventListener('abort', cancel, { once: true });
     runList(compiled.flow, scope, undefined).then(
       () => end(),
-      (thrown) => end(internalError(thrown, scope)),
+      (thrown) => {
+        end(internalError(thrown, scope));
+        halt.stop('abandoned');
+      },
     );
   });
   return { outcome, stop: (reason) => halt.stop(reason) };

@@ -120,7 +120,14 @@ function untilDone(workers: Promise<unknown>, { halt, scope }: Block): Promise<v
         forget();
         cancelTimer?.();
       })
-      .then(() => resolve(), reject);
+      .then(
+        () => resolve(),
+        (thrown) => {
+          // What broke the block, such as a store that is gone, breaks the items beside it too.
+          halt.stop('abandoned');
+          reject(thrown);
+        },
+      );
   });
 }
 

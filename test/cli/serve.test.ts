@@ -1,0 +1,242 @@
+/** `ensemble serve`: a project as a service, from its first token to its graceful stop (issue 3, point 4; contract 10). */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { withFile } from '../storage/sqlite-files.ts';
+import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
+import { GATED, GREET, listen, makeProject, readCurlLine, serveProject, startGate } from './served-project.ts';
+
+beforeAll(ensureBuilt, 60_000);
+
+describe('issue 3.4: ensemble serve starts', () => {
+  it('prints its address, a first admin token, and a curl line that works as it is', async () => {
+    const { printed, token, url } = await serveProject(makeProject());
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(token).toMatch(/^sk-service-[0-9A-Za-z]{42}$/);
+    const line = readCurlLine(printed);
+    const response = await fetch(line.url, line.init);
+    expect([response.status, await response.json()]).toMatchObject([
+      200,
+      { status: 'completed', output: { text: 'Hello text' } },
+    ]);
+  });
+
+  it('its first token is for everything, of plan enterprise, and is made once only', async () => {
+    const cwd = makeProject();
+    const first = await serveProject(cwd);
+    const { tokens } = (await (await first.api('/tokens')).json()) as { tokens: object[] };
+    expect(tokens).toMatchObject([{ name: 'admin', scopes: ['admin'], plan: 'enterprise' }]);
+    first.child.kill('SIGTERM');
+    await first.ended;
+    const second = await serveProject(cwd);
+    expect([second.token, second.printed.includes('sk-service-')]).toEqual(['', false]);
+    expect(second.printed).toContain('  tokens     1; make another with: ensemble token create');
+    expect((await second.api('/tokens', undefined, first.token)).status).toBe(200);
+  });
+
+  it('keeps what it stores in a folder that no repository takes up, and finds it again', async () => {
+    const cwd = makeProject();
+    const first = await serveProject(cwd);
+    const ran = (await (await first.api('/execute/ensemble/greet', { input: { who: 'Ada' } })).json()) as {
+      executionId: string;
+    };
+    first.child.kill('SIGTERM');
+    await first.ended;
+    expect(readFileSync(join(cwd, '.ensemble/.gitignore'), 'utf8')).toBe('*\n');
+    const second = await serveProject(cwd);
+    const record = await second.api(`/executions/${ran.executionId}`, undefined, first.token);
+    expect(await record.json()).toMatchObject({ id: ran.executionId, output: { text: 'Hello Ada' } });
+  });
+
+  it('--storage memory leaves nothing behind, --storage sqlite:FILE uses that file', async () => {
+    const cwd = makeProject();
+    const memory = await serveProject(cwd, ['--storage', 'memory']);
+    expect(memory.printed).toContain('  store      memory; it ends with this process\n');
+    memory.child.kill('SIGTERM');
+    await memory.ended;
+    expect(existsSync(join(cwd, '.ensemble'))).toBe(false);
+    await serveProject(cwd, ['--storage', 'sqlite:shop.db']);
+    expect([existsSync(join(cwd, 'shop.db')), existsSync(join(cwd, '.ensemble'))]).toEqual([true, false]);
+  });
+
+  it("the config's own storage is used where none is named, and its brand stands in tokens", async () => {
+    const cwd = makeProject({
+      ...GREET,
+      'ensemble.config.mjs': `import { sqliteStorage } from 'ensemble-orchestrator/sqlite';
+export default { brand: 'acme', storage: sqliteStorage({ path: new URL('own.db', import.meta.url).pathname }) };\n`,
+    });
+    const served = await serveProject(cwd);
+    expect(served.token).toMatch(/^sk-acme-/);
+    expect(served.printed).toContain('  store      as the config says\n');
+    expect([existsSync(join(cwd, 'own.db')), existsSync(join(cwd, '.ensemble'))]).toEqual([true, false]);
+    const made = await ensemble(['token', 'create', '--name', 'ci', '--scope', 'read:ensembles'], { cwd });
+    expect(made.stdout).toMatch(/^sk-acme-\w{42}\n$/);
+    expect((await served.api('/ensembles', undefined, made.stdout.trim())).status).toBe(200);
+  });
+
+  it('--env lets a process variable in, and nothing else of the process gets in', async () => {
+    const cwd = makeProject({
+      'ensembles/e.yaml': 'name: e\nflow: []\noutputs: { city: "${env.CITY}" }\n',
+    });
+    const served = await serveProject(cwd, ['--env', 'CITY'], { CITY: 'Lyon' });
+    expect(await (await served.api('/execute/ensemble/e', {})).json()).toMatchObject({ output: { city: 'Lyon' } });
+    const without = await ensemble(['serve', '--port', '0'], { cwd, env: { CITY: 'Lyon' } });
+    expect([without.code, without.stdout]).toEqual([1, '']);
+    expect(without.stderr).toContain('✗ 1 problem; nothing is served');
+  });
+
+  it('logs one line a request: method, path, status, time; never the query or a token', async () => {
+    const served = await serveProject(makeProject());
+    await served.api('/executions?limit=1&cursor=hidden', undefined, 'sk-service-wrong');
+    await served.saw('401');
+    await served.api('/execute/ensemble/greet?key=hidden', { input: { who: 'hidden' } });
+    await served.saw(' 200 ');
+    served.child.kill('SIGTERM');
+    const { stderr } = await served.ended;
+    const lines = stderr.split('\n').slice(0, 2);
+    expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d GET \/api\/v1\/executions 401 \d+ms$/);
+    expect(lines[1]).toMatch(/^\d\d:\d\d:\d\d POST \/api\/v1\/execute\/ensemble\/greet 200 \d+ms$/);
+    expect(stderr).not.toMatch(/hidden|sk-service/);
+  });
+});
+
+describe('issue 3.4: what keeps ensemble serve from starting is told in one line, with exit code 1', () => {
+  it('a port in use', async () => {
+    const url = await listen(createServer());
+    const port = new URL(url).port;
+    const cwd = makeProject();
+    const { code, stdout, stderr } = await ensemble(['serve', '--port', port], { cwd });
+    expect([code, stdout]).toEqual([1, '']);
+    expect(stderr).toBe(
+      `error: port ${port} of 127.0.0.1 is in use; name another with --port, or 0 for any that is free\n`,
+    );
+    // The token that it would have shown was not made: the next start still shows one.
+    expect((await serveProject(cwd)).token).toMatch(/^sk-service-/);
+  });
+
+  it('a store that a newer version wrote, which stays as it is', async () => {
+    const cwd = makeProject();
+    await ensemble(['token', 'create', '--name', 'n', '--scope', 'admin'], { cwd });
+    await withFile(join(cwd, '.ensemble/data.sqlite'), (file) => file.exec('UPDATE ensemble_schema SET version = 99'));
+    const { code, stderr } = await ensemble(['serve', '--port', '0'], { cwd });
+    expect([code, stderr.split('\n').length]).toEqual([1, 2]);
+    expect(stderr).toMatch(/^error: .*data\.sqlite was written by a newer version of ensemble-orchestrator/);
+  });
+
+  it.each([
+    ['a folder that is not there', ['serve', 'nowhere'], 'error: there is no folder nowhere\n'],
+    [
+      'a folder that is no project',
+      ['serve', 'node_modules'],
+      'error: node_modules is no project: it has no folder `ensembles`\n',
+    ],
+    [
+      'a store in a folder that is not there',
+      ['serve', '--storage', 'sqlite:nowhere/x.sqlite'],
+      /^error: sqliteStorage: can't open .*nowhere\/x\.sqlite .*its folder must exist and be writable\n$/,
+    ],
+    [
+      'Postgres, which comes later',
+      ['serve', '--storage', 'postgres://localhost/x'],
+      'error: --storage postgres://... comes in a later version; use sqlite:FILE or memory\n',
+    ],
+    [
+      'an address that is not of this machine',
+      ['serve', '--host', '192.0.2.1', '--port', '0'],
+      /^error: 192\.0\.2\.1 is no address of this machine; .*\n$/,
+    ],
+    [
+      'a broken definition, with its frame',
+      ['serve', 'broken'],
+      /^broken\/ensembles\/e\.yaml:1:7 .*\n[\s\S]*✗ 1 problem; nothing is served\n$/,
+    ],
+  ])('%s', async (_, args, message) => {
+    const cwd = makeFolder({ ...GREET, 'broken/ensembles/e.yaml': 'name: "1"\nflow: []\n' });
+    const { code, stdout, stderr } = await ensemble(args, { cwd });
+    expect([code, stdout]).toEqual([1, '']);
+    if (typeof message === 'string') expect(stderr).toBe(message);
+    else expect(stderr).toMatch(message);
+  });
+
+  it.each([
+    ['--port', 'many', '--port must be a whole number from 0 (any that is free) to 65535, not "many"'],
+    ['--port', '70000', '--port must be a whole number from 0 (any that is free) to 65535, not "70000"'],
+    ['--storage', 'redis', '--storage must be memory or sqlite:FILE, such as sqlite:data.sqlite, not "redis"'],
+  ])('wrong usage ends with 2: %s %s', async (option, value, message) => {
+    const { code, stderr } = await ensemble(['serve', option, value], { cwd: makeProject() });
+    expect([code, stderr]).toEqual([2, `error: ${message}\n`]);
+  });
+});
+
+describe('issue 3.4: ensemble serve stops', () => {
+  it('on SIGTERM it lets the runs at work end, gives their answers, and takes no new ones', async () => {
+    const cwd = makeProject(GATED);
+    const served = await serveProject(cwd);
+    const [gate, other] = [await startGate(), await startGate()];
+    const early = connect(Number(new URL(served.url).port), '127.0.0.1');
+    await new Promise((resolve) => early.once('connect', resolve));
+    const answer = served.api('/execute/ensemble/gated', { input: { gate: gate.url } });
+    const accepted = await served.api('/execute/ensemble/gated', { input: { gate: other.url }, async: true });
+    const { executionId } = (await accepted.json()) as { executionId: string };
+    await Promise.all([gate.reached, other.reached]);
+    served.child.kill('SIGTERM');
+    await served.saw('stopping');
+    await expect(fetch(`${served.url}/api/v1/health`)).rejects.toThrow('fetch failed');
+    // A connection from before is told so.
+    let told = '';
+    early.on('data', (chunk) => {
+      told += chunk;
+    });
+    const ended = new Promise((resolve) => early.once('close', resolve));
+    early.write('GET /api/v1/health HTTP/1.1\r\nhost: x\r\n\r\n');
+    await ended;
+    expect(told).toMatch(/^HTTP\/1\.1 503 [\s\S]*"code":"OVERLOADED"/);
+    gate.open();
+    const response = await answer;
+    expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);
+    expect(await response.json()).toMatchObject({ status: 'completed', output: { passed: 'passed' } });
+    other.open();
+    const { code, stderr } = await served.ended;
+    expect([code, stderr.endsWith('stopped\n')]).toEqual([0, true]);
+    const { stdout } = await ensemble(['execution', 'show', executionId, '--json'], { cwd });
+    expect(JSON.parse(stdout)).toMatchObject({ status: 'completed', output: { passed: 'passed' } });
+  });
+
+  it('a stream of events gets its last one before the store closes', async () => {
+    const served = await serveProject(makeProject(GATED));
+    const gate = await startGate();
+    const accepted = await served.api('/execute/ensemble/gated', { input: { gate: gate.url }, async: true });
+    const { executionId } = (await accepted.json()) as { executionId: string };
+    const stream = await served.api(`/executions/${executionId}/events`);
+    await gate.reached;
+    served.child.kill('SIGINT');
+    await served.saw('stopping');
+    gate.open();
+    expect((await stream.text()).trimEnd().split('\n\n').at(-1)).toMatch(/^id: 4\nevent: execution\.completed\n/);
+    expect((await served.ended).code).toBe(0);
+  });
+
+  it('a connection on which nothing comes does not hold it up', async () => {
+    const served = await serveProject(makeProject());
+    const silent = connect(Number(new URL(served.url).port), '127.0.0.1');
+    await new Promise((resolve) => silent.once('connect', resolve));
+    served.child.kill('SIGTERM');
+    expect((await served.ended).code).toBe(0);
+    silent.destroy();
+  }, 10_000);
+
+  it('a second signal ends it at once', async () => {
+    const served = await serveProject(makeProject(GATED));
+    const gate = await startGate();
+    const answer = served.api('/execute/ensemble/gated', { input: { gate: gate.url } });
+    await gate.reached;
+    served.child.kill('SIGTERM');
+    await served.saw('stopping');
+    served.child.kill('SIGTERM');
+    await expect(answer).rejects.toThrow('fetch failed');
+    expect((await served.ended).code).toBe(143);
+  });
+});

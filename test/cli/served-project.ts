@@ -1,0 +1,120 @@
+/** Projects served by the built command in a process of its own, on a port of their own. */
+
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { onTestFinished } from 'vitest';
+import { makeFolder, type Started, startEnsemble } from './cli-process.ts';
+
+export const GREET = {
+  'ensembles/greet.yaml': `name: greet
+inputs: { who: { type: string, required: true } }
+flow:
+  - { agent: hello, operation: code, config: { script: hello } }
+outputs: { text: "\${hello.output}" }
+`,
+  'scripts/hello.mjs': 'export default ({ input }) => `Hello ${input.who}`;\n',
+};
+
+/** An ensemble whose agent waits until the test lets it go on: its script asks the gate of the input. */
+export const GATED = {
+  'ensembles/gated.yaml': `name: gated
+flow:
+  - { agent: before, operation: code, config: { script: pass } }
+  - { agent: pass, operation: code, config: { script: gated } }
+outputs: { passed: "\${pass.output}" }
+`,
+  'scripts/pass.mjs': 'export default () => 1;\n',
+  'scripts/gated.mjs': 'export default async ({ input }) => (await fetch(input.gate)).json();\n',
+};
+
+export interface Served extends Started {
+  readonly cwd: string;
+  /** Such as `http://127.0.0.1:40001`. */
+  readonly url: string;
+  /** The first admin token; empty where the store had tokens. */
+  readonly token: string;
+  /** What was printed at the start. */
+  readonly printed: string;
+  api(path: string, body?: unknown, token?: string): Promise<Response>;
+}
+
+export function makeProject(files: Readonly<Record<string, string>> = GREET): string {
+  return makeFolder(files);
+}
+
+/** Starts `ensemble serve` and waits until it listens. */
+export async function serveProject(
+  cwd: string,
+  args: readonly string[] = [],
+  env: Readonly<Record<string, string>> = {},
+): Promise<Served> {
+  const started = startEnsemble(['serve', '--port', '0', ...args], { cwd, env });
+  onTestFinished(() => void started.child.kill('SIGKILL'));
+  const printed = await saidOnStdout(started, /(tokens {5}\d+;.*|-d '.*')\n/);
+  const url = /listening on (\S+)/.exec(printed)?.[1] as string;
+  const token = /^ {2}(sk-\S+)$/m.exec(printed)?.[1] ?? '';
+  const api = (path: string, body?: unknown, bearer = token) =>
+    fetch(`${url}/api/v1${path}`, {
+      headers: { authorization: `Bearer ${bearer}`, 'content-type': 'application/json' },
+      ...(body !== undefined && { method: 'POST', body: JSON.stringify(body) }),
+    });
+  return { ...started, cwd, url, token, printed, api };
+}
+
+/** Resolves with all of stdout once it matches; rejects when the process ends before. */
+export function saidOnStdout({ child, ended }: Started, pattern: RegExp): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let stdout = '';
+    child.stdout?.on('data', (chunk) => {
+      stdout += chunk;
+      if (pattern.test(stdout)) resolve(stdout);
+    });
+    void ended.then(({ code, stderr }) =>
+      reject(new Error(`ended with ${code} before it said ${pattern}:\n${stderr}`)),
+    );
+  });
+}
+
+export interface Gate {
+  readonly url: string;
+  /** Resolves when a script stands before the gate. */
+  readonly reached: Promise<void>;
+  /** Lets every script pass, those that come later too. */
+  open(): void;
+}
+
+export async function startGate(): Promise<Gate> {
+  let reach: () => void = () => {};
+  let open: () => void = () => {};
+  const reached = new Promise<void>((resolve) => {
+    reach = resolve;
+  });
+  const opened = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  const url = await listen(
+    createServer((_request, response) => {
+      reach();
+      void opened.then(() => response.end('"passed"'));
+    }),
+  );
+  return { url, reached, open };
+}
+
+/** Listens on loopback until the test has ended. */
+export async function listen(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+/** What the line that `serve` prints would send, when it is pasted into a shell. */
+export function readCurlLine(printed: string): { readonly url: string; readonly init: RequestInit } {
+  const [, url, authorization, type, body] =
+    /^ {2}curl (\S+) -H 'Authorization: ([^']+)' -H 'Content-Type: ([^']+)' -d '([^']+)'$/m.exec(printed) ?? [];
+  if (!url || !authorization || !type || !body) throw new Error(`there is no curl line in:\n${printed}`);
+  return { url, init: { method: 'POST', headers: { authorization, 'content-type': type }, body } };
+}

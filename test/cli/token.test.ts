@@ -1,0 +1,193 @@
+/** `ensemble token`: on a store and on a running server (issue 3, point 3; contract 10). */
+
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { beforeAll, describe, expect, it } from 'vitest';
+import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
+import { GREET, listen, makeProject, serveProject } from './served-project.ts';
+
+beforeAll(ensureBuilt, 60_000);
+
+const create = (...more: readonly string[]) => ['token', 'create', '--name', 'ci', ...more];
+
+describe('issue 3.3: ensemble token', () => {
+  it('a token made beside a running server is good there at once, and refused once it is revoked', async () => {
+    const served = await serveProject(makeProject());
+    const { cwd } = served;
+    const made = await ensemble(create('--scope', 'read:ensembles'), { cwd });
+    expect([made.code, made.stdout]).toEqual([0, expect.stringMatching(/^sk-service-[0-9A-Za-z]{42}\n$/)]);
+    const value = made.stdout.trim();
+    const id = /tok_\w{26}/.exec(made.stderr)?.[0] as string;
+    expect((await served.api('/ensembles', undefined, value)).status).toBe(200);
+    const revoked = await ensemble(['token', 'revoke', id], { cwd });
+    expect([revoked.code, revoked.stderr]).toEqual([0, `✓ token ${id} is revoked\n`]);
+    const refused = await served.api('/ensembles', undefined, value);
+    expect([refused.status, await refused.json()]).toMatchObject([401, { error: { code: 'UNAUTHORIZED' } }]);
+    const again = await ensemble(['token', 'revoke', id], { cwd });
+    expect([again.code, again.stderr]).toEqual([1, `error: there is no token ${id}\n`]);
+  });
+
+  it('--json gives the token object, and the list never its value', async () => {
+    const cwd = makeProject();
+    const before = Date.now();
+    const options = [
+      '--scope',
+      'read:executions',
+      'execute:ensembles',
+      '--expires-in',
+      '3600',
+      '--plan',
+      'pro',
+      '--json',
+    ];
+    const made = JSON.parse((await ensemble(create(...options), { cwd })).stdout);
+    expect(made).toMatchObject({ name: 'ci', scopes: ['read:executions', 'execute:ensembles'], plan: 'pro' });
+    expect(made.expiresAt - made.createdAt).toBe(3_600_000);
+    expect(made.createdAt).toBeGreaterThanOrEqual(before);
+    const { stdout } = await ensemble(['token', 'list', '--json'], { cwd });
+    const { token, ...shown } = made;
+    expect(JSON.parse(stdout)).toEqual({ tokens: [{ ...shown, last4: token.slice(-4) }] });
+  });
+
+  it('lists them as a table, oldest first, that fits 80 columns', async () => {
+    const cwd = makeProject();
+    const scopes = ['--scope', 'read:ensembles', '--scope', 'execute:ensembles'];
+    await ensemble(create('--scope', 'admin', '--expires-in', '86400'), { cwd });
+    await ensemble(['token', 'create', '--name', `a\u001b[31m${'long'.repeat(10)}`, ...scopes], { cwd });
+    const { stdout } = await ensemble(['token', 'list'], { cwd, env: { COLUMNS: '80' } });
+    const [head, first, second, ...rest] = stdout.split('\n');
+    expect(head).toMatch(/^ID {30}NAME +SCOPES +EXPIRES {2}LAST USED$/);
+    expect(first).toMatch(/^tok_\w{26} {2}ci +admin +in 24h {3}never$/);
+    expect(second).toMatch(/^tok_\w{26} {2}a\ufffd\[31mlo\S*… +read:\S+… +never {4}never$/);
+    expect(second).toHaveLength((head as string).length - 'LAST USED'.length + 'never'.length);
+    expect(head?.length).toBeLessThanOrEqual(80);
+    expect(rest).toEqual(['']);
+    const whole = await ensemble(['token', 'list'], { cwd });
+    expect(whole.stdout).toContain(`${'long'.repeat(10)}  read:ensembles, execute:ensembles  never`);
+  });
+
+  it('works on a running server: with --url and --token, and with the variables', async () => {
+    const served = await serveProject(makeProject());
+    const cwd = makeFolder({});
+    const flags = ['--url', `${served.url}/`, '--token', served.token];
+    const env = { ENSEMBLE_URL: served.url, ENSEMBLE_TOKEN: served.token };
+    const made = await ensemble(create('--scope', 'read:ensembles', '--json', ...flags), { cwd });
+    const { id, token } = JSON.parse(made.stdout);
+    expect((await served.api('/ensembles', undefined, token)).status).toBe(200);
+    const listed = await ensemble(['token', 'list', '--json'], { cwd, env });
+    expect(JSON.parse(listed.stdout).tokens.map((one: { name: string }) => one.name)).toEqual(['admin', 'ci']);
+    const revoked = await ensemble(['token', 'revoke', id, '--json'], { cwd, env });
+    expect(JSON.parse(revoked.stdout)).toEqual({ id, revoked: true });
+    expect((await served.api('/ensembles', undefined, token)).status).toBe(401);
+  });
+
+  it("shows a server's refusal by its code and message", async () => {
+    const served = await serveProject(makeProject());
+    const { stdout } = await ensemble(create('--scope', 'read:ensembles'), { cwd: served.cwd });
+    const ask = (token: string) => ensemble(['token', 'list', '--url', served.url, '--token', token]);
+    const poor = await ask(stdout.trim());
+    expect([poor.code, poor.stderr]).toEqual([1, 'error: FORBIDDEN: this needs a token with the scope `admin`\n']);
+    const unknown = await ask('sk-service-x');
+    expect([unknown.code, unknown.stderr]).toEqual([1, 'error: UNAUTHORIZED: the API token is not valid\n']);
+    const gone = await ensemble(['token', 'revoke', 'tok_nobody', '--url', served.url, '--token', served.token]);
+    expect([gone.code, gone.stderr]).toEqual([1, 'error: NOT_FOUND: there is no such token\n']);
+  });
+
+  it('tells what is there instead of a server', async () => {
+    const html = await listen(createServer((_, response) => response.end('<html>')));
+    const broken = await listen(createServer((_, response) => response.writeHead(502).end('bad gateway')));
+    const seen: string[] = [];
+    const away = await listen(createServer((request, response) => response.end(seen.push(request.url ?? ''))));
+    const moved = await listen(createServer((_, response) => response.writeHead(307, { location: away }).end()));
+    const cut = await listen(createServer((request) => request.destroy()));
+    const ask = async (url: string) => (await ensemble(['token', 'list', '--url', url, '--token', 'x'])).stderr;
+    const host = (url: string) => new URL(url).host;
+    expect(await ask(html)).toBe(
+      `error: ${host(html)} answered, but not as an ensemble server does; check the address\n`,
+    );
+    expect(await ask(broken)).toBe(
+      `error: ${host(broken)} answered 502, and not as an ensemble server does; check the address\n`,
+    );
+    expect(await ask(moved)).toBe(
+      `error: ${host(moved)} answered 307, and not as an ensemble server does; check the address\n`,
+    );
+    expect(seen).toEqual([]);
+    expect(await ask(cut)).toBe(`error: ${host(cut)} broke the connection off before it answered\n`);
+    const free = createServer();
+    const closed = await listen(free);
+    await new Promise((resolve) => free.close(resolve));
+    expect(await ask(closed)).toBe(
+      `error: nothing listens at ${host(closed)}; is the server running, and is the port right?\n`,
+    );
+  });
+
+  it('makes a store that is not there yet, which a server then uses', async () => {
+    const cwd = makeProject();
+    const listed = await ensemble(['token', 'list'], { cwd });
+    expect([listed.code, listed.stderr]).toEqual([
+      1,
+      'error: there is no store .ensemble/data.sqlite yet; `ensemble serve` and `ensemble token create` make it. A running server is named with --url\n',
+    ]);
+    const { stdout } = await ensemble(create('--scope', 'admin', '--storage', 'sqlite:shop.db'), { cwd });
+    const served = await serveProject(cwd, ['--storage', 'sqlite:shop.db']);
+    expect(served.token).toBe('');
+    expect((await served.api('/tokens', undefined, stdout.trim())).status).toBe(200);
+  });
+
+  it('--dir names the project, and a problem of its config is told', async () => {
+    const cwd = makeFolder({
+      'a/ensembles/e.yaml': GREET['ensembles/greet.yaml'],
+      'b/ensembles/e.yaml': 'name: e\nflow: []\n',
+      'b/ensemble.config.mjs': 'export default [];\n',
+    });
+    // What is wrong with its definitions (a script that is not there) is no matter here.
+    expect((await ensemble(create('--scope', 'admin', '--dir', 'a'), { cwd })).code).toBe(0);
+    expect(
+      (await ensemble(['token', 'list', '--storage', `sqlite:${join(cwd, 'a/.ensemble/data.sqlite')}`])).stdout,
+    ).toMatch(/ {2}ci {4}admin {3}never/);
+    const broken = await ensemble(create('--scope', 'admin', '--dir', 'b'), { cwd });
+    expect([broken.code, broken.stderr]).toEqual([
+      1,
+      'error: b/ensemble.config.mjs has no object as its default export; write `export default defineConfig({ ... })`\n',
+    ]);
+  });
+
+  it.each([
+    [
+      create('--scope', 'execute:ensemble'),
+      'error: there is no scope "execute:ensemble"; did you mean execute:ensembles?\n',
+    ],
+    [
+      create('--scope', 'admin', '--plan', 'gold'),
+      'error: there is no plan "gold"; there are 3 plans: free, pro, enterprise\n',
+    ],
+    [
+      create('--scope', 'admin', '--expires-in', '1d'),
+      'error: --expires-in must be a whole number of seconds, such as 86400 for a day, not "1d"\n',
+    ],
+    [
+      ['token', 'create', '--scope', 'admin'],
+      "error: required option '--name <name>' not specified\nHelp: ensemble --help\n",
+    ],
+    [
+      ['token', 'list', '--url', 'http://x', '--storage', 'sqlite:x'],
+      'error: --url names a running server, --storage and --dir a store: give one of them\n',
+    ],
+    [['token', 'list', '--token', 'x'], 'error: --token is for a running server; name it with --url\n'],
+    [
+      ['token', 'list', '--url', 'http://127.0.0.1:3000'],
+      'error: a running server wants a token: give it as --token, or in the variable ENSEMBLE_TOKEN\n',
+    ],
+    [
+      ['token', 'list', '--url', 'localhost:3000', '--token', 'x'],
+      'error: --url must be the address of a server, such as http://127.0.0.1:3000, not "localhost:3000"\n',
+    ],
+    [
+      ['token', 'list', '--storage', 'memory'],
+      'error: --storage memory is in the process that serves it; name that one with --url\n',
+    ],
+  ])('wrong usage ends with 2: %s', async (args, message) => {
+    const { code, stdout, stderr } = await ensemble(args, { cwd: makeProject() });
+    expect([code, stdout, stderr]).toEqual([2, '', message]);
+  });
+});
