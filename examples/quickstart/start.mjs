@@ -1,58 +1,98 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { createOrchestrator, isOrchestratorError } from 'ensemble-orchestrator';
-import { loadProject } from 'ensemble-orchestrator/node';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { createHandler, createOrchestrator, isOrchestratorError } from 'ensemble-orchestrator';
+import { loadProject, toNodeListener } from 'ensemble-orchestrator/node';
+import { sqliteStorage } from 'ensemble-orchestrator/sqlite';
+import { listenFrom } from './listen-from.mjs';
+import { line, printAgents, printOutput } from './print-run.mjs';
 import { startShop } from './shop-server.mjs';
 
+const here = new URL('.', import.meta.url);
 const shop = await startShop();
-// The whole library, in two lines: read a project folder, run one of its ensembles.
-const project = await loadProject(new URL('.', import.meta.url), { env: { SHOP_URL: shop.url } });
+
+// Everything that runs is kept in one SQLite file, which no repository takes up.
+await mkdir(new URL('.ensemble/', here), { recursive: true });
+await writeFile(new URL('.ensemble/.gitignore', here), '*\n');
+const path = fileURLToPath(new URL('.ensemble/quickstart.sqlite', here));
+
+// The whole library, in two lines: read a project folder, run its ensembles.
+const project = await loadProject(here, { env: { SHOP_URL: shop.url }, storage: sqliteStorage({ path }) });
 const orchestrator = createOrchestrator(project);
 
 console.log(`order intake: a customer service and a warehouse listen on ${shop.url}`);
-report(orchestrator);
+printAgents(orchestrator);
+await runOrders();
 
-const orders = new URL('orders/', import.meta.url);
-for (const file of (await readdir(orders)).sort()) {
-  const order = JSON.parse(await readFile(new URL(file, orders), 'utf8'));
-  console.log(`\norders/${file}`);
-  try {
-    const run = await orchestrator.execute('order-intake', order);
-    if (run.status !== 'completed') {
-      console.log(line('=>', run.status, run.duration, run.error?.message));
-      process.exitCode = 1;
-      continue;
+// The same ensembles over HTTP, behind Node's own server. `createHandler` fits any other one, too.
+const { server, url } = await listenFrom(3000, toNodeListener(createHandler(orchestrator)));
+const { token, expiresAt } = await createToken();
+console.log(`\nThe same as a service, on ${url}; its store is ${path}`);
+console.log(`A token for everything, shown this once${expiresAt ? ', good for a day' : ''}: ${token}`);
+await callOnce();
+
+const stop = new Promise((resolve) => {
+  process.once('SIGINT', resolve);
+  process.once('SIGTERM', resolve);
+});
+if (!process.argv.includes('--once')) {
+  console.log('\nIt goes on listening; Ctrl-C ends it.');
+  await stop;
+}
+// Nothing new comes in, runs at work end, then the store closes.
+const closed = new Promise((resolve) => server.close(resolve));
+await orchestrator.close();
+// Callers may keep their connection for a next request, which does not come any more.
+setTimeout(() => server.closeAllConnections(), 1000).unref();
+await closed;
+await shop.close();
+
+async function runOrders() {
+  const orders = new URL('orders/', here);
+  for (const file of (await readdir(orders)).sort()) {
+    const order = JSON.parse(await readFile(new URL(file, orders), 'utf8'));
+    console.log(`\norders/${file}`);
+    try {
+      const run = await orchestrator.execute('order-intake', order);
+      if (run.status !== 'completed') {
+        console.log(line('=>', run.status, run.duration, run.error?.message));
+        process.exitCode = 1;
+        continue;
+      }
+      console.log(line('=>', run.output.decision, run.duration, `${run.metrics.agents} agents ran`));
+      printOutput(run.output);
+    } catch (error) {
+      // An input that doesn't fit is refused before anything runs.
+      if (!isOrchestratorError(error, 'INVALID_INPUT')) throw error;
+      console.log(line('=>', 'refused', undefined, error.message));
     }
-    console.log(line('=>', run.output.decision, run.duration, `${run.metrics.agents} agents ran`));
-    for (const [name, value] of Object.entries(run.output))
-      if (value !== null) console.log(`     ${name.padEnd(12)} ${value}`);
-  } catch (error) {
-    // An input that doesn't fit is refused before anything runs.
-    if (!isOrchestratorError(error, 'INVALID_INPUT')) throw error;
-    console.log(line('=>', 'refused', undefined, error.message));
   }
 }
 
-await orchestrator.close();
-await shop.close();
-if (!process.argv.includes('--once'))
-  console.log('\nAll orders ran once; this version has no service that would go on listening.');
-
-/** Prints every agent as it goes. */
-function report(orchestrator) {
-  orchestrator.on('agent.completed', ({ data }) => console.log(line(data.agent, 'ok', data.duration)));
-  orchestrator.on('agent.failed', ({ data }) =>
-    console.log(line(data.agent, 'failed', data.duration, data.error.message)),
-  );
-  orchestrator.on('agent.skipped', ({ data }) => console.log(line(data.agent, 'skipped')));
-  orchestrator.on('agent.retrying', ({ data, timestamp }) => {
-    const wait = data.retryAt - Date.parse(timestamp);
-    console.log(
-      line(data.agent, 'retry', undefined, `attempt ${data.attempt}: ${data.error.message}; again in ${wait} ms`),
-    );
-  });
+/** The value of a token is never stored: a store that has some gets another one for this start, and loses those run out. */
+async function createToken() {
+  const tokens = await orchestrator.tokens.list();
+  const admin = { scopes: ['admin'], plan: 'enterprise' };
+  if (tokens.length === 0) return orchestrator.tokens.create({ name: 'admin', ...admin });
+  const old = tokens.filter(({ name, expiresAt }) => name === 'quickstart' && expiresAt <= Date.now());
+  for (const { id } of old) await orchestrator.tokens.revoke(id);
+  return orchestrator.tokens.create({ name: 'quickstart', ...admin, expiresIn: 86_400 });
 }
 
-function line(name, what, ms, more = '') {
-  const time = ms === undefined ? '' : `${ms} ms`;
-  return `  ${name.padEnd(10)} ${what.padEnd(9)} ${time.padStart(7)}  ${more}`.trimEnd();
+/** Prints a line to paste into a shell, sends the same itself, and shows the run as the service tells it. */
+async function callOnce() {
+  const body = JSON.stringify({
+    input: { order: '1004', customer: 'ada', lines: [{ sku: 'chair-02', quantity: 2 }], express: true },
+  });
+  const api = `${url}/api/v1`;
+  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+  const options = Object.entries(headers).map(([name, value]) => `-H '${name}: ${value}'`);
+  console.log(`\nTry it:\n\ncurl ${api}/execute/ensemble/order-intake ${options.join(' ')} -d '${body}'`);
+
+  console.log('\nThe same, sent from here');
+  const response = await fetch(`${api}/execute/ensemble/order-intake`, { method: 'POST', headers, body });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(`the service answered ${response.status}: ${JSON.stringify(answer)}`);
+  const run = await (await fetch(`${api}/executions/${answer.executionId}`, { headers })).json();
+  console.log(line('=>', run.output.decision, run.duration, `${run.agents.length} agents ran, as ${run.id}`));
+  printOutput(run.output);
 }

@@ -44,7 +44,24 @@ export async function openStore(choice: StoreChoice): Promise<start.Storage> {
     // What a service stores belongs into no repository.
     await writeFile(join(folder, '.gitignore'), '*\n', { flag: 'wx' }).catch(ignoreExisting);
   }
+  await loadQuietly('node:sqlite');
   return start.sqliteStorage({ path: choice.path });
+}
+
+// Node.js warns of its own SQLite when it is loaded first. Who uses this command has not chosen it, and can't unchoose it.
+async function loadQuietly(name: string): Promise<void> {
+  const { emitWarning } = process;
+  const quiet = (warning: string | Error, ...rest: []) => {
+    if (!/SQLite is an experimental feature/.test(String(warning))) emitWarning.call(process, warning, ...rest);
+  };
+  process.emitWarning = quiet as typeof emitWarning;
+  try {
+    await import(name);
+  } catch {
+    // This runtime has none; the storage finds another one.
+  } finally {
+    process.emitWarning = emitWarning;
+  }
 }
 
 function ignoreExisting(error: NodeJS.ErrnoException): void {

@@ -32,8 +32,9 @@ export function findRoute(
 }
 
 /** @returns the refusal, or undefined when the caller may */
-export function refuseCaller(caller: Caller, { scope }: Route): Reply | undefined {
+export function refuseCaller(caller: Caller | undefined, { scope }: Route): Reply | undefined {
   if (scope === 'public') return undefined;
+  if (!caller) throw new OrchestratorError('INTERNAL', 'nobody asked who the caller of a guarded route is');
   if ('failure' in caller) return errorReply(caller.failure, { 'www-authenticate': caller.challenge });
   if (hasScope(caller.principal, scope)) return undefined;
   return errorReply(

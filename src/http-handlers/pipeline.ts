@@ -1,7 +1,7 @@
 /** The request line: request, authenticate, route and scope, orchestrator, respond. No stage reaches back to an earlier one. */
 
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
-import { type FoundRoute, findRoute, refuseCaller } from './admit-route.ts';
+import { findRoute, refuseCaller } from './admit-route.ts';
 import { authenticate } from './authenticate.ts';
 import type { HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
@@ -10,26 +10,26 @@ import type { Match } from './router.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9_.-]{1,128}$/;
 
-/** A request as it came, with what was looked up for it. */
-export interface Arrival {
-  readonly request: PlainRequest;
-  readonly host: HostInfo;
-  readonly match: Match | 'nothing' | undefined;
-  readonly requestId: string;
-}
-
 /** Answers one request. Never rejects: whatever goes wrong is an answer. */
 export async function answerRequest(
   request: PlainRequest,
   host: HostInfo,
-  match: Arrival['match'],
+  match: Match | 'nothing' | undefined,
   parts: HandlerParts,
 ): Promise<PlainAnswer> {
   const requestId = requestIdOf(request);
   let reply: Reply;
   let body: PlainAnswer['body'];
   try {
-    reply = await reach({ request, host, match, requestId }, parts);
+    const found = findRoute(match, request.method);
+    const isPublic = 'route' in found && found.route.scope === 'public';
+    const caller = isPublic ? undefined : await authenticate(request, parts.orchestrator);
+    // An unknown path is refused behind the stages that must see every request, with what they found out about the caller.
+    reply =
+      'refusal' in found
+        ? found.refusal
+        : (refuseCaller(caller, found.route) ??
+          (await found.route.run({ parts, request, host, params: found.params, requestId })));
     body = bodyOf(reply, request.method);
   } catch (thrown) {
     if (isHidden(thrown)) {
@@ -40,16 +40,6 @@ export async function answerRequest(
     body = bodyOf(reply, request.method);
   }
   return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
-}
-
-// An unknown path is refused behind the stages that must see every request, with what they found out about the caller.
-async function reach({ request, host, match, requestId }: Arrival, parts: HandlerParts): Promise<Reply> {
-  const found = findRoute(match, request.method);
-  const run = ({ route, params }: FoundRoute) => route.run({ parts, request, host, params, requestId });
-  if ('route' in found && found.route.scope === 'public') return await run(found);
-  const caller = await authenticate(request, parts.orchestrator);
-  if ('refusal' in found) return found.refusal;
-  return refuseCaller(caller, found.route) ?? (await run(found));
 }
 
 function requestIdOf(request: PlainRequest): string {

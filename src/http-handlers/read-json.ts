@@ -40,7 +40,8 @@ function checkType(header: string): void {
 async function readBytes(request: PlainRequest, maxBytes: number): Promise<Uint8Array> {
   let bytes: Uint8Array | undefined;
   try {
-    bytes = await request.body(maxBytes);
+    const body = request.body(maxBytes);
+    bytes = body instanceof Promise ? await body : body;
   } catch (cause) {
     throw new OrchestratorError('INVALID_REQUEST', 'the body could not be read to its end', { cause });
   }

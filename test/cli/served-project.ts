@@ -62,7 +62,7 @@ export async function serveProject(
 }
 
 /** Resolves with all of stdout once it matches; rejects when the process ends before. */
-export function saidOnStdout({ child, ended }: Started, pattern: RegExp): Promise<string> {
+export function saidOnStdout({ child, ended }: Pick<Started, 'child' | 'ended'>, pattern: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let stdout = '';
     child.stdout?.on('data', (chunk) => {
@@ -114,7 +114,7 @@ export async function listen(server: Server): Promise<string> {
 /** What the line that `serve` prints would send, when it is pasted into a shell. */
 export function readCurlLine(printed: string): { readonly url: string; readonly init: RequestInit } {
   const [, url, authorization, type, body] =
-    /^ {2}curl (\S+) -H 'Authorization: ([^']+)' -H 'Content-Type: ([^']+)' -d '([^']+)'$/m.exec(printed) ?? [];
+    /^ *curl (\S+) -H 'Authorization: ([^']+)' -H 'Content-Type: ([^']+)' -d '([^']+)'$/m.exec(printed) ?? [];
   if (!url || !authorization || !type || !body) throw new Error(`there is no curl line in:\n${printed}`);
   return { url, init: { method: 'POST', headers: { authorization, 'content-type': type }, body } };
 }

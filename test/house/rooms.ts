@@ -65,7 +65,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   ...Object.fromEntries(ADAPTER_ENTRIES.map((entry) => [entry, { may: [...OUTSIDE_OF_ENGINE, 'adapters/'] }])),
 
-  'cli/start': { may: [...OUTSIDE_OF_ENGINE, 'definition', ...COMPOSITION, ...PROJECT, 'index', 'node'] },
+  'cli/start': { may: [...OUTSIDE_OF_ENGINE, 'definition', ...COMPOSITION, ...PROJECT, 'index', 'node', 'sqlite'] },
   cli: { may: ['basis', 'model', 'cli/start'], types: COMPOSITION },
 };
 

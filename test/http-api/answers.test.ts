@@ -71,19 +71,27 @@ describe.each(DOORS)('answers by $door', ({ open }) => {
     ['an error of the storage', new Error('connect ECONNREFUSED 10.0.0.7:5432 password=hunter2')],
     ['no error at all', { sql: 'SELECT secret' }],
     ['a missing option', new OrchestratorError('NOT_CONFIGURED', 'set hunter2', { details: { secret: 'hunter2' } })],
-    ['our own INTERNAL', new OrchestratorError('INTERNAL', 'hunter2 at /srv/app.js', { details: { stack: 'hunter2' } })],
+    [
+      'our own INTERNAL',
+      new OrchestratorError('INTERNAL', 'hunter2 at /srv/app.js', { details: { stack: 'hunter2' } }),
+    ],
   ])('A133: %s is told to the log, with the request id, and to nobody else', async (_what, thrown) => {
     Object.assign(service.orchestrator, { start: () => Promise.reject(thrown) });
     const answer = await told(ask(ECHO, post({}, { ...headers, 'x-request-id': 'r-7' })));
     expect(answer.status).toBe(500);
     expect(Object.keys(answer.body.error)).toEqual(['code', 'message']);
     expect(JSON.stringify(answer.body)).not.toMatch(/hunter2|10\.0\.0|SELECT|srv/);
-    expect(service.log).toMatchObject([{ level: 'error', fields: { err: thrown, requestId: 'r-7', method: 'POST', path: ECHO } }]);
+    expect(service.log).toMatchObject([
+      { level: 'error', fields: { err: thrown, requestId: 'r-7', method: 'POST', path: ECHO } },
+    ]);
   });
 
   it('A133: a failure of the token store is a 500 as well, and no 401', async () => {
     Object.assign(service.orchestrator.tokens, { verify: () => Promise.reject(new Error('disk full')) });
-    expect(await told(ask(ECHO, post({}, headers)))).toMatchObject({ status: 500, body: { error: { code: 'INTERNAL' } } });
+    expect(await told(ask(ECHO, post({}, headers)))).toMatchObject({
+      status: 500,
+      body: { error: { code: 'INTERNAL' } },
+    });
     expect((await ask('/api/v1/health')).status).toBe(200);
   });
 
@@ -99,15 +107,18 @@ describe.each(DOORS)('answers by $door', ({ open }) => {
     expect(answer.headers.get('retry-after')).toBe('1');
   });
 
-  it('a secret in an agent\'s message is masked before it is told', async () => {
-    const keeper = createService({}, {
-      secrets: { API_KEY: 'sesame-open-1234' },
-      scripts: {
-        boom: () => {
-          throw new Error('refused: sesame-open-1234');
+  it("a secret in an agent's message is masked before it is told", async () => {
+    const keeper = createService(
+      {},
+      {
+        secrets: { API_KEY: 'sesame-open-1234' },
+        scripts: {
+          boom: () => {
+            throw new Error('refused: sesame-open-1234');
+          },
         },
       },
-    });
+    );
     const knock = await open(keeper.handler);
     const answer = await told(knock('/api/v1/execute/ensemble/failing', post({}, await keeper.bearer('admin'))));
     expect(answer.status).toBe(500);
@@ -122,42 +133,65 @@ describe('cross-origin calls', () => {
   it.each([ORIGIN, 'null', 'https://evil.example'])('A125: by default %s gets no CORS header', async (origin) => {
     const { handler } = createService();
     for (const method of ['GET', 'OPTIONS']) {
-      const answer = await handler.fetch(new Request('http://service.test/api/v1/health', { method, headers: { origin } }));
-      expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control') || name === 'vary')).toEqual([]);
+      const answer = await handler.fetch(
+        new Request('http://service.test/api/v1/health', { method, headers: { origin } }),
+      );
+      expect([...answer.headers.keys()].filter((name) => name.startsWith('access-control') || name === 'vary')).toEqual(
+        [],
+      );
     }
   });
 
-  it.each(DOORS)('A125: a listed origin may call, others may not, and never with credentials ($door)', async ({ open }) => {
-    const ask = await open(createService({ cors: [ORIGIN] }).handler);
-    const allowed = async (origin: string, path = '/api/v1/health') => {
-      const answer = await ask(path, { headers: { origin } });
-      expect(answer.headers.get('vary')).toBe('Origin');
-      expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
-      return answer.headers.get('access-control-allow-origin');
-    };
-    expect(await allowed(ORIGIN)).toBe(ORIGIN);
-    expect(await allowed(ORIGIN, '/api/v1/tokens')).toBe(ORIGIN);
-    for (const other of ['null', 'http://app.example', 'https://app.example.evil', 'https://sub.app.example', 'https://app.example:444']) {
-      expect([other, await allowed(other)]).toEqual([other, null]);
-    }
-    const preflight = await ask('/api/v1/execute/ensemble/echo', {
-      method: 'OPTIONS',
-      headers: { origin: ORIGIN, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization, content-type' },
-    });
-    expect(preflight.status).toBe(204);
-    expect(Object.fromEntries(preflight.headers)).toMatchObject({
-      'access-control-allow-origin': ORIGIN,
-      'access-control-allow-methods': expect.stringContaining('POST'),
-      'access-control-allow-headers': expect.stringMatching(/Authorization.*Content-Type/),
-    });
-  });
-
-  it.each([['*'], ['null'], ['app.example'], ['https://app.example/'], ['https://app.example/path'], ['https://*.example'], ['HTTPS://app.example'], ['']])(
-    'A125: `cors: [%j]` is refused',
-    (origin) => {
-      expect(() => createService({ cors: [origin] })).toThrow(TypeError);
+  it.each(DOORS)(
+    'A125: a listed origin may call, others may not, and never with credentials ($door)',
+    async ({ open }) => {
+      const ask = await open(createService({ cors: [ORIGIN] }).handler);
+      const allowed = async (origin: string, path = '/api/v1/health') => {
+        const answer = await ask(path, { headers: { origin } });
+        expect(answer.headers.get('vary')).toBe('Origin');
+        expect(answer.headers.get('access-control-allow-credentials')).toBeNull();
+        return answer.headers.get('access-control-allow-origin');
+      };
+      expect(await allowed(ORIGIN)).toBe(ORIGIN);
+      expect(await allowed(ORIGIN, '/api/v1/tokens')).toBe(ORIGIN);
+      for (const other of [
+        'null',
+        'http://app.example',
+        'https://app.example.evil',
+        'https://sub.app.example',
+        'https://app.example:444',
+      ]) {
+        expect([other, await allowed(other)]).toEqual([other, null]);
+      }
+      const preflight = await ask('/api/v1/execute/ensemble/echo', {
+        method: 'OPTIONS',
+        headers: {
+          origin: ORIGIN,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization, content-type',
+        },
+      });
+      expect(preflight.status).toBe(204);
+      expect(Object.fromEntries(preflight.headers)).toMatchObject({
+        'access-control-allow-origin': ORIGIN,
+        'access-control-allow-methods': expect.stringContaining('POST'),
+        'access-control-allow-headers': expect.stringMatching(/Authorization.*Content-Type/),
+      });
     },
   );
+
+  it.each([
+    ['*'],
+    ['null'],
+    ['app.example'],
+    ['https://app.example/'],
+    ['https://app.example/path'],
+    ['https://*.example'],
+    ['HTTPS://app.example'],
+    [''],
+  ])('A125: `cors: [%j]` is refused', (origin) => {
+    expect(() => createService({ cors: [origin] })).toThrow(TypeError);
+  });
 });
 
 describe('options of a handler', () => {

@@ -61,7 +61,11 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
     ];
     for (const form of forms) {
       const answer = await told(ask(LIST, { headers: { authorization: `Bearer ${form}` } }));
-      expect([form.slice(0, 60), answer.status, answer.body.error.code]).toEqual([form.slice(0, 60), 401, 'UNAUTHORIZED']);
+      expect([form.slice(0, 60), answer.status, answer.body.error.code]).toEqual([
+        form.slice(0, 60),
+        401,
+        'UNAUTHORIZED',
+      ]);
       expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
       expect(JSON.stringify(answer.body)).not.toContain(form.slice(0, 20));
     }
@@ -73,18 +77,33 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
   it('A94: a token in the query, a cookie, the body or another header is none', async () => {
     expect((await ask(`${LIST}?access_token=${token()}`)).status).toBe(401);
     expect((await ask(LIST, { headers: { cookie: `token=${token()}` } })).status).toBe(401);
-    expect((await ask(LIST, { headers: { 'x-service-api-key': token(), 'x-api-key': token(), 'proxy-authorization': authorization } })).status).toBe(401);
-    expect((await ask('/api/v1/tokens', post({ access_token: token(), name: 'x', scopes: ['admin'] }))).status).toBe(401);
+    expect(
+      (
+        await ask(LIST, {
+          headers: { 'x-service-api-key': token(), 'x-api-key': token(), 'proxy-authorization': authorization },
+        })
+      ).status,
+    ).toBe(401);
+    expect((await ask('/api/v1/tokens', post({ access_token: token(), name: 'x', scopes: ['admin'] }))).status).toBe(
+      401,
+    );
   });
 
   it('A89: a token counts until the millisecond before expiresAt; then TOKEN_EXPIRED names the instant', async () => {
-    const made = await service.orchestrator.tokens.create({ name: 'brief', scopes: ['read:executions'], expiresIn: 60 });
+    const made = await service.orchestrator.tokens.create({
+      name: 'brief',
+      scopes: ['read:executions'],
+      expiresIn: 60,
+    });
     const headers = { authorization: `Bearer ${made.token}` };
     await service.clock.advance(59_999);
     expect((await ask(LIST, { headers })).status).toBe(200);
     await service.clock.advance(1);
     const answer = await told(ask(LIST, { headers }));
-    expect(answer).toMatchObject({ status: 401, body: { error: { code: 'TOKEN_EXPIRED', expiredAt: made.expiresAt } } });
+    expect(answer).toMatchObject({
+      status: 401,
+      body: { error: { code: 'TOKEN_EXPIRED', expiredAt: made.expiresAt } },
+    });
     expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
   });
 
@@ -94,7 +113,14 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
     expect(unknown).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
     expect(unknown.body.error).not.toHaveProperty('expiredAt');
 
-    const ids = ['tok_01M7WWEK7KT35PGB6V8KCP7X7Z', 'tok_x', 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z', '%27%20OR%201=1', '%00', `t${'o'.repeat(2_000)}k`];
+    const ids = [
+      'tok_01M7WWEK7KT35PGB6V8KCP7X7Z',
+      'tok_x',
+      'exec_01M7WWEK7KT35PGB6V8KCP7X7Z',
+      '%27%20OR%201=1',
+      '%00',
+      `t${'o'.repeat(2_000)}k`,
+    ];
     const answers = await Promise.all(
       ids.map((id) => told(ask(`/api/v1/tokens/${id}`, { method: 'DELETE', headers: { authorization } }))),
     );

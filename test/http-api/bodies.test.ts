@@ -49,7 +49,10 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
 
   it('A79: 1 MiB is taken, one byte more is 413', async () => {
     expect((await send(ofSize(MIB))).status).toBe(200);
-    expect(await send(ofSize(MIB + 1))).toMatchObject({ status: 413, body: { error: { code: 'PAYLOAD_TOO_LARGE', maxBytes: MIB } } });
+    expect(await send(ofSize(MIB + 1))).toMatchObject({
+      status: 413,
+      body: { error: { code: 'PAYLOAD_TOO_LARGE', maxBytes: MIB } },
+    });
     expect(await service.orchestrator.executions.list()).toMatchObject({ executions: [{ ensemble: 'echo' }] });
   });
 
@@ -71,7 +74,9 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
 
   it('A142: no body is read before the caller is known', async () => {
     const body = countingBody(new Uint8Array(1024).fill(0x20), 4);
-    const answer = await told(ask(ECHO, { method: 'POST', headers: { 'content-type': 'application/json' }, body: body.stream }));
+    const answer = await told(
+      ask(ECHO, { method: 'POST', headers: { 'content-type': 'application/json' }, body: body.stream }),
+    );
     expect(answer.status).toBe(401);
     if (door === 'fetch') expect(body.taken()).toBe(0);
   });
@@ -79,7 +84,10 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
   it.each([
     ['text/plain', '{}'],
     ['application/x-www-form-urlencoded', 'input=1'],
-    ['multipart/form-data; boundary=x', '--x\r\ncontent-disposition: form-data; name="filepath"\r\n\r\n/etc/passwd\r\n--x--'],
+    [
+      'multipart/form-data; boundary=x',
+      '--x\r\ncontent-disposition: form-data; name="filepath"\r\n\r\n/etc/passwd\r\n--x--',
+    ],
     ['Text/Plain;application/json', '{}'],
     ['application/jsonx', '{}'],
     ['application/vnd.api+json', '{}'],
@@ -97,12 +105,16 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     expect(answer.status).toBe(415);
   });
 
-  it.each(['Application/JSON', 'application/json;charset=UTF-8', 'application/json; charset="utf-8"', 'application/json; profile=x'])(
-    'Content-Type `%s` is JSON',
-    async (type) => {
-      expect((await send('{"input":{"a":1}}', { 'content-type': type })).body).toMatchObject({ output: { said: { a: 1 } } });
-    },
-  );
+  it.each([
+    'Application/JSON',
+    'application/json;charset=UTF-8',
+    'application/json; charset="utf-8"',
+    'application/json; profile=x',
+  ])('Content-Type `%s` is JSON', async (type) => {
+    expect((await send('{"input":{"a":1}}', { 'content-type': type })).body).toMatchObject({
+      output: { said: { a: 1 } },
+    });
+  });
 
   it.each(['gzip', 'br', 'deflate', 'identity, gzip'])('A80: Content-Encoding `%s` is 415', async (coding) => {
     expect((await send('{}', { 'content-encoding': coding })).status).toBe(415);
@@ -137,26 +149,44 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     expect(marked.body).toMatchObject({ output: { said: { a: 1 } } });
   });
 
-  it.each(['flow', 'agents', 'definition', 'id', 'tenant', 'owner', 'plan', 'createdAt', 'version', 'name', '__proto__', 'constructor'])(
-    'A112, A114, A108: a body with `%s` is refused, and nothing runs',
-    async (key) => {
-      const answer = await send(`{"input":{},${JSON.stringify(key)}:[{"agent":"x"}]}`);
-      expect(answer).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST', issues: [{ message: expect.stringContaining(key) }] } } });
-      expect(await service.orchestrator.executions.list()).toEqual({ executions: [] });
-    },
-  );
+  it.each([
+    'flow',
+    'agents',
+    'definition',
+    'id',
+    'tenant',
+    'owner',
+    'plan',
+    'createdAt',
+    'version',
+    'name',
+    '__proto__',
+    'constructor',
+  ])('A112, A114, A108: a body with `%s` is refused, and nothing runs', async (key) => {
+    const answer = await send(`{"input":{},${JSON.stringify(key)}:[{"agent":"x"}]}`);
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_REQUEST', issues: [{ message: expect.stringContaining(key) }] } },
+    });
+    expect(await service.orchestrator.executions.list()).toEqual({ executions: [] });
+  });
 
   it('A7: `__proto__` anywhere in an input is refused; `constructor` is data', async () => {
     expect((await send('{"input":{"__proto__":{"admin":true}}}')).status).toBe(400);
     expect((await send('{"input":{"a":[{"__proto__":1}]}}')).status).toBe(400);
-    expect((await send('{"input":{"constructor":{"prototype":1}}}')).body).toMatchObject({ output: { said: { constructor: { prototype: 1 } } } });
+    expect((await send('{"input":{"constructor":{"prototype":1}}}')).body).toMatchObject({
+      output: { said: { constructor: { prototype: 1 } } },
+    });
     expect(({} as { admin?: unknown }).admin).toBeUndefined();
   });
 
   it('A30: an input is nested at most 64 deep; 100,000 deep is 400, not 500', async () => {
     expect((await send(nested(64))).status).toBe(202);
     for (const depth of [65, 1_000, 100_000]) {
-      expect(await send(nested(depth)), `${depth}`).toMatchObject({ status: 400, body: { error: { code: 'INVALID_INPUT' } } });
+      expect(await send(nested(depth)), `${depth}`).toMatchObject({
+        status: 400,
+        body: { error: { code: 'INVALID_INPUT' } },
+      });
     }
     expect((await send(`${'['.repeat(500_000)}`)).status).toBe(400);
   });
@@ -182,10 +212,16 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     expect(answer).toMatchObject({ status: 201, body: { scopes: ['read:state'] } });
   });
 
-  it.each(['0', '-1', '1.5', '"60"', '1e400', '1e12', 'null', '[60]'])('A88: expiresIn %s is 400', async (expiresIn) => {
-    const answer = await send(`{"name":"x","scopes":["read:state"],"expiresIn":${expiresIn}}`, {}, '/api/v1/tokens');
-    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST', issues: [{ path: 'expiresIn' }] } } });
-  });
+  it.each(['0', '-1', '1.5', '"60"', '1e400', '1e12', 'null', '[60]'])(
+    'A88: expiresIn %s is 400',
+    async (expiresIn) => {
+      const answer = await send(`{"name":"x","scopes":["read:state"],"expiresIn":${expiresIn}}`, {}, '/api/v1/tokens');
+      expect(answer).toMatchObject({
+        status: 400,
+        body: { error: { code: 'INVALID_REQUEST', issues: [{ path: 'expiresIn' }] } },
+      });
+    },
+  );
 });
 
 describe('bodies on the wire', () => {
@@ -207,7 +243,10 @@ describe('bodies on the wire', () => {
   const HEAD = `POST ${ECHO} HTTP/1.1\r\nHost: x\r\nAuthorization: TOKEN\r\nContent-Type: application/json\r\n`;
 
   it('A79: both Content-Length and Transfer-Encoding are refused before anything runs', async () => {
-    const answer = await wire(`${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, /\r\n\r\n/);
+    const answer = await wire(
+      `${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
+      /\r\n\r\n/,
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 400 /);
   });
 
@@ -227,7 +266,10 @@ describe('bodies on the wire', () => {
         while (!socket.destroyed && socket.write(chunk)) count += 1;
         count += 1;
       };
-      socket.on('error', () => {}).on('close', () => resolve(count)).on('drain', pump);
+      socket
+        .on('error', () => {})
+        .on('close', () => resolve(count))
+        .on('drain', pump);
       socket.resume();
       socket.write(`${HEAD.replace('TOKEN', authorization)}Transfer-Encoding: chunked\r\n\r\n`);
       pump();

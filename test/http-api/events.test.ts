@@ -23,7 +23,11 @@ function parseMessage(text: string): Message {
   return message;
 }
 
-const messages = (text: string): readonly Message[] => text.split('\n\n').filter((part) => part !== '' && part !== ':').map(parseMessage);
+const messages = (text: string): readonly Message[] =>
+  text
+    .split('\n\n')
+    .filter((part) => part !== '' && part !== ':')
+    .map(parseMessage);
 
 describe.each(DOORS)('events by $door', ({ open }) => {
   let service: Service;
@@ -70,13 +74,18 @@ describe.each(DOORS)('events by $door', ({ open }) => {
 
   it.each(['abc', '-1', '1.5', '1e3', '9'.repeat(30)])('refuses `after=%s`', async (after) => {
     const { id } = await service.orchestrator.execute('echo');
-    expect(await told(stream(id, `?after=${after}`))).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    expect(await told(stream(id, `?after=${after}`))).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_REQUEST' } },
+    });
     expect((await stream(id, '', { 'last-event-id': after })).status).toBe(400);
   });
 
   it('tells a run while it goes on, with a sign of life every 15 s of silence', async () => {
     const run = await service.orchestrator.start('slow');
-    const reader = ((await stream(run.id)).body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
+    const reader = ((await stream(run.id)).body as ReadableStream<Uint8Array>)
+      .pipeThrough(new TextDecoderStream())
+      .getReader();
     let text = '';
     const until = async (enough: (text: string) => boolean) => {
       while (!enough(text)) {
@@ -92,7 +101,11 @@ describe.each(DOORS)('events by $door', ({ open }) => {
     service.release();
     await service.clock.advance(0);
     await until(() => false);
-    expect(messages(text).map(({ event }) => event)).toEqual(['execution.started', 'agent.completed', 'execution.completed']);
+    expect(messages(text).map(({ event }) => event)).toEqual([
+      'execution.started',
+      'agent.completed',
+      'execution.completed',
+    ]);
     await service.clock.advance(0);
     expect(service.clock.nextIn).toBeUndefined();
   });
@@ -111,7 +124,9 @@ describe('a reader that goes away', () => {
     const service = createService();
     const headers = await service.bearer('admin');
     const run = await service.orchestrator.start('slow');
-    const reply = await service.handler.fetch(new Request(`http://service.test/api/v1/executions/${run.id}/events`, { headers }));
+    const reply = await service.handler.fetch(
+      new Request(`http://service.test/api/v1/executions/${run.id}/events`, { headers }),
+    );
     const reader = (reply.body as ReadableStream<Uint8Array>).getReader();
     await reader.read();
     await service.clock.advance(0);

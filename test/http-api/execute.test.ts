@@ -28,7 +28,10 @@ describe.each(DOORS)('execute by $door', ({ open }) => {
       metrics: { totalDuration: 0, agents: 1 },
       duration: 0,
     });
-    expect(await service.orchestrator.executions.get(answer.body.executionId)).toMatchObject({ ensemble: 'greet', input: { who: 'Ada' } });
+    expect(await service.orchestrator.executions.get(answer.body.executionId)).toMatchObject({
+      ensemble: 'greet',
+      input: { who: 'Ada' },
+    });
   });
 
   it('runs one agent', async () => {
@@ -42,18 +45,26 @@ describe.each(DOORS)('execute by $door', ({ open }) => {
     ['an empty body of JSON', post('')],
     ['no body at all', { method: 'POST' }],
   ])('takes %s for an empty input', async (_what, init: RequestInit) => {
-    const answer = await told(ask(`${ENSEMBLE}/echo`, { ...init, headers: { ...(init.headers as object), ...headers } }));
+    const answer = await told(
+      ask(`${ENSEMBLE}/echo`, { ...init, headers: { ...(init.headers as object), ...headers } }),
+    );
     expect(answer).toMatchObject({ status: 200, body: { output: { said: {} } } });
   });
 
   it('refuses an input that does not fit, and stores nothing', async () => {
     const answer = await told(ask(`${ENSEMBLE}/greet`, post({ input: { who: 7 } }, headers)));
-    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'INVALID_INPUT', issues: [{ path: 'who' }] } } });
+    expect(answer).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_INPUT', issues: [{ path: 'who' }] } },
+    });
     expect(await service.orchestrator.executions.list()).toEqual({ executions: [] });
   });
 
   it('answers 404 for an ensemble that is not there', async () => {
-    expect(await told(ask(`${ENSEMBLE}/nobody`, post({}, headers)))).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
+    expect(await told(ask(`${ENSEMBLE}/nobody`, post({}, headers)))).toMatchObject({
+      status: 404,
+      body: { error: { code: 'NOT_FOUND' } },
+    });
   });
 
   it('answers 500 EXECUTION_FAILED with the execution, the agent and its message', async () => {
@@ -95,25 +106,41 @@ describe.each(DOORS)('execute by $door', ({ open }) => {
     await begun;
     await service.clock.advance(0);
     runs[0]?.cancel();
-    expect(await answer).toMatchObject({ status: 409, body: { error: { code: 'EXECUTION_CANCELLED', status: 'cancelled' } } });
+    expect(await answer).toMatchObject({
+      status: 409,
+      body: { error: { code: 'EXECUTION_CANCELLED', status: 'cancelled' } },
+    });
   });
 
   it.each([
     ['`async: true`', post({ async: true }), {}, null],
     ['`Prefer: respond-async`', post({}), { prefer: 'respond-async' }, 'respond-async'],
-    ['`Prefer` with more in it', post({ async: false }), { prefer: 'handling=lenient, Respond-Async; wait=10' }, 'respond-async'],
+    [
+      '`Prefer` with more in it',
+      post({ async: false }),
+      { prefer: 'handling=lenient, Respond-Async; wait=10' },
+      'respond-async',
+    ],
   ])('answers 202 with Location for %s, and the run goes on', async (_what, init, extra, applied) => {
     const begun = service.begun();
-    const answer = await told(ask(`${ENSEMBLE}/slow`, { ...init, headers: { ...(init.headers as object), ...headers, ...extra } }));
+    const answer = await told(
+      ask(`${ENSEMBLE}/slow`, { ...init, headers: { ...(init.headers as object), ...headers, ...extra } }),
+    );
     const { executionId } = answer.body;
-    expect(answer).toMatchObject({ status: 202, body: { executionId: expect.stringMatching(/^exec_/), status: 'running' } });
+    expect(answer).toMatchObject({
+      status: 202,
+      body: { executionId: expect.stringMatching(/^exec_/), status: 'running' },
+    });
     expect(answer.headers.get('location')).toBe(`/api/v1/executions/${executionId}`);
     expect(answer.headers.get('preference-applied')).toBe(applied);
     await begun;
     expect(await service.orchestrator.executions.get(executionId)).toMatchObject({ status: 'running' });
     service.release();
     await service.clock.advance(0);
-    expect(await service.orchestrator.executions.get(executionId)).toMatchObject({ status: 'completed', output: { done: true } });
+    expect(await service.orchestrator.executions.get(executionId)).toMatchObject({
+      status: 'completed',
+      output: { done: true },
+    });
   });
 
   it('answers 202 when the run outlasts syncTimeoutMs, to the millisecond', async () => {
@@ -149,7 +176,10 @@ describe('a client that goes away', () => {
     const origin = await serve(toNodeListener(service.handler));
     const headers = await service.bearer('admin');
     const begun = service.begun();
-    const client = httpRequest(`${origin}${ENSEMBLE}/slow`, { method: 'POST', headers: { ...headers, 'content-type': 'application/json' } });
+    const client = httpRequest(`${origin}${ENSEMBLE}/slow`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json' },
+    });
     client.on('error', () => {});
     client.end('{}');
     await begun;

@@ -1,6 +1,6 @@
 /** A handler behind Node's servers: falling through, body parsers, wrapped handlers, and peers that are slow or gone. */
 
-import { type IncomingMessage, request as httpRequest, type ServerResponse } from 'node:http';
+import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import express from 'express';
 import { describe, expect, it, vi } from 'vitest';
@@ -52,7 +52,9 @@ describe.each([
     const headers = await service.bearer('admin');
     const ran = await told(fetch(`${origin}${ECHO}`, post({ input: { a: 1 } }, headers)));
     expect(ran).toMatchObject({ status: 200, body: { output: { said: { a: 1 } } } });
-    expect(await told(fetch(`${origin}${ECHO}`, post({ input: { a: 'x'.repeat(3_000_000) } }, headers)))).toMatchObject({ status: 413 });
+    expect(await told(fetch(`${origin}${ECHO}`, post({ input: { a: 'x'.repeat(3_000_000) } }, headers)))).toMatchObject(
+      { status: 413 },
+    );
     const events = await fetch(`${origin}/api/v1/executions/${ran.body.executionId}/events`, { headers });
     expect(await events.text()).toContain('event: execution.completed');
   });
@@ -64,7 +66,11 @@ describe.each([
     const body = (text: string) => `Content-Type: application/json\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
     const head = `POST ${ECHO} HTTP/1.1\r\nHost: x\r\n`;
     const large = ' '.repeat(5_000);
-    const requests = [`${head}${body('{}')}`, `${head}Authorization: ${authorization}\r\n${body(large)}`, `${head}Authorization: ${authorization}\r\n${body('{}')}`];
+    const requests = [
+      `${head}${body('{}')}`,
+      `${head}Authorization: ${authorization}\r\n${body(large)}`,
+      `${head}Authorization: ${authorization}\r\n${body('{}')}`,
+    ];
     const answer = await new Promise<string>((resolve, reject) => {
       let text = '';
       const socket = connect(Number(new URL(origin).port), '127.0.0.1', () => socket.write(requests.join('')));
@@ -82,7 +88,9 @@ describe('toNodeListener', () => {
   it("D15: hands the socket's address on, whatever forwarding headers say (A100)", async () => {
     const hosts: (HostInfo | undefined)[] = [];
     const origin = await serve(toNodeListener(wrap(createService().handler, (host) => hosts.push(host))));
-    await fetch(`${origin}/api/v1/health`, { headers: { 'x-forwarded-for': '203.0.113.9', forwarded: 'for=203.0.113.9', 'cf-connecting-ip': '203.0.113.9' } });
+    await fetch(`${origin}/api/v1/health`, {
+      headers: { 'x-forwarded-for': '203.0.113.9', forwarded: 'for=203.0.113.9', 'cf-connecting-ip': '203.0.113.9' },
+    });
     expect(hosts).toEqual([{ ip: '127.0.0.1' }]);
   });
 
@@ -111,8 +119,13 @@ describe('toNodeListener', () => {
     app.use(parser, toNodeListener(service.handler));
     const origin = await serve(app);
     const headers = await service.bearer('admin');
-    expect(await told(fetch(`${origin}${ECHO}`, post({ input: { a: 1 } }, headers)))).toMatchObject({ status: 200, body: { output: { said: { a: 1 } } } });
-    expect(await told(fetch(`${origin}${ECHO}`, post({ input: { a: 'x'.repeat(200) } }, headers)))).toMatchObject({ status: 413 });
+    expect(await told(fetch(`${origin}${ECHO}`, post({ input: { a: 1 } }, headers)))).toMatchObject({
+      status: 200,
+      body: { output: { said: { a: 1 } } },
+    });
+    expect(await told(fetch(`${origin}${ECHO}`, post({ input: { a: 'x'.repeat(200) } }, headers)))).toMatchObject({
+      status: 413,
+    });
   });
 
   it('mounted by Express at a path of its own, puts that path in front of Location', async () => {
@@ -157,9 +170,14 @@ describe('toNodeListener', () => {
   });
 
   it('a handler that rejects is given to `next`, or breaks the connection: never a half answer', async () => {
-    const broken: HttpHandler = { fetch: () => Promise.reject(new Error('no')), handle: () => Promise.reject(new Error('no')) };
+    const broken: HttpHandler = {
+      fetch: () => Promise.reject(new Error('no')),
+      handle: () => Promise.reject(new Error('no')),
+    };
     const listener = toNodeListener(broken);
-    const origin = await serve((request, response) => listener(request, response, (error) => response.writeHead(500).end(String(error))));
+    const origin = await serve((request, response) =>
+      listener(request, response, (error) => response.writeHead(500).end(String(error))),
+    );
     expect(await (await fetch(`${origin}/x`)).text()).toBe('Error: no');
     const alone = await serve(listener);
     await expect(fetch(`${alone}/x`)).rejects.toThrow(TypeError);
@@ -179,7 +197,10 @@ describe('toNodeListener', () => {
         },
       });
     });
-    const client = httpRequest(`${origin}${ECHO}`, { method: 'POST', headers: { authorization, 'content-type': 'application/json', 'content-length': '30' } });
+    const client = httpRequest(`${origin}${ECHO}`, {
+      method: 'POST',
+      headers: { authorization, 'content-type': 'application/json', 'content-length': '30' },
+    });
     client.on('error', () => {});
     client.write('{"input":');
     await answered;

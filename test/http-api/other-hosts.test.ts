@@ -65,7 +65,10 @@ describe('toWorker', () => {
   it('hands `waitUntil` on: a run goes on behind the answer', async () => {
     const service = createService();
     const held = context();
-    const request = new Request('http://service.test/api/v1/execute/ensemble/slow', post({ async: true }, await service.bearer('admin')));
+    const request = new Request(
+      'http://service.test/api/v1/execute/ensemble/slow',
+      post({ async: true }, await service.bearer('admin')),
+    );
     const { body } = await told(toWorker(service.handler).fetch(request, {}, held));
     service.release();
     await Promise.all(held.kept);

@@ -62,20 +62,31 @@ describe.each(DOORS)('routes by $door', ({ open }) => {
     ['/api/v1/executions', 'GET, HEAD, OPTIONS', ['POST', 'DELETE']],
     ['/api/v1/health', 'GET, HEAD, OPTIONS', ['POST']],
     ['/ensembles', 'GET, HEAD, OPTIONS', ['PUT']],
-  ])('A84, D30: %s takes %s; other methods are 405, whatever X-HTTP-Method-Override says', async (path, allow, methods) => {
-    for (const method of methods) {
-      const answer = await ask(path, { method, headers: { 'x-http-method-override': 'GET', ...(await service.bearer('admin')) } });
-      expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, allow]);
-      if (method !== 'HEAD') expect((await told(answer)).body).toMatchObject({ error: { code: 'METHOD_NOT_ALLOWED' } });
-    }
-    const options = await ask(path, { method: 'OPTIONS' });
-    expect([options.status, options.headers.get('allow'), await options.text()]).toEqual([204, allow, '']);
-  });
+  ])(
+    'A84, D30: %s takes %s; other methods are 405, whatever X-HTTP-Method-Override says',
+    async (path, allow, methods) => {
+      for (const method of methods) {
+        const answer = await ask(path, {
+          method,
+          headers: { 'x-http-method-override': 'GET', ...(await service.bearer('admin')) },
+        });
+        expect([method, answer.status, answer.headers.get('allow')]).toEqual([method, 405, allow]);
+        if (method !== 'HEAD')
+          expect((await told(answer)).body).toMatchObject({ error: { code: 'METHOD_NOT_ALLOWED' } });
+      }
+      const options = await ask(path, { method: 'OPTIONS' });
+      expect([options.status, options.headers.get('allow'), await options.text()]).toEqual([204, allow, '']);
+    },
+  );
 
   it('HEAD answers as GET does, without the body', async () => {
     const headers = await service.bearer('read:ensembles');
     const answer = await ask('/api/v1/ensembles', { method: 'HEAD', headers });
-    expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([200, 'application/json; charset=utf-8', '']);
+    expect([answer.status, answer.headers.get('content-type'), await answer.text()]).toEqual([
+      200,
+      'application/json; charset=utf-8',
+      '',
+    ]);
     expect((await ask('/api/v1/ensembles', { method: 'HEAD' })).status).toBe(401);
   });
 
@@ -109,19 +120,26 @@ describe.each(DOORS)('routes by $door', ({ open }) => {
     const headers = await service.bearer('read:ensembles');
     const first = await told(ask('/api/v1/ensembles?limit=3', { headers }));
     expect(first.body.ensembles.map(({ name }: { name: string }) => name)).toEqual(['echo', 'failing', 'greet']);
-    const rest = await told(ask(`/api/v1/ensembles?limit=3&cursor=${encodeURIComponent(first.body.nextCursor)}`, { headers }));
+    const rest = await told(
+      ask(`/api/v1/ensembles?limit=3&cursor=${encodeURIComponent(first.body.nextCursor)}`, { headers }),
+    );
     expect(rest.body.ensembles.map(({ name }: { name: string }) => name)).toEqual(['hasty', 'slow']);
     expect(rest.body).not.toHaveProperty('nextCursor');
 
     const one = await told(ask('/api/v1/ensembles/greet', { headers }));
     expect(one.body).toMatchObject({ name: 'greet', description: 'Says hello', active: true, source: 'code' });
     expect(one.body).toEqual(first.body.ensembles[2]);
-    expect(await told(ask('/api/v1/ensembles/gret', { headers }))).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
+    expect(await told(ask('/api/v1/ensembles/gret', { headers }))).toMatchObject({
+      status: 404,
+      body: { error: { code: 'NOT_FOUND' } },
+    });
   });
 
   it("the seed's bare /ensembles answers as /api/v1/ensembles does", async () => {
     const headers = await service.bearer('read:ensembles');
-    expect((await told(ask('/ensembles', { headers }))).body).toEqual((await told(ask('/api/v1/ensembles', { headers }))).body);
+    expect((await told(ask('/ensembles', { headers }))).body).toEqual(
+      (await told(ask('/api/v1/ensembles', { headers }))).body,
+    );
   });
 
   it('gives an execution, its agent runs by pages, and lists executions newest first', async () => {
@@ -131,13 +149,19 @@ describe.each(DOORS)('routes by $door', ({ open }) => {
     await service.clock.advance(1);
     const two = await service.orchestrator.execute('failing');
 
-    expect((await told(ask(`/api/v1/executions/${one.id}`, { headers }))).body).toEqual(JSON.parse(JSON.stringify(one)));
-    expect((await told(ask(`/api/v1/executions/${one.id.replace('_', '-')}`, { headers }))).body).toMatchObject({ id: one.id });
+    expect((await told(ask(`/api/v1/executions/${one.id}`, { headers }))).body).toEqual(
+      JSON.parse(JSON.stringify(one)),
+    );
+    expect((await told(ask(`/api/v1/executions/${one.id.replace('_', '-')}`, { headers }))).body).toMatchObject({
+      id: one.id,
+    });
     const listed = await told(ask('/api/v1/executions', { headers }));
     expect(listed.body.executions.map(({ id }: { id: string }) => id)).toEqual([two.id, one.id]);
     const failed = await told(ask('/api/v1/executions?status=failed&ensemble=failing', { headers }));
     expect(failed.body.executions.map(({ id }: { id: string }) => id)).toEqual([two.id]);
-    expect((await told(ask('/api/v1/executions?status=failed&ensemble=greet', { headers }))).body).toEqual({ executions: [] });
+    expect((await told(ask('/api/v1/executions?status=failed&ensemble=greet', { headers }))).body).toEqual({
+      executions: [],
+    });
 
     const agents = await told(ask(`/api/v1/executions/${one.id}/agents?limit=1`, { headers }));
     expect(agents.body).toMatchObject({ agents: [{ name: 'hello', status: 'completed', output: 'Hello Ada' }] });
@@ -146,7 +170,9 @@ describe.each(DOORS)('routes by $door', ({ open }) => {
   it('makes a token, shows its value once, and lists and revokes it (I12)', async () => {
     const headers = await service.bearer('admin');
     await service.clock.advance(1);
-    const made = await told(ask('/api/v1/tokens', post({ name: 'ci', scopes: ['read:executions'], expiresIn: 60 }, headers)));
+    const made = await told(
+      ask('/api/v1/tokens', post({ name: 'ci', scopes: ['read:executions'], expiresIn: 60 }, headers)),
+    );
     expect(made.status).toBe(201);
     expect(made.body).toEqual({
       token: expect.stringMatching(/^sk-service-[0-9A-Za-z]{42}$/),
@@ -165,7 +191,10 @@ describe.each(DOORS)('routes by $door', ({ open }) => {
     expect(JSON.stringify(listed.body)).not.toContain(made.body.token);
 
     const path = `/api/v1/tokens/${made.body.id}`;
-    expect(await told(ask(path, { method: 'DELETE', headers }))).toMatchObject({ status: 200, body: { id: made.body.id, revoked: true } });
+    expect(await told(ask(path, { method: 'DELETE', headers }))).toMatchObject({
+      status: 200,
+      body: { id: made.body.id, revoked: true },
+    });
     expect((await ask('/api/v1/executions', { headers: { authorization } })).status).toBe(401);
     expect((await ask(path, { method: 'DELETE', headers })).status).toBe(404);
   });

@@ -4,14 +4,20 @@ import type { Scope } from '../../src/engine/model/token.ts';
 import type { HttpHandler } from '../../src/engine/ports/host.ts';
 import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
 import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
-import { createOrchestrator, type Orchestrator } from '../../src/orchestrator.ts';
 import type { OrchestratorOptions } from '../../src/options.ts';
+import { createOrchestrator, type Orchestrator } from '../../src/orchestrator.ts';
 import { type ManualClock, manualClock } from '../../src/testing.ts';
 
 const code = (agent: string, script: string) => ({ agent, operation: 'code', config: { script }, input: '${input}' });
 
 const ENSEMBLES = [
-  { name: 'greet', description: 'Says hello', inputs: { who: { type: 'string', required: true } }, flow: [code('hello', 'hello')], outputs: { text: '${hello.output}' } },
+  {
+    name: 'greet',
+    description: 'Says hello',
+    inputs: { who: { type: 'string', required: true } },
+    flow: [code('hello', 'hello')],
+    outputs: { text: '${hello.output}' },
+  },
   { name: 'echo', flow: [code('say', 'echo')], outputs: { said: '${say.output}' } },
   { name: 'failing', flow: [code('charge', 'boom')] },
   { name: 'slow', flow: [code('wait', 'wait')], outputs: { done: '${wait.output}' } },
@@ -23,7 +29,11 @@ export interface Service {
   readonly handler: HttpHandler;
   readonly clock: ManualClock;
   /** What was logged, oldest first. */
-  readonly log: { readonly level: string; readonly fields: Record<string, unknown>; readonly message?: string | undefined }[];
+  readonly log: {
+    readonly level: string;
+    readonly fields: Record<string, unknown>;
+    readonly message?: string | undefined;
+  }[];
   /** Resolves when the script `wait` has begun once more. */
   begun(): Promise<void>;
   /** Lets every `wait` that has begun end. */
@@ -35,10 +45,11 @@ export interface Service {
 export function createService(options: HandlerOptions = {}, more: OrchestratorOptions = {}): Service {
   const clock = manualClock();
   const log: Service['log'] = [];
-  const note = (level: string) => (fields: object, message?: string) => void log.push({ level, fields: fields as Record<string, unknown>, message });
+  const note = (level: string) => (fields: object, message?: string) =>
+    void log.push({ level, fields: fields as Record<string, unknown>, message });
   const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
-  let waiting: (() => void)[] = [];
-  let onBegin: (() => void)[] = [];
+  const waiting: (() => void)[] = [];
+  const onBegin: (() => void)[] = [];
   const orchestrator = createOrchestrator({
     ensembles: ENSEMBLES,
     agents: [{ name: 'double', operation: 'code', config: { script: 'double' } }],
@@ -88,7 +99,9 @@ export interface ErrorBody {
 
 /** Status and body of an answer whose body is JSON. */
 // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about
-export async function told(response: Response | Promise<Response>): Promise<{ status: number; body: any; headers: Headers }> {
+export async function told(
+  response: Response | Promise<Response>,
+): Promise<{ status: number; body: any; headers: Headers }> {
   const answer = await response;
   const text = await answer.text();
   return { status: answer.status, body: text === '' ? undefined : JSON.parse(text), headers: answer.headers };

@@ -4,23 +4,50 @@ import type { PlainRequest } from '../../engine/ports/host.ts';
 import type { NodeRequest } from './node-types.ts';
 import { readTarget } from './read-target.ts';
 
-export function fromIncoming(request: NodeRequest): PlainRequest {
-  const { path, query } = readTarget(request.url ?? '/');
-  return {
-    method: request.method ?? 'GET',
-    path,
-    query,
-    mount: typeof request.baseUrl === 'string' ? request.baseUrl : '',
-    header: (name) => readHeader(request.rawHeaders, name),
-    get hasBody() {
-      const length = readHeader(request.rawHeaders, 'content-length');
-      if (length !== undefined) return length !== '0';
-      // HTTP/2 frames a body without saying so ahead.
-      return request.httpVersionMajor > 1 || readHeader(request.rawHeaders, 'transfer-encoding') !== undefined;
-    },
-    body: (maxBytes) => readBody(request, maxBytes),
-  };
+/** A class, because a fresh set of closures a request would cost more than the request's own work here. */
+export class IncomingRequest implements PlainRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly #request: NodeRequest;
+
+  constructor(request: NodeRequest) {
+    const { path, query } = readTarget(request.url ?? '/');
+    this.#request = request;
+    this.method = request.method ?? 'GET';
+    this.path = path;
+    this.query = query;
+  }
+
+  get mount(): string {
+    const { baseUrl } = this.#request;
+    return typeof baseUrl === 'string' ? baseUrl : '';
+  }
+
+  header(name: string): string | undefined {
+    return readHeader(this.#request.rawHeaders, name);
+  }
+
+  get hasBody(): boolean {
+    const length = this.header('content-length');
+    if (length !== undefined) return length !== '0';
+    // HTTP/2 frames a body without saying so ahead.
+    return this.#request.httpVersionMajor > 1 || this.header('transfer-encoding') !== undefined;
+  }
+
+  body(maxBytes: number): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+    const request = this.#request;
+    if (request.readableEnded) return within(maxBytes, parsedBody(request.body));
+    if (Number(this.header('content-length') ?? 0) > maxBytes) return undefined;
+    // A small body has come with the head, as a rule: then it lies there whole, and nobody needs to be called back.
+    if (request.complete && request.readableFlowing === null) {
+      return request.readableLength > maxBytes ? undefined : ((request.read() as Uint8Array | null) ?? EMPTY);
+    }
+    return collect(request, maxBytes);
+  }
 }
+
+const EMPTY = new Uint8Array();
 
 // As sent, not from `headers`: that one drops the second of two Authorization headers, and two must be seen (A94).
 function readHeader(raw: readonly string[], name: string): string | undefined {
@@ -33,48 +60,34 @@ function readHeader(raw: readonly string[], name: string): string | undefined {
   return value;
 }
 
-function readBody(request: NodeRequest, maxBytes: number): Promise<Uint8Array | undefined> {
-  const parsed = parsedBody(request);
-  if (parsed) return Promise.resolve(parsed.byteLength > maxBytes ? undefined : parsed);
-  if (Number(readHeader(request.rawHeaders, 'content-length') ?? 0) > maxBytes) return Promise.resolve(undefined);
+function within(maxBytes: number, bytes: Uint8Array): Uint8Array | undefined {
+  return bytes.byteLength > maxBytes ? undefined : bytes;
+}
+
+// A body parser in front has read the stream to its end: what it made of it is all that there is.
+function parsedBody(body: unknown): Uint8Array {
+  if (body === undefined || body === null) return EMPTY;
+  if (body instanceof Uint8Array) return body;
+  return new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body));
+}
+
+function collect(request: NodeRequest, maxBytes: number): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     const chunks: Uint8Array[] = [];
     let size = 0;
-    const forget = () => {
-      request.off('data', onData);
-      request.off('end', onEnd);
-      request.off('error', onBreak);
-      request.off('close', onBreak);
-    };
     const onData = (chunk: Uint8Array) => {
       size += chunk.byteLength;
       if (size <= maxBytes) {
         chunks.push(chunk);
         return;
       }
-      forget();
+      request.off('data', onData);
       request.pause();
       resolve(undefined);
     };
-    const onEnd = () => {
-      forget();
-      resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size));
-    };
-    const onBreak = (error?: Error) => {
-      forget();
-      reject(error ?? new Error('the connection was closed before the body was complete'));
-    };
     request.on('data', onData);
-    request.on('end', onEnd);
-    request.on('error', onBreak);
-    request.on('close', onBreak);
+    request.on('end', () => resolve(Buffer.concat(chunks, size)));
+    // Without an end before it, a connection that was cut.
+    request.on('close', () => reject(new Error('the connection was closed before the body was complete')));
   });
-}
-
-// A body parser in front has read the stream to its end: what it made of it is all that there is.
-function parsedBody({ readableEnded, destroyed, body }: NodeRequest): Uint8Array | undefined {
-  if (!readableEnded && !(destroyed && body !== undefined)) return undefined;
-  if (body === undefined || body === null) return new Uint8Array();
-  if (body instanceof Uint8Array) return body;
-  return new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body));
 }

@@ -17,7 +17,8 @@ export function sendAnswer(request: NodeRequest, response: NodeResponse, { statu
     void sendStream(response, body);
     return;
   }
-  response.writeHead(status, body === undefined ? headers : { ...headers, 'content-length': Buffer.byteLength(body) });
+  if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body));
+  response.writeHead(status, headers);
   response.end(body);
 }
 

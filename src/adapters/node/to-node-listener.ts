@@ -2,7 +2,7 @@
 
 import { type HttpHandler, plainDoorOf } from '../../engine/ports/host.ts';
 import { fetchExchange } from './fetch-exchange.ts';
-import { fromIncoming } from './from-incoming.ts';
+import { IncomingRequest } from './from-incoming.ts';
 import type { NodeRequest, NodeResponse } from './node-types.ts';
 import { sendAnswer } from './send-answer.ts';
 
@@ -37,7 +37,7 @@ export function toNodeListener(handler: HttpHandler): NodeListener {
       fetchExchange(handler, request, response, host, ownPathsOnly).then((matched) => matched || next?.(), fail);
       return;
     }
-    const answer = door(fromIncoming(request), host, ownPathsOnly);
+    const answer = door(new IncomingRequest(request), host, ownPathsOnly);
     if (answer) answer.then((sent) => sendAnswer(request, response, sent)).catch(fail);
     else next?.();
   };

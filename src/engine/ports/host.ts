@@ -1,5 +1,7 @@
 /** The host port: how a server hands requests to a handler, as the platform's `Request`, or as plain parts where that is cheaper. */
 
+import type { MaybePromise } from './operation.ts';
+
 /** What the host knows of a request beside the request itself. */
 export interface HostInfo {
   /** Address of the peer's socket, without a port. */
@@ -41,13 +43,13 @@ export interface PlainRequest {
    * The whole body, read once; undefined as soon as more than `maxBytes` have come, and the rest is not kept then.
    * @throws when the body breaks off
    */
-  body(maxBytes: number): Promise<Uint8Array | undefined>;
+  body(maxBytes: number): MaybePromise<Uint8Array | undefined>;
 }
 
 export interface PlainAnswer {
   readonly status: number;
-  /** Names in lower case, each once. */
-  readonly headers: Readonly<Record<string, string>>;
+  /** Names in lower case, each once. The receiver's to add to. */
+  readonly headers: Record<string, string>;
   /** A stream is cancelled by whoever can't deliver it any more. */
   readonly body: string | ReadableStream<Uint8Array> | undefined;
 }
