@@ -32,6 +32,7 @@ console.log(
     p50Us: percentile(latencies, 0.5),
     p99Us: percentile(latencies, 0.99),
     cpuUs: (cpu.user + cpu.system) / count,
+    cpuUsPerUnit: (cpu.user + cpu.system) / (count * units),
     peakRssMb: process.resourceUsage().maxRSS / 1024,
   }),
 );

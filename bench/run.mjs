@@ -103,13 +103,20 @@ function perSecondOf(name) {
 function printPerUnit(head, unit, cases) {
   const rows = Object.entries(cases).filter(([name]) => results[name]);
   if (rows.length === 0) return;
-  console.log(`| ${head} | ${unit} (min..max) | executions/s | peak RSS, MB |\n|---:|---:|---:|---:|`);
+  console.log(
+    `| ${head} | ${unit} (min..max) | CPU, ${unit} | executions/s | peak RSS, MB |\n|---:|---:|---:|---:|---:|`,
+  );
   for (const [name, { title }] of rows) {
     const perUnit = results[name].map((result) => result.usPerUnit);
-    const peak = whole(median(results[name].map((result) => result.peakRssMb)));
-    console.log(
-      `| ${title} | ${significant(median(perUnit))} ${range(perUnit, significant)} | ${significant(perSecondOf(name))} | ${peak} |`,
-    );
+    const value = (key) => median(results[name].map((result) => result[key]));
+    const cells = [
+      title,
+      `${significant(median(perUnit))} ${range(perUnit, significant)}`,
+      significant(value('cpuUsPerUnit')),
+      significant(perSecondOf(name)),
+      whole(value('peakRssMb')),
+    ];
+    console.log(`| ${cells.join(' | ')} |`);
   }
   console.log('');
 }

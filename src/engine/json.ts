@@ -27,13 +27,6 @@ export class JsonError extends Error {
   }
 }
 
-interface CopyState {
-  bytesLeft: number;
-  readonly path: (string | number)[];
-  // Only the ancestors of the value at hand: the same object may stand in two places, but never inside itself.
-  readonly ancestors: unknown[];
-}
-
 /**
  * Copies a foreign value to fresh plain data: own enumerable properties of plain objects, and arrays.
  * `undefined`, functions and symbols are left out (null inside an array), as JSON.stringify does.
@@ -47,77 +40,109 @@ export function copyJson(value: unknown, maxBytes: number = MAX_VALUE_BYTES): Js
   if (value === null || typeof value === 'boolean') return value;
   if (typeof value === 'string' && value.length < maxBytes) return value;
   if (value === undefined) return null;
-  const state: CopyState = { bytesLeft: maxBytes, path: [], ancestors: [] };
-  return copy(value, state) ?? null;
+  try {
+    return copy(value, { bytesLeft: maxBytes }, 0) ?? null;
+  } catch (thrown) {
+    // The copy keeps no path, which would cost more than the copying: what it stumbled over is looked for when it is needed.
+    if (thrown instanceof JsonError) findProblem(value, { bytesLeft: maxBytes, path: [], ancestors: [] });
+    throw thrown;
+  }
 }
 
-function copy(value: unknown, state: CopyState): Json | undefined {
+interface Size {
+  bytesLeft: number;
+}
+
+function copy(value: unknown, size: Size, depth: number): Json | undefined {
   switch (typeof value) {
     case 'string':
-      charge(state, value.length + 2);
-      return value;
+      size.bytesLeft -= value.length + 2;
+      break;
     case 'number':
-      charge(state, 8);
-      if (!Number.isFinite(value)) fail(state, `is ${value}, which JSON can't hold; use null or a string`);
-      return Object.is(value, -0) ? 0 : value;
+      if (!Number.isFinite(value)) throw new JsonError(NO_JSON);
+      size.bytesLeft -= 8;
+      return value === 0 ? 0 : value;
     case 'boolean':
-      charge(state, 5);
+      size.bytesLeft -= 5;
       return value;
-    case 'object':
-      if (value === null) {
-        charge(state, 4);
-        return null;
-      }
-      return Array.isArray(value) ? copyArray(value, state) : copyObject(value, state);
+    case 'object': {
+      if (value === null) return value;
+      if (depth >= MAX_DEPTH || size.bytesLeft < 0) throw new JsonError(NO_JSON);
+      return Array.isArray(value) ? copyArray(value, size, depth) : copyObject(value, size, depth);
+    }
     case 'bigint':
-      return fail(state, 'is a BigInt, which JSON has not; use a string');
+      throw new JsonError(NO_JSON);
     default:
       return undefined;
   }
+  if (size.bytesLeft < 0) throw new JsonError(NO_JSON);
+  return value;
 }
 
-function copyArray(value: readonly unknown[], state: CopyState): Json[] {
-  enter(value, state);
-  charge(state, value.length * 2 + 2);
+function copyArray(value: readonly unknown[], size: Size, depth: number): Json[] {
+  size.bytesLeft -= value.length * 2 + 2;
+  if (size.bytesLeft < 0) throw new JsonError(NO_JSON);
   const out: Json[] = [];
-  for (let i = 0; i < value.length; i++) {
-    state.path.push(i);
-    out.push(copy(value[i], state) ?? null);
-    state.path.pop();
-  }
-  state.ancestors.pop();
+  for (let i = 0; i < value.length; i++) out.push(copy(value[i], size, depth + 1) ?? null);
   return out;
 }
 
-function copyObject(value: object, state: CopyState): JsonObject {
-  const prototype = Object.getPrototypeOf(value);
-  if (prototype !== null && prototype !== Object.prototype && !isForeignPlain(prototype)) {
-    fail(state, `is ${describe(value)}, not plain data; return plain objects, arrays, strings, numbers`);
-  }
-  enter(value, state);
+function copyObject(value: object, size: Size, depth: number): JsonObject {
+  if (!isPlain(value)) throw new JsonError(NO_JSON);
   const out: Record<string, Json> = {};
   for (const key of Object.keys(value)) {
-    state.path.push(key);
-    if (key === '__proto__') fail(state, 'is a key that is never allowed');
-    charge(state, key.length + 4);
-    const copied = copy((value as Record<string, unknown>)[key], state);
+    if (key === '__proto__') throw new JsonError(NO_JSON);
+    size.bytesLeft -= key.length + 4;
+    const copied = copy((value as Record<string, unknown>)[key], size, depth + 1);
     if (copied !== undefined) out[key] = copied;
-    state.path.pop();
   }
-  state.ancestors.pop();
+  if (size.bytesLeft < 0) throw new JsonError(NO_JSON);
   return out;
 }
 
-function enter(value: object, state: CopyState): void {
-  if (state.ancestors.length >= MAX_DEPTH) fail(state, `is nested deeper than ${MAX_DEPTH} levels`);
-  if (state.ancestors.includes(value)) fail(state, 'contains itself (a cycle), which JSON has not');
-  state.ancestors.push(value);
+const NO_JSON: JsonProblem = { path: '', message: 'can not be taken as JSON' };
+
+interface Search extends Size {
+  readonly path: (string | number)[];
+  // Only the ancestors of the value at hand: the same object may stand in two places, but never inside itself.
+  readonly ancestors: unknown[];
 }
 
-function charge(state: CopyState, bytes: number): void {
-  state.bytesLeft -= bytes;
-  if (state.bytesLeft < 0)
+/** Walks as the copy does. @throws JsonError with the place of the first problem */
+function findProblem(value: unknown, search: Search): void {
+  if (typeof value === 'bigint') fail(search, 'is a BigInt, which JSON has not; use a string');
+  if (typeof value === 'number' && !Number.isFinite(value)) {
+    fail(search, `is ${value}, which JSON can't hold; use null or a string`);
+  }
+  charge(search, typeof value === 'string' ? value.length + 2 : 0);
+  if (typeof value !== 'object' || value === null) return;
+  if (!Array.isArray(value) && !isPlain(value)) {
+    fail(search, `is ${describe(value)}, not plain data; return plain objects, arrays, strings, numbers`);
+  }
+  if (search.ancestors.length >= MAX_DEPTH) fail(search, `is nested deeper than ${MAX_DEPTH} levels`);
+  if (search.ancestors.includes(value)) fail(search, 'contains itself (a cycle), which JSON has not');
+  search.ancestors.push(value);
+  const isArray = Array.isArray(value);
+  charge(search, isArray ? value.length * 2 + 2 : 0);
+  for (const key of isArray ? value.keys() : Object.keys(value)) {
+    search.path.push(key);
+    if (key === '__proto__') fail(search, 'is a key that is never allowed');
+    charge(search, isArray ? 8 : (key as string).length + 4);
+    findProblem((value as Record<string | number, unknown>)[key], search);
+    search.path.pop();
+  }
+  search.ancestors.pop();
+}
+
+function charge(size: Size, bytes: number): void {
+  size.bytesLeft -= bytes;
+  if (size.bytesLeft < 0)
     throw new JsonError({ path: '', message: 'is larger than the limit; store it and pass a key' });
+}
+
+function isPlain(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null || isForeignPlain(prototype);
 }
 
 // A plain object of another realm (a vm context, an iframe) has a prototype of its own whose prototype is null.
@@ -132,8 +157,8 @@ function describe(value: object): string {
   return typeof name === 'string' && name ? `a ${name}` : 'an object of a class';
 }
 
-function fail(state: CopyState, message: string): never {
-  throw new JsonError({ path: formatPath(state.path), message });
+function fail(search: Search, message: string): never {
+  throw new JsonError({ path: formatPath(search.path), message });
 }
 
 /** Writes a path as people do: `flow[2].input.id`, with quotes where a key is no plain word. */

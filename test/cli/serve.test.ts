@@ -1,6 +1,6 @@
 /** `ensemble serve`: a project as a service, from its first token to its graceful stop (issue 3, point 4; contract 10). */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -53,11 +53,12 @@ describe('issue 3.4: ensemble serve starts', () => {
 
   it('--storage memory leaves nothing behind, --storage sqlite:FILE uses that file', async () => {
     const cwd = makeProject();
+    const before = readdirSync(cwd);
     const memory = await serveProject(cwd, ['--storage', 'memory']);
     expect(memory.printed).toContain('  store      memory; it ends with this process\n');
     memory.child.kill('SIGTERM');
     await memory.ended;
-    expect(existsSync(join(cwd, '.ensemble'))).toBe(false);
+    expect(readdirSync(cwd)).toEqual(before);
     await serveProject(cwd, ['--storage', 'sqlite:shop.db']);
     expect([existsSync(join(cwd, 'shop.db')), existsSync(join(cwd, '.ensemble'))]).toEqual([true, false]);
   });

@@ -280,33 +280,33 @@ describe('A19, A20: odd reads and odd numbers', () => {
     ['${a.output[1e9]}', null],
     ['${a.output[-1]}', null],
     ["${a.output['0x1']}", null],
-    ['${a.output.length}', null],
+    ['${a.output.length}', 2],
     ["${length('text')}", 4],
-    ['${input.text[0]}', null],
+    ['${input.text[0]}', 't'],
+    ['${input.text[9]}', null],
+    ['${input.text.length}', 4],
     ['${a.output[0].x.y.z}', null],
     ['${input.none[0].x}', null],
   ])('%s', async (read, expected) => {
     const { run } = scene({ flow: [echo('a', [1, 2])], outputs: { read } });
     const { read: seen } = (await run({ text: 'text' })).output as { read: unknown };
-    // Whether a text has members is the expression language's to say; here: no throw, no allocation.
-    if (read.includes('text[0]') || read.endsWith('.length}')) expect(['t', 2, null]).toContain(seen);
-    else expect(seen).toBe(expected);
+    expect(seen).toBe(expected);
   });
 
-  it.each([
-    ['${1 / 0}', 'EXPRESSION_ERROR'],
-    ['${0 / 0}', 'EXPRESSION_ERROR'],
-    ['${1e308 * 10}', 'EXPRESSION_ERROR'],
-  ])('%s has no JSON: the run fails, or the result is JSON', async (read, expected) => {
-    const result = await scene({ flow: [], outputs: { read } }).run();
-    if (result.status === 'failed') expect(result.error?.code).toBe(expected);
-    else expect(JSON.parse(JSON.stringify(result.output))).toEqual(result.output);
-  });
+  it.each(['${1 / 0}', '${0 / 0}', '${1e308 * 10}', '${input.x / input.x}'])(
+    '%s has no JSON: it is null',
+    async (read) => {
+      expect(await scene({ flow: [], outputs: { read } }).run({ x: 0 })).toMatchObject({
+        status: 'completed',
+        output: { read: null },
+      });
+    },
+  );
 
-  it('NaN can stand in no condition: it is null or an error, never true', async () => {
-    const { run, ran } = scene([ok('a', { condition: '${input.x / input.x}' })]);
-    await run({ x: 0 });
-    expect(ran).toEqual([]);
+  it('A20: a condition that comes to no number does not hold', async () => {
+    const { run, ran } = scene([ok('a', { condition: '${input.x / input.x}' }), ok('b')]);
+    expect((await run({ x: 0 })).status).toBe('completed');
+    expect(ran).toEqual(['b']);
   });
 });
 
@@ -378,23 +378,15 @@ describe('A141: scripts that misbehave', () => {
 });
 
 describe('A143, A13: expressions that cost too much', () => {
-  it('a big list sorted in a condition ends by the budget or in time, never in a hang', async () => {
+  it('A143: a condition that costs more than the budget fails its agent, before it has blocked for long', async () => {
     const list = Array.from({ length: 400_000 }, (_, i) => (i * 7919) % 400_000);
+    const condition = '${length(unique(flatten([input.list, sort(input.list), sort(input.list)]))) > 0}';
+    const { run, ran } = scene([ok('a', { condition })]);
     const began = performance.now();
-    const { run, ran } = scene(
-      [
-        ok('a', {
-          condition: '${length(unique(flatten([input.list, sort(input.list), sort(input.list)]))) > 0}',
-          continueOnError: true,
-        }),
-        ok('b'),
-      ],
-      {},
-    );
     const result = await run({ list });
     expect(performance.now() - began).toBeLessThan(5000);
-    expect(['completed', 'failed']).toContain(result.status);
-    if (result.status === 'failed') expect([result.error?.code, ran]).toEqual(['EXPRESSION_ERROR', []]);
+    expect(result.error).toMatchObject({ code: 'EXPRESSION_ERROR', message: expect.stringContaining('budget') });
+    expect(ran).toEqual([]);
   });
 
   it('A13: outputs that double forty times stop at the cap', async () => {

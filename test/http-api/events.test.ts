@@ -83,15 +83,14 @@ describe.each(DOORS)('events by $door', ({ open }) => {
 
   it('tells a run while it goes on, with a sign of life every 15 s of silence', async () => {
     const run = await service.orchestrator.start('slow');
-    const reader = ((await stream(run.id)).body as ReadableStream<Uint8Array>)
-      .pipeThrough(new TextDecoderStream())
-      .getReader();
+    const reader = ((await stream(run.id)).body as ReadableStream<Uint8Array>).getReader();
+    const decoder = new TextDecoder();
     let text = '';
     const until = async (enough: (text: string) => boolean) => {
       while (!enough(text)) {
         const { done, value } = await reader.read();
         if (done) return;
-        text += value;
+        text += decoder.decode(value, { stream: true });
       }
     };
     await until((so) => so.includes('execution.started'));

@@ -93,15 +93,15 @@ export function post(value: unknown, headers: Record<string, string> = {}): Requ
   return { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body };
 }
 
-export interface ErrorBody {
-  readonly error: { readonly code: string; readonly message: string; readonly [extra: string]: unknown };
+export interface Told {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests look into
+  readonly body: any;
+  readonly headers: Headers;
 }
 
 /** Status and body of an answer whose body is JSON. */
-// biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests are about
-export async function told(
-  response: Response | Promise<Response>,
-): Promise<{ status: number; body: any; headers: Headers }> {
+export async function told(response: Response | Promise<Response>): Promise<Told> {
   const answer = await response;
   const text = await answer.text();
   return { status: answer.status, body: text === '' ? undefined : JSON.parse(text), headers: answer.headers };

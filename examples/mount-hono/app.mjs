@@ -1,0 +1,11 @@
+import { Hono } from 'hono';
+import { handler } from './service.mjs';
+
+export const app = new Hono();
+
+app.use(async (context, next) => {
+  const result = await handler.handle(context.req.raw);
+  if (result.matched) return result.response;
+  await next();
+});
+app.get('/', (context) => context.text('my own page'));

@@ -1,0 +1,135 @@
+/** The mounting examples, each as it stands in its folder: the API answers, and so does what is the app's own. */
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { serve as serveHono } from '@hono/node-server';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
+import type { HttpHandler } from '../../src/engine/ports/host.ts';
+import type { Orchestrator } from '../../src/orchestrator.ts';
+import { type Ask, serve } from './doors.ts';
+import { post, told } from './service.ts';
+
+const EXAMPLES = new URL('../../examples/', import.meta.url);
+// biome-ignore lint/suspicious/noExplicitAny: an example is plain JavaScript
+const load = (path: string): Promise<any> => import(/* @vite-ignore */ new URL(path, EXAMPLES).pathname);
+
+const closers: (() => unknown)[] = [];
+afterEach(async () => {
+  vi.unstubAllGlobals();
+  for (const close of closers.splice(0)) await close();
+});
+
+const over =
+  (origin: string): Ask =>
+  (path, init) =>
+    fetch(`${origin}${path}`, init);
+
+/** A server as the runtime's own `serve` would be, over Node: enough for the example to run. */
+function nodeServe(answer: (request: Request, peer: string) => Promise<Response>): Promise<string> {
+  let peer = '';
+  const handler: HttpHandler = {
+    fetch: (request) => answer(request, peer),
+    handle: async () => ({ matched: false }),
+  };
+  const listener = toNodeListener(handler);
+  return serve((request: IncomingMessage, response: ServerResponse) => {
+    peer = request.socket.remoteAddress ?? '';
+    listener(request, response);
+  });
+}
+
+interface Mount {
+  readonly ask: Ask;
+  readonly orchestrator: Orchestrator;
+  /** What the app answers itself at `/`. */
+  readonly own?: string;
+}
+
+const MOUNTS: Readonly<Record<string, () => Promise<Mount>>> = {
+  async 'mount-node-http'() {
+    const { server } = await load('mount-node-http/server.mjs');
+    const { orchestrator } = await load('mount-node-http/service.mjs');
+    return { ask: over(await serve(server.listeners('request')[0])), orchestrator, own: 'my own page' };
+  },
+  async 'mount-express'() {
+    const { app } = await load('mount-express/app.mjs');
+    const { orchestrator } = await load('mount-express/service.mjs');
+    return { ask: over(await serve(app)), orchestrator, own: 'my own page' };
+  },
+  async 'mount-fastify'() {
+    const { app } = await load('mount-fastify/app.mjs');
+    const { orchestrator } = await load('mount-fastify/service.mjs');
+    closers.push(() => app.close());
+    return { ask: over(await app.listen({ port: 0, host: '127.0.0.1' })), orchestrator, own: 'my own page' };
+  },
+  async 'mount-hono'() {
+    const { app } = await load('mount-hono/app.mjs');
+    const { orchestrator } = await load('mount-hono/service.mjs');
+    const port = await new Promise<number>((resolve) => {
+      const server = serveHono({ fetch: app.fetch, port: 0, hostname: '127.0.0.1', createServer }, (info) =>
+        resolve(info.port),
+      );
+      closers.push(() => new Promise((done) => server.close(done)));
+    });
+    return { ask: over(`http://127.0.0.1:${port}`), orchestrator, own: 'my own page' };
+  },
+  async 'mount-next'() {
+    const route = await load('mount-next/app/api/v1/[...path]/route.mjs');
+    const { orchestrator } = await load('mount-next/service.mjs');
+    const ask: Ask = async (path, init) => route[init?.method ?? 'GET'](new Request(`http://next.test${path}`, init));
+    return { ask, orchestrator };
+  },
+  async 'mount-deno'() {
+    let origin: Promise<string> | undefined;
+    vi.stubGlobal('Deno', {
+      serve(_options: { port: number }, handle: (request: Request, info: object) => Promise<Response>) {
+        origin = nodeServe((request, peer) =>
+          handle(request, { remoteAddr: { transport: 'tcp', hostname: peer, port: 1 } }),
+        );
+        return {};
+      },
+    });
+    await load('mount-deno/main.mjs');
+    const { orchestrator } = await load('mount-deno/service.mjs');
+    return { ask: over((await origin) as string), orchestrator };
+  },
+  async 'mount-bun'() {
+    let origin: Promise<string> | undefined;
+    vi.stubGlobal('Bun', {
+      serve({ fetch: handle }: { fetch: (request: Request, server: object) => Promise<Response> }) {
+        origin = nodeServe((request, peer) => handle(request, { requestIP: () => ({ address: peer }) }));
+        return {};
+      },
+    });
+    await load('mount-bun/main.mjs');
+    const { orchestrator } = await load('mount-bun/service.mjs');
+    return { ask: over((await origin) as string), orchestrator };
+  },
+};
+
+describe.each(Object.entries(MOUNTS))('examples/%s', (_name, mount) => {
+  it('runs an ensemble, refuses who has no token, and leaves the rest to the app', async () => {
+    const { ask, orchestrator, own } = await mount();
+    const { token } = await orchestrator.tokens.create({ name: 'test', scopes: ['execute:ensembles'] });
+    const path = '/api/v1/execute/ensemble/greet';
+    const ran = await told(ask(path, post({ input: { who: 'Ada' } }, { authorization: `Bearer ${token}` })));
+    expect(ran).toMatchObject({ status: 200, body: { status: 'completed', output: { text: 'Hello Ada' } } });
+    expect((await told(ask(path, post({ input: { who: 'Ada' } })))).status).toBe(401);
+    expect(await told(ask('/api/v1/health'))).toMatchObject({ status: 200, body: { status: 'ok' } });
+    expect((await told(ask('/api/v1/nothing'))).status).toBe(404);
+    if (own !== undefined) expect(await (await ask('/')).text()).toBe(own);
+  });
+});
+
+describe('examples/mount-worker', () => {
+  it("makes its handler from the Worker's variables, and answers", async () => {
+    const { default: worker } = await load('mount-worker/worker.mjs');
+    const context = { waitUntil() {} };
+    const env = { GREETING: 'Good morning' };
+    expect(await told(worker.fetch(new Request('http://worker.test/api/v1/health'), env, context))).toMatchObject({
+      status: 200,
+    });
+    const path = 'http://worker.test/api/v1/execute/ensemble/greet';
+    expect((await worker.fetch(new Request(path, post({})), env, context)).status).toBe(401);
+  });
+});
