@@ -59,7 +59,7 @@ export type { CancelTimer, Clock } from './engine/ports/clock.ts';
 export type * from './engine/ports/data.ts';
 export type * from './engine/ports/execution-engine.ts';
 export type { HttpClient, HttpRequest, HttpResponse } from './engine/ports/http.ts';
-export type { Journal, StateUpdate, StepOptions } from './engine/ports/journal.ts';
+export type { Journal, StateUpdate, StepOptions, StoreRecord } from './engine/ports/journal.ts';
 export type { Logger } from './engine/ports/logger.ts';
 export type {
   AnyOperation,

@@ -11,7 +11,7 @@ import type {
   StepRecord,
 } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { Journal, StateUpdate, StepOptions } from '../../engine/ports/journal.ts';
+import type { Journal, StateUpdate, StepOptions, StoreRecord } from '../../engine/ports/journal.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
 
@@ -42,11 +42,10 @@ export class EmbeddedJournal implements Journal {
   step(
     _key: string,
     _attempt: number,
-    run: () => MaybePromise<StepRecord | undefined>,
+    run: (store: StoreRecord) => MaybePromise<StepRecord | undefined>,
     options: StepOptions,
   ): MaybePromise<StepRecord | undefined> {
-    const made = run();
-    return made instanceof Promise ? made.then((record) => this.#store(record, options)) : this.#store(made, options);
+    return run((record) => this.#store(record, options));
   }
 
   sleepUntil(_key: string, instant: number, signal: AbortSignal): Promise<void> {

@@ -15,7 +15,7 @@ export interface MemoryStorageOptions {
 
 interface Stored {
   readonly execution: NewExecution;
-  readonly steps: StepRecord[];
+  steps: StepRecord[];
   /** Place of each key in `steps`, once there are many. */
   places: Map<string, number> | undefined;
   end: ExecutionEnd | undefined;
@@ -61,6 +61,8 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
     for (const step of entry.steps) putStep(stored, step);
     if (entry.end) {
       stored.end = entry.end;
+      // An array that grew has room to spare, which would be kept for as long as the execution is.
+      stored.steps = stored.steps.slice();
       stored.places = undefined;
       forgetOldest(entry.executionId);
     }

@@ -5,6 +5,7 @@ import { OrchestratorError } from '../errors.ts';
 import { copyJson, JsonError } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
+import type { StoreRecord } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { AttemptContext } from './attempt-context.ts';
 import { type Failure, toFailure } from './failure.ts';
@@ -21,7 +22,7 @@ export interface AttemptPlace {
 }
 
 /**
- * Runs one attempt. Answers at once when the operation does.
+ * Runs one attempt and stores how it came out. Answers at once when operation and store do.
  *
  * @returns undefined when it failed after the run was stopped: there is nothing to store then
  */
@@ -29,6 +30,7 @@ export function runAttempt(
   step: CompiledAgentStep,
   scope: RunScope,
   place: AttemptPlace,
+  store: StoreRecord,
 ): MaybePromise<StepRecord | undefined> {
   let context: AttemptContext;
   let given: unknown;
@@ -36,32 +38,35 @@ export function runAttempt(
     context = new AttemptContext(step, scope, place.key, place.number);
     given = step.operation.run(context);
   } catch (thrown) {
-    return failed(step, scope, place, thrown);
+    return store(failed(step, scope, place, thrown));
   }
   if (!isPromise(given)) {
     context.release();
-    return completed(step, scope, place, given);
+    return store(completed(step, scope, place, given));
   }
-  const settled = settle(given, context, step, scope, place);
-  return step.timeoutMs === undefined ? settled : inTime(settled, step.timeoutMs, context, step, scope, place);
+  if (step.timeoutMs === undefined) return settle(given, context, step, scope, place, store);
+  const settled = settle(given, context, step, scope, place, (record) => record);
+  return inTime(settled, step.timeoutMs, context, step, scope, place).then(store);
 }
 
-async function settle(
+function settle(
   pending: PromiseLike<unknown>,
   context: AttemptContext,
   step: CompiledAgentStep,
   scope: RunScope,
   place: AttemptPlace,
+  store: StoreRecord,
 ): Promise<StepRecord | undefined> {
-  let value: unknown;
-  try {
-    value = await pending;
-  } catch (thrown) {
-    context.release();
-    return failed(step, scope, place, thrown);
-  }
-  context.release();
-  return completed(step, scope, place, value);
+  return Promise.resolve(pending).then(
+    (value) => {
+      context.release();
+      return store(completed(step, scope, place, value));
+    },
+    (thrown) => {
+      context.release();
+      return store(failed(step, scope, place, thrown));
+    },
+  );
 }
 
 // What comes after the timeout is nobody's any more.

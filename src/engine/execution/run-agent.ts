@@ -1,6 +1,7 @@
 /** Runs one agent at one step, attempt after attempt, over the journal. */
 
 import type { CompiledAgentStep } from '../definition/compiled-ensemble.ts';
+import type { NameSlot } from '../definition/names.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StateUpdate, StepOptions } from '../ports/journal.ts';
@@ -13,25 +14,30 @@ const LAST: StepOptions = Object.freeze({ last: true });
 const NOT_LAST: StepOptions = Object.freeze({ last: false });
 
 /**
- * Runs the agent to its result. Its condition was looked at already.
+ * Runs the agent to its result, and notes it under its name. Its condition was looked at already.
  *
- * @returns undefined when the run was stopped before there was a result
+ * @param router - the router that led here: a guard on it handles the agent's failure too
+ * @returns false when the run was stopped before there was a result
  */
-export function runAgent(step: CompiledAgentStep, scope: RunScope): MaybePromise<StepRecord | undefined> {
+export function runAgent(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  router: NameSlot | undefined,
+): MaybePromise<boolean> {
   const { run } = scope;
   const { clock } = run.ports;
   const key = scope.keyPrefix === '' ? step.key : scope.keyPrefix + step.key;
   const place: AttemptPlace = { key, number: 1, startedAt: clock.now(), monotonic: clock.monotonic() };
   run.ports.emit?.('agent.started', { executionId: run.accepted.id, agent: step.name, key });
   const stepped = attempt(step, scope, place);
-  if (isPromise(stepped)) return stepped.then((record) => afterAttempt(record, step, scope, place));
-  return afterAttempt(stepped, step, scope, place);
+  if (isPromise(stepped)) return stepped.then((record) => afterAttempt(record, step, scope, place, router));
+  return afterAttempt(stepped, step, scope, place, router);
 }
 
 function attempt(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace): MaybePromise<StepRecord | undefined> {
   const plain = step.last ? LAST : NOT_LAST;
   const options = step.setState ? { ...plain, state: stateUpdate(step, scope, place.key, step.setState) } : plain;
-  return scope.run.journal.step(place.key, place.number, () => runAttempt(step, scope, place), options);
+  return scope.run.journal.step(place.key, place.number, (store) => runAttempt(step, scope, place, store), options);
 }
 
 function afterAttempt(
@@ -39,12 +45,10 @@ function afterAttempt(
   step: CompiledAgentStep,
   scope: RunScope,
   place: AttemptPlace,
-): MaybePromise<StepRecord | undefined> {
-  if (!record) return undefined;
-  if (record.retryAt !== undefined) return retry(record, step, scope, place);
-  scope.run.lastCommitAt = record.startedAt + record.duration;
-  emitResult(record, scope);
-  return record;
+  router: NameSlot | undefined,
+): MaybePromise<boolean> {
+  if (record?.retryAt === undefined) return noteResult(record, step, scope, router);
+  return retry(record, step, scope, place).then((last) => noteResult(last, step, scope, router));
 }
 
 async function retry(
@@ -59,10 +63,23 @@ async function retry(
     if (!(await waitUntil(record.retryAt, first.key, scope))) return undefined;
     record = await attempt(step, scope, { ...first, startedAt: record.startedAt, number: record.attempts + 1 });
   }
-  if (!record) return undefined;
-  scope.run.lastCommitAt = record.startedAt + record.duration;
-  emitResult(record, scope);
   return record;
+}
+
+function noteResult(
+  record: StepRecord | undefined,
+  step: CompiledAgentStep,
+  scope: RunScope,
+  router: NameSlot | undefined,
+): boolean {
+  if (!record) return false;
+  scope.run.lastCommitAt = record.startedAt + record.duration;
+  scope.results[step.slot.slot] = record;
+  scope.lastOutput = record.output;
+  if (step.takesPrompt) scope.takePrompt();
+  if (record.error && !step.continueOnError) scope.fail({ slot: step.slot, router, error: record.error });
+  emitResult(record, scope);
+  return true;
 }
 
 /** @returns false when the run was stopped meanwhile */

@@ -69,16 +69,20 @@ export function runEnsemble(
   return { outcome, stop: (reason) => halt.stop(reason) };
 }
 
-async function conclude(
+function conclude(
   scope: RunScope,
   crash: ExecutionError | undefined,
   checkOutput: OutputCheck | undefined,
-): Promise<ExecutionOutcome> {
+): MaybePromise<ExecutionOutcome> {
+  const broken = (thrown: unknown): ExecutionOutcome => {
+    return { status: 'failed', output: null, error: internalError(thrown, scope) };
+  };
   try {
     const computed = computeOutput(scope);
-    return await judge(scope, crash, isPromise(computed) ? await computed : computed, checkOutput);
+    if (!isPromise(computed)) return judge(scope, crash, computed, checkOutput);
+    return computed.then((output) => judge(scope, crash, output, checkOutput)).catch(broken);
   } catch (thrown) {
-    return { status: 'failed', output: null, error: internalError(thrown, scope) };
+    return broken(thrown);
   }
 }
 

@@ -26,7 +26,6 @@ import type {
 } from '../definition/compiled-ensemble.ts';
 import type { NameSlot } from '../definition/names.ts';
 import type { Json } from '../json.ts';
-import type { StepRecord } from '../model/stored-execution.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
 import {
@@ -106,24 +105,7 @@ function runAgentStep(
     chain = { guard: step.condition, outer: guards };
   }
   if (scope.run.unhandled > 0) markHandled(chain, scope);
-  const ran = runAgent(step, scope);
-  return isPromise(ran)
-    ? ran.then((record) => noteResult(record, step, scope, router))
-    : noteResult(ran, step, scope, router);
-}
-
-function noteResult(
-  record: StepRecord | undefined,
-  step: CompiledAgentStep,
-  scope: RunScope,
-  router: NameSlot | undefined,
-): boolean {
-  if (!record) return false;
-  scope.results[step.slot.slot] = record;
-  scope.lastOutput = record.output;
-  if (step.takesPrompt) scope.takePrompt();
-  if (record.error && !step.continueOnError) scope.fail({ slot: step.slot, router, error: record.error });
-  return true;
+  return runAgent(step, scope, router);
 }
 
 async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardChain | undefined): Promise<boolean> {

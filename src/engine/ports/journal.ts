@@ -25,15 +25,18 @@ export interface StepOptions {
   readonly state?: StateUpdate | undefined;
 }
 
+/** Stores the record of an attempt and gives back what is stored; nothing for an attempt that a stopped run gave up. */
+export type StoreRecord = (record: StepRecord | undefined) => MaybePromise<StepRecord | undefined>;
+
 export interface Journal {
   /**
-   * Gives the stored record under `key` if its attempt is at least `attempt`; otherwise runs the attempt, stores its record
-   * and gives it back. A record whose `run` gives undefined (the run was stopped) is not stored.
+   * Gives the stored record under `key` if its attempt is at least `attempt`; otherwise makes the attempt by `run`, which hands
+   * its record to `store` and gives back what that gives. (Handed in, so that an attempt that ends later costs one turn, not two.)
    */
   step(
     key: string,
     attempt: number,
-    run: () => MaybePromise<StepRecord | undefined>,
+    run: (store: StoreRecord) => MaybePromise<StepRecord | undefined>,
     options: StepOptions,
   ): MaybePromise<StepRecord | undefined>;
 

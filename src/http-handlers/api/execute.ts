@@ -17,8 +17,15 @@ const executeBody = z.strictObject({
   async: z.boolean().optional(),
 });
 
-function isObject(value: unknown): boolean {
+function isObject(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+// What nearly every request is; the schema has its say on the others.
+function isInputAlone(json: unknown): json is { readonly input: object; readonly async?: undefined } {
+  if (!isObject(json) || !isObject(json.input)) return false;
+  for (const key in json) if (key !== 'input') return false;
+  return true;
 }
 
 export function executeEnsemble(call: Call): Promise<Reply> {
@@ -33,7 +40,8 @@ export function executeAgent(call: Call): Promise<Reply> {
 
 async function execute(call: Call, start: (input: unknown) => Promise<ExecutionHandle>): Promise<Reply> {
   const { parts, request, host } = call;
-  const body = readShape(executeBody, await readJson(request, parts.maxBodyBytes));
+  const json = await readJson(request, parts.maxBodyBytes);
+  const body = isInputAlone(json) ? json : readShape(executeBody, json);
   const prefersAsync = isAsyncPreferred(request.header('prefer'));
   const run = await start(body.input ?? {});
   const result = run.result();
