@@ -2,6 +2,7 @@
 
 import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { readEventStream } from '../../src/cli/read-event-stream.ts';
 import { ensemble, ensureBuilt, startEnsemble } from './cli-process.ts';
 import { GATED, GREET, listen, makeProject, type Served, serveProject, startGate } from './served-project.ts';
 
@@ -148,7 +149,7 @@ describe('issue 3.4: ensemble execution show', () => {
 flow:
   - foreach: [1, 2]
     steps:
-      - { agent: one, operation: code, config: { script: one }, input: { n: "\${item}" }, continueOnError: true }
+      - { agent: one, operation: code, config: { script: one }, input: { n: "\${item}" } }
 `,
         'scripts/one.mjs':
           "export default ({ input }) => { if (input.n === 2) throw new Error('bad '.repeat(40)); return 'x'.repeat(200); };\n",
@@ -156,6 +157,7 @@ flow:
     );
     const id = await execute(served, 'loop');
     const { stdout } = await ensemble(['execution', 'show', id], { cwd: served.cwd, env: { COLUMNS: '80' } });
+    expect(stdout).toMatch(/\n {2}error {5}AGENT_FAILED at one: (bad ){39}bad/);
     expect(stdout).toMatch(/ {2}✓ one {2} +\d+ms {2}flow\[0\]\.foreach\[0\]\.steps\[0\]\n {6}"x{72}…\n/);
     expect(stdout).toMatch(
       / {2}✗ one {2} +\d+ms {2}flow\[0\]\.foreach\[1\]\.steps\[0\]\n {6}AGENT_FAILED: (bad ){39}bad/,
@@ -251,5 +253,28 @@ describe('issue 3.4: ensemble execution watch', () => {
     const { code, stdout, stderr } = await ensemble(['execution', 'watch', 'exec_1', '--url', url, '--token', 'x']);
     expect([code, JSON.parse(stdout), after]).toEqual([0, { ok: true }, [undefined, '1']]);
     expect(stderr).toBe('far exec_1\n  a               completed in 5ms\n✓ completed in 9ms\n');
+  });
+});
+
+describe('issue 3.4: a stream of events', () => {
+  it('is read whole, wherever it was cut', async () => {
+    const text =
+      ': hi\n\nid: 1\r\nevent: a\r\ndata: {"é":\r\ndata: "\u{1f600}"}\r\n\r\nid:2\ndata\n\nretry: 5\n\ndata: x: y\n\ndata: lost';
+    const bytes = new TextEncoder().encode(text);
+    for (const size of [1, 2, 7, bytes.length]) {
+      const body = new ReadableStream<Uint8Array>({
+        start(controller) {
+          for (let at = 0; at < bytes.length; at += size) controller.enqueue(bytes.slice(at, at + size));
+          controller.close();
+        },
+      });
+      const events: unknown[] = [];
+      for await (const event of readEventStream(body)) events.push(event);
+      expect(events).toEqual([
+        { id: '1', data: '{"é":\n"\u{1f600}"}' },
+        { id: '2', data: '' },
+        { id: '2', data: 'x: y' },
+      ]);
+    }
   });
 });

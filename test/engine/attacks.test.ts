@@ -143,6 +143,17 @@ describe('A5: an output is copied to plain data', () => {
     expect(agents.map(({ output }) => (output as string).length)).toEqual([4 * 1024 * 1024 - 1, 4 * 1024 * 1024 - 1]);
   });
 
+  it("A140: outputs over the limit fail the run, and are not kept; the agents' results are", async () => {
+    const flow = [code('a', 'big'), code('b', 'big')];
+    const { run } = scene(
+      { flow, outputs: { both: ['${a.output}', '${b.output}'] } },
+      { scripts: { big: () => 'x'.repeat(3 * 1024 * 1024) } },
+    );
+    const result = await run();
+    expect(result).toMatchObject({ status: 'failed', output: null, metrics: { agents: 2 } });
+    expect(result.error?.message).toMatch(/^outputs: .*larger than the limit/);
+  });
+
   it('an output of 64 levels makes no record that cannot be read', async () => {
     const deep = Array.from({ length: 64 }).reduce<unknown>((inner) => [inner], 1);
     const { run, orchestrator } = scene([code('a', 'deep')], { scripts: { deep: () => deep } });

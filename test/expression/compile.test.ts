@@ -191,7 +191,7 @@ describe('whole values', () => {
     const { evaluate, constant } = compile(source);
     const first = evaluate(createEvaluation()) as { list: unknown[] };
     first.list.push('changed');
-    (first.list[1] as Record<string, unknown>)['a'] = 'changed';
+    (first.list[1] as Record<string, unknown>).a = 'changed';
     expect(evaluate(createEvaluation())).toStrictEqual({ list: [1, { a: 1 }] });
     expect(source).toStrictEqual({ list: [1, { a: 1 }] });
     expect(constant).toBe(true);

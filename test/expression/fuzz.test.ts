@@ -13,7 +13,7 @@ import { builtinFunctions } from '../../src/engine/expression/functions/builtin-
 import { copyJson, type Json } from '../../src/engine/json.ts';
 import { createEvaluation, optionsOf } from './expression-fixtures.ts';
 
-const RUNS = Number(process.env['FUZZ_RUNS'] ?? 20_000);
+const RUNS = Number(process.env.FUZZ_RUNS ?? 20_000);
 const BUDGET = 200_000;
 
 const HOSTILE_KEYS = [

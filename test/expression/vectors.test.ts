@@ -68,7 +68,7 @@ function check(vector: Vector): void {
   const { code, message, details, retryable } = thrown as OrchestratorError;
   expect(code).toBe('EXPRESSION_ERROR');
   expect(message).toContain(error.says);
-  expect(details['index']).toBe(error.at);
+  expect(details.index).toBe(error.at);
   expect(message).toContain(`column ${error.at + 1})`);
   expect(retryable).toBe(false);
 }

@@ -46,12 +46,14 @@ describe('close()', () => {
 
   it('waits for what runs, retries included, and closes the storage behind it', async () => {
     const storage = strict(memoryStorage());
-    const { orchestrator, start } = scene([boom('a', { retry: { maxAttempts: 3 } })], { storage });
+    const { orchestrator, start, clock } = scene([boom('a', { retry: { maxAttempts: 3 } })], { storage });
     const handle = await start();
     const closing = orchestrator.close();
     expect(await handle.result()).toMatchObject({ status: 'failed', duration: 3000 });
     await closing;
     expect(storage.closed).toBe(1);
+    // Nor does the grace itself stay armed.
+    expect(clock.nextIn).toBeUndefined();
   });
 
   it('cancels what is left after the grace', async () => {

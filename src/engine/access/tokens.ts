@@ -126,8 +126,12 @@ export function createTokens(parts: {
 function checkNewToken(given: NewToken): z.output<typeof newToken> {
   // Before each of them is looked at: a list of a hundred thousand would give as many problems.
   if (Array.isArray(given?.scopes) && given.scopes.length > MAX_SCOPES) {
-    const issues = [{ path: 'scopes', message: `has ${given.scopes.length} entries; at most ${MAX_SCOPES} are allowed` }];
-    throw new OrchestratorError('INVALID_REQUEST', `the token can't be made: scopes ${issues[0]?.message}`, { details: { issues } });
+    const issues = [
+      { path: 'scopes', message: `has ${given.scopes.length} entries; at most ${MAX_SCOPES} are allowed` },
+    ];
+    throw new OrchestratorError('INVALID_REQUEST', `the token can't be made: scopes ${issues[0]?.message}`, {
+      details: { issues },
+    });
   }
   const result = newToken.safeParse(given);
   if (result.success) return result.data;

@@ -12,7 +12,6 @@ import { parseExpression } from './parse-expression.ts';
 export type {
   CompiledExpression,
   CompileOptions,
-  NameResolution,
   NameResolver,
   PathSegment,
   Reference,

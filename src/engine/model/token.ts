@@ -18,10 +18,6 @@ export const SCOPES = [
 
 export type Scope = (typeof SCOPES)[number];
 
-export function isScope(value: unknown): value is Scope {
-  return (SCOPES as readonly unknown[]).includes(value);
-}
-
 /** Plans by name; what each allows is decided where limits are kept. */
 export const PLANS = ['free', 'pro', 'enterprise'] as const;
 export type Plan = (typeof PLANS)[number];

@@ -74,7 +74,7 @@ export interface Storage {
   /** Newest first, by id; without their agent runs. */
   listExecutions(query: ExecutionQuery): MaybePromise<readonly Execution[]>;
 
-  /** The step records of an execution in the order in which they were first stored. @param after - skip this many */
+  /** The step records of an execution in the order in which they were first stored. @param page - skips `after` records, gives at most `limit` */
   listSteps(
     executionId: string,
     page: { readonly after: number; readonly limit: number },

@@ -5,7 +5,6 @@ import { messageOf, OrchestratorError } from '../../../engine/errors.ts';
 const BUSY = 5;
 const LOCKED = 6;
 const FULL = 13;
-export const CANT_OPEN = 14;
 export const NOT_A_DATABASE = 26;
 
 /** SQLite's primary result code; undefined for errors that are not SQLite's. */
