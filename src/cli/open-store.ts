@@ -2,6 +2,7 @@
 
 import { mkdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
+import { messageOf } from '../engine/errors.ts';
 import { CliError, wrongUsage } from './cli-error.ts';
 import { requireProject } from './find-target.ts';
 import * as start from './start.ts';
@@ -38,12 +39,7 @@ export function ownStore(directory: string): StoreChoice {
 /** Gives the store; nothing is opened before its first use, but for the folder of a project's own one, which is made. */
 export async function openStore(choice: StoreChoice): Promise<start.Storage> {
   if (choice.kind === 'memory') return start.memoryStorage();
-  if (choice.own) {
-    const folder = dirname(choice.path);
-    await mkdir(folder, { recursive: true });
-    // What a service stores belongs into no repository.
-    await writeFile(join(folder, '.gitignore'), '*\n', { flag: 'wx' }).catch(ignoreExisting);
-  }
+  if (choice.own) await makeFolder(dirname(choice.path));
   await loadQuietly('node:sqlite');
   return start.sqliteStorage({ path: choice.path });
 }
@@ -61,6 +57,16 @@ async function loadQuietly(name: string): Promise<void> {
     // This runtime has none; the storage finds another one.
   } finally {
     process.emitWarning = emitWarning;
+  }
+}
+
+async function makeFolder(folder: string): Promise<void> {
+  try {
+    await mkdir(folder, { recursive: true });
+    // What a service stores belongs into no repository.
+    await writeFile(join(folder, '.gitignore'), '*\n', { flag: 'wx' }).catch(ignoreExisting);
+  } catch (error) {
+    throw new CliError(`the folder ${folder} can't be made: ${messageOf(error)}; name another store with --storage`);
   }
 }
 

@@ -51,13 +51,13 @@ export function connect(url: string, token: string | undefined): Service {
     if (response.ok) return response;
     throw new CliError(await explainAnswer(base, response));
   };
-  const ask = async (path: string, exchange?: Exchange): Promise<unknown> => {
+  const stranger = () => new CliError(`${host} answered, but not as an ensemble server does; check the address`);
+  /** @param holds - a key that the answer has */
+  const ask = async (path: string, holds: string, exchange?: Exchange): Promise<unknown> => {
     const response = await send(path, exchange);
-    try {
-      return await response.json();
-    } catch {
-      throw new CliError(`${host} answered, but not as an ensemble server does; check the address`);
-    }
+    const answer: unknown = await response.json().catch(() => undefined);
+    if (typeof answer !== 'object' || answer === null || !Object.hasOwn(answer, holds)) throw stranger();
+    return answer;
   };
 
   async function* events(id: string, options: { after?: string; signal?: AbortSignal } = {}): AsyncGenerator<Event> {
@@ -66,10 +66,11 @@ export function connect(url: string, token: string | undefined): Service {
     for (let failures = 0; !signal?.aborted; ) {
       try {
         const headers: Record<string, string> = after === undefined ? {} : { 'last-event-id': after };
-        const { body } = await send(`/executions/${encodeURIComponent(id)}/events`, {
+        const { body, headers: sent } = await send(`/executions/${encodeURIComponent(id)}/events`, {
           headers,
           signal: signal ?? new AbortController().signal,
         });
+        if (!sent.get('content-type')?.startsWith('text/event-stream')) throw stranger();
         for await (const { id: eventId, data } of readEventStream(body as ReadableStream<Uint8Array>)) {
           failures = 0;
           after = eventId;
@@ -90,16 +91,16 @@ export function connect(url: string, token: string | undefined): Service {
 
   return {
     tokens: {
-      create: (token) => ask('/tokens', { method: 'POST', body: token }) as never,
-      list: async () => ((await ask('/tokens')) as { readonly tokens: never }).tokens,
-      revoke: (id) => ask(`/tokens/${encodeURIComponent(id)}`, { method: 'DELETE' }) as never,
+      create: (token) => ask('/tokens', 'token', { method: 'POST', body: token }) as never,
+      list: async () => ((await ask('/tokens', 'tokens')) as { readonly tokens: never }).tokens,
+      revoke: (id) => ask(`/tokens/${encodeURIComponent(id)}`, 'revoked', { method: 'DELETE' }) as never,
     },
     executions: {
-      get: (id) => ask(`/executions/${encodeURIComponent(id)}`) as never,
+      get: (id) => ask(`/executions/${encodeURIComponent(id)}`, 'status') as never,
       list: (filter = {}) => {
         const given = Object.entries(filter).filter(([, value]) => value !== undefined);
         const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
-        return ask(`/executions?${query}`) as never;
+        return ask(`/executions?${query}`, 'executions') as never;
       },
       events,
     },

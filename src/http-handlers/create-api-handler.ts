@@ -3,7 +3,7 @@
 import { type HttpHandler, PLAIN_DOOR, type PlainDoor } from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator.ts';
 import { API_ROOT, API_ROUTES } from './api/routes.ts';
-import { fromRequest, toResponse } from './fetch-door.ts';
+import { FetchedRequest, toResponse } from './fetch-door.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import { answerRequest } from './pipeline.ts';
 import { createRouter } from './router.ts';
@@ -35,11 +35,11 @@ export function createApiHandler<T>(orchestrator: Orchestrator<T>, options: Hand
   };
   const handler: HttpHandler = {
     async fetch(request, host = NO_HOST) {
-      const plain = fromRequest(request);
+      const plain = new FetchedRequest(request);
       return toResponse(await answerRequest(plain, host, router.match(plain.path), parts));
     },
     async handle(request, host = NO_HOST) {
-      const answer = door(fromRequest(request), host, true);
+      const answer = door(new FetchedRequest(request), host, true);
       return answer ? { matched: true, response: toResponse(await answer) } : { matched: false };
     },
   };

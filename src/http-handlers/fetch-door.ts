@@ -2,26 +2,41 @@
 
 import type { PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 
-/** A `Request` as a plain one. Its body is touched only when it is asked for. */
-export function fromRequest(request: Request): PlainRequest {
-  const { url, headers } = request;
-  // A `Request` holds its URL as the URL parser wrote it: scheme, `://`, authority, path.
-  const start = url.indexOf('/', url.indexOf('://') + 3);
-  let end = url.indexOf('#', start);
-  if (end < 0) end = url.length;
-  const mark = url.indexOf('?', start);
-  const hasQuery = mark >= 0 && mark < end;
-  return {
-    method: request.method,
-    path: url.slice(start, hasQuery ? mark : end),
-    query: hasQuery ? url.slice(mark + 1, end) : '',
-    mount: '',
-    header: (name) => headers.get(name) ?? undefined,
-    get hasBody() {
-      return request.body !== null;
-    },
-    body: (maxBytes) => readBody(request, maxBytes),
-  };
+/** A `Request` as a plain one; its body is touched only when it is asked for. A class: an object of closures costs 7 us more. */
+export class FetchedRequest implements PlainRequest {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly mount = '';
+  readonly #request: Request;
+  readonly #headers: Headers;
+
+  constructor(request: Request) {
+    const { url } = request;
+    // A `Request` holds its URL as the URL parser wrote it: scheme, `://`, authority, path.
+    const start = url.indexOf('/', url.indexOf('://') + 3);
+    let end = url.indexOf('#', start);
+    if (end < 0) end = url.length;
+    const mark = url.indexOf('?', start);
+    const hasQuery = mark >= 0 && mark < end;
+    this.#request = request;
+    this.#headers = request.headers;
+    this.method = request.method;
+    this.path = url.slice(start, hasQuery ? mark : end);
+    this.query = hasQuery ? url.slice(mark + 1, end) : '';
+  }
+
+  get hasBody(): boolean {
+    return this.#request.body !== null;
+  }
+
+  header(name: string): string | undefined {
+    return this.#headers.get(name) ?? undefined;
+  }
+
+  body(maxBytes: number): Promise<Uint8Array | undefined> {
+    return readBody(this.#request, maxBytes);
+  }
 }
 
 async function readBody({ headers, body }: Request, maxBytes: number): Promise<Uint8Array | undefined> {

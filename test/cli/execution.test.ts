@@ -239,6 +239,7 @@ describe('issue 3.4: ensemble execution watch', () => {
     const url = await listen(
       createServer((request, response) => {
         after.push(request.headers['last-event-id'] as string | undefined);
+        response.setHeader('content-type', 'text/event-stream');
         if (after.length === 1) {
           // The chunk ends inside of a line end, and the connection in the middle of an event.
           response.write(send(1, 'execution.started', { id: 'exec_1', ensemble: 'far' }).slice(0, -1), () => {

@@ -140,6 +140,11 @@ describe('issue 3.4: what keeps ensemble serve from starting is told in one line
       /^error: sqliteStorage: can't open .*nowhere\/x\.sqlite .*its folder must exist and be writable\n$/,
     ],
     [
+      'a project whose folder for the store can not be made',
+      ['serve', 'full'],
+      /^error: the folder .*full\/\.ensemble can't be made: .*; name another store with --storage\n$/,
+    ],
+    [
       'Postgres, which comes later',
       ['serve', '--storage', 'postgres://localhost/x'],
       'error: --storage postgres://... comes in a later version; use sqlite:FILE or memory\n',
@@ -155,7 +160,12 @@ describe('issue 3.4: what keeps ensemble serve from starting is told in one line
       /^broken\/ensembles\/e\.yaml:1:7 .*\n[\s\S]*✗ 1 problem; nothing is served\n$/,
     ],
   ])('%s', async (_, args, message) => {
-    const cwd = makeFolder({ ...GREET, 'broken/ensembles/e.yaml': 'name: "1"\nflow: []\n' });
+    const cwd = makeFolder({
+      ...GREET,
+      'broken/ensembles/e.yaml': 'name: "1"\nflow: []\n',
+      'full/ensembles/e.yaml': 'name: e\nflow: []\n',
+      'full/.ensemble': 'a file',
+    });
     const { code, stdout, stderr } = await ensemble(args, { cwd });
     expect([code, stdout]).toEqual([1, '']);
     if (typeof message === 'string') expect(stderr).toBe(message);

@@ -95,6 +95,7 @@ describe('issue 3.3: ensemble token', () => {
 
   it('tells what is there instead of a server', async () => {
     const html = await listen(createServer((_, response) => response.end('<html>')));
+    const json = await listen(createServer((_, response) => response.end('{"items":[]}')));
     const broken = await listen(createServer((_, response) => response.writeHead(502).end('bad gateway')));
     const seen: string[] = [];
     const away = await listen(createServer((request, response) => response.end(seen.push(request.url ?? ''))));
@@ -102,9 +103,12 @@ describe('issue 3.3: ensemble token', () => {
     const cut = await listen(createServer((request) => request.destroy()));
     const ask = async (url: string) => (await ensemble(['token', 'list', '--url', url, '--token', 'x'])).stderr;
     const host = (url: string) => new URL(url).host;
-    expect(await ask(html)).toBe(
-      `error: ${host(html)} answered, but not as an ensemble server does; check the address\n`,
-    );
+    for (const stranger of [html, json]) {
+      const message = `error: ${host(stranger)} answered, but not as an ensemble server does; check the address\n`;
+      expect(await ask(stranger)).toBe(message);
+      const watch = ['execution', 'watch', 'exec_1', '--url', stranger, '--token', 'x'];
+      expect((await ensemble(watch)).stderr).toBe(message);
+    }
     expect(await ask(broken)).toBe(
       `error: ${host(broken)} answered 502, and not as an ensemble server does; check the address\n`,
     );

@@ -92,6 +92,7 @@ describe.each(DOORS)('answers by $door', ({ open }) => {
       status: 500,
       body: { error: { code: 'INTERNAL' } },
     });
+    expect(service.log).toMatchObject([{ level: 'error', fields: { err: { message: 'disk full' } } }]);
     expect((await ask('/api/v1/health')).status).toBe(200);
   });
 

@@ -37,6 +37,8 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
     ['TOKEN', 401],
     ['Basic TOKEN', 401],
     ['Token TOKEN', 401],
+    ['Bearex TOKEN', 401],
+    ['BearerxTOKEN', 401],
     ['Bearer', 401],
     ['Bearer TOKEN TOKEN', 401],
     ['Bearer TOKEN, Bearer TOKEN', 401],

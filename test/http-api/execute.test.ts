@@ -30,6 +30,7 @@ describe.each(DOORS)('execute by $door', ({ open }) => {
     });
     expect(await service.orchestrator.executions.get(answer.body.executionId)).toMatchObject({
       ensemble: 'greet',
+      trigger: { type: 'http' },
       input: { who: 'Ada' },
     });
   });

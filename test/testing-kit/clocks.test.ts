@@ -109,7 +109,7 @@ describe('manualClock', () => {
   it('time never goes back, also when two move it at once', async () => {
     const clock = manualClock();
     clock.setTimer(5000, () => {});
-    await Promise.all([clock.advance(10), clock.advanceToNext(), clock.advance(20)]);
+    await Promise.all([clock.advance(10), clock.advanceToNext()]);
     expect(clock.monotonic()).toBeGreaterThanOrEqual(5000);
   });
 });

@@ -39,13 +39,18 @@ export class IncomingRequest implements PlainRequest {
     const request = this.#request;
     if (request.readableEnded) return within(maxBytes, parsedBody(request.body));
     if (Number(this.header('content-length') ?? 0) > maxBytes) return undefined;
-    // A small body has come with the head, as a rule: then it lies there whole, and nobody needs to be called back.
-    if (request.complete && request.readableFlowing === null) {
-      return request.readableLength > maxBytes ? undefined : ((request.read() as Uint8Array | null) ?? EMPTY);
-    }
-    return collect(request, maxBytes);
+    return settle(request, maxBytes);
   }
 }
+
+// A small body comes in one piece with the head, but is parsed only when the listener's turn is over: a turn later it lies there
+// whole, and is taken at a third of the cost of streaming it.
+async function settle(request: NodeRequest, maxBytes: number): Promise<Uint8Array | undefined> {
+  if (!request.complete) await new Promise((resolve) => setImmediate(resolve));
+  if (!request.complete || request.readableFlowing !== null) return collect(request, maxBytes);
+  return request.readableLength > maxBytes ? undefined : ((request.read() as Uint8Array | null) ?? EMPTY);
+}
+
 
 const EMPTY = new Uint8Array();
 

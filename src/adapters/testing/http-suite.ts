@@ -48,10 +48,13 @@ export interface HttpSuiteOptions {
  *
  * @param options - see {@link HttpSuiteOptions}
  * @example
- * ```ts
+ * ```ts no-run
  * import { describe, it } from 'vitest';
+ * import type { HttpClient } from 'ensemble-orchestrator';
  * import { httpSuite } from 'ensemble-orchestrator/testing';
  *
+ * declare const myHttp: (options: { allow: readonly string[] }) => HttpClient;
+ * declare const peer: { baseUrl: string };
  * httpSuite({ name: 'myHttp', create: (options) => myHttp(options), peer: () => peer.baseUrl, test: { describe, it } });
  * ```
  */

@@ -3,7 +3,7 @@
 import * as z from 'zod';
 import { OrchestratorError } from '../../engine/errors.ts';
 import type { Execution } from '../../engine/model/execution.ts';
-import type { ExecutionHandle } from '../../runner.ts';
+import type { ExecuteOptions, ExecutionHandle } from '../../runner.ts';
 import type { Call } from '../call.ts';
 import { readName } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
@@ -16,6 +16,9 @@ const executeBody = z.strictObject({
   input: z.custom<object>(isObject, { error: 'must be an object' }).optional(),
   async: z.boolean().optional(),
 });
+
+// Nobody hears a run's events through its handle here: the stream of events reads what is stored.
+const FROM_HTTP: ExecuteOptions = { trigger: 'http', events: false };
 
 function isObject(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
@@ -30,12 +33,12 @@ function isInputAlone(json: unknown): json is { readonly input: object; readonly
 
 export function executeEnsemble(call: Call): Promise<Reply> {
   const name = readName(call, 'ensemble');
-  return execute(call, (input) => call.parts.orchestrator.start(name, input));
+  return execute(call, (input) => call.parts.orchestrator.start(name, input, FROM_HTTP));
 }
 
 export function executeAgent(call: Call): Promise<Reply> {
   const name = readName(call, 'agent');
-  return execute(call, (input) => call.parts.orchestrator.startAgent(name, input));
+  return execute(call, (input) => call.parts.orchestrator.startAgent(name, input, FROM_HTTP));
 }
 
 async function execute(call: Call, start: (input: unknown) => Promise<ExecutionHandle>): Promise<Reply> {
