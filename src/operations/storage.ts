@@ -31,16 +31,21 @@ type StorageConfig = z.output<typeof config>;
 const KINDS = { kv: 'kv', r2: 'objects' } as const;
 const PAGE = 1000;
 
-/** Which keys each action takes beside `type`, `action` and `binding`; those in capitals it needs. */
-const ACTION_KEYS: Readonly<Record<string, readonly string[]>> = {
-  'kv get': ['KEY'],
-  'kv put': ['KEY', 'VALUE', 'ttl'],
-  'kv delete': ['KEY'],
-  'kv list': ['prefix'],
-  'r2 get': ['KEY', 'format'],
-  'r2 put': ['KEY', 'VALUE', 'contentType'],
-  'r2 delete': ['KEY'],
-  'r2 list': ['prefix'],
+interface ActionKeys {
+  readonly needs: readonly string[];
+  readonly takes?: readonly string[];
+}
+
+/** Which keys each action takes beside `type`, `action` and `binding`. */
+const ACTION_KEYS: Readonly<Record<string, ActionKeys>> = {
+  'kv get': { needs: ['key'] },
+  'kv put': { needs: ['key', 'value'], takes: ['ttl'] },
+  'kv delete': { needs: ['key'] },
+  'kv list': { needs: [], takes: ['prefix'] },
+  'r2 get': { needs: ['key'], takes: ['format'] },
+  'r2 put': { needs: ['key', 'value'], takes: ['contentType'] },
+  'r2 delete': { needs: ['key'] },
+  'r2 list': { needs: [], takes: ['prefix'] },
 };
 
 /** @param bindings - by name; `kv` and `objects` are the configured storage's own unless the host gave others */
@@ -113,23 +118,19 @@ function checkBinding(
 }
 
 function checkKeys(given: JsonObject, type: string, action: string): readonly ConfigIssue[] {
-  const takes = ACTION_KEYS[`${type} ${action}`];
-  if (!takes)
-    return [
-      { path: ['action'], message: `\`${action}\` is not an action of \`${type}\`; use get, put, delete or list` },
-    ];
-  const issues: ConfigIssue[] = [];
-  for (const key of takes) {
-    const needed = key.toLowerCase();
-    if (key !== needed && given[needed] === undefined)
-      issues.push({ path: [needed], message: `is required for \`${action}\`` });
+  const keys = ACTION_KEYS[`${type} ${action}`];
+  if (!keys) {
+    const message = `\`${action}\` is not an action of \`${type}\`; use get, put, delete or list`;
+    return [{ path: ['action'], message }];
   }
-  const known = ['type', 'action', 'binding', ...takes.map((key) => key.toLowerCase())];
-  for (const key of Object.keys(given)) {
-    if (!known.includes(key) && key in config.shape)
-      issues.push({ path: [key], message: `is not for \`${action}\` of \`${type}\`` });
-  }
-  return issues;
+  const { needs, takes = [] } = keys;
+  const missing = needs.filter((key) => given[key] === undefined);
+  const known = ['type', 'action', 'binding', ...needs, ...takes];
+  const odd = Object.keys(given).filter((key) => !known.includes(key) && key in config.shape);
+  return [
+    ...missing.map((key) => ({ path: [key], message: `is required for \`${action}\`` })),
+    ...odd.map((key) => ({ path: [key], message: `is not for \`${action}\` of \`${type}\`` })),
+  ];
 }
 
 async function runKv(kv: KvStore, { config: given }: OperationContext<StorageConfig>, now: number): Promise<Json> {

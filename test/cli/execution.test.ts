@@ -114,7 +114,7 @@ describe('issue 3.4: ensemble execution show', () => {
         expect.stringMatching(/^ {2}started {3}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \((now|\d+s ago)\)$/),
         expect.stringMatching(/^ {2}finished {2}\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/),
         expect.stringMatching(/^ {2}duration {2}\d+ms$/),
-        '  trigger   call',
+        '  trigger   http',
         expect.stringMatching(/^ {2}version {3}[0-9a-f]{32}$/),
         '',
         'agents',

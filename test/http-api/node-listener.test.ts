@@ -4,6 +4,7 @@ import { request as httpRequest, type IncomingMessage, type ServerResponse } fro
 import { connect } from 'node:net';
 import express from 'express';
 import { describe, expect, it, vi } from 'vitest';
+import { IncomingRequest } from '../../src/adapters/node/from-incoming.ts';
 import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
 import type { HostInfo, HttpHandler } from '../../src/engine/ports/host.ts';
 import { serve } from './doors.ts';
@@ -181,6 +182,22 @@ describe('toNodeListener', () => {
     expect(await (await fetch(`${origin}/x`)).text()).toBe('Error: no');
     const alone = await serve(listener);
     await expect(fetch(`${alone}/x`)).rejects.toThrow(TypeError);
+  });
+
+  it('a body that broke off before it was asked for is an error, not a wait for ever', async () => {
+    let take: (request: IncomingMessage) => void = () => {};
+    const came = new Promise<IncomingMessage>((resolve) => {
+      take = resolve;
+    });
+    const origin = await serve((request) => take(request));
+    const client = httpRequest(origin, { method: 'POST', headers: { 'content-length': '30' } });
+    client.on('error', () => {});
+    client.write('{');
+    const request = await came;
+    const closed = new Promise((resolve) => request.once('close', resolve));
+    client.destroy();
+    await closed;
+    await expect(new IncomingRequest(request).body(100)).rejects.toThrow('closed before the body was complete');
   });
 
   it('a body that breaks off runs nothing', async () => {

@@ -1,0 +1,240 @@
+import { describe, expect, it } from 'vitest';
+import { memoryKv, memoryObjects } from '../../src/adapters/storage/memory-data.ts';
+import type { DefinitionIssue } from '../../src/engine/definition/definition-issue.ts';
+import type { OrchestratorError } from '../../src/engine/errors.ts';
+import type { JsonObject } from '../../src/engine/json.ts';
+import type { Binding } from '../../src/operations/storage.ts';
+import { createTestOrchestrator } from '../../src/testing.ts';
+
+/** Runs one config after the other in one execution; gives their outputs and errors. */
+function store(
+  configs: readonly JsonObject[],
+  options: { readonly bindings?: Readonly<Record<string, Binding>> } = {},
+) {
+  const flow = configs.map((config, i) => ({ agent: `s${i}`, operation: 'storage', config, continueOnError: true }));
+  const orchestrator = createTestOrchestrator({ ensembles: [{ name: 'e', flow }], ...options });
+  const run = async (input: JsonObject = {}) => {
+    const { agents } = await orchestrator.execute('e', input);
+    return agents.map(({ output, error }) => error ?? output);
+  };
+  return { orchestrator, run };
+}
+
+function refused(
+  config: JsonObject,
+  bindings: Readonly<Record<string, Binding>> = {},
+): readonly (string | undefined)[][] {
+  try {
+    store([config], { bindings });
+    return [];
+  } catch (error) {
+    const issues = (error as OrchestratorError).details.issues as readonly DefinitionIssue[];
+    return issues.map(({ path, message, suggestion }) => [path, message, suggestion]);
+  }
+}
+
+describe('issue 3.7: `storage` of type kv (the seed: action, key, value, ttl, prefix)', () => {
+  it('keeps JSON values by key, in the configured storage', async () => {
+    const value = { a: [1, null, 'ü'] };
+    const { run } = store([
+      { type: 'kv', action: 'get', key: 'k' },
+      { type: 'kv', action: 'put', key: 'k', value },
+      { type: 'kv', action: 'get', key: 'k' },
+      { type: 'kv', action: 'delete', key: 'k' },
+      { type: 'kv', action: 'delete', key: 'k' },
+      { type: 'kv', action: 'get', key: 'k' },
+    ]);
+    expect(await run()).toEqual([
+      { value: null, found: false },
+      { key: 'k', success: true },
+      { value, found: true },
+      { key: 'k', success: true },
+      { key: 'k', success: false },
+      { value: null, found: false },
+    ]);
+  });
+
+  it('a stored null is found', async () => {
+    const { run } = store([
+      { type: 'kv', action: 'put', key: 'k', value: null },
+      { type: 'kv', action: 'get', key: 'k' },
+    ]);
+    expect((await run())[1]).toEqual({ value: null, found: true });
+  });
+
+  it('ttl counts seconds on the clock: there at the last ms, gone at the next', async () => {
+    const { orchestrator } = store([{ type: 'kv', action: 'put', key: 'k', value: 1, ttl: 60 }]);
+    const reader = {
+      name: 'r',
+      flow: [{ agent: 'g', operation: 'storage', config: { type: 'kv', action: 'get', key: 'k' } }],
+    };
+    const kv = memoryKv();
+    const clocked = createTestOrchestrator({
+      bindings: { kv },
+      ensembles: [
+        {
+          name: 'w',
+          flow: [
+            { agent: 'p', operation: 'storage', config: { type: 'kv', action: 'put', key: 'k', value: 1, ttl: 60 } },
+          ],
+        },
+        reader,
+      ],
+    });
+    await clocked.execute('w');
+    await clocked.clock.advance(59_999);
+    expect((await clocked.execute('r')).agents[0]?.output).toEqual({ value: 1, found: true });
+    await clocked.clock.advance(1);
+    expect((await clocked.execute('r')).agents[0]?.output).toEqual({ value: null, found: false });
+    await orchestrator.close();
+  });
+
+  it('A39: a prefix is taken literally, and keys come in the order of their bytes', async () => {
+    const keys = ['a%b', 'a_b', 'a*b', '../a', 'ab', 'z'];
+    const { run } = store([
+      ...keys.map((key) => ({ type: 'kv', action: 'put', key, value: 1 })),
+      { type: 'kv', action: 'list', prefix: 'a%' },
+      { type: 'kv', action: 'list', prefix: 'a' },
+      { type: 'kv', action: 'list' },
+    ]);
+    expect((await run()).slice(keys.length)).toEqual([
+      { keys: ['a%b'], count: 1 },
+      { keys: ['a%b', 'a*b', 'a_b', 'ab'], count: 4 },
+      { keys: ['../a', 'a%b', 'a*b', 'a_b', 'ab', 'z'], count: 6 },
+    ]);
+  });
+
+  it.each([
+    ['empty', ''],
+    ['longer than 512 bytes', 'ü'.repeat(257)],
+    ['with a NUL', 'a\0b'],
+  ])('A39: a key that is %s fails the agent, without another attempt', async (_what, key) => {
+    const { run } = store([{ type: 'kv', action: 'put', key: '${input.key}', value: 1 }]);
+    const [error] = await run({ key });
+    expect(error).toMatchObject({ code: 'INVALID_INPUT' });
+  });
+
+  it('a key of 512 bytes is taken', async () => {
+    const { run } = store([{ type: 'kv', action: 'put', key: '${input.key}', value: 1 }]);
+    expect((await run({ key: 'ü'.repeat(256) }))[0]).toMatchObject({ success: true });
+  });
+});
+
+describe('issue 3.7: `storage` of type r2', () => {
+  it('text comes back as text, JSON as its text or parsed, bytes in base64', async () => {
+    const bytes = { content: '//79', contentType: 'image/png', encoding: 'base64' };
+    const { run } = store([
+      { type: 'r2', action: 'put', key: 't', value: 'grüß' },
+      { type: 'r2', action: 'get', key: 't' },
+      { type: 'r2', action: 'put', key: 'j', value: { a: 1 } },
+      { type: 'r2', action: 'get', key: 'j' },
+      { type: 'r2', action: 'get', key: 'j', format: 'json' },
+      { type: 'r2', action: 'put', key: 'b', value: bytes },
+      { type: 'r2', action: 'get', key: 'b' },
+    ]);
+    const outputs = await run();
+    expect(outputs[1]).toEqual({ content: 'grüß', contentType: 'text/plain; charset=utf-8', size: 6 });
+    expect(outputs[3]).toEqual({ content: '{"a":1}', contentType: 'application/json', size: 7 });
+    expect(outputs[4]).toEqual({ content: { a: 1 }, contentType: 'application/json', size: 7 });
+    expect(outputs[6]).toEqual({ ...bytes, size: 3 });
+  });
+
+  it('a byte-order mark stays; contentType names another type', async () => {
+    const { run } = store([
+      { type: 'r2', action: 'put', key: 't', value: '\ufeffa,b', contentType: 'text/csv' },
+      { type: 'r2', action: 'get', key: 't' },
+    ]);
+    expect((await run())[1]).toEqual({ content: '\ufeffa,b', contentType: 'text/csv', size: 6 });
+  });
+
+  it('fails with NOT_FOUND for a key that is not there, and with INVALID_INPUT for what is no JSON or base64', async () => {
+    const { run } = store([
+      { type: 'r2', action: 'get', key: 'none' },
+      { type: 'r2', action: 'put', key: 't', value: 'no json' },
+      { type: 'r2', action: 'get', key: 't', format: 'json' },
+      { type: 'r2', action: 'put', key: 'b', value: { content: '%', encoding: 'base64' } },
+      { type: 'r2', action: 'put', key: 'p', value: '{"__proto__":{"x":1}}' },
+      { type: 'r2', action: 'get', key: 'p', format: 'json' },
+    ]);
+    const outputs = await run();
+    expect(outputs[0]).toMatchObject({ code: 'NOT_FOUND' });
+    for (const at of [2, 3, 5]) expect(outputs[at]).toMatchObject({ code: 'INVALID_INPUT' });
+  });
+
+  it('lists and deletes', async () => {
+    const { run } = store([
+      { type: 'r2', action: 'put', key: 'a/1', value: '' },
+      { type: 'r2', action: 'put', key: 'b/1', value: '' },
+      { type: 'r2', action: 'list', prefix: 'a/' },
+      { type: 'r2', action: 'delete', key: 'a/1' },
+      { type: 'r2', action: 'list' },
+    ]);
+    expect((await run()).slice(2)).toEqual([
+      { keys: ['a/1'], count: 1 },
+      { key: 'a/1', success: true },
+      { keys: ['b/1'], count: 1 },
+    ]);
+  });
+});
+
+describe('issue 3.7: bindings and what is refused at load', () => {
+  it('a binding of its own is used, and the configured storage is not', async () => {
+    const mine = memoryKv();
+    const { run, orchestrator } = store([{ type: 'kv', action: 'put', binding: 'mine', key: 'k', value: 7 }], {
+      bindings: { mine },
+    });
+    await run();
+    expect(mine.get('k', orchestrator.clock.now())).toBe(7);
+  });
+
+  it.each<[string, JsonObject, readonly (string | undefined)[][]]>([
+    [
+      'd1',
+      { type: 'd1', action: 'query' },
+      [
+        [
+          'flow[0].config.type',
+          '`d1` needs a SQL database, which this version can not be given; use `kv` or `r2`',
+          undefined,
+        ],
+      ],
+    ],
+    [
+      'an action of another type',
+      { type: 'kv', action: 'query' },
+      [['flow[0].config.action', '`query` is not an action of `kv`; use get, put, delete or list', undefined]],
+    ],
+    ['a missing key', { type: 'kv', action: 'get' }, [['flow[0].config.key', 'is required for `get`', undefined]]],
+    [
+      'a missing value',
+      { type: 'kv', action: 'put', key: 'k' },
+      [['flow[0].config.value', 'is required for `put`', undefined]],
+    ],
+    [
+      'a key that the action does not take',
+      { type: 'r2', action: 'put', key: 'k', value: 1, ttl: 5 },
+      [['flow[0].config.ttl', 'is not for `put` of `r2`', undefined]],
+    ],
+    [
+      'a type by expression',
+      { type: '${input.t}', action: 'get', key: 'k' },
+      [['flow[0].config.type', 'must be a plain word: it is decided when the definition is loaded', undefined]],
+    ],
+    [
+      'an unknown binding',
+      { type: 'kv', action: 'get', key: 'k', binding: 'mnie' },
+      [['flow[0].config.binding', 'there is no binding `mnie`', 'mine']],
+    ],
+    [
+      'a binding of another kind',
+      { type: 'r2', action: 'get', key: 'k', binding: 'mine' },
+      [['flow[0].config.binding', 'binding `mine` is of another kind than `type: r2`', undefined]],
+    ],
+  ])('%s', (_what, config, issues) => {
+    expect(refused(config, { mine: memoryKv(), files: memoryObjects() })).toEqual(issues);
+  });
+
+  it('a binding that is no store is a TypeError', () => {
+    expect(() => store([], { bindings: { x: {} as Binding } })).toThrow(TypeError);
+  });
+});
