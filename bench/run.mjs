@@ -26,7 +26,12 @@ const SCALING = Object.fromEntries(
 const FOREACH = Object.fromEntries(
   [1, 50].map((width) => [`foreach-${width}`, { title: String(width), module: 'cases/foreach.mjs', argument: width }]),
 );
-const TABLES = { throughput: THROUGHPUT, scaling: SCALING, foreach: FOREACH, memory: {}, import: {} };
+const HTTP = {
+  'http-handler': { title: '`POST execute`, five steps, through the handler', module: 'cases/http-handler.mjs' },
+  'node-http': { title: 'the same over a Node HTTP server', module: 'cases/node-http.mjs' },
+  hono: { title: 'a bare Hono route over a Node HTTP server', module: 'cases/hono.mjs' },
+};
+const TABLES = { throughput: THROUGHPUT, scaling: SCALING, foreach: FOREACH, http: HTTP, memory: {}, import: {} };
 
 const rounds = positive('ROUNDS', 3);
 const seconds = positive('SECONDS', 5);
@@ -43,10 +48,11 @@ console.log(`Node ${process.version.slice(1)}, ${cpus().length} cores, ${process
 console.log(
   `Median of ${rounds} rounds of ${seconds} s, one execution at a time, each case in a process of its own; in brackets min..max.\n`,
 );
-const results = measureAll({ ...THROUGHPUT, ...SCALING, ...FOREACH });
+const results = measureAll({ ...THROUGHPUT, ...SCALING, ...FOREACH, ...HTTP });
 printThroughput();
 printPerUnit('steps of the flow', 'µs a step', SCALING);
 printPerUnit('`foreach` over 10,000 items: concurrency', 'µs an item', FOREACH);
+printHttp();
 if (chosen.has('memory')) printMemory();
 if (chosen.has('import')) printImportTime();
 
@@ -115,6 +121,26 @@ function printPerUnit(head, unit, cases) {
       significant(value('cpuUsPerUnit')),
       significant(perSecondOf(name)),
       whole(value('peakRssMb')),
+    ];
+    console.log(`| ${cells.join(' | ')} |`);
+  }
+  console.log('');
+}
+
+function printHttp() {
+  const rows = Object.entries(HTTP).filter(([name]) => results[name]);
+  if (rows.length === 0) return;
+  console.log(
+    '| case | requests/s (min..max) | p50, µs | p99, µs | CPU, µs | times the Hono route |\n|---|---:|---:|---:|---:|---:|',
+  );
+  for (const [name, { title }] of rows) {
+    const value = (key) => median(results[name].map((result) => result[key]));
+    const perSecond = results[name].map((result) => result.perSecond);
+    const cells = [
+      title,
+      `${whole(median(perSecond))} ${range(perSecond, whole)}`,
+      ...['p50Us', 'p99Us', 'cpuUs'].map((key) => significant(value(key))),
+      results.hono ? significant(median(perSecond) / perSecondOf('hono')) : '',
     ];
     console.log(`| ${cells.join(' | ')} |`);
   }

@@ -131,8 +131,10 @@ describe('stubHttp', () => {
   });
 
   it('a route that is none is a TypeError', () => {
-    expect(() => stubHttp({ 'GET  x y': {} })).toThrow(TypeError);
-    expect(() => stubHttp({ '': {} })).toThrow(TypeError);
+    expect(() => stubHttp({ 'GET  x y': {} })).toThrow(
+      TypeError('stubHttp: a route is `METHOD url` or a URL, not "GET  x y"'),
+    );
+    expect(() => stubHttp({ '': {} })).toThrow(TypeError('stubHttp: a route is `METHOD url` or a URL, not ""'));
   });
 });
 
