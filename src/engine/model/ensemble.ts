@@ -9,7 +9,7 @@ export interface EnsembleDefinition {
   readonly flow: readonly StepDefinition[];
   readonly agents?: readonly AgentDefinition[];
   /** Declared input fields, or a JSON Schema (`type: object` at its top). Fields that are not declared pass through. */
-  readonly inputs?: Readonly<Record<string, InputField>> | JsonObject;
+  readonly inputs?: Readonly<Record<string, InputField>> | (JsonObject & { readonly type: string });
   /** Output name to an expression, or to any value with expressions in it. */
   readonly outputs?: JsonObject;
   readonly notifications?: readonly NotificationDefinition[];
