@@ -36,7 +36,9 @@ export type { EventListener } from './engine/notification/emitter.ts';
 export type { NumberedEvent } from './engine/execution/execution-events.ts';
 export type { Plan, Principal, Scope, StoredToken } from './engine/model/token.ts';
 
-// Operations
+// Operations and functions
+export type { Evaluation } from './engine/expression/evaluation.ts';
+export type { ExpressionFunction, FunctionTable } from './engine/expression/functions/function-table.ts';
 export type { ApiOutput } from './operations/api.ts';
 export type { Script, ScriptContext } from './operations/code.ts';
 export type { Binding } from './operations/storage.ts';
@@ -50,7 +52,7 @@ export type { HandlerResult, HostInfo, HttpHandler } from './engine/ports/host.t
 // Default adapters
 export { systemClock } from './adapters/clock/system-clock.ts';
 export { embeddedEngine } from './adapters/engine/embedded-engine.ts';
-export { fetchHttp } from './adapters/http/fetch-http.ts';
+export { type FetchHttpOptions, fetchHttp } from './adapters/http/fetch-http.ts';
 export { memoryStorage, type MemoryStorageOptions } from './adapters/storage/memory-storage.ts';
 
 // Ports
@@ -69,7 +71,7 @@ export type {
   Operation,
   OperationContext,
 } from './engine/ports/operation.ts';
-export type { StandardIssue, StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
+export type { OutputOf, StandardIssue, StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
 export type * from './engine/ports/storage.ts';
 export type {
   CommitEntry,

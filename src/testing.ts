@@ -10,7 +10,7 @@ import type { OrchestratorOptions } from './options.ts';
 import { createOrchestrator, type Orchestrator } from './orchestrator.ts';
 import type { ExecuteOptions } from './runner.ts';
 
-export { type DataSuiteOptions, dataSuite } from './adapters/testing/data-suite.ts';
+export { type DataStores, type DataSuiteOptions, dataSuite } from './adapters/testing/data-suite.ts';
 export { type FakeModel, type FakeReply, fakeModel } from './adapters/testing/fake-model.ts';
 export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './adapters/testing/http-suite.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './adapters/testing/manual-clock.ts';
@@ -23,7 +23,7 @@ export {
   type StubReply,
   stubHttp,
 } from './adapters/testing/stub-http.ts';
-export { type TokenSuiteOptions, tokenSuite } from './adapters/testing/token-suite.ts';
+export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from './adapters/testing/token-suite.ts';
 export type * from './engine/ports/mail.ts';
 export type * from './engine/ports/model.ts';
 

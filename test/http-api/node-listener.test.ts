@@ -95,16 +95,18 @@ describe('toNodeListener', () => {
     expect(hosts).toEqual([{ ip: '127.0.0.1' }]);
   });
 
-  it('an object that copies a handler and wraps its `fetch` is not gone round', async () => {
+  it.each([
+    ['copies', (handler: HttpHandler, own: Pick<HttpHandler, 'fetch'>): HttpHandler => ({ ...handler, ...own })],
+    ['inherits', (handler: HttpHandler, own: Pick<HttpHandler, 'fetch'>) => Object.assign(Object.create(handler), own)],
+  ])('an object that %s from a handler and wraps its `fetch` is not gone round', async (_how, extend) => {
     const { handler } = createService();
     const fetched: string[] = [];
-    const logging: HttpHandler = {
-      ...handler,
+    const logging = extend(handler, {
       fetch(request, host) {
         fetched.push(new URL(request.url).pathname);
         return handler.fetch(request, host);
       },
-    };
+    });
     const origin = await serve(toNodeListener(logging));
     expect((await fetch(`${origin}/api/v1/health`)).status).toBe(200);
     expect(fetched).toEqual(['/api/v1/health']);

@@ -1,6 +1,6 @@
 /** Runs the ensembles and says what came of it, in words that are the same on every runtime. */
 
-import { isOrchestratorError } from 'ensemble-orchestrator';
+import { createHandler, isOrchestratorError } from 'ensemble-orchestrator';
 import { asked, onManualClock, orchestrator, quickstart } from './ensembles.mjs';
 import { orders } from './quickstart.mjs';
 
@@ -20,6 +20,7 @@ export async function smoke() {
   const stored = await orchestrator.executions.get(handle.id);
   const patient = await onManualClock.execute('patient');
   const refused = await orchestrator.execute('orders', { customer: 1 }).catch((error) => error);
+  const http = await overHttp();
   await orchestrator.close();
   return {
     id: /^exec_[0-9a-z]{26}$/i.test(run.id),
@@ -31,7 +32,42 @@ export async function smoke() {
     stored: stored.status === run.status && JSON.stringify(stored.output) === JSON.stringify(run.output),
     patient: { status: patient.status, duration: patient.duration },
     refused: isOrchestratorError(refused, 'INVALID_INPUT'),
+    http,
     quickstart: await runQuickstart(),
+  };
+}
+
+/** The same through the HTTP door: statuses, a run that is waited for, one that is not, its events, and what is refused. */
+async function overHttp() {
+  const handler = createHandler(orchestrator);
+  const { token } = await orchestrator.tokens.create({
+    name: 'smoke',
+    scopes: ['execute:ensembles', 'read:executions'],
+  });
+  const call = (method, path, body, headers = {}) =>
+    handler.fetch(
+      new Request(`https://localhost${path}`, {
+        method,
+        headers: { authorization: `Bearer ${token}`, ...(body && { 'content-type': 'application/json' }), ...headers },
+        body: body && JSON.stringify(body),
+      }),
+    );
+  const execute = '/api/v1/execute/ensemble/orders';
+  const waited = await call('POST', execute, { input: INPUT });
+  const queued = await call('POST', execute, { input: INPUT, async: true });
+  const { executionId } = await queued.json();
+  const events = await (await call('GET', `/api/v1/executions/${executionId}/events`)).text();
+  const record = await (await call('GET', queued.headers.get('location'))).json();
+  return {
+    health: (await call('GET', '/api/v1/health')).status,
+    waited: [waited.status, (await waited.json()).output.decision],
+    queued: [queued.status, record.status, record.trigger.type],
+    events: events.split('\n').filter((line) => line.startsWith('event: ')),
+    noToken: (await call('GET', '/api/v1/executions', undefined, { authorization: '' })).status,
+    noScope: (await call('GET', '/api/v1/tokens')).status,
+    badInput: (await call('POST', execute, { input: { customer: 1 } })).status,
+    tooLarge: (await call('POST', execute, { input: { text: 'x'.repeat(1_100_000) } })).status,
+    notMine: (await handler.handle(new Request('https://localhost/about'))).matched,
   };
 }
 
