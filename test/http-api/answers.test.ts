@@ -54,7 +54,7 @@ describe.each(DOORS)('answers by $door', ({ open }) => {
     ['a b', false],
     ['<script>', false],
     ['a,b', false],
-    ['\u00e9', false],
+    ['a;b', false],
   ])('X-Request-Id `%s` is taken over: %s', async (id, taken) => {
     const answer = await ask('/api/v1/health', { headers: { 'x-request-id': id } });
     expect(answer.headers.get('x-request-id') === id).toBe(taken);

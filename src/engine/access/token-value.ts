@@ -23,7 +23,7 @@ export function isTokenValue(value: string, brand: string): boolean {
   const prefix = tokenPrefix(brand);
   if (value.length !== prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH || !value.startsWith(prefix)) return false;
   const random = value.slice(prefix.length, prefix.length + RANDOM_LENGTH);
-  for (const character of random) if (!ALPHABET.includes(character)) return false;
+  for (let i = 0; i < random.length; i++) if (!isAlphanumeric(random.charCodeAt(i))) return false;
   return value.endsWith(checksum(random));
 }
 
@@ -53,11 +53,21 @@ function checksum(text: string): string {
   return out;
 }
 
+function isAlphanumeric(code: number): boolean {
+  return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
+}
+
+/** The remainder of each byte. */
+const CRC_REMAINDERS = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte;
+  for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+  return crc;
+});
+
 function crc32(text: string): number {
   let crc = 0xffffffff;
   for (let i = 0; i < text.length; i++) {
-    crc ^= text.charCodeAt(i) & 0xff;
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;
+    crc = (crc >>> 8) ^ (CRC_REMAINDERS[(crc ^ text.charCodeAt(i)) & 0xff] as number);
   }
   return (crc ^ 0xffffffff) >>> 0;
 }
