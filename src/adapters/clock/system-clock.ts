@@ -1,6 +1,7 @@
 /** The platform's clock as the clock port. */
 
 import type { Clock } from '../../engine/ports/clock.ts';
+import { sleepByTimer } from './sleep-by-timer.ts';
 
 /** The longest delay that `setTimeout` takes; a longer one would fire at once. */
 const LONGEST_MS = 2 ** 31 - 1;
@@ -22,22 +23,6 @@ export function systemClock(): Clock {
     now: () => Date.now(),
     monotonic: () => performance.now(),
     setTimer,
-    sleep(ms, signal) {
-      return new Promise((resolve, reject) => {
-        if (signal?.aborted) {
-          reject(signal.reason);
-          return;
-        }
-        const onAbort = () => {
-          cancel();
-          reject(signal?.reason);
-        };
-        const cancel = setTimer(ms, () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        });
-        signal?.addEventListener('abort', onAbort, { once: true });
-      });
-    },
+    sleep: sleepByTimer(setTimer),
   };
 }

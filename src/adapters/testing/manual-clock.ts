@@ -1,6 +1,7 @@
 /** A clock that stands still until a test moves it. */
 
 import type { Clock } from '../../engine/ports/clock.ts';
+import { sleepByTimer } from '../clock/sleep-by-timer.ts';
 
 export interface ManualClockOptions {
   /** Wall time to begin at, Unix ms. Default 2026-01-01T00:00:00Z. */
@@ -70,23 +71,7 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
     now: () => wallOffset + elapsed,
     monotonic: () => elapsed,
     setTimer,
-    sleep(ms, signal) {
-      return new Promise((resolve, reject) => {
-        if (signal?.aborted) {
-          reject(signal.reason);
-          return;
-        }
-        const onAbort = () => {
-          cancel();
-          reject(signal?.reason);
-        };
-        const cancel = setTimer(ms, () => {
-          signal?.removeEventListener('abort', onAbort);
-          resolve();
-        });
-        signal?.addEventListener('abort', onAbort, { once: true });
-      });
-    },
+    sleep: sleepByTimer(setTimer),
     async advance(ms) {
       if (!Number.isFinite(ms) || ms < 0)
         throw new TypeError(`advance takes a number of milliseconds of at least 0, not ${ms}`);
