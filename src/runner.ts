@@ -5,7 +5,7 @@ import { createEventStream, type EventStream } from './engine/execution/event-st
 import type { MaskText } from './engine/execution/mask-secrets.ts';
 import type { RunPorts } from './engine/execution/run.ts';
 import { runEnsemble } from './engine/execution/run-ensemble.ts';
-import { copyJson, type Json, JsonError } from './engine/json.ts';
+import { cloneJson, copyJson, type Json, JsonError } from './engine/json.ts';
 import { endEvent } from './engine/model/end-event.ts';
 import type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
 import type { Execution, ExecutionError, ExecutionTrigger } from './engine/model/execution.ts';
@@ -219,11 +219,11 @@ function shorter(a: number | undefined, b: number | undefined): number | undefin
 // The caller's to change: the storage keeps values of its own. The record itself and its runs were made for the caller alone.
 function ownCopy(record: Execution): Execution {
   const own = record as { input: Json; output: Json; error?: ExecutionError };
-  own.input = copyJson(record.input);
-  own.output = copyJson(record.output);
+  own.input = cloneJson(record.input);
+  own.output = cloneJson(record.output);
   if (own.error) own.error = { ...own.error };
   for (const run of record.agents as unknown as { output: Json; error?: ExecutionError }[]) {
-    run.output = copyJson(run.output);
+    run.output = cloneJson(run.output);
     if (run.error) run.error = { ...run.error };
   }
   return record;
