@@ -1,6 +1,6 @@
 import { defineConfig } from 'tsup';
 
-const names = ['index', 'node', 'deno', 'bun', 'workers', 'sqlite', 'testing'];
+const names = ['index', 'node', 'deno', 'bun', 'workers', 'sqlite', 'postgres', 'testing'];
 const entries = Object.fromEntries(names.map((name) => [name, `src/${name}.ts`]));
 
 export default defineConfig({

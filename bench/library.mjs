@@ -2,7 +2,7 @@
 
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, statSync } from 'node:fs';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -12,6 +12,12 @@ export const entry = process.env.LIBRARY ? resolve(process.env.LIBRARY) : join(r
 
 export function importLibrary() {
   return import(pathToFileURL(entry).href);
+}
+
+/** @param name - of a further entry, such as `sqlite`; gives undefined when the build has none of that name */
+export async function importEntry(name) {
+  const path = join(dirname(entry), `${name}.js`);
+  return existsSync(path) ? import(pathToFileURL(path).href) : undefined;
 }
 
 /** Builds the library when there is no `dist`, or when a source file is newer than it. */

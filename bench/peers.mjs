@@ -6,18 +6,31 @@ import { fileURLToPath } from 'node:url';
 export const PEERS = {
   mastra: { title: 'Mastra', package: '@mastra/core' },
   langgraph: { title: 'LangGraph', package: '@langchain/langgraph' },
+  dbos: { title: 'DBOS', package: '@dbos-inc/dbos-sdk' },
+  openworkflow: { title: 'OpenWorkflow', package: 'openworkflow' },
 };
 
 export function peerFolder(name) {
   return fileURLToPath(new URL(`./peers/${name}/`, import.meta.url));
 }
 
+/** Whether all that its folder asks for is there, in the versions that it asks for. */
 export function isInstalled(name) {
-  return existsSync(`${peerFolder(name)}node_modules/${PEERS[name].package}/package.json`);
+  const { dependencies } = readPackage(`${peerFolder(name)}package.json`);
+  return Object.entries(dependencies).every(([dependency, version]) => versionOf(name, dependency) === version);
 }
 
 /** `Mastra 1.2.3`, with the version that is installed. */
 export function titleOf(name) {
-  const path = `${peerFolder(name)}node_modules/${PEERS[name].package}/package.json`;
-  return `${PEERS[name].title} ${JSON.parse(readFileSync(path, 'utf8')).version}`;
+  const version = versionOf(name, PEERS[name].package);
+  return version ? `${PEERS[name].title} ${version}` : PEERS[name].title;
+}
+
+function versionOf(name, dependency) {
+  const path = `${peerFolder(name)}node_modules/${dependency}/package.json`;
+  return existsSync(path) ? readPackage(path).version : undefined;
+}
+
+function readPackage(path) {
+  return JSON.parse(readFileSync(path, 'utf8'));
 }

@@ -119,8 +119,9 @@ function checkEnsembles(
   report: (file: string, issues: readonly DefinitionIssue[]) => void,
 ): void {
   const fileOf = new Map<string, string>();
+  const names = new Set(project.ensembles.flatMap(({ text }) => nameIn(text) ?? []));
   for (const { file, text } of project.ensembles) {
-    const issues = checkEnsemble(text, host, file);
+    const issues = checkEnsemble(text, host, file, names);
     report(file, issues);
     if (issues.length > 0) continue;
     const { definition, map } = parseDefinition(text);
@@ -132,4 +133,11 @@ function checkEnsembles(
     const message = `ensemble \`${definition.name}\` is defined in ${other} too; rename one of them`;
     report(file, toIssues([{ path: ['name'], message }], map, file));
   }
+}
+
+/** The name that a definition gives itself, right or wrong in all else. */
+function nameIn(text: string): string | undefined {
+  const source = readSource(text);
+  const name = source.ok ? (source.value as { readonly name?: unknown } | null)?.name : undefined;
+  return typeof name === 'string' ? name : undefined;
 }

@@ -12,16 +12,31 @@ export {
   type InputOf,
   type OutputsOf,
 } from './define.ts';
+export {
+  agent,
+  ensemble,
+  foreach,
+  parallel,
+  sleep,
+  switchOn,
+  type TryHandlers,
+  tryCatch,
+  wait,
+  whileLoop,
+  when,
+} from './steps.ts';
 export type { DefinitionIssue } from './engine/definition/definition-issue.ts';
 export { parseEnsemble } from './engine/definition/parse-ensemble.ts';
 export type * from './engine/model/ensemble.ts';
 
 // The orchestrator
-export type { OrchestratorOptions } from './options.ts';
+export type { OrchestratorOptions, SignalLinksOptions } from './options.ts';
 export { createOrchestrator, type Orchestrator } from './orchestrator.ts';
 export type { ExecuteOptions, ExecutionHandle } from './runner.ts';
 export type { EnsembleItem, Ensembles } from './ensembles.ts';
 export type { ExecutionFilter, Executions } from './executions.ts';
+export type { SignalLinks, SignalLinkState, SignalLinkStatus } from './signal-links.ts';
+export type { SignalOptions } from './signals.ts';
 export type { CreatedToken, NewToken, TokenItem, Tokens } from './engine/access/tokens.ts';
 export type {
   AgentRun,
@@ -52,16 +67,24 @@ export type { HandlerResult, HostInfo, HttpHandler } from './engine/ports/host.t
 // Default adapters
 export { systemClock } from './adapters/clock/system-clock.ts';
 export { embeddedEngine } from './adapters/engine/embedded-engine.ts';
+export type { EmbeddedEngineOptions } from './adapters/engine/engine-options.ts';
 export { type FetchHttpOptions, fetchHttp } from './adapters/http/fetch-http.ts';
 export { memoryStorage, type MemoryStorageOptions } from './adapters/storage/memory-storage.ts';
 
 // Ports
 export type { Json, JsonObject } from './engine/json.ts';
-export type { CancelTimer, Clock } from './engine/ports/clock.ts';
+export type { CancelTimer, Clock, TimerOptions } from './engine/ports/clock.ts';
 export type * from './engine/ports/data.ts';
 export type * from './engine/ports/execution-engine.ts';
 export type { HttpClient, HttpRequest, HttpResponse } from './engine/ports/http.ts';
-export type { Journal, StateUpdate, StepOptions, StoreRecord } from './engine/ports/journal.ts';
+export {
+  type Journal,
+  JournalLostError,
+  type StateUpdate,
+  type StepOptions,
+  type StoreRecord,
+  type TakenSignal,
+} from './engine/ports/journal.ts';
 export type { Logger } from './engine/ports/logger.ts';
 export type {
   AnyOperation,
@@ -73,13 +96,7 @@ export type {
 } from './engine/ports/operation.ts';
 export type { OutputOf, StandardIssue, StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
 export type * from './engine/ports/storage.ts';
-export type {
-  CommitEntry,
-  ExecutionEnd,
-  NewExecution,
-  StateChange,
-  StepRecord,
-} from './engine/model/stored-execution.ts';
+export type * from './engine/model/stored-execution.ts';
 export type { TokenStore } from './engine/ports/token-store.ts';
 
 // Errors

@@ -41,10 +41,29 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly env?: Readonly<Record<string, string>>;
   /** Read like `env`, and kept out of outputs, state, events, errors and logs. */
   readonly secrets?: Readonly<Record<string, string>>;
+  /** Lets expressions make links by which people give signals, with `signalUrl()`. Without it, such an ensemble is refused. */
+  readonly signalLinks?: SignalLinksOptions;
   /** The word in token values (`sk-<brand>-...`) and header names. Default `service`. */
   readonly brand?: string;
+  /**
+   * Whether this process starts what `schedule` triggers ask for, beside others that do. Default true; they begin with `ready()`
+   * or the first start, and in `runDue()`.
+   */
+  readonly schedules?: boolean;
+  /** For how long executions are kept after their end, ms. Older ones are deleted in the background. Default 30 days. */
+  readonly retention?: number;
   /** Default: silent. */
   readonly logger?: Logger;
+}
+
+export interface SignalLinksOptions {
+  /** The public address of the mounted handler, its `basePath` included, such as `https://flows.example/service`. */
+  readonly url: string;
+  /**
+   * What links are signed with: at least 32 characters that nobody can guess. Of a list, the first one signs, and links of all
+   * are good.
+   */
+  readonly secret: string | readonly string[];
 }
 
 const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
@@ -60,7 +79,10 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   clock: true,
   env: true,
   secrets: true,
+  signalLinks: true,
   brand: true,
+  schedules: true,
+  retention: true,
   logger: true,
 };
 
@@ -85,13 +107,41 @@ export function checkOptions(options: OrchestratorOptions): void {
       if (typeof value !== 'string') throw new TypeError(`createOrchestrator: \`${key}.${name}\` must be a string`);
     }
   }
+  const { retention, schedules } = options;
+  if (schedules !== undefined && typeof schedules !== 'boolean') {
+    throw new TypeError(`createOrchestrator: \`schedules\` must be true or false, not ${String(schedules)}`);
+  }
+  if (retention !== undefined && !(Number.isFinite(retention) && retention > 0)) {
+    throw new TypeError(`createOrchestrator: \`retention\` must be a positive number of ms, not ${String(retention)}`);
+  }
   if (options.brand !== undefined && !/^[A-Za-z][A-Za-z0-9]{0,31}$/.test(options.brand)) {
     throw new TypeError('createOrchestrator: `brand` must be one word of up to 32 letters and digits');
   }
+  if (options.signalLinks !== undefined) checkSignalLinks(options.signalLinks);
   for (const name of Object.keys(options.secrets ?? {})) {
     if (Object.hasOwn(options.env ?? {}, name))
       throw new TypeError(`createOrchestrator: \`${name}\` is in \`env\` and in \`secrets\`; keep one`);
   }
+}
+
+function checkSignalLinks(options: SignalLinksOptions): void {
+  const what = 'createOrchestrator: `signalLinks`';
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${what} must be { url, secret }`);
+  refuseUnknownKeys(options, ['url', 'secret'], what);
+  if (typeof options.url !== 'string' || !/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(options.url)) {
+    throw new TypeError(
+      `${what}: \`url\` must be the public address of the mounted handler, such as 'https://flows.example/service', without a query`,
+    );
+  }
+  const secrets = secretsOf(options);
+  if (secrets.length === 0 || !secrets.every((secret) => typeof secret === 'string' && secret.length >= 32)) {
+    throw new TypeError(`${what}: \`secret\` must be text of at least 32 characters, or a list of such texts`);
+  }
+}
+
+/** The secrets that links may be signed with; the first one signs. */
+export function secretsOf({ secret }: SignalLinksOptions): readonly string[] {
+  return typeof secret === 'string' ? [secret] : Array.isArray(secret) ? secret : [];
 }
 
 /** @throws TypeError that names the first unknown key, and the nearest known one */

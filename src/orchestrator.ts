@@ -3,13 +3,16 @@
 import { systemClock } from './adapters/clock/system-clock.ts';
 import { embeddedEngine } from './adapters/engine/embedded-engine.ts';
 import { fetchHttp } from './adapters/http/fetch-http.ts';
+import { answersInTime } from './adapters/storage/answers-in-time.ts';
 import { memoryStorage } from './adapters/storage/memory-storage.ts';
 import type { EnsembleSource, EnsembleTypes } from './define.ts';
 import { createTokens, type Tokens } from './engine/access/tokens.ts';
 import type { CompileHost } from './engine/definition/compile-host.ts';
 import { OrchestratorError } from './engine/errors.ts';
 import { createMask, maskLogger } from './engine/execution/mask-secrets.ts';
+import { signalUrlFunction } from './engine/definition/signal-url.ts';
 import { extendFunctions } from './engine/expression/functions/builtin-functions.ts';
+import type { FunctionTable } from './engine/expression/functions/function-table.ts';
 import type { EventKind } from './engine/model/event.ts';
 import type { Execution } from './engine/model/execution.ts';
 import { createIdSource } from './engine/model/id.ts';
@@ -19,12 +22,20 @@ import type { AnyOperation } from './engine/ports/operation.ts';
 import { suggestName } from './engine/suggest-name.ts';
 import { createEnsembles, type Ensembles } from './ensembles.ts';
 import { createExecutions, type Executions } from './executions.ts';
-import { type LoadedEnsemble, loadEnsemble, loadSharedAgent, readSharedAgents } from './load-definitions.ts';
+import {
+  createRestore,
+  type LoadedEnsemble,
+  loadEnsembles,
+  loadSharedAgent,
+  readSharedAgents,
+} from './load-definitions.ts';
 import { apiOperation } from './operations/api.ts';
 import { codeOperation } from './operations/code.ts';
 import { storageOperation } from './operations/storage.ts';
-import { checkOptions, type OrchestratorOptions } from './options.ts';
-import { createRunner, type ExecuteOptions, type ExecutionHandle } from './runner.ts';
+import { checkOptions, type OrchestratorOptions, secretsOf } from './options.ts';
+import { createRunner, type ExecuteOptions, type ExecutionHandle, type Runner } from './runner.ts';
+import { createSchedules, runAllDue } from './schedules.ts';
+import { createSignalLinks, type SignalLinks } from './signal-links.ts';
 
 type Types = Readonly<Record<string, { readonly input: unknown; readonly output: unknown }>>;
 type InputArguments<T, N> = N extends keyof T
@@ -55,15 +66,33 @@ export interface Orchestrator<T = Types> {
   readonly ensembles: Ensembles;
   readonly executions: Executions;
   readonly tokens: Tokens;
-  /** Resolves when the orchestrator can work: its storage answers. */
+  /** The links that `signalUrl()` makes; undefined without the option `signalLinks`. */
+  readonly signalLinks: SignalLinks | undefined;
+  /**
+   * Resolves when the orchestrator works: its storage answers, and what is queued, due or left behind there is taken up.
+   * Without it, the first start does the same.
+   *
+   * @throws CONFLICT when the storage is one that a single process works on, and another one does
+   */
   ready(): Promise<void>;
   /**
-   * Takes nothing new, waits up to `grace` ms (default 25,000) for the runs at work, cancels those that are left, and closes the storage.
-   * A second call gives the same promise.
+   * Does what is due now, and waits for it: for a host that keeps no process alive, such as a cron trigger.
+   *
+   * @param options - `limit`: at most so many executions (default 100)
+   * @returns the instant (Unix ms) at which something is due next; none when nothing is
+   */
+  runDue(options?: { readonly limit?: number }): Promise<{ readonly nextDueAt?: number }>;
+  /**
+   * Takes nothing new, and waits up to `grace` ms (default 25,000) for the runs at work. What is left then is given back, so
+   * that another process goes on with it, or this one when it is started again; in memory storage, where nobody could, it is
+   * cancelled. Closes the storage. A second call gives the same promise.
    */
   close(options?: { readonly grace?: number }): Promise<void>;
 }
 
+/** A call of the storage that has no answer by then may or may not have had its effect. */
+const STORAGE_TIMEOUT_MS = 10_000;
+const DEFAULT_RETENTION_MS = 30 * 86_400_000;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
@@ -98,16 +127,18 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
 ): Orchestrator<EnsembleTypes<E>> {
   checkOptions(options);
   const clock = options.clock ?? systemClock();
-  const storage = options.storage ?? memoryStorage();
-  const mask = createMask(Object.values(options.secrets ?? {}));
+  const storage = answersInTime(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
+  const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
+  const mask = createMask([...Object.values(options.secrets ?? {}), ...(linkSecrets ?? [])], linkSecrets !== undefined);
   const logger = options.logger ? maskLogger(options.logger, mask) : SILENT;
   const host = compileHost({ ...options, clock, storage });
-  const ensembles = loadAll(options.ensembles ?? [], host);
+  const ensembles = loadEnsembles(options.ensembles ?? [], host);
   const agents = new Map<string, LoadedEnsemble>();
   for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
 
   const events = createEmitter(clock, logger);
   const ids = createIdSource();
+  const restore = createRestore({ ensembles, agents, host });
   const runner = createRunner({
     clock,
     storage,
@@ -117,26 +148,47 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     ids,
     env: host.env,
     engine: options.engine ?? embeddedEngine(),
+    retentionMs: options.retention ?? DEFAULT_RETENTION_MS,
+    restore,
+    find: (name) => ensemble(name),
   });
   const ensemble = (name: string) => find(ensembles, 'ensemble', name);
   const agent = (name: string) => find(agents, 'agent', name);
+  const schedules =
+    options.schedules === false ? undefined : createSchedules(ensembles.values(), { storage, clock, logger, runner });
+  // The first start begins to serve them.
+  const starting = (): Runner => {
+    schedules?.begin(false);
+    return runner;
+  };
   let closing: Promise<void> | undefined;
 
   const orchestrator: Orchestrator<Types> = {
     execute: (name, input?: unknown, opts?: ExecuteOptions) =>
-      runner.execute(() => ensemble(name), input, opts) as never,
-    start: (name, input?: unknown, opts?: ExecuteOptions) => runner.start(() => ensemble(name), input, opts) as never,
-    executeAgent: (name, input, opts) => runner.execute(() => agent(name), input, opts),
-    startAgent: (name, input, opts) => runner.start(() => agent(name), input, opts),
+      starting().execute(() => ensemble(name), input, opts) as never,
+    start: (name, input?: unknown, opts?: ExecuteOptions) =>
+      starting().start(() => ensemble(name), input, opts) as never,
+    executeAgent: (name, input, opts) => starting().execute(() => agent(name), input, opts),
+    startAgent: (name, input, opts) => starting().start(() => agent(name), input, opts),
     on: (event, listener) => events.on(event, listener),
     ensembles: createEnsembles(ensembles, ensemble, clock),
-    executions: createExecutions(storage, events, clock),
+    executions: createExecutions({ storage, events, clock, runner, ids, restore }),
     tokens: createTokens({ store: storage.tokens, clock, ids, brand: options.brand ?? 'service' }),
+    signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, storage, clock, engine: runner.engine }),
     async ready() {
       await storage.getDefinition('-');
+      await runner.engine.open();
+      await schedules?.begin(true);
+    },
+    runDue({ limit = 100 } = {}) {
+      if (!Number.isSafeInteger(limit) || limit < 1) {
+        return Promise.reject(new TypeError(`runDue: limit must be a whole number of at least 1, not ${limit}`));
+      }
+      return schedules ? runAllDue(schedules, runner.engine, limit) : runner.engine.runDue(limit);
     },
     close({ grace = 25_000 } = {}) {
-      closing ??= runner.close(grace).then(() => storage.close());
+      schedules?.stop();
+      closing ??= runner.engine.close(grace).finally(() => storage.close());
       return closing;
     },
   };
@@ -169,32 +221,15 @@ export function compileHost(options: OrchestratorOptions): CompileHost {
     sharedAgents: readSharedAgents(options.agents ?? []),
     env: Object.freeze({ ...options.env, ...options.secrets }),
     secretNames: new Set(Object.keys(options.secrets ?? {})),
-    functions: options.functions && extendFunctions(options.functions),
+    functions: functionsOf(options),
   };
 }
 
-function loadAll(sources: readonly EnsembleSource[], host: CompileHost): ReadonlyMap<string, LoadedEnsemble> {
-  const ensembles = new Map<string, LoadedEnsemble>();
-  const webhooks = new Map<string, string>();
-  for (const source of sources) {
-    const loaded = loadEnsemble(source, host);
-    const { name, definition } = loaded.compiled;
-    if (ensembles.has(name)) throw new OrchestratorError('INVALID_DEFINITION', `two ensembles are named \`${name}\``);
-    for (const trigger of definition.trigger ?? []) {
-      for (const method of trigger.methods ?? ['POST']) {
-        const route = `${method} ${trigger.path}`;
-        const other = webhooks.get(route);
-        if (other !== undefined)
-          throw new OrchestratorError(
-            'INVALID_DEFINITION',
-            `ensembles \`${other}\` and \`${name}\` both have a trigger for ${route}`,
-          );
-        webhooks.set(route, name);
-      }
-    }
-    ensembles.set(name, loaded);
-  }
-  return ensembles;
+function functionsOf({ functions, signalLinks }: OrchestratorOptions): FunctionTable | undefined {
+  if (!signalLinks) return functions && extendFunctions(functions);
+  const [secret = ''] = secretsOf(signalLinks);
+  const signalUrl = signalUrlFunction(signalLinks.url.replace(/\/+$/, ''), secret);
+  return extendFunctions(functions ?? {}, { signalUrl });
 }
 
 function find(all: ReadonlyMap<string, LoadedEnsemble>, what: string, name: string): LoadedEnsemble {

@@ -1,22 +1,31 @@
 /** Turns a call into a run: checks the input, gives the run to the engine, tells observers how it ended. */
 
+import { createChildren } from './children.ts';
+import { acceptInput } from './engine/definition/accept-input.ts';
 import { OrchestratorError } from './engine/errors.ts';
-import { createEventStream, type EventStream } from './engine/execution/event-stream.ts';
+import { keepEvents } from './engine/execution/event-stream.ts';
+import { executionEvents } from './engine/execution/execution-events.ts';
 import type { MaskText } from './engine/execution/mask-secrets.ts';
 import type { RunPorts } from './engine/execution/run.ts';
 import { runEnsemble } from './engine/execution/run-ensemble.ts';
-import { cloneJson, copyJson, type Json, JsonError } from './engine/json.ts';
+import { cloneJson, type Json } from './engine/json.ts';
 import { endEvent } from './engine/model/end-event.ts';
 import type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
-import type { Execution, ExecutionError, ExecutionTrigger } from './engine/model/execution.ts';
+import type { Execution, ExecutionTrigger } from './engine/model/execution.ts';
+import { toOwnCopy } from './engine/model/execution-record.ts';
 import type { IdSource } from './engine/model/id.ts';
-import type { NewExecution } from './engine/model/stored-execution.ts';
+import type { NewExecution, StepRecord } from './engine/model/stored-execution.ts';
 import type { Emitter } from './engine/notification/emitter.ts';
 import type { Clock } from './engine/ports/clock.ts';
-import type { AcceptedRun, ExecutionEngine } from './engine/ports/execution-engine.ts';
+import type {
+  AcceptedRun,
+  BeginOptions,
+  ExecutionEngine,
+  Runnable,
+  RunningEngine,
+} from './engine/ports/execution-engine.ts';
 import type { Logger } from './engine/ports/logger.ts';
-import type { MaybePromise } from './engine/ports/operation.ts';
-import type { Storage } from './engine/ports/storage.ts';
+import type { Storage, StoredDefinition } from './engine/ports/storage.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
 import { refuseUnknownKeys } from './options.ts';
 
@@ -27,7 +36,7 @@ export interface ExecuteOptions {
   readonly timeout?: number;
   /** What started it, for its record: `call` (default), or `http` from a host's route. */
   readonly trigger?: 'call' | 'http';
-  /** `false`: `handle.events()` begins when it is called, and nothing is kept for it before. Default true. */
+  /** `false`: nothing is kept for `handle.events()`, which gives what is stored. Default true. */
   readonly events?: boolean;
 }
 
@@ -36,7 +45,9 @@ export interface ExecutionHandle<Output = unknown> {
   readonly id: string;
   /** The finished record; a run that failed is given back, not thrown. */
   result(): Promise<Execution<Output>>;
-  /** Stops it at the next step boundary, and aborts the signal of the step at hand. */
+  /** As `result`, but gives undefined as soon as the run has nothing to do but wait for longer than `longestWaitMs`. */
+  resultUnlessWaiting(longestWaitMs: number): Promise<Execution<Output> | undefined>;
+  /** Stops it at the next step boundary, and aborts the signal of the step at hand; wherever it runs by then. */
   cancel(): void;
   /** Its events from the first on; ends with the run. */
   events(): AsyncIterableIterator<OrchestratorEvent>;
@@ -51,6 +62,11 @@ interface RunnerParts {
   readonly env: Readonly<Record<string, string>>;
   readonly engine: ExecutionEngine;
   readonly ids: IdSource;
+  readonly retentionMs: number;
+  /** What an execution of an ensemble began with, made ready to run; a text when this process lacks what it needs. */
+  restore(definition: StoredDefinition, ensemble: string): LoadedEnsemble | string;
+  /** The ensemble of a name. @throws NOT_FOUND */
+  find(name: string): LoadedEnsemble;
 }
 
 export interface Runner {
@@ -58,7 +74,11 @@ export interface Runner {
   execute(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
   /** @param find - as for `execute` */
   start(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
-  close(graceMs: number): Promise<void>;
+  /** Begins an execution again, with the results of the steps that succeeded. */
+  again(ensemble: LoadedEnsemble, failed: NewExecution, steps: readonly StepRecord[]): Promise<ExecutionHandle>;
+  /** What the engine runs of an ensemble. */
+  runnable(ensemble: LoadedEnsemble): Runnable;
+  readonly engine: RunningEngine;
 }
 
 const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
@@ -67,13 +87,13 @@ const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 const OPTION_KEYS: readonly (keyof ExecuteOptions)[] = ['signal', 'timeout', 'trigger', 'events'];
 
 export function createRunner(parts: RunnerParts): Runner {
-  const { clock, storage, logger, events } = parts;
-  const { ids } = parts;
-  // What the engine runs next: filled just before `begin`, taken when the engine asks for the run.
-  const loading = new Map<string, LoadedEnsemble>();
+  const { clock, storage, logger, events, ids } = parts;
   const emit = <K extends EventKind>(event: K, data: EventData[K]) => events.emit(event, data);
+  const fromRuns = { engine: () => engine, find: parts.find, toRunnable: (known: LoadedEnsemble) => toRunnable(known) };
+  const children = createChildren({ storage, clock, ids, ...fromRuns });
   const runPorts: RunPorts = {
     clock,
+    children,
     logger,
     env: parts.env,
     mask: parts.mask,
@@ -81,32 +101,35 @@ export function createRunner(parts: RunnerParts): Runner {
       return events.heard ? emit : undefined;
     },
   };
+  const runnables = new WeakMap<LoadedEnsemble, Runnable>();
+
+  const toRunnable = (ensemble: LoadedEnsemble): Runnable => {
+    const known = runnables.get(ensemble);
+    if (known) return known;
+    const { compiled, checkOutput } = ensemble;
+    const runnable: Runnable = {
+      definition: compiled.stored,
+      durability: compiled.durability,
+      run: (execution, journal, options) => runEnsemble(compiled, execution, journal, runPorts, options, checkOutput),
+    };
+    runnables.set(ensemble, runnable);
+    return runnable;
+  };
+
   const engine = parts.engine.attach({
     storage,
     clock,
     logger,
-    interpret(execution, journal, signal) {
-      const ensemble = loading.get(execution.id);
-      if (!ensemble) throw new OrchestratorError('INTERNAL', `execution ${execution.id} is not known to this process`);
-      loading.delete(execution.id);
-      return runEnsemble(ensemble.compiled, execution, journal, runPorts, signal, ensemble.checkOutput);
+    retentionMs: parts.retentionMs,
+    newOwner: () => ids.id('own_', clock.now()),
+    restore(definition, ensemble) {
+      const restored = parts.restore(definition, ensemble);
+      return typeof restored === 'string' ? restored : toRunnable(restored);
+    },
+    ended(record) {
+      if (events.heard) events.send(endEvent(record));
     },
   });
-
-  const begin = (
-    ensemble: LoadedEnsemble,
-    execution: NewExecution,
-    signal: AbortSignal | undefined,
-  ): MaybePromise<AcceptedRun> => {
-    const { stored: definition, durability } = ensemble.compiled;
-    loading.set(execution.id, ensemble);
-    try {
-      return engine.begin(execution, { definition, durability, signal });
-    } catch (thrown) {
-      loading.delete(execution.id);
-      throw thrown;
-    }
-  };
 
   const accept = (ensemble: LoadedEnsemble, input: unknown, options: ExecuteOptions): NewExecution => {
     if (options !== NO_OPTIONS) refuseUnknownKeys(options, OPTION_KEYS, 'execute');
@@ -117,94 +140,102 @@ export function createRunner(parts: RunnerParts): Runner {
       ensemble: ensemble.compiled.name,
       version: ensemble.compiled.stored.version,
       trigger: options.trigger === 'http' ? HTTP : CALL,
-      input: checkInput(ensemble, input),
+      input: acceptInput(ensemble.compiled, input),
       seed: ids.seed(),
       createdAt,
-      epoch: 1,
     };
     return timeoutMs === undefined ? execution : { ...execution, deadlineAt: createdAt + timeoutMs };
   };
 
-  const finish = async (run: AcceptedRun): Promise<Execution<unknown>> => {
-    const record = await run.finished;
-    if (events.heard) events.send(endEvent(record));
-    return ownCopy(record);
+  const resultUnlessWaiting = async (
+    id: string,
+    run: AcceptedRun,
+    longestWaitMs: number,
+  ): Promise<Execution<unknown> | undefined> => {
+    const own = await run.finished;
+    if (own) return toOwnCopy(own);
+    if (run.dueAt !== undefined && run.dueAt - clock.now() > longestWaitMs) return undefined;
+    const record = await engine.whenEnded(id, longestWaitMs);
+    return record && (cloneJson(record as unknown as Json) as unknown as Execution);
   };
+
+  const result = async (id: string, run: AcceptedRun): Promise<Execution<unknown>> => {
+    const own = await run.finished;
+    if (own) return toOwnCopy(own);
+    const record = await engine.whenEnded(id);
+    if (record) return cloneJson(record as unknown as Json) as unknown as Execution;
+    throw new OrchestratorError('NOT_FOUND', `execution ${id} was deleted before it was looked at`);
+  };
+
+  const begin = async (
+    ensemble: LoadedEnsemble,
+    execution: NewExecution,
+    options: BeginOptions,
+    keeps: boolean,
+  ): Promise<ExecutionHandle> => {
+    const { id } = execution;
+    const kept = keeps ? keepEvents(events, id) : undefined;
+    let run: AcceptedRun;
+    try {
+      run = await engine.begin(execution, toRunnable(ensemble), options);
+    } catch (thrown) {
+      kept?.drop();
+      throw thrown;
+    }
+    // What was given up goes on in who knows which process: its events are read from what is stored then.
+    const givenUp = () => {
+      if (!kept || !storage.capabilities.shared || !kept.drop()) return;
+      const ended = (record: Execution | undefined) => kept.end(record && endEvent(record));
+      engine.whenEnded(id).then(ended, () => kept.end());
+    };
+    run.finished.then(
+      (record) => (record ? kept?.end() : givenUp()),
+      () => kept?.end(),
+    );
+    let given: Promise<Execution<unknown>> | undefined;
+    return {
+      id,
+      result() {
+        given ??= result(id, run);
+        return given;
+      },
+      resultUnlessWaiting: (longestWaitMs) => resultUnlessWaiting(id, run, longestWaitMs),
+      cancel() {
+        engine.cancel(id).catch((error: unknown) => logger.warn({ err: error, executionId: id }, 'a cancel was lost'));
+      },
+      events: () => kept?.read() ?? storedEvents(id),
+    };
+  };
+
+  async function* storedEvents(id: string): AsyncIterableIterator<OrchestratorEvent> {
+    for await (const { event } of executionEvents({ storage, clock, events, id, after: 0 })) yield event;
+  }
 
   return {
     async execute(find, input, options = NO_OPTIONS) {
       const ensemble = find();
       const execution = accept(ensemble, input, options);
-      const begun = begin(ensemble, execution, options.signal);
-      return await finish(begun instanceof Promise ? await begun : begun);
+      const begun = engine.begin(execution, toRunnable(ensemble), { mayQueue: false, signal: options.signal });
+      return await result(execution.id, begun instanceof Promise ? await begun : begun);
     },
     async start(find, input, options = NO_OPTIONS) {
       const ensemble = find();
       const execution = accept(ensemble, input, options);
-      const listen = (): EventStream => {
-        const stream = createEventStream();
-        const forget = events.onExecution(execution.id, (event) => stream.push(event));
-        stops.push(() => {
-          forget();
-          stream.end();
-        });
-        return stream;
-      };
-      const stops: (() => void)[] = [];
-      const done = () => {
-        for (const stop of stops) stop();
-      };
-      const kept = options.events === false ? undefined : listen();
-      let run: AcceptedRun;
-      try {
-        run = await begin(ensemble, execution, options.signal);
-      } catch (thrown) {
-        done();
-        throw thrown;
-      }
-      let ended = false;
-      const result = finish(run);
-      const end = () => {
-        ended = true;
-        done();
-      };
-      result.then(end, end);
-      return {
-        id: execution.id,
-        result: () => result,
-        cancel: () => run.cancel(),
-        events: () => {
-          const stream = kept ?? listen();
-          if (ended) stream.end();
-          return stream.read();
-        },
-      };
+      return begin(ensemble, execution, { mayQueue: true, signal: options.signal }, options.events !== false);
     },
-    close: (graceMs) => engine.close(graceMs),
+    async again(ensemble, failed, steps) {
+      const createdAt = clock.now();
+      // With its seed, so that what is drawn leads to the same steps.
+      const { ensemble: name, version, trigger, input, seed, id: retryOf } = failed;
+      const id = ids.id('exec_', createdAt);
+      const execution = { id, ensemble: name, version, trigger, input, seed, createdAt, retryOf };
+      const timeoutMs = ensemble.compiled.timeoutMs;
+      const accepted = timeoutMs === undefined ? execution : { ...execution, deadlineAt: createdAt + timeoutMs };
+      return begin(ensemble, accepted, { mayQueue: true, steps }, false);
+    },
+    runnable: toRunnable,
+    engine,
   };
-}
-
-function checkInput({ compiled }: LoadedEnsemble, given: unknown): Json {
-  let input: Json;
-  try {
-    input = copyJson(given === undefined ? {} : given);
-  } catch (error) {
-    if (!(error instanceof JsonError)) throw error;
-    throw invalidInput(compiled.name, [error.problem]);
-  }
-  const checked = compiled.checkInput(input);
-  if ('problems' in checked) throw invalidInput(compiled.name, checked.problems);
-  return checked.value;
-}
-
-function invalidInput(
-  name: string,
-  issues: readonly { readonly path: string; readonly message: string }[],
-): OrchestratorError {
-  const text = issues.map(({ path, message }) => `${path || 'the input'} ${message}`).join('; ');
-  return new OrchestratorError('INVALID_INPUT', `the input of \`${name}\` does not fit: ${text}`, {
-    details: { issues },
-  });
 }
 
 function checkTimeout(timeout: number | undefined): number | undefined {
@@ -214,17 +245,4 @@ function checkTimeout(timeout: number | undefined): number | undefined {
 
 function shorter(a: number | undefined, b: number | undefined): number | undefined {
   return a === undefined ? b : b === undefined ? a : Math.min(a, b);
-}
-
-// The caller's to change: the storage keeps values of its own. The record itself and its runs were made for the caller alone.
-function ownCopy(record: Execution): Execution {
-  const own = record as { input: Json; output: Json; error?: ExecutionError };
-  own.input = cloneJson(record.input);
-  own.output = cloneJson(record.output);
-  if (own.error) own.error = { ...own.error };
-  for (const run of record.agents as unknown as { output: Json; error?: ExecutionError }[]) {
-    run.output = cloneJson(run.output);
-    if (run.error) run.error = { ...run.error };
-  }
-  return record;
 }

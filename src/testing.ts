@@ -1,6 +1,7 @@
 /** The testing kit: an orchestrator whose time is the test's, fakes for its ports, and the conformance suites. */
 
 import { memoryStorage } from './adapters/storage/memory-storage.ts';
+import { declareEngineSuite, type EngineSuiteOptions } from './adapters/testing/engine-suite.ts';
 import { createIdleWatch } from './adapters/testing/idle-watch.ts';
 import { type ManualClock, manualClock } from './adapters/testing/manual-clock.ts';
 import { type StubHttp, stubHttp } from './adapters/testing/stub-http.ts';
@@ -8,9 +9,11 @@ import type { EnsembleSource, EnsembleTypes } from './define.ts';
 import type { HttpClient } from './engine/ports/http.ts';
 import type { OrchestratorOptions } from './options.ts';
 import { createOrchestrator, type Orchestrator } from './orchestrator.ts';
-import type { ExecuteOptions } from './runner.ts';
+import type { ExecuteOptions, ExecutionHandle } from './runner.ts';
 
 export { type DataStores, type DataSuiteOptions, dataSuite } from './adapters/testing/data-suite.ts';
+export type { SuiteStore } from './adapters/testing/engine-suite/world.ts';
+export type { EngineSuiteOptions } from './adapters/testing/engine-suite.ts';
 export { type FakeModel, type FakeReply, fakeModel } from './adapters/testing/fake-model.ts';
 export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './adapters/testing/http-suite.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './adapters/testing/manual-clock.ts';
@@ -81,6 +84,7 @@ export function createTestOrchestrator<const E extends readonly EnsembleSource[]
     operations: (rest.operations ?? []).map((operation) => watch.watchPort(operation)),
   });
   const awaited = <R>(result: Promise<R>): Promise<R> => (autoAdvance ? watch.driveUntil(result) : result);
+  const driven = (handle: ExecutionHandle) => ({ ...handle, result: () => awaited(handle.result()) });
   // The typed arguments of `inner` can't be spread through; they pass as they are.
   const calls = inner as unknown as Orchestrator;
   const orchestrator = {
@@ -88,12 +92,40 @@ export function createTestOrchestrator<const E extends readonly EnsembleSource[]
     execute: (name: string, input?: unknown, opts?: ExecuteOptions) => awaited(calls.execute(name, input, opts)),
     executeAgent: (name: string, input?: unknown, opts?: ExecuteOptions) =>
       awaited(calls.executeAgent(name, input, opts)),
-    async start(name: string, input?: unknown, opts?: ExecuteOptions) {
-      const handle = await calls.start(name, input, opts);
-      return { ...handle, result: () => awaited(handle.result()) };
-    },
+    start: async (name: string, input?: unknown, opts?: ExecuteOptions) => driven(await calls.start(name, input, opts)),
+    startAgent: async (name: string, input?: unknown, opts?: ExecuteOptions) =>
+      driven(await calls.startAgent(name, input, opts)),
+    executions: { ...calls.executions, retry: async (id: string) => driven(await calls.executions.retry(id)) },
+    // A run that waits holds it up until its grace is over, which nobody else would bring about.
+    close: (opts?: { readonly grace?: number }) => awaited(calls.close(opts)),
     clock,
     http: http as StubHttp,
   } as unknown as TestOrchestrator<EnsembleTypes<E>>;
   return Object.assign(orchestrator, { orchestrator });
+}
+
+/**
+ * Declares the suite of the engine: ensembles run on a store of yours, their process dies at every commit, before it and
+ * behind it, another one goes on, and both come to the same record. Time is the suite's own: no test sleeps.
+ *
+ * @param options - see {@link EngineSuiteOptions}
+ * @example
+ * ```ts no-run
+ * import { memoryStorage } from 'ensemble-orchestrator';
+ * import { engineSuite } from 'ensemble-orchestrator/testing';
+ * import { describe, it } from 'vitest';
+ *
+ * engineSuite({
+ *   name: 'memoryStorage',
+ *   create() {
+ *     const storage = memoryStorage({ shared: true });
+ *     return { connect: () => storage };
+ *   },
+ *   owners: 'many',
+ *   test: { describe, it },
+ * });
+ * ```
+ */
+export function engineSuite(options: EngineSuiteOptions): void {
+  declareEngineSuite(options, (parts) => createOrchestrator(parts as OrchestratorOptions) as Orchestrator);
 }

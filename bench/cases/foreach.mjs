@@ -1,15 +1,18 @@
-/** One `foreach` over 10,000 items with one trivial step each. */
+/** One `foreach` over 10,000 items with one trivial step each, in memory or with each of them durable in a SQLite file. */
 
+import { join } from 'node:path';
+import { importStore } from '../durable/library-store.mjs';
+import { ownFolder } from '../durable/own-folder.mjs';
 import { importLibrary } from '../library.mjs';
 
 const ITEMS = 10_000;
 
-/** @param concurrency - items at work at a time */
-export async function setup([concurrency]) {
-  const { createOrchestrator, memoryStorage } = await importLibrary();
+/** @param concurrency - items at work at a time; @param kind - `memory` or `sqlite` */
+export async function setup([concurrency, kind = 'memory']) {
+  const { createOrchestrator } = await importLibrary();
   const steps = [{ agent: 'increment', operation: 'code', config: { script: 'increment' } }];
   const orchestrator = createOrchestrator({
-    storage: memoryStorage({ keep: 5 }),
+    storage: await open(kind),
     ensembles: [
       { name: 'bench', flow: [{ foreach: '${input.items}', concurrency: Number(concurrency), steps, name: 'all' }] },
     ],
@@ -23,4 +26,10 @@ export async function setup([concurrency]) {
       if (status !== 'completed' || metrics.agents !== ITEMS) throw new Error(`the run came out as ${status}`);
     },
   };
+}
+
+async function open(kind) {
+  if (kind === 'memory') return (await importLibrary()).memoryStorage({ keep: 5 });
+  const { sqliteStorage } = await importStore('sqlite');
+  return sqliteStorage({ path: join(ownFolder(), 'library.db') });
 }

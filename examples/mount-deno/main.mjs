@@ -1,4 +1,16 @@
-import { toDenoHandler } from 'ensemble-orchestrator/deno';
-import { handler } from './service.mjs';
+/** `deno run --allow-net=127.0.0.1 --allow-env=PORT,LOG_TOKENS,LOG_STREAM examples/mount-deno/main.mjs` (the YAML parser asks for the last two) */
 
-export const server = Deno.serve({ port: 3000 }, toDenoHandler(handler));
+import { toDenoHandler } from 'ensemble-orchestrator/deno';
+import { printCall } from './print-call.mjs';
+import { handler, orchestrator } from './service.mjs';
+
+const answer = toDenoHandler(handler);
+
+export const server = Deno.serve(
+  {
+    port: Number(Deno.env.get('PORT') ?? 3000),
+    hostname: '127.0.0.1',
+    onListen: ({ hostname, port }) => printCall(orchestrator, `http://${hostname}:${port}`),
+  },
+  (request, info) => (new URL(request.url).pathname === '/' ? new Response('my own page') : answer(request, info)),
+);

@@ -1,5 +1,8 @@
+/** `npx wrangler dev --config examples/mount-worker/wrangler.json`; the first call below `/api` prints a token. */
+
 import { createHandler, createOrchestrator } from 'ensemble-orchestrator';
 import { toWorker } from 'ensemble-orchestrator/workers';
+import { printCall } from './print-call.mjs';
 
 const ensembles = [
   {
@@ -12,6 +15,15 @@ const ensembles = [
 const scripts = { hello: ({ input, env }) => `${env.GREETING} ${input.who}` };
 
 // Called once, with the Worker's own variables.
-export default toWorker((env) =>
-  createHandler(createOrchestrator({ ensembles, scripts, env: { GREETING: env.GREETING } })),
-);
+const service = toWorker(async (env) => {
+  const orchestrator = createOrchestrator({ ensembles, scripts, env: { GREETING: env.GREETING } });
+  await printCall(orchestrator, 'http://localhost:8787');
+  return createHandler(orchestrator);
+});
+
+export default {
+  fetch(request, env, context) {
+    if (new URL(request.url).pathname === '/') return new Response('my own page');
+    return service.fetch(request, env, context);
+  },
+};

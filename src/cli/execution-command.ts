@@ -16,6 +16,8 @@ import { watchExecution } from './watch-execution.ts';
 export interface ExecutionListOptions extends PlaceOptions {
   readonly ensemble?: string;
   readonly status?: string;
+  /** Id of an execution: those that it started. */
+  readonly parent?: string;
   readonly limit: string;
   readonly json?: boolean;
 }
@@ -46,7 +48,7 @@ export async function listExecutions(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const filter = { ensemble: options.ensemble, status: readStatus(options.status) };
+  const filter = { ensemble: options.ensemble, status: readStatus(options.status), parentId: options.parent };
   const wanted = readLimit(options.limit);
   const { executions, nextCursor } = await withService(options, host, (service) => readPages(service, filter, wanted));
   if (options.json) {
@@ -54,15 +56,15 @@ export async function listExecutions(
     return 0;
   }
   if (executions.length === 0) {
-    output.say(filter.ensemble || filter.status ? 'no such executions\n' : 'no executions yet\n');
+    output.say(filter.ensemble || filter.status || filter.parentId ? 'no such executions\n' : 'no executions yet\n');
     return 0;
   }
   const now = Date.now();
-  const rows = executions.map(({ id, ensemble, status, createdAt, startedAt, duration }) => [
+  const rows = executions.map(({ id, ensemble, status, startedAt, duration }) => [
     id,
     ensemble,
     status,
-    formatDistance(startedAt ?? createdAt, now),
+    startedAt === undefined ? '' : formatDistance(startedAt, now),
     duration === undefined ? '' : formatDuration(duration),
   ]);
   output.print(formatTable(COLUMNS, rows, terminalWidth(host.process)));

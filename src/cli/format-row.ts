@@ -1,12 +1,13 @@
-/** One agent's row as a line of text. */
+/** What is known of one agent's runs, or of one step of a flow, as a line of text. */
 
 import type { AgentRow } from './agent-rows.ts';
+import { isLeafAgent, isLoop, type TreeNode } from './flow-tree.ts';
 import type { Colors } from './output.ts';
 import { count, cutText, formatDuration, oneLine, textWidth } from './text.ts';
 
 export interface RowStyle {
   readonly colors: Colors;
-  /** Columns of the names. */
+  /** Columns of the names, with what they are indented by. */
   readonly nameWidth: number;
   /** Columns of the whole line. */
   readonly columns: number;
@@ -20,33 +21,106 @@ export interface Instant {
   readonly wall: number;
 }
 
-/** @param now - moves the spinner, the elapsed time and the wait before the next attempt */
-export function formatRow(row: AgentRow, now: Instant, style: RowStyle): string {
-  const { colors } = style;
-  const name = cutText(row.name, style.nameWidth).padEnd(style.nameWidth);
-  const facts = describeRow(row, now);
-  const room = style.columns - textWidth(name) - 6;
-  const text = cutText(facts.join('  '), room);
-  if (row.active > 0) {
-    const frame = SPINNER[Math.floor(now.monotonic / 80) % SPINNER.length] as string;
-    return `  ${row.retryAt === undefined ? colors.cyan(frame) : colors.yellow(frame)} ${name}  ${text}`;
-  }
-  if (row.stopped)
-    return `  ${colors.yellow('-')} ${name}  ${cutText(`${formatDuration(row.duration)}  stopped`, room)}`;
-  if (row.failed > 0) return `  ${colors.red('✗')} ${name}  ${colors.red(text)}`;
-  if (row.completed > 0) return `  ${colors.green('✓')} ${name}  ${colors.dim(text)}`;
-  return colors.dim(`  - ${name}  skipped`);
+/** A node as a line, and the node whose children stand under it. */
+export interface NodeLine {
+  readonly node: TreeNode;
+  /** The only agent of a loop: both share one line. */
+  readonly agent: TreeNode | undefined;
 }
 
-/** The facts of a row that belong behind its name, such as `1.2s`, `2 attempts`. */
+/** The lines of a tree, those of nodes of which something has happened. */
+export function nodeLines(nodes: readonly TreeNode[]): NodeLine[] {
+  return nodes.flatMap((node) => {
+    if (!node.reached) return [];
+    const [only] = node.children;
+    const isOneAgent = node.verb === 'foreach' && node.children.length === 1 && only && isLeafAgent(only);
+    const agent = isOneAgent ? only : undefined;
+    return [{ node, agent }, ...(agent ? [] : nodeLines(node.children))];
+  });
+}
+
+/** @returns what stands in the column of names, without its indent */
+export function labelOf({ node, agent }: NodeLine): string {
+  return agent ? `foreach ${agent.title}` : node.title;
+}
+
+/** @param now - moves the spinner, the elapsed time and the time that is left */
+export function formatNode(line: NodeLine, now: Instant, style: RowStyle): string {
+  const { node, agent } = line;
+  const { colors } = style;
+  const indent = '  '.repeat(node.depth);
+  const width = Math.max(1, style.nameWidth - indent.length);
+  const label = cutText(oneLine(labelOf(line)), width);
+  const name = label + ' '.repeat(width - textWidth(label));
+  const room = style.columns - indent.length - width - 6;
+  const text = cutText(describeNode(line, now).join('  '), room);
+  const frame = SPINNER[Math.floor(now.monotonic / 80) % SPINNER.length] as string;
+  const print = (icon: string, facts: string) => `  ${indent}${icon} ${name}  ${facts}`.trimEnd();
+  const run = agent?.run ?? node.run;
+  const isAgent = agent !== undefined || isLeafAgent(node);
+  const isAtWork = isAgent ? run.active > 0 || (agent !== undefined && !node.over) : !node.over;
+  if (isAtWork && node.begun) {
+    const waits = run.retryAt !== undefined || (node.until ?? 0) > now.wall;
+    return print(waits ? colors.yellow(frame) : colors.cyan(frame), text);
+  }
+  // Another item or round may come, or what goes on in it is not told.
+  if (isAtWork || (isAgent && node.inLoop && !node.over)) return print(colors.dim('·'), colors.dim(text));
+  if (run.stopped) return print(colors.yellow('-'), cutText(`${formatDuration(run.duration)}  stopped`, room));
+  if (isAgent && run.failed > 0) return print(colors.red('✗'), colors.red(text));
+  if (isLeafAgent(node) ? run.completed === 0 : node.run.skipped > 0) return colors.dim(print('-', 'skipped'));
+  // Whether it was handled, a failure does not say.
+  if (!isAgent && hasFailed(node)) return print(colors.dim('•'), colors.dim(text));
+  return print(colors.green('✓'), colors.dim(text));
+}
+
+function hasFailed({ run, children }: TreeNode): boolean {
+  return run.failed > 0 || children.some(hasFailed);
+}
+
+function describeNode({ node, agent }: NodeLine, now: Instant): string[] {
+  const isOver = node.over;
+  const time = formatDuration(isOver ? node.run.duration : now.monotonic - node.run.startedAt).padStart(5);
+  if (agent) return describeItems(node, agent.run, time);
+  if (isLeafAgent(node)) return describeRow(node.run, now);
+  const facts = [time];
+  if (isLoop(node) && node.passes > 0) facts.push(describePasses(node));
+  if (node.chosen !== undefined) facts.push(oneLine(node.chosen));
+  if (node.until !== undefined && Number.isFinite(node.until) && !isOver && node.until > now.wall) {
+    facts.push(`${formatDuration(node.until - now.wall)} left`);
+  }
+  return facts;
+}
+
+function describePasses({ verb, items, passes, over }: TreeNode): string {
+  const noun = verb === 'while' ? 'round' : 'item';
+  if (over) return count(passes, noun);
+  const of = items === undefined ? '' : ` of ${items.toLocaleString('en-US')}`;
+  return `${noun} ${passes.toLocaleString('en-US')}${of}`;
+}
+
+function describeItems({ items, over }: TreeNode, run: AgentRow, time: string): string[] {
+  const done = (run.completed + run.failed).toLocaleString('en-US');
+  const of = items === undefined ? '' : ` of ${items.toLocaleString('en-US')}`;
+  const facts = [time, `${done}${of} done${run.active > 0 ? `, ${run.active} running` : ''}`];
+  return [...facts, ...describeTroubles(run), ...(over && run.failed > 0 ? [oneLine(run.message ?? '')] : [])];
+}
+
+function describeTroubles({ failed, retries, skipped }: AgentRow): string[] {
+  const facts: string[] = [];
+  if (failed > 0) facts.push(`${failed.toLocaleString('en-US')} failed`);
+  if (skipped > 0) facts.push(`${skipped.toLocaleString('en-US')} skipped`);
+  if (retries > 0) facts.push(retries === 1 ? '1 retry' : `${retries.toLocaleString('en-US')} retries`);
+  return facts;
+}
+
+/** The facts of an agent's runs, such as `1.2s`, `2 attempts`. */
 function describeRow(row: AgentRow, now: Instant): string[] {
   const done = row.completed + row.failed;
   const running = row.active > 0;
   const facts = [formatDuration(running ? now.monotonic - row.startedAt : row.duration).padStart(5)];
   if (done + row.active > 1) {
     facts.push(running ? `${done.toLocaleString('en-US')} done, ${row.active} running` : count(done, 'run'));
-    if (row.failed > 0) facts.push(`${row.failed} failed`);
-    if (row.retries > 0) facts.push(row.retries === 1 ? '1 retry' : `${row.retries.toLocaleString('en-US')} retries`);
+    facts.push(...describeTroubles(row));
   } else if (running && row.retryAt !== undefined && row.retryAt > now.wall) {
     facts.push(`attempt ${row.attempts} in ${formatDuration(row.retryAt - now.wall)}`, oneLine(row.message ?? ''));
   } else if (row.attempts > 1) {

@@ -1,7 +1,7 @@
 /** `ensemble serve`'s own server: listens, logs a line a request, and stops without cutting off what it has begun. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { messageOf } from '../engine/errors.ts';
 import { CliError } from './cli-error.ts';
 import { cutText, oneLine } from './text.ts';
@@ -9,10 +9,13 @@ import { cutText, oneLine } from './text.ts';
 export interface HttpServer {
   /** Such as `http://127.0.0.1:3000`, as a caller on this machine writes it. */
   readonly url: string;
-  /** Takes no connection and no request any more; resolves when every answer at hand is given, or after `graceMs`. */
-  drain(graceMs: number): Promise<void>;
-  /** Breaks off what is left. */
-  destroy(): void;
+  /** Takes no connection and no request any more. */
+  stop(): void;
+  /**
+   * Resolves when every answer at hand is given, or broken off: after `graceMs`, and what has no end yet (a stream of events)
+   * after `openMs` already.
+   */
+  drain(times: { readonly openMs: number; readonly graceMs: number }): Promise<void>;
 }
 
 interface ServerOptions {
@@ -27,13 +30,18 @@ interface ServerOptions {
 /** @throws CliError when it can't listen there */
 export async function startHttpServer({ host, port, listener, log }: ServerOptions): Promise<HttpServer> {
   const open = new Set<ServerResponse>();
+  /** Connections between two requests. */
+  const idle = new Set<Socket>();
   let stopping = false;
   let onIdle: (() => void) | undefined;
   const server = createServer((request, response) => {
     const began = performance.now();
+    const { socket } = request;
     open.add(response);
+    idle.delete(socket);
     response.on('close', () => {
       open.delete(response);
+      if (!socket.destroyed) idle.add(socket);
       if (open.size === 0) onIdle?.();
       const status = response.writableFinished ? response.statusCode : 'broken off';
       const ms = Math.round(performance.now() - began);
@@ -42,6 +50,11 @@ export async function startHttpServer({ host, port, listener, log }: ServerOptio
     if (stopping) refuse(response);
     else listener(request, response);
   });
+  server.on('connection', (socket) => socket.once('close', () => idle.delete(socket)));
+  // Node's own, which `close` calls, takes a connection for idle whose answer is written and still on its way to the reader.
+  server.closeIdleConnections = () => {
+    for (const socket of idle) socket.destroy();
+  };
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => reject(new CliError(explain(error, host, port))));
     server.listen(port, host, resolve);
@@ -50,20 +63,25 @@ export async function startHttpServer({ host, port, listener, log }: ServerOptio
   server.on('error', (error) => log(`the server had an error: ${oneLine(messageOf(error))}`));
   return {
     url: urlOf(server.address() as AddressInfo),
-    async drain(graceMs) {
+    stop() {
       for (const response of open) if (!response.headersSent) response.setHeader('connection', 'close');
       if (!stopping) server.close();
       stopping = true;
-      server.closeIdleConnections();
-      if (open.size === 0) return;
-      let timer: NodeJS.Timeout | undefined;
-      await new Promise<void>((resolve) => {
-        onIdle = resolve;
-        timer = setTimeout(resolve, graceMs);
-      });
-      clearTimeout(timer);
     },
-    destroy: () => server.closeAllConnections(),
+    async drain({ openMs, graceMs }) {
+      if (open.size > 0) {
+        const timers: NodeJS.Timeout[] = [];
+        await new Promise<void>((resolve) => {
+          onIdle = resolve;
+          const breakOff = () => {
+            for (const response of open) if (!response.writableEnded) response.destroy();
+          };
+          timers.push(setTimeout(breakOff, openMs), setTimeout(resolve, graceMs));
+        });
+        for (const timer of timers) clearTimeout(timer);
+      }
+      server.closeAllConnections();
+    },
   };
 }
 
@@ -74,11 +92,14 @@ function refuse(response: ServerResponse): void {
   response.end(body);
 }
 
-/** The path alone: what stands behind `?` may be secret. */
+/** The path alone, without the token of a signal link: that, and what stands behind `?`, may be secret. */
 function pathOf(target: string): string {
   let path = target;
   if (!target.startsWith('/')) path = URL.canParse(target) ? new URL(target).pathname : '*';
-  return cutText(oneLine(path.split(/[?#]/, 1)[0] as string), 200);
+  [path = ''] = path.split(/[?#]/, 1);
+  const link = path.includes('/executions/') ? -1 : path.lastIndexOf('/signals/');
+  if (link >= 0) path = `${path.slice(0, link)}/signals/***`;
+  return cutText(oneLine(path), 200);
 }
 
 function urlOf({ address, family, port }: AddressInfo): string {

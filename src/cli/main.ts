@@ -2,10 +2,11 @@
 /** The command `ensemble`: runs what was asked for, and turns failures into messages and exit codes. */
 
 import { CommanderError } from 'commander';
-import { isOrchestratorError } from '../engine/errors.ts';
+import { isOrchestratorError, type OrchestratorError } from '../engine/errors.ts';
 import { CliError } from './cli-error.ts';
 import { createOutput, type Output } from './output.ts';
 import { createProgram } from './program.ts';
+import { oneLine } from './text.ts';
 
 const output = createOutput(process);
 // A reader that has seen enough (`ensemble schema | head`) is no failure.
@@ -31,10 +32,17 @@ async function main({ colors, say }: Output): Promise<number> {
       return error.exitCode;
     }
     if (isOrchestratorError(error)) {
-      say(`${colors.red('error:')} ${error.message}\n`);
+      say(`${colors.red('error:')} ${error.message}${whyUnreachable(error)}\n`);
       return 1;
     }
     say(`${colors.red('error:')} ${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
     return 1;
   }
+}
+
+/** What a store that does not answer has run into, such as a port on which nothing listens. */
+function whyUnreachable({ code, cause }: OrchestratorError): string {
+  if (code !== 'OVERLOADED' || !(cause instanceof Error)) return '';
+  const reason = cause.message || (cause as NodeJS.ErrnoException).code;
+  return reason ? ` (${oneLine(reason)})` : '';
 }

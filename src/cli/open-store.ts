@@ -15,20 +15,34 @@ export type StoreChoice =
       readonly path: string;
       /** Its folder is made with it: the project's own. */
       readonly own?: true;
+    }
+  | {
+      readonly kind: 'postgres';
+      /** May hold a password. */
+      readonly url: string;
     };
 
 /**
  * @param given - the value of `--storage`; a file is relative to `cwd`
- * @throws CliError for what is no store, and for one that this version has not
+ * @throws CliError for what is no store
  */
 export function readStorage(given: string, cwd: string): StoreChoice {
   if (given === 'memory' || given === 'sqlite::memory:') return { kind: 'memory' };
-  if (/^postgres(ql)?:/.test(given)) {
-    throw new CliError('--storage postgres://... comes in a later version; use sqlite:FILE or memory');
-  }
+  if (/^postgres(ql)?:\/\/./.test(given)) return { kind: 'postgres', url: given };
   const file = /^sqlite:(?!\/\/[^/])(.+)$/s.exec(given)?.[1];
   if (file !== undefined) return { kind: 'sqlite', path: resolve(cwd, file) };
-  throw wrongUsage(`--storage must be memory or sqlite:FILE, such as sqlite:data.sqlite, not ${JSON.stringify(given)}`);
+  const shown = JSON.stringify(given.replace(/:[^:@]*@/, ':...@'));
+  throw wrongUsage(
+    `--storage must be memory, sqlite:FILE (such as sqlite:data.sqlite) or postgres://USER@HOST/DATABASE, not ${shown}`,
+  );
+}
+
+/** The store as its user knows it; without a password. */
+export function nameOfStore(choice: StoreChoice, cwd: string): string {
+  if (choice.kind === 'memory') return 'memory; it ends with this process';
+  if (choice.kind === 'sqlite') return start.showPath(cwd, choice.path);
+  const { host, pathname } = URL.canParse(choice.url) ? new URL(choice.url) : { host: '', pathname: '' };
+  return `postgres://${host}${pathname}`;
 }
 
 /** The store of a project that names none. @param directory - the project, absolute */
@@ -39,6 +53,7 @@ export function ownStore(directory: string): StoreChoice {
 /** Gives the store; nothing is opened before its first use, but for the folder of a project's own one, which is made. */
 export async function openStore(choice: StoreChoice): Promise<start.Storage> {
   if (choice.kind === 'memory') return start.memoryStorage();
+  if (choice.kind === 'postgres') return start.postgresStorage(choice.url);
   if (choice.own) await makeFolder(dirname(choice.path));
   await loadQuietly('node:sqlite');
   return start.sqliteStorage({ path: choice.path });
@@ -79,25 +94,42 @@ export interface GuestOptions {
   readonly dir?: string | undefined;
 }
 
+/** What a command needs beside the store. */
+export interface GuestNeeds {
+  /** A store that is not there is made. */
+  readonly create?: boolean;
+  /** What stored definitions are run with: the project's scripts, operations and variables. */
+  readonly scripts?: boolean;
+}
+
+/** An orchestrator over a store that may be another process's, and that store. */
+export interface Guest {
+  readonly orchestrator: start.Orchestrator;
+  readonly storage: start.Storage;
+}
+
 /**
- * An orchestrator over a store that may be another process's: it knows no ensembles, so that it runs nothing.
+ * Opens a store as a guest, who runs nothing, and takes nothing over.
  *
- * @param create - whether a store that is not there is made
  * @throws CliError when there is no such store or project, or when it is in the memory of another process
  */
-export async function openGuest(options: GuestOptions, cwd: string, create: boolean): Promise<start.Orchestrator> {
+export async function openGuest(options: GuestOptions, cwd: string, needs: GuestNeeds): Promise<Guest> {
   const choice = options.storage === undefined ? undefined : readStorage(options.storage, cwd);
   if (choice?.kind === 'memory') {
     throw wrongUsage('--storage memory is in the process that serves it; name that one with --url');
   }
   const directory = await findProject(cwd, options.dir, choice === undefined);
   // The config says what word tokens begin with, and may hold a store of its own.
-  const config = directory === undefined ? {} : await readConfig(directory, cwd);
+  const config = directory === undefined ? {} : await readConfig(directory, cwd, needs.scripts ? 'all' : 'store');
   const storage = choice === undefined ? config.storage : undefined;
-  if (storage) return start.startOrchestrator({ ...config, storage });
+  if (storage) return guestOf({ ...config, storage });
   const found = choice ?? ownStore(directory as string);
-  if (found.kind === 'sqlite' && !create) await requireStore(found.path, cwd);
-  return start.startOrchestrator({ ...config, storage: await openStore(found) });
+  if (found.kind === 'sqlite' && !needs.create) await requireStore(found.path, cwd);
+  return guestOf({ ...config, storage: await openStore(found) });
+}
+
+function guestOf(options: start.ProjectOptions & { readonly storage: start.Storage }): Guest {
+  return { orchestrator: start.startGuest(options), storage: options.storage };
 }
 
 async function findProject(cwd: string, dir: string | undefined, needed: boolean): Promise<string | undefined> {
@@ -109,8 +141,8 @@ async function findProject(cwd: string, dir: string | undefined, needed: boolean
   }
 }
 
-async function readConfig(directory: string, cwd: string): Promise<Pick<start.ProjectOptions, 'brand' | 'storage'>> {
-  const { options, problem } = await start.openAsGuest(directory);
+async function readConfig(directory: string, cwd: string, parts: 'store' | 'all'): Promise<start.ProjectOptions> {
+  const { options, problem } = await start.openAsGuest(directory, parts);
   if (problem) throw new CliError(`${start.showPath(cwd, resolve(directory, problem.file))} ${problem.message}`);
   return options;
 }

@@ -11,6 +11,10 @@ const SILENCE_MS = 10_000;
 
 export function createPlainProgress({ stream, now, nameWidth }: ProgressOptions): Progress {
   const agents = createAgentRows();
+  /** Skips that were told: a run that was given up for a wait is walked again when it goes on. */
+  const skipped = new Set<string>();
+  let waits = 0;
+  let children = 0;
   let spokeAt = now().monotonic;
   const say = (name: string, text: string) => {
     stream.write(`  ${name.padEnd(nameWidth)}  ${text}\n`);
@@ -20,6 +24,17 @@ export function createPlainProgress({ stream, now, nameWidth }: ProgressOptions)
   return {
     update(event) {
       const { monotonic, wall } = now();
+      if (event.event === 'step.waiting') {
+        waits += 1;
+        const { until, signal } = event.data;
+        const most = until === undefined ? '' : formatDuration(until - wall);
+        const what = signal === undefined ? most : `for signal ${signal}${most && `, at most ${most}`}`;
+        if (waits <= LINES_AN_AGENT) say(signal === undefined ? 'sleep' : 'wait', `waits ${what}`);
+      }
+      if (event.event === 'child.ended' && ++children <= LINES_AN_AGENT) {
+        say(event.data.ensemble, `${event.data.status} as ${event.data.childId}`);
+      }
+      if (event.event === 'agent.skipped' && skipped.size === skipped.add(event.data.key).size) return;
       const row = agents.apply(event, monotonic);
       if (!row) return;
       switch (event.event) {

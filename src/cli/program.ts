@@ -5,7 +5,7 @@ import { init } from './init-command.ts';
 import type { Output } from './output.ts';
 import { packageVersion } from './package-version.ts';
 import { type RunOptions, run } from './run-command.ts';
-import { addServiceCommands } from './service-commands.ts';
+import { addGraph, addServiceCommands } from './service-commands.ts';
 import { definitionSchema } from './start.ts';
 import { printJson } from './text.ts';
 import { type ValidateOptions, validate } from './validate-command.ts';
@@ -58,6 +58,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
     .option('--env <name>', 'a process variable that ${env.NAME} may read; may be given again', collect, [])
     .option('--dir <folder>', 'project folder (default: this one)')
     .option('--json', "prints the execution's record, and no progress")
+    .option('--watch', 'shows progress with --json too')
     .description('runs an ensemble; prints progress on stderr and its output on stdout')
     .addHelpText(
       'after',
@@ -69,6 +70,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
     )
     .action(async (target: string, options: RunOptions) => end(await run(target, options, output, { cwd, process })));
 
+  addGraph(program, { output, host: { cwd, process }, end });
   addServiceCommands(program, { output, host: { cwd, process }, end });
 
   program

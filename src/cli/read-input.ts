@@ -7,6 +7,7 @@ import { CliError, wrongUsage } from './cli-error.ts';
 import { oneLine } from './text.ts';
 
 /**
+ * @param option - the option that holds it, for messages; `empty` is given without one
  * @param given - JSON, a file with `@` before it, or `@-` for standard input
  * @throws CliError for a file that can't be read, and for what is no JSON
  */
@@ -14,16 +15,17 @@ export async function readInput(
   given: string | undefined,
   cwd: string,
   stdin: AsyncIterable<Uint8Array | string>,
+  { option = '--input', empty = {} }: { readonly option?: string; readonly empty?: unknown } = {},
 ): Promise<unknown> {
-  if (given === undefined) return {};
-  if (!given.startsWith('@')) return parse(given, '--input');
+  if (given === undefined) return empty;
+  if (!given.startsWith('@')) return parse(given, option);
   const path = given.slice(1);
   if (path === '-') return parse(await readAll(stdin), 'standard input');
-  if (path === '') throw wrongUsage('--input @ needs the name of a file behind the @, or `-` for standard input');
+  if (path === '') throw wrongUsage(`${option} @ needs the name of a file behind the @, or \`-\` for standard input`);
   const text = await readFile(resolve(cwd, path), 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CliError(
       error.code === 'ENOENT'
-        ? `there is no file ${path} (--input @${path})`
+        ? `there is no file ${path} (${option} @${path})`
         : `${path} can't be read: ${error.message}`,
     );
   });
@@ -34,7 +36,7 @@ function parse(text: string, where: string): unknown {
   try {
     return JSON.parse(text.replace(/^\ufeff/, ''));
   } catch (error) {
-    const hint = where === '--input' ? `; write --input '{"key": "value"}', or --input @file.json` : '';
+    const hint = where.startsWith('--') ? `; write ${where} '{"key": "value"}', or ${where} @file.json` : '';
     throw wrongUsage(`${where} is no JSON: ${oneLine(messageOf(error))}${hint}`);
   }
 }

@@ -102,7 +102,20 @@ export function connect(url: string, token: string | undefined): Service {
         const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
         return ask(`/executions?${query}`, 'executions') as never;
       },
+      agents: (id, page = {}) => {
+        const query = new URLSearchParams(Object.entries(page).map(([name, value]) => [name, String(value)]));
+        return ask(`/executions/${encodeURIComponent(id)}/agents?${query}`, 'agents') as never;
+      },
+      definition: ({ ensemble }) => ask(`/ensembles/${encodeURIComponent(ensemble)}`, 'definition') as never,
       events,
+      cancel: (id) => ask(`/executions/${encodeURIComponent(id)}/cancel`, 'status', { method: 'POST' }) as never,
+      signal: (id, name, payload = null, { idempotencyKey } = {}) =>
+        ask(`/executions/${encodeURIComponent(id)}/signals/${encodeURIComponent(name)}`, 'status', {
+          method: 'POST',
+          body: payload,
+          ...(idempotencyKey !== undefined && { headers: { 'idempotency-key': idempotencyKey } }),
+        }) as never,
+      retry: (id) => ask(`/executions/${encodeURIComponent(id)}/retry`, 'status', { method: 'POST' }) as never,
     },
     close: async () => {},
   };

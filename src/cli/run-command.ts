@@ -1,6 +1,7 @@
 /** `ensemble run`: runs one ensemble, shows how it goes, and prints its output. */
 
 import { messageOf } from '../engine/errors.ts';
+import type { EnsembleDefinition } from '../engine/model/ensemble.ts';
 import type { Execution } from '../engine/model/execution.ts';
 import { CliError } from './cli-error.ts';
 import { onInterrupt } from './interrupt.ts';
@@ -19,6 +20,7 @@ export interface RunOptions {
   readonly env: readonly string[];
   readonly input?: string;
   readonly json?: boolean;
+  readonly watch?: boolean;
 }
 
 export interface RunHost {
@@ -37,13 +39,14 @@ export async function run(target: string, options: RunOptions, output: Output, h
   const found = await openRun(target, given, options.dir, output, host.cwd);
   if (!found) return 1;
   const { name } = found;
-  const orchestrator = start.startOrchestrator(found.options);
+  const orchestrator = start.startAlone(found.options);
   const clock = () => ({ monotonic: performance.now(), wall: Date.now() });
   const create = output.live ? createLiveProgress : createPlainProgress;
-  const nameWidth = Math.min(32, longestAgentName(await definitionOf(orchestrator, name)));
-  const progress = options.json
-    ? undefined
-    : create({ stream: output.stream, colors: output.colors, now: clock, nameWidth });
+  const definition = await definitionOf(orchestrator, name);
+  const nameWidth = Math.min(32, longestAgentName(definition));
+  const isShown = options.watch === true || !options.json;
+  const { stream, colors } = output;
+  const progress = isShown ? create({ stream, colors, now: clock, nameWidth, definition }) : undefined;
   capture.watch(progress?.foreign);
 
   const showing = progress && show(orchestrator, progress);
@@ -69,7 +72,7 @@ export async function run(target: string, options: RunOptions, output: Output, h
 }
 
 // The definition, or the names that there are.
-async function definitionOf(orchestrator: start.Orchestrator, name: string): Promise<object> {
+async function definitionOf(orchestrator: start.Orchestrator, name: string): Promise<EnsembleDefinition> {
   try {
     return (await orchestrator.ensembles.get(name)).definition;
   } catch (error) {
@@ -79,10 +82,22 @@ async function definitionOf(orchestrator: start.Orchestrator, name: string): Pro
   }
 }
 
-const SHOWN_EVENTS = ['agent.started', 'agent.retrying', 'agent.completed', 'agent.failed', 'agent.skipped'] as const;
+const SHOWN_EVENTS = [
+  ...(['agent.started', 'agent.retrying', 'agent.completed', 'agent.failed', 'agent.skipped'] as const),
+  ...(['foreach.started', 'step.waiting', 'child.started', 'child.ended'] as const),
+];
 
 function show(orchestrator: start.Orchestrator, progress: Progress): { end(): void } {
-  for (const kind of SHOWN_EVENTS) orchestrator.on(kind, (event) => progress.update(event));
+  // The first one that begins: those that it starts by steps of its own tell of steps of other flows.
+  let id: string | undefined;
+  orchestrator.on('execution.started', ({ data }) => {
+    id ??= data.id;
+  });
+  for (const kind of SHOWN_EVENTS) {
+    orchestrator.on(kind, (event) => {
+      if (event.data.executionId === id) progress.update(event);
+    });
+  }
   const timer = setInterval(() => progress.tick(), TICK_MS);
   return {
     end() {

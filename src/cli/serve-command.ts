@@ -2,12 +2,14 @@
 
 import { stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
+import { isOrchestratorError } from '../engine/errors.ts';
 import { CliError, wrongUsage } from './cli-error.ts';
+import { closeBehind } from './close-behind.ts';
 import { curlLine } from './curl-line.ts';
 import { requireProject } from './find-target.ts';
 import { type HttpServer, startHttpServer } from './http-server.ts';
 import { onInterrupt } from './interrupt.ts';
-import { openStore, ownStore, readStorage, type StoreChoice } from './open-store.ts';
+import { nameOfStore, openStore, ownStore, readStorage } from './open-store.ts';
 import type { Output } from './output.ts';
 import { printIssue } from './print-issues.ts';
 import { readEnv } from './read-input.ts';
@@ -26,8 +28,8 @@ export interface ServeOptions {
 
 /** What runs at work get to end by themselves. */
 const GRACE_MS = 25_000;
-/** What the answers of runs that were cancelled after that get. */
-const LAST_ANSWERS_MS = 1_000;
+/** What answers get behind that: those that are on their way, and streams of events, for their last one. */
+const LAST_ANSWERS = { openMs: 1_000, graceMs: 4_000 };
 
 /** @returns the exit code: 0 after a graceful stop, 1 when the project has problems */
 export async function serve(
@@ -46,7 +48,11 @@ export async function serve(
   if (!found) return 1;
   const used = choice ?? (found.storage ? undefined : ownStore(directory));
   const storage = used ? await openStore(used) : found.storage;
-  const orchestrator = start.startOrchestrator({ ...found, storage });
+  const store = used ? nameOfStore(used, cwd) : 'as the config says';
+  let server: HttpServer | undefined;
+  // Answers come before the storage closes: a stream of events reads its last one from it.
+  const engine = closeBehind(found.engine ?? start.embeddedEngine(), async () => server?.drain(LAST_ANSWERS));
+  const orchestrator = start.startOrchestrator({ ...found, storage, engine });
 
   let heard: () => void = () => {};
   const asked = new Promise<void>((resolve) => {
@@ -58,12 +64,13 @@ export async function serve(
     heard();
   });
   try {
-    await orchestrator.ready();
+    await ready(orchestrator, store);
     const listener = start.nodeListener(orchestrator, found.logger);
-    const server = await startHttpServer({ host: options.host, port, listener, log: (line) => write(stamp(line)) });
-    output.print(await describe(orchestrator, server, nameOf(used, cwd)));
+    server = await startHttpServer({ host: options.host, port, listener, log: (line) => write(stamp(line)) });
+    output.print(await describe(orchestrator, server, store));
     await asked;
-    await stop(orchestrator, server);
+    server.stop();
+    await orchestrator.close({ grace: GRACE_MS });
     write('stopped');
     return 0;
   } catch (error) {
@@ -99,13 +106,16 @@ async function openProject(
   return undefined;
 }
 
-async function stop(orchestrator: start.Orchestrator, server: HttpServer): Promise<void> {
-  const began = performance.now();
-  // Answers come first: a stream of events reads its last one from the store, which closes behind the runs.
-  await server.drain(GRACE_MS);
-  await orchestrator.close({ grace: Math.max(0, GRACE_MS - (performance.now() - began)) });
-  await server.drain(LAST_ANSWERS_MS);
-  server.destroy();
+/** Takes up what was left behind in the store. */
+async function ready(orchestrator: start.Orchestrator, store: string): Promise<void> {
+  try {
+    await orchestrator.ready();
+  } catch (error) {
+    if (!isOrchestratorError(error, 'CONFLICT')) throw error;
+    throw new CliError(
+      `another process works on the store (${store}), which takes one alone; stop that one first, or name another store with --storage`,
+    );
+  }
 }
 
 /** What a user is told once: where it is, and how to call it. */
@@ -123,11 +133,6 @@ async function describe(orchestrator: start.Orchestrator, { url }: HttpServer, s
   lines.push('', 'The store has no tokens yet. A first one, for everything, shown this once only:', '', `  ${token}`);
   if (first) lines.push('', 'Try it:', '', `  ${curlLine(url, token, first.definition)}`);
   return `${lines.join('\n')}\n\n`;
-}
-
-function nameOf(choice: StoreChoice | undefined, cwd: string): string {
-  if (!choice) return 'as the config says';
-  return choice.kind === 'memory' ? 'memory; it ends with this process' : start.showPath(cwd, choice.path);
 }
 
 function stamp(line: string): string {

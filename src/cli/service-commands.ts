@@ -8,6 +8,13 @@ import {
   showExecution,
   watch,
 } from './execution-command.ts';
+import {
+  cancelExecution,
+  retryExecution,
+  type SignalCommandOptions,
+  signalExecution,
+} from './execution-control-command.ts';
+import { type GraphOptions, graph } from './graph-command.ts';
 import type { Output } from './output.ts';
 import { type ServeOptions, serve } from './serve-command.ts';
 import type { ServiceHost } from './service.ts';
@@ -33,13 +40,36 @@ export function addServiceCommands(program: Command, parts: CommandParts): void 
   addExecutions(program, parts);
 }
 
+export function addGraph(program: Command, { output, host, end }: CommandParts): void {
+  const command = program
+    .command('graph')
+    .argument('[ensemble]', 'name of an ensemble of the project, or a definition file');
+  place(command)
+    .option('--execution <id>', 'marks how this execution went; without a name, draws the definition that it runs')
+    .option('--direction <direction>', 'TD (top down) or LR (left to right)', 'TD')
+    .description('prints the flow of an ensemble as a Mermaid flowchart')
+    .addHelpText(
+      'after',
+      examples(
+        'ensemble graph order > order.mmd',
+        'ensemble graph --execution exec_01K... --url http://127.0.0.1:3000',
+      ),
+    )
+    .action(async (target: string | undefined, options: GraphOptions) =>
+      end(await graph(target, options, output, host)),
+    );
+}
+
 function addServe(program: Command, { output, host, end }: CommandParts): void {
   program
     .command('serve')
     .argument('[dir]', 'project folder (default: this one)')
     .option('--port <number>', 'port to listen on; 0 for any that is free', '3000')
     .option('--host <address>', 'address to listen on; 0.0.0.0 for all of this machine', '127.0.0.1')
-    .option('--storage <store>', 'memory or sqlite:FILE (default: sqlite:.ensemble/data.sqlite in the project)')
+    .option(
+      '--storage <store>',
+      'memory, sqlite:FILE or postgres://... (default: sqlite:.ensemble/data.sqlite in the project)',
+    )
     .option('--env <name>', 'a process variable that ${env.NAME} may read; may be given again', collect, [])
     .option('--dir <folder>', 'the project folder, by name')
     .description('serves a project over HTTP; on a store without tokens it prints a first one')
@@ -79,10 +109,11 @@ function addTokens(program: Command, { output, host, end }: CommandParts): void 
 }
 
 function addExecutions(program: Command, { output, host, end }: CommandParts): void {
-  const execution = program.command('execution').description('shows what ran and how it went');
+  const execution = program.command('execution').description('shows what ran and how it went, stops and retries it');
   place(execution.command('list'))
     .option('--ensemble <name>', 'only of this ensemble')
     .option('--status <status>', 'only of this status, such as failed')
+    .option('--parent <id>', 'only those that the steps of this execution started')
     .option('--limit <number>', 'how many at most', '20')
     .option('--json', 'prints { executions }, without their agents')
     .description('lists executions, newest first')
@@ -99,13 +130,35 @@ function addExecutions(program: Command, { output, host, end }: CommandParts): v
     .description('follows one execution until it ends; exits with 1 when it did not complete')
     .addHelpText('after', examples('ensemble execution watch exec_01K... --url http://127.0.0.1:3000'))
     .action(async (id: string, options: ExecutionShowOptions) => end(await watch(id, options, output, host)));
+  place(execution.command('cancel'))
+    .argument('<id>', 'id of the execution')
+    .option('--json', 'prints the record')
+    .description('stops one execution: at its next step, or at once when it waits or is queued')
+    .action(async (id: string, options: ExecutionShowOptions) => end(await cancelExecution(id, options, output, host)));
+  place(execution.command('signal'))
+    .argument('<id>', 'id of the execution')
+    .argument('<name>', 'name of the signal, as the step `wait` has it')
+    .option('--payload <json>', 'what it carries: JSON, @file, or @- for standard input (default: null)')
+    .option('--idempotency-key <key>', 'the same key again changes nothing')
+    .option('--json', 'prints the record')
+    .description('gives an execution a signal: the first `wait` for it goes on, now or when the flow comes to it')
+    .addHelpText('after', examples(`ensemble execution signal exec_01K... approved --payload '{"by": "Ada"}'`))
+    .action(async (id: string, name: string, options: SignalCommandOptions) =>
+      end(await signalExecution(id, name, options, output, host)),
+    );
+  place(execution.command('retry'))
+    .argument('<id>', 'id of an execution that failed, timed out or was cancelled')
+    .option('--json', "prints the new execution's record")
+    .description('makes a new execution with the results of the steps that succeeded; prints its id on stdout')
+    .addHelpText('after', examples('ensemble execution watch $(ensemble execution retry exec_01K...)'))
+    .action(async (id: string, options: ExecutionShowOptions) => end(await retryExecution(id, options, output, host)));
 }
 
 /** The options that say which store, or which server, is asked. */
 function place(command: Command): Command {
   return command
     .option('--dir <folder>', 'project folder, whose store is asked (default: this one)')
-    .option('--storage <store>', 'another store: sqlite:FILE')
+    .option('--storage <store>', 'another store: sqlite:FILE or postgres://...')
     .option('--url <url>', 'a running server instead (default: ENSEMBLE_URL, where no store is named)')
     .option('--token <token>', 'token for that server (default: ENSEMBLE_TOKEN)');
 }

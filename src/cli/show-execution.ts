@@ -1,6 +1,6 @@
 /** One execution's record as text for people. */
 
-import type { AgentRun, Execution } from '../engine/model/execution.ts';
+import type { AgentRun, Execution, ExecutionTrigger } from '../engine/model/execution.ts';
 import { count, cutText, formatDuration, oneLine, printJson, textWidth } from './text.ts';
 import { formatDistance, formatInstant } from './times.ts';
 
@@ -14,18 +14,21 @@ const LABEL = 10;
  */
 export function describeExecution(record: Execution<unknown>, now: number, width: number | undefined): string {
   const { id, ensemble, status, trigger, version, createdAt, startedAt, finishedAt, duration, error } = record;
-  const began = startedAt ?? createdAt;
+  const ago = (instant: number) => `${formatInstant(instant)} (${formatDistance(instant, now)})`;
   const facts: (readonly [label: string, text: string | undefined])[] = [
     ['ensemble', ensemble],
     ['status', status],
-    ['started', `${formatInstant(began)} (${formatDistance(began, now)})`],
+    ['created', startedAt === createdAt ? undefined : ago(createdAt)],
+    ['started', startedAt === undefined ? undefined : ago(startedAt)],
     ['finished', finishedAt === undefined ? undefined : formatInstant(finishedAt)],
     ['duration', duration === undefined ? undefined : formatDuration(duration)],
     [
       'deadline',
       record.deadlineAt === undefined || finishedAt !== undefined ? undefined : formatInstant(record.deadlineAt),
     ],
-    ['trigger', trigger.type],
+    ['trigger', describeTrigger(trigger)],
+    ['parent', record.parentId],
+    ['retry of', record.retryOf],
     ['version', version],
     ['error', error && `${error.code}${error.agent === undefined ? '' : ` at ${error.agent}`}: ${error.message}`],
   ];
@@ -38,6 +41,11 @@ export function describeExecution(record: Execution<unknown>, now: number, width
   lines.push('', 'agents', ...describeRuns(record, width), '', 'input', indent(printJson(record.input)));
   if (finishedAt !== undefined) lines.push('', 'output', indent(printJson(record.output)));
   return `${lines.join('\n')}\n`;
+}
+
+function describeTrigger({ type, cron, timezone, scheduledAt }: ExecutionTrigger): string {
+  if (cron === undefined || scheduledAt === undefined) return type;
+  return `${type}, ${cron} ${timezone}, due at ${formatInstant(scheduledAt)}`;
 }
 
 function describeRuns({ agents, metrics, finishedAt }: Execution<unknown>, width: number | undefined): string[] {

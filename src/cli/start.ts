@@ -4,9 +4,11 @@ import { relative, resolve } from 'node:path';
 import type { FileIssues } from '../check-project.ts';
 import type { CompileHost } from '../engine/definition/compile-host.ts';
 import type { DefinitionIssue } from '../engine/definition/definition-issue.ts';
+import { parseEnsemble } from '../engine/definition/parse-ensemble.ts';
 import { ensembleJsonSchema } from '../engine/definition/schema.ts';
 import { messageOf } from '../engine/errors.ts';
-import { createHandler, memoryStorage } from '../index.ts';
+import type { EnsembleDefinition } from '../engine/model/ensemble.ts';
+import { createHandler, embeddedEngine, memoryStorage } from '../index.ts';
 import { checkEnsemble } from '../load-definitions.ts';
 import { type OpenedProject, openProject, type ProjectOptions } from '../load-project.ts';
 import { nodeHttp, toNodeListener } from '../node.ts';
@@ -14,9 +16,11 @@ import { compileHost, createOrchestrator, type Orchestrator } from '../orchestra
 import { sqliteStorage } from '../sqlite.ts';
 
 export { issueParts } from '../engine/definition/definition-issue.ts';
-export { parseEnsemble } from '../engine/definition/parse-ensemble.ts';
+export { innerLists } from '../engine/definition/step-lists.ts';
+export { parseEnsemble };
 export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
-export { memoryStorage, sqliteStorage };
+export { embeddedEngine, memoryStorage, sqliteStorage };
+export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;
 export type Logger = NonNullable<ProjectOptions['logger']>;
 export type Storage = NonNullable<ProjectOptions['storage']>;
 
@@ -49,11 +53,15 @@ export async function openToCheck(directory: string): Promise<OpenedProject> {
 /**
  * Opens a project for its store alone: what is wrong with its definitions is no matter then.
  *
- * @returns what its config says of the store, or what is wrong with the config
+ * @param parts - `all`: beside what its config says of the store, all that stored definitions are run with
+ * @returns what is wrong with the config in `problem`
  * @throws NOT_FOUND
  */
-export async function openAsGuest(directory: string): Promise<{
-  readonly options: Pick<ProjectOptions, 'brand' | 'storage'>;
+export async function openAsGuest(
+  directory: string,
+  parts: 'store' | 'all',
+): Promise<{
+  readonly options: ProjectOptions;
   readonly problem?: { readonly file: string; readonly message: string };
 }> {
   const { options, files } = await openProject(directory, {}, { assumeVariables: true });
@@ -61,8 +69,36 @@ export async function openAsGuest(directory: string): Promise<{
   const file = files.find((one) => config.test(one.file) && one.issues.length > 0);
   const [issue] = file?.issues ?? [];
   if (file && issue) return { options: {}, problem: { file: file.file, message: issue.message } };
+  if (parts === 'all') return { options: { ...options, ensembles: [], agents: [] } };
   const { brand, storage } = options;
   return { options: { ...(brand !== undefined && { brand }), ...(storage && { storage }) } };
+}
+
+/** A store in Postgres; what it takes is loaded now, its driver at the first use. @throws TypeError for what is no such address */
+export async function postgresStorage(connectionString: string): Promise<Storage> {
+  const postgres = await import('../postgres.ts');
+  return postgres.postgresStorage({ connectionString });
+}
+
+/**
+ * An orchestrator that runs one ensemble and leaves everything else alone: its executions are kept in memory, and nothing that
+ * stands in the project's storage is taken up. Values and objects are the storage's own.
+ */
+export function startAlone({ storage, ...given }: ProjectOptions): Orchestrator {
+  const options = { ...given, schedules: false };
+  if (!storage) return startOrchestrator(options);
+  const { kv, objects } = storage;
+  const orchestrator = startOrchestrator({ ...options, bindings: { kv, objects, ...options.bindings } });
+  const close: Orchestrator['close'] = async (given) => {
+    await orchestrator.close(given);
+    await storage.close();
+  };
+  return { ...orchestrator, close };
+}
+
+/** An orchestrator beside those that work on its storage: it reads, queues and cancels, and runs nothing. */
+export function startGuest(options: ProjectOptions & { readonly storage: Storage }): Orchestrator {
+  return startOrchestrator({ ...options, schedules: false, engine: embeddedEngine({ concurrency: 0 }) });
 }
 
 /** A project's API for `node:http`. */
@@ -71,6 +107,13 @@ export function nodeListener(
   logger: Logger | undefined,
 ): ReturnType<typeof toNodeListener> {
   return toNodeListener(createHandler(orchestrator, logger ? { logger } : {}));
+}
+
+/** A definition in its current form. @throws INVALID_DEFINITION */
+export function readDefinition(source: NonNullable<ProjectOptions['ensembles']>[number]): EnsembleDefinition {
+  if (typeof source === 'string') return parseEnsemble(source);
+  const { outputSchema, ...definition } = source as { readonly outputSchema?: unknown };
+  return parseEnsemble(definition);
 }
 
 /** Problems of a definition against a project's scripts, agents and variables. */

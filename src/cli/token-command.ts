@@ -29,7 +29,7 @@ export async function createToken(options: TokenCreateOptions, output: Output, h
     ...(plan !== undefined && { plan: plan as Plan }),
   };
   if (wanted.scopes.length === 0) throw wrongUsage(`--scope is needed at least once: ${SCOPES.join(', ')}`);
-  const created = await withService(options, host, ({ tokens }) => tokens.create(wanted), true);
+  const created = await withService(options, host, ({ tokens }) => tokens.create(wanted), { create: true });
   if (options.json) {
     output.print(`${printJson(created)}\n`);
     return 0;

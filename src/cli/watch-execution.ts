@@ -1,12 +1,14 @@
-/** Follows one execution until it ends: its agents on stderr as they end, its output on stdout. */
+/** Follows one execution until it ends: its flow on stderr, as its agents end, its output on stdout. */
 
 import type { OrchestratorEvent } from '../engine/model/event.ts';
 import type { Output } from './output.ts';
+import { createLiveProgress } from './live-progress.ts';
 import { createPlainProgress } from './plain-progress.ts';
 import type { Service } from './service.ts';
 import { formatDuration, oneLine, printJson } from './text.ts';
 
 const NAME_WIDTH = 14;
+const TICK_MS = 80;
 
 interface WatchOptions {
   /** Prints each event as a line of JSON on stdout, and nothing else. */
@@ -19,22 +21,62 @@ export async function watchExecution(
   { executions }: Service,
   id: string,
   { json, signal }: WatchOptions,
-  { print, say, colors, stream }: Output,
+  output: Output,
 ): Promise<number> {
-  const now = () => ({ monotonic: performance.now(), wall: Date.now() });
-  const progress = createPlainProgress({ stream, colors, now, nameWidth: NAME_WIDTH });
-  let end: OrchestratorEvent | undefined;
-  for await (const { event } of executions.events(id, { signal })) {
-    // Line ends inside of texts are escaped: those that are left are the layout's.
-    if (json) print(`${printJson(event).replace(/\n */g, ' ')}\n`);
-    else if (event.event === 'execution.started') say(`${oneLine(event.data.ensemble)} ${oneLine(event.data.id)}\n`);
-    else progress.update(event);
-    if (event.event !== 'execution.started' && event.event.startsWith('execution.')) end = event;
+  const { print, say } = output;
+  if (json) {
+    let end: OrchestratorEvent | undefined;
+    for await (const { event } of executions.events(id, { signal })) {
+      // Line ends inside of texts are escaped: those that are left are the layout's.
+      print(`${printJson(event).replace(/\n */g, ' ')}\n`);
+      end = event;
+    }
+    return end?.event === 'execution.completed' ? 0 : 1;
   }
-  if (json) return end?.event === 'execution.completed' ? 0 : 1;
-  if (!end) return 1;
-  progress.finish();
-  return report(end, { print, say, colors });
+  const definition = output.live ? await definitionOf(executions, id) : undefined;
+  const shown = show(output, definition);
+  let end: OrchestratorEvent | undefined;
+  try {
+    for await (const { event } of executions.events(id, { signal })) {
+      if (event.event === 'execution.started') say(`${oneLine(event.data.ensemble)} ${oneLine(event.data.id)}\n`);
+      else if (event.event.startsWith('execution.')) end = event;
+      else shown.update(event);
+    }
+  } finally {
+    shown.end(end !== undefined);
+  }
+  return end ? report(end, output) : 1;
+}
+
+type Definition = Awaited<ReturnType<Service['executions']['definition']>>;
+
+/** Undefined where it can't be had: what happens is shown then without the flow. */
+async function definitionOf(executions: Service['executions'], id: string): Promise<Definition> {
+  const execution = await executions.get(id);
+  const found = await executions.definition(execution).catch(() => undefined);
+  return found?.version === execution.version ? found : undefined;
+}
+
+function show({ stream, colors, live }: Output, found: Definition) {
+  // What happened before is shown as of then.
+  let at: number | undefined;
+  const now = () => ({ monotonic: at ?? Date.now(), wall: Date.now() });
+  const create = live ? createLiveProgress : createPlainProgress;
+  const given = { stream, colors, now, nameWidth: NAME_WIDTH };
+  const progress = create(found ? { ...given, definition: found.definition } : given);
+  const timer = live ? setInterval(() => progress.tick(), TICK_MS) : undefined;
+  return {
+    update(event: OrchestratorEvent) {
+      at = Date.parse(event.timestamp);
+      progress.update(event);
+      at = undefined;
+    },
+    /** @param hasEnded - the execution; otherwise the watching alone */
+    end(hasEnded: boolean) {
+      clearInterval(timer);
+      if (hasEnded || live) progress.finish();
+    },
+  };
 }
 
 // From the event alone: a server that is stopping has let the execution end, and answers nothing more.

@@ -6,7 +6,7 @@ export type CorsRule = ReadonlySet<string>;
 
 const PREFLIGHT = {
   'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
-  'access-control-allow-headers': 'Authorization, Content-Type, Prefer, X-Request-Id, Last-Event-ID',
+  'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, Prefer, X-Request-Id, Last-Event-ID',
   'access-control-max-age': '600',
 } as const;
 

@@ -7,11 +7,12 @@ import { FetchedRequest, toResponse } from './fetch-door.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import { answerRequest } from './pipeline.ts';
 import { createRouter } from './router.ts';
+import { LINK_ROUTES } from './signal-link.ts';
 
 const NO_HOST = Object.freeze({});
 
 /**
- * The API under `/api/v1`, and `/ensembles`, which the seed names bare. `handle` takes every path below `/api/v1`,
+ * The API under `/api/v1`, `/ensembles`, which the seed names bare, and `/signals` where `signalLinks` is set. `handle` takes every path below `/api/v1`,
  * unknown ones included, and leaves the others to the host.
  *
  * @throws TypeError for an option that has no meaning
@@ -27,7 +28,8 @@ const NO_HOST = Object.freeze({});
  */
 export function createApiHandler<T>(orchestrator: Orchestrator<T>, options: HandlerOptions = {}): HttpHandler {
   const parts = readHandlerOptions(orchestrator as unknown as Orchestrator, options);
-  const router = createRouter(API_ROUTES, parts.basePath, API_ROOT);
+  const routes = orchestrator.signalLinks ? [...API_ROUTES, ...LINK_ROUTES] : API_ROUTES;
+  const router = createRouter(routes, parts.basePath, API_ROOT);
   const door: PlainDoor = (request, host, ownPathsOnly) => {
     const match = router.match(request.path);
     if (match === undefined && ownPathsOnly) return undefined;

@@ -52,7 +52,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, LONGEST_MS),
     cors: corsRule(options.cors),
     logger: options.logger ?? SILENT,
-    setTimer: options.clock?.setTimer ?? setPlatformTimer,
+    setTimer: options.clock?.setTimer ?? platformTimers(globalThis as Immediates),
   };
 }
 
@@ -60,6 +60,26 @@ const setPlatformTimer: Clock['setTimer'] = (ms, callback) => {
   const handle = setTimeout(callback, ms);
   return () => clearTimeout(handle);
 };
+
+interface Immediates {
+  setImmediate?(callback: () => void): unknown;
+  clearImmediate?(handle: unknown): void;
+}
+
+/**
+ * Timers of the platform that are made only when the turn is over in which they were asked for, where it can tell (Node.js, Deno,
+ * Bun): nearly every run has ended by then, and making a timer costs more than many a run.
+ */
+function platformTimers({ setImmediate, clearImmediate }: Immediates): Clock['setTimer'] {
+  if (!setImmediate || !clearImmediate) return setPlatformTimer;
+  return (ms, callback) => {
+    let cancel: (() => void) | undefined;
+    const soon = setImmediate(() => {
+      cancel = setPlatformTimer(ms, callback);
+    });
+    return () => (cancel ? cancel() : clearImmediate(soon));
+  };
+}
 
 function checkBasePath(basePath: string): string {
   if (basePath === '' || /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(basePath)) return basePath;

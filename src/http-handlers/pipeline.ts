@@ -33,7 +33,8 @@ export async function answerRequest(
     body = bodyOf(reply, request.method);
   } catch (thrown) {
     if (isHidden(thrown)) {
-      const { method, path } = request;
+      const { method } = request;
+      const path = shownPath(request, match);
       parts.logger.error({ err: thrown, requestId, method, path, ip: host.ip }, 'a request failed');
     }
     reply = errorReply(thrown);
@@ -47,12 +48,18 @@ function requestIdOf(request: PlainRequest): string {
   return given !== undefined && REQUEST_ID.test(given) ? given : crypto.randomUUID();
 }
 
-function bodyOf({ json, stream }: Reply, method: string): PlainAnswer['body'] {
+/** As logs may hold it: a link is a credential. */
+function shownPath({ path }: PlainRequest, match: Match | 'nothing' | undefined): string {
+  const isLink = typeof match === 'object' && match.params.token !== undefined;
+  return isLink ? `${path.slice(0, path.lastIndexOf('/') + 1)}***` : path;
+}
+
+function bodyOf({ json, html, stream }: Reply, method: string): PlainAnswer['body'] {
   if (method === 'HEAD') {
     void stream?.cancel();
     return undefined;
   }
-  return stream ?? (json === undefined ? undefined : JSON.stringify(json));
+  return stream ?? html ?? (json === undefined ? undefined : JSON.stringify(json));
 }
 
 function headersOf(
@@ -69,6 +76,7 @@ function headersOf(
     'content-security-policy': 'sandbox',
   };
   if (reply.stream) headers['content-type'] = 'text/event-stream; charset=utf-8';
+  else if (reply.html !== undefined) headers['content-type'] = 'text/html; charset=utf-8';
   else if (reply.json !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
   if (reply.headers) Object.assign(headers, reply.headers);
   if (cors) Object.assign(headers, corsHeaders(cors, request));

@@ -23,6 +23,12 @@ export function readId({ params }: Call, what: keyof typeof ID_PATTERNS): string
   throw noSuch(what);
 }
 
+/** A query parameter that names an execution. @throws INVALID_REQUEST for what can't be an id */
+export function readExecutionId(given: string | undefined, parameter: string): string | undefined {
+  if (given === undefined || ID_PATTERNS.execution.test(given)) return given;
+  throw new OrchestratorError('INVALID_REQUEST', `\`${parameter}\` must be the id of an execution`);
+}
+
 /** The one answer for an id that is unknown or malformed. */
 export function noSuch(what: keyof typeof ID_PATTERNS): OrchestratorError {
   return new OrchestratorError('NOT_FOUND', `there is no such ${what}`);

@@ -4,21 +4,21 @@ import { OrchestratorError } from '../engine/errors.ts';
 import type { PlainRequest } from '../engine/ports/host.ts';
 
 /**
- * The value of the body; `{}` when it is empty. Of a key that stands twice in an object the last one counts, as
+ * The value of the body; `empty` when there is none. Of a key that stands twice in an object the last one counts, as
  * `JSON.parse` has it on every runtime. How deep it is nested, and which keys it has, is checked by who takes the value.
  *
  * @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST
  */
-export async function readJson(request: PlainRequest, maxBytes: number): Promise<unknown> {
+export async function readJson(request: PlainRequest, maxBytes: number, empty: unknown = {}): Promise<unknown> {
   const type = request.header('content-type');
   if (type !== undefined) checkType(type);
   const coding = request.header('content-encoding');
   if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') {
     throw unsupported('a body must come as it is: leave Content-Encoding out');
   }
-  if (!request.hasBody) return {};
+  if (!request.hasBody) return empty;
   const bytes = await readBytes(request, maxBytes);
-  if (bytes.byteLength === 0) return {};
+  if (bytes.byteLength === 0) return empty;
   if (type === undefined) throw unsupported('a body needs the header `Content-Type: application/json`');
   return parse(bytes);
 }

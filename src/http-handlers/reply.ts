@@ -5,8 +5,10 @@ import { STATUS } from './status.ts';
 
 export interface Reply {
   readonly status: number;
-  /** Becomes the JSON body; without it the answer has none, unless there is a stream. */
+  /** Becomes the JSON body; without it the answer has none, unless there is a page or a stream. */
   readonly json?: unknown;
+  /** A whole page. */
+  readonly html?: string;
   /** Server-sent events. */
   readonly stream?: ReadableStream<Uint8Array>;
   /** Names in lower case. */

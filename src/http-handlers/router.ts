@@ -15,7 +15,10 @@ export interface Route {
 
 /** Everything that stands at one path. */
 export interface Resource {
-  readonly segments: readonly string[];
+  /** The path up to its first parameter, with the slash in front of it; the whole path when it has none. */
+  readonly head: string;
+  /** The segments from the first parameter on. */
+  readonly rest: readonly string[];
   readonly routes: ReadonlyMap<string, Route>;
   /** What `Allow` says. */
   readonly allow: string;
@@ -40,20 +43,18 @@ export function createRouter(routes: readonly Route[], basePath: string, own: st
   return {
     match(path) {
       if (!path.startsWith(basePath)) return undefined;
-      const rest = basePath === '' ? path : path.slice(basePath.length);
-      const given = rest.split('/');
-      // The text in front of the first slash is empty: `/servicex` is not below `/service`.
-      if (given[0] !== '') return undefined;
-      for (const resource of resources.get(given.length) ?? []) {
-        const params = read(resource.segments, given);
+      const start = basePath.length;
+      for (const resource of resources) {
+        if (!path.startsWith(resource.head, start)) continue;
+        const params = read(resource.rest, path.slice(start + resource.head.length));
         if (params) return { resource, params };
       }
-      return rest === own || rest.startsWith(inside) ? 'nothing' : undefined;
+      return path.startsWith(inside, start) || path === `${basePath}${own}` ? 'nothing' : undefined;
     },
   };
 }
 
-function toResources(routes: readonly Route[]): ReadonlyMap<number, readonly Resource[]> {
+function toResources(routes: readonly Route[]): readonly Resource[] {
   const byPath = new Map<string, Map<string, Route>>();
   for (const route of routes) {
     const methods = byPath.get(route.path) ?? new Map<string, Route>();
@@ -61,19 +62,22 @@ function toResources(routes: readonly Route[]): ReadonlyMap<number, readonly Res
     // HEAD is GET without the body.
     if (route.method === 'GET') methods.set('HEAD', route);
   }
-  const byLength = new Map<number, Resource[]>();
-  for (const [path, methods] of byPath) {
-    const segments = path.split('/');
-    const resource = { segments, routes: methods, allow: [...methods.keys(), 'OPTIONS'].join(', ') };
-    byLength.set(segments.length, [...(byLength.get(segments.length) ?? []), resource]);
-  }
-  return byLength;
+  return [...byPath].map(([path, methods]) => {
+    const parameterAt = path.indexOf('/:') + 1;
+    const head = parameterAt === 0 ? path : path.slice(0, parameterAt);
+    const rest = parameterAt === 0 ? [] : path.slice(parameterAt).split('/');
+    return { head, rest, routes: methods, allow: [...methods.keys(), 'OPTIONS'].join(', ') };
+  });
 }
 
-function read(segments: readonly string[], given: readonly string[]): Match['params'] | undefined {
-  let params: Record<string, string> | undefined;
-  for (let i = 1; i < segments.length; i++) {
-    const segment = segments[i] as string;
+/** @param text - what stands behind the resource's head */
+function read(rest: readonly string[], text: string): Match['params'] | undefined {
+  if (rest.length === 0) return text === '' ? NO_PARAMS : undefined;
+  const given = text.split('/');
+  if (given.length !== rest.length) return undefined;
+  const params: Record<string, string> = {};
+  for (let i = 0; i < rest.length; i++) {
+    const segment = rest[i] as string;
     const value = given[i] as string;
     if (!segment.startsWith(':')) {
       if (segment !== value) return undefined;
@@ -81,10 +85,9 @@ function read(segments: readonly string[], given: readonly string[]): Match['par
     }
     const decoded = decode(value);
     if (decoded === undefined) return undefined;
-    params ??= {};
     params[segment.slice(1)] = decoded;
   }
-  return params ?? NO_PARAMS;
+  return params;
 }
 
 function decode(segment: string): string | undefined {

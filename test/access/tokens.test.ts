@@ -11,6 +11,11 @@ function made(brand = 'service') {
   return { clock, store, tokens: createTokens({ store, clock, ids: createIdSource(), brand }) };
 }
 
+async function sha256Of(text: string): Promise<string> {
+  const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+  return [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
 const READER: NewToken = { name: 'reader', scopes: ['read:executions'] };
 
 describe('the seed, API token: what a token is', () => {
@@ -33,12 +38,26 @@ describe('the seed, API token: what a token is', () => {
   it('A95: only its SHA-256 and its last four characters are stored', async () => {
     const { tokens, store } = made();
     const { token } = await tokens.create(READER);
-    const bytes = new Uint8Array(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token)));
-    const digest = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
     const [stored] = await store.list();
-    expect(stored).toMatchObject({ digest, last4: token.slice(-4) });
+    expect(stored).toMatchObject({ digest: await sha256Of(token), last4: token.slice(-4) });
     expect(JSON.stringify(stored)).not.toContain(token.slice(11, 30));
   });
+
+  // Values of 44 to 78 bytes: SHA-256 takes 55 and fewer as one block, more as two.
+  it.each(['a', 'ten0letters', 'thirteen0long', 'fourteen0longs', 'x'.repeat(32)])(
+    'each token of the brand %s has a digest of its own value, whichever was made or verified before',
+    async (brand) => {
+      const { tokens, store, clock } = made(brand);
+      const values: string[] = [];
+      for (let i = 0; i < 3; i++) {
+        values.push((await tokens.create({ ...READER, name: `${i}` })).token);
+        for (const [name, value] of values.entries())
+          expect(await tokens.verify(value)).toMatchObject({ name: `${name}` });
+        await clock.advance(1);
+      }
+      expect((await store.list()).map(({ digest }) => digest)).toEqual(await Promise.all(values.map(sha256Of)));
+    },
+  );
 
   it('the brand stands in its prefix, and a token of another brand is refused', async () => {
     const acme = made('acme');

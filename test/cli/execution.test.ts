@@ -75,6 +75,20 @@ describe('issue 3.4: ensemble execution list', () => {
     }
   });
 
+  it('issue 5: --parent gives those that an execution started, and `show` names the parent', async () => {
+    const family = 'name: family\nflow: [{ ensemble: greet, input: { who: Ada } }]\n';
+    const served = await serveProject(makeProject({ ...GREET, 'ensembles/family.yaml': family }));
+    const parent = await execute(served, 'family');
+    for (const [, where, options] of ways(served)) {
+      const list = (id: string) => ensemble(['execution', 'list', '--parent', id, '--json', ...where], options);
+      const [child, ...more] = JSON.parse((await list(parent)).stdout).executions;
+      expect([child.ensemble, child.parentId, more]).toEqual(['greet', parent, []]);
+      expect(JSON.parse((await list(child.id)).stdout)).toEqual({ executions: [] });
+      const { stdout } = await ensemble(['execution', 'show', child.id, ...where], options);
+      expect(stdout).toMatch(new RegExp(`^ {2}parent +${parent}$`, 'm'));
+    }
+  });
+
   it('pages through more than one answer holds', async () => {
     const asked: string[] = [];
     const one = (n: number) => ({ id: `exec_${n}`, ensemble: 'e', status: 'completed', createdAt: 1, duration: 1 });

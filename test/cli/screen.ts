@@ -43,7 +43,8 @@ export function createScreen(columns = 60, rows = 20): Screen {
         else if (sequence === 'J') {
           lines.length = at + 1;
           lines[at] = (lines[at] as string).slice(0, column);
-        } else if (/^\d+A$/.test(sequence)) {
+        } else if (sequence === 'K') lines[at] = (lines[at] as string).slice(0, column);
+        else if (/^\d+A$/.test(sequence)) {
           // Lines that scrolled away can't be reached any more.
           const top = Math.max(0, lines.length - screen.rows);
           at = Math.max(top, at - Number.parseInt(sequence, 10));

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { withFile } from '../storage/sqlite-files.ts';
 import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
-import { GATED, GREET, listen, makeProject, readCurlLine, serveProject, startGate } from './served-project.ts';
+import { GATED, GREET, listen, makeProject, readCurlLine, serveProject, startGate, until } from './served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);
 
@@ -89,17 +89,20 @@ export default { brand: 'acme', storage: sqliteStorage({ path: new URL('own.db',
     expect(without.stderr).toContain('✗ 1 problem; nothing is served');
   });
 
-  it('logs one line a request: method, path, status, time; never the query or a token', async () => {
+  it('logs one line a request: method, path, status, time; never the query, a token or a link', async () => {
     const served = await serveProject(makeProject());
     await served.api('/executions?limit=1&cursor=hidden', undefined, 'sk-service-wrong');
     await served.saw('401');
     await served.api('/execute/ensemble/greet?key=hidden', { input: { who: 'hidden' } });
     await served.saw(' 200 ');
+    await fetch(`${served.url}/signals/hidden`);
+    await served.saw(' 404 ');
     served.child.kill('SIGTERM');
     const { stderr } = await served.ended;
-    const lines = stderr.split('\n').slice(0, 2);
+    const lines = stderr.split('\n').slice(0, 3);
     expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d GET \/api\/v1\/executions 401 \d+ms$/);
     expect(lines[1]).toMatch(/^\d\d:\d\d:\d\d POST \/api\/v1\/execute\/ensemble\/greet 200 \d+ms$/);
+    expect(lines[2]).toMatch(/^\d\d:\d\d:\d\d GET \/signals\/\*\*\* 404 \d+ms$/);
     expect(stderr).not.toMatch(/hidden|sk-service/);
   });
 });
@@ -145,9 +148,9 @@ describe('issue 3.4: what keeps ensemble serve from starting is told in one line
       /^error: the folder .*full\/\.ensemble can't be made: .*; name another store with --storage\n$/,
     ],
     [
-      'Postgres, which comes later',
-      ['serve', '--storage', 'postgres://localhost/x'],
-      'error: --storage postgres://... comes in a later version; use sqlite:FILE or memory\n',
+      'Postgres where none is',
+      ['serve', '--storage', 'postgres://me:secret@127.0.0.1:1/x'],
+      /^error: Postgres could not be reached.*\(connect ECONNREFUSED 127\.0\.0\.1:1\)\n$/,
     ],
     [
       'an address that is not of this machine',
@@ -175,7 +178,11 @@ describe('issue 3.4: what keeps ensemble serve from starting is told in one line
   it.each([
     ['--port', 'many', '--port must be a whole number from 0 (any that is free) to 65535, not "many"'],
     ['--port', '70000', '--port must be a whole number from 0 (any that is free) to 65535, not "70000"'],
-    ['--storage', 'redis', '--storage must be memory or sqlite:FILE, such as sqlite:data.sqlite, not "redis"'],
+    [
+      '--storage',
+      'postgres:me:secret@db/x',
+      '--storage must be memory, sqlite:FILE (such as sqlite:data.sqlite) or postgres://USER@HOST/DATABASE, not "postgres:me:...@db/x"',
+    ],
   ])('wrong usage ends with 2: %s %s', async (option, value, message) => {
     const { code, stderr } = await ensemble(['serve', option, value], { cwd: makeProject() });
     expect([code, stderr]).toEqual([2, `error: ${message}\n`]);
@@ -227,6 +234,30 @@ describe('issue 3.4: ensemble serve stops', () => {
     await served.saw('stopping');
     gate.open();
     expect((await stream.text()).trimEnd().split('\n\n').at(-1)).toMatch(/^id: 4\nevent: execution\.completed\n/);
+    expect((await served.ended).code).toBe(0);
+  });
+
+  it('an answer that its reader takes slowly is given whole', async () => {
+    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    const cwd = makeProject({
+      'ensembles/big.yaml': `name: big
+flow:
+${names.map((name) => `  - { agent: ${name}, operation: code, config: { script: big } }\n`).join('')}`,
+      'scripts/big.mjs': "export default () => 'x'.repeat(4_000_000);\n",
+    });
+    const served = await serveProject(cwd, ['--storage', 'memory']);
+    const ran = (await (await served.api('/execute/ensemble/big', {})).json()) as { executionId: string };
+    const response = await served.api(`/executions/${ran.executionId}/agents`);
+    served.child.kill('SIGTERM');
+    await served.saw('stopping');
+    await until(() =>
+      fetch(served.url).then(
+        () => false,
+        () => true,
+      ),
+    );
+    const { agents } = (await response.json()) as { agents: { output: string }[] };
+    expect(agents.map(({ output }) => output.length)).toEqual(names.map(() => 4_000_000));
     expect((await served.ended).code).toBe(0);
   });
 

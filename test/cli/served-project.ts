@@ -2,6 +2,7 @@
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 import { onTestFinished } from 'vitest';
 import { makeFolder, type Started, startEnsemble } from './cli-process.ts';
 
@@ -117,4 +118,45 @@ export function readCurlLine(printed: string): { readonly url: string; readonly 
     /^ *curl (\S+) -H 'Authorization: ([^']+)' -H 'Content-Type: ([^']+)' -d '([^']+)'$/m.exec(printed) ?? [];
   if (!url || !authorization || !type || !body) throw new Error(`there is no curl line in:\n${printed}`);
   return { url, init: { method: 'POST', headers: { authorization, 'content-type': type }, body } };
+}
+
+/** Looks again and again until something is there: for what another process does in its own time. */
+export async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
+  const givesUpAt = performance.now() + 15_000;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined && found !== false) return found;
+    if (performance.now() > givesUpAt) throw new Error(`did not come to be within 15 s: ${look}`);
+    await wait(25);
+  }
+}
+
+export interface StoredRecord {
+  readonly id: string;
+  readonly status: string;
+  readonly output: unknown;
+  readonly createdAt: number;
+  readonly startedAt?: number;
+  readonly retryOf?: string;
+  readonly agents: readonly { readonly name: string; readonly attempts: number }[];
+}
+
+/** The record of an execution, once it has a status. @param token - default the first one of the server */
+export function recordOf(served: Served, id: string, status: string, token?: string): Promise<StoredRecord> {
+  return until(async () => {
+    const record = (await (await served.api(`/executions/${id}`, undefined, token)).json()) as StoredRecord;
+    return record.status === status && record;
+  });
+}
+
+/** Begins a run without waiting for its end. @returns its id */
+export async function begin(served: Served, name: string, input: object = {}): Promise<string> {
+  const response = await served.api(`/execute/ensemble/${name}`, { input, async: true });
+  return ((await response.json()) as { executionId: string }).executionId;
+}
+
+/** Ends a server as its user would. */
+export async function stop(served: Served): Promise<void> {
+  served.child.kill('SIGTERM');
+  await served.ended;
 }

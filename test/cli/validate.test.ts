@@ -166,6 +166,18 @@ describe('contract 10: ensemble validate', () => {
     expect(stderr).toContain('POST /webhooks/in');
   });
 
+  it('knows the ensembles of the other files by name, also of one that is wrong in itself', async () => {
+    const cwd = makeFolder({
+      'ensembles/parent.yaml': 'name: parent\nflow:\n  - ensemble: kid\n  - ensemble: kidd\n  - ensemble: broken\n',
+      'ensembles/kid.yaml': 'name: kid\nflow: []\n',
+      'ensembles/broken.yaml': 'name: broken\nflow: [{ agnet: x }]\n',
+    });
+    const { stderr } = await ensemble(['validate'], { cwd });
+    expect(stderr).toContain('ensembles/parent.yaml:4:15 flow[1].ensemble: there is no ensemble `kidd`');
+    expect(stderr).toContain('help: did you mean `kid`?');
+    expect(stderr.endsWith('✗ 2 problems in 2 of 3 files\n')).toBe(true);
+  });
+
   it('needs no values of variables that the config names, and says which are missing', async () => {
     const cwd = makeFolder({
       'ensembles/a.yaml': 'name: a\nflow:\n  - { agent: x, operation: api, config: { url: "${env.SHOP_URL}/x" } }\n',

@@ -88,6 +88,28 @@ describe('limits', () => {
     ]);
   });
 
+  test('A137: steps are counted inside of every form', () => {
+    // Nine steps each, themselves and the lists inside.
+    const forms = (i: number) => `
+  - parallel: [{ agent: b, name: p${i} }, { sleep: 1s }]
+  - switch: \${input.x}
+    cases: { a: [{ agent: b, name: s${i} }], b: [{ agent: b, name: s${i} }] }
+    default: [{ agent: b, name: s${i} }]
+  - while: \${input.x}
+    steps: [{ until: 2030-01-31 }]`;
+    const tries = (i: number) => `
+  - try: [{ agent: b, name: t${i} }]
+    catch: [{ agent: b, name: c${i} }]
+    finally: [{ agent: b, name: f${i} }]`;
+    const all = Array.from({ length: 76 }, (_, i) => forms(i) + tries(i)).join('');
+    const rest = Array.from({ length: 12 }, (_, i) => `\n  - { agent: b, name: r${i} }`).join('');
+    const load = (more: string) => refusal(`name: a\nflow:${all}${rest}${more}\n${agents}`);
+    expect(() => load('')).toThrow('the definition was taken');
+    expect(issuesOf(load('\n  - sleep: 1s')).map(({ message }) => message)).toEqual([
+      'has 1001 steps; at most 1000 are allowed: split it into ensembles',
+    ]);
+  });
+
   test('A137: 1,000 steps are taken', () => {
     const steps = Array.from({ length: 1000 }, (_, i) => `  - { agent: b, name: n${i} }\n`).join('');
     expect(() => createOrchestrator({ ...options(), ensembles: [`name: a\nflow:\n${steps}${agents}`] })).not.toThrow();

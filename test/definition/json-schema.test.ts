@@ -4,9 +4,11 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { describe, expect, test } from 'vitest';
+import { compileEnsemble } from '../../src/engine/definition/compile-ensemble.ts';
+import { parseDefinition } from '../../src/engine/definition/parse-ensemble.ts';
 import { readSource } from '../../src/engine/definition/read-source.ts';
 import { ensembleJsonSchema } from '../../src/engine/definition/schema.ts';
-import { type BrokenVector, readVectors, type ValidVector } from './definition-fixtures.ts';
+import { type BrokenVector, hostFor, readVectors, type ValidVector } from './definition-fixtures.ts';
 
 const validate = new Ajv2020({
   strict: true,
@@ -29,7 +31,7 @@ function filesUnder(folder: string): string[] {
 
 // Faults that a schema sees: a wrong kind, an unknown key or value, a missing key, two spellings.
 const OF_FORM =
-  /^must be (?!`object`|a (?:plain|whole number, not 1\.5|number, not '0'))|is not a key of|is required$|is required:|means the same as|must have at|needs `auth`/;
+  /^must be (?!`object`|a (?:plain|whole number, not 1\.5|number, not '0'))|is not a key of|is no step|step needs|one thing|is required$|is required:|means the same as|must have at|needs `(?:auth|catch)`/;
 
 describe('the JSON Schema of a definition', () => {
   test.each(readVectors<ValidVector>('valid'))('takes $file: $why', ({ source, same = [] }) => {
@@ -60,6 +62,7 @@ describe('the JSON Schema of a definition', () => {
       'inputs: the default is not in the enum',
       'inputs: an enum that does not fit the type',
       'older-form: a Route whose routes under config are wrong',
+      'schedules: an input that is needed and not there',
       'steps: a `foreach` over mixed text',
     ]);
   });
@@ -72,5 +75,134 @@ describe('the JSON Schema of a definition', () => {
     expect(validate(at({ agent: 'b' }))).toBe(true);
     expect(validate(at({ agent: 5 }))).toBe(false);
     expect(validate(at({ agnt: 'b' }))).toBe(false);
+  });
+
+  test('names steps inside of every list of every form', () => {
+    const b = { agent: 'b' };
+    const around = (step: unknown): readonly unknown[] => [
+      { if: 'x', then: [step] },
+      { if: 'x', then: [], else: [step] },
+      { foreach: [1], steps: [b, step] },
+      { parallel: [b, step] },
+      { switch: 'x', cases: { one: [b], 'two words': [step] } },
+      { switch: 'x', cases: { one: [b] }, default: [step] },
+      { while: 'x', steps: [step] },
+      { try: [step], finally: [b] },
+      { try: [b], catch: [step] },
+      { try: [b], finally: [step] },
+    ];
+    const taken = (step: unknown) => validate({ name: 'a', flow: [step] });
+    for (const outer of around(b)) expect(around(outer).map(taken), JSON.stringify(outer)).not.toContain(false);
+    for (const outer of around({ agnt: 'b' })) {
+      expect(around(outer).map(taken), JSON.stringify(outer)).not.toContain(true);
+    }
+  });
+
+  const b = [{ agent: 'b' }];
+  const nap = [{ sleep: 1 }];
+  test.each<[taken: boolean, steps: readonly object[]]>([
+    [true, [{ parallel: b, waitFor: 'first', concurrency: 3, name: 'n', condition: true, continueOnError: false }]],
+    [false, [{ parallel: [] }, { parallel: {} }, { parallel: b, waitFor: 'some' }, { parallel: b, concurrency: 0 }]],
+    [
+      false,
+      [
+        { parallel: b, name: 'a b' },
+        { parallel: b, when: 'x', condition: 'x' },
+        { parallel: b, steps: b },
+      ],
+    ],
+    [
+      true,
+      [
+        { switch: 'x', cases: { a: [] } },
+        { switch: true, cases: { '': b }, default: [] },
+      ],
+    ],
+    [false, [{ switch: 'x' }, { switch: 'x', cases: {} }, { switch: 5, cases: { a: b } }, { switch: 'x', cases: b }]],
+    [
+      false,
+      [
+        { switch: 'x', cases: { a: { agent: 'b' } } },
+        { switch: 'x', cases: { a: b }, default: {} },
+      ],
+    ],
+    [
+      false,
+      [
+        { switch: 'x', cases: { a: b }, name: 'n' },
+        { switch: 'x', cases: { a: b }, else: [] },
+      ],
+    ],
+    [
+      true,
+      [
+        { while: 'x', steps: b, maxIterations: 1 },
+        { while: true, steps: b },
+      ],
+    ],
+    [false, [{ while: 'x' }, { while: 'x', steps: [] }, { while: 1, steps: b }, { while: 'x', steps: b, name: 'n' }]],
+    [false, [0, 1_000_001, 1.5, '5'].map((maxIterations) => ({ while: 'x', steps: b, maxIterations }))],
+    [
+      true,
+      [
+        { try: b, catch: [] },
+        { try: b, finally: nap },
+        { try: b, catch: nap, finally: [] },
+      ],
+    ],
+    [false, [{ try: b }, { try: [], catch: b }, { try: b, catch: {} }, { try: b, catch: b, condition: 'x' }]],
+    [true, [0, 1.5, 315_360_000_000, '90s', ' 1h 30m ', '1.5 d', '${x}', '${x}s'].map((sleep) => ({ sleep }))],
+    [false, [-1, 315_360_000_001, true, null, '', '90', '5 minutes', '-5s', [1], {}].map((sleep) => ({ sleep }))],
+    [true, ['2030-01-31', '2030-01-31T08:00:00+01:00', '2030-01-31 08:00', 1e12, '${x}'].map((until) => ({ until }))],
+    [true, [{ sleep: { until: '2030-01-31' }, name: 'n', when: 'x' }]],
+    [false, ['', 'tomorrow', '90s', '31.01.2030', true, null].flatMap((until) => [{ until }, { sleep: { until } }])],
+    [
+      false,
+      [{ sleep: { untl: 5 } }, { sleep: { until: 5, zone: 'x' } }, { sleep: 5, until: 5 }, { until: 5, steps: b }],
+    ],
+    [
+      true,
+      [
+        { ensemble: 'c', input: [1], detached: true, name: 'n', condition: true, continueOnError: false },
+        { ensemble: 'c-d', when: 'x' },
+      ],
+    ],
+    [
+      true,
+      [1, 0.5, 315_360_000_000, '10m', '1h 30m', '0h1m', '${x}', '${x}s'].map((timeout) => ({
+        ensemble: 'c',
+        timeout,
+      })),
+    ],
+    [
+      false,
+      [0, -1, 315_360_000_001, true, null, '', '90', '0s', '0m 0s'].map((timeout) => ({ ensemble: 'c', timeout })),
+    ],
+    [false, [5, null, '', 'a b', '${x}', ['c']].map((ensemble) => ({ ensemble }))],
+    [
+      false,
+      [{ retry: {} }, { async: true }, { steps: b }, { when: 'x', condition: 'x' }].map((more) => ({
+        ensemble: 'c',
+        ...more,
+      })),
+    ],
+    [
+      false,
+      [{ detached: '${x}' }, { continueOnError: 1 }, { name: 'a b' }, { agent: 'b' }].map((more) => ({
+        ensemble: 'c',
+        ...more,
+      })),
+    ],
+  ])('takes what the parser takes, %s: %j', (taken, steps) => {
+    const agents = [{ name: 'b', operation: 'code', config: { script: 'score' } }];
+    for (const step of steps) {
+      expect(validate({ name: 'a', flow: [step] }), JSON.stringify(step)).toBe(taken);
+      const { problems } = compileEnsemble(
+        parseDefinition({ name: 'a', flow: [step], inputs: { x: {} }, agents }),
+        hostFor(),
+      );
+      const ofForm = problems.filter(({ message }) => message !== 'there is no agent or name `x`');
+      expect(ofForm.length === 0, JSON.stringify([step, problems])).toBe(taken);
+    }
   });
 });

@@ -27,6 +27,14 @@ const strange = fc.constantFrom<unknown>(
     { if: true, then: [{ agent: 'b' }] },
     ['constructor'],
     'toString',
+    '90s',
+    '2030-01-31',
+    { until: '2030-01-31' },
+    { sleep: '90s', name: 'b' },
+    { parallel: [{ agent: 'b' }, { agent: 'c', input: '${b.output}' }], name: 'c' },
+    { switch: '${input.x}', cases: { b: [{ agent: 'b' }], constructor: [] }, default: [{ agent: 'b' }] },
+    { while: '${b.output}', steps: [{ agent: 'b' }] },
+    { try: [{ agent: 'b' }], catch: [{ agent: 'c', input: '${error.message}' }] },
   ],
 );
 const keys = fc.constantFrom(
@@ -44,6 +52,8 @@ const keys = fc.constantFrom(
     'notifications',
     'nmae',
     'constructor',
+    ...['parallel', 'waitFor', 'concurrency', 'switch', 'cases', 'while', 'maxIterations'],
+    ...['try', 'catch', 'finally', 'sleep', 'until', 'wait', 'ensemble'],
   ],
 );
 const mutation = fc.record({

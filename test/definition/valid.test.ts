@@ -5,6 +5,7 @@ import { compileEnsemble } from '../../src/engine/definition/compile-ensemble.ts
 import type { CompileHost } from '../../src/engine/definition/compile-host.ts';
 import { parseDefinition, parseEnsemble } from '../../src/engine/definition/parse-ensemble.ts';
 import { readSource } from '../../src/engine/definition/read-source.ts';
+import { createOrchestrator } from '../../src/index.ts';
 import { hostFor, readVectors, type ValidVector } from './definition-fixtures.ts';
 
 const vectors = readVectors<ValidVector>('valid');
@@ -90,6 +91,30 @@ agents:
       agents: [{ name: 'lookup', operation: 'code', config: { script: 'score' } }],
     });
     expect(stored('score').version).not.toBe(stored('notify').version);
+  });
+
+  test('a shared agent may be made for a `catch`; run alone, it finds nothing caught', async () => {
+    const alert = {
+      name: 'alert',
+      operation: 'code',
+      config: { script: 'tell' },
+      input: '${error.code}: ${error.message}',
+    };
+    const flow = [
+      { try: [{ agent: 'b', operation: 'code', config: { script: 'fail' } }], catch: [{ agent: 'alert' }] },
+    ];
+    const orchestrator = createOrchestrator({
+      agents: [alert],
+      ensembles: [{ name: 'a', flow, outputs: { told: '${alert.output}' } }],
+      scripts: {
+        tell: ({ input }) => input,
+        fail: () => {
+          throw new Error('too late');
+        },
+      },
+    });
+    expect((await orchestrator.execute('a')).output).toEqual({ told: 'AGENT_FAILED: too late' });
+    expect((await orchestrator.executeAgent('alert')).output).toBe(': ');
   });
 
   test('retries wait 1, 2, 4 s, doubling to a minute; linear and fixed as their delay says, never past a day', () => {

@@ -1,6 +1,11 @@
 /** Writes a flow of the property tests as a definition, with outputs that read every name at its outermost level. */
 
-import { declared, type Guard, type Step } from './reference-evaluator.ts';
+import { declared, type Guard, listsOf, type Step } from './flow-model.ts';
+
+/** The signal that waits are told, again and again. */
+export const SIGNAL = 'go';
+/** How often, ms. */
+export const SIGNALLED_EVERY = 300;
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -16,27 +21,22 @@ export function toDefinition(flow: readonly Step[]): Fields {
   ]);
   return {
     state: { initial: { count: 0 } },
-    agents: flow.flatMap(members),
+    agents: members(flow),
     flow: flow.map(toStep),
     outputs: { ...Object.fromEntries(views), count: '${state.count}' },
   };
 }
 
 /** The members that routers lead to are declared beside the flow. */
-function members(step: Step): readonly Fields[] {
-  switch (step.kind) {
-    case 'agent':
-      return [];
-    case 'if':
-      return [...step.then, ...(step.else ?? [])].flatMap(members);
-    case 'foreach':
-      return step.body.flatMap(members);
-    case 'route':
-      return step.entries.map(({ member, script }) => ({ name: member, operation: 'code', config: { script } }));
-  }
+function members(steps: readonly Step[]): readonly Fields[] {
+  return steps.flatMap((step): readonly Fields[] => {
+    if (step.kind !== 'route') return listsOf(step).flatMap(members);
+    return step.entries.map(({ member, script }) => ({ name: member, operation: 'code', config: { script } }));
+  });
 }
 
 function toStep(step: Step): Fields {
+  const list = (steps: readonly Step[]) => steps.map(toStep);
   switch (step.kind) {
     case 'agent':
       return {
@@ -47,24 +47,61 @@ function toStep(step: Step): Fields {
         ...(step.continueOnError && { continueOnError: true }),
         ...(step.script === 'flaky' && { retry: { maxAttempts: 3, backoff: 'fixed', delay: 10 } }),
         ...(step.counts && { setState: { count: '${state.count + 1}' } }),
+        // All that an attempt is handed has to be the same when it is made again.
+        input: {
+          drawn: '${random()}',
+          at: '${now()}',
+          seen: step.sees.map((name) => `\${[${name}.output, ${name}.failed, ${name}.executed]}`),
+        },
       };
     case 'if':
+      return { if: toExpression(step.guard), then: list(step.then), ...(step.else && { else: list(step.else) }) };
+    case 'switch': {
+      const cases = { ...(step.yes && { true: list(step.yes) }), ...(step.no && { false: list(step.no) }) };
       return {
-        if: toExpression(step.guard),
-        then: step.then.map(toStep),
-        ...(step.else && { else: step.else.map(toStep) }),
+        switch: toExpression(step.on),
+        // One that is never chosen, where none is.
+        cases: Object.keys(cases).length > 0 ? cases : { never: [] },
+        ...(step.other && { default: list(step.other) }),
       };
+    }
     case 'foreach':
       return {
         foreach: Array.from({ length: step.items }, (_, i) => i),
-        steps: step.body.map(toStep),
+        steps: list(step.body),
         concurrency: step.concurrency,
         collect: step.collect,
-        ...(step.name !== undefined && { name: step.name }),
-        ...toCondition(step.condition),
+        ...toNamed(step),
         ...(step.breakAt !== undefined && { breakWhen: `\${index >= ${step.breakAt}}` }),
         ...(step.continueOnError && { continueOnError: true }),
       };
+    case 'while': {
+      const made = `(${step.tick}.output ?? 0)`;
+      return {
+        while: `\${${made} < ${step.rounds} && ${bare(step.guard)}}`,
+        maxIterations: step.most,
+        steps: [tell(step.tick, `\${${made} + 1}`), ...list(step.body)],
+      };
+    }
+    case 'parallel':
+      return {
+        parallel: list(step.branches),
+        waitFor: step.waitFor,
+        concurrency: step.concurrency,
+        ...toNamed(step),
+        ...(step.continueOnError && { continueOnError: true }),
+      };
+    case 'try':
+      return {
+        try: list(step.body),
+        ...(step.catch && { catch: [tell(step.catch.heard, "${error.agent ?? 'nobody'}"), ...list(step.catch.steps)] }),
+        ...(step.finally && { finally: list(step.finally) }),
+      };
+    case 'wait':
+      if (step.never) return { wait: 'never', timeout: 500, onTimeout: 'continue', ...toNamed(step) };
+      return { wait: SIGNAL, timeout: '1h', ...toNamed(step) };
+    case 'sleep':
+      return { sleep: step.ms, ...toNamed(step) };
     case 'route':
       return {
         agent: step.name,
@@ -77,27 +114,40 @@ function toStep(step: Step): Fields {
   }
 }
 
+function tell(agent: string, input: string): Fields {
+  return { agent, operation: 'code', config: { script: 'echo' }, input };
+}
+
+function toNamed({ name, condition }: { name?: string | undefined; condition?: Guard | undefined }): Fields {
+  return { ...(name !== undefined && { name }), ...toCondition(condition) };
+}
+
 function toCondition(guard: Guard | undefined): Fields {
   return guard ? { condition: toExpression(guard) } : {};
 }
 
 function toExpression(guard: Guard): string {
+  // A guard without `${}` is an expression too.
+  return guard.kind === 'succeeded' ? bare(guard) : `\${${bare(guard)}}`;
+}
+
+function bare(guard: Guard): string {
   switch (guard.kind) {
     case 'fixed':
-      return `\${${guard.holds}}`;
+      return `${guard.holds}`;
     case 'state':
-      return `\${state.count >= ${guard.atLeast}}`;
+      return `state.count >= ${guard.atLeast}`;
     case 'failed':
-      return `\${${guard.name}.failed}`;
+      return `${guard.name}.failed`;
     case 'succeeded':
       return `${guard.name}.success`;
     case 'notFailed':
-      return `\${!${guard.name}.failed}`;
+      return `!${guard.name}.failed`;
     case 'executed':
-      return `\${${guard.name}.executed}`;
+      return `${guard.name}.executed`;
     case 'gaveOutput':
-      return `\${${guard.name}.output != null}`;
+      return `${guard.name}.output != null`;
     case 'both':
-      return `\${${guard.failed}.failed && ${guard.succeeded}.success}`;
+      return `${guard.failed}.failed && ${guard.succeeded}.success`;
   }
 }

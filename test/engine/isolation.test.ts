@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import type { NewExecution } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { manualClock } from '../../src/testing.ts';
 import { code, echo, ok, scene, when } from './scene.ts';
@@ -263,12 +264,12 @@ describe('A21: random, uuid and now are derived', () => {
       outputs: { a: '${a.output}', all: '${all.output}', own: '${uuid()}', heads: '${heads.executed}' },
     };
     const first = memoryStorage();
-    let accepted: Parameters<Storage['accept']>[0] | undefined;
+    let accepted: NewExecution | undefined;
     const keeping: Storage = {
       ...first,
-      accept(execution) {
-        accepted = execution;
-        return first.accept(execution);
+      commit(owner, batch) {
+        accepted ??= batch[0]?.start;
+        return first.commit(owner, batch);
       },
     };
     const one = await scene(definition, { storage: keeping }).run();
@@ -305,9 +306,9 @@ describe('A21: random, uuid and now are derived', () => {
 function seeded(storage: Storage, accepted: { readonly seed: string } | undefined): Storage {
   return {
     ...storage,
-    accept(execution) {
-      Object.assign(execution, { seed: accepted?.seed });
-      return storage.accept(execution);
+    commit(owner, batch) {
+      for (const { start } of batch) if (start) Object.assign(start, { seed: accepted?.seed });
+      return storage.commit(owner, batch);
     },
   };
 }

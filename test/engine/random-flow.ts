@@ -1,194 +1,157 @@
-/** Random flows for the property tests: shapes from fast-check, then names and guards that fit where they stand. */
+/** Random flows for the property tests: shapes, then names and guards that fit where they stand. */
 
 import * as fc from 'fast-check';
-import { declared, type Guard, type Step } from './reference-evaluator.ts';
+import { declared, type Guard, listsOf, type Step, type StepOf } from './flow-model.ts';
+import { type GuardShape, type Shape, type ShapeOptions, shapes } from './random-shapes.ts';
 
-// A guard before its names are known: numbers pick among the names that can be read where it stands.
-interface GuardShape {
-  readonly kind: Guard['kind'];
-  readonly pick: number;
-  readonly other: number;
-}
-type Shape =
-  | {
-      readonly kind: 'agent';
-      readonly script: 'ok' | 'boom' | 'flaky';
-      readonly condition?: GuardShape;
-      readonly continueOnError: boolean;
-      readonly counts: boolean;
-    }
-  | {
-      readonly kind: 'if';
-      readonly guard: GuardShape;
-      readonly then: readonly Shape[];
-      readonly else?: readonly Shape[];
-    }
-  | {
-      readonly kind: 'foreach';
-      readonly named: boolean;
-      readonly items: number;
-      readonly body: readonly Shape[];
-      readonly condition?: GuardShape;
-      readonly breakAt?: number;
-      readonly collect: boolean;
-      readonly continueOnError: boolean;
-      readonly concurrency: number;
-    }
-  | {
-      readonly kind: 'route';
-      readonly condition?: GuardShape;
-      readonly entries: readonly { readonly guard: GuardShape; readonly script: 'ok' | 'boom' }[];
-      readonly last: 'guarded' | 'default';
-    };
+const ANY = ['all', 'any', 'first'] as const;
+const one = fc.constant(1);
+const several = fc.integer({ min: 1, max: 4 });
 
-const guardShape: fc.Arbitrary<GuardShape> = fc.record({
-  kind: fc.oneof(
-    { weight: 5, arbitrary: fc.constant<Guard['kind']>('failed') },
-    { weight: 2, arbitrary: fc.constantFrom<Guard['kind'][]>('succeeded', 'notFailed', 'both') },
-    { weight: 2, arbitrary: fc.constantFrom<Guard['kind'][]>('executed', 'gaveOutput', 'fixed', 'state') },
-  ),
-  pick: fc.nat(1000),
-  other: fc.nat(1000),
+/** Flows whose blocks take one thing at a time: what they do has one order. */
+export const sequentialFlow = flowOf({
+  concurrency: one,
+  scripts: ['ok', 'ok', 'boom', 'flaky'],
+  waitFor: ANY,
+  sees: true,
+});
+/** Flows whose blocks take several things at a time, and in which no agent fails for good. */
+export const concurrentFlow = flowOf({ concurrency: several, scripts: ['ok', 'flaky'], waitFor: ['all'], sees: true });
+/** Flows whose blocks take several things at a time, and in which anything may fail. */
+export const unrulyFlow = flowOf({
+  concurrency: several,
+  scripts: ['ok', 'boom', 'flaky'],
+  waitFor: ANY,
+  sees: true,
 });
 
-const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: undefined, freq: 2 });
-
-/** @param concurrency - of blocks */
-function shapes(
-  concurrency: fc.Arbitrary<number>,
-  scripts: fc.Arbitrary<'ok' | 'boom' | 'flaky'>,
-): fc.Arbitrary<readonly Shape[]> {
-  const { list } = fc.letrec<{
-    list: readonly Shape[];
-    step: Shape;
-    agent: Shape;
-    if: Shape;
-    foreach: Shape;
-    route: Shape;
-  }>((tie) => ({
-    list: fc.array(tie('step'), { minLength: 1, maxLength: 5, depthIdentifier: 'flow' }),
-    step: fc.oneof(
-      { depthSize: 'small', depthIdentifier: 'flow', withCrossShrink: true, maxDepth: 4 },
-      { weight: 6, arbitrary: tie('agent') },
-      { weight: 2, arbitrary: tie('if') },
-      { weight: 2, arbitrary: tie('foreach') },
-      { weight: 1, arbitrary: tie('route') },
-    ),
-    agent: fc.record({
-      kind: fc.constant('agent' as const),
-      script: scripts,
-      condition: optional(guardShape),
-      continueOnError: fc.integer({ min: 0, max: 3 }).map((n) => n === 3),
-      counts: fc.boolean(),
-    }) as fc.Arbitrary<Shape>,
-    if: fc.record({
-      kind: fc.constant('if' as const),
-      guard: guardShape,
-      then: tie('list'),
-      else: optional(tie('list')),
-    }) as fc.Arbitrary<Shape>,
-    foreach: fc.record({
-      kind: fc.constant('foreach' as const),
-      named: fc.boolean(),
-      items: fc.nat(3),
-      body: tie('list'),
-      condition: optional(guardShape),
-      breakAt: optional(fc.nat(2)),
-      collect: fc.boolean(),
-      continueOnError: fc.boolean(),
-      concurrency,
-    }) as fc.Arbitrary<Shape>,
-    route: fc.record({
-      kind: fc.constant('route' as const),
-      condition: optional(guardShape),
-      entries: fc.array(fc.record({ guard: guardShape, script: fc.constantFrom('ok' as const, 'boom' as const) }), {
-        minLength: 1,
-        maxLength: 3,
-      }),
-      last: fc.constantFrom('guarded' as const, 'default' as const),
-    }) as fc.Arbitrary<Shape>,
-  }));
-  return list;
-}
-
-/** Flows whose blocks take one item at a time: what they do has one order. */
-export const sequentialFlow = flowOf(shapes(fc.constant(1), fc.constantFrom('ok', 'ok', 'boom', 'flaky')));
-/** Flows whose blocks take several items at a time, and in which nothing fails for good. */
-export const concurrentFlow = flowOf(shapes(fc.integer({ min: 1, max: 4 }), fc.constantFrom('ok', 'flaky')));
-/** Flows whose blocks take several items at a time, and in which anything may fail. */
-export const unrulyFlow = flowOf(shapes(fc.integer({ min: 1, max: 4 }), fc.constantFrom('ok', 'boom', 'flaky')));
-
-function flowOf(list: fc.Arbitrary<readonly Shape[]>): fc.Arbitrary<readonly Step[]> {
-  return list.map((shape) => {
+function flowOf(options: ShapeOptions): fc.Arbitrary<readonly Step[]> {
+  return shapes(options).map((list) => {
     let next = 0;
-    const named = nameAll(shape, () => `s${next++}`);
-    return guardAll(named, []);
+    const bare = nameAll(list, () => `s${next++}`);
+    return guardAll(bare, list, [...declared(bare)]);
   });
 }
 
-type Named = {
-  readonly shape: Shape;
-  readonly name: string;
-  readonly inner: readonly (readonly Named[])[];
-  readonly members: readonly string[];
-};
-
-function nameAll(shapes: readonly Shape[], fresh: () => string): readonly Named[] {
-  return shapes.map((shape) => {
-    const name = fresh();
-    const lists =
-      shape.kind === 'if'
-        ? [shape.then, ...(shape.else ? [shape.else] : [])]
-        : shape.kind === 'foreach'
-          ? [shape.body]
-          : [];
-    const members = shape.kind === 'route' ? shape.entries.map(() => fresh()) : [];
-    return { shape, name, inner: lists.map((list) => nameAll(list, fresh)), members };
-  });
-}
+const ALWAYS: Guard = { kind: 'fixed', holds: true };
 
 // Names first, guards second: a guard may read a name that stands behind it.
-function guardAll(steps: readonly Named[], outer: readonly string[]): readonly Step[] {
-  const bare = toSteps(steps, () => ({ kind: 'fixed', holds: true }), outer);
-  const visible = [...declared(bare), ...outer];
-  return toSteps(steps, (shape) => toGuard(shape, visible), visible);
+function nameAll(list: readonly Shape[], fresh: () => string): readonly Step[] {
+  return list.map((shape) => nameOne(shape, fresh));
 }
 
-type ToGuard = (shape: GuardShape) => Guard;
-
-function toSteps(steps: readonly Named[], guard: ToGuard, visible: readonly string[]): readonly Step[] {
-  return steps.map((step) => toStep(step, guard, visible));
-}
-
-function toStep({ shape, name, inner, members }: Named, guard: ToGuard, visible: readonly string[]): Step {
-  const maybe = (given: GuardShape | undefined) => (given ? guard(given) : undefined);
+function nameOne(shape: Shape, fresh: () => string): Step {
+  const lists = (list: readonly Shape[] | undefined) => list && nameAll(list, fresh);
   switch (shape.kind) {
     case 'agent':
-      return { ...shape, name, condition: maybe(shape.condition) };
+      return { ...shape, name: fresh(), condition: undefined, sees: [] };
     case 'if':
-      return {
-        kind: 'if',
-        guard: guard(shape.guard),
-        then: toSteps(inner[0] ?? [], guard, visible),
-        ...(inner[1] && { else: toSteps(inner[1], guard, visible) }),
-      };
-    case 'foreach': {
-      const { named, body: _body, ...rest } = shape;
-      const body = guardAll(inner[0] ?? [], visible);
-      return { ...rest, ...(named && { name }), condition: maybe(shape.condition), body };
+      return { kind: 'if', guard: ALWAYS, then: nameAll(shape.then, fresh), else: lists(shape.else) };
+    case 'switch': {
+      // At least one way leads somewhere.
+      const yes = shape.yes ?? (shape.no || shape.other ? undefined : []);
+      return { kind: 'switch', on: ALWAYS, yes: lists(yes), no: lists(shape.no), other: lists(shape.other) };
     }
-    case 'route':
-      return {
-        kind: 'route',
-        name,
-        condition: maybe(shape.condition),
-        entries: shape.entries.map((entry, i) => ({
-          member: members[i] as string,
-          script: entry.script,
-          guard: shape.last === 'default' && i === shape.entries.length - 1 ? undefined : guard(entry.guard),
-        })),
-      };
+    case 'foreach': {
+      const { named, body, ...rest } = shape;
+      return { ...rest, name: named ? fresh() : undefined, condition: undefined, body: nameAll(body, fresh) };
+    }
+    case 'while': {
+      const { rounds, most, body } = shape;
+      return { kind: 'while', tick: fresh(), rounds, most, guard: ALWAYS, body: nameAll(body, fresh) };
+    }
+    case 'parallel': {
+      const { named, branches, ...rest } = shape;
+      return { ...rest, name: named ? fresh() : undefined, condition: undefined, branches: nameAll(branches, fresh) };
+    }
+    case 'try': {
+      const caught = shape.catch && { heard: fresh(), steps: nameAll(shape.catch, fresh) };
+      // One that neither catches nor cleans up is refused.
+      const cleanup = shape.finally ?? (caught ? undefined : []);
+      return { kind: 'try', body: nameAll(shape.body, fresh), catch: caught, finally: lists(cleanup) };
+    }
+    case 'sleep':
+      return { kind: 'sleep', name: shape.named ? fresh() : undefined, ms: shape.ms, condition: undefined };
+    case 'wait':
+      return { kind: 'wait', name: shape.named ? fresh() : undefined, never: shape.never, condition: undefined };
+    case 'route': {
+      const name = fresh();
+      return { kind: 'route', name, entries: shape.entries.map(({ script }) => ({ script, member: fresh() })) };
+    }
   }
+}
+
+/** @param visible - what can be read where the list stands */
+function guardAll(steps: readonly Step[], list: readonly Shape[], visible: readonly string[]): readonly Step[] {
+  return steps.map((step, i) => guardOne(step, list[i] as Shape, visible));
+}
+
+function guardOne(step: Step, shape: Shape, visible: readonly string[]): Step {
+  const guard = (given: GuardShape) => toGuard(given, visible);
+  const condition = 'condition' in shape && shape.condition ? guard(shape.condition) : undefined;
+  const inside = (steps: readonly Step[], list: unknown, names = visible) =>
+    guardAll(steps, (list ?? []) as readonly Shape[], names);
+  const maybe = (steps: readonly Step[] | undefined, list: unknown) => steps && inside(steps, list);
+  const as = <K extends Shape['kind']>(_kind: K) => shape as Extract<Shape, { kind: K }>;
+  switch (step.kind) {
+    case 'agent': {
+      const sees = as('agent').sees.flatMap((pick) => visible[pick % visible.length] ?? []);
+      return { ...step, condition, sees: [...new Set(sees)] };
+    }
+    case 'if': {
+      const given = as('if');
+      return {
+        ...step,
+        guard: guard(given.guard),
+        then: inside(step.then, given.then),
+        else: maybe(step.else, given.else),
+      };
+    }
+    case 'switch': {
+      const { yes, no, other, guard: on } = as('switch');
+      return {
+        kind: 'switch',
+        on: guard(on),
+        yes: maybe(step.yes, yes),
+        no: maybe(step.no, no),
+        other: maybe(step.other, other),
+      };
+    }
+    case 'foreach':
+      return { ...step, condition, body: inside(step.body, as('foreach').body, [...declared(step.body), ...visible]) };
+    case 'while':
+      return { ...step, guard: guard(as('while').guard), body: inside(step.body, as('while').body) };
+    case 'parallel':
+      return { ...step, condition, branches: besides(step, as('parallel').branches, visible) };
+    case 'try': {
+      const given = as('try');
+      const caught = step.catch && { ...step.catch, steps: inside(step.catch.steps, given.catch) };
+      const cleanup = maybe(step.finally, given.finally);
+      return { ...step, body: inside(step.body, given.body), catch: caught, finally: cleanup };
+    }
+    case 'sleep':
+    case 'wait':
+      return { ...step, condition };
+    case 'route': {
+      const { entries, last } = as('route');
+      const isDefault = (i: number) => last === 'default' && i === entries.length - 1;
+      const guarded = step.entries.map((entry, i) => {
+        const given = entries[i]?.guard as GuardShape;
+        return { ...entry, guard: isDefault(i) ? undefined : guard(given) };
+      });
+      return { ...step, condition, entries: guarded };
+    }
+  }
+}
+
+/** A branch reads no name of those that run beside it. */
+function besides(step: StepOf<'parallel'>, list: readonly Shape[], visible: readonly string[]): readonly Step[] {
+  const own = step.branches.map((branch) => declared([branch]));
+  return step.branches.map((branch, i) => {
+    const hidden = new Set(own.flatMap((names, j) => (j === i ? [] : [...names])));
+    const readable = visible.filter((name) => !hidden.has(name));
+    return guardOne(branch, list[i] as Shape, readable);
+  });
 }
 
 function toGuard({ kind, pick, other }: GuardShape, names: readonly string[]): Guard {
@@ -197,4 +160,9 @@ function toGuard({ kind, pick, other }: GuardShape, names: readonly string[]): G
   if (name === undefined || kind === 'fixed') return { kind: 'fixed', holds: pick % 2 === 0 };
   if (kind === 'both') return { kind, failed: name, succeeded: names[other % names.length] as string };
   return { kind, name };
+}
+
+/** How many steps a flow has, those inside others included. */
+export function sizeOf(steps: readonly Step[]): number {
+  return steps.reduce((sum, step) => sum + 1 + listsOf(step).reduce((inner, list) => inner + sizeOf(list), 0), 0);
 }

@@ -1,69 +1,48 @@
-/** What a flow must come to, computed in the plainest way: no promises, no storage, no shared code with the engine. */
+/**
+ * What a flow must come to, computed in the plainest way: no promises, no storage, no shared code with the engine. Items and
+ * branches run one after the other.
+ */
 
-/** A guard as data. `name` is read at the place where the guard stands. */
-export type Guard =
-  | { readonly kind: 'failed' | 'succeeded' | 'notFailed' | 'executed' | 'gaveOutput'; readonly name: string }
-  | { readonly kind: 'both'; readonly failed: string; readonly succeeded: string }
-  | { readonly kind: 'fixed'; readonly holds: boolean }
-  | { readonly kind: 'state'; readonly atLeast: number };
-
-export type Step =
-  | {
-      readonly kind: 'agent';
-      readonly name: string;
-      /** `flaky` fails its first attempt. */
-      readonly script: 'ok' | 'boom' | 'flaky';
-      readonly condition?: Guard | undefined;
-      readonly continueOnError: boolean;
-      readonly counts: boolean;
-    }
-  | {
-      readonly kind: 'if';
-      readonly guard: Guard;
-      readonly then: readonly Step[];
-      readonly else?: readonly Step[] | undefined;
-    }
-  | {
-      readonly kind: 'foreach';
-      readonly name?: string | undefined;
-      readonly items: number;
-      readonly body: readonly Step[];
-      readonly condition?: Guard | undefined;
-      readonly breakAt?: number | undefined;
-      readonly collect: boolean;
-      readonly continueOnError: boolean;
-      readonly concurrency: number;
-    }
-  | {
-      readonly kind: 'route';
-      readonly name: string;
-      readonly condition?: Guard | undefined;
-      readonly entries: readonly {
-        readonly guard?: Guard | undefined;
-        readonly member: string;
-        readonly script: 'ok' | 'boom';
-      }[];
-    };
+import { declared, type Guard, readsFailure, readsInside, type Step, type StepOf } from './flow-model.ts';
 
 export interface Result {
   readonly status: 'completed' | 'failed' | 'skipped';
   readonly output: unknown;
 }
 
+/** A failure that nothing has handled yet. */
+interface Open {
+  readonly names: readonly string[];
+  /** Undefined where no agent failed, but the flow. */
+  readonly agent: string | undefined;
+  /** Its place among all failures. */
+  readonly place: number;
+}
+
+/** A guard that led to where the walk is, and how many failures there had been when it was read. */
+interface Led {
+  readonly guard: Guard;
+  readonly since: number;
+}
+
+/** A stretch of the flow: of a level, of a branch of it, of a round. */
 interface Level {
+  /** The level around it, whose names it reads. */
   readonly parent: Level | undefined;
+  /** The stretch that led here. */
+  readonly outer: Level | undefined;
   /** Names that are declared here. */
   readonly names: ReadonlySet<string>;
   readonly results: Map<string, Result>;
-  /** Failures that nothing has handled yet, oldest first. */
-  open: { readonly names: readonly string[]; readonly agent: string }[];
+  /** Oldest first. */
+  open: readonly Open[];
   last: unknown;
+  /** Of a branch: the names around it whose failures its steps handled; they count when the branch does. */
+  readonly handled: Set<string> | undefined;
 }
 
-interface Place {
-  readonly steps: readonly Step[];
-  readonly index: number;
-}
+/** For each list around a place: the names that guards behind it look at. */
+type Ahead = readonly ReadonlySet<string>[];
 
 export interface Outcome {
   readonly status: 'completed' | 'failed';
@@ -75,9 +54,16 @@ export interface Outcome {
   readonly count: number;
 }
 
+/** What a `sleep` gives here: of the instant itself nothing is known. */
+export const SLEPT = 'slept';
+
+/** The payload of every signal. */
+export const TOLD = 'told';
+
 export function evaluateFlow(flow: readonly Step[]): Outcome {
   const ran: string[] = [];
   let count = 0;
+  let failures = 0;
 
   const find = (level: Level, name: string): Level | undefined => {
     for (let at: Level | undefined = level; at; at = at.parent) if (at.names.has(name)) return at;
@@ -110,147 +96,204 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
     if (script === 'flaky') ran.push(name);
     return script === 'boom' ? { status: 'failed', output: null } : { status: 'completed', output: name };
   };
-  const handle = (guards: readonly Guard[], level: Level) => {
-    for (const guard of guards) {
-      for (const name of readsFailure(guard)) {
-        const at = find(level, name);
-        if (at) at.open = at.open.filter((failure) => !failure.names.includes(name));
-      }
+  const led = (guard: Guard): Led => ({ guard, since: failures });
+  const handleName = (name: string, since: number, level: Level) => {
+    for (let at: Level | undefined = level; at; at = at.outer) {
+      at.open = at.open.filter(({ names, place }) => place > since || !names.includes(name));
+      at.handled?.add(name);
+      if (at.handled) break;
     }
   };
-  const skip = (name: string | undefined, level: Level) => {
-    if (name !== undefined) level.results.set(name, { status: 'skipped', output: null });
-    level.last = null;
+  const handle = (guards: readonly Led[], level: Level) => {
+    for (const { guard, since } of guards) for (const name of readsFailure(guard)) handleName(name, since, level);
+  };
+  const give = (name: string | undefined, result: Result, level: Level): true => {
+    if (name !== undefined) level.results.set(name, result);
+    level.last = result.output;
+    return true;
+  };
+  const fail = (level: Level, ...failures: readonly Open[]) => {
+    level.open = [...level.open, ...failures];
+  };
+  const failure = (names: readonly string[], agent: string | undefined): Open => ({ names, agent, place: ++failures });
+  const stretch = (level: Level): Level => ({ ...level, outer: level, open: [], last: null, handled: undefined });
+  const absorb = (level: Level, inner: Level) => {
+    fail(level, ...inner.open);
+    level.last = inner.last;
+  };
+  /** Runs an agent of the flow's own making. */
+  const tell = (name: string, output: unknown, level: Level, guards: readonly Led[]) => {
+    handle(guards, level);
+    ran.push(name);
+    give(name, { status: 'completed', output }, level);
   };
 
-  const runStep = (step: Step, level: Level, guards: readonly Guard[], places: readonly Place[]): boolean => {
-    if (step.kind === 'if') {
-      const branch = holds(step.guard, level) ? step.then : step.else;
+  const runStep = (step: Step, level: Level, guards: readonly Led[], ahead: Ahead): boolean => {
+    if (step.kind === 'if' || step.kind === 'switch') {
+      const guard = step.kind === 'if' ? step.guard : step.on;
+      const way = holds(guard, level);
+      const list = step.kind === 'if' ? (way ? step.then : step.else) : ((way ? step.yes : step.no) ?? step.other);
       level.last = null;
-      return branch ? runList(branch, level, [...guards, step.guard], places) : true;
+      return list ? runList(list, level, [...guards, led(guard)], ahead) : true;
     }
-    const chain = step.condition ? [...guards, step.condition] : guards;
+    if (step.kind === 'while') return runWhile(step, level, guards, ahead);
+    if (step.kind === 'try') return runTry(step, level, guards, ahead);
+    const chain = step.condition ? [...guards, led(step.condition)] : guards;
     if (step.condition && !holds(step.condition, level)) {
-      skip(step.name, level);
-      return true;
+      return give(step.name, { status: 'skipped', output: null }, level);
     }
+    if (step.kind === 'wait') return give(step.name, { status: 'completed', output: step.never ? null : TOLD }, level);
+    if (step.kind === 'sleep') return give(step.name, { status: 'completed', output: SLEPT }, level);
     if (step.kind === 'agent') {
       handle(chain, level);
       const result = attempt(step.name, step.script);
       if (step.counts && result.status === 'completed') count += 1;
-      level.results.set(step.name, result);
-      level.last = result.output;
-      if (result.status === 'failed' && !step.continueOnError)
-        level.open.push({ names: [step.name], agent: step.name });
-      return true;
+      if (result.status === 'failed' && !step.continueOnError) fail(level, failure([step.name], step.name));
+      return give(step.name, result, level);
     }
     if (step.kind === 'route') return runRoute(step, level, chain);
-    return runForeach(step, level, chain);
+    return step.kind === 'foreach' ? runForeach(step, level, chain) : runParallel(step, level, chain, ahead);
   };
 
-  const runRoute = (step: Extract<Step, { kind: 'route' }>, level: Level, guards: readonly Guard[]): boolean => {
+  const runRoute = (step: StepOf<'route'>, level: Level, guards: readonly Led[]): boolean => {
     const looked = [...guards];
     const chosen = step.entries.findIndex(({ guard }) => {
       if (!guard) return true;
-      looked.push(guard);
+      looked.push(led(guard));
       return holds(guard, level);
     });
     const entry = step.entries[chosen];
     if (!entry) {
-      const output = { route: null, target: null, output: null };
-      level.results.set(step.name, { status: 'completed', output });
-      level.last = output;
-      return true;
+      return give(step.name, { status: 'completed', output: { route: null, target: null, output: null } }, level);
     }
     handle(looked, level);
-    const result = attempt(entry.member, entry.script);
-    level.results.set(entry.member, result);
-    const output = { route: chosen, target: entry.member, output: result.output };
-    level.results.set(step.name, { status: result.status, output });
-    level.last = output;
-    if (result.status === 'failed') level.open.push({ names: [entry.member, step.name], agent: entry.member });
+    const { status, output } = attempt(entry.member, entry.script);
+    level.results.set(entry.member, { status, output });
+    if (status === 'failed') fail(level, failure([entry.member, step.name], entry.member));
+    return give(step.name, { status, output: { route: chosen, target: entry.member, output } }, level);
+  };
+
+  const runForeach = (step: StepOf<'foreach'>, level: Level, guards: readonly Led[]): boolean => {
+    const outputs: unknown[] = [];
+    let done = 0;
+    let broke: Open | undefined;
+    for (let index = 0; index < step.items && !broke; index++) {
+      const inner = { parent: level, outer: level, names: declared(step.body), results: new Map(), handled: undefined };
+      const item: Level = { ...inner, open: [], last: null };
+      runList(step.body, item, guards, []);
+      broke = item.open[0];
+      outputs[index] = broke ? null : item.last;
+      if (!broke) done += 1;
+      if (!broke && step.breakAt !== undefined && index >= step.breakAt) break;
+    }
+    const names = step.name === undefined ? [] : [step.name];
+    if (broke && !step.continueOnError) fail(level, failure(names, broke.agent));
+    const status = broke ? 'failed' : 'completed';
+    return give(step.name, { status, output: step.collect ? outputs : done }, level);
+  };
+
+  const runWhile = (step: StepOf<'while'>, level: Level, guards: readonly Led[], ahead: Ahead): boolean => {
+    level.last = null;
+    for (let round = 0; ; round++) {
+      const made = (level.results.get(step.tick)?.output ?? 0) as number;
+      if (made >= step.rounds || !holds(step.guard, level)) return true;
+      if (round >= step.most) {
+        fail(level, failure([], undefined));
+        level.last = null;
+        return true;
+      }
+      const body = stretch(level);
+      const chain = [...guards, led(step.guard)];
+      tell(step.tick, made + 1, body, chain);
+      const goesOn = runList(step.body, body, chain, [...ahead, new Set(readsFailure(step.guard))]);
+      absorb(level, body);
+      if (!goesOn) return false;
+    }
+  };
+
+  const runTry = (step: StepOf<'try'>, level: Level, guards: readonly Led[], ahead: Ahead): boolean => {
+    const body = stretch(level);
+    runList(step.body, body, guards, step.catch ? [] : ahead);
+    const [broke] = body.open;
+    if (broke && step.catch) {
+      const caught = stretch(level);
+      tell(step.catch.heard, broke.agent ?? 'nobody', caught, guards);
+      runList(step.catch.steps, caught, guards, ahead);
+      absorb(level, caught);
+    } else {
+      absorb(level, body);
+    }
+    const { last } = level;
+    const cleanup = stretch(level);
+    runList(step.finally ?? [], cleanup, guards, ahead);
+    absorb(level, cleanup);
+    level.last = last;
     return true;
   };
 
-  const runForeach = (step: Extract<Step, { kind: 'foreach' }>, level: Level, guards: readonly Guard[]): boolean => {
-    const outputs: unknown[] = [];
-    let done = 0;
-    let failedAgent: string | undefined;
-    for (let index = 0; index < step.items && failedAgent === undefined; index++) {
-      const item: Level = { parent: level, names: declared(step.body), results: new Map(), open: [], last: null };
-      runList(step.body, item, guards, []);
-      failedAgent = item.open[0]?.agent;
-      outputs[index] = failedAgent === undefined ? item.last : null;
-      if (failedAgent === undefined) done += 1;
-      if (failedAgent === undefined && step.breakAt !== undefined && index >= step.breakAt) break;
+  const runParallel = (step: StepOf<'parallel'>, level: Level, guards: readonly Led[], ahead: Ahead): boolean => {
+    const isGuarded = ({ names }: Open) => ahead.some((reads) => names.some((name) => reads.has(name)));
+    const begun: { readonly label: string; readonly inner: Level; readonly goesOn: boolean }[] = [];
+    let winner: (typeof begun)[number] | undefined;
+    let failed: (typeof begun)[number] | undefined;
+    for (const [place, branch] of step.branches.entries()) {
+      const inner: Level = { ...stretch(level), results: new Map(level.results), handled: new Set() };
+      const goesOn = runList([branch], inner, guards, ahead);
+      const name = 'name' in branch ? branch.name : undefined;
+      const ended = { label: name ?? String(place), inner, goesOn };
+      begun.push(ended);
+      if (step.waitFor === 'all') {
+        if (goesOn) continue;
+        failed = ended;
+        break;
+      }
+      const isSkipped = name !== undefined && inner.results.get(name)?.status === 'skipped';
+      if (isSkipped || (step.waitFor === 'any' && inner.open.length > 0)) continue;
+      winner = ended;
+      if (!goesOn) failed = ended;
+      break;
     }
-    const output = step.collect ? outputs : done;
-    level.last = output;
-    if (step.name !== undefined)
-      level.results.set(step.name, { status: failedAgent === undefined ? 'completed' : 'failed', output });
-    if (failedAgent !== undefined && !step.continueOnError) {
-      level.open.push({ names: step.name === undefined ? [] : [step.name], agent: failedAgent });
+    if (!winner && step.waitFor === 'any') failed = begun.find(({ inner }) => inner.open.length > 0);
+
+    const counted = winner ? [winner] : begun;
+    for (const { inner } of counted) {
+      for (const [name, result] of inner.results) {
+        if (step.branches.some((branch) => declared([branch]).has(name))) level.results.set(name, result);
+      }
+      for (const name of inner.handled ?? []) handleName(name, failures, level);
     }
-    return true;
+    // One failure ends the block; those that wait for guards behind it go on waiting.
+    const culprit = failed && (failed.inner.open.find((open) => !isGuarded(open)) ?? failed.inner.open[0]);
+    if (winner || step.waitFor !== 'any') {
+      for (const { inner } of counted) fail(level, ...inner.open.filter((open) => open !== culprit && isGuarded(open)));
+    }
+    const outputOf = (ended: (typeof begun)[number] | undefined) => (ended?.goesOn ? ended.inner.last : null);
+    const labels = step.branches.map((branch, i) => ('name' in branch ? branch.name : undefined) ?? String(i));
+    const output =
+      step.waitFor === 'all'
+        ? Object.fromEntries(labels.map((label) => [label, outputOf(begun.find((ended) => ended.label === label))]))
+        : { winner: winner?.label ?? null, output: outputOf(winner) };
+    if (culprit && !step.continueOnError) {
+      const own = step.name === undefined ? [] : [step.name];
+      fail(level, failure([...own, ...culprit.names], culprit.agent));
+    }
+    return give(step.name, { status: culprit ? 'failed' : 'completed', output }, level);
   };
 
   /** @returns false when the level has ended */
-  const runList = (
-    steps: readonly Step[],
-    level: Level,
-    guards: readonly Guard[],
-    outer: readonly Place[],
-  ): boolean => {
+  const runList = (steps: readonly Step[], level: Level, guards: readonly Led[], outer: Ahead): boolean => {
     for (const [index, step] of steps.entries()) {
-      const places = [...outer, { steps, index }];
-      if (!runStep(step, level, guards, places)) return false;
-      const ahead = new Set(places.flatMap((place) => place.steps.slice(place.index + 1).flatMap(readsInside)));
-      if (level.open.some(({ names }) => !names.some((name) => ahead.has(name)))) return false;
+      const ahead = [...outer, new Set(steps.slice(index + 1).flatMap(readsInside))];
+      if (!runStep(step, level, guards, ahead)) return false;
+      if (level.open.some(({ names }) => !names.some((name) => ahead.some((reads) => reads.has(name))))) return false;
     }
     return true;
   };
 
-  const top: Level = { parent: undefined, names: declared(flow), results: new Map(), open: [], last: null };
+  const own = { parent: undefined, outer: undefined, names: declared(flow), results: new Map(), handled: undefined };
+  const top: Level = { ...own, open: [], last: null };
   runList(flow, top, [], []);
-  const failedAgent = top.open[0]?.agent;
-  return { status: failedAgent === undefined ? 'completed' : 'failed', failedAgent, ran, results: top.results, count };
-}
-
-/** Names whose `.failed` or `.success` the guard reads. */
-function readsFailure(guard: Guard): readonly string[] {
-  switch (guard.kind) {
-    case 'failed':
-    case 'succeeded':
-    case 'notFailed':
-      return [guard.name];
-    case 'both':
-      return [guard.failed, guard.succeeded];
-    default:
-      return [];
-  }
-}
-
-function readsInside(step: Step): readonly string[] {
-  const of = (guard: Guard | undefined) => (guard ? readsFailure(guard) : []);
-  switch (step.kind) {
-    case 'agent':
-      return of(step.condition);
-    case 'if':
-      return [...of(step.guard), ...step.then.flatMap(readsInside), ...(step.else ?? []).flatMap(readsInside)];
-    case 'foreach':
-      return [...of(step.condition), ...step.body.flatMap(readsInside)];
-    case 'route':
-      return [...of(step.condition), ...step.entries.flatMap(({ guard }) => of(guard))];
-  }
-}
-
-/** The names of a level: those in branches belong to it, those inside a block do not. */
-export function declared(steps: readonly Step[]): Set<string> {
-  const names = new Set<string>();
-  for (const step of steps) {
-    if (step.kind === 'if') for (const name of [...declared(step.then), ...declared(step.else ?? [])]) names.add(name);
-    else if (step.name !== undefined) names.add(step.name);
-    if (step.kind === 'route') for (const { member } of step.entries) names.add(member);
-  }
-  return names;
+  const [first] = top.open;
+  const status = first ? 'failed' : 'completed';
+  return { status, failedAgent: first?.agent, ran, results: top.results, count };
 }

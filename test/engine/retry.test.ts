@@ -217,7 +217,7 @@ describe('contract 2, retry', () => {
     const handle = await start();
     await clock.advance(0);
     const between = await orchestrator.executions.get(handle.id);
-    expect([between.status, between.metrics.agents]).toEqual(['running', 0]);
+    expect([between.status, between.metrics.agents]).toEqual(['waiting', 0]);
     expect(between.agents).toMatchObject([
       { status: 'retrying', attempts: 1, output: null, error: { message: 'boom in a' } },
     ]);

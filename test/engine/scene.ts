@@ -66,6 +66,12 @@ export function scene(definition: readonly Fields[] | Fields, options: TestOrche
   };
 }
 
+/** Those that the steps of an execution started, the oldest first; of one instant in any order. */
+export async function childrenOf({ orchestrator }: Scene, parentId: string): Promise<readonly Execution<unknown>[]> {
+  const { executions } = await orchestrator.executions.list({ parentId });
+  return [...executions].reverse();
+}
+
 /** A promise and the functions that settle it. */
 export function deferred<T = unknown>(): {
   promise: Promise<T>;

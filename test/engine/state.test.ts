@@ -128,22 +128,23 @@ describe('contract 2, state', () => {
     let conflicts = 0;
     const contested: typeof storage = {
       ...storage,
-      commit(batch) {
+      commit(owner, batch) {
         const [entry] = batch;
         if (entry?.state && conflicts < 3) {
           conflicts += 1;
           const version = conflicts;
-          storage.accept({ ...acceptedLike(`exec_other_${version}`) });
-          storage.commit([
+          const executionId = `exec_other_${version}`;
+          storage.commit(owner, [
+            { executionId, epoch: 1, start: acceptedLike(executionId), steps: [] },
             {
-              executionId: `exec_other_${version}`,
+              executionId,
               epoch: 1,
               steps: [],
               state: { ensemble: 'e', expectedVersion: version - 1, value: { count: version * 100 }, updatedAt: 0 },
             },
           ]);
         }
-        return storage.commit(batch);
+        return storage.commit(owner, batch);
       },
     };
     const { run, ran } = scene(counter(), { storage: contested });
@@ -266,6 +267,5 @@ function acceptedLike(id: string) {
     input: null,
     seed: '0',
     createdAt: 0,
-    epoch: 1,
   };
 }

@@ -3,12 +3,18 @@
 /** Files right under `src/`, each a room of its own: those that put the parts together, those that read a project folder, the doors. */
 const COMPOSITION = [
   'define',
+  'steps',
   'options',
   'config',
   'load-definitions',
   'ensembles',
-  'executions',
+  'children',
   'runner',
+  'signals',
+  'signal-links',
+  'executions',
+  'drive-schedule',
+  'schedules',
   'orchestrator',
 ] as const;
 /** Entries with one host or one family of adapters each; a library that one needs is an optional peer dependency. */
@@ -47,12 +53,18 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'adapters/': { may: OUTSIDE_OF_ENGINE },
 
   define: { may: ENGINE },
+  steps: { may: [], types: ['basis', 'model'] },
   options: { may: ENGINE, types: ['define', 'operations/'] },
   config: { may: ['basis', 'options'], types: ['define'] },
   'load-definitions': { may: [...ENGINE, 'define', 'options'] },
   ensembles: { may: [...ENGINE, 'load-definitions'] },
-  executions: { may: [...ENGINE, 'options'] },
-  runner: { may: [...ENGINE, 'options', 'load-definitions', 'executions'] },
+  children: { may: ENGINE, types: ['load-definitions'] },
+  runner: { may: [...ENGINE, 'options', 'load-definitions', 'children'] },
+  signals: { may: [...ENGINE, 'options'] },
+  'signal-links': { may: ENGINE },
+  executions: { may: [...ENGINE, 'options', 'load-definitions', 'runner', 'signals'] },
+  'drive-schedule': { may: ENGINE, types: ['load-definitions'] },
+  schedules: { may: [...ENGINE, 'drive-schedule'], types: ['load-definitions', 'runner'] },
   orchestrator: { may: [...ENGINE, ...COMPOSITION, 'operations/', 'adapters/'] },
   'check-project': { may: [...ENGINE, ...COMPOSITION, 'adapters/'] },
   'load-project': { may: [...ENGINE, ...COMPOSITION, 'check-project', 'adapters/'] },
@@ -65,7 +77,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
 
   ...Object.fromEntries(ADAPTER_ENTRIES.map((entry) => [entry, { may: [...OUTSIDE_OF_ENGINE, 'adapters/'] }])),
 
-  'cli/start': { may: [...OUTSIDE_OF_ENGINE, 'definition', ...COMPOSITION, ...PROJECT, 'index', 'node', 'sqlite'] },
+  'cli/start': {
+    may: [...OUTSIDE_OF_ENGINE, 'definition', ...COMPOSITION, ...PROJECT, 'index', 'node', 'sqlite', 'postgres'],
+  },
   cli: { may: ['basis', 'model', 'cli/start'], types: COMPOSITION },
 };
 

@@ -1,12 +1,16 @@
 /** Running an ensemble or an agent over HTTP: at once, later, and how each end is told. */
 
 import { request as httpRequest } from 'node:http';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
 import { type Ask, DOORS, serve } from './doors.ts';
 import { createService, post, type Service, told } from './service.ts';
 
 const ENSEMBLE = '/api/v1/execute/ensemble';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 describe.each(DOORS)('execute by $door', ({ open }) => {
   let service: Service;
@@ -168,6 +172,46 @@ describe.each(DOORS)('execute by $door', ({ open }) => {
       expect([path, (await knock(path)).status]).toEqual([path, 404]);
     }
     expect((await knock('/service/ensembles', { headers: authorized })).status).toBe(200);
+  });
+});
+
+describe('the wait of a handler without a clock of its own', () => {
+  const SYNC_MS = 4_321;
+  const timersOf = (spy: { mock: { calls: unknown[][] } }, ms: number) => spy.mock.calls.filter(([, at]) => at === ms);
+
+  it('makes no timer for a run that ends in the turn in which it began', async () => {
+    const service = createService({ clock: undefined, syncTimeoutMs: SYNC_MS });
+    const headers = await service.bearer('admin');
+    const setTimer = vi.spyOn(globalThis, 'setTimeout');
+    const answer = await service.handler.fetch(
+      new Request(`http://service.test${ENSEMBLE}/echo`, post({ input: { a: 1 } }, headers)),
+    );
+    expect(answer.status).toBe(200);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(timersOf(setTimer, SYNC_MS)).toEqual([]);
+  });
+
+  it('makes one for a run that goes on, and takes it back when the run has ended', async () => {
+    const service = createService({ clock: undefined, syncTimeoutMs: SYNC_MS });
+    const headers = await service.bearer('admin');
+    const setTimer = vi.spyOn(globalThis, 'setTimeout');
+    const clearTimer = vi.spyOn(globalThis, 'clearTimeout');
+    const begun = service.begun();
+    const answer = service.handler.fetch(new Request(`http://service.test${ENSEMBLE}/slow`, post({}, headers)));
+    await begun;
+    await vi.waitFor(() => expect(timersOf(setTimer, SYNC_MS)).toHaveLength(1));
+    service.release();
+    expect((await answer).status).toBe(200);
+    const made = setTimer.mock.calls.findIndex(([, ms]) => ms === SYNC_MS);
+    expect(clearTimer).toHaveBeenCalledWith(setTimer.mock.results[made]?.value);
+  });
+
+  it('answers 202 when the run outlasts syncTimeoutMs', async () => {
+    const service = createService({ clock: undefined, syncTimeoutMs: 5 });
+    const headers = await service.bearer('admin');
+    const answer = service.handler.fetch(new Request(`http://service.test${ENSEMBLE}/slow`, post({}, headers)));
+    expect((await answer).status).toBe(202);
+    service.release();
   });
 });
 

@@ -1,4 +1,7 @@
-/** The mounting examples, each as it stands in its folder: the API answers, and so does what is the app's own. */
+/**
+ * The mounting examples, each as it stands in its folder: the API answers, and so does what is the app's own. Those of other
+ * runtimes meet stand-ins of their `serve` here; `npm run runtimes` starts them on the real ones.
+ */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { serve as serveHono } from '@hono/node-server';
@@ -16,6 +19,7 @@ const load = (path: string): Promise<any> => import(/* @vite-ignore */ new URL(p
 const closers: (() => unknown)[] = [];
 afterEach(async () => {
   vi.unstubAllGlobals();
+  vi.restoreAllMocks();
   for (const close of closers.splice(0)) await close();
 });
 
@@ -82,7 +86,8 @@ const MOUNTS: Readonly<Record<string, () => Promise<Mount>>> = {
   async 'mount-deno'() {
     let origin: Promise<string> | undefined;
     vi.stubGlobal('Deno', {
-      serve(_options: { port: number }, handle: (request: Request, info: object) => Promise<Response>) {
+      env: { get: () => undefined },
+      serve(_options: object, handle: (request: Request, info: object) => Promise<Response>) {
         origin = nodeServe((request, peer) =>
           handle(request, { remoteAddr: { transport: 'tcp', hostname: peer, port: 1 } }),
         );
@@ -91,21 +96,30 @@ const MOUNTS: Readonly<Record<string, () => Promise<Mount>>> = {
     });
     await load('mount-deno/main.mjs');
     const { orchestrator } = await load('mount-deno/service.mjs');
-    return { ask: over((await origin) as string), orchestrator };
+    return { ask: over((await origin) as string), orchestrator, own: 'my own page' };
   },
   async 'mount-bun'() {
     let origin: Promise<string> | undefined;
+    vi.spyOn(console, 'log').mockImplementation(() => {});
     vi.stubGlobal('Bun', {
-      serve({ fetch: handle }: { fetch: (request: Request, server: object) => Promise<Response> }) {
-        origin = nodeServe((request, peer) => handle(request, { requestIP: () => ({ address: peer }) }));
-        return {};
+      serve({ routes, fetch: handle }: BunOptions) {
+        origin = nodeServe(async (request, peer) => {
+          const own = routes[new URL(request.url).pathname];
+          return own ? own(request) : handle(request, { requestIP: () => ({ address: peer }) });
+        });
+        return { url: new URL('http://127.0.0.1:3000/') };
       },
     });
     await load('mount-bun/main.mjs');
     const { orchestrator } = await load('mount-bun/service.mjs');
-    return { ask: over((await origin) as string), orchestrator };
+    return { ask: over((await origin) as string), orchestrator, own: 'my own page' };
   },
 };
+
+interface BunOptions {
+  readonly routes: Readonly<Record<string, (request: Request) => Response>>;
+  readonly fetch: (request: Request, server: object) => Promise<Response>;
+}
 
 describe.each(Object.entries(MOUNTS))('examples/%s', (_name, mount) => {
   it('runs an ensemble, refuses who has no token, and leaves the rest to the app', async () => {
@@ -122,14 +136,20 @@ describe.each(Object.entries(MOUNTS))('examples/%s', (_name, mount) => {
 });
 
 describe('examples/mount-worker', () => {
-  it("makes its handler from the Worker's variables, and answers", async () => {
+  it("makes its handler from the Worker's variables, prints a token, and answers", async () => {
+    const print = vi.spyOn(console, 'log').mockImplementation(() => {});
     const { default: worker } = await load('mount-worker/worker.mjs');
-    const context = { waitUntil() {} };
     const env = { GREETING: 'Good morning' };
-    expect(await told(worker.fetch(new Request('http://worker.test/api/v1/health'), env, context))).toMatchObject({
+    const ask: Ask = async (path, init) =>
+      worker.fetch(new Request(`http://worker.test${path}`, init), env, { waitUntil() {} });
+    expect(await told(ask('/api/v1/health'))).toMatchObject({ status: 200 });
+    const [, authorization = ''] = /'Authorization: (Bearer \S+)'/.exec(String(print.mock.calls)) ?? [];
+    const path = '/api/v1/execute/ensemble/greet';
+    expect(await told(ask(path, post({ input: { who: 'Ada' } }, { authorization })))).toMatchObject({
       status: 200,
+      body: { output: { text: 'Good morning Ada' } },
     });
-    const path = 'http://worker.test/api/v1/execute/ensemble/greet';
-    expect((await worker.fetch(new Request(path, post({})), env, context)).status).toBe(401);
+    expect((await told(ask(path, post({})))).status).toBe(401);
+    expect(await (await ask('/')).text()).toBe('my own page');
   });
 });

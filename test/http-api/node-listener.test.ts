@@ -60,6 +60,16 @@ describe.each([
     expect(await events.text()).toContain('event: execution.completed');
   });
 
+  it.each(['Ada', 'Zoë', 'ÿ', 'żółw', '🐢', '\ud800'])('sends %j as UTF-8, with its length in bytes', async (who) => {
+    const service = createService();
+    const origin = await serve(toNodeListener(as(service.handler)));
+    const answer = await fetch(`${origin}${ECHO}`, post({ input: { who } }, await service.bearer('admin')));
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    expect(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)).output).toEqual({ said: { who } });
+    const length = answer.headers.get('content-length');
+    if (length !== null) expect(Number(length)).toBe(bytes.length);
+  });
+
   it('serves one request after another on one connection, refusals in between included', async () => {
     const service = createService({ maxBodyBytes: 100 });
     const origin = await serve(toNodeListener(as(service.handler)));

@@ -62,6 +62,27 @@ describe.each(DOORS)('listings by $door', ({ open }) => {
     expect(seen).toEqual(before);
   });
 
+  it('issue 5: `parentId` gives those that an execution started, with every other filter and by pages', async () => {
+    await run(1);
+    const parent = await service.orchestrator.execute('parent', {});
+    const names = async (query: string, id = parent.id) =>
+      (await list(`parentId=${id}${query}`)).body.executions.map(
+        ({ ensemble, parentId }: { ensemble: string; parentId: string }) => [ensemble, parentId === id],
+      );
+    expect((await names('')).sort()).toEqual([
+      ['echo', true],
+      ['failing', true],
+    ]);
+    expect(await names('&status=failed')).toEqual([['failing', true]]);
+    expect(await names('&ensemble=echo', parent.id.replace('exec_', 'exec-'))).toEqual([['echo', false]]);
+    expect(await names('', 'exec_00000000000000000000000000')).toEqual([]);
+    const first = (await list(`parentId=${parent.id}&limit=1`)).body;
+    const cursor = encodeURIComponent(first.nextCursor);
+    const second = (await list(`parentId=${parent.id}&limit=1&cursor=${cursor}`)).body;
+    expect([first.executions.length, second.executions.length, second.nextCursor]).toEqual([1, 1, undefined]);
+    expect((await list(`limit=1&cursor=${cursor}`)).body.error?.code).toBe('INVALID_CURSOR');
+  });
+
   it('A109: a cursor that was changed, belongs to another listing or filter, or is none, is 400 INVALID_CURSOR', async () => {
     await run(3);
     const { nextCursor } = (await list('limit=2&ensemble=echo')).body;
@@ -89,6 +110,10 @@ describe.each(DOORS)('listings by $door', ({ open }) => {
   });
 
   it.each([
+    'parentId=',
+    'parentId=exec_1',
+    "parentId=' OR 1=1",
+    'parentId=tok_00000000000000000000000000',
     'status=done',
     'status=COMPLETED',
     'status=__proto__',

@@ -18,6 +18,8 @@ const ROUTES: readonly (readonly [method: 'GET' | 'POST' | 'DELETE', path: strin
   ['GET', `/api/v1/executions/${NOBODY}`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/agents`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/events`, 'read:executions', 404],
+  ['POST', `/api/v1/executions/${NOBODY}/cancel`, 'execute:ensembles', 404],
+  ['POST', `/api/v1/executions/${NOBODY}/retry`, 'execute:ensembles', 404],
   ['GET', '/api/v1/ensembles', 'read:ensembles', 200],
   ['GET', '/api/v1/ensembles/greet', 'read:ensembles', 200],
   ['GET', '/ensembles', 'read:ensembles', 200],
@@ -60,6 +62,8 @@ describe.each(DOORS)('routes by $door', ({ open }) => {
     ['/api/v1/tokens/tok_01M7WWEK7KT35PGB6V8KCP7X7Z', 'DELETE, OPTIONS', ['GET', 'HEAD', 'POST', 'PUT']],
     ['/api/v1/execute/ensemble/echo', 'POST, OPTIONS', ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']],
     ['/api/v1/executions', 'GET, HEAD, OPTIONS', ['POST', 'DELETE']],
+    [`/api/v1/executions/${NOBODY}/cancel`, 'POST, OPTIONS', ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']],
+    [`/api/v1/executions/${NOBODY}/retry`, 'POST, OPTIONS', ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']],
     ['/api/v1/health', 'GET, HEAD, OPTIONS', ['POST']],
     ['/ensembles', 'GET, HEAD, OPTIONS', ['PUT']],
   ])(
@@ -123,7 +127,7 @@ describe.each(DOORS)('routes by $door', ({ open }) => {
     const rest = await told(
       ask(`/api/v1/ensembles?limit=3&cursor=${encodeURIComponent(first.body.nextCursor)}`, { headers }),
     );
-    expect(rest.body.ensembles.map(({ name }: { name: string }) => name)).toEqual(['hasty', 'slow']);
+    expect(rest.body.ensembles.map(({ name }: { name: string }) => name)).toEqual(['hasty', 'parent', 'slow']);
     expect(rest.body).not.toHaveProperty('nextCursor');
 
     const one = await told(ask('/api/v1/ensembles/greet', { headers }));

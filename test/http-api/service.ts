@@ -19,6 +19,13 @@ const ENSEMBLES = [
     outputs: { text: '${hello.output}' },
   },
   { name: 'echo', flow: [code('say', 'echo')], outputs: { said: '${say.output}' } },
+  {
+    name: 'parent',
+    flow: [
+      { ensemble: 'echo', input: { from: 'parent' } },
+      { ensemble: 'failing', continueOnError: true },
+    ],
+  },
   { name: 'failing', flow: [code('charge', 'boom')] },
   { name: 'slow', flow: [code('wait', 'wait')], outputs: { done: '${wait.output}' } },
   { name: 'hasty', timeout: 5_000, flow: [code('wait', 'wait')] },

@@ -24,7 +24,9 @@ function strict(inner: Storage): Storage & { closed: number; calls: string[] } {
     };
   return Object.assign(strictStorage, {
     ...inner,
-    accept: guard('accept', inner.accept),
+    join: guard('join', inner.join),
+    claim: guard('claim', inner.claim),
+    survey: guard('survey', inner.survey),
     commit: guard('commit', inner.commit),
     getExecution: guard('getExecution', inner.getExecution),
     putDefinition: guard('putDefinition', inner.putDefinition),

@@ -2,8 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
+import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { OrchestratorError } from '../../src/engine/errors.ts';
+import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
 import { createOrchestrator } from '../../src/orchestrator.ts';
-import { boom, code, echo, ok, scene, when } from '../engine/scene.ts';
+import { boom, code, echo, ok, scene, turns, when } from '../engine/scene.ts';
 
 describe('records', () => {
   it('an id is `exec_` and 26 characters, and `exec-` is taken for it', async () => {
@@ -56,11 +60,11 @@ describe('records', () => {
     });
   });
 
-  it('an execution is stored before its handle is given, and while it runs it says so', async () => {
+  it('an execution is stored before its handle is given, and while it waits it says so', async () => {
     const { start, orchestrator } = scene([boom('a', { retry: { maxAttempts: 2 } })]);
     const handle = await start({ x: 1 });
     expect(await orchestrator.executions.get(handle.id)).toMatchObject({
-      status: 'running',
+      status: 'waiting',
       input: { x: 1 },
       output: null,
     });
@@ -392,88 +396,107 @@ describe('outputSchema', () => {
   });
 });
 
+/** A memory storage of which `commit` throws as long as `fails` says so. */
+function failing(
+  fails: (batch: readonly CommitEntry[]) => boolean,
+  thrown: () => unknown = () => new Error('disk full at /var/lib/x'),
+): Storage {
+  const inner = memoryStorage();
+  return {
+    ...inner,
+    commit(owner, batch) {
+      if (fails(batch)) throw thrown();
+      return inner.commit(owner, batch);
+    },
+  };
+}
+
 describe('a storage that fails', () => {
-  it.each(['accept', 'putDefinition'] as const)('%s: execute rejects, and nothing has run', async (verb) => {
-    const { memoryStorage } = await import('../../src/adapters/storage/memory-storage.ts');
-    for (const fail of [
-      () => {
-        throw new Error('disk full');
-      },
-      () => Promise.reject(new Error('disk full')),
-    ]) {
-      const { run, start, ran } = scene([ok('a')], { storage: { ...memoryStorage(), [verb]: fail } });
-      await expect(run()).rejects.toThrow('disk full');
-      await expect(start()).rejects.toThrow('disk full');
-      expect(ran).toEqual([]);
-    }
+  const GIVEN_UP = { code: 'OVERLOADED', retryable: true, message: expect.not.stringContaining('disk full') };
+
+  it('T6: at the start, for good: the caller is told so, and nothing has run', async () => {
+    const { run, start, clock, ran } = scene([ok('a')], { storage: failing(([entry]) => entry?.start !== undefined) });
+    await expect(run()).rejects.toMatchObject(GIVEN_UP);
+    const started = expect(start()).rejects.toMatchObject(GIVEN_UP);
+    await clock.advance(60_000);
+    await started;
+    expect(ran).toEqual([]);
   });
 
-  it('a commit of a step: the run ends as INTERNAL, whose cause is in the log alone, and no further step runs', async () => {
-    const { memoryStorage } = await import('../../src/adapters/storage/memory-storage.ts');
-    const inner = memoryStorage();
+  it('T6: when it stores the definition: the caller is told so, and nothing has run', async () => {
+    const storage = { ...memoryStorage(), putDefinition: () => Promise.reject(new Error('disk full')) };
+    const { run, ran } = scene([ok('a')], { storage });
+    await expect(run()).rejects.toMatchObject(GIVEN_UP);
+    expect(ran).toEqual([]);
+  });
+
+  it('T6: what it refuses on purpose is not tried again', async () => {
+    let tries = 0;
+    const refusing = failing(
+      () => true,
+      () => {
+        tries += 1;
+        return new OrchestratorError('NOT_CONFIGURED', 'no such store');
+      },
+    );
+    await expect(scene([ok('a')], { storage: refusing }).run()).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
+    expect(tries).toBe(1);
+  });
+
+  it('T6: for a moment: every write is repeated until it is stored, and no step runs twice', async () => {
+    let calls = 0;
+    const { run, ran } = scene([ok('a'), ok('b'), boom('c', { continueOnError: true })], {
+      storage: failing(() => ++calls % 3 !== 0),
+    });
+    expect((await run()).status).toBe('completed');
+    expect(ran).toEqual(['a', 'b', 'c']);
+  });
+
+  it('T6: at a step, for longer than it is tried again: the caller is told so, and once the storage answers the run goes on', async () => {
+    let broken = true;
     const logged: object[] = [];
     const log = (fields: object) => logged.push(fields);
-    const { run, ran } = scene([ok('a'), ok('b'), ok('c', when('a.failed'))], {
+    const { start, run, orchestrator, clock, ran } = scene([ok('a'), ok('b')], {
       logger: { debug: log, info: log, warn: log, error: log },
-      storage: {
-        ...inner,
-        commit(batch) {
-          if (batch.some(({ end }) => !end)) throw new Error('disk full at /var/lib/x');
-          return inner.commit(batch);
-        },
-      },
+      storage: failing((batch) => broken && batch.some(({ steps, release }) => steps.length > 0 || release)),
     });
-    const result = await run();
-    expect(result.error).toEqual({
-      code: 'INTERNAL',
-      message: 'an internal error ended the execution; the log has its cause',
-    });
+    const handle = await start();
+    await expect(handle.result()).rejects.toMatchObject(GIVEN_UP);
     expect(ran).toEqual(['a']);
-    expect(JSON.stringify(result)).not.toContain('disk full');
-    expect(logged).toEqual([expect.objectContaining({ executionId: result.id })]);
+    expect(logged).toContainEqual(expect.objectContaining({ executionId: handle.id }));
+    broken = false;
+    await clock.advance(5000);
+    expect(await orchestrator.executions.get(handle.id)).toMatchObject({ status: 'completed' });
+    expect(ran).toEqual(['a', 'a', 'b']);
+    expect((await run()).status).toBe('completed');
   });
 
-  it('a commit of one of several items at once: the others in flight are signalled, and no further one begins', async () => {
-    const { memoryStorage } = await import('../../src/adapters/storage/memory-storage.ts');
-    const inner = memoryStorage();
+  it('T6: at one of several items at once: the others in flight are signalled, and no further one begins', async () => {
     const signals: AbortSignal[] = [];
     const flow = [
       { foreach: [0, 1, 2, 3, 4, 5, 6, 7], concurrency: 2, steps: [code('x', 'work', { input: '${item}' })] },
     ];
-    const { run, ran } = scene(flow, {
+    const { run, clock, ran } = scene(flow, {
       scripts: {
         work: async ({ input, signal }) => {
           signals.push(signal);
-          for (let i = 0; i < input * 3; i++) await new Promise((resolve) => setImmediate(resolve));
+          if (input === 1) await new Promise((resolve) => signal.addEventListener('abort', resolve));
         },
       },
-      storage: {
-        ...inner,
-        commit(batch) {
-          if (batch.some(({ end }) => !end)) throw new Error('disk full');
-          return inner.commit(batch);
-        },
-      },
+      storage: failing((batch) => batch.some(({ steps, release }) => steps.length > 0 || release)),
     });
-    expect((await run()).error?.code).toBe('INTERNAL');
+    const failed = expect(run()).rejects.toMatchObject(GIVEN_UP);
+    await turns(2);
+    await clock.advance(60_000);
+    await failed;
     expect(signals[1]?.aborted).toBe(true);
-    for (let i = 0; i < 50; i++) await new Promise((resolve) => setImmediate(resolve));
+    await turns(50);
     expect(ran).toEqual(['x', 'x']);
   });
 
-  it('a commit of the end: execute rejects', async () => {
-    const { memoryStorage } = await import('../../src/adapters/storage/memory-storage.ts');
-    const inner = memoryStorage();
-    const { run } = scene([ok('a')], {
-      storage: {
-        ...inner,
-        commit(batch) {
-          if (batch.some(({ end }) => end)) throw new Error('disk full');
-          return inner.commit(batch);
-        },
-      },
-    });
-    await expect(run()).rejects.toThrow('disk full');
+  it('T6: at the end: the caller is told so', async () => {
+    const { run } = scene([ok('a')], { storage: failing((batch) => batch.some(({ end }) => end)) });
+    await expect(run()).rejects.toMatchObject(GIVEN_UP);
   });
 });
 

@@ -7,9 +7,12 @@ import { describe, expect, it } from 'vitest';
 import { builtFiles, DIST, manifest, PORTABLE_ENTRIES, runNode } from './built-package.ts';
 
 const KB = 1000;
-/** Figures in gzipped bytes, minified. */
-const MAX_WITH_DEPENDENCIES = 150 * KB;
-const MAX_OWN = 70 * KB;
+/**
+ * Figures in gzipped bytes, minified. The aim is 150 and 70; durable executions and the flow forms took it past that, schedules
+ * brought croner (9.5) and 4 of their own, signals and children 8; each further kilobyte is to be weighed.
+ */
+const MAX_WITH_DEPENDENCIES = 188 * KB;
+const MAX_OWN = 98 * KB;
 
 /** Bundles one entry as for a Worker. */
 function bundle(

@@ -6,8 +6,24 @@ import { toStorageError } from '../../src/adapters/storage/sqlite/failure.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
 import { openTables } from '../../src/adapters/storage/sqlite/open-tables.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { change, end, entry, execution, executionId, step } from '../../src/adapters/testing/storage-suite/context.ts';
-import type { StepRecord } from '../../src/engine/model/stored-execution.ts';
+import {
+  accept,
+  change,
+  claim,
+  end,
+  enqueue,
+  entry,
+  execution,
+  executionId,
+  join,
+  LEASE,
+  numbers,
+  OWNER,
+  starting,
+  step,
+  T0,
+} from '../../src/adapters/testing/storage-suite/context.ts';
+import type { CommitEntry, StepRecord } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 
@@ -16,8 +32,8 @@ async function damagedStore(sql: string): Promise<Storage> {
   const path = newFile();
   const storage = sqliteStorage({ path });
   for (const number of [1, 2, 3]) {
-    await storage.accept(execution(number));
-    await storage.commit([
+    await accept(storage, execution(number));
+    await storage.commit(OWNER, [
       entry(number, {
         steps: [step('flow[0]')],
         end: end({ status: 'failed', error: { code: 'TIMEOUT', message: 'late' } }),
@@ -52,7 +68,7 @@ describe('T7: a damaged row fails what needs it, and nothing else', () => {
     );
     expect(listed[1]?.error).toMatchObject({ code: 'INTERNAL', message: expect.stringContaining(column) });
     expect(listed[0]?.error).toEqual({ code: 'TIMEOUT', message: 'late' });
-    expect(await storage.commit([entry(1)])).toEqual(['fenced']);
+    expect(await storage.commit(OWNER, [entry(1)])).toEqual(['fenced']);
     await storage.close();
   });
 
@@ -106,39 +122,120 @@ describe('T7: a damaged row fails what needs it, and nothing else', () => {
   });
 });
 
+describe('T7: a damaged row among those that are due', () => {
+  it.each([
+    ['input', `input = '{"number":'`],
+    ['started_by', "started_by = x'00ff'"],
+    ['created_at', "created_at = 'yesterday'"],
+    ['started_at', "started_at = 'yesterday'"],
+    ['seed', "seed = x'00'"],
+    ['version', "version = x'00'"],
+    ['ensemble', "ensemble = x'00'"],
+    ['epoch', "epoch = 'none'"],
+    ['retry_of', "retry_of = '\"'"],
+  ])('its %s: it is claimed as damaged, and can be ended; the others are claimed as ever', async (column, change) => {
+    const path = newFile();
+    const storage = sqliteStorage({ path });
+    await join(storage);
+    for (const number of [1, 2, 3]) await enqueue(storage, execution(number), T0 + number);
+    await withFile(path, (connection) =>
+      connection.exec(`UPDATE ensemble_executions SET ${change} WHERE id = '${executionId(2)}'`),
+    );
+    const claimed = await storage.claim(OWNER, { now: T0 + 60_000, limit: 100, except: [] });
+    expect(claimed.length).toBe(3);
+    expect(claimed.flatMap((one) => ('damage' in one ? [] : [one.execution.id])).sort()).toEqual(
+      column === 'epoch' ? [1, 2, 3].map(executionId) : [1, 3].map(executionId),
+    );
+    for (const one of claimed) {
+      if (!('damage' in one)) continue;
+      expect(one).toMatchObject({ executionId: executionId(2), epoch: 1 });
+      expect(one.damage).toMatchObject({ code: 'INTERNAL', message: expect.stringContaining(`its stored ${column}`) });
+    }
+    const failed = end({ status: 'failed', error: { code: 'INTERNAL', message: 'damaged' } });
+    expect(await storage.commit(OWNER, [entry(2, { end: failed })])).toEqual(['stored']);
+    expect(await storage.findEnded([2, 3].map(executionId))).toEqual([executionId(2)]);
+    await storage.close();
+  });
+
+  it('of a child: its parent is known, so that it can be told', async () => {
+    const path = newFile();
+    const storage = sqliteStorage({ path });
+    await join(storage);
+    const trigger = { type: 'ensemble', parentId: executionId(1), rootId: executionId(1), depth: 1 } as const;
+    for (const number of [2, 3]) await enqueue(storage, execution(number, { trigger }));
+    await withFile(path, (connection) => {
+      connection.exec(`UPDATE ensemble_executions SET started_by = x'00ff' WHERE id = '${executionId(2)}'`);
+      connection.exec(`UPDATE ensemble_executions SET seed = x'00', parent_id = x'00' WHERE id = '${executionId(3)}'`);
+    });
+    const claimed = await storage.claim(OWNER, { now: T0 + 60_000, limit: 100, except: [] });
+    const parents = claimed.map((one) => 'damage' in one && [one.executionId, one.parentId]);
+    expect(parents.sort()).toEqual([
+      [executionId(2), executionId(1)],
+      [executionId(3), undefined],
+    ]);
+    await storage.close();
+  });
+
+  it("its due_at: it is never claimed, and in nobody's way", async () => {
+    const path = newFile();
+    const storage = sqliteStorage({ path });
+    await join(storage);
+    for (const number of [1, 2]) await enqueue(storage, execution(number), T0 + number);
+    await withFile(path, (connection) =>
+      connection.exec(`UPDATE ensemble_executions SET due_at = 'soon' WHERE id = '${executionId(1)}'`),
+    );
+    expect(await storage.survey(OWNER, [])).toEqual({ nextDueAt: T0 + 2, cancelRequested: [], signalled: [] });
+    expect(numbers(await claim(storage))).toEqual([2]);
+    expect(await storage.survey(OWNER, [])).toEqual({ cancelRequested: [], signalled: [] });
+    await storage.close();
+  });
+});
+
 describe('T7: a fault while writing', () => {
   it('a locked file: OVERLOADED, retryable, nothing stored; the same call passes later', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path, busyTimeoutMs: 0 });
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     await withFile(path, async (connection) => {
       connection.exec('BEGIN IMMEDIATE');
       const expected = expect.objectContaining({ code: 'OVERLOADED', retryable: true });
-      expect(() => storage.commit([entry(1, { steps: [step('flow[0]')] })])).toThrow(expected);
-      expect(() => storage.commit([entry(1, { steps: [step('flow[0]')], end: end() })])).toThrow(expected);
-      expect(() => storage.accept(execution(2))).toThrow(expected);
+      expect(() => storage.commit(OWNER, [entry(1, { steps: [step('flow[0]')] })])).toThrow(expected);
+      expect(() => storage.commit(OWNER, [entry(1, { steps: [step('flow[0]')], end: end() })])).toThrow(expected);
+      expect(() => storage.commit(OWNER, [starting(execution(2))])).toThrow(expected);
+      expect(() => storage.claim(OWNER, { now: T0, limit: 1, except: [] })).not.toThrow();
+      expect(() => storage.renew(OWNER, T0 + 2 * LEASE)).toThrow(expected);
       expect(await storage.listSteps(executionId(1), { after: 0, limit: 10 })).toEqual([]);
       connection.exec('ROLLBACK');
     });
-    expect(storage.commit([entry(1, { steps: [step('flow[0]')], end: end() })])).toEqual(['stored']);
+    expect(storage.commit(OWNER, [entry(1, { steps: [step('flow[0]')], end: end() })])).toEqual(['stored']);
     await storage.close();
+  });
+
+  it('a failure that names no number is known by its message', () => {
+    const thrown = (message: string) => Object.assign(new Error(message), { code: 'ERR_SQLITE_ERROR' });
+    for (const message of ['database is locked', 'database or disk is full'])
+      expect(toStorageError(thrown(message))).toMatchObject({ code: 'OVERLOADED', retryable: true });
+    const other = thrown('something else');
+    expect(toStorageError(other)).toBe(other);
   });
 
   it('an entry that throws half way takes the whole batch with it, and the store goes on', async () => {
     const storage = sqliteStorage({ path: newFile() });
-    for (const number of [1, 2]) await storage.accept(execution(number));
+    for (const number of [1, 2]) await accept(storage, execution(number));
     const bad = step('flow[1]', { output: 1n as never });
     const batch = [
       entry(1, { steps: [step('flow[0]')], end: end() }),
       entry(2, { steps: [step('flow[0]'), bad], state: change(0, { a: 1 }) }),
     ];
-    expect(() => storage.commit(batch)).toThrow('BigInt');
+    expect(() => storage.commit(OWNER, batch)).toThrow('BigInt');
     expect(await storage.listSteps(executionId(1), { after: 0, limit: 10 })).toEqual([]);
     expect(await storage.readState('orders')).toBeUndefined();
-    expect(storage.commit(batch.map((one) => ({ ...one, steps: one.steps.slice(0, 1) })))).toEqual([
-      'stored',
-      'stored',
-    ]);
+    expect(
+      storage.commit(
+        OWNER,
+        batch.map((one) => ({ ...one, steps: one.steps.slice(0, 1) })),
+      ),
+    ).toEqual(['stored', 'stored']);
     await storage.close();
   });
 
@@ -147,15 +244,14 @@ describe('T7: a fault while writing', () => {
     let setPages = (_pages: number) => {};
     const small: SqlDriver = (path) => {
       const connection = driver(path);
-      setPages = (pages) => connection.exec(`PRAGMA max_page_count = ${pages}`);
+      // The lock has a file of its own, which is opened later.
+      if (!path.endsWith('-owner')) setPages = (pages) => connection.exec(`PRAGMA max_page_count = ${pages}`);
       return connection;
     };
-    const { executions, commit, close } = openTables(
-      small,
-      { path: newFile(), busyTimeoutMs: 0, synchronous: 'full' },
-      'default',
-    );
-    for (const number of [1, 2]) executions.accept(execution(number));
+    const tables = openTables(small, { path: newFile(), busyTimeoutMs: 0, synchronous: 'full' }, 'default');
+    const commit = (batch: readonly CommitEntry[]) => tables.commit(OWNER, batch);
+    tables.join(OWNER, { now: T0, leaseUntil: T0 + LEASE });
+    commit([starting(execution(1)), starting(execution(2))]);
     const large = entry(2, { steps: [step('flow[0]', { output: 'x'.repeat(1_000_000) })], end: end() });
     setPages(60);
     let thrown: unknown;
@@ -169,30 +265,15 @@ describe('T7: a fault while writing', () => {
       retryable: true,
       message: expect.stringContaining('disk is full'),
     });
-    expect(await executions.listSteps(executionId(1), { after: 0, limit: 10 })).toEqual([]);
+    expect(await tables.listSteps(executionId(1), { after: 0, limit: 10 })).toEqual([]);
     expect(commit([entry(1, { steps: [step('flow[0]')] })])).toEqual(['stored']);
     setPages(10_000);
     expect(commit([large])).toEqual(['stored']);
-    close();
+    tables.close();
   });
 });
 
 describe('several on one file', () => {
-  it('I9: an owner whose epoch was taken over has all its late writes refused', async () => {
-    const path = newFile();
-    const [before, after] = [sqliteStorage({ path }), sqliteStorage({ path })];
-    await before.accept(execution(1));
-    await before.commit([entry(1, { steps: [step('flow[0]')] })]);
-    expect((await after.listSteps(executionId(1), { after: 0, limit: 10 })).map(({ key }) => key)).toEqual(['flow[0]']);
-    await withFile(path, (connection) => connection.exec('UPDATE ensemble_executions SET epoch = 2'));
-    expect(before.commit([entry(1, { steps: [step('flow[1]')] })])).toEqual(['fenced']);
-    expect(before.commit([entry(1, { steps: [step('flow[0]')] })])).toEqual(['fenced']);
-    expect(before.commit([entry(1, { steps: [step('flow[1]')], end: end() })])).toEqual(['fenced']);
-    expect(after.commit([entry(1, { epoch: 2, steps: [step('flow[1]')], end: end() })])).toEqual(['stored']);
-    expect((await before.getExecution(executionId(1)))?.agents.map(({ key }) => key)).toEqual(['flow[0]', 'flow[1]']);
-    await Promise.all([before.close(), after.close()]);
-  });
-
   it('A113: namespaces see nothing of each other', async () => {
     const path = newFile();
     const [one, two] = [sqliteStorage({ path, namespace: 'one' }), sqliteStorage({ path, namespace: 'two' })];
@@ -206,8 +287,8 @@ describe('several on one file', () => {
       createdAt: 1,
     };
     const object = { content: new Uint8Array([1]), contentType: 'text/plain', updatedAt: 1 };
-    await one.accept(execution(1));
-    await one.commit([entry(1, { steps: [step('flow[0]')], state: change(0, { a: 1 }) })]);
+    await accept(one, execution(1));
+    await one.commit(OWNER, [entry(1, { steps: [step('flow[0]')], state: change(0, { a: 1 }) })]);
     await one.putDefinition({ version: 'v', definition: {}, needs: [] });
     await one.tokens.put(token);
     await one.kv.put('k', 1);
@@ -215,10 +296,12 @@ describe('several on one file', () => {
     expect(await two.getExecution(executionId(1))).toBeUndefined();
     expect(await two.listExecutions({ limit: 10 })).toEqual([]);
     expect(await two.listSteps(executionId(1), { after: 0, limit: 10 })).toEqual([]);
-    expect(await two.commit([entry(1, { steps: [step('flow[1]')] }), entry(1, { end: end() })])).toEqual([
-      'fenced',
-      'fenced',
-    ]);
+    await join(two);
+    const late = [entry(1, { steps: [step('flow[1]')] }), entry(1, { end: end() })];
+    expect(await two.commit(OWNER, late)).toEqual(['fenced', 'fenced']);
+    expect(await claim(two)).toEqual([]);
+    expect([await two.countQueued(10), await two.findEnded([executionId(1)])]).toEqual([0, [executionId(1)]]);
+    expect(await two.requestCancel(executionId(1), T0, end())).toBeUndefined();
     expect([await two.readState('orders'), await two.getDefinition('v'), await two.tokens.findByDigest('d')]).toEqual([
       undefined,
       undefined,
@@ -234,11 +317,13 @@ describe('several on one file', () => {
       false,
       false,
     ]);
-    await two.accept(execution(1, { input: 'other' }));
+    await accept(two, execution(1, { input: 'other' }));
     await two.tokens.put(token);
     await two.kv.put('k', 2);
     expect([(await one.getExecution(executionId(1)))?.input, await one.kv.get('k', 0)]).toEqual([{ number: 1 }, 1]);
-    expect(await one.commit([entry(1, { end: end() })])).toEqual(['stored']);
+    expect(await one.commit(OWNER, [entry(1, { end: end() })])).toEqual(['stored']);
+    expect(await two.purge({ owner: OWNER, before: T0 + 86_400_000, limit: 10 })).toEqual({ deleted: 0 });
+    expect(await one.getExecution(executionId(1))).toMatchObject({ status: 'completed' });
     expect((await two.getExecution(executionId(1)))?.status).toBe('running');
     await Promise.all([one.close(), two.close()]);
   });
@@ -250,10 +335,10 @@ describe('text that a driver would alter', () => {
   it('ids, keys and names come back as they were, and none is taken for another', async () => {
     const storage = sqliteStorage({ path: ':memory:' });
     for (const [i, text] of odd.entries()) {
-      await storage.accept(execution(i, { id: text, ensemble: text, version: text, seed: text }));
+      await accept(storage, execution(i, { id: text, ensemble: text, version: text, seed: text }));
       const record: StepRecord = step(text, { name: text, output: i });
       expect(
-        await storage.commit([entry(0, { executionId: text, steps: [record], state: change(0, { i }, text) })]),
+        await storage.commit(OWNER, [entry(0, { executionId: text, steps: [record], state: change(0, { i }, text) })]),
       ).toEqual(['stored']);
       await storage.putDefinition({ version: text, definition: { i }, needs: [text] });
     }
@@ -318,8 +403,8 @@ it('a step of 4 MiB, and times far from now', async () => {
   const storage = sqliteStorage({ path: newFile() });
   const output = 'ä'.repeat(4 * 1024 * 1024);
   const far = Date.UTC(9999, 11, 31);
-  await storage.accept(execution(1, { createdAt: far, deadlineAt: far + 1 }));
-  await storage.commit([
+  await accept(storage, execution(1, { createdAt: far, deadlineAt: far + 1 }));
+  await storage.commit(OWNER, [
     entry(1, {
       steps: [step('flow[0]', { output, startedAt: far, duration: 2 ** 45 })],
       end: end({ finishedAt: far + 2 }),

@@ -8,7 +8,20 @@ import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
 import { MIGRATIONS, migrate, readVersion } from '../../src/adapters/storage/sqlite/migrations.ts';
 import { openDatabase } from '../../src/adapters/storage/sqlite/open-database.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { change, end, entry, execution, executionId, step } from '../../src/adapters/testing/storage-suite/context.ts';
+import {
+  accept,
+  change,
+  end,
+  enqueue,
+  entry,
+  execution,
+  executionId,
+  LEASE,
+  OWNER,
+  starting,
+  step,
+  T0,
+} from '../../src/adapters/testing/storage-suite/context.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 
 const pragma = (path: string, name: string) =>
@@ -21,10 +34,11 @@ describe('sqliteStorage opens its file', () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
     expect(existsSync(path)).toBe(false);
-    const first = storage.accept(execution(1));
+    const first = storage.join(OWNER, { now: T0, leaseUntil: T0 + LEASE });
     expect(first).toBeInstanceOf(Promise);
     await first;
-    expect(storage.commit([entry(1, { steps: [step('flow[0]')] })])).toEqual(['stored']);
+    expect(storage.commit(OWNER, [starting(execution(1))])).toEqual(['stored']);
+    expect(storage.commit(OWNER, [entry(1, { steps: [step('flow[0]')] })])).toEqual(['stored']);
     expect(storage.readState('orders')).toBeUndefined();
     await storage.close();
   });
@@ -44,11 +58,12 @@ describe('sqliteStorage opens its file', () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
     let accepted = false;
-    void Promise.resolve(storage.accept(execution(1))).then(() => {
+    const queued = starting(execution(1), { release: { status: 'queued', dueAt: T0 } });
+    void Promise.resolve(storage.commit(OWNER, [queued])).then(() => {
       accepted = true;
     });
     const closed = storage.close();
-    await expect(storage.accept(execution(2))).rejects.toMatchObject({ code: 'OVERLOADED' });
+    await expect(enqueue(storage, execution(2))).rejects.toMatchObject({ code: 'OVERLOADED' });
     await closed;
     expect(accepted).toBe(true);
     const again = sqliteStorage({ path });
@@ -65,7 +80,7 @@ describe('sqliteStorage opens its file', () => {
     const storage = sqliteStorage({ path });
     await expect(storage.readState('orders')).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
     writeFileSync(path, '');
-    await storage.accept(execution(1));
+    await enqueue(storage, execution(1));
     await storage.close();
   });
 
@@ -94,8 +109,8 @@ describe('sqliteStorage opens its file', () => {
     const path = newFile();
     const first = sqliteStorage({ path });
     await first.putDefinition({ version: 'v', definition: { name: 'orders' }, needs: ['script:a'] });
-    await first.accept(execution(1));
-    await first.commit([entry(1, { steps: [step('flow[0]')], state: change(0, { a: 1 }), end: end() })]);
+    await accept(first, execution(1));
+    await first.commit(OWNER, [entry(1, { steps: [step('flow[0]')], state: change(0, { a: 1 }), end: end() })]);
     await first.kv.put('k', { a: 1 });
     await first.objects.put('o', { content: new Uint8Array([1, 2]), contentType: 'text/plain', updatedAt: 5 });
     const before = await first.getExecution(executionId(1));
@@ -155,7 +170,7 @@ describe('a file that is refused is left as it was', () => {
   const refused = async (path: string, message: string) => {
     const before = readFileSync(path);
     const storage = sqliteStorage({ path });
-    const opening = storage.accept(execution(1));
+    const opening = enqueue(storage, execution(1));
     await expect(opening).rejects.toMatchObject({ code: 'NOT_CONFIGURED', message: expect.stringContaining(message) });
     await storage.close();
     expect(readFileSync(path).equals(before)).toBe(true);
@@ -164,7 +179,7 @@ describe('a file that is refused is left as it was', () => {
   it('a store that a newer version wrote', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
-    await storage.accept(execution(1));
+    await enqueue(storage, execution(1));
     await storage.close();
     await withFile(path, (connection) =>
       connection.exec('UPDATE ensemble_schema SET version = 99; PRAGMA wal_checkpoint(TRUNCATE)'),
@@ -216,7 +231,7 @@ describe('migrations', () => {
       connection.exec("CREATE TABLE executions (a); INSERT INTO executions VALUES ('mine'); PRAGMA user_version = 77"),
     );
     const storage = sqliteStorage({ path });
-    await storage.accept(execution(1));
+    await enqueue(storage, execution(1));
     await storage.close();
     expect(await pragma(path, 'user_version')).toBe(77);
     expect(await withFile(path, (connection) => connection.prepare('SELECT a FROM executions').all([]))).toMatchObject([
@@ -227,18 +242,18 @@ describe('migrations', () => {
   it('a store of an older version is brought up to date, and keeps what it holds', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
-    await storage.accept(execution(1));
+    await enqueue(storage, execution(1));
     await storage.close();
     const later = [
       ...MIGRATIONS,
-      'ALTER TABLE ensemble_executions ADD COLUMN due_at INTEGER',
+      'ALTER TABLE ensemble_executions ADD COLUMN later INTEGER',
       'CREATE TABLE ensemble_waits (a)',
     ];
     await withFile(path, (connection) => {
       migrate(connection, path, later);
       expect(readVersion(connection, path, later)).toBe(MIGRATIONS.length + 2);
-      expect(connection.prepare('SELECT id, due_at FROM ensemble_executions').all([])).toMatchObject([
-        { id: executionId(1), due_at: null },
+      expect(connection.prepare('SELECT id, later FROM ensemble_executions').all([])).toMatchObject([
+        { id: executionId(1), later: null },
       ]);
       expect(connection.prepare('SELECT count(*) AS n FROM ensemble_waits').all([])).toMatchObject([{ n: 0 }]);
     });

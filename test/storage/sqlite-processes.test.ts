@@ -1,57 +1,13 @@
 /** SQLite and processes of their own: killed at any moment, and many opening one new file at once. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdirSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { executionId } from '../../src/adapters/testing/storage-suite/context.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
+import { buildChildren, finish, startChild } from './sqlite-children.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 
-const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-// Where packages are found from, and what no repository keeps.
-const FOLDER = join(ROOT, 'node_modules/.cache/ensemble-orchestrator', String(process.pid));
-const CHILD = join(FOLDER, 'sqlite-child.mjs');
-
-beforeAll(async () => {
-  mkdirSync(FOLDER, { recursive: true });
-  const entryPoints = [join(ROOT, 'test/storage/sqlite-child.ts')];
-  await build({
-    entryPoints,
-    outfile: CHILD,
-    bundle: true,
-    platform: 'node',
-    format: 'esm',
-    packages: 'external',
-    logLevel: 'error',
-  });
-});
-afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
-
-const start = (...args: readonly string[]): ChildProcess =>
-  spawn(process.execPath, ['--no-warnings', CHILD, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
-
-/** Runs the child to its end, or kills it when it has said `killAfter` lines. @returns the whole lines that it said */
-function run(
-  child: ChildProcess,
-  killAfter = Number.POSITIVE_INFINITY,
-): Promise<{ lines: string[]; code: number | null; errors: string }> {
-  return new Promise((resolve) => {
-    let [text, errors, count] = ['', '', 0];
-    child.stdout?.setEncoding('utf8').on('data', (part: string) => {
-      text += part;
-      count += part.split('\n').length - 1;
-      if (count >= killAfter) child.kill('SIGKILL');
-    });
-    child.stderr?.setEncoding('utf8').on('data', (part: string) => {
-      errors += part;
-    });
-    child.on('close', (code) => resolve({ lines: text.split('\n').slice(0, -1), code, errors }));
-  });
-}
+buildChildren();
 
 /** Numbers that look random and are the same in every run. */
 function numbers(seed: number): () => number {
@@ -98,7 +54,10 @@ describe('a process that is killed', () => {
     const random = numbers(20_260_101);
     const acknowledged: string[] = [];
     for (let round = 1; round <= 20; round++) {
-      const { lines, code, errors } = await run(start('write', path, String(round)), 1 + Math.floor(random() * 120));
+      const { lines, code, errors } = await finish(
+        startChild('write', path, String(round)),
+        1 + Math.floor(random() * 120),
+      );
       expect({ code, errors }).toEqual({ code: null, errors: '' });
       acknowledged.push(...lines);
     }
@@ -120,7 +79,7 @@ describe('processes that open one new file at once', () => {
   it('T1.21: each finds the schema whole, and all that they stored is there', async () => {
     for (let round = 0; round < 3; round++) {
       const path = newFile();
-      const ends = await Promise.all(Array.from({ length: 6 }, (_, i) => run(start('open', path, String(i)))));
+      const ends = await Promise.all(Array.from({ length: 6 }, (_, i) => finish(startChild('open', path, String(i)))));
       expect(ends.map(({ code, errors }) => ({ code, errors }))).toEqual(ends.map(() => ({ code: 0, errors: '' })));
       const storage = sqliteStorage({ path });
       expect((await storage.listExecutions({ limit: 10 })).map(({ id }) => id)).toEqual(

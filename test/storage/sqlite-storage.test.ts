@@ -5,7 +5,13 @@ import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.
 import { storageSuite } from '../../src/adapters/testing/storage-suite.ts';
 import { newFile } from './sqlite-files.ts';
 
-storageSuite({ name: 'sqliteStorage', create: () => sqliteStorage({ path: ':memory:' }), test: { describe, it } });
+// Several owners may work by one handle. Those of several handles exclude each other: sqlite-owners.test.ts.
+storageSuite({
+  name: 'sqliteStorage',
+  create: () => sqliteStorage({ path: ':memory:' }),
+  owners: 'many',
+  test: { describe, it },
+});
 storageSuite({
   name: 'sqliteStorage in a file, already open',
   async create() {
@@ -13,5 +19,6 @@ storageSuite({
     await storage.readState('nobody');
     return storage;
   },
+  owners: 'many',
   test: { describe, it },
 });

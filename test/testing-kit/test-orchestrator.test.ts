@@ -126,8 +126,8 @@ describe('createTestOrchestrator', () => {
       get objects() {
         return this.#inner.objects;
       }
-      accept(...args: Parameters<Storage['accept']>) {
-        return this.#inner.accept(...args);
+      join(...args: Parameters<Storage['join']>) {
+        return this.#inner.join(...args);
       }
       commit(...args: Parameters<Storage['commit']>) {
         return this.#inner.commit(...args);
@@ -181,6 +181,29 @@ describe('createTestOrchestrator', () => {
     const { orchestrator } = scene([{ agent: 'bad' }], { agents });
     expect((await orchestrator.executeAgent('bad')).duration).toBe(1000);
     expect((await (await orchestrator.start('e')).result()).duration).toBe(1000);
+  });
+
+  it('the result of a retry is driven too', async () => {
+    let calls = 0;
+    const flaky = () => {
+      calls += 1;
+      if (calls < 4) throw new Error('not yet');
+      return calls;
+    };
+    const { orchestrator } = scene([code('a', 'flaky', { retry: { maxAttempts: 2 } })], { scripts: { flaky } });
+    const failed = await orchestrator.execute('e');
+    expect(failed.status).toBe('failed');
+    const again = await (await orchestrator.executions.retry(failed.id)).result();
+    expect([again.status, again.duration, again.agents[0]?.output]).toEqual(['completed', 1000, 4]);
+  });
+
+  it('closing is driven too: a run that waits for a signal that never comes does not hold a test up', async () => {
+    const { orchestrator, clock } = scene([{ wait: 'approved' }]);
+    const handle = await orchestrator.start('e');
+    await turns();
+    await orchestrator.close({ grace: 5000 });
+    expect(clock.monotonic()).toBe(5000);
+    expect((await handle.result()).status).toBe('cancelled');
   });
 
   it('a refused input is thrown as by the real one', async () => {

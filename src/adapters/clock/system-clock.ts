@@ -8,13 +8,14 @@ const LONGEST_MS = 2 ** 31 - 1;
 
 /** Wall time, monotonic time and timers of the platform. */
 export function systemClock(): Clock {
-  const setTimer: Clock['setTimer'] = (ms, callback) => {
+  const setTimer: Clock['setTimer'] = (ms, callback, options) => {
     let left = Number.isFinite(ms) ? Math.max(0, ms) : 0;
     let handle: ReturnType<typeof setTimeout>;
     const arm = () => {
       const part = Math.min(left, LONGEST_MS);
       left -= part;
       handle = setTimeout(left > 0 ? arm : callback, part);
+      if (options?.background) letGo(handle);
     };
     arm();
     return () => clearTimeout(handle);
@@ -25,4 +26,10 @@ export function systemClock(): Clock {
     setTimer,
     sleep: sleepByTimer(setTimer),
   };
+}
+
+// Node.js, Deno and Bun end a process that has nothing but such timers left; elsewhere a timer is a number.
+function letGo(handle: unknown): void {
+  if (typeof handle === 'object') (handle as { unref?: () => void }).unref?.();
+  else (globalThis as { Deno?: { unrefTimer?: (handle: unknown) => void } }).Deno?.unrefTimer?.(handle);
 }

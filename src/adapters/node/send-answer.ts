@@ -17,9 +17,16 @@ export function sendAnswer(request: NodeRequest, response: NodeResponse, { statu
     void sendStream(response, body);
     return;
   }
-  if (body !== undefined) headers['content-length'] = String(Buffer.byteLength(body));
+  if (body === undefined) {
+    response.writeHead(status, headers);
+    response.end();
+    return;
+  }
+  const length = Buffer.byteLength(body);
+  headers['content-length'] = String(length);
   response.writeHead(status, headers);
-  response.end(body);
+  // Where every character is one byte, Node copies the text instead of encoding it.
+  response.end(body, length === body.length ? 'latin1' : 'utf8');
 }
 
 // Node would read on for ever; a sender that goes on past this is cut off.

@@ -1,40 +1,54 @@
 /** Storage in the memory of one process: the reference for every other one, and the default. */
 
-import { OrchestratorError } from '../../engine/errors.ts';
-import type { Execution } from '../../engine/model/execution.ts';
-import { toExecution } from '../../engine/model/execution-record.ts';
-import type { CommitEntry, ExecutionEnd, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
-import type { CommitResult, Storage, StoredDefinition, StoredState } from '../../engine/ports/storage.ts';
+import type { CommitEntry, NewSignal, Release } from '../../engine/model/stored-execution.ts';
+import type {
+  CommitResult,
+  Storage,
+  StoredDefinition,
+  StoredSchedule,
+  StoredState,
+} from '../../engine/ports/storage.ts';
 import { memoryKv, memoryObjects } from './memory-data.ts';
+import { createDueQueue } from './memory-due.ts';
+import {
+  countSignals,
+  dueAfter,
+  type Held,
+  hold,
+  holds,
+  isRepeated,
+  putDeliveries,
+  putStep,
+} from './memory-execution.ts';
+import { memoryListings } from './memory-listings.ts';
+import { memoryOwners } from './memory-owners.ts';
+import { listSignals, putSignal, signalledOf } from './memory-signals.ts';
 import { memoryTokens } from './memory-tokens.ts';
 
 export interface MemoryStorageOptions {
   /** How many finished executions are kept, the newest first; those at work are always kept. Default 10,000. */
   readonly keep?: number;
+  /**
+   * Whether several orchestrators work on it. They watch each other then: one goes on with what another, which renews its
+   * lease no more, left behind. Default false: one alone, which needs no timers for that.
+   */
+  readonly shared?: boolean;
 }
-
-interface Stored {
-  readonly execution: NewExecution;
-  steps: StepRecord[];
-  /** Place of each key in `steps`, once there are many. */
-  places: Map<string, number> | undefined;
-  end: ExecutionEnd | undefined;
-}
-
-/** Up to so many records, walking over them is quicker than a map. */
-const SCANNED_STEPS = 16;
 
 /** @throws TypeError when `keep` is no whole number of at least 0 */
 export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
-  const { keep = 10_000 } = options;
+  const { keep = 10_000, shared = false } = options;
   if (!Number.isSafeInteger(keep) || keep < 0)
     throw new TypeError(`memoryStorage: keep must be a whole number of at least 0, not ${keep}`);
-  const executions = new Map<string, Stored>();
+  const executions = new Map<string, Held>();
   const definitions = new Map<string, StoredDefinition>();
   const states = new Map<string, StoredState>();
+  const schedules = new Map<string, StoredSchedule>();
+  const free = createDueQueue((id, dueAt) => executions.get(id)?.dueAt === dueAt);
   // A ring, once it is full: taking the oldest key out of a Map walks over every entry deleted before it.
   const finished: string[] = [];
   let oldest = 0;
+  let queued = 0;
 
   const forgetOldest = (id: string) => {
     if (keep === 0) {
@@ -50,85 +64,160 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
     oldest = (oldest + 1) % keep;
   };
 
-  const commitOne = (entry: CommitEntry): CommitResult => {
-    const stored = executions.get(entry.executionId);
-    if (!stored || stored.end || stored.execution.epoch !== entry.epoch) return 'fenced';
-    if (entry.state) {
-      const { ensemble, expectedVersion, value, updatedAt } = entry.state;
-      if ((states.get(ensemble)?.version ?? 0) !== expectedVersion) return 'state-conflict';
-      states.set(ensemble, { value, version: expectedVersion + 1, updatedAt });
+  const release = (held: Held, given: Release) => {
+    const { status } = given;
+    if (status === 'queued') {
+      if (held.status !== 'queued') queued += 1;
+      held.startedAt = undefined;
     }
-    for (const step of entry.steps) putStep(stored, step);
-    if (entry.end) {
-      stored.end = entry.end;
-      // An array that grew has room to spare, which would be kept for as long as the execution is.
-      stored.steps = stored.steps.slice();
-      stored.places = undefined;
-      forgetOldest(entry.executionId);
+    held.status = status;
+    held.owner = undefined;
+    held.dueAt = dueAfter(held, given);
+    free.add(held.execution, held.dueAt);
+  };
+
+  const finish = (held: Held, end: Held['end']) => {
+    if (held.status === 'queued') queued -= 1;
+    held.status = 'running';
+    held.owner = undefined;
+    held.dueAt = undefined;
+    held.end = end;
+    // An array that grew has room to spare, which would be kept for as long as the execution is.
+    held.steps = held.steps.slice();
+    held.places = undefined;
+    forgetOldest(held.execution.id);
+  };
+
+  const owners = memoryOwners({
+    *heldBy(owner) {
+      for (const held of executions.values()) if (held.owner === owner) yield held;
+    },
+    release,
+  });
+
+  const hearers = {
+    tellOwner: owners.tellSignal,
+    makeDue: ({ execution, dueAt }: Held) => free.add(execution, dueAt as number),
+  };
+  const tell = (signals: readonly NewSignal[]) => {
+    for (const signal of signals) putSignal(executions.get(signal.executionId), signal, hearers);
+  };
+
+  const start = (owner: string, entry: CommitEntry): CommitResult => {
+    const { start: execution, epoch, release: given } = entry;
+    if (!execution) return 'fenced';
+    const known = executions.get(execution.id);
+    if (known) return known.execution.seed === execution.seed ? 'stored' : 'exists';
+    if (!given && !owners.has(owner)) return 'fenced';
+    const held = hold(execution, epoch);
+    executions.set(execution.id, held);
+    for (const step of entry.steps) putStep(held, step);
+    if (entry.deliveries) putDeliveries(held, entry.deliveries);
+    if (entry.signals) tell(entry.signals);
+    if (given) {
+      release(held, given);
+      return 'stored';
     }
+    held.owner = owner;
+    held.startedAt = execution.createdAt;
     return 'stored';
   };
 
-  const record = ({ execution, end, steps }: Stored): Execution => toExecution(execution, end, steps, countRuns(steps));
+  const commitOne = (owner: string, entry: CommitEntry): CommitResult => {
+    if (entry.start) return start(owner, entry);
+    const held = executions.get(entry.executionId);
+    if (!held) return 'fenced';
+    if (!holds(held, owner, entry.epoch)) return isRepeated(held, entry) ? 'stored' : 'fenced';
+    if (entry.state) {
+      const { ensemble, expectedVersion, value, updatedAt } = entry.state;
+      if ((states.get(ensemble)?.version ?? 0) !== expectedVersion)
+        return isRepeated(held, entry) ? 'stored' : 'state-conflict';
+      states.set(ensemble, { value, version: expectedVersion + 1, updatedAt });
+    }
+    for (const step of entry.steps) putStep(held, step);
+    if (entry.deliveries) putDeliveries(held, entry.deliveries);
+    if (entry.end) finish(held, entry.end);
+    else if (entry.release) release(held, entry.release);
+    if (entry.signals) tell(entry.signals);
+    return 'stored';
+  };
 
   return {
-    capabilities: { sharedCommits: true },
+    capabilities: { sharedCommits: true, groupedCommits: false, shared },
     tokens: memoryTokens(),
     kv: memoryKv(),
     objects: memoryObjects(),
-    accept(execution) {
-      if (executions.has(execution.id)) {
-        throw new OrchestratorError('CONFLICT', `execution ${execution.id} is stored already`);
+    join: owners.join,
+    renew: owners.renew,
+    leave: owners.leave,
+    recover: owners.recover,
+    commit: (owner, batch) =>
+      batch.length === 1 ? [commitOne(owner, batch[0] as CommitEntry)] : batch.map((entry) => commitOne(owner, entry)),
+    claim(owner, query) {
+      if (!owners.has(owner)) return [];
+      return free.take(query, (id) => {
+        const held = executions.get(id) as Held;
+        const begun = held.startedAt !== undefined;
+        if (held.status === 'queued') queued -= 1;
+        held.status = 'running';
+        held.owner = owner;
+        held.dueAt = undefined;
+        held.epoch += 1;
+        held.startedAt ??= query.now;
+        held.signalledAt = undefined;
+        const { execution, epoch, startedAt, recoveries } = held;
+        const cancelRequested = held.cancelRequestedAt !== undefined;
+        return { execution, epoch, startedAt, begun, recoveries, cancelRequested, signals: countSignals(held) };
+      });
+    },
+    listHeld: owners.held,
+    survey(owner, except) {
+      const nextDueAt = free.next(except);
+      const isHeld = (id: string) => executions.get(id)?.owner === owner;
+      const cancelRequested = owners.cancelRequested(owner).filter(isHeld);
+      const signalled = signalledOf(owners.signalled(owner).filter(isHeld), executions);
+      return nextDueAt === undefined ? { cancelRequested, signalled } : { nextDueAt, cancelRequested, signalled };
+    },
+    countQueued: (limit) => Math.min(queued, limit),
+    requestCancel(id, now, end) {
+      const held = executions.get(id);
+      if (!held) return undefined;
+      if (held.end) return held.end.status;
+      if (held.owner === undefined && held.status === 'queued' && held.execution.trigger.parentId === undefined) {
+        finish(held, end);
+        return end.status;
       }
-      executions.set(execution.id, { execution, steps: [], places: undefined, end: undefined });
+      if (held.cancelRequestedAt !== undefined) return held.status;
+      held.cancelRequestedAt = now;
+      if (held.owner !== undefined) owners.tellCancel(held.owner, id);
+      else release(held, { status: held.status, dueAt: held.dueAt as number });
+      return held.status;
     },
-    commit: (batch) => (batch.length === 1 ? [commitOne(batch[0] as CommitEntry)] : batch.map(commitOne)),
-    getExecution(id) {
-      const stored = executions.get(id);
-      return stored && record(stored);
+    putSignal: (signal) => putSignal(executions.get(signal.executionId), signal, hearers),
+    listSignals: (id, query) => listSignals(executions.get(id), query),
+    findEnded: (ids) => ids.filter((id) => executions.get(id)?.end !== undefined || !executions.has(id)),
+    purge({ owner, before, limit, after = '' }) {
+      if (owners.first() !== owner) return undefined;
+      const old = [...executions.keys()]
+        .filter((id) => id > after && (executions.get(id)?.end?.finishedAt ?? before) < before)
+        .sort();
+      const batch = old.slice(0, limit);
+      for (const id of batch) executions.delete(id);
+      const last = batch.at(-1);
+      return old.length > limit && last ? { deleted: batch.length, next: last } : { deleted: batch.length };
     },
-    listExecutions({ ensemble, status, limit, before }) {
-      const found = [...executions.values()]
-        .filter(({ execution, end }) => {
-          if (ensemble !== undefined && execution.ensemble !== ensemble) return false;
-          if (status !== undefined && (end?.status ?? 'running') !== status) return false;
-          return before === undefined || execution.id < before;
-        })
-        .sort((a, b) => (a.execution.id < b.execution.id ? 1 : -1));
-      return found.slice(0, limit).map((stored) => ({ ...record(stored), agents: [] }));
-    },
-    listSteps: (id, { after, limit }) => (executions.get(id)?.steps ?? []).slice(after, after + limit),
+    ...memoryListings(executions),
     readState: (ensemble) => states.get(ensemble),
+    readSchedule: (name) => schedules.get(name),
+    advanceSchedule(name, { expectedVersion, value, updatedAt }) {
+      if ((schedules.get(name)?.version ?? 0) !== expectedVersion) return false;
+      schedules.set(name, { value, version: expectedVersion + 1, updatedAt });
+      return true;
+    },
     putDefinition(definition) {
       if (!definitions.has(definition.version)) definitions.set(definition.version, definition);
     },
     getDefinition: (version) => definitions.get(version),
     close() {},
   };
-}
-
-// A record takes the place of one that announced another attempt; one that is final stays.
-function putStep(stored: Stored, step: StepRecord): void {
-  const { steps } = stored;
-  const at = findStep(stored, step.key);
-  if (at < 0) {
-    stored.places?.set(step.key, steps.length);
-    steps.push(step);
-  } else if (steps[at]?.retryAt !== undefined) steps[at] = step;
-}
-
-function findStep(stored: Stored, key: string): number {
-  const { steps } = stored;
-  if (steps.length > SCANNED_STEPS) {
-    stored.places ??= new Map(steps.map((step, at) => [step.key, at]));
-    return stored.places.get(key) ?? -1;
-  }
-  for (let at = steps.length - 1; at >= 0; at--) if (steps[at]?.key === key) return at;
-  return -1;
-}
-
-function countRuns(steps: readonly StepRecord[]): number {
-  let count = 0;
-  for (const step of steps) if (step.retryAt === undefined) count += 1;
-  return count;
 }

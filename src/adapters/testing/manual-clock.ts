@@ -65,6 +65,8 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
     elapsed = Math.max(elapsed, timer.due);
     timer.callback();
     await hostTurn();
+    // What was queued by then runs in the turn behind it.
+    await hostTurn();
   };
 
   return {
@@ -80,6 +82,8 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
       while (timers[0] && timers[0].due <= target) await fireNext();
       // A run that is awaited may have moved time further meanwhile.
       elapsed = Math.max(elapsed, target);
+      // What the last one set off may take a turn of its own.
+      await hostTurn();
     },
     async advanceToNext() {
       if (timers.length === 0) return false;

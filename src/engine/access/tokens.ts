@@ -2,11 +2,11 @@
 
 import * as z from 'zod';
 import { OrchestratorError } from '../errors.ts';
-import { formatPath } from '../json.ts';
 import type { IdSource } from '../model/id.ts';
 import { PLANS, type Plan, type Principal, SCOPES, type Scope, type StoredToken } from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { TokenStore } from '../ports/token-store.ts';
+import { invalidRequest, readShape } from '../read-shape.ts';
 import { createTokenValue, isTokenValue, tokenDigest } from './token-value.ts';
 
 export interface NewToken {
@@ -108,7 +108,8 @@ export function createTokens(parts: {
       return { id, revoked: true };
     },
     async verify(value) {
-      const token = isTokenValue(value, brand) ? await store.findByDigest(tokenDigest(value)) : undefined;
+      const found = isTokenValue(value, brand) ? store.findByDigest(tokenDigest(value)) : undefined;
+      const token = found instanceof Promise ? await found : found;
       if (!token) throw new OrchestratorError('UNAUTHORIZED', 'the API token is not valid');
       const now = clock.now();
       if (token.expiresAt !== undefined && now >= token.expiresAt) {
@@ -124,21 +125,11 @@ export function createTokens(parts: {
 }
 
 function checkNewToken(given: NewToken): z.output<typeof newToken> {
+  const failure = "the token can't be made";
   // Before each of them is looked at: a list of a hundred thousand would give as many problems.
   if (Array.isArray(given?.scopes) && given.scopes.length > MAX_SCOPES) {
-    const issues = [
-      { path: 'scopes', message: `has ${given.scopes.length} entries; at most ${MAX_SCOPES} are allowed` },
-    ];
-    throw new OrchestratorError('INVALID_REQUEST', `the token can't be made: scopes ${issues[0]?.message}`, {
-      details: { issues },
-    });
+    const message = `has ${given.scopes.length} entries; at most ${MAX_SCOPES} are allowed`;
+    throw invalidRequest([{ path: 'scopes', message }], failure);
   }
-  const result = newToken.safeParse(given);
-  if (result.success) return result.data;
-  const issues = result.error.issues.map((issue) => ({
-    path: formatPath(issue.path as (string | number)[]),
-    message: issue.message,
-  }));
-  const text = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
-  throw new OrchestratorError('INVALID_REQUEST', `the token can't be made: ${text}`, { details: { issues } });
+  return readShape(newToken, given, failure);
 }

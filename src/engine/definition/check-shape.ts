@@ -99,11 +99,11 @@ function remove(root: unknown, target: Target, standIns: StandIns): Target | und
 }
 
 /** Says when a name is one that the language keeps for itself. */
-export function checkNotReserved(name: string, path: Path, report: Report): boolean {
+export function checkNotReserved(name: string, path: Path, report: Report, advice = 'choose another'): boolean {
   if (!RESERVED_NAMES.has(name)) return true;
   report({
     path,
-    message: `\`${name}\` is a reserved name: it means something else in every expression; choose another`,
+    message: `\`${name}\` is a reserved name: it means something else in every expression; ${advice}`,
   });
   return false;
 }

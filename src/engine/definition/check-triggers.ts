@@ -1,4 +1,4 @@
-/** Checks what the forms can't see of triggers and notifications: default deny, secrets that resolve, paths that collide. */
+/** Checks what the forms can't see of webhooks: default deny, secrets that resolve, paths that collide. */
 
 import { compileText } from '../expression/compile-text.ts';
 import type { NameResolver } from '../expression/compiled-expression.ts';
@@ -17,6 +17,7 @@ export function checkTriggers(definition: EnsembleDefinition, context: FlowConte
   const { report, dropped } = context;
   const seen = new Map<string, number>();
   definition.trigger?.forEach((trigger, i) => {
+    if (trigger.type !== 'webhook') return;
     const path: Path = ['trigger', i];
     checkAccess(trigger, path, context);
     if (dropped([...path, 'path'])) return;

@@ -10,6 +10,7 @@ import { checkTriggers } from './check-triggers.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
 import type { CompileHost } from './compile-host.ts';
+import { compileSchedules } from './compile-schedules.ts';
 import type { CompiledEnsemble } from './compiled-ensemble.ts';
 import { namesInsideForeach } from './declare-names.ts';
 import { createDroppedParts } from './dropped-parts.ts';
@@ -19,13 +20,15 @@ import type { ParsedEnsemble } from './parse-ensemble.ts';
 import type { Path, Problem } from './problem.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
 import { refuseSecrets } from './refuse-secrets.ts';
-import type { FlowContext } from './resolve-agent.ts';
+import type { Call, FlowContext } from './resolve-agent.ts';
 
 export interface CompileResult {
   /** Usable only when there are no problems. */
   readonly compiled: CompiledEnsemble;
   /** Those of the parser too, each once. */
   readonly problems: readonly Problem[];
+  /** The ensembles that its steps start, with their places in the source. */
+  readonly calls: readonly Call[];
 }
 
 /** @param parsed - what `parseDefinition` gave, with or without problems: what can be checked is checked */
@@ -43,19 +46,22 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
 
   const outputs = createFieldCompiler(names, host, report).value(definition.outputs ?? {}, ['outputs']);
   refuseSecrets(outputs, ['outputs'], 'the outputs', host.secretNames, report);
+  const checkInput = compileInputCheck(definition.inputs, ['inputs'], report);
   const compiled: CompiledEnsemble = {
     name: definition.name,
     definition,
     stored: storedDefinition(definition, context),
-    checkInput: compileInputCheck(definition.inputs, ['inputs'], report),
+    checkInput,
     flow,
     slots: names.size,
     output: outputs.evaluate,
     initialState: definition.state?.initial,
     timeoutMs: definition.timeout,
     durability: definition.execution?.durability ?? 'step',
+    schedules: compileSchedules(definition, checkInput, context),
   };
-  return { compiled, problems: [...problems.values()] };
+  const calls = context.calls.map(({ ensemble, path }) => ({ ensemble, path: parsed.sourceOf(path) }));
+  return { compiled, problems: [...problems.values()], calls };
 }
 
 /**
@@ -66,7 +72,7 @@ export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): C
   const { name } = agent;
   const state = /state/i.test(JSON.stringify(agent)) ? { state: { initial: {} } } : {};
   const definition: EnsembleDefinition = { name, ...state, flow: [{ agent: name }], agents: [agent] };
-  const { compiled, problems } = compileEnsemble(
+  const { compiled, problems, calls } = compileEnsemble(
     {
       definition,
       problems: [],
@@ -84,7 +90,7 @@ export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): C
     name: `agent:${name}`,
     output: (scope) => scope.results[0]?.output ?? null,
   };
-  return { compiled: single, problems };
+  return { compiled: single, problems, calls };
 }
 
 // The compiler speaks of places in the definition. The author is told of the places in the source, of each thing once,
@@ -114,6 +120,7 @@ function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report
     mayBeBroken: (name) => parsed.openNames || parsed.brokenNames.has(name),
     usedAgents: new Set(),
     needs: new Set(),
+    calls: [],
   };
 }
 
@@ -149,16 +156,16 @@ function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
 }
 
 function checkUnusedAgents(context: FlowContext, known: KnownNames): void {
-  const aside: FlowContext = { ...context, usedAgents: new Set(), needs: new Set() };
+  const aside: FlowContext = { ...context, usedAgents: new Set(), needs: new Set(), calls: [] };
   for (const [name, { path }] of context.agents) {
     if (context.usedAgents.has(name)) continue;
-    // It may be meant for the inside of a `foreach`.
+    // It may be meant for the inside of a `foreach`, or for a `catch`.
     const inside = {
       ...known,
       insideForeach: new Map(),
       broken: new Set([...known.broken, ...known.insideForeach.keys()]),
     };
-    checkUnusedAgent(name, path, createNames(inside).nest('item'), aside);
+    checkUnusedAgent(name, path, createNames(inside).nest('item').catching(), aside);
   }
 }
 

@@ -38,13 +38,15 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
       return compile();
     } catch (error) {
       if (!(error instanceof ExpressionSyntaxError)) throw error;
-      reportSyntax(error, path, report);
+      reportSyntax(error, path, host, report);
       return undefined;
     }
   };
   return {
     value(value, path) {
-      const compiled = compileValue(value, options, (inner, error) => reportSyntax(error, [...path, ...inner], report));
+      const compiled = compileValue(value, options, (inner, error) =>
+        reportSyntax(error, [...path, ...inner], host, report),
+      );
       return { ...compiled, readsState: readsState(compiled.references) };
     },
     guard(guard, path) {
@@ -94,8 +96,10 @@ function isRightAsText(text: string, options: CompileOptions<Scope>): boolean {
   }
 }
 
-function reportSyntax(error: ExpressionSyntaxError, path: Path, report: Report): void {
-  report({ path, message: error.message, offset: error.index, length: error.length, suggestion: error.suggestion });
+function reportSyntax(error: ExpressionSyntaxError, path: Path, { lenient }: CompileHost, report: Report): void {
+  const { message, index: offset, length, suggestion, notConfigured } = error;
+  if (notConfigured && lenient) return;
+  report({ path, message, offset, length, suggestion, ...(notConfigured && { notConfigured }) });
 }
 
 function readsState(references: readonly { readonly name: string }[]): boolean {

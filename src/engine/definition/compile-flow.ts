@@ -1,33 +1,24 @@
 /** Compiles the steps of one level to lists that the interpreter walks, with the names and failures each one concerns. */
 
-import type { AgentStep, ForeachStep, IfStep, StepDefinition } from '../model/ensemble.ts';
-import { RESERVED_NAMES } from '../model/name.ts';
+import type { AgentStep, IfStep, StepDefinition, SwitchStep } from '../model/ensemble.ts';
 import { compileAgentStep } from './compile-agent.ts';
-import { createFieldCompiler, type FieldCompiler } from './compile-fields.ts';
+import { compileChild } from './compile-child.ts';
+import { createFieldCompiler } from './compile-fields.ts';
 import { compileRouter } from './compile-routes.ts';
-import {
-  type CompiledForeachStep,
-  type CompiledGuard,
-  type CompiledIfStep,
-  type CompiledList,
-  type CompiledStep,
-  MAX_FOREACH_ITEMS,
+import { compileForeach, compileParallel, compileTry, compileWhile } from './compile-blocks.ts';
+import { compileSleep, compileWait } from './compile-waits.ts';
+import type {
+  CompiledGuard,
+  CompiledIfStep,
+  CompiledList,
+  CompiledStep,
+  CompiledSwitchStep,
 } from './compiled-ensemble.ts';
 import { declareNames } from './declare-names.ts';
+import type { Level, ListPlace, StepPlace } from './flow-level.ts';
 import type { NameSlot, Names } from './names.ts';
 import type { Path } from './problem.ts';
 import { type FlowContext, resolveAgent } from './resolve-agent.ts';
-
-/** Where a list of steps stands. */
-interface ListPlace {
-  /** In the definition. */
-  readonly path: Path;
-  /** In the run: keys of its steps are `${key}[i]`. */
-  readonly key: string;
-  readonly parent: CompiledList['parent'];
-  /** Nothing runs behind the list's last step. */
-  readonly last: boolean;
-}
 
 /** Compiles the flow of an ensemble. @param names - the outermost level, empty */
 export function compileFlow(flow: readonly StepDefinition[], names: Names, context: FlowContext): CompiledList {
@@ -41,17 +32,18 @@ function compileLevel(
   context: FlowContext,
 ): CompiledList {
   declareNames(steps, place.path, new Map(), names, context);
-  return compileList(steps, place, {
+  return compileList(steps, place, viewOf(names, context));
+}
+
+function viewOf(names: Names, context: FlowContext): Level {
+  return {
     names,
     fields: createFieldCompiler(names, context.host, context.report),
     context,
-  });
-}
-
-interface Level {
-  readonly names: Names;
-  readonly fields: FieldCompiler;
-  readonly context: FlowContext;
+    list: compileList,
+    inside: compileLevel,
+    as: (view) => viewOf(view, context),
+  };
 }
 
 function compileList(steps: readonly StepDefinition[], place: ListPlace, level: Level): CompiledList {
@@ -59,7 +51,12 @@ function compileList(steps: readonly StepDefinition[], place: ListPlace, level: 
   const guardedAfter: Set<NameSlot>[] = [];
   const list: CompiledList = { steps: compiled, parent: place.parent, guardedAfter };
   steps.forEach((step, i) => {
-    const at = { path: [...place.path, i], key: `${place.key}[${i}]`, last: place.last && i === steps.length - 1 };
+    const index = (place.first ?? 0) + i;
+    const at = {
+      path: [...place.path, index],
+      key: `${place.key}[${index}]`,
+      last: place.last && i === steps.length - 1,
+    };
     const result = compileStep(step, at, { list, index: compiled.length }, level);
     if (result) compiled.push(result);
   });
@@ -83,15 +80,21 @@ function guardReads(step: CompiledStep): readonly NameSlot[] {
       return [...of(step.condition), ...step.entries.flatMap((entry) => of(entry.condition))];
     case 'if':
       return [...of(step.guard), ...inside(step.then), ...inside(step.else)];
+    case 'switch':
+      return [...of(step.value), ...[...step.cases.values()].flatMap(inside), ...inside(step.default)];
     case 'foreach':
       return [...of(step.condition), ...inside(step.body)];
+    case 'while':
+      return [...of(step.guard), ...inside(step.body)];
+    case 'parallel':
+      return [...of(step.condition), ...step.branches.flatMap(({ list }) => inside(list))];
+    case 'try':
+      return [...inside(step.body), ...inside(step.catch), ...inside(step.finally)];
+    case 'ensemble':
+    case 'sleep':
+    case 'wait':
+      return of(step.condition);
   }
-}
-
-interface StepPlace {
-  readonly path: Path;
-  readonly key: string;
-  readonly last: boolean;
 }
 
 function compileStep(
@@ -100,9 +103,16 @@ function compileStep(
   parent: CompiledList['parent'],
   level: Level,
 ): CompiledStep | undefined {
+  if ('agent' in step) return compileAgent(step, place, level);
   if ('if' in step) return compileIf(step, place, parent, level);
+  if ('switch' in step) return compileSwitch(step, place, parent, level);
   if ('foreach' in step) return compileForeach(step, place, parent, level);
-  return compileAgent(step, place, level);
+  if ('while' in step) return compileWhile(step, place, parent, level);
+  if ('parallel' in step) return compileParallel(step, place, parent, level);
+  if ('try' in step) return compileTry(step, place, parent, level);
+  if ('wait' in step) return compileWait(step, place, level);
+  if ('ensemble' in step) return compileChild(step, place, level);
+  return compileSleep(step, place, level);
 }
 
 function compileAgent(step: AgentStep, place: StepPlace, { names, context }: Level): CompiledStep | undefined {
@@ -125,58 +135,28 @@ function compileIf(step: IfStep, place: StepPlace, parent: CompiledList['parent'
   };
 }
 
-function compileForeach(
-  step: ForeachStep,
+function compileSwitch(
+  step: SwitchStep,
   place: StepPlace,
   parent: CompiledList['parent'],
   level: Level,
-): CompiledForeachStep {
-  const { context, names, fields } = level;
-  const at = (key: string): Path => [...place.path, key];
-  const as = step.as ?? 'item';
-  checkForeach(step, as, at, level);
-  const items =
-    typeof step.foreach === 'string'
-      ? fields.whole(step.foreach, at('foreach'), 'an expression that gives a list')
-      : fields.value(step.foreach, at('foreach'));
-  const condition = step.condition === undefined ? undefined : fields.guard(step.condition, at('condition'));
-  const inner = names.nest(as);
-  const body = compileLevel(step.steps, { path: at('steps'), key: 'steps', parent, last: false }, inner, context);
-  const innerFields = createFieldCompiler(inner, context.host, context.report);
-  return {
-    kind: 'foreach',
-    key: place.key,
-    name: step.name,
-    slot: step.name === undefined ? undefined : names.declare(step.name),
-    condition,
-    items: items.evaluate,
-    readsState: items.readsState,
-    body,
-    slots: inner.size,
-    concurrency: step.concurrency ?? 1,
-    breakWhen: step.breakWhen === undefined ? undefined : innerFields.guard(step.breakWhen, at('breakWhen')),
-    collect: step.collect ?? true,
-    continueOnError: step.continueOnError ?? false,
+): CompiledSwitchStep {
+  const { key, last } = place;
+  const branch = (steps: readonly StepDefinition[], path: readonly string[]) => {
+    const at = { path: [...place.path, ...path], key: [key, ...path].join('.'), parent, last };
+    return compileList(steps, at, level);
   };
-}
-
-function checkForeach(step: ForeachStep, as: string, at: (key: string) => Path, { names, context }: Level): void {
-  const { report } = context;
-  if (as !== 'item' && RESERVED_NAMES.has(as)) {
-    report({
-      path: at('as'),
-      message: `\`${as}\` is a reserved name: it means something else in every expression; choose another`,
-    });
-  } else if (names.find(as)) {
-    report({ path: at('as'), message: `the name \`${as}\` is taken by a step; choose another` });
+  const cases = Object.entries(step.cases);
+  if (cases.length === 0) {
+    level.context.report({ path: [...place.path, 'cases'], message: 'must have at least one case' });
   }
-  if (Array.isArray(step.foreach) && step.foreach.length > MAX_FOREACH_ITEMS) {
-    report({
-      path: at('foreach'),
-      message: `has ${step.foreach.length} items; at most ${MAX_FOREACH_ITEMS} are allowed`,
-    });
-  }
-  if (step.steps.length === 0) report({ path: at('steps'), message: 'must have at least one step' });
+  return {
+    kind: 'switch',
+    key,
+    value: level.fields.guard(step.switch, [...place.path, 'switch']),
+    cases: new Map(cases.map(([name, steps]) => [name, branch(steps, ['cases', name])])),
+    default: step.default && branch(step.default, ['default']),
+  };
 }
 
 /** Checks an agent that no step names as if one did: its author will use it next. @param names - a level of its own */

@@ -1,8 +1,10 @@
 /** The compiled form of an ensemble: what the interpreter walks. Nothing in it changes once it is made. */
 
+import type { Ticks } from '../cron.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { EnsembleDefinition } from '../model/ensemble.ts';
+import type { ScheduleRules } from '../model/schedule.ts';
 import type { AnyOperation } from '../ports/operation.ts';
 import type { StoredDefinition } from '../ports/storage.ts';
 import type { NameSlot } from './names.ts';
@@ -22,6 +24,18 @@ export interface CompiledEnsemble {
   readonly initialState: JsonObject | undefined;
   readonly timeoutMs: number | undefined;
   readonly durability: 'step' | 'none';
+  readonly schedules: readonly CompiledSchedule[];
+}
+
+/** When an ensemble starts by itself. */
+export interface CompiledSchedule extends ScheduleRules {
+  /** Under which its progress is stored: of the ensemble, the pattern and the time zone. */
+  readonly name: string;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly ticks: Ticks;
+  /** What each run gets, as it is written. */
+  readonly input: Json | undefined;
 }
 
 export interface InputProblem {
@@ -41,7 +55,18 @@ export interface CompiledList {
   readonly guardedAfter: readonly ReadonlySet<NameSlot>[];
 }
 
-export type CompiledStep = CompiledAgentStep | CompiledRouteStep | CompiledIfStep | CompiledForeachStep;
+export type CompiledStep =
+  | CompiledAgentStep
+  | CompiledRouteStep
+  | CompiledIfStep
+  | CompiledSwitchStep
+  | CompiledForeachStep
+  | CompiledWhileStep
+  | CompiledParallelStep
+  | CompiledTryStep
+  | CompiledSleepStep
+  | CompiledWaitStep
+  | CompiledEnsembleStep;
 
 /** A condition, and the failures that it looks at. */
 export interface CompiledGuard {
@@ -106,6 +131,76 @@ export interface CompiledIfStep {
   readonly else: CompiledList | undefined;
 }
 
+export interface CompiledSwitchStep {
+  readonly kind: 'switch';
+  readonly key: string;
+  /** Gives the value that chooses, whatever its truth. */
+  readonly value: CompiledGuard;
+  readonly cases: ReadonlyMap<string, CompiledList>;
+  readonly default: CompiledList | undefined;
+}
+
+export interface CompiledWhileStep {
+  readonly kind: 'while';
+  readonly key: string;
+  readonly guard: CompiledGuard;
+  /** Its keys are those of one round. */
+  readonly body: CompiledList;
+  readonly maxIterations: number;
+}
+
+export interface CompiledTryStep {
+  readonly kind: 'try';
+  readonly key: string;
+  readonly body: CompiledList;
+  readonly catch: CompiledList | undefined;
+  readonly finally: CompiledList | undefined;
+}
+
+export interface CompiledBranch {
+  /** The name of its result; its place where it has none. */
+  readonly label: string;
+  readonly list: CompiledList;
+  /** Results that it gives at the level of the block. */
+  readonly slots: readonly NameSlot[];
+}
+
+export interface CompiledParallelStep {
+  readonly kind: 'parallel';
+  readonly key: string;
+  readonly slot: NameSlot | undefined;
+  readonly condition: CompiledGuard | undefined;
+  readonly branches: readonly CompiledBranch[];
+  readonly waitFor: 'all' | 'any' | 'first';
+  readonly concurrency: number;
+  readonly continueOnError: boolean;
+}
+
+export interface CompiledSleepStep {
+  readonly kind: 'sleep';
+  readonly key: string;
+  readonly slot: NameSlot | undefined;
+  readonly condition: CompiledGuard | undefined;
+  /** Gives a duration or an instant, not yet checked. */
+  readonly value: Evaluate<Scope>;
+  readonly isInstant: boolean;
+  readonly readsState: boolean;
+}
+
+export interface CompiledWaitStep {
+  readonly kind: 'wait';
+  readonly key: string;
+  readonly slot: NameSlot | undefined;
+  readonly condition: CompiledGuard | undefined;
+  /** The name of the signal. */
+  readonly signal: string;
+  /** Gives a duration, not yet checked; undefined for a wait without end. */
+  readonly timeout: Evaluate<Scope> | undefined;
+  readonly readsState: boolean;
+  /** Without a signal in time the flow goes on, with null. */
+  readonly continues: boolean;
+}
+
 export interface CompiledForeachStep {
   readonly kind: 'foreach';
   readonly key: string;
@@ -120,6 +215,21 @@ export interface CompiledForeachStep {
   readonly concurrency: number;
   readonly breakWhen: CompiledGuard | undefined;
   readonly collect: boolean;
+  readonly continueOnError: boolean;
+}
+
+export interface CompiledEnsembleStep {
+  readonly kind: 'ensemble';
+  readonly key: string;
+  /** The name of the ensemble that runs. */
+  readonly ensemble: string;
+  readonly slot: NameSlot;
+  readonly condition: CompiledGuard | undefined;
+  readonly input: Evaluate<Scope>;
+  /** Gives a duration, not yet checked; undefined without one. */
+  readonly timeout: Evaluate<Scope> | undefined;
+  readonly readsState: boolean;
+  readonly detached: boolean;
   readonly continueOnError: boolean;
 }
 

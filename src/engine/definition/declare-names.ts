@@ -1,14 +1,15 @@
 /** Declares the names of one level of a flow before anything of it is compiled, so that a step may read one behind it. */
 
-import type { AgentBehaviour, AgentStep, StepDefinition } from '../model/ensemble.ts';
+import type { AgentBehaviour, AgentStep, ForeachStep, StepDefinition } from '../model/ensemble.ts';
 import { checkNotReserved } from './check-shape.ts';
 import type { Names } from './names.ts';
 import type { Path } from './problem.ts';
 import type { FlowContext } from './resolve-agent.ts';
+import { hasExclusiveLists, innerLists } from './step-lists.ts';
 
 type Declared = Map<string, Path>;
 
-/** Declares the names of a sequence; branches of an `if` exclude each other, so that a name may stand in both. */
+/** Declares the names of a sequence; of branches that exclude each other, a name may stand in each. */
 export function declareNames(
   steps: readonly StepDefinition[],
   path: Path,
@@ -19,7 +20,7 @@ export function declareNames(
   const declared: Declared = new Map(before);
   const declare = (name: string, at: Path, advice: string) => {
     // That of a declared agent is told where it is declared.
-    if (!context.agents.has(name) && !checkNotReserved(name, at, context.report)) return;
+    if (!context.agents.has(name) && !checkNotReserved(name, at, context.report, advice)) return;
     if (name === names.item) {
       context.report({ path: at, message: `\`${name}\` is the item of this \`foreach\`; ${advice}` });
     } else if (declared.has(name)) {
@@ -31,12 +32,20 @@ export function declareNames(
   };
   steps.forEach((step, i) => {
     const at = [...path, i];
-    if ('if' in step) {
-      const inThen = declareNames(step.then, [...at, 'then'], declared, names, context);
-      const inElse = declareNames(step.else ?? [], [...at, 'else'], declared, names, context);
-      for (const [name, where] of [...inThen, ...inElse]) declared.set(name, where);
-    } else if ('foreach' in step) {
+    if ('foreach' in step) {
       if (step.name !== undefined) declare(step.name, [...at, 'name'], 'choose another');
+    } else if (!('agent' in step)) {
+      // A name may stand in each of the branches that exclude each other.
+      const exclusive = hasExclusiveLists(step);
+      const before = exclusive ? new Map(declared) : declared;
+      for (const { path: inner, steps } of innerLists(step)) {
+        const within = declareNames(steps, [...at, ...inner], before, names, context);
+        for (const [name, where] of within) declared.set(name, where);
+      }
+      if ('name' in step && step.name !== undefined) declare(step.name, [...at, 'name'], 'choose another');
+      else if ('ensemble' in step && !context.dropped([...at, 'name'])) {
+        declare(step.ensemble, [...at, 'ensemble'], 'give this one another with `name`');
+      }
     } else {
       const named = step.name !== undefined;
       // What the author called it could not be read, so that nothing is known of its name.
@@ -80,23 +89,46 @@ export type InnerName = 'step' | 'item';
 export function namesInsideForeach(flow: readonly StepDefinition[], context: FlowContext): Map<string, InnerName> {
   const inside = new Map<string, InnerName>();
   const outside = new Set<string>();
-  const walk = (steps: readonly StepDefinition[], path: Path, found: (name: string) => void) => {
-    steps.forEach((step, i) => {
-      const at = [...path, i];
-      if ('if' in step) {
-        walk(step.then, at, found);
-        walk(step.else ?? [], at, found);
-      } else if ('foreach' in step) {
-        if (step.name !== undefined) found(step.name);
-        if (step.as !== undefined) inside.set(step.as, 'item');
-        walk(step.steps, at, (name) => inside.set(name, 'step'));
-      } else {
-        found(step.name ?? step.agent);
-        for (const member of routeMembers(step, at, context).keys()) found(member);
-      }
-    });
+  const findInside = (block: ForeachStep, path: Path) => {
+    if (block.as !== undefined) inside.set(block.as, 'item');
+    walkNames(block.steps, path, context, (name) => inside.set(name, 'step'), findInside);
   };
-  walk(flow, ['flow'], (name) => outside.add(name));
+  walkNames(flow, ['flow'], context, (name) => outside.add(name), findInside);
   for (const name of outside) inside.delete(name);
   return inside;
+}
+
+/** The names that steps declare at their own level. */
+export function namesOf(steps: readonly StepDefinition[], path: Path, context: FlowContext): Set<string> {
+  const names = new Set<string>();
+  walkNames(
+    steps,
+    path,
+    context,
+    (name) => names.add(name),
+    () => {},
+  );
+  return names;
+}
+
+/** @param inBlock - called for each `foreach`, whose body is a level of its own */
+function walkNames(
+  steps: readonly StepDefinition[],
+  path: Path,
+  context: FlowContext,
+  found: (name: string) => void,
+  inBlock: (block: ForeachStep, path: Path) => void,
+): void {
+  steps.forEach((step, i) => {
+    const at = [...path, i];
+    if ('agent' in step) {
+      found(step.name ?? step.agent);
+      for (const member of routeMembers(step, at, context).keys()) found(member);
+      return;
+    }
+    if ('name' in step && step.name !== undefined) found(step.name);
+    else if ('ensemble' in step) found(step.ensemble);
+    if ('foreach' in step) inBlock(step, at);
+    else for (const inner of innerLists(step)) walkNames(inner.steps, at, context, found, inBlock);
+  });
 }

@@ -1,6 +1,7 @@
 /** The forms of the language, one schema each: what the parser checks and what `ensemble schema` prints. */
 
 import * as z from 'zod';
+import { FLOW_FORMS } from './flow-forms.ts';
 import { form, guard, hintsFor, jsonObject, listOf, milliseconds, name, nonEmpty, steps, text } from './form.ts';
 
 const retry = form(
@@ -98,39 +99,8 @@ export const agentStepSchema = form(
   },
   IN_CONFIG,
 );
-export const ifStepSchema = form(
-  'an `if` step',
-  '{ if: ..., then: [...] }',
-  { if: guard, then: steps, else: steps.optional() },
-  {
-    ...hintsFor(['condition', 'when'], { says: 'the guard stands behind `if`' }),
-    name: { says: 'it has no result of its own; name the steps inside' },
-    steps: { means: 'then' },
-  },
-);
-export const foreachStepSchema = form('a `foreach` step', '{ foreach: ..., steps: [...] }', {
-  foreach: z.union([text, z.array(z.unknown())], { error: 'must be an expression or a list' }),
-  steps,
-  name: name.optional(),
-  as: name.optional(),
-  concurrency: z.int().min(1).max(1000).optional(),
-  breakWhen: guard.optional(),
-  collect: z.boolean().optional(),
-  condition: guard.optional(),
-  when: guard.optional(),
-  continueOnError: z.boolean().optional(),
-});
-
 /** A step's verb key to its form. */
-export const STEP_FORMS = {
-  agent: agentStepSchema,
-  member: agentStepSchema,
-  if: ifStepSchema,
-  foreach: foreachStepSchema,
-} as const;
-
-/** Verbs of the language that this version does not run; they are refused by name. */
-export const LATER_VERBS: readonly string[] = ['parallel', 'switch', 'while', 'try', 'ensemble', 'sleep', 'wait'];
+export const STEP_FORMS = { agent: agentStepSchema, member: agentStepSchema, ...FLOW_FORMS } as const;
 
 const outputMap = z.record(z.string(), z.unknown(), { error: 'must be a map of output names to values' });
 
@@ -160,6 +130,7 @@ export const ensembleSchema = form(
   {
     steps: { says: 'the steps of an ensemble stand under `flow`', means: 'flow' },
     on: { says: 'webhooks stand under `trigger`', means: 'trigger' },
+    ...hintsFor(['schedule', 'cron'], { says: 'schedules stand under `trigger`', means: 'trigger' }),
     env: { says: 'variables are handed to createOrchestrator in `env` and `secrets`' },
     ...hintsFor(['retry', 'condition', 'config', 'operation'], { says: 'it belongs to an agent or a step' }),
   },

@@ -2,9 +2,11 @@
 
 import type { NameResolution, NameResolver, PathSegment } from '../expression/compiled-expression.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
-import { type KnownNames, OUTERMOST, resolveOutermost, unknownResultMember } from './outermost-names.ts';
+import { RESERVED_NAMES } from '../model/name.ts';
+import { type KnownNames, OUTERMOST, readCaught, resolveOutermost, unknownResultMember } from './outermost-names.ts';
 import { readSlot } from './result-reads.ts';
 import type { Scope } from './scope.ts';
+import { quoted } from './wording.ts';
 
 /** One name of one level, with the place of its result in the level's scope. */
 export interface NameSlot {
@@ -27,18 +29,46 @@ export interface Names extends NameResolver<Scope> {
   find(name: string): { readonly slot: NameSlot; readonly depth: number } | undefined;
   /** A level inside this one. @param item - the name of its item */
   nest(item: string): Names;
+  /**
+   * The same level as one branch sees it, while others run beside it.
+   *
+   * @param block - the names of all branches together
+   * @param own - those of the branch itself
+   */
+  beside(block: ReadonlySet<string>, own: ReadonlySet<string>): Names;
+  /** The same level inside a `catch`, where `error` can be read. */
+  catching(): Names;
+  /** Whether a name of this level can't be read from here: it runs at the same time. */
+  hides(name: string): boolean;
+  readonly catches: boolean;
 }
+
+/** What one level is made of; its views share the slots, and what is computed from them. */
+interface LevelParts {
+  readonly known: KnownNames;
+  readonly parent: Names | undefined;
+  readonly item: string | undefined;
+  readonly slots: Map<string, NameSlot>;
+  readonly hides: (name: string) => boolean;
+  readonly catches: boolean;
+  readonly hyphenated: { size: number; names: readonly string[] };
+}
+
+const NOTHING = () => false;
+const unknown = () => ({ size: -1, names: [] });
 
 export function createNames(known: KnownNames): Names {
-  return level(known, undefined, undefined);
+  const outer = { parent: undefined, item: undefined, hides: NOTHING, catches: false };
+  return level({ known, ...outer, slots: new Map(), hyphenated: unknown() });
 }
 
-function level(known: KnownNames, parent: Names | undefined, item: string | undefined): Names {
-  const slots = new Map<string, NameSlot>();
-  let hyphenated: { readonly size: number; readonly names: readonly string[] } = { size: -1, names: [] };
+function level(parts: LevelParts): Names {
+  const { known, parent, item, slots, hides, catches, hyphenated } = parts;
   const names: Names = {
     parent,
     item,
+    hides,
+    catches,
     get size() {
       return slots.size;
     },
@@ -47,12 +77,14 @@ function level(known: KnownNames, parent: Names | undefined, item: string | unde
       if (hyphenated.size !== slots.size) {
         const outermost = [...known.agents, ...known.insideForeach.keys(), ...known.broken];
         const own = [...slots.keys(), ...(item === undefined ? outermost : [item])];
-        hyphenated = { size: slots.size, names: [...own.filter(hasHyphen), ...(parent?.hyphenated ?? [])] };
+        hyphenated.size = slots.size;
+        hyphenated.names = [...own.filter(hasHyphen), ...(parent?.hyphenated ?? [])];
       }
       return hyphenated.names;
     },
     visible() {
-      const own = [...slots.keys(), ...(item === undefined ? [] : [item, 'index'])];
+      const readable = [...slots.keys()].filter((name) => !hides(name));
+      const own = [...readable, ...(item === undefined ? [] : [item, 'index']), ...(catches ? ['error'] : [])];
       return [...own, ...(parent ? parent.visible() : [...OUTERMOST, ...known.agents])];
     },
     declare(name) {
@@ -68,7 +100,12 @@ function level(known: KnownNames, parent: Names | undefined, item: string | unde
       const outer = parent?.find(name);
       return outer && { slot: outer.slot, depth: outer.depth + 1 };
     },
-    nest: (itemName) => level(known, names, itemName),
+    nest(itemName) {
+      const inner = { parent: names, item: itemName, hides: NOTHING };
+      return level({ ...parts, ...inner, slots: new Map(), hyphenated: unknown() });
+    },
+    beside: (block, own) => level({ ...parts, hides: (name) => hides(name) || (block.has(name) && !own.has(name)) }),
+    catching: () => level({ ...parts, catches: true }),
     resolve: (name, path) => resolveName(name, path, names, known),
   };
   return names;
@@ -84,16 +121,24 @@ function resolveName(
   names: Names,
   known: KnownNames,
 ): NameResolution<Scope> {
+  if (name === 'error' && names.catches) return readCaught(path);
+  // A step that has such a name is wrong, and is told so; what reads the name is right.
+  const isReserved = RESERVED_NAMES.has(name);
   let depth = 0;
   for (let at: Names | undefined = names; at; at = at.parent) {
+    if (!isReserved && at.hides(name)) return { problem: runsBeside(name) };
     if (at.item !== undefined && (name === at.item || name === 'index')) {
       return { read: readItem(name === at.item, depth), consumed: 0 };
     }
-    const found = at.find(name);
+    const found = isReserved ? undefined : at.find(name);
     if (found?.depth === 0) return unknownResultMember(name, path) ?? readSlot(found.slot.slot, depth, path);
     depth += 1;
   }
   return resolveOutermost(name, path, { item: nearestItem(names), visible: names.visible }, known);
+}
+
+function runsBeside(name: string): string {
+  return `${quoted(name)} runs at the same time in another branch of this \`parallel\`: read it behind the block`;
 }
 
 // Items belong to the level that declares them; everything else hangs on the run, which all levels share.

@@ -2,6 +2,7 @@
 
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from 'yaml';
 import { formatPath, type Json, MAX_DEPTH } from '../json.ts';
+import { quoted } from './wording.ts';
 
 /** What is wrong with a node; the offsets are those of the text. */
 export interface NodeProblem {
@@ -215,9 +216,4 @@ function report(state: State, node: Node, message: string): null {
   const [start, end] = node.range ?? [0, 1];
   if (state.problems.length < MAX_PROBLEMS) state.problems.push({ path: formatPath(state.path), message, start, end });
   return null;
-}
-
-// A name in a message, cut when it is absurdly long.
-function quoted(name: string): string {
-  return `\`${name.length > 80 ? `${name.slice(0, 79)}…` : name}\``;
 }

@@ -36,7 +36,10 @@ export interface Surroundings {
 }
 
 const EXECUTION_MEMBERS = ['id', 'ensemble', 'version', 'startedAt'];
-const TRIGGER_MEMBERS = ['type', 'method', 'path', 'query', 'headers', 'body', 'rawBody'];
+const TRIGGER_MEMBERS = [
+  ...['type', 'method', 'path', 'query', 'headers', 'body', 'rawBody'],
+  ...['cron', 'timezone', 'scheduledAt'],
+];
 
 /** The names that every expression may read. */
 export const OUTERMOST: readonly string[] = ['input', 'env', 'headers', 'trigger', 'state', 'execution'];
@@ -77,9 +80,16 @@ export function resolveOutermost(
       return { problem: `the item of this \`foreach\` is called \`${item}\``, suggestion: item };
     }
     case 'error':
+      if (known.anyName) return readCaught(path);
       return { problem: "`error` can be read only inside a `catch`; an agent's error is `${agent.error.message}`" };
   }
   return resolveAgentName(name, path, from, known);
+}
+
+/** What a `catch` caught: its scope, and every one inside it, knows. */
+export function readCaught([first]: readonly PathSegment[]): NameResolution<Scope> {
+  const problem = unknownMember('error', first, ['code', 'message', 'agent']);
+  return problem ?? { read: (scope) => (scope.caught ? { ...scope.caught } : null), consumed: 0 };
 }
 
 function resolveAgentName(
@@ -145,7 +155,8 @@ export function unknownResultMember(name: string, [first]: readonly PathSegment[
   return { ...problem, suggestion: `${name}.output.${String(first)}` };
 }
 
-function unknownMember(
+/** The problem of a member that a name has not. */
+export function unknownMember(
   name: string,
   member: PathSegment | undefined,
   members: readonly string[],

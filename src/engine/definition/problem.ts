@@ -5,6 +5,7 @@ import type { DefinitionIssue } from './definition-issue.ts';
 import { markLength } from './mark-length.ts';
 import type { SourceMap } from './source-map.ts';
 import { valueAt } from './value-at.ts';
+import { printable } from './wording.ts';
 
 export type Path = readonly (string | number)[];
 
@@ -31,8 +32,6 @@ export interface LocatedSource extends SourceMap {
 
 // Nobody reads more at once, and a hostile text can have as many as it has characters.
 const MAX_ISSUES = 100;
-// biome-ignore lint/suspicious/noControlCharactersInRegex: a terminal obeys these, and names and keys may hold them
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
 /** Gives each problem its place in the source, in the order of the source. */
 export function toIssues(
@@ -79,7 +78,9 @@ function placeOf(problem: Problem, source: LocatedSource, lines: readonly string
   const { line, column } = place;
   const rest = (lines[line - 1] ?? '').slice(column - 1);
   const length =
-    offset === undefined ? markLength(rest, key ? path.at(-1) : valueIn(source, path)) : spanOf(problem, source, place);
+    offset === undefined
+      ? markLength(rest, (key ? path.at(-1) : valueAt(source.value, path)) as Json | undefined)
+      : spanOf(problem, source, place);
   return { line, column, frame: source.frame(line, column, length) };
 }
 
@@ -88,12 +89,4 @@ function spanOf(problem: Problem, source: LocatedSource, start: { line: number; 
   const { offset = 0, length = 1, path } = problem;
   const end = source.locate(path, { offset: offset + length });
   return end && end.line === start.line ? Math.max(1, end.column - start.column) : Number.MAX_SAFE_INTEGER;
-}
-
-function valueIn(source: LocatedSource, path: Path): Json | undefined {
-  return valueAt(source.value, path) as Json | undefined;
-}
-
-function printable(text: string): string {
-  return text.replace(UNPRINTABLE, '\ufffd');
 }

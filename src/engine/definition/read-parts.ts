@@ -8,7 +8,13 @@ import { agentSchema, inputFieldsSchema, isJsonSchema } from './forms.ts';
 import type { Path } from './problem.ts';
 import { type Fields, type Place, pathKey, type Reader, readBehaviour } from './read-older-form.ts';
 import { noteNames, type PartReader } from './read-steps.ts';
-import { emailNotificationSchema, webhookNotificationSchema, webhookTriggerSchema } from './trigger-forms.ts';
+import {
+  emailNotificationSchema,
+  scheduleTriggerSchema,
+  webhookNotificationSchema,
+  webhookTriggerSchema,
+} from './trigger-forms.ts';
+import { describe, oneOf } from './wording.ts';
 
 /** Agents that one definition may declare; more than all its steps could name. */
 export const MAX_AGENTS = 1000;
@@ -47,14 +53,15 @@ export function readAgents(entries: unknown, place: Place, reader: PartReader): 
 /** Reads `trigger`. */
 export function readTriggers(entries: unknown, place: Place, reader: PartReader): TriggerDefinition[] | undefined {
   return readList(entries, place, MAX_TRIGGERS, reader, (entry, { source }) => {
-    const type = (entry as { type?: unknown } | null)?.type;
+    const known = typeOf(entry, source, ['webhook', 'schedule'], reader);
+    const type = known ?? (Object.hasOwn(entry as object, 'cron') ? 'schedule' : 'webhook');
+    const given = known ? entry : { ...(entry as object), type };
     if (type === 'schedule') {
-      const message = '`schedule` triggers are not part of this version; it has `webhook`';
-      reader.report({ path: [...source, 'type'], message });
-      return undefined;
+      const standIns: StandIns = { type, cron: '@daily' };
+      return checkShape(scheduleTriggerSchema, given, source, reader, standIns) as TriggerDefinition | undefined;
     }
     const standIns: StandIns = { type: 'webhook', path: '/' };
-    const trigger = checkShape(webhookTriggerSchema, entry, source, reader, standIns);
+    const trigger = checkShape(webhookTriggerSchema, given, source, reader, standIns);
     if (!trigger) return undefined;
     const path = canonicalWebhookPath(trigger.path);
     if (path === undefined) {
@@ -73,18 +80,29 @@ export function readNotifications(
   reader: PartReader,
 ): NotificationDefinition[] | undefined {
   return readList(entries, place, MAX_NOTIFICATIONS, reader, (entry, { source }) => {
-    const type = (entry as { type?: unknown } | null)?.type;
-    const isEntry = typeof entry === 'object' && entry !== null && !Array.isArray(entry);
-    if (type === 'email')
-      return checkShape(emailNotificationSchema, entry, source, reader) as NotificationDefinition | undefined;
-    if (type === 'webhook' || !isEntry) {
-      return checkShape(webhookNotificationSchema, entry, source, reader) as NotificationDefinition | undefined;
-    }
-    const suggestion = typeof type === 'string' ? suggestName(type, ['webhook', 'email']) : undefined;
-    const message = type === undefined ? '`type` is required: `webhook` or `email`' : 'must be `webhook` or `email`';
-    reader.report({ path: [...source, 'type'], message, suggestion });
-    return undefined;
+    const type = typeOf(entry, source, ['webhook', 'email'], reader);
+    if (type === undefined) return undefined;
+    const schema = type === 'email' ? emailNotificationSchema : webhookNotificationSchema;
+    return checkShape(schema, entry, source, reader) as NotificationDefinition | undefined;
   });
+}
+
+/** Which of several forms an entry has; the first one for what is no map at all. Undefined for a type that is none of them. */
+function typeOf<T extends string>(
+  entry: unknown,
+  path: Path,
+  types: readonly [T, ...T[]],
+  reader: PartReader,
+): T | undefined {
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return types[0];
+  const { type } = entry as { readonly type?: unknown };
+  const known = types.find((one) => one === type);
+  if (known !== undefined) return known;
+  const names = oneOf(types);
+  const suggestion = typeof type === 'string' ? suggestName(type, types) : undefined;
+  const message = type === undefined ? `\`type\` is required: ${names}` : `must be ${names}, not ${describe(type)}`;
+  reader.report({ path: [...path, 'type'], message, suggestion });
+  return undefined;
 }
 
 // What is left out moves those behind it up; their place in the source is noted.

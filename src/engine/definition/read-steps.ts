@@ -1,13 +1,16 @@
 /** Reads the steps of a flow, each by the form of its verb, at every level. */
 
+import type * as z from 'zod';
 import type { StepDefinition } from '../model/ensemble.ts';
 import { suggestName } from '../suggest-name.ts';
-import { checkShape, type Report, type StandIns } from './check-shape.ts';
+import { checkShape, type StandIns } from './check-shape.ts';
 import type { DroppedParts } from './dropped-parts.ts';
-import { LATER_VERBS, STEP_FORMS } from './forms.ts';
+import { sleepUntilSchema } from './flow-forms.ts';
+import { STEP_FORMS } from './forms.ts';
 import type { Path } from './problem.ts';
-import { type Fields, type Place, type Reader, readBehaviour, readSpelling } from './read-older-form.ts';
-import { oneOf, quoted } from './wording.ts';
+import { type Fields, type Place, pathKey, type Reader, readBehaviour, readSpelling } from './read-older-form.ts';
+import { innerLists } from './step-lists.ts';
+import { type Verb, verbOf } from './step-verb.ts';
 
 /** What reading the parts of a definition collects beside problems. */
 export interface PartReader extends Reader {
@@ -16,13 +19,26 @@ export interface PartReader extends Reader {
   readonly brokenNames: Set<string>;
 }
 
-type Verb = keyof typeof STEP_FORMS;
-const VERBS = Object.keys(STEP_FORMS) as Verb[];
-
 // With these a step whose own part is wrong still has its inner steps checked.
 const STAND_INS: Partial<Record<Verb, StandIns>> = {
   if: { if: false, then: [] },
   foreach: { foreach: [], steps: [] },
+  parallel: { parallel: [] },
+  switch: { switch: false, cases: {} },
+  while: { while: false, steps: [] },
+  try: { try: [] },
+  sleep: { sleep: 0 },
+  wait: { wait: 'signal' },
+};
+
+/** The keys of a form whose lists hold steps; those under `cases` are found by their names. */
+const LISTS: Partial<Record<Verb, readonly string[]>> = {
+  if: ['then', 'else'],
+  foreach: ['steps'],
+  parallel: ['parallel'],
+  switch: ['default'],
+  while: ['steps'],
+  try: ['try', 'catch', 'finally'],
 };
 
 /** Reads a list of steps; what is no list (and reported) has none. */
@@ -33,7 +49,7 @@ export function readSteps(entries: unknown, place: Place, reader: PartReader): S
     const before = reader.dropped.size;
     const step = readStep(entry, at, reader);
     if (!step) noteNames(entry, reader.brokenNames);
-    else if (reader.dropped.size > before) noteOwnNames(entry as object, reader.brokenNames);
+    else if (reader.dropped.size > before) noteDroppedNames(entry as object, at.source, reader);
     // A step that can't be read keeps its place, as one that does nothing, so that the paths of the others hold.
     return step ?? { if: false, then: [] };
   });
@@ -42,64 +58,43 @@ export function readSteps(entries: unknown, place: Place, reader: PartReader): S
 function readStep(entry: unknown, place: Place, reader: PartReader): StepDefinition | undefined {
   const verb = verbOf(entry, place.source, reader.report);
   if (!verb) return undefined;
-  const checked = checkShape(STEP_FORMS[verb], entry, place.source, reader, STAND_INS[verb]);
+  const isInstant = verb === 'sleep' && isMap((entry as Fields).sleep);
+  const schema = isInstant ? sleepUntilSchema : STEP_FORMS[verb];
+  const standIns = isInstant ? { sleep: { until: 0 } } : STAND_INS[verb];
+  const checked = checkShape<z.ZodType>(schema, entry, place.source, reader, standIns) as Fields | undefined;
   if (!checked) return undefined;
   const fields: Fields = { ...checked };
   const under = (key: string): Place => ({ path: [...place.path, key], source: [...place.source, key] });
-  switch (verb) {
-    case 'if':
-      fields.then = readSteps(fields.then, under('then'), reader);
-      if (fields.else) fields.else = readSteps(fields.else, under('else'), reader);
-      break;
-    case 'foreach':
-      readSpelling(fields, 'condition', ['when'], place, reader);
-      fields.steps = readSteps(fields.steps, under('steps'), reader);
-      break;
-    default:
-      readSpelling(fields, 'agent', ['member'], place, reader);
-      readBehaviour(fields, place, reader);
-      if (fields.agent === undefined) return undefined;
+  if (verb === 'agent' || verb === 'member') {
+    readSpelling(fields, 'agent', ['member'], place, reader);
+    readBehaviour(fields, place, reader);
+    return fields.agent === undefined ? undefined : (fields as unknown as StepDefinition);
+  }
+  readSpelling(fields, 'condition', ['when'], place, reader);
+  for (const key of LISTS[verb] ?? []) if (fields[key]) fields[key] = readSteps(fields[key], under(key), reader);
+  if (verb === 'switch') fields.cases = readCases((entry as Fields).cases, fields.cases, under('cases'), reader);
+  if (verb === 'until') {
+    fields.sleep = { until: fields.until };
+    delete fields.until;
+    reader.spellings.set(pathKey([...place.path, 'sleep', 'until']), [...place.source, 'until']);
   }
   return fields as unknown as StepDefinition;
 }
 
-function verbOf(entry: unknown, path: Path, report: Report): Verb | undefined {
-  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
-    const suggestion = typeof entry === 'string' ? `agent: ${entry}` : undefined;
-    report({ path, message: 'a step must be a map such as `agent: name`', suggestion });
-    return undefined;
-  }
-  const verbs = VERBS.filter((verb) => Object.hasOwn(entry, verb));
-  const later = LATER_VERBS.filter((verb) => Object.hasOwn(entry, verb));
-  if (verbs.length + later.length === 1 || (verbs.length === 2 && verbs[0] === 'agent' && verbs[1] === 'member')) {
-    if (verbs[0]) return verbs[0];
-    report({ path: [...path, later[0] as string], key: true, message: laterMessage(later[0] as string) });
-    return undefined;
-  }
-  if (verbs.length + later.length > 1) {
-    const given = oneOf([...verbs, ...later], 'and');
-    report({ path, message: `a step does one thing, and this one has ${given}; make a step of each` });
-    return undefined;
-  }
-  reportNoVerb(Object.keys(entry), path, report);
-  return undefined;
+// A case that can't be read keeps its place too, as one without steps.
+function readCases(written: unknown, checked: unknown, place: Place, reader: PartReader): Fields {
+  const read = (name: string) => {
+    const at = { path: [...place.path, name], source: [...place.source, name] };
+    return [name, readSteps((checked as Fields)[name], at, reader)];
+  };
+  return Object.fromEntries(Object.keys(isMap(written) ? written : {}).map(read));
 }
 
-function laterMessage(verb: string): string {
-  return `${quoted(verb)} steps are not part of this version; it has ${oneOf(['agent', 'if', 'foreach'], 'and')}`;
+function isMap(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function reportNoVerb(keys: readonly string[], path: Path, report: Report): void {
-  for (const key of keys) {
-    const verb = suggestName(key, [...VERBS, ...LATER_VERBS]);
-    if (verb === undefined) continue;
-    report({ path: [...path, key], key: true, message: `${quoted(key)} is not a key of a step`, suggestion: verb });
-    return;
-  }
-  report({ path, message: `a step needs one of ${oneOf(['agent', 'if', 'foreach'])} to say what it does` });
-}
-
-const NAME_KEYS = ['agent', 'member', 'name', 'as'];
+const NAME_KEYS = ['agent', 'member', 'ensemble', 'name', 'as'];
 
 /** Notes every name that a part which could not be read mentions, at any depth. */
 export function noteNames(part: unknown, names: Set<string>): void {
@@ -108,6 +103,15 @@ export function noteNames(part: unknown, names: Set<string>): void {
   if (typeof part !== 'object' || part === null) return;
   noteOwnNames(part, names);
   for (const value of Object.values(part)) if (typeof value === 'object') noteNames(value, names);
+}
+
+// The step's own names, and those in the parts of it that were left out.
+function noteDroppedNames(part: object, source: Path, reader: PartReader): void {
+  noteOwnNames(part, reader.brokenNames);
+  for (const [key, value] of Object.entries(part)) {
+    if (reader.dropped.has([...source, key])) noteNames(value, reader.brokenNames);
+    else if (key === 'cases') noteDroppedNames(value as object, [...source, key], reader);
+  }
 }
 
 // What stands where a name is given, its key spelled rightly or nearly.
@@ -128,7 +132,7 @@ export function countSteps(entries: unknown): number {
     count += list.length;
     for (const step of list) {
       if (typeof step !== 'object' || step === null) continue;
-      for (const key of ['then', 'else', 'steps']) if (Object.hasOwn(step, key)) waiting.push((step as Fields)[key]);
+      for (const { steps } of innerLists(step)) waiting.push(steps);
     }
   }
   return count;

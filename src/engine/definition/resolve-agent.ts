@@ -37,6 +37,15 @@ export interface FlowContext {
   /** Filled while compiling. */
   readonly usedAgents: Set<string>;
   readonly needs: Set<string>;
+  /** The ensembles that steps start, and where. */
+  readonly calls: Call[];
+}
+
+/** A step that starts an ensemble. */
+export interface Call {
+  readonly ensemble: string;
+  /** Of its name. */
+  readonly path: Path;
 }
 
 const STEP_FIELDS = ['input', 'condition', 'retry', 'timeout', 'continueOnError', 'setState'] as const;

@@ -14,8 +14,7 @@ export type ScalarStyle = 'PLAIN' | 'QUOTE_SINGLE' | 'QUOTE_DOUBLE' | 'BLOCK_LIT
  */
 export function scalarSourceOffset(style: ScalarStyle, source: string, value: string, offset: number): number {
   const at = Math.max(0, Math.min(offset, value.length));
-  if (style === 'BLOCK_LITERAL') return literalOffset(source, value, at);
-  if (style === 'BLOCK_FOLDED') return foldedOffset(source, value, at);
+  if (style === 'BLOCK_LITERAL' || style === 'BLOCK_FOLDED') return blockOffset(source, value, at);
   return flowOffset(style, source, at);
 }
 
@@ -23,19 +22,14 @@ function flowOffset(style: 'PLAIN' | 'QUOTE_SINGLE' | 'QUOTE_DOUBLE', source: st
   let at = style === 'PLAIN' ? 0 : 1;
   let done = 0;
   while (done < offset && at < source.length) {
-    const char = source[at] as string;
+    const char = source[at];
+    const blanks = blanksAt(source, at);
     let taken = 1;
     let given = 1;
-    if (char === ' ' || char === '\t' || char === '\r' || char === '\n') {
-      const blank = /[ \t\r\n]*/y;
-      blank.lastIndex = at;
-      const run = (blank.exec(source) as RegExpExecArray)[0];
-      const breaks = run.split('\n').length - 1;
+    if (blanks.includes('\n')) {
       // White space with a line break in it is folded: one break to a space, more to a break fewer.
-      if (breaks > 0) {
-        taken = run.length;
-        given = Math.max(1, breaks - 1);
-      }
+      taken = blanks.length;
+      given = Math.max(1, blanks.split('\n').length - 2);
     } else if (style === 'QUOTE_SINGLE' && char === "'") {
       taken = 2;
     } else if (style === 'QUOTE_DOUBLE' && char === '\\') {
@@ -64,59 +58,20 @@ function escapeLengths(source: string, at: number): [taken: number, given: numbe
   return [2, 1];
 }
 
-interface ContentLine {
-  readonly start: number;
-  readonly text: string;
-}
-
-// Every line of a literal gives one line of the value.
-function literalOffset(source: string, value: string, offset: number): number {
-  const lines = contentLines(source);
-  const before = value.slice(0, offset);
-  const line = lines[before.split('\n').length - 1];
-  if (!line) return source.length;
-  const column = offset - (before.lastIndexOf('\n') + 1);
-  return line.start + Math.min(line.text.length, blockIndent(lines, value) + column);
-}
-
-// The lines of a folded block stand in the value in order, with a space or line breaks between them.
-function foldedOffset(source: string, value: string, offset: number): number {
-  const lines = contentLines(source);
-  const indent = blockIndent(lines, value);
-  let done = 0;
-  let end = source.length;
-  for (const line of lines) {
-    const text = line.text.slice(indent);
-    if (text === '') continue;
-    while (value[done] === '\n') done++;
-    if (offset < done) return end;
-    if (offset < done + text.length) return line.start + indent + (offset - done);
-    done += text.length;
-    end = line.start + line.text.length;
-    if (value[done] === ' ') done++;
+// Behind its header, a block holds the characters of its value in order; only the white space between them is another.
+function blockOffset(source: string, value: string, offset: number): number {
+  let at = source.indexOf('\n') + 1 || source.length;
+  for (let done = 0; ; done++, at++) {
+    const blanks = blanksAt(value, done).length;
+    if (done + blanks > offset) return at;
+    if (blanks > 0 || done === 0) at += blanksAt(source, at).length;
+    done += blanks;
+    if (done === offset) return at;
   }
-  return end;
 }
 
-function contentLines(source: string): ContentLine[] {
-  const lines: ContentLine[] = [];
-  let start = source.indexOf('\n') + 1;
-  while (start > 0) {
-    const end = source.indexOf('\n', start);
-    const text = source.slice(start, end === -1 ? source.length : end).replace(/\r$/, '');
-    lines.push({ start, text });
-    start = end + 1;
-  }
-  return lines;
-}
-
-// An indentation indicator counts from the parent, which isn't known here; the value's own first line tells the same.
-function blockIndent(lines: readonly ContentLine[], value: string): number {
-  const inSource = lines.find((line) => line.text.trim() !== '')?.text.search(/[^ ]/) ?? 0;
-  const inValue =
-    value
-      .split('\n')
-      .find((line) => line.trim() !== '')
-      ?.search(/[^ ]/) ?? 0;
-  return Math.max(0, inSource - inValue);
+function blanksAt(text: string, at: number): string {
+  const blanks = /[ \t\r\n]*/y;
+  blanks.lastIndex = at;
+  return (blanks.exec(text) as RegExpExecArray)[0];
 }

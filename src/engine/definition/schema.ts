@@ -1,17 +1,18 @@
 /** Writes the forms of the language as one JSON Schema, for editors and other validators. */
 
 import * as z from 'zod';
+import { DURATION, LONGEST_SLEEP_MS } from '../duration.ts';
 import { NAME_PATTERN } from '../model/name.ts';
+import { MAX_FOREACH_ITEMS } from './compiled-ensemble.ts';
 import { STEP_LIST } from './form.ts';
+import { FLOW_FORMS } from './flow-forms.ts';
+import { agentSchema, agentStepSchema, ensembleSchema, inputFieldSchema } from './forms.ts';
 import {
-  agentSchema,
-  agentStepSchema,
-  ensembleSchema,
-  foreachStepSchema,
-  ifStepSchema,
-  inputFieldSchema,
-} from './forms.ts';
-import { emailNotificationSchema, webhookNotificationSchema, webhookTriggerSchema } from './trigger-forms.ts';
+  emailNotificationSchema,
+  scheduleTriggerSchema,
+  webhookNotificationSchema,
+  webhookTriggerSchema,
+} from './trigger-forms.ts';
 
 type Schema = Record<string, unknown>;
 
@@ -45,18 +46,22 @@ export function ensembleJsonSchema(): Record<string, unknown> {
 function definitions(): Schema {
   const ofAgents = [...notTogether('condition', 'when'), ...notTogether('operation', 'type')];
   return {
-    step: { anyOf: [ref('agentStep'), ref('ifStep'), ref('foreachStep')] },
+    step: { anyOf: [ref('agentStep'), ...Object.keys(FLOW_FORMS).map((verb) => ref(`${verb}Step`))] },
     agentStep: {
       ...agentToJson(agentStepSchema),
       oneOf: [{ required: ['agent'] }, { required: ['member'] }],
       allOf: ofAgents,
     },
-    ifStep: toJson(ifStepSchema),
-    foreachStep: foreachToJson(),
+    ...Object.fromEntries(Object.entries(FLOW_FORMS).map(([verb, schema]) => [`${verb}Step`, flowStepToJson(schema)])),
     agent: { ...agentToJson(agentSchema), allOf: ofAgents },
     trigger: {
-      ...toJson(webhookTriggerSchema),
-      oneOf: [{ required: ['auth'] }, { required: ['public'], properties: { public: { const: true } } }],
+      anyOf: [
+        {
+          ...toJson(webhookTriggerSchema),
+          oneOf: [{ required: ['auth'] }, { required: ['public'], properties: { public: { const: true } } }],
+        },
+        toJson(scheduleTriggerSchema),
+      ],
     },
     notification: { anyOf: [toJson(webhookNotificationSchema), toJson(emailNotificationSchema)] },
     inputField: toJson(inputFieldSchema),
@@ -69,11 +74,60 @@ function agentToJson(schema: z.ZodType): Schema {
   return json;
 }
 
-function foreachToJson(): Schema {
-  const json = toJson(foreachStepSchema) as { properties: { foreach: Schema; steps: Schema } };
-  json.properties.foreach = { anyOf: [{ type: 'string', pattern: '\\$\\{' }, { type: 'array' }] };
-  json.properties.steps.minItems = 1;
-  return { ...json, allOf: notTogether('condition', 'when') };
+// Form that the checks at load see to.
+const NOT_EMPTY: Readonly<Record<string, Schema>> = {
+  steps: { minItems: 1 },
+  parallel: { minItems: 1 },
+  try: { minItems: 1 },
+  cases: { minProperties: 1 },
+};
+const INSTANT: Schema = {
+  anyOf: [
+    { type: 'number' },
+    { type: 'string', pattern: '\\$\\{|^\\s*\\d{4}-\\d{2}-\\d{2}(?:[T ]\\d{2}:\\d{2}.*)?\\s*$' },
+  ],
+};
+const DURATIONS: readonly Schema[] = [
+  { type: 'number', minimum: 0, maximum: LONGEST_SLEEP_MS },
+  { type: 'string', pattern: `\\$\\{|${DURATION.source}` },
+];
+const VALUES: Readonly<Record<string, Schema>> = {
+  foreach: {
+    anyOf: [
+      { type: 'string', pattern: '\\$\\{' },
+      { type: 'array', maxItems: MAX_FOREACH_ITEMS },
+    ],
+  },
+  sleep: {
+    anyOf: [
+      ...DURATIONS,
+      { type: 'object', properties: { until: INSTANT }, required: ['until'], additionalProperties: false },
+    ],
+  },
+  until: INSTANT,
+  wait: { type: 'string', pattern: NAME_PATTERN.source },
+  timeout: { anyOf: DURATIONS },
+};
+/** That of an `ensemble` is above 0. */
+const CHILD_TIMEOUT: Schema = {
+  anyOf: [
+    { type: 'number', exclusiveMinimum: 0, maximum: LONGEST_SLEEP_MS },
+    { type: 'string', pattern: `\\$\\{|(?=.*[1-9])${DURATION.source}` },
+  ],
+};
+
+function flowStepToJson(schema: z.ZodType): Schema {
+  const json = toJson(schema) as { properties: Record<string, Schema> };
+  const { properties } = json;
+  for (const key of Object.keys(properties)) properties[key] = VALUES[key] ?? { ...properties[key], ...NOT_EMPTY[key] };
+  if (Object.hasOwn(properties, 'detached')) properties.timeout = CHILD_TIMEOUT;
+  const neverAlone = { anyOf: [{ required: ['catch'] }, { required: ['finally'] }] };
+  const rules: Schema[] = [
+    ...(Object.hasOwn(properties, 'onTimeout') ? [{ dependentRequired: { onTimeout: ['timeout'] } }] : []),
+    ...(Object.hasOwn(properties, 'try') ? [neverAlone] : []),
+    ...(Object.hasOwn(properties, 'when') ? notTogether('condition', 'when') : []),
+  ];
+  return rules.length > 0 ? { ...json, allOf: rules } : json;
 }
 
 function inputsSchema(): Schema {

@@ -23,17 +23,19 @@ export interface ScopeRun {
   readonly trigger: JsonObject;
   /** `id`, `ensemble`, `version`, `startedAt`. */
   readonly execution: JsonObject;
-  /** Unix ms of the run's last commit: what `now()` gives. */
-  lastCommitAt: number;
+  /** Unix ms at which the run was accepted: what `now()` gives before its first commit. */
+  readonly createdAt: number;
 }
 
-/** The names of one level of the flow: the flow itself, or one item of a `foreach`. */
+/** What the expressions of one stretch of the flow see: the flow itself, an item of a `foreach`, a branch, a round, a `catch`. */
 export class Scope implements Evaluation {
   budget = DEFAULT_BUDGET;
   readonly run: ScopeRun;
   readonly parent: Scope | undefined;
-  /** By slot. */
-  readonly results: (NameResult | undefined)[];
+  /** By slot. Shared by the scopes of one level, except by branches that run at the same time. */
+  results: (NameResult | undefined)[];
+  /** What the `catch` around it caught. */
+  caught: ExecutionError | undefined;
   readonly item: Json;
   readonly index: number;
   /** Place of this level in the run, ahead of each step's own key; empty for the flow. */
@@ -42,6 +44,8 @@ export class Scope implements Evaluation {
   state: JsonObject = NO_STATE;
   /** What the latest step of this level gave; null when it was skipped. */
   lastOutput: Json = null;
+  /** Unix ms of the last commit of this level: what `now()` gives. Of each level its own, so that a resumed run gets the same. */
+  lastCommitAt: number;
   private drawKey = '';
   private drawPart = '';
   private draws = 0;
@@ -50,9 +54,11 @@ export class Scope implements Evaluation {
     this.run = run;
     this.parent = parent;
     this.results = slots === 0 ? NO_RESULTS : new Array<NameResult | undefined>(slots).fill(undefined);
+    this.caught = parent?.caught;
     this.keyPrefix = keyPrefix;
     this.item = item;
     this.index = index;
+    this.lastCommitAt = parent?.lastCommitAt ?? run.createdAt;
   }
 
   /** Begins the evaluation of one part (`config`, `condition`, ...) of one step: a fresh budget, and draws of its own. */
@@ -62,6 +68,11 @@ export class Scope implements Evaluation {
     this.drawPart = part;
     this.draws = 0;
     return this;
+  }
+
+  /** Key of the step whose part is evaluated. */
+  get place(): string {
+    return this.drawKey;
   }
 
   // Derived, not drawn: a resumed run gets the same values without their having been stored.
@@ -85,7 +96,7 @@ export class Scope implements Evaluation {
   }
 
   now(): number {
-    return this.run.lastCommitAt;
+    return this.lastCommitAt;
   }
 }
 

@@ -1,5 +1,7 @@
 /** Turns offsets of a text into lines and columns, and shows the lines around a place as compilers do. */
 
+import { printable } from './wording.ts';
+
 /** A place in a text; both are counted from 1, columns in UTF-16 units. */
 export interface Place {
   readonly line: number;
@@ -17,9 +19,6 @@ export interface SourceLines {
 const CONTEXT_LINES = 2;
 const MAX_WIDTH = 100;
 const TAB = '    ';
-// A terminal obeys control characters, so that none may reach it from a definition.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must go
-const UNPRINTABLE = /[\u0000-\u0008\u000a-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
 const WIDE = /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]/g;
 
 /**
@@ -68,22 +67,22 @@ function drawFrame(lineText: (line: number) => string, line: number, column: num
   const numberWidth = Math.max(2, String(line).length);
   const out: string[] = [];
   for (let at = Math.max(1, line - CONTEXT_LINES); at <= line; at++) {
-    const shown = cut(lineText(at), from);
-    out.push(`  ${String(at).padStart(numberWidth)} |${shown ? ` ${shown}` : ''}`);
+    const text = cut(lineText(at), from);
+    out.push(`  ${String(at).padStart(numberWidth)} |${text ? ` ${text}` : ''}`);
   }
-  const before = printable(marked.slice(from, index)).replace(WIDE, '  ').length + (from > 0 ? 1 : 0);
+  const before = shown(marked.slice(from, index)).replace(WIDE, '  ').length + (from > 0 ? 1 : 0);
   const end = Math.max(index + 1, Math.min(index + length, from + MAX_WIDTH));
-  const marks = printable(marked.slice(index, end)).replace(WIDE, '  ').length;
+  const marks = shown(marked.slice(index, end)).replace(WIDE, '  ').length;
   out.push(`  ${' '.repeat(numberWidth)} | ${' '.repeat(before)}${'^'.repeat(Math.max(1, marks))}`);
   return out.join('\n');
 }
 
 function cut(line: string, from: number): string {
-  const shown = printable(line.slice(from, from + MAX_WIDTH));
+  const text = shown(line.slice(from, from + MAX_WIDTH));
   const left = from > 0 && line.length > 0 ? '…' : '';
-  return `${left}${shown}${line.length > from + MAX_WIDTH ? '…' : ''}`;
+  return `${left}${text}${line.length > from + MAX_WIDTH ? '…' : ''}`;
 }
 
-function printable(text: string): string {
-  return text.replaceAll('\t', TAB).replace(UNPRINTABLE, '\ufffd');
+function shown(text: string): string {
+  return printable(text.replaceAll('\t', TAB));
 }

@@ -28,6 +28,16 @@ export const webhookTriggerSchema = form('a webhook trigger', '{ type: webhook, 
     .optional(),
 });
 
+export const scheduleTriggerSchema = form('a schedule trigger', '{ type: schedule, cron: "0 9 * * 1-5" }', {
+  type: z.literal('schedule'),
+  // For editors; the check at load says more.
+  cron: z.string().meta({ pattern: '^\\s*(@[A-Za-z]+|\\S+(\\s+\\S+){4,5})\\s*$' }),
+  timezone: nonEmpty.optional(),
+  overlap: z.enum(['skip', 'queue']).optional(),
+  catchUp: z.enum(['once', 'skip']).optional(),
+  input: z.unknown().optional(),
+});
+
 /** Kinds of event that a notification can be sent about. */
 export const NOTIFIED_EVENTS = [
   'execution.started',

@@ -17,6 +17,15 @@ export function quoted(name: string): string {
   return `\`${name.length > MAX_NAME ? `${name.slice(0, MAX_NAME - 1)}…` : name}\``;
 }
 
+// A terminal obeys control characters, and names, keys and lines of a definition may hold them.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must go
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
+
+/** One line of text that a terminal shows and doesn't obey. */
+export function printable(text: string): string {
+  return text.replace(UNPRINTABLE, '\ufffd');
+}
+
 /** `a`, `b` or `c` */
 export function oneOf(values: readonly string[], word: 'or' | 'and' = 'or'): string {
   const names = values.map(quoted);

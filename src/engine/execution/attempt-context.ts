@@ -9,7 +9,7 @@ import { copyJson, formatPath, type Json, type JsonObject } from '../json.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { ExecutionInfo, OperationContext } from '../ports/operation.ts';
 import { haltError } from './halt.ts';
-import type { RunScope } from './run.ts';
+import type { RunScope } from './run-scope.ts';
 
 export class AttemptContext implements OperationContext {
   readonly config: JsonObject;

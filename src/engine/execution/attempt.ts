@@ -9,13 +9,15 @@ import type { StoreRecord } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { AttemptContext } from './attempt-context.ts';
 import { type Failure, toFailure } from './failure.ts';
-import type { RunScope } from './run.ts';
+import type { RunScope } from './run-scope.ts';
 
 /** Which attempt it is, and when the first one began. */
 export interface AttemptPlace {
   readonly key: string;
   /** Counted from 1. */
   readonly number: number;
+  /** Whether the attempt was made now; otherwise its record is recalled, and nobody is told of it again. */
+  made: boolean;
   /** Unix ms. */
   readonly startedAt: number;
   readonly monotonic: number;
@@ -32,6 +34,9 @@ export function runAttempt(
   place: AttemptPlace,
   store: StoreRecord,
 ): MaybePromise<StepRecord | undefined> {
+  // A run that was taken up again may have to stop just where it becomes live.
+  if (scope.halt.reason !== undefined) return undefined;
+  place.made = true;
   let context: AttemptContext;
   let given: unknown;
   try {
@@ -99,6 +104,7 @@ function completed(
   place: AttemptPlace,
   value: unknown,
 ): StepRecord | undefined {
+  if (scope.halt.closed) return undefined;
   try {
     const output = copyJson(value);
     return {

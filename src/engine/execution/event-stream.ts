@@ -13,6 +13,54 @@ export interface EventStream {
   read(): AsyncIterableIterator<OrchestratorEvent>;
 }
 
+/** The events of one execution, heard from its start on. */
+export interface KeptEvents {
+  /** From the first event on; undefined when they were dropped before anybody asked for them. */
+  read(): AsyncIterableIterator<OrchestratorEvent> | undefined;
+  /** The run has ended. @param last - the event of its end, if it was not heard here */
+  end(last?: OrchestratorEvent): void;
+  /** Keeps them no longer, unless somebody has asked for them. @returns whether they are kept */
+  drop(): boolean;
+}
+
+export function keepEvents(
+  source: { onExecution(id: string, listener: (event: OrchestratorEvent) => void): () => void },
+  id: string,
+): KeptEvents {
+  let stream: EventStream | undefined = createEventStream();
+  let asked = false;
+  const forget = source.onExecution(id, (event) => {
+    stream?.push(event);
+    // The run may end in another place than it began.
+    if (isEnd(event)) end();
+  });
+  let ended = false;
+  const end = (last?: OrchestratorEvent) => {
+    if (ended) return;
+    ended = true;
+    forget();
+    if (last) stream?.push(last);
+    stream?.end();
+  };
+  return {
+    read() {
+      asked = true;
+      return stream?.read();
+    },
+    end,
+    drop() {
+      if (asked) return true;
+      end();
+      stream = undefined;
+      return false;
+    },
+  };
+}
+
+function isEnd({ event }: OrchestratorEvent): boolean {
+  return event.startsWith('execution.') && event !== 'execution.started';
+}
+
 export function createEventStream(): EventStream {
   let kept: OrchestratorEvent[] = [];
   let dropped = 0;

@@ -15,8 +15,30 @@ export const HALT_GRACE_MS = 25_000;
 
 export class Halt {
   #reason: HaltReason | undefined;
+  /**
+   * What is walked under it is over: it is walked again for its results alone, and begins nothing. What it asks for and is not
+   * stored stops this one.
+   */
+  recall: Recall | undefined;
+  #closed = false;
+  readonly #outer: Halt | undefined;
   // Made when somebody listens: a run whose steps take no signal never needs it.
   #listeners: Set<(reason: HaltReason) => void> | undefined;
+
+  /** @param outer - that of the block around it */
+  constructor(outer?: Halt) {
+    this.#outer = outer;
+    this.recall = outer?.recall;
+  }
+
+  /** What comes from now on is nobody's any more, and is not stored. */
+  get closed(): boolean {
+    return this.#closed || (this.#outer?.closed ?? false);
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
 
   get reason(): HaltReason | undefined {
     return this.#reason;
@@ -43,10 +65,42 @@ export class Halt {
   }
 }
 
+/** A walk over what is stored of a part that is over. */
+export interface Recall {
+  readonly root: Halt;
+  /** Unix ms at which it was over. */
+  readonly until: number;
+}
+
+/** For a walk over what is stored. @param until - Unix ms at which the part was over */
+export function recallHalt(until: number): Halt {
+  const halt = new Halt();
+  halt.recall = { root: halt, until };
+  return halt;
+}
+
 /** A block inside: it stops with the one around it, or alone. Call `release` when the block is done. */
 export function innerHalt(outer: Halt): { readonly halt: Halt; readonly release: () => void } {
-  const halt = new Halt();
+  const halt = new Halt(outer);
   return { halt, release: outer.onStop((reason) => halt.stop(reason)) };
+}
+
+/**
+ * Works for as long as nothing stops it: a stop aborts the signal.
+ * @returns undefined when it was stopped
+ * @throws what the work throws, unless it was stopped
+ */
+export async function unlessStopped<T>(halt: Halt, work: (signal: AbortSignal) => Promise<T>): Promise<T | undefined> {
+  const stopped = new AbortController();
+  const forget = halt.onStop(() => stopped.abort());
+  try {
+    return await work(stopped.signal);
+  } catch (thrown) {
+    if (!stopped.signal.aborted) throw thrown;
+    return undefined;
+  } finally {
+    forget();
+  }
 }
 
 export function haltError(reason: HaltReason): OrchestratorError {

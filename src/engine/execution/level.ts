@@ -1,13 +1,13 @@
 /** One level of the flow while it is walked: its guards, its snapshot of the state, and what becomes of its names. */
 
-import type { CompiledGuard } from '../definition/compiled-ensemble.ts';
+import type { CompiledGuard, CompiledList } from '../definition/compiled-ensemble.ts';
 import type { NameSlot } from '../definition/names.ts';
 import type { NameResult } from '../definition/scope.ts';
 import { isTruthy } from '../expression/is-truthy.ts';
-import type { JsonObject } from '../json.ts';
+import type { Json, JsonObject } from '../json.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { toFailure } from './failure.ts';
-import type { RunScope } from './run.ts';
+import type { Failure, RunScope } from './run-scope.ts';
 
 /** The result of a name whose step was not run. */
 export const SKIPPED: NameResult = Object.freeze({ status: 'skipped', output: null });
@@ -19,6 +19,17 @@ export const NO_NAME: NameSlot = { name: '', slot: -1 };
 export interface GuardChain {
   readonly guard: CompiledGuard;
   readonly outer: GuardChain | undefined;
+  /** How many failures there had been when it was read: those that came later it did not look at. */
+  readonly since: number;
+}
+
+/** Whether a failure has a guard ahead, behind a step of a list or in a list around it. */
+export function isGuarded({ slots }: Failure, list: CompiledList, index: number): boolean {
+  for (let at: CompiledList['parent'] = { list, index }; at; at = at.list.parent) {
+    const ahead = at.list.guardedAfter[at.index];
+    if (ahead && slots.some((slot) => ahead.has(slot))) return true;
+  }
+  return false;
 }
 
 /** Takes the one snapshot of the state that a step reads, then goes on. */
@@ -34,9 +45,85 @@ export function afterSnapshot<T>(scope: RunScope, then: () => MaybePromise<T>): 
 /** Marks what the guards look at as handled: they led to a step that runs now. */
 export function markHandled(guards: GuardChain | undefined, scope: RunScope): void {
   for (let chain = guards; chain; chain = chain.outer) {
-    for (const slot of chain.guard.reads)
-      for (let level: RunScope | undefined = scope; level; level = level.parent) level.handle(slot);
+    for (const slot of chain.guard.reads) scope.handle(slot, chain.since);
   }
+}
+
+/**
+ * Reads a guard, and stores what it said where that can't be worked out again: the state may be another one when the run is
+ * taken up after a crash, and what follows from the guard may have had its effect by then.
+ *
+ * @param then - is handed what the guard said; undefined when it can't be read (the failure is noted under `slot`)
+ */
+export function decide<T>(
+  guard: CompiledGuard,
+  key: string,
+  scope: RunScope,
+  slot: NameSlot,
+  handled: boolean,
+  then: (holds: boolean | undefined) => MaybePromise<T>,
+): MaybePromise<T> {
+  if (!guard.readsState) return then(readGuard(guard, key, scope, slot, handled));
+  const noteKey = `${scope.keyPrefix}${key}?`;
+  if (stopsRecall(noteKey, scope)) return then(undefined);
+  const read = () => ({ holds: isTruthy(guard.evaluate(scope.begin(scope.keyPrefix + key, 'condition'))) });
+  const noted = noteOnce(noteKey, read, scope, slot, handled);
+  return noted instanceof Promise ? noted.then((note) => then(note?.holds)) : then(noted?.holds);
+}
+
+/**
+ * Reads the condition of a step, if it has one: a step whose condition does not hold is skipped, and one whose condition can't be
+ * read has failed.
+ *
+ * @param handled - the step has `continueOnError`
+ * @returns whether the step runs
+ */
+export async function isLetIn(
+  { key, slot, condition }: { key: string; slot: NameSlot | undefined; condition: CompiledGuard | undefined },
+  scope: RunScope,
+  handled = false,
+): Promise<boolean> {
+  if (!condition) return true;
+  const holds = await decide(condition, key, scope, slot ?? NO_NAME, handled, (said) => said);
+  if (holds === false) skip(slot, key, scope);
+  return holds === true;
+}
+
+/**
+ * Stores what `work` gives, or why it can't be worked out: what follows from it must stay as it is when the run is taken up again.
+ *
+ * @returns undefined when it can't be worked out; the failure is noted under `slot`
+ */
+export function noteOnce<T extends JsonObject>(
+  key: string,
+  work: () => T,
+  scope: RunScope,
+  slot: NameSlot,
+  handled = false,
+): MaybePromise<T | undefined> {
+  const noted = scope.run.journal.note(key, (): JsonObject => {
+    try {
+      return work();
+    } catch (thrown) {
+      const { code, message } = toFailure(thrown, scope.run.ports.mask);
+      return { code, message };
+    }
+  });
+  const use = (note: Json): T | undefined => {
+    const { code, message } = note as { readonly code?: string; readonly message?: string };
+    if (code === undefined) return note as T;
+    noteError({ code, message: message ?? '' }, scope, slot, handled);
+    return undefined;
+  };
+  return noted instanceof Promise ? noted.then(use) : use(noted as Json);
+}
+
+/** Of a part that is over and walked again: whether it ends here, because what comes next is not stored. */
+export function stopsRecall(key: string, scope: RunScope): boolean {
+  const { recall } = scope.halt;
+  if (recall === undefined || scope.run.journal.recalled(key)) return false;
+  recall.root.stop('abandoned');
+  return true;
 }
 
 /**
@@ -62,10 +149,19 @@ export function readGuard(
 /** Gives a name a failed result for something thrown outside an operation, and notes the failure. */
 export function noteFailure(thrown: unknown, scope: RunScope, slot: NameSlot, handled = false): void {
   const { code, message } = toFailure(thrown, scope.run.ports.mask);
+  noteError({ code, message }, scope, slot, handled);
+}
+
+function noteError(
+  { code, message }: { readonly code: string; readonly message: string },
+  scope: RunScope,
+  slot: NameSlot,
+  handled: boolean,
+): void {
   const error = slot === NO_NAME ? { code, message } : { code, message, agent: slot.name };
   if (slot !== NO_NAME) scope.results[slot.slot] = { status: 'failed', output: null, error };
   scope.lastOutput = null;
-  if (!handled) scope.fail({ slot, router: undefined, error });
+  if (!handled) scope.fail({ slots: [slot], error });
 }
 
 export function skip(slot: NameSlot | undefined, key: string, scope: RunScope): true {

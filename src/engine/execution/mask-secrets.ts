@@ -10,8 +10,19 @@ const MASK = '***';
 
 export type MaskText = (text: string) => string;
 
-/** @param secrets - values; each is looked for as it is, in JSON, base64, base64url, percent-encoded and as a form sends it */
-export function createMask(secrets: Iterable<string>): MaskText {
+/** What a link of `signalUrl()` proves itself with. Slashes are in no part of it, so that it is found in one pass. */
+const LINK = /(signals(?:\/|%2[Ff]))[A-Za-z0-9_-]+\.[0-9a-f]{64}/g;
+
+/**
+ * @param secrets - values; each is looked for as it is, in JSON, base64, base64url, percent-encoded and as a form sends it
+ * @param hasLinks - signal links are made: they are masked too
+ */
+export function createMask(secrets: Iterable<string>, hasLinks = false): MaskText {
+  const mask = maskValues(secrets);
+  return hasLinks ? (text) => mask(text.replace(LINK, `$1${MASK}`)) : mask;
+}
+
+function maskValues(secrets: Iterable<string>): MaskText {
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (secret.length < SHORTEST) continue;

@@ -4,11 +4,12 @@ import type { CompiledAgentStep } from '../definition/compiled-ensemble.ts';
 import type { NameSlot } from '../definition/names.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
-import type { StateUpdate, StepOptions } from '../ports/journal.ts';
+import type { StateUpdate, StepOptions, StoreRecord } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { type AttemptPlace, isPromise, runAttempt } from './attempt.ts';
 import { toFailure } from './failure.ts';
-import type { RunScope } from './run.ts';
+import type { RunScope } from './run-scope.ts';
+import { waitUntil } from './wait-until.ts';
 
 const LAST: StepOptions = Object.freeze({ last: true });
 const NOT_LAST: StepOptions = Object.freeze({ last: false });
@@ -27,8 +28,7 @@ export function runAgent(
   const { run } = scope;
   const { clock } = run.ports;
   const key = scope.keyPrefix === '' ? step.key : scope.keyPrefix + step.key;
-  const place: AttemptPlace = { key, number: 1, startedAt: clock.now(), monotonic: clock.monotonic() };
-  run.ports.emit?.('agent.started', { executionId: run.accepted.id, agent: step.name, key });
+  const place: AttemptPlace = { key, number: 1, startedAt: clock.now(), monotonic: clock.monotonic(), made: false };
   const stepped = attempt(step, scope, place);
   if (isPromise(stepped)) return stepped.then((record) => afterAttempt(record, step, scope, place, router));
   return afterAttempt(stepped, step, scope, place, router);
@@ -36,8 +36,27 @@ export function runAgent(
 
 function attempt(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace): MaybePromise<StepRecord | undefined> {
   const plain = step.last ? LAST : NOT_LAST;
+  if (isRecallOver(place, scope)) return undefined;
   const options = step.setState ? { ...plain, state: stateUpdate(step, scope, place.key, step.setState) } : plain;
-  return scope.run.journal.step(place.key, place.number, (store) => runAttempt(step, scope, place, store), options);
+  return scope.run.journal.step(
+    place.key,
+    place.number,
+    (store) => {
+      const ready = scope.goLive();
+      return ready ? ready.then(() => begin(step, scope, place, store)) : begin(step, scope, place, store);
+    },
+    options,
+  );
+}
+
+function begin(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  place: AttemptPlace,
+  store: StoreRecord,
+): MaybePromise<StepRecord | undefined> {
+  if (place.number === 1 && scope.run.ports.emit) emitStart(step, place.key, scope);
+  return runAttempt(step, scope, place, store);
 }
 
 function afterAttempt(
@@ -47,8 +66,8 @@ function afterAttempt(
   place: AttemptPlace,
   router: NameSlot | undefined,
 ): MaybePromise<boolean> {
-  if (record?.retryAt === undefined) return noteResult(record, step, scope, router);
-  return retry(record, step, scope, place).then((last) => noteResult(last, step, scope, router));
+  if (record?.retryAt === undefined) return noteResult(record, step, scope, router, place.made);
+  return retry(record, step, scope, place, router);
 }
 
 async function retry(
@@ -56,14 +75,26 @@ async function retry(
   step: CompiledAgentStep,
   scope: RunScope,
   first: AttemptPlace,
-): Promise<StepRecord | undefined> {
+  router: NameSlot | undefined,
+): Promise<boolean> {
+  let place = first;
   let record: StepRecord | undefined = failed;
   while (record?.retryAt !== undefined) {
-    emitRetry(record, record.retryAt, scope);
-    if (!(await waitUntil(record.retryAt, first.key, scope))) return undefined;
-    record = await attempt(step, scope, { ...first, startedAt: record.startedAt, number: record.attempts + 1 });
+    if (place.made) emitRetry(record, record.retryAt, scope);
+    if (!(await waitUntil(record.retryAt, first.key, scope))) return false;
+    const { startedAt, attempts: number } = record;
+    // Begun in another process, perhaps: then wall time is all that is known of how long it took so far.
+    const monotonic = first.made ? first.monotonic : monotonicOf(startedAt, record.retryAt, scope);
+    place = { ...first, startedAt, monotonic, number: number + 1, made: false };
+    record = await attempt(step, scope, place);
   }
-  return record;
+  return noteResult(record, step, scope, router, place.made);
+}
+
+/** The monotonic instant of a wall instant, seen from the end of a wait: a clock that was set back makes no wait shorter. */
+function monotonicOf(instant: number, waitedUntil: number, { run }: RunScope): number {
+  const { clock } = run.ports;
+  return clock.monotonic() - Math.max(0, Math.max(waitedUntil, clock.now()) - instant);
 }
 
 function noteResult(
@@ -71,29 +102,26 @@ function noteResult(
   step: CompiledAgentStep,
   scope: RunScope,
   router: NameSlot | undefined,
+  made: boolean,
 ): boolean {
   if (!record) return false;
-  scope.run.lastCommitAt = record.startedAt + record.duration;
+  scope.lastCommitAt = record.startedAt + record.duration;
   scope.results[step.slot.slot] = record;
   scope.lastOutput = record.output;
   if (step.takesPrompt) scope.takePrompt();
-  if (record.error && !step.continueOnError) scope.fail({ slot: step.slot, router, error: record.error });
-  emitResult(record, scope);
+  if (record.error && !step.continueOnError) {
+    scope.fail({ slots: router ? [step.slot, router] : [step.slot], error: record.error });
+  }
+  if (made) emitResult(record, scope);
   return true;
 }
 
-/** @returns false when the run was stopped meanwhile */
-async function waitUntil(instant: number, key: string, scope: RunScope): Promise<boolean> {
-  const stopped = new AbortController();
-  const forget = scope.halt.onStop(() => stopped.abort());
-  try {
-    await scope.run.journal.sleepUntil(key, instant, stopped.signal);
-  } catch (thrown) {
-    if (!stopped.signal.aborted) throw thrown;
-  } finally {
-    forget();
-  }
-  return scope.halt.reason === undefined;
+/** In a part that is over: whether the attempt was not stored by then. */
+function isRecallOver({ key, number }: AttemptPlace, scope: RunScope): boolean {
+  const { recall } = scope.halt;
+  if (recall === undefined || (scope.run.journal.recalled(key)?.attempts ?? 0) >= number) return false;
+  recall.root.stop('abandoned');
+  return true;
 }
 
 function stateUpdate(
@@ -125,6 +153,10 @@ function stateUpdate(
       scope.run.ports.emit?.('state.updated', { executionId: scope.run.accepted.id, state: value });
     },
   };
+}
+
+function emitStart(step: CompiledAgentStep, key: string, scope: RunScope): void {
+  scope.run.ports.emit?.('agent.started', { executionId: scope.run.accepted.id, agent: step.name, key });
 }
 
 function emitResult(record: StepRecord, scope: RunScope): void {

@@ -4,15 +4,17 @@ import type { CompiledEnsemble } from '../definition/compiled-ensemble.ts';
 import { copyJson, type Json } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
-import type { ExecutionOutcome, InterpretedRun } from '../ports/execution-engine.ts';
-import type { Journal } from '../ports/journal.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { ExecutionOutcome, InterpretedRun, RunOptions } from '../ports/execution-engine.ts';
+import { type Journal, JournalLostError } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
 import { toFailure } from './failure.ts';
 import { HALT_GRACE_MS, Halt, type HaltReason, haltError } from './halt.ts';
 import { afterSnapshot } from './level.ts';
-import { Run, type RunPorts, RunScope } from './run.ts';
+import { Run, type RunPorts } from './run.ts';
 import { runList } from './run-list.ts';
+import { RunScope } from './run-scope.ts';
 
 /** Checks what a run gives, if the ensemble has an output schema; a returned text says what is wrong. */
 export type OutputCheck = (output: Json) => Promise<string | undefined>;
@@ -20,7 +22,7 @@ export type OutputCheck = (output: Json) => Promise<string | undefined>;
 /**
  * Runs an accepted execution.
  *
- * @param signal - cancels it
+ * @param options - whether it is taken up again, and whether it is to be cancelled
  * @param checkOutput - reads the outputs of a run that completed
  */
 export function runEnsemble(
@@ -28,16 +30,19 @@ export function runEnsemble(
   accepted: NewExecution,
   journal: Journal,
   ports: RunPorts,
-  signal: AbortSignal | undefined,
+  { resumed, cancelled, signal, reached = Number.NEGATIVE_INFINITY }: RunOptions,
   checkOutput: OutputCheck | undefined,
 ): InterpretedRun {
   const halt = new Halt();
   const scope = new RunScope(new Run(compiled, accepted, journal, ports), undefined, compiled.slots, halt);
-  ports.emit?.('execution.started', { id: accepted.id, ensemble: accepted.ensemble, input: accepted.input });
+  if (!resumed)
+    ports.emit?.('execution.started', { id: accepted.id, ensemble: accepted.ensemble, input: accepted.input });
   const cancel = () => halt.stop('cancelled');
+  let cancelTimer: (() => void) | undefined;
+  let ended = false;
+  let settle: (outcome: ExecutionOutcome) => void = () => {};
   const outcome = new Promise<ExecutionOutcome>((resolve) => {
-    let cancelTimer: (() => void) | undefined;
-    let ended = false;
+    settle = resolve;
     const end = (crash?: ExecutionError) => {
       if (ended) return;
       ended = true;
@@ -49,24 +54,54 @@ export function runEnsemble(
     const onHalt = (reason: HaltReason) => {
       if (ended) return;
       cancelTimer?.();
+      // Blocks have graces of their own, and put together what they came to: the walk ends behind them.
+      if (scope.run.blocks > 0) return;
       if (reason === 'timed_out') end();
       else cancelTimer = ports.clock.setTimer(HALT_GRACE_MS, end);
     };
-    if (accepted.deadlineAt !== undefined) {
-      cancelTimer = ports.clock.setTimer(accepted.deadlineAt - ports.clock.now(), () => halt.stop('timed_out'));
-    }
     halt.onStop(onHalt);
-    if (signal?.aborted) cancel();
-    else signal?.addEventListener('abort', cancel, { once: true });
+    // What was stored before is recalled first, so that the outputs of a run that is stopped then are computed from it.
+    const goLive = () => {
+      if (ended) return;
+      if (cancelled || signal?.aborted) cancel();
+      else if (accepted.deadlineAt !== undefined)
+        cancelTimer = armDeadline(accepted.deadlineAt, reached, halt, ports.clock);
+    };
+    journal.onLive(() => {
+      scope.run.goLive();
+      scope.run.whenRecalled(goLive);
+    });
+    signal?.addEventListener('abort', cancel, { once: true });
     runList(compiled.flow, scope, undefined).then(
       () => end(),
       (thrown) => {
+        if (thrown instanceof JournalLostError) {
+          abandon(thrown.cause);
+          return;
+        }
         end(internalError(thrown, scope));
+        scope.run.givenUp.stop('abandoned');
         halt.stop('abandoned');
       },
     );
   });
-  return { outcome, stop: (reason) => halt.stop(reason) };
+  const abandon = (cause?: unknown) => {
+    if (!ended) settle({ status: 'lost', output: null, cause });
+    ended = true;
+    cancelTimer?.();
+    signal?.removeEventListener('abort', cancel);
+    scope.run.givenUp.stop('abandoned');
+    halt.stop('abandoned');
+  };
+  return { outcome, stop: (reason) => halt.stop(reason), abandon: () => abandon() };
+}
+
+function armDeadline(deadlineAt: number, reached: number, halt: Halt, clock: Clock): (() => void) | undefined {
+  // A wall clock that was set back puts no deadline off that was waited for.
+  const left = deadlineAt - Math.max(clock.now(), reached);
+  if (left > 0) return clock.setTimer(left, () => halt.stop('timed_out'));
+  halt.stop('timed_out');
+  return undefined;
 }
 
 function conclude(

@@ -1,14 +1,16 @@
 /** Runs a `foreach`: a sliding pool of items, each with a level of names of its own. */
 
-import { type CompiledForeachStep, type CompiledList, MAX_FOREACH_ITEMS } from '../definition/compiled-ensemble.ts';
-import { OrchestratorError } from '../errors.ts';
+import type { CompiledForeachStep, CompiledList } from '../definition/compiled-ensemble.ts';
 import type { Json } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
-import { HALT_GRACE_MS, type Halt, innerHalt } from './halt.ts';
-import { afterSnapshot, type GuardChain, NO_NAME, noteFailure, readGuard, skip } from './level.ts';
-import { RunScope } from './run.ts';
+import { bounded } from './bounded.ts';
+import { begunBefore, readItems } from './foreach-items.ts';
+import { type Halt, innerHalt } from './halt.ts';
+import { ItemQueue } from './item-queue.ts';
+import { afterSnapshot, decide, type GuardChain, isLetIn, NO_NAME } from './level.ts';
+import { type Failure, RunScope } from './run-scope.ts';
 
 /** Walks the steps of one item; handed in, because a list holds blocks that hold lists. */
 type RunBody = (list: CompiledList, scope: RunScope, guards: GuardChain | undefined) => MaybePromise<boolean>;
@@ -30,17 +32,20 @@ async function runBlock(
   guards: GuardChain | undefined,
   runBody: RunBody,
 ): Promise<boolean> {
-  const slot = step.slot ?? NO_NAME;
   let chain = guards;
   if (step.condition) {
-    const holds = readGuard(step.condition, step.key, scope, slot, step.continueOnError);
-    if (holds === undefined) return true;
-    if (!holds) return skip(step.slot, step.key, scope);
-    chain = { guard: step.condition, outer: guards };
+    if (!(await isLetIn(step, scope, step.continueOnError))) return true;
+    chain = { guard: step.condition, outer: guards, since: scope.run.failed };
   }
-  const items = readItems(step, scope);
-  if (!items) return true;
+  const { journal } = scope.run;
+  const blockKey = `${scope.keyPrefix}${step.key}.foreach`;
+  const ended = journal.recalled(blockKey);
+  if (ended) return conclude(ended.output as unknown as BlockEnd, step, scope);
 
+  const items = await readItems(step, scope);
+  if (!items) return true;
+  const key = scope.keyPrefix + step.key;
+  scope.run.ports.emit?.('foreach.started', { executionId: scope.run.accepted.id, key, items: items.length });
   const { halt, release } = innerHalt(scope.halt);
   const block: Block = {
     step,
@@ -49,47 +54,66 @@ async function runBlock(
     halt,
     guards: chain,
     runBody,
+    lastCommitAt: scope.lastCommitAt,
+    working: 1,
     outputs: [],
-    next: 0,
+    queue: new ItemQueue(scope.run, items.length, begunBefore(items, step, scope)),
+    handled: new Set(),
     done: 0,
     ended: false,
     error: undefined,
   };
   const workers = Math.min(step.concurrency, items.length);
-  if (workers <= 1) await work(block);
-  else await untilDone(Promise.all(Array.from({ length: workers }, () => work(block))), block);
+  if (workers <= 1) await work(block, scope);
+  else {
+    const closed = scope.openBlock(false);
+    const inside = scope.stretch(halt);
+    block.working = workers;
+    journal.branches(workers - 1);
+    const all = Array.from({ length: workers }, () =>
+      work(block, inside).finally(() => {
+        block.working -= 1;
+        // The last one's place is taken by the flow that waits for the block.
+        if (block.working > 0) journal.branches(-1);
+      }),
+    );
+    await untilDone(Promise.all(all), halt, inside).finally(closed);
+  }
+  block.queue.close();
   release();
+  halt.close();
   if (scope.halt.reason !== undefined) return false;
 
-  const output = step.collect ? block.outputs : block.done;
-  scope.lastOutput = output;
-  if (step.slot) {
-    const result = { status: block.error ? ('failed' as const) : ('completed' as const), output };
-    scope.results[step.slot.slot] = block.error ? { ...result, error: block.error } : result;
-  }
-  if (block.error && !step.continueOnError) scope.fail({ slot, router: undefined, error: block.error });
-  return true;
+  const { outputs, done, error, lastCommitAt } = block;
+  const handled = [...block.handled];
+  const end: BlockEnd = { output: step.collect ? outputs : done, lastCommitAt, handled, ...(error && { error }) };
+  // Which items were begun at all, of several at once, is chance: a run that is taken up again must not begin others.
+  if (workers > 1 && (block.ended || error)) await journal.note(blockKey, () => end as unknown as Json);
+  return conclude(end, step, scope);
 }
 
-function readItems(step: CompiledForeachStep, scope: RunScope): readonly Json[] | undefined {
-  try {
-    const items = step.items(scope.begin(scope.keyPrefix + step.key, 'items'));
-    if (!Array.isArray(items)) {
-      const found = items === null ? 'null' : typeof items === 'object' ? 'an object' : `a ${typeof items}`;
-      throw new OrchestratorError(
-        'EXPRESSION_ERROR',
-        `\`foreach\` at ${scope.keyPrefix}${step.key} needs a list, and its expression gave ${found}`,
-      );
-    }
-    if (items.length > MAX_FOREACH_ITEMS) {
-      const message = `\`foreach\` at ${scope.keyPrefix}${step.key} has ${items.length} items; at most ${MAX_FOREACH_ITEMS} are allowed`;
-      throw new OrchestratorError('EXPRESSION_ERROR', message);
-    }
-    return items;
-  } catch (thrown) {
-    noteFailure(thrown, scope, step.slot ?? NO_NAME, step.continueOnError);
-    return undefined;
+/** How a block came out. */
+interface BlockEnd {
+  readonly output: Json[] | number;
+  readonly lastCommitAt: number;
+  readonly error?: ExecutionError;
+  /** Names around the block whose failures its items handled. */
+  readonly handled?: readonly string[];
+}
+
+function conclude(
+  { output, error, lastCommitAt, handled }: BlockEnd,
+  step: CompiledForeachStep,
+  scope: RunScope,
+): true {
+  scope.lastOutput = output;
+  scope.lastCommitAt = lastCommitAt;
+  scope.handleNames(new Set(handled));
+  if (step.slot) {
+    scope.results[step.slot.slot] = error ? { status: 'failed', output, error } : { status: 'completed', output };
   }
+  if (error && !step.continueOnError) scope.fail({ slots: [step.slot ?? NO_NAME], error });
+  return true;
 }
 
 interface Block {
@@ -100,7 +124,11 @@ interface Block {
   readonly guards: GuardChain | undefined;
   readonly runBody: RunBody;
   readonly outputs: Json[];
-  next: number;
+  /** Workers that have not ended. */
+  working: number;
+  lastCommitAt: number;
+  readonly queue: ItemQueue;
+  readonly handled: Set<string>;
   done: number;
   /** `breakWhen` held: no new item begins. */
   ended: boolean;
@@ -109,55 +137,70 @@ interface Block {
 }
 
 /** Waits for all workers; once the block is stopped, no longer than the grace for steps that ignore their signal. */
-function untilDone(workers: Promise<unknown>, { halt, scope }: Block): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let cancelTimer: (() => void) | undefined;
-    const forget = halt.onStop(() => {
-      cancelTimer = scope.run.ports.clock.setTimer(HALT_GRACE_MS, resolve);
-    });
-    workers
-      .finally(() => {
-        forget();
-        cancelTimer?.();
-      })
-      .then(
-        () => resolve(),
-        (thrown) => {
-          // What broke the block, such as a store that is gone, breaks the items beside it too.
-          halt.stop('abandoned');
-          reject(thrown);
-        },
-      );
+function untilDone(workers: Promise<unknown>, halt: Halt, scope: RunScope): Promise<unknown> {
+  const unbroken = workers.catch((thrown) => {
+    // What broke the block, such as a store that is gone, breaks the items beside it too, and all that cleans up.
+    scope.run.givenUp.stop('abandoned');
+    halt.stop('abandoned');
+    throw thrown;
   });
+  return bounded(unbroken, halt, scope, undefined);
 }
 
-async function work(block: Block): Promise<void> {
-  const { step, items, halt, scope } = block;
-  while (block.next < items.length && !block.ended && halt.reason === undefined) {
-    const index = block.next++;
+function itemKey(step: CompiledForeachStep, scope: RunScope, index: number): string {
+  return `${scope.keyPrefix}${step.key}.foreach[${index}].`;
+}
+
+/** @param outer - the stretch in which the items are */
+async function work(block: Block, outer: RunScope): Promise<void> {
+  const { step, items, halt, scope, queue } = block;
+  // Those that were begun before come to where they were, whatever ended the block then.
+  const goesOn = () => !queue.isEmpty && (queue.hasBegun || !(block.ended || block.error));
+  while (goesOn() && halt.reason === undefined) {
+    if (queue.mustWait) {
+      await queue.wait();
+      continue;
+    }
+    const index = queue.take();
     if (step.collect) block.outputs[index] = null;
-    const prefix = `${scope.keyPrefix}${step.key}.foreach[${index}].`;
-    const item = new RunScope(scope.run, scope, step.slots, halt, prefix, items[index] as Json, index);
+    const prefix = itemKey(step, scope, index);
+    const item = new RunScope(scope.run, scope, step.slots, halt, prefix, items[index] as Json, index, outer);
+    item.handled = block.handled;
+    const done = queue.follow(index, item);
     const ran = block.runBody(step.body, item, block.guards);
-    if (isPromise(ran)) await ran;
+    const goesOn = isPromise(ran) ? await ran : ran;
+    // One that was stopped in another process has come to nothing.
+    if (!goesOn && !item.failures?.length) {
+      done();
+      continue;
+    }
     const finished = step.breakWhen?.readsState
       ? afterSnapshot(item, () => finishItem(item, index, block))
       : finishItem(item, index, block);
     if (isPromise(finished)) await finished;
+    done();
   }
 }
 
-function finishItem(item: RunScope, index: number, block: Block): void {
+function finishItem(item: RunScope, index: number, block: Block): MaybePromise<void> {
   const { step, halt } = block;
-  let [failure] = item.failures ?? [];
+  const [failure] = item.failures ?? [];
   if (!failure && halt.reason === undefined && step.breakWhen) {
-    if (readGuard(step.breakWhen, 'breakWhen', item, NO_NAME)) block.ended = true;
-    [failure] = item.failures ?? [];
+    return decide(step.breakWhen, 'breakWhen', item, NO_NAME, false, (holds) => {
+      if (holds) block.ended = true;
+      settleItem(item, index, item.failures?.[0], block);
+    });
   }
+  settleItem(item, index, failure, block);
+}
+
+function settleItem(item: RunScope, index: number, failure: Failure | undefined, block: Block): void {
+  const { halt, step } = block;
+  if (item.lastCommitAt > block.lastCommitAt) block.lastCommitAt = item.lastCommitAt;
   if (failure) {
     item.run.unhandled -= item.failures?.length ?? 0;
     block.error ??= failure.error;
-    halt.stop('abandoned');
+    item.run.whenRecalled(() => halt.stop('abandoned'));
     return;
   }
   if (halt.reason !== undefined) return;

@@ -3,14 +3,15 @@
  *
  * What becomes of a failure:
  *
- * | the agent that failed ... | then |
+ * | the agent, or child, that failed ... | then |
  * |---|---|
  * | has `continueOnError: true` | it is handled; the flow goes on |
  * | is read (`.failed`, `.success`) by a guard still ahead: a condition, a route, an `if` | it waits; the flow goes on |
  * | ... and that guard led to a step that ran | it is handled |
  * | ... and no such guard is ahead any more | the level ends as failed |
  * | is read by no guard ahead | the level ends as failed |
- * | stands inside a `foreach`, and its level ends as failed | the block fails; the block's own failure follows this table |
+ * | stands inside a `foreach` or a `parallel` that ends as failed | the block fails; its own failure follows this table |
+ * | stands inside a `try` with a `catch` | it is caught, and `catch` runs |
  * | waits unhandled when its level is at its end | the level ends as failed |
  *
  * The first failure that nothing handled is the error of the run.
@@ -30,17 +31,25 @@ import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
 import {
   afterSnapshot,
+  decide,
   type GuardChain,
+  isGuarded,
+  isLetIn,
   markHandled,
   NO_NAME,
   noteFailure,
-  readGuard,
   SKIPPED,
   skip,
 } from './level.ts';
-import type { RunScope } from './run.ts';
 import { runAgent } from './run-agent.ts';
+import { runChild } from './run-child.ts';
 import { runForeach } from './run-foreach.ts';
+import { runParallel } from './run-parallel.ts';
+import type { RunScope } from './run-scope.ts';
+import { runSleep } from './run-sleep.ts';
+import { runTry } from './run-try.ts';
+import { runWait } from './run-wait.ts';
+import { runSwitch, runWhile } from './run-while.ts';
 
 /** @returns false when the level ends here: it failed, or the run was stopped */
 export async function runList(list: CompiledList, scope: RunScope, guards: GuardChain | undefined): Promise<boolean> {
@@ -67,8 +76,22 @@ function runStep(step: CompiledStep, scope: RunScope, guards: GuardChain | undef
       );
     case 'if':
       return afterGuardSnapshots([step.guard], scope, () => runIf(step, scope, guards));
+    case 'switch':
+      return afterGuardSnapshots([step.value], scope, () => runSwitch(step, scope, guards, runList));
     case 'foreach':
       return runForeach(step, scope, guards, runList);
+    case 'while':
+      return runWhile(step, scope, guards, runList);
+    case 'parallel':
+      return afterGuardSnapshots([step.condition], scope, () => runParallel(step, scope, guards, runList));
+    case 'try':
+      return runTry(step, scope, guards, runList);
+    case 'ensemble':
+      return runChild(step, scope, guards);
+    case 'sleep':
+      return runSleep(step, scope);
+    case 'wait':
+      return runWait(step, scope);
   }
 }
 
@@ -82,13 +105,7 @@ function afterGuardSnapshots<T>(
 
 /** Whether every waiting failure of the level still has a guard ahead, in this list or in one around it. */
 function allGuarded(scope: RunScope, list: CompiledList, index: number): boolean {
-  return (scope.failures ?? []).every(({ slot, router }) => {
-    for (let at: CompiledList['parent'] = { list, index }; at; at = at.list.parent) {
-      const ahead = at.list.guardedAfter[at.index];
-      if (ahead?.has(slot) || (router && ahead?.has(router))) return true;
-    }
-    return false;
-  });
+  return (scope.failures ?? []).every((failure) => isGuarded(failure, list, index));
 }
 
 function runAgentStep(
@@ -97,24 +114,30 @@ function runAgentStep(
   guards: GuardChain | undefined,
   router?: NameSlot,
 ): MaybePromise<boolean> {
-  let chain = guards;
-  if (step.condition) {
-    const holds = readGuard(step.condition, step.key, scope, step.slot, step.continueOnError);
+  const { condition } = step;
+  if (!condition) return runHandled(step, scope, guards, router);
+  return decide(condition, step.key, scope, step.slot, step.continueOnError, (holds) => {
     if (holds === undefined) return true;
     if (!holds) return skip(step.slot, step.key, scope);
-    chain = { guard: step.condition, outer: guards };
-  }
-  if (scope.run.unhandled > 0) markHandled(chain, scope);
+    return runHandled(step, scope, { guard: condition, outer: guards, since: scope.run.failed }, router);
+  });
+}
+
+function runHandled(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  guards: GuardChain | undefined,
+  router: NameSlot | undefined,
+): MaybePromise<boolean> {
+  if (scope.run.unhandled > 0) markHandled(guards, scope);
   return runAgent(step, scope, router);
 }
 
 async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardChain | undefined): Promise<boolean> {
   let chain = guards;
   if (step.condition) {
-    const holds = readGuard(step.condition, step.key, scope, step.slot);
-    if (holds === undefined) return true;
-    if (!holds) return skip(step.slot, step.key, scope);
-    chain = { guard: step.condition, outer: chain };
+    if (!(await isLetIn(step, scope))) return true;
+    chain = { guard: step.condition, outer: chain, since: scope.run.failed };
   }
   const give = (output: Json) => {
     scope.results[step.slot.slot] = { status: 'completed', output };
@@ -124,8 +147,8 @@ async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardC
   for (const [route, entry] of step.entries.entries()) {
     if (entry.condition) {
       // Also a guard that did not hold led here: the default of `${a.success}` runs because `a` failed.
-      chain = { guard: entry.condition, outer: chain };
-      const holds = readGuard(entry.condition, `${step.key}.${route}`, scope, step.slot);
+      chain = { guard: entry.condition, outer: chain, since: scope.run.failed };
+      const holds = await decide(entry.condition, `${step.key}.${route}`, scope, step.slot, false, (said) => said);
       if (holds === undefined) return true;
       if (!holds) continue;
     }
@@ -153,9 +176,9 @@ async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardC
 }
 
 async function runIf(step: CompiledIfStep, scope: RunScope, guards: GuardChain | undefined): Promise<boolean> {
-  const holds = readGuard(step.guard, step.key, scope, NO_NAME);
+  const holds = await decide(step.guard, step.key, scope, NO_NAME, false, (said) => said);
   if (holds === undefined) return true;
   const branch = holds ? step.then : step.else;
   scope.lastOutput = null;
-  return branch ? runList(branch, scope, { guard: step.guard, outer: guards }) : true;
+  return branch ? runList(branch, scope, { guard: step.guard, outer: guards, since: scope.run.failed }) : true;
 }

@@ -1,16 +1,15 @@
-/** One run at work: what its steps share, and how they stop. */
+/** One run at work: what all its stretches share. */
 
 import type { CompiledEnsemble } from '../definition/compiled-ensemble.ts';
-import type { NameSlot } from '../definition/names.ts';
-import { Scope, type ScopeRun } from '../definition/scope.ts';
+import type { ScopeRun } from '../definition/scope.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { EventData, EventKind } from '../model/event.ts';
-import type { ExecutionError } from '../model/execution.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
+import type { Children } from '../ports/children.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Journal } from '../ports/journal.ts';
 import type { Logger } from '../ports/logger.ts';
-import type { Halt } from './halt.ts';
+import { Halt } from './halt.ts';
 import type { MaskText } from './mask-secrets.ts';
 
 /** What the interpreter is given beside the definition and the journal. */
@@ -20,6 +19,7 @@ export interface RunPorts {
   /** `env` and `secrets` together. */
   readonly env: Readonly<Record<string, string>>;
   readonly mask: MaskText;
+  readonly children: Children;
   /** Tells observers; undefined when nobody listens to this run, so that no event is built for nobody. */
   readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
 }
@@ -30,17 +30,70 @@ export class Run implements ScopeRun {
   readonly accepted: NewExecution;
   readonly journal: Journal;
   readonly ports: RunPorts;
-  lastCommitAt: number;
   /** Failures that nothing has handled yet, at all levels together. */
   unhandled: number;
+  /** All failures that there were. */
+  failed = 0;
+  /** Items and branches that were begun before, and have not yet come as far as they are stored. */
+  recalling = 0;
+  #whenRecalled: readonly (() => void)[] = NOBODY;
+  /** Something was asked for that is not stored. */
+  #wentLive = false;
+  /** Stops when the run is given up here: then not even what cleans up runs any more. */
+  readonly givenUp = new Halt();
+  /** Blocks at work that end by themselves when they are stopped: a run that is stopped waits for them. */
+  blocks = 0;
+  #whenClosed: Set<() => void> | undefined;
 
   constructor(compiled: CompiledEnsemble, accepted: NewExecution, journal: Journal, ports: RunPorts) {
     this.compiled = compiled;
     this.accepted = accepted;
     this.journal = journal;
     this.ports = ports;
-    this.lastCommitAt = accepted.createdAt;
     this.unhandled = 0;
+  }
+
+  /** Whether nothing is recalled any more. */
+  get isLive(): boolean {
+    return this.#wentLive && this.recalling === 0;
+  }
+
+  goLive(): void {
+    this.#wentLive = true;
+  }
+
+  /** Some of what was begun before has come as far as it is stored, or will not begin again. */
+  recalled(count: number): void {
+    if (count === 0) return;
+    this.recalling -= count;
+    if (this.recalling > 0) return;
+    const callbacks = this.#whenRecalled;
+    this.#whenRecalled = NOBODY;
+    for (const callback of callbacks) callback();
+  }
+
+  /**
+   * Calls back when all that was begun before has come as far as it is stored. Until then nothing is begun and nothing is
+   * stopped: what a part of it came to before must be known to all that follows.
+   */
+  whenRecalled(callback: () => void): void {
+    if (this.recalling === 0) callback();
+    else this.#whenRecalled = [...this.#whenRecalled, callback];
+  }
+
+  /** Calls whenever a block has ended. @returns forgets the listener */
+  onClosed(listener: () => void): () => void {
+    this.#whenClosed ??= new Set();
+    this.#whenClosed.add(listener);
+    return () => this.#whenClosed?.delete(listener);
+  }
+
+  closed(): void {
+    if (this.#whenClosed) for (const listener of [...this.#whenClosed]) listener();
+  }
+
+  get createdAt(): number {
+    return this.accepted.createdAt;
   }
 
   get seed(): string {
@@ -70,67 +123,5 @@ export class Run implements ScopeRun {
 }
 
 const EMPTY: JsonObject = Object.freeze({});
-
-/** A failure that waits for a guard. */
-export interface Failure {
-  readonly slot: NameSlot;
-  /** The router that led to the agent: a guard on it handles the failure too. */
-  readonly router: NameSlot | undefined;
-  readonly error: ExecutionError;
-}
-
-/** One level of the flow at work: its names, its failures, and what stops it. */
-export class RunScope extends Scope {
-  declare readonly run: Run;
-  declare readonly parent: RunScope | undefined;
-  readonly halt: Halt;
-  failures: Failure[] | undefined;
-  /** The prompt that a route of this level chose, for the next `think` that names none. */
-  prompt: string | undefined;
-
-  constructor(
-    run: Run,
-    parent: RunScope | undefined,
-    slots: number,
-    halt: Halt,
-    keyPrefix = '',
-    item: Json = null,
-    index = 0,
-  ) {
-    super(run, parent, slots, keyPrefix, item, index);
-    this.halt = halt;
-    this.failures = undefined;
-    this.prompt = undefined;
-  }
-
-  /** The prompt for a `think` at this level: chosen here, or further out. */
-  findPrompt(): string | undefined {
-    for (let level: RunScope | undefined = this; level; level = level.parent) {
-      if (level.prompt !== undefined) return level.prompt;
-    }
-    return undefined;
-  }
-
-  /** It was used: the next `think` needs another. */
-  takePrompt(): void {
-    for (let level: RunScope | undefined = this; level; level = level.parent) {
-      if (level.prompt === undefined) continue;
-      level.prompt = undefined;
-      return;
-    }
-  }
-
-  fail(failure: Failure): void {
-    if (!this.failures) this.failures = [];
-    this.failures.push(failure);
-    this.run.unhandled += 1;
-  }
-
-  /** Marks the failure of a name as handled, if there is one. */
-  handle(slot: NameSlot): void {
-    const open = this.failures;
-    if (!open) return;
-    this.failures = open.filter((failure) => failure.slot !== slot && failure.router !== slot);
-    this.run.unhandled -= open.length - this.failures.length;
-  }
-}
+/** Shared by all runs for which nobody waits. */
+const NOBODY: readonly (() => void)[] = [];

@@ -7,7 +7,7 @@ import type { CompileContext } from './compile-context.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt } from './evaluation-problem.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
-import type { ExpressionFunction, FunctionTable } from './functions/function-table.ts';
+import type { BuiltInFunction, ExpressionFunction, FunctionTable } from './functions/function-table.ts';
 
 /** @throws ExpressionSyntaxError for an unknown function or a wrong number of arguments */
 export function compileCall<E extends Evaluation>(
@@ -19,6 +19,7 @@ export function compileCall<E extends Evaluation>(
   const { site } = context;
   const { name, index } = node;
   if (found.impure) context.impure = true;
+  if (found.isSecret) context.references.push({ name: `${name}()`, path: [], index, length: node.end - index });
   const call = (values: Json[], evaluation: E): Json => {
     try {
       return found.call(values, evaluation);
@@ -37,9 +38,9 @@ export function compileCall<E extends Evaluation>(
   };
 }
 
-function findFunction(node: CallNode, functions: FunctionTable): ExpressionFunction {
+function findFunction(node: CallNode, functions: FunctionTable): BuiltInFunction {
   const { name, index, args } = node;
-  const found = Object.hasOwn(functions, name) ? functions[name] : undefined;
+  const found: BuiltInFunction | undefined = Object.hasOwn(functions, name) ? functions[name] : undefined;
   if (!found) {
     const suggestion = suggestName(name, Object.keys(functions));
     const hint = suggestion ? `; did you mean ${suggestion}()?` : '';
@@ -48,6 +49,11 @@ function findFunction(node: CallNode, functions: FunctionTable): ExpressionFunct
   if (args.length < found.minArgs || args.length > found.maxArgs) {
     const message = `${name}() takes ${describeArity(found)}, found ${args.length}`;
     throw new ExpressionSyntaxError(message, index, node.end - index);
+  }
+  if (found.notConfigured !== undefined) {
+    const error = new ExpressionSyntaxError(found.notConfigured, index, node.end - index);
+    error.notConfigured = true;
+    throw error;
   }
   return found;
 }

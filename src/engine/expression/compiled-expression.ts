@@ -26,7 +26,7 @@ export interface NameResolver<E extends Evaluation> {
   resolve(name: string, path: readonly PathSegment[]): NameResolution<E>;
 }
 
-/** A name that an expression reads. */
+/** A name that an expression reads, or a function that it calls and that gives a secret: `signalUrl()`. */
 export interface Reference {
   readonly name: string;
   readonly path: readonly PathSegment[];

@@ -8,6 +8,8 @@ export class ExpressionSyntaxError extends Error {
   readonly length: number;
   /** What was meant, if something is near. */
   readonly suggestion?: string;
+  /** The expression is right and the host lacks something: the message names the option to set. */
+  notConfigured = false;
 
   constructor(message: string, index: number, length: number, suggestion?: string) {
     super(message);

@@ -105,7 +105,87 @@ export interface ForeachStep {
   readonly continueOnError?: boolean;
 }
 
-export type StepDefinition = AgentStep | IfStep | ForeachStep;
+export interface ParallelStep {
+  /** Steps that run at the same time, one branch each. */
+  readonly parallel: readonly StepDefinition[];
+  /** When the block is done: `all` (default), `any` (the first that succeeds), `first` (the first that ends, however it does). */
+  readonly waitFor?: 'all' | 'any' | 'first';
+  /** Branches in flight at once; all by default. */
+  readonly concurrency?: number;
+  /** The name that its result has: an object of the branches' outputs by name; for `any` and `first` `{ winner, output }`. */
+  readonly name?: string;
+  readonly condition?: string | boolean;
+  readonly continueOnError?: boolean;
+}
+
+export interface SwitchStep {
+  /** An expression; its value, as text, chooses a case. */
+  readonly switch: string | boolean;
+  readonly cases: Readonly<Record<string, readonly StepDefinition[]>>;
+  readonly default?: readonly StepDefinition[];
+}
+
+export interface WhileStep {
+  /** A guard, read before each round. */
+  readonly while: string | boolean;
+  readonly steps: readonly StepDefinition[];
+  /** Rounds after which it fails; default 1,000. */
+  readonly maxIterations?: number;
+}
+
+export interface TryStep {
+  readonly try: readonly StepDefinition[];
+  /** Runs when `try` failed; `${error.code}`, `.message`, `.agent` say how. */
+  readonly catch?: readonly StepDefinition[];
+  /** Runs behind both, whatever came of them, also when the run is cancelled or out of time. */
+  readonly finally?: readonly StepDefinition[];
+}
+
+export interface SleepStep {
+  /** How long: milliseconds, a text such as `90s` or `1h30m`, an expression that gives one of these; or `{ until }`, an instant. */
+  readonly sleep: number | string | { readonly until: number | string };
+  readonly name?: string;
+  readonly condition?: string | boolean;
+}
+
+export interface WaitStep {
+  /** The name of the signal that it waits for. */
+  readonly wait: string;
+  /** How long at most: milliseconds, a text such as `24h`, or an expression that gives one of these. Default: without end. */
+  readonly timeout?: number | string;
+  /** What becomes of it when no signal came in time: it fails with `TIMEOUT` (default), or the flow goes on with null. */
+  readonly onTimeout?: 'fail' | 'continue';
+  /** The name that its result has: the payload of the signal. */
+  readonly name?: string;
+  readonly condition?: string | boolean;
+}
+
+export interface EnsembleStep {
+  /** The ensemble that runs, as an execution of its own. */
+  readonly ensemble: string;
+  /** What it is given; `{}` by default. */
+  readonly input?: Json;
+  /** The name that its result has; by default the ensemble's. */
+  readonly name?: string;
+  /** It is started and not waited for; the result is its `executionId`. */
+  readonly detached?: boolean;
+  /** How long it may take at most: milliseconds, a text such as `10m`, or an expression that gives one of these. */
+  readonly timeout?: number | string;
+  readonly condition?: string | boolean;
+  readonly continueOnError?: boolean;
+}
+
+export type StepDefinition =
+  | AgentStep
+  | IfStep
+  | ForeachStep
+  | ParallelStep
+  | SwitchStep
+  | WhileStep
+  | TryStep
+  | SleepStep
+  | WaitStep
+  | EnsembleStep;
 
 export interface WebhookTrigger {
   readonly type: 'webhook';
@@ -118,7 +198,21 @@ export interface WebhookTrigger {
   readonly accept?: readonly ('json' | 'form' | 'text')[];
 }
 
-export type TriggerDefinition = WebhookTrigger;
+export interface ScheduleTrigger {
+  readonly type: 'schedule';
+  /** Minute, hour, day of the month, month, day of the week; with seconds before them, six fields. */
+  readonly cron: string;
+  /** An IANA name; default `UTC`. */
+  readonly timezone?: string;
+  /** When it is due while the run before is not over: `skip` (default) drops it, `queue` starts it behind that. */
+  readonly overlap?: 'skip' | 'queue';
+  /** What was due while no process ran: `once` (default) starts the last of it, `skip` nothing. */
+  readonly catchUp?: 'once' | 'skip';
+  /** The input of each run; it has no expressions in it. */
+  readonly input?: Json;
+}
+
+export type TriggerDefinition = WebhookTrigger | ScheduleTrigger;
 
 export interface WebhookNotification {
   readonly type: 'webhook';

@@ -1,6 +1,7 @@
 /** The events of executions: the seed's six kinds, and those that only this process hears (progress). */
 
 import type { Json } from '../json.ts';
+import type { FinalStatus } from './execution.ts';
 
 /** Event kinds and what each carries in `data`. Durations are in ms. */
 export interface EventData {
@@ -44,6 +45,31 @@ export interface EventData {
     readonly retryAt: number;
   };
   'agent.skipped': { readonly executionId: string; readonly agent: string; readonly key: string };
+  /** A `foreach` begins, with so many items. */
+  'foreach.started': { readonly executionId: string; readonly key: string; readonly items: number };
+  /** A step waits until an instant (Unix ms), for a signal, or for a signal until an instant. */
+  'step.waiting': {
+    readonly executionId: string;
+    readonly key: string;
+    readonly until?: number;
+    /** The signal's name. */
+    readonly signal?: string;
+  };
+  /** An `ensemble` step started an execution of its own. */
+  'child.started': {
+    readonly executionId: string;
+    readonly key: string;
+    readonly ensemble: string;
+    readonly childId: string;
+  };
+  /** The execution that an `ensemble` step waits for has ended. */
+  'child.ended': {
+    readonly executionId: string;
+    readonly key: string;
+    readonly ensemble: string;
+    readonly childId: string;
+    readonly status: FinalStatus;
+  };
   'state.updated': { readonly executionId: string; readonly state: Json };
 }
 

@@ -6,7 +6,7 @@ import type { Json } from '../json.ts';
  * | status | means | next |
  * |---|---|---|
  * | queued | accepted, not begun | running, cancelled |
- * | running | a process works on it | waiting, or any final one |
+ * | running | a process works on it, or is to go on with it | waiting, or any final one |
  * | waiting | nothing to do before an instant or a signal | running, cancelled, timed_out |
  * | completed, failed, timed_out, cancelled | final, never changed | - |
  */
@@ -27,7 +27,21 @@ export interface ExecutionError {
 
 /** What started an execution. */
 export interface ExecutionTrigger {
-  readonly type: 'call' | 'webhook' | 'schedule' | 'http';
+  readonly type: 'call' | 'webhook' | 'schedule' | 'http' | 'ensemble';
+  /** The execution whose `ensemble` step started it. */
+  readonly parentId?: string;
+  /** The first of those that led to it, which has no parent. */
+  readonly rootId?: string;
+  /** How many led to it: 1 for a child of the first. */
+  readonly depth?: number;
+  /** Its parent does not wait for it. */
+  readonly detached?: boolean;
+  /** Of a schedule: its pattern. */
+  readonly cron?: string;
+  /** Of a schedule: the IANA name of its time zone. */
+  readonly timezone?: string;
+  /** Of a schedule: Unix ms at which it was due. */
+  readonly scheduledAt?: number;
 }
 
 /** One agent's run inside an execution. Agents that were skipped have none. */
@@ -63,12 +77,17 @@ export interface Execution<Output = Json> {
   readonly error?: ExecutionError;
   /** Unix ms. */
   readonly createdAt: number;
+  /** Absent while it is queued. */
   readonly startedAt?: number;
   readonly finishedAt?: number;
   /** Unix ms at which it times out; absent without a timeout. */
   readonly deadlineAt?: number;
-  /** Milliseconds from start to end, on the monotonic clock; absent until it ends. */
+  /** Milliseconds from start to end, on the monotonic clock where one process ran it through; absent until it ends. */
   readonly duration?: number;
+  /** The execution that it tries again. */
+  readonly retryOf?: string;
+  /** The execution whose `ensemble` step started it. */
+  readonly parentId?: string;
   readonly metrics: { readonly totalDuration: number; readonly agents: number };
   /** The first 1,000 runs, in the order in which they were stored. */
   readonly agents: readonly AgentRun[];

@@ -16,7 +16,7 @@ export function createIdSource(): IdSource {
   // Random bytes are drawn by the kilobyte: a call of getRandomValues costs more than the id itself.
   const pool = new Uint8Array(4096);
   let used = pool.length;
-  let lastTime = -1;
+  let lastTime = Number.NaN;
   let timeText = '';
 
   const take = (count: number): number => {
@@ -72,6 +72,18 @@ const ALPHABET_CODES = Uint8Array.from({ length: 256 }, (_, byte) => ALPHABET.ch
 const HEX = '0123456789abcdef';
 const HIGH_HEX_CODES = Uint8Array.from({ length: 256 }, (_, byte) => HEX.charCodeAt(byte >> 4));
 const LOW_HEX_CODES = Uint8Array.from({ length: 256 }, (_, byte) => HEX.charCodeAt(byte & 15));
+
+/**
+ * An id that is no chance: the same bytes at the same instant give the same one.
+ *
+ * @param time - Unix ms; what it sorts by
+ * @param bytes - at least 16, such as a hash
+ */
+export function derivedId(prefix: string, time: number, bytes: Uint8Array): string {
+  let text = prefix + encodeTime(time);
+  for (let i = 0; i < RANDOM_CHARACTERS; i++) text += ALPHABET[(bytes[i] as number) & 31];
+  return text;
+}
 
 function encodeTime(now: number): string {
   let rest = Math.max(0, Math.floor(now));

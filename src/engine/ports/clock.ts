@@ -3,6 +3,11 @@
 /** Cancels a timer; calling it again does nothing. */
 export type CancelTimer = () => void;
 
+export interface TimerOptions {
+  /** The process need not stay alive for it. */
+  readonly background?: boolean;
+}
+
 export interface Clock {
   /** Wall time, Unix ms. May jump either way. */
   now(): number;
@@ -14,5 +19,5 @@ export interface Clock {
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Calls `callback` once after `ms`, of any length (a platform's timer stops at 2^31-1 ms; this one does not). */
-  setTimer(ms: number, callback: () => void): CancelTimer;
+  setTimer(ms: number, callback: () => void, options?: TimerOptions): CancelTimer;
 }

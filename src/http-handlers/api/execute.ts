@@ -2,14 +2,15 @@
 
 import * as z from 'zod';
 import { OrchestratorError } from '../../engine/errors.ts';
+import { readShape } from '../../engine/read-shape.ts';
 import type { Execution } from '../../engine/model/execution.ts';
 import type { ExecuteOptions, ExecutionHandle } from '../../runner.ts';
 import type { Call } from '../call.ts';
 import { readName } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
-import { readShape } from '../read-shape.ts';
 import { errorReply, type Reply } from '../reply.ts';
 import { within } from '../within.ts';
+import { acceptedReply } from './accepted.ts';
 
 const executeBody = z.strictObject({
   // Not z.record(): that one copies, and leaves `__proto__` out without a word; what is wrong with a value is said at the start of the run.
@@ -17,6 +18,8 @@ const executeBody = z.strictObject({
   async: z.boolean().optional(),
 });
 
+/** A caller is not kept while a run waits for longer than this, ms. */
+const LONGEST_WAIT_MS = 10_000;
 // Nobody hears a run's events through its handle here: the stream of events reads what is stored.
 const FROM_HTTP: ExecuteOptions = { trigger: 'http', events: false };
 
@@ -44,27 +47,30 @@ export function executeAgent(call: Call): Promise<Reply> {
 async function execute(call: Call, start: (input: unknown) => Promise<ExecutionHandle>): Promise<Reply> {
   const { parts, request, host } = call;
   const json = await readJson(request, parts.maxBodyBytes);
-  const body = isInputAlone(json) ? json : readShape(executeBody, json);
+  const body = isInputAlone(json) ? json : readShape(executeBody, json, 'the body does not fit');
   const prefersAsync = isAsyncPreferred(request.header('prefer'));
   const run = await start(body.input ?? {});
-  const result = run.result();
+  const isAwaited = !prefersAsync && body.async !== true;
+  // Nobody asks for the end of a run that nobody waits for: it may be weeks away.
+  const ended = isAwaited || host.waitUntil ? endOf(call, run) : undefined;
   // The caller may go away at any moment: the run goes on, and on a Worker only what the host was told of does.
-  host.waitUntil?.(result.catch(() => undefined));
-  if (!prefersAsync && body.async !== true) {
-    const finished = await within(result, parts.syncTimeoutMs, parts.setTimer);
+  if (ended) host.waitUntil?.(ended);
+  if (ended && isAwaited) {
+    const finished = await within(ended, parts.syncTimeoutMs, parts.setTimer);
     if (finished) return finishedReply(finished);
   }
-  result.catch((thrown: unknown) =>
-    parts.logger.error({ err: thrown, requestId: call.requestId, executionId: run.id }, 'the end of a run was lost'),
-  );
-  return {
-    status: 202,
-    json: { executionId: run.id, status: 'running' },
-    headers: {
-      location: `${request.mount}${parts.basePath}/api/v1/executions/${run.id}`,
-      ...(prefersAsync && { 'preference-applied': 'respond-async' }),
-    },
-  };
+  const reply = await acceptedReply(call, run.id);
+  return prefersAsync ? { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } } : reply;
+}
+
+/** The finished record; undefined when it is far off, or this process does not learn of it. The execution was accepted, and goes on without it. */
+async function endOf({ parts, requestId }: Call, run: ExecutionHandle): Promise<Execution<unknown> | undefined> {
+  try {
+    return await run.resultUnlessWaiting(LONGEST_WAIT_MS);
+  } catch (thrown) {
+    parts.logger.error({ err: thrown, requestId, executionId: run.id }, 'the end of a run was lost');
+    return undefined;
+  }
 }
 
 function isAsyncPreferred(prefer: string | undefined): boolean {

@@ -4,7 +4,7 @@ import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
 import type { ExecutionStatus } from '../../engine/model/execution.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Call } from '../call.ts';
-import { noSuch, readId } from '../read-id.ts';
+import { noSuch, readExecutionId, readId } from '../read-id.ts';
 import { readLimit, readQuery } from '../read-query.ts';
 import type { Reply } from '../reply.ts';
 import { eventStream } from './event-stream.ts';
@@ -20,11 +20,13 @@ const STATUSES: Readonly<Record<ExecutionStatus, true>> = {
 };
 
 export async function listExecutions({ parts, request }: Call): Promise<Reply> {
-  const { ensemble, status, limit, cursor } = readQuery(request.query, ['ensemble', 'status', 'limit', 'cursor']);
+  const keys = ['ensemble', 'status', 'parentId', 'limit', 'cursor'] as const;
+  const { ensemble, status, parentId: parent, limit, cursor } = readQuery(request.query, keys);
   if (ensemble !== undefined && !NAME_PATTERN.test(ensemble)) {
     throw new OrchestratorError('INVALID_REQUEST', '`ensemble` must be the name of an ensemble');
   }
-  const page = { ensemble, status: readStatus(status), limit: readLimit(limit), cursor };
+  const parentId = readExecutionId(parent, 'parentId');
+  const page = { ensemble, status: readStatus(status), parentId, limit: readLimit(limit), cursor };
   return { status: 200, json: await parts.orchestrator.executions.list(page) };
 }
 
@@ -63,7 +65,8 @@ function isStatus(text: string): text is ExecutionStatus {
   return Object.hasOwn(STATUSES, text);
 }
 
-async function known<T>(found: Promise<T>): Promise<T> {
+/** @throws NOT_FOUND in the words that every unknown id is told in */
+export async function known<T>(found: Promise<T>): Promise<T> {
   try {
     return await found;
   } catch (thrown) {

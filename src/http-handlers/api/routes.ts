@@ -3,6 +3,7 @@
 import type { Route } from '../router.ts';
 import { getEnsemble, listEnsembles } from './ensembles.ts';
 import { executeAgent, executeEnsemble } from './execute.ts';
+import { cancelExecution, retryExecution, signalExecution } from './execution-control.ts';
 import { getExecution, listAgentRuns, listExecutions, streamEvents } from './executions.ts';
 import { health } from './health.ts';
 import { createToken, listTokens, revokeToken } from './tokens.ts';
@@ -24,6 +25,14 @@ export const API_ROUTES: readonly Route[] = [
   { method: 'GET', path: '/api/v1/executions/:id', scope: 'read:executions', run: getExecution },
   { method: 'GET', path: '/api/v1/executions/:id/agents', scope: 'read:executions', run: listAgentRuns },
   { method: 'GET', path: '/api/v1/executions/:id/events', scope: 'read:executions', run: streamEvents },
+  { method: 'POST', path: '/api/v1/executions/:id/cancel', scope: 'execute:ensembles', run: cancelExecution },
+  { method: 'POST', path: '/api/v1/executions/:id/retry', scope: 'execute:ensembles', run: retryExecution },
+  {
+    method: 'POST',
+    path: '/api/v1/executions/:id/signals/:signal',
+    scope: 'execute:ensembles',
+    run: signalExecution,
+  },
 
   { method: 'GET', path: '/api/v1/ensembles', scope: 'read:ensembles', run: listEnsembles },
   { method: 'GET', path: '/api/v1/ensembles/:name', scope: 'read:ensembles', run: getEnsemble },

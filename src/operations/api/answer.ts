@@ -3,6 +3,7 @@
 import { toBase64 } from '../../engine/base64.ts';
 import { OrchestratorError } from '../../engine/errors.ts';
 import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/json.ts';
+import { nestsTooDeep } from '../../engine/json-text.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { ApiRequest } from './request.ts';
 
@@ -41,7 +42,7 @@ export function readBody(request: ApiRequest, response: HttpResponse): Json {
 function readJson(request: ApiRequest, response: HttpResponse): Json {
   const text = decodeText(response.body, 'utf-8');
   if (text === undefined) throw unreadable(request, response, 'invalid-json', 'JSON that is not valid UTF-8');
-  if (nestsDeeper(text))
+  if (nestsTooDeep(text))
     throw unreadable(request, response, 'unsafe-json', `JSON nested deeper than ${MAX_DEPTH} levels`);
   let value: unknown;
   try {
@@ -56,23 +57,6 @@ function readJson(request: ApiRequest, response: HttpResponse): Json {
       throw unreadable(request, response, 'unsafe-json', `JSON that is refused: ${error.problem.message}`);
     throw error;
   }
-}
-
-// Before the parser: a few MiB of brackets would hold it for seconds.
-function nestsDeeper(text: string): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i);
-    if (inString) {
-      if (code === 0x5c) i++;
-      else if (code === 0x22) inString = false;
-    } else if (code === 0x22) inString = true;
-    else if (code === 0x5b || code === 0x7b) {
-      if (++depth > MAX_DEPTH) return true;
-    } else if (code === 0x5d || code === 0x7d) depth--;
-  }
-  return false;
 }
 
 function decodeText(bytes: Uint8Array, charset: string): string | undefined {

@@ -1,87 +1,108 @@
 /** Writes commits: each entry under its fence, wholly or not at all, a batch in one transaction. */
 
-import type { CommitEntry, ExecutionEnd, StateChange, StepRecord } from '../../../engine/model/stored-execution.ts';
+import type { CommitEntry, NewExecution } from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
-import { toJsonColumn, toOptionalJsonColumn, toTextColumn } from './columns.ts';
-import { createTransaction, type SqlConnection } from './connection.ts';
+import { toTextColumn } from './columns.ts';
+import type { RunTransaction, SqlConnection } from './connection.ts';
+import { entryWrites, type Fence } from './entry-writes.ts';
+import type { PutSignal } from './signals-table.ts';
+import { GROUP, isResult, stepWrites } from './step-writes.ts';
+import { storedBefore } from './stored-before.ts';
 
-/** What an entry must own to be stored; its parameters stand last in each statement. */
-const FENCE = 'namespace = ? AND id = ? AND epoch = ? AND finished_at IS NULL';
+export function createCommit(
+  connection: SqlConnection,
+  namespace: string,
+  transaction: RunTransaction,
+  putSignal: PutSignal,
+): Storage['commit'] {
+  const writes = entryWrites(connection, namespace);
+  const steps = stepWrites(connection, namespace);
+  const before = storedBefore(connection, namespace);
 
-export function createCommit(connection: SqlConnection, namespace: string): Storage['commit'] {
-  const transaction = createTransaction(connection);
-  const owned = connection.prepare(`SELECT 1 FROM ensemble_executions WHERE ${FENCE}`);
-  // The fence stands inside the write, so that one statement does where one step is stored. A result never changes.
-  const insertStep = connection.prepare(`
-    INSERT INTO ensemble_steps (execution, key, name, status, attempts, started_at, duration, retry_at, error, output)
-    SELECT ref, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM ensemble_executions WHERE ${FENCE}
-    ON CONFLICT (execution, key) DO UPDATE SET
-      name = excluded.name, status = excluded.status, attempts = excluded.attempts, started_at = excluded.started_at,
-      duration = excluded.duration, retry_at = excluded.retry_at, error = excluded.error, output = excluded.output
-    WHERE ensemble_steps.retry_at IS NOT NULL`);
-  const updateEnd = connection.prepare(`
-    UPDATE ensemble_executions SET status = ?, output = ?, error = ?, finished_at = ?, duration = ?,
-      agents = (SELECT count(*) FROM ensemble_steps WHERE execution = ref AND retry_at IS NULL)
-    WHERE ${FENCE}`);
-  const insertState = connection.prepare(`
-    INSERT INTO ensemble_states (namespace, ensemble, version, updated_at, value) VALUES (?, ?, 1, ?, ?)
-    ON CONFLICT DO NOTHING`);
-  const updateState = connection.prepare(`
-    UPDATE ensemble_states SET version = version + 1, updated_at = ?, value = ?
-    WHERE namespace = ? AND ensemble = ? AND version = ?`);
+  /** What to answer for an entry that was refused: its fence is asked for here alone, so that the good way costs no read. */
+  const refused = (entry: CommitEntry, fence: Fence, reason: CommitResult): CommitResult =>
+    before.isRepeated(entry, fence) ? 'stored' : reason;
 
-  const isOwned = ({ executionId, epoch }: CommitEntry) =>
-    owned.all([namespace, toTextColumn(executionId), epoch]).length > 0;
-
-  const putStep = (step: StepRecord, { executionId, epoch }: CommitEntry): boolean => {
-    const { key, name, status, attempts, startedAt, duration, retryAt = null, error, output } = step;
-    const fence = [namespace, toTextColumn(executionId), epoch];
-    const about = [toTextColumn(key), toTextColumn(name), status, attempts, startedAt, duration, retryAt];
-    return insertStep.run([...about, toOptionalJsonColumn(error), toJsonColumn(output), ...fence]) > 0;
-  };
-
-  const putEnd = (
-    { status, output, error, finishedAt, duration }: ExecutionEnd,
-    { executionId, epoch }: CommitEntry,
-  ): boolean => {
-    const fence = [namespace, toTextColumn(executionId), epoch];
-    return (
-      updateEnd.run([status, toJsonColumn(output), toOptionalJsonColumn(error), finishedAt, duration, ...fence]) > 0
-    );
-  };
-
-  const putState = ({ ensemble, expectedVersion, value, updatedAt }: StateChange): boolean => {
-    const [name, text] = [toTextColumn(ensemble), toJsonColumn(value)];
-    if (expectedVersion === 0) return insertState.run([namespace, name, updatedAt, text]) > 0;
-    return updateState.run([updatedAt, text, namespace, name, expectedVersion]) > 0;
+  const start = (execution: NewExecution, entry: CommitEntry, fence: Fence): boolean => {
+    if (!entry.release) return writes.startHeld(execution, fence);
+    if (countParts(entry) === 0) return writes.startFree(execution, fence.epoch, entry.release);
+    return writes.startInPassing(execution, fence);
   };
 
   /** Whatever refuses the entry does so before anything of it is written. */
-  const commitOne = (entry: CommitEntry): CommitResult => {
-    const { steps, state, end } = entry;
-    let knownAsOwned = false;
-    if (state || (steps.length === 0 && !end)) {
-      if (!isOwned(entry)) return 'fenced';
-      if (state && !putState(state)) return 'state-conflict';
-      knownAsOwned = true;
+  const commitOne = (owner: string, entry: CommitEntry): CommitResult => {
+    const { state, deliveries, signals, end, release } = entry;
+    const fence = { id: toTextColumn(entry.executionId), epoch: entry.epoch, owner };
+    let isHeld = false;
+    if (entry.start) {
+      if (!start(entry.start, entry, fence)) return before.startUnder(entry.start, fence.id) ?? 'fenced';
+      if (countParts(entry) === 0) return 'stored';
+      isHeld = true;
     }
-    for (const step of steps) {
-      // A step that wrote nothing was fenced, or its key has its result already.
-      if (!putStep(step, entry) && !knownAsOwned && !isOwned(entry)) return 'fenced';
-      knownAsOwned = true;
+    if (state) {
+      if (!writes.state(state, fence)) {
+        if (entry.start) writes.undoStart(fence);
+        return refused(entry, fence, writes.isHeld(fence) || entry.start ? 'state-conflict' : 'fenced');
+      }
+      isHeld = true;
     }
-    return end && !putEnd(end, entry) ? 'fenced' : 'stored';
+    for (const step of entry.steps) {
+      // One that wrote nothing was fenced, or its key has its result already.
+      if (!steps.one(step, fence) && !isHeld && !writes.isHeld(fence)) return refused(entry, fence, 'fenced');
+      isHeld = true;
+    }
+    for (const delivery of deliveries ?? []) {
+      if (!writes.delivery(delivery, fence) && !isHeld && !writes.isHeld(fence)) return refused(entry, fence, 'fenced');
+      isHeld = true;
+    }
+    if (end) isHeld = writes.end(end, fence);
+    else if (release) isHeld = writes.release(release, fence);
+    else if (!isHeld) isHeld = writes.isHeld(fence);
+    if (!isHeld) return refused(entry, fence, 'fenced');
+    if (signals) for (const signal of signals) putSignal(signal);
+    return 'stored';
   };
 
-  return (batch) => {
+  /** Results are written in groups: other entries may overtake them, but for those of the same execution. */
+  const commitAll = (owner: string, batch: readonly CommitEntry[]): CommitResult[] => {
+    const answers: CommitResult[] = new Array(batch.length);
+    let results: number[] = [];
+    const flush = () => {
+      const places = results;
+      results = [];
+      const isStored = places.length === GROUP && steps.group(batch, places, owner);
+      for (const at of places) answers[at] = isStored ? 'stored' : commitOne(owner, batch[at] as CommitEntry);
+    };
+    for (let at = 0; at < batch.length; at++) {
+      const entry = batch[at] as CommitEntry;
+      if (isResult(entry)) {
+        if (results.push(at) === GROUP) flush();
+        continue;
+      }
+      if (results.some((earlier) => batch[earlier]?.executionId === entry.executionId)) flush();
+      answers[at] = commitOne(owner, entry);
+    }
+    flush();
+    return answers;
+  };
+
+  return (owner, batch) => {
     const [first] = batch;
     if (!first) return [];
-    if (batch.length === 1 && countWrites(first) <= 1) return [commitOne(first)];
-    return transaction(() => batch.map(commitOne));
+    const by = toTextColumn(owner);
+    if (batch.length === 1 && countWrites(first) <= 1) return [commitOne(by, first)];
+    return transaction(() => commitAll(by, batch));
   };
 }
 
+/** What an entry holds beside a start and a release. */
+function countParts({ steps, state, deliveries, signals, end }: CommitEntry): number {
+  return steps.length + (deliveries?.length ?? 0) + (signals?.length ?? 0) + (state ? 1 : 0) + (end ? 1 : 0);
+}
+
 /** How many statements write for an entry: one is atomic by itself, and a transaction around it would cost more than it. */
-function countWrites({ steps, state, end }: CommitEntry): number {
-  return steps.length + (state ? 1 : 0) + (end ? 1 : 0);
+function countWrites(entry: CommitEntry): number {
+  const parts = countParts(entry);
+  if (entry.start) return parts === 0 ? 1 : parts + 1;
+  return parts + (entry.release ? 1 : 0);
 }

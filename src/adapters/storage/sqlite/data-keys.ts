@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../../engine/errors.ts';
 import { type KeyPage, MAX_KEY_BYTES } from '../../../engine/ports/data.ts';
-import { isPlainText } from './columns.ts';
+import { isPlainText } from '../sql/columns.ts';
 
 /** @throws INVALID_REQUEST for a key that is empty, too long, or not text that UTF-8 can hold without NUL */
 export function checkKey(key: string): string {

@@ -2,7 +2,8 @@
 
 import type { JsonObject } from '../../../engine/json.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
-import { damaged, readJson, readNumber, readObject, toJsonColumn, toTextColumn } from './columns.ts';
+import { damaged, readJson, readNumber, readObject, toJsonColumn } from '../sql/columns.ts';
+import { toTextColumn } from './columns.ts';
 import type { SqlConnection } from './connection.ts';
 
 /** The verbs of the storage port that these tables answer. */

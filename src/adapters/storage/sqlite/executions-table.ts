@@ -1,41 +1,50 @@
-/** Executions and their steps: accepting, and every way of reading. */
+/** Executions and their steps: every way of reading. */
 
-import { OrchestratorError } from '../../../engine/errors.ts';
 import { AGENTS_IN_RECORD } from '../../../engine/model/execution.ts';
-import type { ExecutionQuery, Storage } from '../../../engine/ports/storage.ts';
-import { readNumber, toJsonColumn, toTextColumn } from './columns.ts';
+import type { ExecutionQuery, StepQuery, Storage } from '../../../engine/ports/storage.ts';
+import { readAccepted, readExecution, readListed, readStep } from '../sql/read-execution.ts';
+import { toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlRow, SqlStatement } from './connection.ts';
-import { readExecution, readListed, readStep } from './read-execution.ts';
+import { STARTED_AT } from './started-at.ts';
 
 /** The verbs of the storage port that this table answers. */
-export type ExecutionsTable = Pick<Storage, 'accept' | 'getExecution' | 'listExecutions' | 'listSteps'>;
+export type ExecutionsTable = Pick<Storage, 'getAccepted' | 'getExecution' | 'listExecutions' | 'listSteps'>;
 
-const COUNT_AGENTS = '(SELECT count(*) FROM ensemble_steps WHERE execution = ref AND retry_at IS NULL)';
-const RECORD = `ref, id, ensemble, version, status, epoch, seed, started_by, created_at, deadline_at, finished_at, duration,
-  coalesce(agents, ${COUNT_AGENTS}) AS agents, error, output, input`;
+// Notes have an index of their own: whether a row is one stands behind its output, which may be long.
+const NOTES = 'FROM ensemble_steps AS notes INDEXED BY ensemble_steps_notes WHERE notes.note = 1 AND notes.execution';
+const COUNT_AGENTS = `(SELECT count(*) FROM ensemble_steps WHERE execution = ref AND retry_at IS NULL)
+  - (SELECT count(*) ${NOTES} = ref)`;
+const RECORD = `ref, id, ensemble, version, status, seed, started_by, created_at, deadline_at, finished_at, duration,
+  coalesce(agents, ${COUNT_AGENTS}) AS agents, error, output, input, ${STARTED_AT}, retry_of`;
 /** Behind every id that can be made. */
 const BEHIND_ALL = '\u{10FFFF}';
 
 export function executionsTable(connection: SqlConnection, namespace: string): ExecutionsTable {
-  const insert = connection.prepare(`
-    INSERT INTO ensemble_executions
-      (namespace, id, ensemble, version, status, epoch, seed, started_by, created_at, deadline_at, input)
-    VALUES (?, ?, ?, ?, 'running', ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`);
   const select = connection.prepare(`SELECT ${RECORD} FROM ensemble_executions WHERE namespace = ? AND id = ?`);
+  const selectAccepted = connection.prepare(`
+    SELECT id, ensemble, version, seed, started_by, created_at, deadline_at, input, retry_of
+    FROM ensemble_executions WHERE namespace = ? AND id = ?`);
+  const one = '(SELECT ref FROM ensemble_executions WHERE namespace = ? AND id = ?)';
   // Inside, the index alone is read and sorted: long outputs are fetched for the page only.
-  const selectSteps = connection.prepare(`
-    SELECT * FROM ensemble_steps WHERE seq IN (
-      SELECT seq FROM ensemble_steps
-      WHERE execution = (SELECT ref FROM ensemble_executions WHERE namespace = ? AND id = ?)
-      ORDER BY seq LIMIT ? OFFSET ?
-    ) ORDER BY seq`);
+  const prepareSteps = (but: string) =>
+    connection.prepare(`
+      SELECT * FROM ensemble_steps WHERE seq IN (
+        SELECT seq FROM ensemble_steps WHERE execution = ${one} ${but} ORDER BY seq LIMIT ? OFFSET ?
+      ) ORDER BY seq`);
+  const selectSteps = prepareSteps('');
+  const selectRuns = prepareSteps(`AND seq NOT IN (SELECT notes.seq ${NOTES} = ${one})`);
   const lists = new Map<string, SqlStatement>();
 
-  const readSteps = (id: string, after: number, limit: number) =>
-    selectSteps.all([namespace, toTextColumn(id), limit, after]).map((row) => readStep(row, id));
+  const readSteps = (executionId: string, { after, limit, notes }: StepQuery) => {
+    const id = toTextColumn(executionId);
+    const rows = notes
+      ? selectSteps.all([namespace, id, limit, after])
+      : selectRuns.all([namespace, id, namespace, id, limit, after]);
+    return rows.map((row) => readStep(row, executionId));
+  };
 
-  const list = ({ ensemble, status, before, limit }: ExecutionQuery): readonly SqlRow[] => {
-    const filters = `${ensemble === undefined ? '' : 'AND ensemble = ? '}${status === undefined ? '' : 'AND status = ? '}`;
+  const list = ({ ensemble, status, parentId, before, limit }: ExecutionQuery): readonly SqlRow[] => {
+    const filters = `${ensemble === undefined ? '' : 'AND ensemble = ? '}${status === undefined ? '' : 'AND status = ? '}${parentId === undefined ? '' : 'AND parent_id = ? '}`;
     let statement = lists.get(filters);
     if (!statement) {
       statement = connection.prepare(
@@ -46,24 +55,21 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
     const filter = [
       ...(ensemble === undefined ? [] : [toTextColumn(ensemble)]),
       ...(status === undefined ? [] : [status]),
+      ...(parentId === undefined ? [] : [toTextColumn(parentId)]),
     ];
     return statement.all([namespace, ...filter, before === undefined ? BEHIND_ALL : toTextColumn(before), limit]);
   };
 
   return {
-    accept({ id, ensemble, version, trigger, input, seed, createdAt, deadlineAt = null, epoch }) {
-      const names = [namespace, toTextColumn(id), toTextColumn(ensemble), toTextColumn(version)];
-      const rest = [epoch, toTextColumn(seed), JSON.stringify(trigger), createdAt, deadlineAt, toJsonColumn(input)];
-      if (insert.run([...names, ...rest]) === 0)
-        throw new OrchestratorError('CONFLICT', `execution ${id} is stored already`);
+    getAccepted(id) {
+      const [row] = selectAccepted.all([namespace, toTextColumn(id)]);
+      return row && readAccepted(row);
     },
     getExecution(id) {
       const [row] = select.all([namespace, toTextColumn(id)]);
-      return (
-        row && readExecution(row, readSteps(id, 0, AGENTS_IN_RECORD), readNumber(row, 'agents', `execution ${id}`))
-      );
+      return row && readExecution(row, readSteps(id, { after: 0, limit: AGENTS_IN_RECORD }));
     },
     listExecutions: (query) => list(query).map(readListed),
-    listSteps: (id, { after, limit }) => readSteps(id, after, limit),
+    listSteps: readSteps,
   };
 }

@@ -7,12 +7,19 @@ const LOCKED = 6;
 const FULL = 13;
 export const NOT_A_DATABASE = 26;
 
+/** Deno gives no number where a whole script is run. */
+const NUMBERS: ReadonlyMap<string, number> = new Map([
+  ['database is locked', BUSY],
+  ['database or disk is full', FULL],
+  ['file is not a database', NOT_A_DATABASE],
+]);
+
 /** SQLite's primary result code; undefined for errors that are not SQLite's. */
 export function resultCode(error: unknown): number | undefined {
   if (typeof error !== 'object' || error === null) return undefined;
-  const { code, errcode, rawCode, errno } = error as Record<string, unknown>;
+  const { code, errcode, rawCode, errno, message } = error as Record<string, unknown>;
   if (typeof code !== 'string' || !/^(ERR_SQLITE_ERROR$|SQLITE_)/.test(code)) return undefined;
-  const number = errcode ?? rawCode ?? errno;
+  const number = errcode ?? rawCode ?? errno ?? NUMBERS.get(String(message));
   return typeof number === 'number' ? number & 0xff : undefined;
 }
 

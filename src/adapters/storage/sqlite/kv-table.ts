@@ -1,7 +1,7 @@
 /** Keyed values that may expire. */
 
 import type { KvStore } from '../../../engine/ports/data.ts';
-import { readJson, toJsonColumn } from './columns.ts';
+import { readJson, toJsonColumn } from '../sql/columns.ts';
 import type { SqlConnection, SqlStatement } from './connection.ts';
 import { checkKey, keyRange } from './data-keys.ts';
 

@@ -1,13 +1,15 @@
 /** The schema, as steps that each lead from one version to the next, and how a file is brought up to date. */
 
 import { OrchestratorError } from '../../../engine/errors.ts';
+import { CHILDREN_MIGRATION } from './children-table.ts';
 import { createTransaction, type SqlConnection } from './connection.ts';
 
 /**
  * A migration that was released is never changed: the next version is a new entry. All names begin with `ensemble_`, so that
  * the tables can stand in an app's own file, whose `user_version` stays the app's.
  *
- * `ref` and `seq` grow while nothing newer is deleted; whoever deletes an execution deletes its steps in the same transaction.
+ * `ref` and `seq` grow while nothing newer is deleted; whoever deletes an execution deletes its steps and its deliveries in the
+ * same transaction.
  * Long columns stand last: what stands before them is read without them.
  */
 export const MIGRATIONS: readonly string[] = [
@@ -93,6 +95,73 @@ export const MIGRATIONS: readonly string[] = [
     content BLOB NOT NULL,
     PRIMARY KEY (namespace, key)
   );
+  `,
+  // Columns that are added stand behind the long ones, so what is asked for often must be answered by an index alone: the
+  // fence of every write by `held`, what is due by `due`. What version 1 left running is free: nobody can be at it any more.
+  // Its executions began when they were accepted, which -1 stands for: so that not every row has to be written.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN owner TEXT;
+  ALTER TABLE ensemble_executions ADD COLUMN due_at INTEGER;
+  ALTER TABLE ensemble_executions ADD COLUMN started_at INTEGER DEFAULT -1;
+  ALTER TABLE ensemble_executions ADD COLUMN recoveries INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE ensemble_executions ADD COLUMN cancel_requested INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE ensemble_executions ADD COLUMN retry_of TEXT;
+  UPDATE ensemble_executions SET due_at = created_at WHERE status = 'running' AND finished_at IS NULL;
+  CREATE INDEX ensemble_executions_held ON ensemble_executions (namespace, id, epoch, owner) WHERE owner IS NOT NULL;
+  CREATE INDEX ensemble_executions_due ON ensemble_executions (namespace, ensemble, version, due_at)
+    WHERE due_at IS NOT NULL;
+  CREATE INDEX ensemble_executions_to_cancel ON ensemble_executions (namespace, owner)
+    WHERE cancel_requested = 1 AND owner IS NOT NULL;
+  ALTER TABLE ensemble_steps ADD COLUMN note INTEGER;
+  CREATE INDEX ensemble_steps_notes ON ensemble_steps (execution) WHERE note = 1;
+  CREATE TABLE ensemble_owners (
+    joined INTEGER PRIMARY KEY,
+    namespace TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    lease_until INTEGER NOT NULL,
+    UNIQUE (namespace, owner)
+  );
+  CREATE TABLE ensemble_deliveries (
+    seq INTEGER PRIMARY KEY,
+    execution INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    event TEXT NOT NULL,
+    status TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    due_at INTEGER NOT NULL,
+    target TEXT NOT NULL,
+    payload TEXT NOT NULL,
+    UNIQUE (execution, id)
+  );
+  `,
+  // `signalled_at` is the first signal since the execution was claimed; the index tells owners of those.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN signals INTEGER;
+  ALTER TABLE ensemble_executions ADD COLUMN signalled_at INTEGER;
+  CREATE INDEX ensemble_executions_signalled ON ensemble_executions (namespace, owner)
+    WHERE signalled_at IS NOT NULL AND owner IS NOT NULL;
+  CREATE TABLE ensemble_signals (
+    seq INTEGER PRIMARY KEY,
+    execution INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    payload TEXT NOT NULL,
+    UNIQUE (execution, id)
+  );
+  CREATE INDEX ensemble_signals_by_name ON ensemble_signals (execution, name, seq);
+  `,
+  CHILDREN_MIGRATION,
+  `
+  CREATE TABLE ensemble_schedules (
+    namespace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (namespace, name)
+  ) WITHOUT ROWID;
   `,
 ];
 

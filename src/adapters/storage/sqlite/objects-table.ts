@@ -1,7 +1,8 @@
 /** Objects: bytes under a key, with their content type. */
 
 import type { ObjectStore } from '../../../engine/ports/data.ts';
-import { damaged, readNumber, readText, toTextColumn } from './columns.ts';
+import { damaged, readNumber, readText } from '../sql/columns.ts';
+import { toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlStatement } from './connection.ts';
 import { checkKey, keyRange } from './data-keys.ts';
 

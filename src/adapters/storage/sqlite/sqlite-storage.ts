@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../../../engine/errors.ts';
 import type { MaybePromise } from '../../../engine/ports/operation.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
-import { isPlainText } from './columns.ts';
+import { isPlainText } from '../sql/columns.ts';
 import { toStorageError } from './failure.ts';
 import { DRIVERS, loadDriver, type SqliteDriverName } from './load-driver.ts';
 import { openTables, type Tables } from './open-tables.ts';
@@ -25,13 +25,15 @@ export interface SqliteStorageOptions {
 }
 
 /**
- * Keeps executions, definitions, state, tokens, values and objects in one SQLite file.
+ * Keeps executions, definitions, state, tokens, values and objects in one SQLite file. One process at a time works on it, by a
+ * lock beside the file that ends with the process; others are guests, which read, queue and ask for cancellation.
  *
  * Nothing is opened before the first use: until then methods answer with promises, afterwards at once.
  *
  * @param options - see {@link SqliteStorageOptions}
  * @throws TypeError when an option is not what it must be; later, the first use throws NOT_CONFIGURED when the file can't be
- *   opened, is no database, is newer than this library, or when no driver is there
+ *   opened, is no database, is newer than this library, or when no driver is there; what an owner alone may do throws CONFLICT
+ *   while another process is the owner
  *
  * @example
  * ```ts
@@ -88,7 +90,7 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     tables ? attempt(work, tables) : opened().then((made) => attempt(work, made));
 
   return {
-    capabilities: { sharedCommits: true },
+    capabilities: { sharedCommits: true, groupedCommits: true, shared: true },
     tokens: {
       put: (token) => on(({ tokens }) => tokens.put(token)),
       findByDigest: (digest) => on(({ tokens }) => tokens.findByDigest(digest)),
@@ -110,14 +112,31 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
       delete: (key) => on(({ objects }) => objects.delete(key)),
       list: (page) => on(({ objects }) => objects.list(page)),
     },
-    accept: (execution) => on(({ executions }) => executions.accept(execution)),
-    commit: (batch) => on(({ commit }) => commit(batch)),
-    getExecution: (id) => on(({ executions }) => executions.getExecution(id)),
-    listExecutions: (query) => on(({ executions }) => executions.listExecutions(query)),
-    listSteps: (id, page) => on(({ executions }) => executions.listSteps(id, page)),
-    readState: (ensemble) => on(({ definitions }) => definitions.readState(ensemble)),
-    putDefinition: (definition) => on(({ definitions }) => definitions.putDefinition(definition)),
-    getDefinition: (version) => on(({ definitions }) => definitions.getDefinition(version)),
+    join: (owner, lease) => on((tables) => tables.join(owner, lease)),
+    renew: (owner, leaseUntil) => on((tables) => tables.renew(owner, leaseUntil)),
+    leave: (owner, now) => on((tables) => tables.leave(owner, now)),
+    recover: (owner, now) => on((tables) => tables.recover(owner, now)),
+    listHeld: (owner) => on((tables) => tables.listHeld(owner)),
+    commit: (owner, batch) => on((tables) => tables.commit(owner, batch)),
+    claim: (owner, query) => on((tables) => tables.claim(owner, query)),
+    survey: (owner, except) => on((tables) => tables.survey(owner, except)),
+    countQueued: (limit) => on((tables) => tables.countQueued(limit)),
+    countDescendants: (rootId, limit) => on((tables) => tables.countDescendants(rootId, limit)),
+    requestCancel: (id, now, end) => on((tables) => tables.requestCancel(id, now, end)),
+    putSignal: (signal) => on((tables) => tables.putSignal(signal)),
+    listSignals: (id, query) => on((tables) => tables.listSignals(id, query)),
+    findEnded: (ids) => on((tables) => tables.findEnded(ids)),
+    purge: (query) => on((tables) => tables.purge(query)),
+    getAccepted: (id) => on((tables) => tables.getAccepted(id)),
+    getExecution: (id) => on((tables) => tables.getExecution(id)),
+    listExecutions: (query) => on((tables) => tables.listExecutions(query)),
+    listSteps: (id, query) => on((tables) => tables.listSteps(id, query)),
+    listDeliveries: (executionId) => on((tables) => tables.listDeliveries(executionId)),
+    readState: (ensemble) => on((tables) => tables.readState(ensemble)),
+    readSchedule: (name) => on((tables) => tables.readSchedule(name)),
+    advanceSchedule: (name, change) => on((tables) => tables.advanceSchedule(name, change)),
+    putDefinition: (definition) => on((tables) => tables.putDefinition(definition)),
+    getDefinition: (version) => on((tables) => tables.getDefinition(version)),
     close() {
       if (closed) return undefined;
       closed = true;

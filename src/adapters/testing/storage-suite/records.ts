@@ -2,9 +2,13 @@
 
 import type { Json } from '../../../engine/json.ts';
 import {
+  accept,
   change,
+  claim,
   commitOne,
+  delivery,
   end,
+  enqueue,
   entry,
   execution,
   executionId,
@@ -12,23 +16,46 @@ import {
   retrying,
   type StorageCase,
   same,
+  starting,
   step,
-  stepKeys,
   T0,
 } from './context.ts';
 
 export function recordCases(it: StorageCase): void {
+  it('getAccepted: an execution as it was accepted, from its start to behind its end', async (storage) => {
+    const accepted = execution(1, {
+      trigger: { type: 'schedule' },
+      input: { list: [1, null, 'ä'] },
+      deadlineAt: T0 + 60_000,
+      retryOf: executionId(0),
+    });
+    await enqueue(storage, accepted);
+    await accept(storage, execution(2));
+    same(await storage.getAccepted(executionId(1)), accepted, 'when it is queued');
+    await claim(storage);
+    same(await storage.getAccepted(executionId(1)), accepted, 'when it runs');
+    await commitOne(storage, entry(1, { end: end() }));
+    same(await storage.getAccepted(executionId(1)), accepted, 'when it has ended');
+    same(await storage.getAccepted(executionId(2)), execution(2), 'one without a deadline');
+  });
+
+  it('getAccepted: an unknown id gives undefined', async (storage) => {
+    await accept(storage, execution(1));
+    for (const id of [executionId(2), '', 'constructor'])
+      same(await storage.getAccepted(id), undefined, `of ${JSON.stringify(id)}`);
+  });
+
   it('getExecution: an unknown id gives undefined', async (storage) => {
     same(await storage.getExecution(executionId(1)), undefined, 'record');
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     for (const id of [executionId(2), '', 'constructor', executionId(1).toLowerCase().replace('exec_', 'exec-')]) {
       same(await storage.getExecution(id), undefined, `record of ${JSON.stringify(id)}`);
     }
   });
 
   it('getExecution: a running execution', async (storage) => {
-    const { seed, epoch, ...accepted } = execution(1, { trigger: { type: 'webhook' }, deadlineAt: T0 + 60_000 });
-    await storage.accept({ seed, epoch, ...accepted });
+    const { seed, ...accepted } = execution(1, { trigger: { type: 'webhook' }, deadlineAt: T0 + 60_000 });
+    await accept(storage, { seed, ...accepted });
     const expected = {
       ...accepted,
       status: 'running',
@@ -41,7 +68,7 @@ export function recordCases(it: StorageCase): void {
   });
 
   it('getExecution: an agent run, one that failed, and one between two attempts', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     const error = { code: 'TIMEOUT', message: 'agent `slow` took longer than 5 ms', agent: 'slow' };
     const failed = step('flow[1]', { name: 'slow', status: 'failed', attempts: 3, output: null, error });
     await commitOne(storage, entry(1, { steps: [step('flow[0]'), failed, retrying('flow[2]', 1)] }));
@@ -53,8 +80,8 @@ export function recordCases(it: StorageCase): void {
 
   for (const status of ['completed', 'failed', 'timed_out', 'cancelled'] as const) {
     it(`getExecution: an execution that ended as ${status}`, async (storage) => {
-      const { seed, epoch, ...accepted } = execution(1, { deadlineAt: T0 + 60_000 });
-      await storage.accept({ seed, epoch, ...accepted });
+      const { seed, ...accepted } = execution(1, { deadlineAt: T0 + 60_000 });
+      await accept(storage, { seed, ...accepted });
       const error = status === 'completed' ? undefined : { code: 'AGENT_FAILED', message: 'boom', agent: 'a' };
       await commitOne(storage, entry(1, { steps: [step('flow[0]')], end: end({ status, ...(error && { error }) }) }));
       const expected = {
@@ -72,8 +99,22 @@ export function recordCases(it: StorageCase): void {
     });
   }
 
+  it('getExecution: an end says how many agents ran', async (storage) => {
+    for (const [number, agents] of [0, 7, 100_000].entries()) {
+      await accept(storage, execution(number));
+      await commitOne(storage, entry(number, { steps: [step('flow[0]')], end: end({ agents }) }));
+      same((await storage.getExecution(executionId(number)))?.metrics.agents, agents, 'agents in the record');
+    }
+    const listed = await storage.listExecutions({ limit: 10 });
+    same(
+      listed.map(({ metrics }) => metrics.agents),
+      [100_000, 7, 0],
+      'agents in a listing',
+    );
+  });
+
   it('getExecution: carries the first 1,000 runs and counts all', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     const steps = Array.from({ length: 1005 }, (_, i) => step(`flow[0].foreach[${i}].steps[0]`));
     await commitOne(storage, entry(1, { steps: steps.slice(0, 600) }));
     await commitOne(storage, entry(1, { steps: steps.slice(600) }));
@@ -83,11 +124,12 @@ export function recordCases(it: StorageCase): void {
   });
 
   it('getExecution: what was handed out stays as it was when more is committed', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     await commitOne(storage, entry(1, { steps: [retrying('flow[0]', 1)] }));
     const record = await storage.getExecution(executionId(1));
     const steps = await storage.listSteps(executionId(1), { after: 0, limit: 10 });
     await commitOne(storage, entry(1, { steps: [step('flow[0]', { attempts: 2 }), step('flow[1]')], end: end() }));
+    same((await storage.getExecution(executionId(1)))?.status, 'completed', 'status now');
     same([record?.status, record?.agents.length, record?.agents[0]?.status], ['running', 1, 'retrying'], 'record');
     same(steps, [retrying('flow[0]', 1)], 'steps');
   });
@@ -96,12 +138,29 @@ export function recordCases(it: StorageCase): void {
     await storage.putDefinition(
       frozen({ version: 'v', definition: { name: 'orders', flow: [] }, needs: ['operation:code'] }),
     );
-    await storage.accept(frozen(execution(1)));
+    await accept(storage, frozen(execution(1)));
     const first = frozen(entry(1, { steps: [retrying('flow[0]', 1)], state: change(0, { list: [1] }) }));
     const second = frozen(
       entry(1, { steps: [step('flow[0]', { attempts: 2 })], state: change(1, { list: [2] }), end: end() }),
     );
     same([await commitOne(storage, first), await commitOne(storage, second)], ['stored', 'stored'], 'answers');
+    const queued = frozen(
+      starting(execution(2), {
+        steps: [step('flow[0]')],
+        deliveries: [delivery(1)],
+        release: { status: 'queued', dueAt: T0 },
+      }),
+    );
+    same(await commitOne(storage, queued), 'stored', 'answer to one that is queued');
+    const [claimed] = await claim(storage, frozen({ now: T0, limit: 5, except: ['other'] }));
+    const waits = frozen(
+      entry(2, {
+        deliveries: [delivery(2)],
+        release: { status: 'waiting', dueAt: T0 + 5 },
+        epoch: claimed?.epoch ?? 0,
+      }),
+    );
+    same(await commitOne(storage, waits), 'stored', 'answer to one that is given up');
     same((await storage.getExecution(executionId(1)))?.agents.length, 1, 'runs');
   });
 }
@@ -129,7 +188,7 @@ const VALUES: readonly (readonly [string, Json])[] = [
 export function valueCases(it: StorageCase): void {
   for (const [what, value] of VALUES) {
     it(`values come back as they were handed in, as input, step output, output and state: ${what}`, async (storage) => {
-      await storage.accept(execution(1, { input: value }));
+      await accept(storage, execution(1, { input: value }));
       const state = change(0, { value });
       await commitOne(
         storage,
@@ -150,132 +209,12 @@ export function valueCases(it: StorageCase): void {
 
   it('names, keys and messages come back as they were handed in', async (storage) => {
     const odd = 'a\'"\\;--%_\u2028漢👍';
-    await storage.accept(execution(1, { ensemble: 'agent:constructor', version: odd }));
+    await accept(storage, execution(1, { ensemble: 'agent:constructor', version: odd }));
     const error = { code: 'AGENT_FAILED', message: odd };
     const record = step(odd, { name: odd, status: 'failed', output: null, error });
     await commitOne(storage, entry(1, { steps: [record], end: end({ status: 'failed', error }) }));
     const found = await storage.getExecution(executionId(1));
     same([found?.ensemble, found?.version, found?.error], ['agent:constructor', odd, error], 'record');
     same(found?.agents, [record], 'runs');
-  });
-}
-
-export function listingCases(it: StorageCase): void {
-  it('listExecutions: an empty store gives none', async (storage) => {
-    same(await storage.listExecutions({ limit: 100 }), [], 'executions');
-  });
-
-  it('listExecutions: newest first, by id, whatever the order in which they came', async (storage) => {
-    for (const number of [3, 1, 10, 2]) await storage.accept(execution(number, { createdAt: T0 }));
-    const ids = (await storage.listExecutions({ limit: 100 })).map(({ id }) => id);
-    same(ids, [10, 3, 2, 1].map(executionId), 'ids');
-  });
-
-  it('listExecutions: records as getExecution gives them, without their agent runs', async (storage) => {
-    for (const number of [1, 2]) await storage.accept(execution(number));
-    const error = { code: 'TIMEOUT', message: 'late', agent: 'a' };
-    const ended = end({ status: 'timed_out', error });
-    await storage.commit([
-      entry(1, { steps: [step('flow[0]')] }),
-      entry(2, { steps: [step('flow[0]'), step('flow[1]')], end: ended }),
-    ]);
-    const expected = [];
-    for (const number of [2, 1]) expected.push({ ...(await storage.getExecution(executionId(number))), agents: [] });
-    same(await storage.listExecutions({ limit: 100 }), expected, 'records');
-  });
-
-  it('listExecutions: at most `limit`', async (storage) => {
-    for (let number = 0; number < 5; number++) await storage.accept(execution(number));
-    for (const limit of [1, 4, 5, 250])
-      same((await storage.listExecutions({ limit })).length, Math.min(limit, 5), `limit ${limit}`);
-  });
-
-  it('listExecutions: by ensemble', async (storage) => {
-    for (const [number, ensemble] of ['a', 'b', 'a', 'A'].entries())
-      await storage.accept(execution(number, { ensemble }));
-    const ids = async (ensemble: string) =>
-      (await storage.listExecutions({ ensemble, limit: 100 })).map(({ id }) => id);
-    same(await ids('a'), [executionId(2), executionId(0)], 'ensemble a');
-    same(await ids('A'), [executionId(3)], 'ensemble A: case counts');
-    for (const other of ['c', '%', 'constructor', '']) same(await ids(other), [], `ensemble ${JSON.stringify(other)}`);
-  });
-
-  it('listExecutions: by status', async (storage) => {
-    const statuses = ['completed', 'failed', 'timed_out', 'cancelled'] as const;
-    for (let number = 0; number < 5; number++) await storage.accept(execution(number));
-    await storage.commit(statuses.map((status, number) => entry(number, { end: end({ status }) })));
-    for (const [number, status] of [...statuses, 'running' as const].entries()) {
-      same(
-        (await storage.listExecutions({ status, limit: 100 })).map(({ id }) => id),
-        [executionId(number)],
-        status,
-      );
-    }
-    for (const status of ['queued', 'waiting'] as const)
-      same(await storage.listExecutions({ status, limit: 100 }), [], status);
-  });
-
-  it('listExecutions: `before` leaves out that id and all newer ones, also when it is stored no more', async (storage) => {
-    for (const number of [1, 2, 4, 5]) await storage.accept(execution(number));
-    const before = async (number: number) =>
-      (await storage.listExecutions({ before: executionId(number), limit: 100 })).map(({ id }) => id);
-    same(await before(4), [executionId(2), executionId(1)], 'before one that is stored');
-    same(await before(3), [executionId(2), executionId(1)], 'before one that is not');
-    same(await before(1), [], 'before the oldest');
-  });
-
-  it('listExecutions: ensemble, status, before and limit together page through all, each once', async (storage) => {
-    for (let number = 0; number < 30; number++)
-      await storage.accept(execution(number, { ensemble: number % 3 === 0 ? 'a' : 'b' }));
-    await storage.commit(
-      Array.from({ length: 30 }, (_, number) => entry(number, number % 2 === 0 ? { end: end() } : {})),
-    );
-    const seen: string[] = [];
-    for (let pages = 0; pages < 30; pages++) {
-      const last = seen.at(-1);
-      const page = await storage.listExecutions({
-        ensemble: 'b',
-        status: 'completed',
-        limit: 3,
-        ...(last !== undefined && { before: last }),
-      });
-      if (page.length === 0) break;
-      seen.push(...page.map(({ id }) => id));
-    }
-    const expected = Array.from({ length: 30 }, (_, number) => number).filter(
-      (number) => number % 3 !== 0 && number % 2 === 0,
-    );
-    same(seen, expected.reverse().map(executionId), 'ids');
-  });
-
-  it('listSteps: an unknown execution has none', async (storage) => {
-    same(await storage.listSteps(executionId(1), { after: 0, limit: 10 }), [], 'steps');
-  });
-
-  it('listSteps: the records as they were handed in, in the order in which they were first stored', async (storage) => {
-    await storage.accept(execution(1));
-    const records = [step('flow[2]'), step('flow[0]', { duration: 0 }), retrying('flow[1]', 1)];
-    await commitOne(storage, entry(1, { steps: records.slice(0, 2) }));
-    await commitOne(storage, entry(1, { steps: records.slice(2) }));
-    same(await storage.listSteps(executionId(1), { after: 0, limit: 10 }), records, 'steps');
-  });
-
-  it('listSteps: `after` skips that many, `limit` bounds the page', async (storage) => {
-    await storage.accept(execution(1));
-    const keys = Array.from({ length: 1200 }, (_, i) => `flow[0].foreach[${i}].steps[0]`);
-    await commitOne(storage, entry(1, { steps: keys.map((key) => step(key)) }));
-    const page = async (after: number, limit: number) =>
-      (await storage.listSteps(executionId(1), { after, limit })).map(({ key }) => key);
-    same(await page(0, 2), keys.slice(0, 2), 'the first page');
-    same(await page(999, 3), keys.slice(999, 1002), 'across the first 1,000');
-    same(await page(1198, 10), keys.slice(1198), 'the last page');
-    same(await page(1200, 10), [], 'behind the end');
-  });
-
-  it('listSteps: a record that is replaced keeps its place between two pages', async (storage) => {
-    await storage.accept(execution(1));
-    await commitOne(storage, entry(1, { steps: [retrying('flow[0]', 1), step('flow[1]')] }));
-    await commitOne(storage, entry(1, { steps: [step('flow[0]', { attempts: 2 }), step('flow[2]')] }));
-    same(await stepKeys(storage, 1), ['flow[0]', 'flow[1]', 'flow[2]'], 'keys');
   });
 }

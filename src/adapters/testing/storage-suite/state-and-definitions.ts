@@ -2,12 +2,14 @@
 
 import type { Storage } from '../../../engine/ports/storage.ts';
 import {
+  accept,
   change,
   commitOne,
   end,
   entry,
   execution,
   executionId,
+  OWNER,
   type StorageCase,
   same,
   step,
@@ -21,7 +23,7 @@ export function stateCases(it: StorageCase): void {
   });
 
   it('commit: a state change is stored with version 1 the first time, and counts on', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     for (const version of [0, 1, 2]) {
       same(await commitOne(storage, entry(1, { state: change(version, { count: version }) })), 'stored', 'answer');
       same(
@@ -33,7 +35,7 @@ export function stateCases(it: StorageCase): void {
   });
 
   it('commit: a state is replaced, not merged', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     await commitOne(storage, entry(1, { state: change(0, { a: 1, b: { c: 1 } }) }));
     await commitOne(storage, entry(1, { state: change(1, { b: {} }) }));
     same((await storage.readState('orders'))?.value, { b: {} }, 'state');
@@ -44,7 +46,7 @@ export function stateCases(it: StorageCase): void {
     ['a later', 2],
   ] as const) {
     it(`commit: ${what} version than the state's is a state conflict, and nothing of the entry is stored`, async (storage) => {
-      await storage.accept(execution(1));
+      await accept(storage, execution(1));
       await commitOne(storage, entry(1, { state: change(0, { a: 1 }) }));
       const refused = entry(1, { steps: [step('flow[0]')], state: change(expectedVersion, { a: 2 }), end: end() });
       same(await commitOne(storage, refused), 'state-conflict', 'answer');
@@ -55,18 +57,18 @@ export function stateCases(it: StorageCase): void {
   }
 
   it('commit: a first change that expects a version is a state conflict', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     same(await commitOne(storage, entry(1, { state: change(1, { a: 1 }) })), 'state-conflict', 'answer');
     same(await storage.readState('orders'), undefined, 'state');
   });
 
   it('commit: an entry that is fenced and has a state conflict is fenced', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     same(await commitOne(storage, entry(1, { epoch: 2, state: change(4, { a: 1 }) })), 'fenced', 'answer');
   });
 
   it('commit: after a state conflict the same step is stored with the right version', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     await commitOne(storage, entry(1, { state: change(0, { a: 1 }) }));
     await commitOne(storage, entry(1, { steps: [step('flow[0]')], state: change(0, { a: 2 }) }));
     same(
@@ -78,8 +80,8 @@ export function stateCases(it: StorageCase): void {
   });
 
   it('commit: two changes of one state in one batch: the first is stored, the second is a state conflict', async (storage) => {
-    for (const number of [1, 2]) await storage.accept(execution(number));
-    const answers = await storage.commit([
+    for (const number of [1, 2]) await accept(storage, execution(number));
+    const answers = await storage.commit(OWNER, [
       entry(1, { state: change(0, { by: 1 }) }),
       entry(2, { state: change(0, { by: 2 }) }),
     ]);
@@ -89,7 +91,7 @@ export function stateCases(it: StorageCase): void {
 
   it('commit: of many changes at the same time from one version, one alone is stored', async (storage) => {
     const numbers = Array.from({ length: 20 }, (_, i) => i);
-    await Promise.all(numbers.map(async (number) => storage.accept(execution(number))));
+    await Promise.all(numbers.map(async (number) => accept(storage, execution(number))));
     const answers = await Promise.all(numbers.map((by) => commitOne(storage, entry(by, { state: change(0, { by }) }))));
     same(answers.filter((answer) => answer === 'stored').length, 1, 'changes that were stored');
     same((await storage.readState('orders'))?.value, { by: answers.indexOf('stored') }, 'state');
@@ -97,14 +99,14 @@ export function stateCases(it: StorageCase): void {
 
   it('no update is lost: 100 increments at the same time, each again after its conflict', async (storage) => {
     const numbers = Array.from({ length: 100 }, (_, i) => i);
-    await Promise.all(numbers.map(async (number) => storage.accept(execution(number))));
+    await Promise.all(numbers.map(async (number) => accept(storage, execution(number))));
     await Promise.all(numbers.map((number) => increment(storage, number)));
     const { value, version } = (await storage.readState('orders')) ?? {};
     same([value?.count, version], [100, 100], 'count and version');
   });
 
   it('readState: each ensemble has a state of its own', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     const of = async (ensemble: string) => (await storage.readState(ensemble))?.value;
     for (const ensemble of ['a', 'A', 'constructor'])
       await commitOne(storage, entry(1, { state: change(0, { of: ensemble }, ensemble) }));
@@ -113,7 +115,7 @@ export function stateCases(it: StorageCase): void {
   });
 
   it('readState: what was handed out stays as it was when the state is changed', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     await commitOne(storage, entry(1, { state: change(0, { list: [1] }) }));
     const before = await storage.readState('orders');
     await commitOne(storage, entry(1, { state: change(1, { list: [1, 2] }) }));
@@ -121,7 +123,7 @@ export function stateCases(it: StorageCase): void {
   });
 
   it('readState: a state outlives the executions that set it', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     await commitOne(storage, entry(1, { state: change(0, { a: 1 }), end: end() }));
     same((await storage.readState('orders'))?.value, { a: 1 }, 'state');
   });
@@ -173,7 +175,7 @@ export function definitionCases(it: StorageCase): void {
   });
 
   it('close: a second time does nothing', async (storage) => {
-    await storage.accept(execution(1));
+    await accept(storage, execution(1));
     await storage.close();
     await storage.close();
   });

@@ -1,7 +1,7 @@
 /** The functions that every expression may call, and how a host adds its own to them. */
 
 import { copyJson, type Json } from '../../json.ts';
-import type { ExpressionFunction, FunctionTable } from './function-table.ts';
+import type { BuiltInFunction, ExpressionFunction, FunctionTable } from './function-table.ts';
 import { hashFunctions } from './hash-functions.ts';
 import { listFunctions } from './list-functions.ts';
 import { numberFunctions } from './number-functions.ts';
@@ -13,7 +13,15 @@ const runFunctions = {
   random: { minArgs: 0, maxArgs: 0, impure: true, call: (_args, evaluation) => evaluation.random() },
   now: { minArgs: 0, maxArgs: 0, impure: true, call: (_args, evaluation) => evaluation.now() },
   uuid: { minArgs: 0, maxArgs: 0, impure: true, call: (_args, evaluation) => evaluation.uuid() },
-} satisfies FunctionTable;
+  signalUrl: {
+    minArgs: 1,
+    maxArgs: 2,
+    impure: true,
+    notConfigured:
+      'signalUrl() needs the public address of the service and a secret; hand createOrchestrator `signalLinks: { url, secret }`',
+    call: () => null,
+  },
+} satisfies Record<string, BuiltInFunction>;
 
 export const builtinFunctions: FunctionTable = Object.freeze({
   ...runFunctions,
@@ -33,10 +41,11 @@ export function isImpure(name: string): boolean {
 /**
  * The built-in functions with a host's own beside them. These are handed copies, and what they give is copied to plain JSON.
  *
+ * @param configured - in place of built-in ones that the host has to set up
  * @throws TypeError for a name that is taken or can't be written in an expression, and for an arity that makes no sense
  */
-export function extendFunctions(own: FunctionTable): FunctionTable {
-  const table: Record<string, ExpressionFunction> = { ...builtinFunctions };
+export function extendFunctions(own: FunctionTable, configured: FunctionTable = {}): FunctionTable {
+  const table: Record<string, ExpressionFunction> = { ...builtinFunctions, ...configured };
   for (const [name, definition] of Object.entries(own)) {
     if (!/^[A-Za-z][A-Za-z0-9_]{0,63}$/.test(name) || ['true', 'false', 'null'].includes(name)) {
       throw new TypeError(

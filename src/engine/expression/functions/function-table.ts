@@ -16,5 +16,23 @@ export interface ExpressionFunction {
   call(args: readonly Json[], evaluation: Evaluation): Json;
 }
 
+/** A function of this library. */
+export interface BuiltInFunction extends ExpressionFunction {
+  /** What it gives may not be kept nor shown. */
+  readonly isSecret?: boolean;
+  /** The option that the host did not set: an expression that calls it is refused with this. */
+  readonly notConfigured?: string;
+}
+
 /** Functions by name; only own properties count. */
 export type FunctionTable = Readonly<Record<string, ExpressionFunction>>;
+
+/** A pure function of so many arguments; one, when nothing is said. */
+export function takes(minArgs: number, maxArgs: number, call: ExpressionFunction['call']): ExpressionFunction {
+  return { minArgs, maxArgs, call };
+}
+
+/** The same for a function that gives null for null: its first argument, which `call` then never sees as null. */
+export function takesValue(minArgs: number, maxArgs: number, call: ExpressionFunction['call']): ExpressionFunction {
+  return takes(minArgs, maxArgs, (args, evaluation) => (args[0] === null ? null : call(args, evaluation)));
+}

@@ -10,29 +10,17 @@ import { charge, EvaluationProblem } from '../evaluation-problem.ts';
 import { MAX_BUILT_LENGTH } from '../limits.ts';
 import { tooLong } from '../to-text.ts';
 import { textAt } from './arguments.ts';
-import type { FunctionTable } from './function-table.ts';
+import { type FunctionTable, takes, takesValue } from './function-table.ts';
 
 export const hashFunctions = {
-  base64: {
-    minArgs: 1,
-    maxArgs: 1,
-    call: (args, evaluation) => (args[0] === null ? null : base64(bytesAt(args, 0, evaluation))),
-  },
-  sha256: {
-    minArgs: 1,
-    maxArgs: 1,
-    call: (args, evaluation) => (args[0] === null ? null : bytesToHex(sha256(bytesAt(args, 0, evaluation)))),
-  },
-  hmac: {
-    minArgs: 2,
-    maxArgs: 2,
-    call: (args, evaluation) => {
-      // A missing key must never pass as an empty one: everybody knows that.
-      if (textAt(args, 1) === '') throw new EvaluationProblem('argument 2, the key, must not be empty');
-      if (args[0] === null) return null;
-      return bytesToHex(hmac(sha256, bytesAt(args, 1, evaluation), bytesAt(args, 0, evaluation)));
-    },
-  },
+  base64: takesValue(1, 1, (args, evaluation) => base64(bytesAt(args, 0, evaluation))),
+  sha256: takesValue(1, 1, (args, evaluation) => bytesToHex(sha256(bytesAt(args, 0, evaluation)))),
+  hmac: takes(2, 2, (args, evaluation) => {
+    // A missing key must never pass as an empty one: everybody knows that.
+    if (textAt(args, 1) === '') throw new EvaluationProblem('argument 2, the key, must not be empty');
+    if (args[0] === null) return null;
+    return bytesToHex(hmac(sha256, bytesAt(args, 1, evaluation), bytesAt(args, 0, evaluation)));
+  }),
 } satisfies FunctionTable;
 
 function bytesAt(args: readonly Json[], position: number, evaluation: Evaluation): Uint8Array {

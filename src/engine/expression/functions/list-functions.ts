@@ -8,27 +8,20 @@ import { isOrdered } from '../operators.ts';
 import { readKey } from '../read-member.ts';
 import { toCanonicalText, tooLong } from '../to-text.ts';
 import { integerAt, isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';
-import type { FunctionTable } from './function-table.ts';
+import { type FunctionTable, takesValue } from './function-table.ts';
 
 export const listFunctions = {
-  first: { minArgs: 1, maxArgs: 1, call: (args) => sequenceAt(args)?.[0] ?? null },
-  last: {
-    minArgs: 1,
-    maxArgs: 1,
-    call: (args) => {
-      const sequence = sequenceAt(args);
-      return sequence?.[sequence.length - 1] ?? null;
-    },
-  },
-  slice: { minArgs: 2, maxArgs: 3, call: slice },
-  sort: { minArgs: 1, maxArgs: 3, call: sort },
-  unique: { minArgs: 1, maxArgs: 1, call: unique },
-  flatten: { minArgs: 1, maxArgs: 2, call: flatten },
+  first: takesValue(1, 1, (args) => sequenceAt(args)[0] ?? null),
+  last: takesValue(1, 1, (args) => sequenceAt(args).at(-1) ?? null),
+  slice: takesValue(2, 3, slice),
+  sort: takesValue(1, 3, sort),
+  unique: takesValue(1, 1, unique),
+  flatten: takesValue(1, 2, flatten),
 } satisfies FunctionTable;
 
-function sequenceAt(args: readonly Json[]): string | readonly Json[] | null {
+function sequenceAt(args: readonly Json[]): string | readonly Json[] {
   const value = args[0] as Json;
-  if (value === null || typeof value === 'string') return value;
+  if (typeof value === 'string') return value;
   if (Array.isArray(value)) return value as readonly Json[];
   throw wrongArgument(args, 0, 'an array or text');
 }
@@ -36,7 +29,6 @@ function sequenceAt(args: readonly Json[]): string | readonly Json[] | null {
 // From `start` up to but not including `end`; negative positions count from the end.
 function slice(args: readonly Json[], evaluation: Evaluation): Json {
   const sequence = sequenceAt(args);
-  if (sequence === null) return null;
   const { MIN_SAFE_INTEGER: least, MAX_SAFE_INTEGER: most } = Number;
   const start = isAbsent(args, 1) ? 0 : integerAt(args, 1, least, most);
   const part = sequence.slice(start, isAbsent(args, 2) ? undefined : integerAt(args, 2, least, most));
@@ -46,7 +38,6 @@ function slice(args: readonly Json[], evaluation: Evaluation): Json {
 
 // By the values themselves, or by the own property `key` of each; null comes last in either direction; stable.
 function sort(args: readonly Json[], evaluation: Evaluation): Json {
-  if (args[0] === null) return null;
   const list = listAt(args, 0);
   const key = isAbsent(args, 1) ? null : textAt(args, 1);
   const direction = isAbsent(args, 2) ? 'asc' : textAt(args, 2);
@@ -75,7 +66,6 @@ function sort(args: readonly Json[], evaluation: Evaluation): Json {
 
 // The first of each set of equal values, in their order.
 function unique(args: readonly Json[], evaluation: Evaluation): Json {
-  if (args[0] === null) return null;
   const plain = new Set<Json>();
   const structured = new Set<string>();
   return listAt(args, 0).filter((item) => {
@@ -90,7 +80,6 @@ function unique(args: readonly Json[], evaluation: Evaluation): Json {
 }
 
 function flatten(args: readonly Json[], evaluation: Evaluation): Json {
-  if (args[0] === null) return null;
   const depth = isAbsent(args, 1) ? 1 : integerAt(args, 1, 1, MAX_DEPTH);
   const out: Json[] = [];
   const add = (list: readonly Json[], left: number): void => {

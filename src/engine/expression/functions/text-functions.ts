@@ -7,60 +7,37 @@ import { MAX_BUILT_LENGTH } from '../limits.ts';
 import { areEqual } from '../operators.ts';
 import { checkLength, tooLong, toText } from '../to-text.ts';
 import { isAbsent, listAt, textAt, wrongArgument } from './arguments.ts';
-import type { FunctionTable } from './function-table.ts';
+import { type ExpressionFunction, type FunctionTable, takes, takesValue } from './function-table.ts';
 
 export const textFunctions = {
-  lower: {
-    minArgs: 1,
-    maxArgs: 1,
-    call: (args, evaluation) => mapText(args, evaluation, (text) => text.toLowerCase()),
-  },
-  upper: {
-    minArgs: 1,
-    maxArgs: 1,
-    call: (args, evaluation) => mapText(args, evaluation, (text) => text.toUpperCase()),
-  },
-  trim: { minArgs: 1, maxArgs: 1, call: (args, evaluation) => mapText(args, evaluation, (text) => text.trim()) },
-  urlEncode: {
-    minArgs: 1,
-    maxArgs: 1,
-    call: ([value = null], evaluation) => {
-      if (typeof value === 'object' && value !== null) throw wrongArgument([value], 0, 'text, a number or a boolean');
-      // A lone surrogate has no UTF-8: it becomes U+FFFD, as it does wherever text is sent.
-      const encode = (text: string) => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
-      return mapText([value === null ? null : toText(value, evaluation)], evaluation, encode);
-    },
-  },
-  contains: { minArgs: 2, maxArgs: 2, call: contains },
-  startsWith: {
-    minArgs: 2,
-    maxArgs: 2,
-    call: (args) => args[0] !== null && textAt(args, 0).startsWith(textAt(args, 1)),
-  },
-  endsWith: {
-    minArgs: 2,
-    maxArgs: 2,
-    call: (args) => args[0] !== null && textAt(args, 0).endsWith(textAt(args, 1)),
-  },
-  replace: { minArgs: 3, maxArgs: 3, call: replace },
-  split: {
-    minArgs: 2,
-    maxArgs: 2,
-    call: (args, evaluation) => {
-      if (args[0] === null) return null;
-      const text = textAt(args, 0);
-      const separator = textAt(args, 1);
-      charge(evaluation, text.length + 1);
-      // By characters, not by halves of them.
-      return separator === '' ? Array.from(text) : text.split(separator);
-    },
-  },
-  join: { minArgs: 1, maxArgs: 2, call: join },
+  lower: mapping((text) => text.toLowerCase()),
+  upper: mapping((text) => text.toUpperCase()),
+  trim: mapping((text) => text.trim()),
+  urlEncode: takesValue(1, 1, ([value = null], evaluation) => {
+    if (typeof value === 'object') throw wrongArgument([value], 0, 'text, a number or a boolean');
+    // A lone surrogate has no UTF-8: it becomes U+FFFD, as it does wherever text is sent.
+    const encode = (text: string) => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
+    return mapText(toText(value, evaluation), evaluation, encode);
+  }),
+  contains: takes(2, 2, contains),
+  startsWith: takes(2, 2, (args) => args[0] !== null && textAt(args, 0).startsWith(textAt(args, 1))),
+  endsWith: takes(2, 2, (args) => args[0] !== null && textAt(args, 0).endsWith(textAt(args, 1))),
+  replace: takesValue(3, 3, replace),
+  split: takesValue(2, 2, (args, evaluation) => {
+    const text = textAt(args, 0);
+    const separator = textAt(args, 1);
+    charge(evaluation, text.length + 1);
+    // By characters, not by halves of them.
+    return separator === '' ? Array.from(text) : text.split(separator);
+  }),
+  join: takesValue(1, 2, join),
 } satisfies FunctionTable;
 
-function mapText(args: readonly Json[], evaluation: Evaluation, map: (text: string) => string): Json {
-  if (args[0] === null) return null;
-  const text = textAt(args, 0);
+function mapping(map: (text: string) => string): ExpressionFunction {
+  return takesValue(1, 1, (args, evaluation) => mapText(textAt(args, 0), evaluation, map));
+}
+
+function mapText(text: string, evaluation: Evaluation, map: (text: string) => string): Json {
   charge(evaluation, text.length);
   return checkLength(map(text));
 }
@@ -80,7 +57,6 @@ function contains(args: readonly Json[], evaluation: Evaluation): Json {
 
 // Every occurrence, literally: neither the text searched nor its replacement has a pattern in it.
 function replace(args: readonly Json[], evaluation: Evaluation): Json {
-  if (args[0] === null) return null;
   const text = textAt(args, 0);
   const searched = textAt(args, 1);
   const replacement = args[2] === null ? '' : textAt(args, 2);
@@ -94,7 +70,6 @@ function replace(args: readonly Json[], evaluation: Evaluation): Json {
 }
 
 function join(args: readonly Json[], evaluation: Evaluation): Json {
-  if (args[0] === null) return null;
   const separator = isAbsent(args, 1) ? ',' : textAt(args, 1);
   const pieces: string[] = [];
   let length = 0;

@@ -3,20 +3,15 @@
 import type { Json } from '../../json.ts';
 import { EvaluationProblem } from '../evaluation-problem.ts';
 import { integerAt, isAbsent, numberAt, textAt, wrongArgument } from './arguments.ts';
-import type { FunctionTable } from './function-table.ts';
+import { type FunctionTable, takesValue } from './function-table.ts';
 import { formatInstant, parseInstant, toIsoText } from './instant.ts';
 
 export const timeFunctions = {
-  date: {
-    minArgs: 1,
-    maxArgs: 2,
-    call: (args) => {
-      if (args[0] === null) return null;
-      const instant = instantAt(args, 0);
-      return isAbsent(args, 1) ? toIsoText(instant) : formatInstant(instant, textAt(args, 1));
-    },
-  },
-  addTime: { minArgs: 3, maxArgs: 3, call: addTime },
+  date: takesValue(1, 2, (args) => {
+    const instant = instantAt(args, 0);
+    return isAbsent(args, 1) ? toIsoText(instant) : formatInstant(instant, textAt(args, 1));
+  }),
+  addTime: takesValue(3, 3, addTime),
 } satisfies FunctionTable;
 
 const UNIT_MS: Readonly<Record<string, number>> = {
@@ -39,7 +34,7 @@ function instantAt(args: readonly Json[], position: number): number {
 }
 
 function addTime(args: readonly Json[]): Json {
-  if (args[0] === null || args[1] === null) return null;
+  if (args[1] === null) return null;
   const instant = instantAt(args, 0);
   const written = textAt(args, 2);
   const unit = Object.hasOwn(SHORT_UNITS, written) ? (SHORT_UNITS[written] as string) : written.replace(/s$/, '');

@@ -1,0 +1,23 @@
+/** 10,000 records, as the items of a `foreach` would leave them, into a bare SQLite file: a commit a turn of the event loop. */
+
+import { setup as setupRaw } from './durable/raw-sqlite.mjs';
+import { ownFolder } from '../durable/own-folder.mjs';
+
+const RECORDS = 10_000;
+
+/** @param concurrency - records that are waited for at a time */
+export async function setup([concurrency]) {
+  const { put } = await setupRaw({ argument: 'group', folder: ownFolder() });
+  let runs = 0;
+  return {
+    units: RECORDS,
+    async run() {
+      const execution = `exec_${runs++}`;
+      let next = 0;
+      const loop = async () => {
+        while (next < RECORDS) await put(execution, next++, '1');
+      };
+      await Promise.all(Array.from({ length: Number(concurrency) }, loop));
+    },
+  };
+}

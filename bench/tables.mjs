@@ -1,0 +1,84 @@
+/** Every table and its rows: what a row is called, the module that is measured, and the peer that it needs. */
+
+import { titleOf } from './peers.mjs';
+
+const row = (title, module, argument) => ({ title, module, argument });
+const peerRow = (peer, title, file) => ({
+  get title() {
+    return `${titleOf(peer)}${title}`;
+  },
+  module: `peers/${peer}/${file}.mjs`,
+  peer,
+});
+
+const counts = (name, module, numbers) =>
+  Object.fromEntries(numbers.map((count) => [`${name}-${count}`, row(count.toLocaleString('en'), module, count)]));
+
+/** One execution at a time in memory, or over HTTP. */
+export const IN_MEMORY = {
+  throughput: {
+    bare: row('bare loop of five awaits', 'cases/bare.mjs'),
+    plain: row('five steps', 'cases/plain.mjs'),
+    expressions: row('five steps, 15 expressions, two conditions', 'cases/expressions.mjs'),
+    mastra: peerRow('mastra', ', five steps', 'case'),
+    langgraph: peerRow('langgraph', ', five nodes', 'case'),
+  },
+  scaling: counts('steps', 'cases/steps.mjs', [5, 50, 200, 1000]),
+  foreach: {
+    'foreach-1': row('in memory, 1 at a time', 'cases/foreach.mjs', [1]),
+    'foreach-50': row('in memory, 50 at a time', 'cases/foreach.mjs', [50]),
+    'foreach-sqlite': row('on SQLite, each durable, 50 at a time', 'cases/foreach.mjs', [50, 'sqlite']),
+    'foreach-bare': row('bare SQLite, a commit a turn, 50 at a time', 'cases/foreach-bare-sqlite.mjs', [50]),
+  },
+  http: {
+    'http-handler': row('`POST execute`, five steps, through the handler', 'cases/http-handler.mjs'),
+    'node-http': row('the same over a Node HTTP server', 'cases/node-http.mjs'),
+    hono: row('a bare Hono route over a Node HTTP server', 'cases/hono.mjs'),
+  },
+};
+
+/** Five steps, each stored before the next, one execution at a time and 50. */
+export const DURABLE = {
+  sqlite: {
+    'sqlite-raw': row('bare SQLite, a commit for each record', 'cases/durable/raw-sqlite.mjs', 'each'),
+    'sqlite-group': row('bare SQLite, a commit a turn of the event loop', 'cases/durable/raw-sqlite.mjs', 'group'),
+    'sqlite-library': row('this library', 'cases/durable/library-sqlite.mjs'),
+    'sqlite-mastra': peerRow('mastra', '', 'sqlite'),
+    'sqlite-openworkflow': peerRow('openworkflow', '', 'sqlite'),
+  },
+  postgres: {
+    'postgres-raw': row('bare `pg`, a commit for each record', 'cases/durable/raw-postgres.mjs', 'each'),
+    'postgres-group': row('bare `pg`, records grouped', 'cases/durable/raw-postgres.mjs', 'group'),
+    'postgres-library': row('this library', 'cases/durable/library-postgres.mjs'),
+    'postgres-mastra': peerRow('mastra', '', 'postgres'),
+    'postgres-dbos': peerRow('dbos', '', 'postgres'),
+    'postgres-openworkflow': peerRow('openworkflow', '', 'postgres'),
+  },
+};
+
+/** Tables that measure this library alone, and print themselves. */
+const FURTHER = { memory: {}, import: {}, queue: {}, resume: {}, waiting: {} };
+
+const TABLES = { ...IN_MEMORY, ...DURABLE, ...FURTHER };
+
+/**
+ * The tables and rows that CASES names, all by default.
+ * @throws for a name that there is not
+ */
+export function chooseCases(asked = Object.keys(TABLES).join(',')) {
+  const known = new Set(Object.entries(TABLES).flatMap(([table, cases]) => [table, ...Object.keys(cases)]));
+  const names = asked.split(',').map((name) => name.trim());
+  const unknown = names.filter((name) => !known.has(name));
+  if (unknown.length > 0)
+    throw new Error(`CASES: there is no case ${unknown.join(', ')}; there are ${[...known].join(', ')}`);
+  return new Set(names.flatMap((name) => [name, ...Object.keys(TABLES[name] ?? {})]));
+}
+
+/** The rows of some tables that were chosen, by name. */
+export function chosenRows(tables, chosen) {
+  return Object.fromEntries(
+    Object.values(tables)
+      .flatMap((rows) => Object.entries(rows))
+      .filter(([name]) => chosen.has(name)),
+  );
+}

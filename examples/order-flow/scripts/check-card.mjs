@@ -1,0 +1,5 @@
+/** Asks whether a card can pay. */
+export default function checkCard({ input: { card } }) {
+  if (card === 'expired') throw new Error('the card has expired');
+  return { card, good: true };
+}

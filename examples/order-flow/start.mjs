@@ -1,0 +1,35 @@
+/** Runs four orders. Time is a test clock's: it jumps to what is due, so that the half minutes and the night pass in no time. */
+import { loadProject } from 'ensemble-orchestrator/node';
+import { createTestOrchestrator, manualClock } from 'ensemble-orchestrator/testing';
+
+const clock = manualClock({ now: Date.UTC(2030, 0, 31, 17, 40) });
+const project = await loadProject(new URL('.', import.meta.url));
+const orchestrator = createTestOrchestrator({ ...project, clock });
+
+const line = (timestamp, what, who, more = '') =>
+  console.log(`  ${timestamp.slice(5, 10)} ${timestamp.slice(11, 19)}  ${who.padEnd(10)} ${what} ${more}`.trimEnd());
+orchestrator.on('agent.completed', ({ timestamp, data }) => line(timestamp, 'ok', data.agent));
+orchestrator.on('agent.failed', ({ timestamp, data }) => line(timestamp, 'failed', data.agent, data.error.message));
+
+await settle('an express order', { order: '2001', card: 'visa', shipping: 'express' });
+await settle('one that goes by parcel, in the morning', { order: '2002', card: 'visa' });
+await settle('one whose card has expired', { order: '2003', card: 'expired' });
+
+console.log('\none that its buyer cancels while the bank is asked');
+const handle = await orchestrator.start('settle-order', { order: '2004', card: 'visa', shipping: 'pickup' });
+await clock.advance(45_000);
+await handle.cancel();
+print(await handle.result());
+
+await orchestrator.close();
+
+async function settle(title, input) {
+  console.log(`\n${title}`);
+  print(await orchestrator.execute('settle-order', input));
+}
+
+function print({ status, output }) {
+  console.log(`  => ${status}`);
+  for (const [name, value] of Object.entries(output ?? {}))
+    if (value !== null) console.log(`     ${name.padEnd(8)} ${JSON.stringify(value)}`);
+}

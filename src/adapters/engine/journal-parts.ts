@@ -1,0 +1,38 @@
+/** What the journals of one engine share, and what the answers to their writes mean. */
+
+import { OrchestratorError } from '../../engine/errors.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import { JournalLostError } from '../../engine/ports/journal.ts';
+import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
+import type { CommitWriter } from './commit-writer.ts';
+import type { Lease } from './owner.ts';
+import type { Patience } from './patience.ts';
+
+/** A run that has to wait for so long is given up meanwhile: it costs no memory, and no place among those at work. */
+export const SUSPEND_FROM_MS = 1000;
+
+export interface JournalParts {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly writer: CommitWriter;
+  readonly patiently: Patience;
+  /** Undefined where nobody else can take over. */
+  readonly lease: Lease | undefined;
+}
+
+/** Who is told that nothing of a run is at work, and that it is to go on at an instant. */
+export interface Suspendable {
+  suspend(dueAt: number): void;
+}
+
+/** @throws JournalLostError */
+export function lose(cause: unknown): never {
+  throw new JournalLostError(cause);
+}
+
+/** @throws JournalLostError when the entry was refused */
+export function check(result: CommitResult): CommitResult {
+  if (result === 'fenced') throw new JournalLostError();
+  if (result === 'exists') throw new OrchestratorError('INTERNAL', 'an entry without a start was answered `exists`');
+  return result;
+}

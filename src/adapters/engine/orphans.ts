@@ -1,0 +1,80 @@
+/**
+ * What a storage that failed left undone: executions that this owner holds and no longer runs, and starts of which nobody
+ * knows whether they were stored. Tried again until the storage answers, or the engine closes.
+ */
+
+import type { CommitEntry, ExecutionEnd } from '../../engine/model/stored-execution.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
+import type { Storage } from '../../engine/ports/storage.ts';
+import type { CommitWriter } from './commit-writer.ts';
+
+export interface Orphans {
+  /** Frees an execution, so that it is taken up again. */
+  giveBack(owner: string, executionId: string, epoch: number): void;
+  /** Ends an execution of which the caller was told that it was not accepted. @param owner - undefined for one that was to be queued */
+  forget(owner: string | undefined, entry: CommitEntry): void;
+  /** Tries no more. */
+  close(): void;
+}
+
+const PAUSE_MS = 1000;
+
+export function createOrphans(parts: {
+  readonly storage: Storage;
+  readonly writer: CommitWriter;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Called when an execution was freed. */
+  onFreed(): void;
+}): Orphans {
+  const { storage, writer, clock, logger } = parts;
+  // Made when it is needed: a Worker may make none outside of a request.
+  let closing: AbortController | undefined;
+  let closed = false;
+
+  const keepTrying = async (work: () => unknown): Promise<void> => {
+    closing ??= new AbortController();
+    while (!closed) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        logger.warn({ err: error }, 'the storage still stores nothing; what it left undone is tried again');
+        await clock.sleep(PAUSE_MS, closing.signal).catch(() => undefined);
+      }
+    }
+  };
+
+  return {
+    giveBack(owner, executionId, epoch) {
+      const entry = (): CommitEntry => {
+        return { executionId, epoch, steps: [], release: { status: 'running', dueAt: clock.now() } };
+      };
+      void keepTrying(async () => {
+        await writer.write(owner, entry());
+        parts.onFreed();
+      });
+    },
+    forget(owner, { executionId, epoch, start }) {
+      const error = {
+        code: 'OVERLOADED',
+        message: 'the storage did not confirm the start, and the caller was told so',
+      };
+      const end = (): ExecutionEnd => {
+        const finishedAt = clock.now();
+        const duration = Math.max(0, finishedAt - (start?.createdAt ?? finishedAt));
+        return { status: 'cancelled', output: null, error, finishedAt, duration, agents: 0 };
+      };
+      void keepTrying(() =>
+        owner === undefined
+          ? storage.requestCancel(executionId, clock.now(), end())
+          : writer.write(owner, { executionId, epoch, steps: [], end: end() }),
+      );
+    },
+    close() {
+      closed = true;
+      closing?.abort();
+    },
+  };
+}

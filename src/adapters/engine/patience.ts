@@ -1,0 +1,72 @@
+/** Tries a call of the storage again until it answers: a database that restarts is no reason to give a run up. */
+
+import pRetry from 'p-retry';
+import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+
+/**
+ * Makes the call, again after growing pauses while it fails.
+ * @throws OVERLOADED when it failed for as long as patience lasts; at once what trying again is of no use for
+ */
+export interface Patience {
+  <T>(call: () => MaybePromise<T>): MaybePromise<T>;
+  /** The same for a call that was made once, and threw. */
+  again<T>(call: () => MaybePromise<T>, thrown: unknown): Promise<T>;
+}
+
+const FIRST_PAUSE_MS = 10;
+const LONGEST_PAUSE_MS = 1000;
+
+/** @param patienceMs - for how long a call is tried again */
+export function createPatience(clock: Clock, logger: Logger, patienceMs: number): Patience {
+  const again = async <T>(call: () => MaybePromise<T>, thrown: unknown): Promise<T> => {
+    const givesUpAt = clock.monotonic() + patienceMs;
+    let pauseMs = FIRST_PAUSE_MS;
+    let failure = thrown;
+    // The clock drives the pauses, so that a test's time does.
+    const pause = async (): Promise<boolean> => {
+      if (!mayPass(failure) || clock.monotonic() >= givesUpAt) return false;
+      logger.warn({ err: failure }, 'the storage failed; it is tried again');
+      await clock.sleep(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+      return true;
+    };
+    const attempt = async () => {
+      try {
+        return await call();
+      } catch (error) {
+        failure = error;
+        // p-retry gives up at once on a TypeError that it does not know.
+        throw new Error('not yet');
+      }
+    };
+    try {
+      if (!(await pause())) throw failure;
+      return await pRetry(attempt, { retries: Number.POSITIVE_INFINITY, minTimeout: 0, shouldRetry: pause });
+    } catch {
+      throw toFailure(failure);
+    }
+  };
+  const patiently = <T>(call: () => MaybePromise<T>): MaybePromise<T> => {
+    try {
+      const answer = call();
+      return answer instanceof Promise ? answer.catch((thrown) => again(call, thrown)) : answer;
+    } catch (thrown) {
+      return again(call, thrown);
+    }
+  };
+  return Object.assign(patiently, { again });
+}
+
+/** Whether the same call may pass when it is tried again: all may, but for what the library refused on purpose. */
+export function mayPass(thrown: unknown): boolean {
+  return !isOrchestratorError(thrown) || thrown.retryable;
+}
+
+function toFailure(thrown: unknown): unknown {
+  if (!mayPass(thrown)) return thrown;
+  const message = 'the storage failed for a while; the log has its cause. Try again later';
+  return new OrchestratorError('OVERLOADED', message, { cause: thrown, retryable: true });
+}

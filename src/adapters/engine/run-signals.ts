@@ -1,0 +1,130 @@
+/** The signals of a run at work: the waits of its branches take them, each the first of its name that none has taken. */
+
+import type { Json } from '../../engine/json.ts';
+import { isTakenSignal, type NewSignal } from '../../engine/model/stored-execution.ts';
+import type { TakenSignal } from '../../engine/ports/journal.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { HeldExecution } from './held-execution.ts';
+import { type JournalParts, lose } from './journal-parts.ts';
+import type { RecalledRecords } from './recalled-records.ts';
+
+/** What is asked of the run's journal. */
+interface Noting {
+  /** How many signals have come, as far as the run knows. */
+  readonly heard: number;
+  note(key: string, decide: () => Json): MaybePromise<Json>;
+  idle(instant: number): () => void;
+}
+
+const PAGE = 100;
+
+export class RunSignals {
+  readonly #parts: JournalParts;
+  readonly #journal: Noting;
+  readonly #held: HeldExecution;
+  /** Ids of those that a wait took, in this process or before. */
+  readonly #taken = new Set<string>();
+  /** By name, in the order in which they came. */
+  readonly #known = new Map<string, NewSignal[]>();
+  readonly #waiting = new Set<() => void>();
+  #looking: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: JournalParts, journal: Noting, held: HeldExecution, recalled: RecalledRecords | undefined) {
+    this.#parts = parts;
+    this.#journal = journal;
+    this.#held = held;
+    for (const record of recalled?.all() ?? []) {
+      if (isTakenSignal(record)) this.#taken.add((record.output as unknown as TakenSignal).signal);
+    }
+  }
+
+  /** As `waitForSignal` of the journal. */
+  async wait(
+    key: string,
+    name: string,
+    until: number,
+    signal: AbortSignal,
+    onWait: () => void,
+  ): Promise<TakenSignal | undefined> {
+    let isOver = until <= (this.#held.reached ?? Number.NEGATIVE_INFINITY);
+    for (let looks = 1; ; looks++) {
+      const { heard } = this.#journal;
+      // One look at a time: of two that wait for the same, the one that waited first takes the first.
+      const look = this.#looking.then(() => this.#take(name, until, signal));
+      this.#looking = look.catch(() => undefined);
+      const found = await look;
+      if (found) return this.#note(key, found);
+      signal.throwIfAborted();
+      if (isOver) return undefined;
+      if (looks === 1) onWait();
+      isOver = !(await this.#untilSignal(heard, until, signal));
+    }
+  }
+
+  /** More have come: every wait looks for its own. */
+  look(): void {
+    for (const wake of [...this.#waiting]) wake();
+  }
+
+  async #take(name: string, until: number, signal: AbortSignal): Promise<NewSignal | undefined> {
+    const known = this.#known.get(name) ?? [];
+    this.#known.set(name, known);
+    for (let isAll = false; !isAll; ) {
+      const page = await this.#list(name, known.length);
+      known.push(...page);
+      isAll = page.length < PAGE;
+    }
+    const found = signal.aborted
+      ? undefined
+      : known.find(({ id, createdAt }) => createdAt <= until && !this.#taken.has(id));
+    if (found) this.#taken.add(found.id);
+    return found;
+  }
+
+  #list(name: string, after: number): MaybePromise<readonly NewSignal[]> {
+    const { storage, patiently } = this.#parts;
+    const listed = patiently(() => storage.listSignals(this.#held.execution.id, { name, after, limit: PAGE }));
+    return listed instanceof Promise ? listed.catch(lose) : listed;
+  }
+
+  async #note(key: string, { id, payload }: NewSignal): Promise<TakenSignal> {
+    const taken: TakenSignal = { signal: id, payload, at: this.#parts.clock.now() };
+    return (await this.#journal.note(key, () => taken as unknown as Json)) as unknown as TakenSignal;
+  }
+
+  /** @returns whether more have come than had by `heard`; false at `until` */
+  #untilSignal(heard: number, until: number, signal: AbortSignal): MaybePromise<boolean> {
+    if (this.#journal.heard > heard) return true;
+    const { clock } = this.#parts;
+    return new Promise((resolve, reject) => {
+      const goesOn = this.#journal.idle(until);
+      let cancelTimer: (() => void) | undefined;
+      const over = () => {
+        cancelTimer?.();
+        signal.removeEventListener('abort', abort);
+        this.#waiting.delete(wake);
+        // Counted at once: a run in which something is about to look must not be given up.
+        goesOn();
+      };
+      const wake = () => {
+        over();
+        resolve(true);
+      };
+      const timeOut = () => {
+        over();
+        resolve(false);
+      };
+      const abort = () => {
+        over();
+        reject(signal.reason);
+      };
+      // It may have been given up just now.
+      if (signal.aborted) abort();
+      else {
+        signal.addEventListener('abort', abort);
+        this.#waiting.add(wake);
+        if (until !== Number.POSITIVE_INFINITY) cancelTimer = clock.setTimer(until - clock.now(), timeOut);
+      }
+    });
+  }
+}

@@ -1,0 +1,174 @@
+/** Takes up an execution that was claimed: recalls what is stored of it, finds what it runs, and gives both to be run. */
+
+import { messageOf, OrchestratorError } from '../../engine/errors.ts';
+import { signalsOfEnd } from '../../engine/model/child.ts';
+import type { ExecutionTrigger } from '../../engine/model/execution.ts';
+import type { ClaimedExecution, DamagedExecution, StepRecord } from '../../engine/model/stored-execution.ts';
+import type { EngineHost, Runnable } from '../../engine/ports/execution-engine.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { Storage } from '../../engine/ports/storage.ts';
+import type { ActiveRun } from './active-run.ts';
+import type { CommitWriter } from './commit-writer.ts';
+import type { HeldExecution } from './held-execution.ts';
+import type { Patience } from './patience.ts';
+
+export interface TakeUpParts {
+  readonly host: EngineHost;
+  readonly storage: Storage;
+  readonly patiently: Patience;
+  readonly writer: CommitWriter;
+  /** Versions that this process can't run; it claims none of them any more. */
+  readonly foreign: Set<string>;
+  /** Runs it. */
+  launch(held: HeldExecution, runnable: Runnable): ActiveRun;
+}
+
+/**
+ * From so many on, an execution is suspected of bringing its process down: it runs while no other suspect does, so that those
+ * which were only beside the one that does so are not ended for it.
+ */
+const SUSPECT_FROM = 2;
+const SUSPECTS_PAUSE_MS = 250;
+/** More takeovers than this, and an execution is ended: it seems to bring down whoever runs it. */
+export const MOST_RECOVERIES = 10;
+const PAGE = 1000;
+
+export function createTakeUp(
+  parts: TakeUpParts,
+): (owner: string, claimed: ClaimedExecution | DamagedExecution, reached: number) => Promise<void> {
+  const { host, storage, patiently, writer, foreign } = parts;
+  const { clock, logger } = host;
+  const runnables = new Map<string, MaybePromise<Runnable | string | undefined>>();
+  let suspectAtWork = false;
+
+  const giveBack = async (owner: string, { execution, epoch, begun }: ClaimedExecution, afterMs: number) => {
+    const release = { status: begun ? ('running' as const) : ('queued' as const), dueAt: clock.now() + afterMs };
+    await writer.write(owner, { executionId: execution.id, epoch, steps: [], release });
+  };
+
+  /** Ends what can't be run, so that it harms no other. */
+  const park = async (owner: string, claimed: Parked, message: string) => {
+    const { id, epoch, startedAt } = claimed;
+    const finishedAt = clock.now();
+    const about = { output: null, error: { code: 'INTERNAL', message }, finishedAt, agents: 0 };
+    const end = { status: 'failed' as const, ...about, duration: Math.max(0, finishedAt - startedAt) };
+    logger.error({ executionId: id }, `execution ${id} was ended: ${message}`);
+    const signals = signalsOfEnd(claimed, end);
+    await writer.write(owner, { executionId: id, epoch, steps: [], end, ...(signals && { signals }) });
+    const record = await storage.getExecution(id);
+    if (record) host.ended(record);
+  };
+
+  const restore = async (version: string, ensemble: string): Promise<Runnable | string | undefined> => {
+    const definition = await patiently(() => storage.getDefinition(version));
+    return definition && host.restore(definition, ensemble);
+  };
+
+  /**
+   * Claims come by the hundred: whoever needs a definition while it is looked up waits for the same answer.
+   * @returns a text when this process can't run it, undefined when the definition is gone
+   */
+  const find = (version: string, ensemble: string): MaybePromise<Runnable | string | undefined> => {
+    const key = `${version} ${ensemble}`;
+    const known = runnables.get(key);
+    if (known !== undefined) return known;
+    const found = restore(version, ensemble);
+    runnables.set(key, found);
+    const keep = (runnable: Runnable | string | undefined) => {
+      if (typeof runnable === 'object') runnables.set(key, runnable);
+      else runnables.delete(key);
+    };
+    found.then(keep, () => runnables.delete(key));
+    return found;
+  };
+
+  const readRecords = async (id: string): Promise<readonly StepRecord[]> => {
+    const records: StepRecord[] = [];
+    for (;;) {
+      const after = records.length;
+      const page = await patiently(() => storage.listSteps(id, { after, limit: PAGE, notes: true }));
+      records.push(...page);
+      if (page.length < PAGE) return records;
+    }
+  };
+
+  /** @returns the run, at work; undefined when it is not to run here */
+  const begin = async (owner: string, claimed: ClaimedExecution, reached: number): Promise<ActiveRun | undefined> => {
+    const { execution, epoch, startedAt, begun, cancelRequested: cancelled, signals } = claimed;
+    const { id, version, ensemble } = execution;
+    const found = find(version, ensemble);
+    const runnable = found instanceof Promise ? await found : found;
+    if (runnable === undefined) {
+      await park(owner, toParked(claimed), `its definition ${version} is not stored`);
+      return undefined;
+    }
+    if (typeof runnable === 'string') {
+      if (!foreign.has(version)) {
+        const text = `executions of \`${ensemble}\` (definition ${version}) are left to other processes: ${runnable}`;
+        logger.warn({ ensemble, version }, text);
+      }
+      foreign.add(version);
+      await giveBack(owner, claimed, 0);
+      return undefined;
+    }
+    let records: readonly StepRecord[] | undefined;
+    try {
+      // What was queued may have been handed results.
+      if (begun || execution.retryOf !== undefined) records = await readRecords(id);
+    } catch (error) {
+      if (!(error instanceof OrchestratorError) || error.retryable) throw error;
+      await park(owner, toParked(claimed), `what is stored of it is damaged: ${error.message}`);
+      return undefined;
+    }
+    const about = { execution, owner, epoch, startedAt, records, signals };
+    return parts.launch({ ...about, cancelled, resumed: begun, reached }, runnable);
+  };
+
+  const beginSuspect = async (owner: string, claimed: ClaimedExecution, reached: number): Promise<void> => {
+    if (suspectAtWork) return giveBack(owner, claimed, SUSPECTS_PAUSE_MS);
+    suspectAtWork = true;
+    const over = () => {
+      suspectAtWork = false;
+    };
+    try {
+      const run = await begin(owner, claimed, reached);
+      if (run) run.finished.then(over, over);
+      else over();
+    } catch (error) {
+      over();
+      throw error;
+    }
+  };
+
+  return async (owner, claimed, reached) => {
+    if ('damage' in claimed) {
+      const { executionId: id, epoch, damage, parentId } = claimed;
+      const trigger = parentId === undefined ? ({ type: 'call' } as const) : ({ type: 'ensemble', parentId } as const);
+      const parked = { id, epoch, trigger, startedAt: clock.now() };
+      return park(owner, parked, `what is stored of it is damaged: ${messageOf(damage)}`);
+    }
+    const { recoveries } = claimed;
+    if (recoveries > MOST_RECOVERIES) {
+      const message = `its process died ${recoveries} times while it ran; it is not taken up again. A retry runs it anew`;
+      return park(owner, toParked(claimed), message);
+    }
+    if (recoveries >= SUSPECT_FROM) return beginSuspect(owner, claimed, reached);
+    await begin(owner, claimed, reached);
+  };
+}
+
+/** What is known of an execution that is ended without having been run. */
+interface Parked {
+  readonly id: string;
+  readonly epoch: number;
+  readonly startedAt: number;
+  readonly trigger: ExecutionTrigger;
+}
+
+function toParked({ execution, epoch, startedAt }: ClaimedExecution): Parked {
+  return { id: execution.id, epoch, startedAt, trigger: execution.trigger };
+}
+
+export function idOf(claimed: ClaimedExecution | DamagedExecution): string {
+  return 'damage' in claimed ? claimed.executionId : claimed.execution.id;
+}

@@ -1,0 +1,90 @@
+/** The owners that work on a memory storage: who they are, how long they are taken for alive, and what they were told. */
+
+import type { Release } from '../../engine/model/stored-execution.ts';
+import type { Recovered } from '../../engine/ports/storage.ts';
+import type { Held } from './memory-execution.ts';
+
+export interface MemoryOwners {
+  readonly join: (owner: string, lease: { readonly now: number; readonly leaseUntil: number }) => void;
+  readonly renew: (owner: string, leaseUntil: number) => boolean;
+  readonly leave: (owner: string, now: number) => void;
+  readonly recover: (owner: string, now: number) => Recovered;
+  readonly held: (owner: string) => readonly { readonly executionId: string; readonly epoch: number }[];
+  has(owner: string): boolean;
+  /** The one that joined first. */
+  first(): string | undefined;
+  tellCancel(owner: string, executionId: string): void;
+  /** Those that it was not told of before. */
+  cancelRequested(owner: string): readonly string[];
+  tellSignal(owner: string, executionId: string): void;
+  /** Those that it was not told of before. */
+  signalled(owner: string): readonly string[];
+}
+
+export function memoryOwners(parts: {
+  heldBy(owner: string): Iterable<Held>;
+  release(held: Held, given: Release): void;
+}): MemoryOwners {
+  /** In the order in which they joined. */
+  const owners = new Map<string, Owner>();
+
+  const forget = (owner: string, now: number, recoveries: number): number => {
+    owners.delete(owner);
+    let freed = 0;
+    for (const held of [...parts.heldBy(owner)]) {
+      held.recoveries += recoveries;
+      parts.release(held, { status: 'running', dueAt: now });
+      freed += 1;
+    }
+    return freed;
+  };
+
+  return {
+    join(owner, { leaseUntil }) {
+      const known = owners.get(owner);
+      if (known) known.leaseUntil = leaseUntil;
+      else owners.set(owner, { leaseUntil, cancelRequested: new Set(), signalled: new Set() });
+    },
+    renew(owner, leaseUntil) {
+      const known = owners.get(owner);
+      if (known) known.leaseUntil = leaseUntil;
+      return known !== undefined;
+    },
+    leave(owner, now) {
+      if (owners.has(owner)) forget(owner, now, 0);
+    },
+    recover(owner, now) {
+      let freed = 0;
+      for (const [other, { leaseUntil }] of [...owners]) {
+        if (other !== owner && leaseUntil <= now) freed += forget(other, now, 1);
+      }
+      return { freed };
+    },
+    held: (owner) => [...parts.heldBy(owner)].map(({ execution, epoch }) => ({ executionId: execution.id, epoch })),
+    has: (owner) => owners.has(owner),
+    first: () => owners.keys().next().value,
+    tellCancel(owner, executionId) {
+      owners.get(owner)?.cancelRequested.add(executionId);
+    },
+    cancelRequested: (owner) => takeAll(owners.get(owner)?.cancelRequested),
+    tellSignal(owner, executionId) {
+      owners.get(owner)?.signalled.add(executionId);
+    },
+    signalled: (owner) => takeAll(owners.get(owner)?.signalled),
+  };
+}
+
+interface Owner {
+  leaseUntil: number;
+  readonly cancelRequested: Set<string>;
+  readonly signalled: Set<string>;
+}
+
+function takeAll(told: Set<string> | undefined): readonly string[] {
+  if (!told || told.size === 0) return NONE;
+  const ids = [...told];
+  told.clear();
+  return ids;
+}
+
+const NONE: readonly string[] = [];

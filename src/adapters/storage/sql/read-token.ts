@@ -1,0 +1,35 @@
+/** Builds tokens from their rows in a SQL store. */
+
+import { isOrchestratorError } from '../../../engine/errors.ts';
+import type { Plan, Scope, StoredToken } from '../../../engine/model/token.ts';
+import { damaged, readJson, readNumber, readText, type StoredRow } from './columns.ts';
+
+/** One damaged row must not hide the others, nor itself, or it could not be revoked: it is listed as one that may do nothing. */
+export function readListedToken(row: StoredRow): StoredToken {
+  try {
+    return readToken(row);
+  } catch (error) {
+    if (!isOrchestratorError(error, 'INTERNAL')) throw error;
+    const { id, digest, last4, created_at: createdAt } = row;
+    const what = { id: String(id), digest: String(digest), last4: String(last4), createdAt: Number(createdAt) || 0 };
+    return { ...what, name: '(damaged row)', scopes: [], plan: 'free' };
+  }
+}
+
+/** @throws INTERNAL when a column is damaged */
+export function readToken(row: StoredRow): StoredToken {
+  const name = `token ${String(row.id)}`;
+  const scopes = readJson(row, 'scopes', name);
+  if (!Array.isArray(scopes)) throw damaged(name, 'scopes');
+  return {
+    id: readText(row, 'id', name),
+    name: readText(row, 'name', name),
+    scopes: scopes as readonly Scope[],
+    plan: readText(row, 'plan', name) as Plan,
+    digest: readText(row, 'digest', name),
+    last4: readText(row, 'last4', name),
+    createdAt: readNumber(row, 'created_at', name),
+    ...(row.expires_at !== null && { expiresAt: readNumber(row, 'expires_at', name) }),
+    ...(row.last_used !== null && { lastUsed: readNumber(row, 'last_used', name) }),
+  };
+}

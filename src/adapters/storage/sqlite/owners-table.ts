@@ -1,0 +1,95 @@
+/** The owners that work on a file: those of one handle alone, for as long as it holds the file's lock. */
+
+import type { Recovered, Storage } from '../../../engine/ports/storage.ts';
+import { readId } from '../sql/read-execution.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
+import type { RunTransaction, SqlConnection } from './connection.ts';
+import type { OwnerLock } from './owner-lock.ts';
+
+/** The verbs of the storage port that this table answers. */
+export type OwnersTable = Pick<Storage, 'join' | 'renew' | 'leave' | 'recover' | 'listHeld'>;
+
+export function ownersTable(
+  connection: SqlConnection,
+  namespace: string,
+  parts: { readonly transaction: RunTransaction; readonly lock: OwnerLock },
+): OwnersTable {
+  const { transaction, lock } = parts;
+  const here = `namespace = ${toLiteral(namespace)}`;
+  const known = new Set<string>();
+
+  const upsert = connection.prepare(`
+    INSERT INTO ensemble_owners (namespace, owner, lease_until) VALUES (${toLiteral(namespace)}, ?, ?)
+    ON CONFLICT (namespace, owner) DO UPDATE SET lease_until = excluded.lease_until`);
+  const renew = connection.prepare(`UPDATE ensemble_owners SET lease_until = ? WHERE ${here} AND owner = ?`);
+  const remove = connection.prepare(`DELETE FROM ensemble_owners WHERE ${here} AND owner = ?`);
+  const removeAll = connection.prepare(`DELETE FROM ensemble_owners WHERE ${here}`);
+  const selectStale = connection.prepare(
+    `SELECT owner FROM ensemble_owners WHERE ${here} AND owner <> ? AND lease_until <= ?`,
+  );
+  const selectHeld = connection.prepare(
+    `SELECT id, epoch FROM ensemble_executions INDEXED BY ensemble_executions_held WHERE ${here} AND owner = ?`,
+  );
+  // What is held is running, so the index of the statuses finds it.
+  const free = 'UPDATE ensemble_executions SET owner = NULL, due_at = ?, recoveries = recoveries + ?';
+  const freeOf = connection.prepare(`${free} WHERE ${here} AND status = 'running' AND owner = ?`);
+  // Also what a process of an older version accepted: it knew nothing of owners, and of what is due.
+  const freeAll = connection.prepare(`
+    ${free}
+    WHERE ${here} AND status = 'running' AND due_at IS NULL AND finished_at IS NULL`);
+
+  const forget = (owner: string) => {
+    known.delete(owner);
+    if (known.size === 0) lock.release();
+  };
+
+  return {
+    join(owner, { now, leaseUntil }) {
+      const by = toTextColumn(owner);
+      const alone = lock.take();
+      try {
+        transaction(() => {
+          if (alone) {
+            freeAll.run([now, 1]);
+            removeAll.run([]);
+          }
+          upsert.run([by, leaseUntil]);
+        });
+        known.add(by);
+      } catch (error) {
+        if (known.size === 0) lock.release();
+        throw error;
+      }
+    },
+    renew(owner, leaseUntil) {
+      const by = toTextColumn(owner);
+      const isKnown = renew.run([leaseUntil, by]) > 0;
+      if (!isKnown) forget(by);
+      return isKnown;
+    },
+    leave(owner, now) {
+      const by = toTextColumn(owner);
+      transaction(() => {
+        freeOf.run([now, 0, by]);
+        remove.run([by]);
+      });
+      forget(by);
+    },
+    recover(owner, now) {
+      const stale = selectStale.all([toTextColumn(owner), now]).map((row) => row.owner as string);
+      if (stale.length === 0) return NOTHING;
+      const freed = transaction(() =>
+        stale.reduce((count, other) => {
+          remove.run([other]);
+          return count + freeOf.run([now, 1, other]);
+        }, 0),
+      );
+      for (const other of stale) forget(other);
+      return { freed };
+    },
+    listHeld: (owner) =>
+      selectHeld.all([toTextColumn(owner)]).map((row) => ({ executionId: readId(row), epoch: row.epoch as number })),
+  };
+}
+
+const NOTHING: Recovered = { freed: 0 };

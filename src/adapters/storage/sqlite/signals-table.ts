@@ -1,0 +1,70 @@
+/** The signals of executions: stored behind those that came before, and whoever is to hear of them is told. */
+
+import { type ExecutionStatus, isFinal } from '../../../engine/model/execution.ts';
+import type { NewSignal } from '../../../engine/model/stored-execution.ts';
+import type { SignalResult, Storage } from '../../../engine/ports/storage.ts';
+import { readJson, readNumber, readText, toJsonColumn } from '../sql/columns.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
+import type { RunTransaction, SqlConnection, SqlRow } from './connection.ts';
+
+/** The verbs of the storage port that this table answers. */
+export type SignalsTable = Pick<Storage, 'putSignal' | 'listSignals'>;
+
+/** Stores a signal; its caller has begun a transaction. */
+export type PutSignal = (signal: NewSignal) => SignalResult;
+
+export function createPutSignal(connection: SqlConnection, namespace: string): PutSignal {
+  const select = connection.prepare(
+    `SELECT ref, status FROM ensemble_executions WHERE namespace = ${toLiteral(namespace)} AND id = ?`,
+  );
+  const selectKnown = connection.prepare('SELECT 1 FROM ensemble_signals WHERE execution = ? AND id = ?');
+  const insert = connection.prepare(
+    'INSERT INTO ensemble_signals (execution, id, name, created_at, payload) VALUES (?, ?, ?, ?, ?)',
+  );
+  const update = connection.prepare(`
+    UPDATE ensemble_executions
+    SET signals = coalesce(signals, 0) + 1, signalled_at = coalesce(signalled_at, ?),
+      due_at = CASE WHEN status = 'waiting' AND owner IS NULL THEN min(due_at, ?) ELSE due_at END
+    WHERE ref = ?`);
+  return ({ id, executionId, name, payload, createdAt }) => {
+    const [row] = select.all([toTextColumn(executionId)]);
+    if (!row) return 'unknown';
+    const ref = row.ref as number;
+    if (selectKnown.all([ref, toTextColumn(id)]).length > 0) return 'stored';
+    if (isFinal(row.status as ExecutionStatus)) return 'ended';
+    insert.run([ref, toTextColumn(id), toTextColumn(name), createdAt, toJsonColumn(payload)]);
+    update.run([createdAt, createdAt, ref]);
+    return 'stored';
+  };
+}
+
+export function signalsTable(
+  connection: SqlConnection,
+  namespace: string,
+  transaction: RunTransaction,
+  put: PutSignal,
+): SignalsTable {
+  const select = connection.prepare(`
+    SELECT id, name, created_at, payload FROM ensemble_signals
+    WHERE execution = (SELECT ref FROM ensemble_executions WHERE namespace = ${toLiteral(namespace)} AND id = ?)
+      AND name = ?
+    ORDER BY seq LIMIT ? OFFSET ?`);
+  return {
+    putSignal: (signal) => transaction(() => put(signal)),
+    listSignals: (executionId, { name, after, limit }) =>
+      select
+        .all([toTextColumn(executionId), toTextColumn(name), limit, after])
+        .map((row) => readSignal(row, executionId)),
+  };
+}
+
+function readSignal(row: SqlRow, executionId: string): NewSignal {
+  const name = `signal ${String(row.id)} of execution ${executionId}`;
+  return {
+    id: readText(row, 'id', name),
+    executionId,
+    name: readText(row, 'name', name),
+    payload: readJson(row, 'payload', name),
+    createdAt: readNumber(row, 'created_at', name),
+  };
+}

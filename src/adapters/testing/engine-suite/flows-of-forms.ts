@@ -1,0 +1,218 @@
+/** The flows that the engine suite runs with a crash at every commit: branches at the same time, rounds, what is caught, waits. */
+
+import { same } from '../storage-suite/context.ts';
+import type { Flow } from './flow.ts';
+import { code, echo, ensemble, flaky } from './steps.ts';
+import type { World } from './world.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const slow = (agent: string, ms: number, fields: Fields = {}) => code(agent, 'slow', { input: { ms }, ...fields });
+const fails = (agent: string, ms: number) => code(agent, 'slow', { input: { ms, fails: true } });
+/** Is handed the instant of the last commit, and gives 1. */
+const reads = (agent: string) => flaky(agent, 1, { maxAttempts: 1 }, { input: { at: '${now()}' } });
+/** Takes time, and hears no signal. */
+const DEAF = { deaf: () => new Promise(() => {}) };
+
+/** Nothing of what is cleaned up behind begins once that has begun, in whichever process. */
+const cleanedUp =
+  (inside: readonly string[], cleanup: readonly string[]) =>
+  async ({ ledger }: World): Promise<void> => {
+    const names = ledger.effects.map(({ label }) => label.replace(/[#@].*/, ''));
+    const began = names.findIndex((name) => cleanup.includes(name));
+    const late = names.slice(began).filter((name) => inside.includes(name));
+    same(began < 0 ? ['no cleanup'] : late, [], 'what began behind the cleanup');
+    for (const name of cleanup) if (!names.includes(name)) throw new Error(`${name} did not clean up`);
+  };
+
+export const PARALLEL_FLOWS: readonly Flow[] = [
+  {
+    title: 'parallel: all branches, with retries, state and branches inside',
+    ensemble: ensemble(
+      [
+        {
+          parallel: [
+            slow('a', 30, { setState: { count: '${state.count + 1}' } }),
+            flaky('b', 3, { maxAttempts: 3, backoff: 'fixed', delay: 20 }),
+            { if: '${input.n == 1}', then: [echo('c', 1), echo('d', '${c.output + 1}')] },
+            { foreach: '${[1]}', steps: [echo('e', { i: '${item}' })], name: 'each' },
+          ],
+          concurrency: 3,
+          name: 'all',
+        },
+        echo('end', { all: '${all.output}', b: '${b.output}', d: '${d.output}', count: '${state.count}' }),
+      ],
+      { end: '${end.output}' },
+      { state: { initial: { count: 0 } } },
+    ),
+    status: 'completed',
+    output: { end: { all: { a: { ms: 30 }, b: 3, 2: 2, each: [{ i: 1 }] }, b: 3, d: 2, count: 1 } },
+    agents: ['a', 'b', 'c', 'd', 'e', 'end'],
+    atHand: 4,
+  },
+  {
+    title: 'parallel: a branch fails, the others clean up and are given up, and a guard behind the block handles it',
+    ensemble: ensemble(
+      [
+        code('before', 'boom'),
+        {
+          parallel: [
+            fails('a', 50),
+            { try: [echo('b', 1), slow('c', 60_000)], finally: [slow('d', 40), reads('e'), echo('f', 1)] },
+            echo('mends', 1, { condition: '${before.failed}' }),
+          ],
+          name: 'all',
+        },
+        echo('repair', { why: '${all.error.message}' }, { condition: '${all.failed}' }),
+        echo('end', { c: '${c.executed}', f: '${f.output}' }),
+      ],
+      { why: '${repair.output.why}', end: '${end.output}' },
+    ),
+    status: 'completed',
+    output: { why: 'failed after 50 ms', end: { c: false, f: 1 } },
+    agents: ['a', 'b', 'before', 'd', 'e', 'end', 'f', 'mends', 'repair'],
+    atHand: 3,
+    check: cleanedUp(['b', 'c'], ['d', 'e', 'f']),
+  },
+  {
+    title: 'parallel: the first that succeeds; the others are stopped, and read as never run',
+    ensemble: ensemble(
+      [
+        {
+          parallel: [
+            fails('a', 10),
+            slow('b', 40),
+            { try: [slow('c', 60_000)], finally: [slow('d', 30), reads('e')] },
+            code('f', 'deaf'),
+          ],
+          waitFor: 'any',
+          name: 'race',
+        },
+        echo('seen', { race: '${race.output}', a: '${a.failed}', e: '${e.executed}', at: '${now() > 0}' }),
+        echo('end', 1),
+      ],
+      { seen: '${seen.output}' },
+    ),
+    options: { scripts: DEAF },
+    status: 'completed',
+    output: { seen: { race: { winner: 'b', output: { ms: 40 } }, a: false, e: false, at: true } },
+    agents: ['a', 'b', 'd', 'e', 'end', 'seen'],
+    atHand: 4,
+    check: cleanedUp(['c'], ['d', 'e']),
+  },
+  {
+    title: 'parallel: the first that ends fails the block, and catch hears of it',
+    ensemble: ensemble(
+      [
+        {
+          try: [{ parallel: [slow('a', 60_000), fails('b', 20), { sleep: '60s' }], waitFor: 'first', name: 'race' }],
+          catch: [echo('heard', { agent: '${error.agent}', winner: '${race.output.winner}' })],
+        },
+        echo('end', '${heard.output}'),
+      ],
+      { end: '${end.output}' },
+    ),
+    status: 'completed',
+    output: { end: { agent: 'b', winner: 'b' } },
+    agents: ['b', 'end', 'heard'],
+    atHand: 2,
+  },
+];
+
+export const FORM_FLOWS: readonly Flow[] = [
+  {
+    title: 'while and switch: rounds until what they gave says so, each with a way of its own',
+    ensemble: ensemble(
+      [
+        {
+          while: '${(step.output ?? 0) < 3}',
+          steps: [
+            echo('step', '${(step.output ?? 0) + 1}'),
+            {
+              switch: '${step.output}',
+              cases: {
+                1: [echo('one', { i: 1 }, { setState: { count: '${state.count + 10}' } })],
+                2: [flaky('two', 2, { maxAttempts: 2, backoff: 'fixed', delay: 20 }, { input: { i: 2 } })],
+              },
+              default: [echo('more', '${state.count}')],
+            },
+            { switch: '${state.count > 5 && step.output < 2}', cases: { true: [echo('many', { i: 1 })] } },
+          ],
+        },
+        { try: [{ while: true, steps: [echo('ever', 1)], maxIterations: 1 }], catch: [echo('heard', '${error.code}')] },
+      ],
+      { more: '${more.output}', heard: '${heard.output}', one: '${one.output.i}', two: '${two.output}' },
+      { state: { initial: { count: 0 } } },
+    ),
+    status: 'completed',
+    output: { more: 10, heard: 'EXPRESSION_ERROR', one: 1, two: 2 },
+    agents: ['step', 'one', 'many', 'step', 'two', 'step', 'more', 'ever', 'heard'],
+  },
+  {
+    title: 'try, catch and finally, one in another, and a failure in a finally',
+    ensemble: ensemble(
+      [
+        {
+          try: [
+            echo('a', 1),
+            { try: [code('b', 'boom'), echo('never', 1)], finally: [echo('c', '${b.error.message}')] },
+            echo('never2', 1),
+          ],
+          catch: [echo('d', '${error.message}'), code('e', 'boom', { continueOnError: true })],
+          finally: [echo('f', '${d.output}')],
+        },
+        { try: [echo('g', 1)], finally: [code('h', 'boom')] },
+        echo('i', '${h.error.agent}', { condition: '${h.failed}' }),
+      ],
+      { c: '${c.output}', f: '${f.output}', i: '${i.output}' },
+    ),
+    status: 'completed',
+    output: { c: 'boom in b', f: 'boom in b', i: 'h' },
+    agents: ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'],
+  },
+  {
+    title: 'a deadline: what is at hand in blocks is given up, and every finally runs',
+    ensemble: ensemble(
+      [
+        {
+          try: [
+            {
+              parallel: [
+                slow('a', 60_000),
+                { try: [echo('b', 1), code('c', 'deaf')], finally: [slow('d', 50), echo('e', '${now() > 0}')] },
+              ],
+            },
+          ],
+          finally: [echo('f', { b: '${b.output}', e: '${e.output}' })],
+        },
+      ],
+      { f: '${f.output}' },
+      { timeout: 6000 },
+    ),
+    options: { scripts: DEAF },
+    status: 'timed_out',
+    output: { f: { b: 1, e: true } },
+    error: { code: 'TIMEOUT' },
+    agents: ['b', 'd', 'e', 'f'],
+    atHand: 3,
+    check: cleanedUp(['a', 'b', 'c', 'd', 'e'], ['f']),
+  },
+  {
+    title: 'sleep: short ones, ones for which the run is given up, in branches and to an instant',
+    ensemble: ensemble(
+      [
+        { sleep: 300, name: 'short' },
+        echo('a', '${now() - short.output}'),
+        { parallel: [{ sleep: '${2 * 1000}', name: 'x' }, { sleep: '1.2s', name: 'y' }, echo('b', 1)] },
+        { until: '${x.output + 1500}', name: 'z' },
+        { sleep: '1d', condition: '${a.failed}' },
+        echo('d', { b: '${b.output}', z: '${z.output - x.output}' }),
+      ],
+      { a: '${a.output}', d: '${d.output}' },
+    ),
+    status: 'completed',
+    output: { a: 0, d: { b: 1, z: 1500 } },
+    agents: ['a', 'b', 'd'],
+    atHand: 1,
+  },
+];

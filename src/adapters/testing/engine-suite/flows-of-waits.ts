@@ -1,0 +1,116 @@
+/** The flows that the engine suite runs with a crash at every commit: waits for signals that come early, late, twice, or never. */
+
+import type { Flow } from './flow.ts';
+import { echo, ensemble } from './steps.ts';
+
+/** Where the flow waits by then, whatever happened on the way. */
+const LATER = 20_000;
+
+export const WAIT_FLOWS: readonly Flow[] = [
+  {
+    title: 'wait: signals before and behind the wait, each taken once, in the order in which they came',
+    ensemble: ensemble(
+      [
+        { sleep: '5s' },
+        { wait: 'go', name: 'first' },
+        echo('a', '${first.output}'),
+        { wait: 'go', name: 'second' },
+        { wait: 'other', timeout: '1h', name: 'third' },
+        { wait: 'go', condition: false, name: 'never' },
+        echo('b', { first: '${a.output}', second: '${second.output.n}', third: '${third.output}', at: '${now() > 0}' }),
+      ],
+      { b: '${b.output}', never: '${never.executed}' },
+    ),
+    signals: [
+      { ms: 100, id: '1', name: 'go', payload: { n: 1 } },
+      { ms: LATER, id: '1', name: 'go', payload: 'another one' },
+      { ms: LATER, id: '2', name: 'unheard' },
+      { ms: LATER, id: '3', name: 'go', payload: { n: 3 } },
+      { ms: LATER, id: '4', name: 'go', payload: { n: 4 } },
+      { ms: 2 * LATER, id: '5', name: 'other', payload: ['x'] },
+    ],
+    status: 'completed',
+    output: { b: { first: { n: 1 }, second: 3, third: ['x'], at: true }, never: false },
+    agents: ['a', 'b'],
+  },
+  {
+    title: 'wait: in branches and items, of which each takes its own',
+    ensemble: ensemble(
+      [
+        {
+          parallel: [
+            { wait: 'go', name: 'x' },
+            { if: true, then: [{ wait: 'go', name: 'y' }, echo('a', '${y.output}')] },
+            { wait: 'go', timeout: '2s', onTimeout: 'continue', name: 'z' },
+            { if: true, then: [{ sleep: '3s' }, echo('b', 1)] },
+          ],
+        },
+        { foreach: '${[1, 2, 3]}', concurrency: 2, steps: [{ wait: 'item' }], name: 'each' },
+        echo('end', { pair: '${x.output + a.output}', z: '${z.output}', each: '${sum(each.output)}' }),
+      ],
+      { end: '${end.output}' },
+    ),
+    signals: [
+      { ms: LATER, id: '1', name: 'go', payload: 1 },
+      { ms: LATER, id: '2', name: 'go', payload: 10 },
+      { ms: LATER, id: '3', name: 'item', payload: 100 },
+      { ms: 2 * LATER, id: '4', name: 'item', payload: 200 },
+      { ms: 2 * LATER, id: '5', name: 'item', payload: 300 },
+    ],
+    status: 'completed',
+    output: { end: { pair: 11, z: null, each: 600 } },
+    agents: ['a', 'b', 'end'],
+    atHand: 2,
+  },
+  {
+    title: 'wait: what came too late, and what came for a branch that had lost, is left to the next wait',
+    ensemble: ensemble(
+      [
+        {
+          try: [{ wait: 'approved', timeout: '${2 * 1000}', name: 'approval' }],
+          catch: [echo('late', { code: '${error.code}', agent: '${error.agent}', failed: '${approval.failed}' })],
+        },
+        { parallel: [{ wait: 'approved', name: 'lost' }, { sleep: '1.5s' }], waitFor: 'first', name: 'race' },
+        { wait: 'approved', name: 'taken' },
+        echo('end', { taken: '${taken.output}', winner: '${race.output.winner}', lost: '${lost.executed}' }),
+      ],
+      { late: '${late.output}', end: '${end.output}' },
+    ),
+    signals: [{ ms: LATER, id: '1', name: 'approved', payload: 'at last' }],
+    status: 'completed',
+    output: {
+      late: { code: 'TIMEOUT', agent: 'approval', failed: true },
+      end: { taken: 'at last', winner: '1', lost: false },
+    },
+    agents: ['late', 'end'],
+  },
+  {
+    title: 'wait: nobody tells anything, and the run is out of time',
+    ensemble: ensemble(
+      [{ try: [echo('a', 1), { wait: 'go' }, echo('never', 1)], finally: [echo('b', '${a.output}')] }],
+      { b: '${b.output}' },
+      { timeout: 9000 },
+    ),
+    signals: [{ ms: 4000, id: '1', name: 'stop' }],
+    status: 'timed_out',
+    output: { b: 1 },
+    error: { code: 'TIMEOUT' },
+    agents: ['a', 'b'],
+  },
+  {
+    title: 'wait: a run that stores nothing on the way',
+    ensemble: ensemble(
+      [echo('a', 1), { wait: 'go', name: 'first' }, echo('b', '${first.output}'), { wait: 'go', name: 'second' }],
+      { all: ['${b.output}', '${second.output}'] },
+      { execution: { durability: 'none' } },
+    ),
+    signals: [
+      { ms: 3000, id: '1', name: 'go', payload: 1 },
+      { ms: LATER, id: '2', name: 'go', payload: 2 },
+    ],
+    status: 'completed',
+    output: { all: [1, 2] },
+    agents: ['a', 'b'],
+    atHand: 2,
+  },
+];

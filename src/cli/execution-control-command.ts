@@ -1,0 +1,83 @@
+/** `ensemble execution cancel`, `retry` and `signal`: stops an execution, tries one again, tells one something. */
+
+import { isOrchestratorError } from '../engine/errors.ts';
+import { isFinal } from '../engine/model/execution.ts';
+import { CliError } from './cli-error.ts';
+import type { ExecutionShowOptions } from './execution-command.ts';
+import { withService } from './open-service.ts';
+import type { Output } from './output.ts';
+import { readInput } from './read-input.ts';
+import type { ServiceHost } from './service.ts';
+import { printJson } from './text.ts';
+
+export async function cancelExecution(
+  id: string,
+  options: ExecutionShowOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const record = await withService(options, host, ({ executions }) => executions.cancel(id));
+  if (options.json) {
+    output.print(`${printJson(record)}\n`);
+    return 0;
+  }
+  const until = isFinal(record.status)
+    ? 'is cancelled'
+    : `is to stop; it is ${record.status} until its process hears of it`;
+  output.say(`${output.colors.green('✓')} execution ${record.id} ${until}\n`);
+  return 0;
+}
+
+/** Prints the id of the new execution on stdout. */
+export async function retryExecution(
+  id: string,
+  options: ExecutionShowOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const record = await withService(options, host, ({ executions }) => executions.retry(id), { scripts: true }).catch(
+    explainRetry,
+  );
+  if (options.json) {
+    output.print(`${printJson(record)}\n`);
+    return 0;
+  }
+  output.print(`${record.id}\n`);
+  const queued = record.status === 'queued' ? '; it is queued, and begins once a server has room for it' : '';
+  output.say(`${output.colors.green('✓')} execution ${record.id} tries ${record.retryOf} again${queued}\n`);
+  return 0;
+}
+
+export interface SignalCommandOptions extends ExecutionShowOptions {
+  readonly payload?: string;
+  readonly idempotencyKey?: string;
+}
+
+export async function signalExecution(
+  id: string,
+  name: string,
+  options: SignalCommandOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const { idempotencyKey } = options;
+  const about = { option: '--payload', empty: null };
+  const payload = await readInput(options.payload, host.cwd, host.process.stdin, about);
+  const given = idempotencyKey === undefined ? {} : { idempotencyKey };
+  const record = await withService(options, host, ({ executions }) => executions.signal(id, name, payload, given));
+  if (options.json) {
+    output.print(`${printJson(record)}\n`);
+    return 0;
+  }
+  output.say(
+    `${output.colors.green('✓')} signal ${name} is stored for execution ${record.id}; it is ${record.status}\n`,
+  );
+  return 0;
+}
+
+function explainRetry(error: unknown): never {
+  if (!isOrchestratorError(error, 'NOT_CONFIGURED')) throw error;
+  throw new CliError(
+    `${error.message}\nhelp: name the project that it belongs to with --dir, or a server that has it with --url`,
+  );
+}

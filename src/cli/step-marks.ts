@@ -1,0 +1,218 @@
+/** How each step of a flow went in one execution, as far as its stored results tell. Pure. */
+
+import type { EnsembleDefinition, StepDefinition } from '../engine/model/ensemble.ts';
+import { type AgentRun, type Execution, isFinal } from '../engine/model/execution.ts';
+import { END, START } from './flow-graph.ts';
+import { type PlacedList, placedLists, placeOf, verbOf } from './flow-places.ts';
+import type { StepMark, StepMarks, StepState } from './print-mermaid.ts';
+
+/** A step and where it stands. */
+interface Placed {
+  readonly step: StepDefinition;
+  readonly place: string;
+}
+
+/** What is known of a list: the execution may be in it now, or it was walked to its end. Neither: it was left on the way. */
+type Stage = 'now' | 'done' | 'left';
+
+/**
+ * Results are stored of agents alone: where an execution stands that has not ended, and whether a wait was passed, is read from
+ * what is stored behind it.
+ *
+ * @param runs - every stored agent run of the execution
+ */
+export function stepMarks(
+  definition: EnsembleDefinition,
+  { status, startedAt }: Pick<Execution<unknown>, 'status' | 'startedAt'>,
+  runs: readonly AgentRun[],
+): StepMarks {
+  const marks = new Map<string, StepMark>();
+  if (startedAt === undefined && !isFinal(status)) return marks;
+  marks.set(START, { state: 'completed' });
+  if (isFinal(status)) marks.set(END, { state: status === 'completed' ? 'completed' : 'failed' });
+  const flow = placed({ place: 'flow', steps: definition.flow });
+  const known = tally(runs);
+  findActive(flow, known);
+  markList(flow, status === 'completed' ? 'done' : isFinal(status) ? 'left' : 'now', known, marks);
+  return marks;
+}
+
+interface Tally {
+  completed: number;
+  failed: number;
+  retrying: number;
+}
+
+interface Known {
+  readonly runs: Map<string, Tally>;
+  /** Routers, and the places of the members that they led to. */
+  readonly routed: Map<string, Set<string>>;
+  /** Items or rounds of which something is stored, by the loop's place. */
+  readonly passes: Map<string, Set<string>>;
+  /** Places of steps in which something ran. */
+  readonly active: Set<string>;
+}
+
+function tally(runs: readonly AgentRun[]): Known {
+  const known: Known = { runs: new Map(), routed: new Map(), passes: new Map(), active: new Set() };
+  const addTo = (sets: Map<string, Set<string>>, key: string, value: string) =>
+    sets.set(key, (sets.get(key) ?? new Set()).add(value));
+  for (const { key, status } of runs) {
+    const place = placeOf(key);
+    const counts = known.runs.get(place) ?? { completed: 0, failed: 0, retrying: 0 };
+    counts[status] += 1;
+    known.runs.set(place, counts);
+    // A step's key ends with its number; behind that of a router stands the member's name.
+    if (!place.endsWith(']')) addTo(known.routed, place.slice(0, place.lastIndexOf('.')), place);
+    for (const { 0: pass, index } of key.matchAll(/\.(?:foreach|while)\[\d+\](?=\.)/g)) {
+      addTo(known.passes, placeOf(key.slice(0, index)), key.slice(0, index + pass.length));
+    }
+  }
+  return known;
+}
+
+function placed({ steps, place }: Pick<PlacedList, 'steps' | 'place'>): Placed[] {
+  return steps.map((step, i) => ({ step, place: `${place}[${i}]` }));
+}
+
+/** A step's lists; each branch of a `parallel` is one, as nothing in it waits for the others. */
+function listsOf({
+  step,
+  place,
+}: Placed): { readonly part: string; readonly place: string; readonly steps: Placed[] }[] {
+  const isParallel = verbOf(step) === 'parallel';
+  return placedLists(step, place).flatMap((list) => {
+    const steps = placed(list);
+    if (!isParallel) return [{ part: list.part, place: list.place, steps }];
+    return steps.map((branch) => ({ part: list.part, place: branch.place, steps: [branch] }));
+  });
+}
+
+function findActive(steps: readonly Placed[], known: Known): boolean {
+  let any = false;
+  for (const at of steps) {
+    let isActive = known.runs.has(at.place) || known.routed.has(at.place);
+    for (const list of listsOf(at)) if (findActive(list.steps, known)) isActive = true;
+    if (isActive) known.active.add(at.place);
+    any ||= isActive;
+  }
+  return any;
+}
+
+function isActiveIn(steps: readonly Placed[], { active }: Known): boolean {
+  return steps.some(({ place }) => active.has(place));
+}
+
+/** Whether what is stored shows that a step has ended. */
+function isOver(at: Placed, known: Known): boolean {
+  if (!known.active.has(at.place)) return false;
+  const lists = listsOf(at);
+  const hasRunOut = ({ steps }: { readonly steps: readonly Placed[] }) => {
+    const last = steps.at(-1);
+    return last !== undefined && isOver(last, known);
+  };
+  switch (verbOf(at.step)) {
+    case 'agent':
+      return (known.runs.get(at.place)?.retrying ?? 0) === 0;
+    case 'if':
+    case 'switch':
+      return lists.some(hasRunOut);
+    case 'parallel':
+      return lists.every(hasRunOut);
+    case 'try': {
+      const cleanup = lists.find(({ part }) => part === 'finally');
+      return cleanup ? hasRunOut(cleanup) : lists.some(hasRunOut);
+    }
+    default:
+      // Of a loop, nobody can tell whether it goes on.
+      return false;
+  }
+}
+
+function markList(steps: readonly Placed[], stage: Stage, known: Known, marks: Map<string, StepMark>): void {
+  const last = steps.findLastIndex(({ place }) => known.active.has(place));
+  for (const [i, at] of steps.entries()) {
+    const before = steps[i - 1];
+    const isNext = before === undefined || isOver(before, known);
+    if (i < last || stage === 'done') markStep(at, 'done', known, marks);
+    else if (i === last) markStep(at, stage, known, marks);
+    else if (stage === 'now' && isNext) markStep(at, 'now', known, marks);
+    else if (stage === 'left') markSkipped(at, marks);
+  }
+}
+
+function markStep(at: Placed, stage: Stage, known: Known, marks: Map<string, StepMark>): void {
+  const { step, place } = at;
+  const lists = listsOf(at);
+  const isActive = known.active.has(place);
+  if (verbOf(step) === 'agent') markAgent(place, stage, known, marks);
+  else if (lists.length > 0) markBlock(at, stage === 'now' && isOver(at, known) ? 'done' : stage, known, marks);
+  else if (stage === 'now') marks.set(place, { state: 'running' });
+  // A wait leaves no result: one with a condition may have been skipped.
+  else if (stage === 'done' && !isActive && !('condition' in step)) marks.set(place, { state: 'completed' });
+}
+
+function markAgent(place: string, stage: Stage, known: Known, marks: Map<string, StepMark>): void {
+  const members = known.routed.get(place) ?? [];
+  for (const member of members) marks.set(member, markOf(known.runs.get(member) as Tally));
+  const own = known.runs.get(place);
+  if (own) marks.set(place, markOf(own));
+  else if (known.routed.has(place)) marks.set(place, { state: 'completed' });
+  else marks.set(place, { state: stage === 'now' ? 'running' : 'skipped' });
+}
+
+function markOf({ completed, failed, retrying }: Tally): StepMark {
+  const state = retrying > 0 ? 'retrying' : failed > 0 ? 'failed' : 'completed';
+  const runs = completed + failed + retrying;
+  if (runs === 1) return { state };
+  return { state, times: completed === runs ? `${runs} times` : `${completed} of ${runs}` };
+}
+
+function markBlock(at: Placed, stage: Stage, known: Known, marks: Map<string, StepMark>): void {
+  const { step, place } = at;
+  const verb = verbOf(step);
+  const isActive = known.active.has(place);
+  // A choice was made also where it led to nothing; a loop that ran nothing may have been skipped.
+  const wasReached = isActive || ['if', 'switch', 'try'].includes(verb);
+  const state: StepState = stage === 'now' ? 'running' : wasReached ? 'completed' : 'skipped';
+  const times = passesOf(verb, known.passes.get(place)?.size ?? 0);
+  marks.set(place, { state, ...(times !== undefined && { times }) });
+  const lists = listsOf(at);
+  const newest = lists.findLastIndex(({ steps }) => isActiveIn(steps, known));
+  for (const [i, list] of lists.entries()) {
+    const isOwn = isActiveIn(list.steps, known);
+    // Whether the parts behind the one at hand will run is not yet known.
+    if (verb === 'try' && (stage !== 'now' || i <= Math.max(newest, 0))) {
+      marks.set(list.place, { state: tryState(i, newest, stage, isOwn) });
+    }
+    if (stage === 'now' && mayBeIn(verb, i, newest, isOwn)) markList(list.steps, 'now', known, marks);
+    else if (isOwn)
+      markList(list.steps, stage === 'done' && (verb !== 'try' || i === newest) ? 'done' : 'left', known, marks);
+    else if (stage !== 'now' || (verb === 'try' && i < newest))
+      for (const inner of list.steps) markSkipped(inner, marks);
+  }
+}
+
+/** Whether an execution that stands in a step may stand in this list of it. @param newest - the last one in which something ran */
+function mayBeIn(verb: string, i: number, newest: number, isOwn: boolean): boolean {
+  if (verb === 'if' || verb === 'switch') return isOwn;
+  return verb === 'try' ? i === Math.max(newest, 0) : true;
+}
+
+function tryState(i: number, newest: number, stage: Stage, isOwn: boolean): StepState {
+  if (stage === 'now' && i === Math.max(newest, 0)) return 'running';
+  return isOwn ? 'completed' : 'skipped';
+}
+
+function passesOf(verb: string, passes: number): string | undefined {
+  if (passes === 0) return undefined;
+  const noun = verb === 'while' ? 'round' : 'item';
+  return `${passes} ${noun}${passes === 1 ? '' : 's'}`;
+}
+
+function markSkipped(at: Placed, marks: Map<string, StepMark>): void {
+  const lists = listsOf(at);
+  // Whether one that waits was passed, nothing says.
+  if (verbOf(at.step) === 'agent' || lists.length > 0) marks.set(at.place, { state: 'skipped' });
+  for (const { steps } of lists) for (const inner of steps) markSkipped(inner, marks);
+}

@@ -1,0 +1,29 @@
+/** Takes a caller's input for a run: copied, checked, with the defaults filled in. */
+
+import { OrchestratorError } from '../errors.ts';
+import { copyJson, type Json, JsonError } from '../json.ts';
+import type { CompiledEnsemble } from './compiled-ensemble.ts';
+
+/** @throws INVALID_INPUT when it is no JSON, or doesn't fit the declared `inputs` */
+export function acceptInput(compiled: CompiledEnsemble, given: unknown): Json {
+  let input: Json;
+  try {
+    input = copyJson(given === undefined ? {} : given);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw invalidInput(compiled.name, [error.problem]);
+  }
+  const checked = compiled.checkInput(input);
+  if ('problems' in checked) throw invalidInput(compiled.name, checked.problems);
+  return checked.value;
+}
+
+function invalidInput(
+  name: string,
+  issues: readonly { readonly path: string; readonly message: string }[],
+): OrchestratorError {
+  const text = issues.map(({ path, message }) => `${path || 'the input'} ${message}`).join('; ');
+  return new OrchestratorError('INVALID_INPUT', `the input of \`${name}\` does not fit: ${text}`, {
+    details: { issues },
+  });
+}

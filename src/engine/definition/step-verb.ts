@@ -1,0 +1,76 @@
+/** Finds what a step does: its one verb, or what was meant where it has none. */
+
+import { suggestName } from '../suggest-name.ts';
+import type { Report } from './check-shape.ts';
+import { STEP_FORMS } from './forms.ts';
+import type { Path } from './problem.ts';
+import { oneOf, quoted } from './wording.ts';
+
+export type Verb = keyof typeof STEP_FORMS;
+const VERBS = Object.keys(STEP_FORMS) as Verb[];
+/** Without other spellings. */
+const NAMED_VERBS = VERBS.filter((verb) => verb !== 'member' && verb !== 'until');
+
+/** What other languages call a verb. */
+const ELSEWHERE: Readonly<Record<string, Verb>> = {
+  delay: 'sleep',
+  pause: 'sleep',
+  signal: 'wait',
+  await: 'wait',
+  workflow: 'ensemble',
+  call: 'ensemble',
+  child: 'ensemble',
+  loop: 'while',
+  repeat: 'while',
+  for: 'foreach',
+  each: 'foreach',
+  match: 'switch',
+  case: 'switch',
+};
+
+/** Parts that are written as steps of their own, and what they stand beside. */
+const PARTS: Readonly<Record<string, string>> = {
+  then: '`if`',
+  else: '`if`',
+  steps: '`foreach` or `while`',
+  cases: '`switch`',
+  default: '`switch`',
+  catch: '`try`',
+  finally: '`try`',
+};
+
+/** The verb of a step; undefined when it has none that can be read, which is reported. */
+export function verbOf(entry: unknown, path: Path, report: Report): Verb | undefined {
+  if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) {
+    // Elsewhere a branch is a list of steps.
+    const inRow = Array.isArray(entry) && path.at(-2) === 'parallel' ? 'if: true, then: [...]' : undefined;
+    const suggestion = typeof entry === 'string' ? `agent: ${entry}` : inRow;
+    report({ path, message: 'a step must be a map such as `agent: name`', suggestion });
+    return undefined;
+  }
+  const verbs = VERBS.filter((verb) => Object.hasOwn(entry, verb));
+  if (verbs.length === 1 || (verbs.length === 2 && verbs[0] === 'agent' && verbs[1] === 'member')) return verbs[0];
+  if (verbs.length > 1) {
+    const given = oneOf(verbs, 'and');
+    report({ path, message: `a step does one thing, and this one has ${given}; make a step of each` });
+    return undefined;
+  }
+  reportNoVerb(Object.keys(entry), path, report);
+  return undefined;
+}
+
+function reportNoVerb(keys: readonly string[], path: Path, report: Report): void {
+  for (const key of keys) {
+    const verb = Object.hasOwn(ELSEWHERE, key) ? ELSEWHERE[key] : suggestName(key, VERBS);
+    if (verb === undefined) continue;
+    report({ path: [...path, key], key: true, message: `${quoted(key)} is not a key of a step`, suggestion: verb });
+    return;
+  }
+  for (const key of keys) {
+    if (!Object.hasOwn(PARTS, key)) continue;
+    const message = `${quoted(key)} is no step of its own: it stands beside ${PARTS[key]}, in one step`;
+    report({ path: [...path, key], key: true, message });
+    return;
+  }
+  report({ path, message: `a step needs one of ${oneOf(NAMED_VERBS)} to say what it does` });
+}

@@ -1,0 +1,307 @@
+/** The graph of a flow: its parts, its text, and how the results of an execution mark it. */
+
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { flowGraph, type GraphPart } from '../../src/cli/flow-graph.ts';
+import { mermaidText } from '../../src/cli/mermaid-text.ts';
+import { printMermaid } from '../../src/cli/print-mermaid.ts';
+import { readDefinition } from '../../src/cli/start.ts';
+import { stepMarks } from '../../src/cli/step-marks.ts';
+import type { EnsembleDefinition } from '../../src/engine/model/ensemble.ts';
+import type { AgentRun, ExecutionStatus } from '../../src/engine/model/execution.ts';
+import { ROOT } from './cli-process.ts';
+
+const step = (agent: string) => `{ agent: ${agent}, operation: code, config: { script: x } }`;
+
+function draw(flow: string): string[] {
+  const text = printMermaid(flowGraph(readDefinition(`name: e\n${flow}`)), 'TD');
+  return text
+    .trimEnd()
+    .split('\n')
+    .slice(1)
+    .map((line) => line.trim());
+}
+
+/** Every node and frame is declared once, both ends of an edge are there and in no frame of each other, labels are safe. */
+function check(definition: EnsembleDefinition): void {
+  const graph = flowGraph(definition);
+  const frames = new Map<string, readonly string[]>();
+  const declare = (parts: readonly GraphPart[], inside: readonly string[]) => {
+    for (const part of parts) {
+      expect(frames.has(part.id), part.id).toBe(false);
+      frames.set(part.id, inside);
+      if (part.kind === 'block') declare(part.parts, [...inside, part.id]);
+    }
+  };
+  declare(graph.parts, []);
+  for (const { from, to } of graph.edges) {
+    expect(frames.get(from), from).not.toContain(to);
+    expect(frames.get(to), to).not.toContain(from);
+  }
+  const text = printMermaid(graph, 'TD');
+  const safe = /^(?:[\p{L}\p{N}\p{M} .,=()!?+'/…_-]|<br\/>|#\d+;)+$/u;
+  for (const [, label] of text.matchAll(/"([^"\n]*)"/g)) expect(label).toMatch(safe);
+  // Beside its labels, a line is a shape, an edge or a frame.
+  const rest = text
+    .replace(/"[^"\n]*"/g, '""')
+    .trimEnd()
+    .split('\n')
+    .slice(1);
+  for (const line of rest) {
+    expect(line).toMatch(
+      /^ +(?:n\d+(?:\[""\]|\{\{""\}\}|\{""\}|\[\[""\]\]|\[\/""\/\]|\(\[""\]\))|subgraph b\d+\[""\]|end|[nb]\d+ -\.?-> ?(?:\|""\| )?n\d+|[nb]\d+ (?:-->|-\.->)(?:\|""\|)? n\d+)$/,
+    );
+  }
+}
+
+describe('contract 10: the graph of a flow', () => {
+  it('draws choices with the way each edge stands for', () => {
+    expect(
+      draw(`flow:
+  - if: \${input.a > 1}
+    then: [${step('a')}]
+  - { switch: "\${input.kind}", cases: { refund: [${step('b')}], " ": [] }, default: [] }
+`),
+    ).toEqual([
+      'n1(["start"])',
+      'n2{"if input.a #62; 1"}',
+      'n3["a<br/>code"]',
+      'n4{"switch input.kind"}',
+      'n5["b<br/>code"]',
+      'n6(["end"])',
+      'n1 --> n2',
+      'n2 -->|"yes"| n3',
+      'n3 --> n4',
+      'n2 -->|"no"| n4',
+      'n4 -->|"refund"| n5',
+      'n5 --> n6',
+      'n4 -->|"#34; #34;"| n6',
+      'n4 -->|"otherwise"| n6',
+    ]);
+  });
+
+  it('draws loops as frames whose edges go back', () => {
+    const drawn = draw(`flow:
+  - { while: "\${p.output}", steps: [${step('p')}], maxIterations: 9 }
+  - { foreach: [1], as: x, concurrency: 4, breakWhen: x > 3, steps: [{ sleep: 5s }, ${step('q')}] }
+`);
+    expect(drawn).toEqual([
+      'n1(["start"])',
+      'subgraph b2["while p.output"]',
+      'n3{"p.output<br/>at most 9 rounds"}',
+      'n4["p<br/>code"]',
+      'end',
+      'subgraph b5["foreach #91;1#93; as x, 4 at once"]',
+      'n6[["items<br/>until x #62; 3"]]',
+      'n7[/"sleep 5s"/]',
+      'n8["q<br/>code"]',
+      'end',
+      'n9(["end"])',
+      'n1 --> n3',
+      'n3 -->|"yes"| n4',
+      'n4 -->|"again"| n3',
+      'n3 -->|"no"| n6',
+      'n6 -->|"each item"| n7',
+      'n7 --> n8',
+      'n8 -->|"next item"| n6',
+      'n6 -->|"done"| n9',
+    ]);
+  });
+
+  it('draws branches beside each other, and what a failure leads to with dashes', () => {
+    const drawn = draw(`flow:
+  - { parallel: [${step('a')}, ${step('b')}], waitFor: any, condition: input.go }
+  - { try: [${step('c')}], catch: [${step('d')}], finally: [${step('f')}] }
+`);
+    expect(drawn).toEqual([
+      'n1(["start"])',
+      'subgraph b2["parallel, until one succeeds"]',
+      'n3[["branches<br/>only if input.go"]]',
+      'n4["a<br/>code"]',
+      'n5["b<br/>code"]',
+      'n6(["any"])',
+      'end',
+      ...['subgraph b7["try"]', 'subgraph b8["try"]', 'n9["c<br/>code"]', 'end'],
+      ...['subgraph b10["catch"]', 'n11["d<br/>code"]', 'end'],
+      ...['subgraph b12["finally"]', 'n13["f<br/>code"]', 'end', 'end'],
+      'n14(["end"])',
+      'n1 --> n3',
+      'n3 --> n4',
+      'n3 --> n5',
+      'n4 --> n6',
+      'n5 --> n6',
+      'n6 --> n9',
+      'b8 -.->|"fails"| n11',
+      'n9 --> n13',
+      'n11 --> n13',
+      'b10 -.->|"in any case"| n13',
+      'n13 --> n14',
+    ]);
+  });
+
+  it('draws no frame around nothing', () => {
+    const drawn = draw(`flow: [{ try: [${step('c')}], catch: [] }]\n`);
+    expect(drawn.filter((line) => line.startsWith('subgraph'))).toEqual(['subgraph b2["try"]', 'subgraph b3["try"]']);
+  });
+
+  it('draws a router with its members, and an agent under another name with its own', () => {
+    const drawn = draw(`flow:
+  - agent: choose
+    routes: [{ condition: input.vip, member: fast }, { condition: input.p, prompt: "be brief" }]
+  - { agent: fast, name: again }
+agents: [{ name: fast, operation: api, config: { url: "https://x.example" } }]
+`);
+    expect(drawn).toEqual([
+      'n1(["start"])',
+      'n2{{"choose<br/>route"}}',
+      'n3["fast<br/>api"]',
+      'n4["again<br/>agent fast<br/>api"]',
+      'n5(["end"])',
+      'n1 --> n2',
+      'n2 -->|"input.vip"| n3',
+      'n3 --> n4',
+      'n2 -->|"input.p, prompt be brief"| n4',
+      'n2 -->|"otherwise"| n4',
+      'n4 --> n5',
+    ]);
+  });
+
+  it('draws a wait with what it waits for, and how long', () => {
+    const flow = [{ wait: 'approved', timeout: '24h', name: 'approval' }, { wait: 'paid' }];
+    const drawn = printMermaid(flowGraph({ name: 'e', flow }), 'LR');
+    expect(drawn).toContain('n2[/"wait for approved, at most 24h<br/>approval"/]');
+    expect(drawn).toContain('n3[/"wait for paid"/]');
+  });
+
+  it('draws a step that it does not know as one node', () => {
+    const flow = [{ teleport: 'home', name: 'made' }] as unknown as EnsembleDefinition['flow'];
+    expect(printMermaid(flowGraph({ name: 'e', flow }), 'LR')).toContain('n2[/"teleport home<br/>made"/]');
+  });
+
+  it('draws a step that starts another ensemble as one node, which says so', () => {
+    const flow = [
+      { ensemble: 'child', name: 'made' },
+      { ensemble: 'child', detached: true },
+    ];
+    const drawn = printMermaid(flowGraph({ name: 'e', flow }), 'LR');
+    expect(drawn).toContain('n2[/"ensemble child<br/>made"/]');
+    expect(drawn).toContain('n3[/"ensemble child, detached"/]');
+  });
+
+  it.each([
+    ['say "hi"; end', 'say #34;hi#34;#59; end'],
+    ['a[0] | b{c} #1', 'a#91;0#93; #124; b#123;c#125; #35;1'],
+    ['one\n  two', 'one two'],
+    ['%%{init: {}}%% <b>', '#37;#37;#123;init#58; #123;#125;#125;#37;#37; #60;b#62;'],
+    ['1. a', '1#46; a'],
+    ['- a', '#45; a'],
+    ['_a_ b_c __d', '#95;a#95; b_c #95;#95;d'],
+    ['`x` *y* \\', '#96;x#96; #42;y#42; #92;'],
+    ['a@b.c www.d.e', 'a#64;b.c www#46;d.e'],
+    ['', '#34;#34;'],
+    ['\u0000\ud800', '#65533;#65533;'],
+    ['zoë 漢字 😀', 'zoë 漢字 #128512;'],
+    ['x'.repeat(80), `${'x'.repeat(59)}…`],
+  ])('writes %j so that it is shown, and means nothing', (text, label) => {
+    expect(mermaidText(text, 60)).toBe(label);
+  });
+
+  it('holds for every valid definition of the vectors, also with guards that would break it', () => {
+    const folder = join(ROOT, 'test/vectors/definitions/valid');
+    const definitions = readdirSync(folder)
+      .flatMap((file) => parse(readFileSync(join(folder, file), 'utf8')) as { readonly source?: string }[])
+      .flatMap(({ source }) => (source === undefined ? [] : [readDefinition(source)]));
+    expect(definitions.length).toBeGreaterThan(50);
+    const hostile = '"] --> x\n%%{init: {}}%% | {"}} #quot; `<br/>` end\u2028subgraph z';
+    for (const definition of definitions) {
+      check(definition);
+      const spoilt = JSON.parse(JSON.stringify(definition), (key, value) =>
+        typeof value === 'string' && key !== 'agent' && key !== 'operation' && key !== 'member' ? hostile : value,
+      );
+      check(spoilt as EnsembleDefinition);
+    }
+  });
+});
+
+describe('contract 10: how an execution went', () => {
+  const FLOW = `name: e
+flow:
+  - { parallel: [${step('a')}, ${step('b')}] }
+  - { if: input.x, then: [${step('c')}], else: [${step('d')}] }
+  - { try: [${step('f')}], catch: [${step('g')}], finally: [${step('h')}] }
+  - { sleep: 1h }
+  - { while: input.y, steps: [${step('p')}] }
+  - ${step('z')}
+`;
+  const states = (status: ExecutionStatus, runs: Readonly<Record<string, AgentRun['status']>>) => {
+    const list = Object.entries(runs).map(([key, ran]) => ({ key, status: ran }) as AgentRun);
+    const marks = stepMarks(readDefinition(FLOW), { status, startedAt: 1 }, list);
+    return Object.fromEntries(
+      [...marks].map(([place, { state, times }]) => [place, times ? `${state} ${times}` : state]),
+    );
+  };
+
+  it('says where one stands that has not ended', () => {
+    expect(states('running', {})).toEqual({
+      start: 'completed',
+      'flow[0]': 'running',
+      'flow[0].parallel[0]': 'running',
+      'flow[0].parallel[1]': 'running',
+    });
+    expect(states('running', { 'flow[0].parallel[1]': 'retrying', 'flow[0].parallel[0]': 'completed' })).toMatchObject({
+      'flow[0]': 'running',
+      'flow[0].parallel[0]': 'completed',
+      'flow[0].parallel[1]': 'retrying',
+    });
+    const before = { 'flow[0].parallel[0]': 'completed', 'flow[0].parallel[1]': 'completed' } as const;
+    const tried = { ...before, 'flow[1].else[0]': 'completed', 'flow[2].try[0]': 'failed' } as const;
+    expect(states('running', { ...tried, 'flow[2].catch[0]': 'retrying' })).toEqual({
+      start: 'completed',
+      'flow[0]': 'completed',
+      ...before,
+      'flow[1]': 'completed',
+      'flow[1].then[0]': 'skipped',
+      'flow[1].else[0]': 'completed',
+      'flow[2]': 'running',
+      'flow[2].try': 'completed',
+      'flow[2].try[0]': 'failed',
+      'flow[2].catch': 'running',
+      'flow[2].catch[0]': 'retrying',
+    });
+    const cleaned = { ...tried, 'flow[2].catch[0]': 'completed', 'flow[2].finally[0]': 'completed' } as const;
+    expect(states('waiting', cleaned)).toMatchObject({ 'flow[2]': 'completed', 'flow[3]': 'running' });
+    const rounds = { 'flow[4].while[0].steps[0]': 'completed', 'flow[4].while[1].steps[0]': 'failed' } as const;
+    expect(states('running', { ...cleaned, ...rounds })).toMatchObject({
+      'flow[3]': 'completed',
+      'flow[4]': 'running 2 rounds',
+      'flow[4].while.steps[0]': 'failed 1 of 2',
+    });
+    expect(states('completed', { ...cleaned, ...rounds, 'flow[5]': 'completed' })).toMatchObject({
+      'flow[4]': 'completed 2 rounds',
+      'flow[5]': 'completed',
+      end: 'completed',
+    });
+  });
+
+  it('says of one that failed what did not run any more', () => {
+    expect(states('failed', { 'flow[0].parallel[0]': 'failed' })).toEqual({
+      start: 'completed',
+      end: 'failed',
+      'flow[0]': 'completed',
+      'flow[0].parallel[0]': 'failed',
+      'flow[0].parallel[1]': 'skipped',
+      ...Object.fromEntries(
+        ['[1]', '[1].then[0]', '[1].else[0]', '[2]', '[2].try[0]', '[2].catch[0]', '[2].finally[0]'].map((at) => [
+          `flow${at}`,
+          'skipped',
+        ]),
+      ),
+      'flow[4]': 'skipped',
+      'flow[4].while.steps[0]': 'skipped',
+      'flow[5]': 'skipped',
+    });
+    expect(stepMarks(readDefinition(FLOW), { status: 'queued' }, [])).toEqual(new Map());
+  });
+});

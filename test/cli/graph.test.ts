@@ -1,0 +1,147 @@
+/** `ensemble graph`: a flow as a Mermaid flowchart, and how an execution went through it (contract 10). */
+
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { createHandler, createOrchestrator, memoryStorage } from '../../src/index.ts';
+import { toNodeListener } from '../../src/node.ts';
+import { sqliteStorage } from '../../src/sqlite.ts';
+import { makeFolder } from './cli-process.ts';
+import { ensembleHere } from './in-process.ts';
+import { listen } from './served-project.ts';
+
+const ORDER = `name: order
+flow:
+  - { agent: score, operation: code, config: { script: score } }
+  - foreach: \${input.items}
+    steps: [{ agent: send, operation: code, config: { script: send }, input: "\${item}", continueOnError: true }]
+  - { agent: done, condition: score.output > 1 }
+`;
+const PROJECT = {
+  'ensembles/order.yaml': ORDER,
+  'agents/done.yaml': 'name: done\noperation: code\nconfig: { script: score }\n',
+  'scripts/score.mjs': 'export default () => 1;\n',
+  'scripts/send.mjs': "export default ({ input }) => { if (input === 2) throw new Error('no'); };\n",
+};
+const DRAWN = `flowchart TD
+  n1(["start"])
+  n2["score<br/>code"]
+  subgraph b3["foreach input.items"]
+    n4[["items"]]
+    n5["send<br/>code"]
+  end
+  n6["done<br/>code<br/>only if score.output #62; 1"]
+  n7(["end"])
+  n1 --> n2
+  n2 --> n4
+  n4 -->|"each item"| n5
+  n5 -->|"next item"| n4
+  n4 -->|"done"| n6
+  n6 --> n7
+`;
+const STATES = [
+  '  class n1,n2,b3,n7 completed',
+  '  class n5 failed',
+  '  class n6 skipped',
+  '    n5["send (2 of 3)<br/>code"]',
+  '  subgraph b3["foreach input.items (3 items)"]',
+];
+
+const scripts = {
+  score: () => 1,
+  send: ({ input }: { input: unknown }) => {
+    if (input === 2) throw new Error('no');
+    return null;
+  },
+};
+
+describe('contract 10: ensemble graph NAME', () => {
+  it('draws an ensemble of the project, with the agents that the project shares, or a file', async () => {
+    const cwd = makeFolder(PROJECT);
+    expect(await ensembleHere(['graph', 'order'], cwd)).toEqual({ code: 0, stdout: DRAWN, stderr: '' });
+    expect((await ensembleHere(['graph', 'ensembles/order.yaml'], cwd)).stdout).toBe(DRAWN);
+    const right = await ensembleHere(['graph', 'order', '--direction', 'lr'], cwd);
+    expect(right.stdout).toBe(DRAWN.replace('TD', 'LR'));
+  });
+
+  it('names the nearest ensemble for one that is not there', async () => {
+    expect(await ensembleHere(['graph', 'ordr'], makeFolder(PROJECT))).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'error: there is no ensemble `ordr`; did you mean `order`?\nThis project has: order\n',
+    });
+  });
+
+  it('shows the problems of a definition in place of a graph, by name and by file; those of others are no matter', async () => {
+    const cwd = makeFolder({ ...PROJECT, 'ensembles/bad.yaml': 'name: bad\nflow: [{ agent: nobody }]\n' });
+    for (const target of ['bad', 'ensembles/bad.yaml']) {
+      const { code, stdout, stderr } = await ensembleHere(['graph', target], cwd);
+      expect([code, stdout]).toEqual([1, '']);
+      expect(stderr).toMatch(/^ensembles\/bad\.yaml:2:17 flow\[0\]\.agent: .*there is no agent `nobody`/);
+      expect(stderr).toContain('✗ 1 problem; nothing was drawn\n');
+    }
+    expect((await ensembleHere(['graph', 'order'], cwd)).stdout).toBe(DRAWN);
+  });
+
+  it.each([
+    [['graph'], 'name an ensemble or a file, or an execution with --execution'],
+    [['graph', 'order', '--direction', 'up'], '--direction must be TD (top down) or LR (left to right), not "up"'],
+    [['graph', 'order', '--url', 'http://127.0.0.1:1'], 'say where an execution is: name it with --execution'],
+  ])('%j is wrong usage', async (args, message) => {
+    const { code, stdout, stderr } = await ensembleHere(args, makeFolder(PROJECT));
+    expect([code, stdout]).toEqual([2, '']);
+    expect(stderr).toContain(message);
+  });
+});
+
+describe('contract 10: ensemble graph --execution ID', () => {
+  it('marks how it went, over the definition that it began with, from a store', async () => {
+    const cwd = makeFolder(PROJECT);
+    const store = ['--storage', `sqlite:${join(cwd, 'data.sqlite')}`];
+    const done = { name: 'done', operation: 'code', config: { script: 'score' } };
+    const storage = sqliteStorage({ path: join(cwd, 'data.sqlite') });
+    const old = createOrchestrator({ ensembles: [ORDER], agents: [done], scripts, storage });
+    const { id } = await old.execute('order', { items: [1, 2, 3] });
+    await old.close();
+    // What is in the project by now has nothing to do with it.
+    const { code, stdout, stderr } = await ensembleHere(['graph', '--execution', id, ...store], cwd);
+    expect([code, stderr]).toEqual([0, '']);
+    expect(stdout.split('\n')).toEqual(expect.arrayContaining(STATES));
+    const named = await ensembleHere(['graph', 'order', '--execution', id, ...store], cwd);
+    expect(named.stdout).toBe(stdout);
+    const unknown = await ensembleHere(['graph', '--execution', 'exec_01M7WXNBVAVMY1H8W3JXP6GBWP', ...store], cwd);
+    expect(unknown).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: 'error: there is no execution exec_01M7WXNBVAVMY1H8W3JXP6GBWP\n',
+    });
+  });
+
+  it('asks a running server for the ensemble, for all runs, and says when the definition is another one by now', async () => {
+    const cwd = makeFolder({});
+    const storage = memoryStorage();
+    const done = { name: 'done', operation: 'code', config: { script: 'score' } };
+    const given = { agents: [done], scripts, storage };
+    const served = createOrchestrator({ ...given, ensembles: [ORDER] });
+    const { token } = await served.tokens.create({ name: 't', scopes: ['admin'], plan: 'enterprise' });
+    let handler = createHandler(served);
+    const url = await listen(createServer((request, response) => void toNodeListener(handler)(request, response)));
+    const place = ['--url', url, '--token', token];
+    const few = await served.execute('order', { items: [1, 2, 3] });
+    const first = await ensembleHere(['graph', '--execution', few.id, ...place], cwd);
+    expect([first.code, first.stderr]).toEqual([0, '']);
+    expect(first.stdout.split('\n')).toEqual(expect.arrayContaining(STATES));
+
+    const many = await served.execute('order', { items: Array.from({ length: 1200 }, () => 1) });
+    expect((await ensembleHere(['graph', '--execution', many.id, ...place], cwd)).stdout).toContain(
+      'send (1200 times)',
+    );
+
+    handler = createHandler(createOrchestrator({ ...given, ensembles: [`${ORDER}description: newer\n`] }));
+    const newer = await ensembleHere(['graph', '--execution', few.id, ...place], cwd);
+    expect(newer.stderr).toBe(
+      `warning: the server's \`order\` is drawn as it is now; execution ${few.id} began with another version of it\n`,
+    );
+    expect(newer.stdout).toBe(first.stdout);
+  });
+});

@@ -1,0 +1,79 @@
+/**
+ * What happens to processes and servers while they work: kills at any moment, processes that stand still, servers that restart.
+ *
+ * `npm run chaos -- [SCENARIO...] [--store sqlite|postgres] [--seconds N] [--cycles N] [--executions N] [--seed TEXT] [--keep]`;
+ * all scenarios when none is named; the library must be built. The last line is `N passed, M failed`.
+ */
+
+import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { bundleLibrary } from './library.mjs';
+import { seeded } from './random.mjs';
+import { SCENARIOS } from './scenarios/scenarios.mjs';
+import { createStage } from './stage.mjs';
+import { findStores } from './stores.mjs';
+import { firstProblems } from './tell-story.mjs';
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    store: { type: 'string' },
+    seconds: { type: 'string' },
+    cycles: { type: 'string' },
+    executions: { type: 'string' },
+    seed: { type: 'string', default: Math.random().toString(36).slice(2, 8) },
+    keep: { type: 'boolean', default: false },
+  },
+});
+for (const name of positionals) if (!SCENARIOS.some((one) => one.name === name)) refuse(`there is no scenario ${name}`);
+const chosen = SCENARIOS.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+const folder = mkdtempSync(join(tmpdir(), 'ensemble-chaos-'));
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+await bundleLibrary();
+const stores = await findStores(values.store, folder);
+const counts = { passed: 0, failed: 0 };
+console.log(`seed ${values.seed}`);
+try {
+  for (const scenario of chosen) {
+    for (const at of stores) {
+      if (scenario.stores.includes(at.kind)) await play(scenario, at);
+      else if (positionals.length > 0) console.log(`skipped: ${scenario.name} on ${at.kind}`);
+    }
+  }
+} finally {
+  for (const at of stores) await at.close();
+}
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+process.exitCode = counts.failed === 0 && counts.passed > 0 ? 0 : 1;
+
+async function play({ name, about, play: run, ...defaults }, at) {
+  const began = performance.now();
+  const stage = await createStage(at, name, folder);
+  let said = '';
+  try {
+    const options = {};
+    for (const key of ['seconds', 'cycles', 'executions']) options[key] = Number(values[key] ?? defaults[key]);
+    said = await run(stage, { ...options, random: seeded(`${values.seed}/${name}/${at.kind}`) });
+  } catch (error) {
+    stage.problems.push(String(error.stack ?? error));
+  }
+  const { problems } = stage;
+  if (problems.length > 0 && values.keep) {
+    copyFileSync(stage.ledgerPath, join(tmpdir(), `${name}-${at.kind}.ledger`));
+    console.log(`kept: ${join(tmpdir(), `${name}-${at.kind}.ledger`)}`);
+  }
+  await stage.remove().catch((error) => problems.push(String(error)));
+  const isOk = problems.length === 0;
+  counts[isOk ? 'passed' : 'failed'] += 1;
+  const seconds = ((performance.now() - began) / 1000).toFixed(0);
+  console.log(`${isOk ? 'ok    ' : 'FAILED'} ${at.kind.padEnd(8)} ${about}: ${said} (${seconds} s)`);
+  for (const line of firstProblems(problems)) console.log(line);
+  if (!isOk) console.log(`    again: npm run chaos -- ${name} --store ${at.kind} --seed ${values.seed}`);
+}
+
+function refuse(message) {
+  console.error(`${message}; there are ${SCENARIOS.map(({ name }) => name).join(', ')}`);
+  process.exit(2);
+}

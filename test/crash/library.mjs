@@ -1,0 +1,44 @@
+/** The library as it was built, in one file with what it imports: processes are started by the hundred, and that file loads quickly. */
+
+import { existsSync, mkdirSync, rmSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+/** Tells the processes where the file stands. */
+const FILE = 'CRASH_LIBRARY';
+const ENTRIES = { 'index.js': '*', 'sqlite.js': '{ sqliteStorage }', 'postgres.js': '{ postgresStorage }' };
+const BANNER = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
+
+/**
+ * Makes the file, for this process and those that it starts; it is gone when this one ends. `CRASH_DIST` names another folder
+ * than `dist/`.
+ * @throws Error when the library is not built
+ */
+export async function bundleLibrary() {
+  const dist = resolve(process.env.CRASH_DIST ?? join(ROOT, 'dist'));
+  const built = Object.keys(ENTRIES).filter((entry) => existsSync(join(dist, entry)));
+  if (!built.includes('index.js')) throw new Error(`${dist} is empty: run \`npm run build\` first`);
+  // Where packages are found from, and what no repository keeps.
+  const folder = join(ROOT, 'node_modules/.cache/ensemble-orchestrator', `crash-${process.pid}`);
+  mkdirSync(folder, { recursive: true });
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const outfile = join(folder, 'library.mjs');
+  const contents = built.map((entry) => `export ${ENTRIES[entry]} from './${entry}';`).join('\n');
+  const { build } = await import('esbuild');
+  await build({
+    stdin: { contents, resolveDir: dist },
+    outfile,
+    bundle: true,
+    minify: true,
+    platform: 'node',
+    format: 'esm',
+    banner: { js: BANNER },
+    external: ['libsql', 'pg', 'pg-native', 'postgres', '@electric-sql/pglite'],
+    logLevel: 'error',
+  });
+  process.env[FILE] = outfile;
+}
+
+/** The public names of the library, with `sqliteStorage` and `postgresStorage`. */
+export const loadLibrary = () => import(pathToFileURL(process.env[FILE]).href);

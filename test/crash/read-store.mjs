@@ -1,0 +1,41 @@
+/** Reads all that a store holds of its executions, as one who does not work on it. */
+
+import { toEnd, toStored } from './watched-storage.mjs';
+
+const PAGE = 250;
+const UNENDED = ['queued', 'running', 'waiting'];
+
+/** Ids of the executions that have not ended. */
+export async function listUnended(storage) {
+  const ids = [];
+  for (const status of UNENDED) for await (const { id } of list(storage, { status })) ids.push(id);
+  return ids;
+}
+
+/** @returns what is stored of each execution, and the state of each ensemble */
+export async function readStore(storage, ensembles) {
+  const executions = [];
+  for await (const record of list(storage, {})) executions.push(await readOne(storage, record));
+  const states = {};
+  for (const name of ensembles) states[name] = (await storage.readState(name))?.value;
+  return { executions, states };
+}
+
+export async function readOne(storage, record) {
+  const { id, ensemble, status } = record;
+  const records = await storage.listSteps(id, { after: 0, limit: 1000, notes: true });
+  const agents = records.filter(({ note }) => !note).map(({ name }) => name);
+  const steps = records.map((step) => ({ ...toStored(id, step), name: step.name, nonce: step.output?.nonce }));
+  const deliveries = (await storage.listDeliveries(id)).length;
+  return { id, ensemble, status, error: record.error, end: toEnd(record), agents, steps, deliveries };
+}
+
+async function* list(storage, filter) {
+  let before;
+  for (;;) {
+    const page = await storage.listExecutions({ ...filter, limit: PAGE, ...(before && { before }) });
+    yield* page;
+    if (page.length < PAGE) return;
+    before = page.at(-1).id;
+  }
+}

@@ -1,0 +1,22 @@
+/** All scenarios, in the order in which they are played. */
+
+import { blocked } from './blocked.mjs';
+import { claims } from './claims.mjs';
+import { hung } from './hung.mjs';
+import { poison } from './poison.mjs';
+import { random } from './random.mjs';
+import { restartPostgres } from './restart-postgres.mjs';
+import { stop } from './stop.mjs';
+import { zombie } from './zombie.mjs';
+
+/** Figures beside a scenario's own are its defaults for `--seconds`, `--cycles` and `--executions`. */
+export const SCENARIOS = [
+  { ...random, seconds: 20 },
+  poison,
+  { ...claims, executions: 10_000 },
+  { ...zombie, cycles: 10 },
+  hung,
+  { ...blocked, cycles: 3 },
+  { ...stop, cycles: 10 },
+  { ...restartPostgres, seconds: 20 },
+];

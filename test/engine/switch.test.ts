@@ -1,0 +1,106 @@
+/** `switch`: the ways that a value chooses. */
+
+import { describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { boom, echo, ok, scene, when } from './scene.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+
+describe('contract 2, switch', () => {
+  const cases = { refund: [ok('a')], 1: [ok('b')], true: [ok('c')], '1.5': [ok('d')], '': [ok('e')] };
+
+  it.each([
+    ['refund', 'a'],
+    [1, 'b'],
+    ['1', 'b'],
+    [true, 'c'],
+    [1.5, 'd'],
+    ['', 'e'],
+    [false, 'other'],
+    [null, 'other'],
+    [undefined, 'other'],
+    [['refund'], 'other'],
+    [{ refund: 1 }, 'other'],
+    ['REFUND', 'other'],
+    ['toString', 'other'],
+    ['__proto__', 'other'],
+    ['constructor', 'other'],
+  ])('%j leads to %s: own keys of cases only', async (kind, expected) => {
+    const { run, ran } = scene([{ switch: '${input.kind}', cases, default: [ok('other')] }, ok('z')]);
+    expect((await run({ kind })).status).toBe('completed');
+    expect(ran).toEqual([expected, 'z']);
+  });
+
+  it('without a case and a default nothing runs; a bare expression is one; a name may stand in each case', async () => {
+    const flow = [
+      {
+        switch: 'input.kind',
+        cases: { a: [echo('x', 1, { name: 'got' })], b: [echo('y', 2, { name: 'got' })] },
+      },
+    ];
+    const { run, ran } = scene({ flow, outputs: { got: '${got.output}' } });
+    expect((await run({ kind: 'b' })).output).toEqual({ got: 2 });
+    expect((await run({ kind: 'c' })).output).toEqual({ got: null });
+    expect(ran.length).toBe(1);
+  });
+
+  it.each<[string, readonly Fields[], string, string | undefined]>(
+    [
+      [
+        'handled by a switch that read it and led to a step',
+        [boom('a'), { switch: '${a.failed}', cases: { true: [ok('b')] } }, ok('z')],
+        'a b z',
+        undefined,
+      ],
+      [
+        'not by one that led nowhere',
+        [boom('a'), { switch: '${a.failed}', cases: { false: [ok('b')] } }, ok('z')],
+        'a',
+        'a',
+      ],
+      [
+        'by one that led to its default',
+        [boom('a'), { switch: '${a.success}', cases: { true: [ok('b')] }, default: [ok('c')] }, ok('z')],
+        'a c z',
+        undefined,
+      ],
+      [
+        'not by one that read its error',
+        [boom('a'), { switch: '${a.error.code}', cases: { AGENT_FAILED: [ok('b')] } }],
+        'a',
+        'a',
+      ],
+      [
+        'inside a case, read behind it',
+        [{ switch: 'x', cases: {}, default: [boom('a')] }, ok('b', when('a.failed'))],
+        'a b',
+        undefined,
+      ],
+    ].map(
+      ([rule, flow, ...rest]) =>
+        [
+          rule,
+          (flow as Fields[]).map((step) =>
+            step.switch === 'x' ? { ...step, switch: "${'x'}", cases: { y: [] } } : step,
+          ),
+          ...rest,
+        ] as never,
+    ),
+  )('a failure is %s', async (_rule, flow, ran, fails) => {
+    const made = scene(flow);
+    const result = await made.run();
+    expect(made.ran.join(' ')).toBe(ran);
+    expect([result.status, result.error?.agent]).toEqual([fails ? 'failed' : 'completed', fails]);
+  });
+
+  it('a value that can not be read fails the flow, with and without the state; the failure is noted once', async () => {
+    const flow = [{ switch: '${input.x - 1}', cases: { a: [ok('a')] } }];
+    expect(await scene(flow).run({ x: 'text' })).toMatchObject({
+      status: 'failed',
+      error: { code: 'EXPRESSION_ERROR' },
+    });
+    const stateful = [{ switch: '${state.x - 1}', cases: { a: [ok('a')] } }];
+    const made = scene({ state: { initial: { x: 'text' } }, flow: stateful }, { storage: memoryStorage() });
+    expect(await made.run()).toMatchObject({ status: 'failed', error: { code: 'EXPRESSION_ERROR' } });
+  });
+});

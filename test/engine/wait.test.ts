@@ -1,0 +1,110 @@
+/** `wait`: signals on the manual clock, in a storage of one process; what they give, what ends them, and what they cost. */
+
+import { describe, expect, it } from 'vitest';
+import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/testing.ts';
+
+const open = (flow: readonly object[], outputs: object = {}, more: TestOrchestratorOptions = {}) =>
+  createTestOrchestrator({ ensembles: [{ name: 'e', flow, outputs } as never], ...more });
+
+describe('contract 2, wait', () => {
+  it('an unlimited wait has no timer, and no place among those at work', async () => {
+    const orchestrator = open([{ wait: 'go', name: 'told' }], { told: '${told.output}' });
+    const runs = await Promise.all(Array.from({ length: 50 }, () => orchestrator.start('e')));
+    await orchestrator.clock.advance(60_000);
+    expect(orchestrator.clock.nextIn).toBeUndefined();
+    for (const [i, { id }] of runs.entries()) await orchestrator.executions.signal(id, 'go', i);
+    const outputs = await Promise.all(runs.map(async (run) => (await run.result()).output));
+    expect(outputs).toEqual(runs.map((_, told) => ({ told })));
+  });
+
+  it.each([
+    ['2h', 7_200_000],
+    [1500, 1500],
+    [0, 0],
+    ['${input.ms * 2}', 2000],
+    ["${'1m'}", 60_000],
+  ])('a timeout of %j ends it after %i ms', async (timeout, ms) => {
+    const orchestrator = open([{ wait: 'go', timeout, onTimeout: 'continue', name: 'told' }], {
+      told: '${told.output}',
+      ok: '${told.success}',
+    });
+    const result = await orchestrator.execute('e', { ms: 1000 });
+    expect(result).toMatchObject({ status: 'completed', duration: ms, output: { told: null, ok: true } });
+  });
+
+  it('by default it fails with TIMEOUT, which says where', async () => {
+    const orchestrator = open([{ wait: 'go', timeout: '1h', name: 'told' }]);
+    const { status, error } = await orchestrator.execute('e');
+    expect([status, error]).toEqual([
+      'failed',
+      { code: 'TIMEOUT', message: 'no signal `go` came in time for the `wait` at flow[0]', agent: 'told' },
+    ]);
+  });
+
+  it.each([-1, 'soon', null, true, 400_000_000_000])(
+    'an expression that gives %j as a timeout fails it',
+    async (value) => {
+      const orchestrator = open([{ wait: 'go', timeout: '${input.value}', name: 'told' }]);
+      const { error } = await orchestrator.execute('e', { value });
+      expect(error).toMatchObject({ code: 'EXPRESSION_ERROR', agent: 'told' });
+      expect(error?.message).toContain('of at most ten years');
+    },
+  );
+
+  it('tells observers what is waited for, and nobody of what came before', async () => {
+    const orchestrator = open([{ wait: 'a' }, { wait: 'b', timeout: '1h' }, { wait: 'c' }]);
+    const told: unknown[] = [];
+    orchestrator.on('step.waiting', ({ data }) => told.push(data));
+    const { id, ...run } = await orchestrator.start('e');
+    await orchestrator.clock.advance(1000);
+    await orchestrator.executions.signal(id, 'c');
+    const until = orchestrator.clock.now() + 3_600_000;
+    await orchestrator.executions.signal(id, 'a');
+    await orchestrator.clock.advance(1000);
+    await orchestrator.executions.signal(id, 'b');
+    expect((await run.result()).status).toBe('completed');
+    expect(told).toEqual([
+      { executionId: id, key: 'flow[0]', signal: 'a' },
+      { executionId: id, key: 'flow[1]', signal: 'b', until },
+    ]);
+  });
+
+  it('one that is skipped takes no signal', async () => {
+    const orchestrator = open(
+      [
+        { wait: 'go', condition: false, name: 'first' },
+        { wait: 'go', name: 'second' },
+      ],
+      {
+        first: '${first.executed}',
+        second: '${second.output}',
+      },
+    );
+    const { id, ...run } = await orchestrator.start('e');
+    await orchestrator.executions.signal(id, 'go', 1);
+    expect((await run.result()).output).toEqual({ first: false, second: 1 });
+  });
+
+  it('closing waits for it, and ends it where nobody could go on', async () => {
+    const orchestrator = open([{ wait: 'go' }]);
+    const run = await orchestrator.start('e');
+    await orchestrator.clock.advance(1000);
+    const closing = orchestrator.close({ grace: 5000 });
+    await orchestrator.clock.advance(4999);
+    expect((await orchestrator.executions.get(run.id)).status).toBe('waiting');
+    await orchestrator.clock.advance(1);
+    await closing;
+    expect((await orchestrator.executions.get(run.id)).status).toBe('cancelled');
+  });
+
+  it.each([
+    ['a function', () => 1],
+    ['a date', new Date(0)],
+  ])('a payload that is %s is refused, or left out as JSON has it', async (_, payload) => {
+    const orchestrator = open([{ wait: 'go' }]);
+    const { id } = await orchestrator.start('e');
+    const given = orchestrator.executions.signal(id, 'go', { payload });
+    if (payload instanceof Date) await expect(given).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    else expect((await given).id).toBe(id);
+  });
+});

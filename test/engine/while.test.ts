@@ -1,0 +1,141 @@
+/** `while` and `switch`: rounds, their limits, and the ways that a value chooses. */
+
+import { describe, expect, it } from 'vitest';
+import { boom, code, echo, ok, scene, turns, when } from './scene.ts';
+
+type Fields = Readonly<Record<string, unknown>>;
+const tick = echo('tick', '${(tick.output ?? 0) + 1}');
+const rounds = (most: number, steps: readonly Fields[] = [], fields: Fields = {}): Fields => ({
+  while: `\${(tick.output ?? 0) < ${most}}`,
+  steps: [tick, ...steps],
+  ...fields,
+});
+
+describe('contract 2, while', () => {
+  it.each([0, 1, 3])('its guard is checked before each round: %i rounds', async (most) => {
+    const { run, ran } = scene({ flow: [rounds(most), ok('z')], outputs: { last: '${tick.output}' } });
+    expect((await run()).output).toEqual({ last: most || null });
+    expect(ran.filter((name) => name === 'tick').length).toBe(most);
+  });
+
+  it('keys tell the round, and a name is the last round’s, readable in the next', async () => {
+    const { run } = scene({
+      flow: [rounds(3, [echo('sum', '${(sum.output ?? 0) + tick.output}'), ok('odd', when('tick.output == 2'))])],
+      outputs: { sum: '${sum.output}', odd: '${odd.executed}' },
+    });
+    const result = await run();
+    expect(result.output).toEqual({ sum: 6, odd: false });
+    expect(result.agents.map(({ key }) => key).slice(0, 3)).toEqual([
+      'flow[0].while[0].steps[0]',
+      'flow[0].while[0].steps[1]',
+      'flow[0].while[1].steps[0]',
+    ]);
+  });
+
+  it('1,000 rounds are made, then it fails; `maxIterations` says otherwise', async () => {
+    const many = scene({ flow: [rounds(1000)], outputs: { n: '${tick.output}' } });
+    expect(await many.run()).toMatchObject({ status: 'completed', output: { n: 1000 } });
+    const over = scene([rounds(1001)]);
+    const failed = await over.run();
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'EXPRESSION_ERROR' }, metrics: { agents: 1000 } });
+    expect(failed.error?.message).toBe('`while` at flow[0] still holds after 1000 rounds (`maxIterations`)');
+    const few = scene([rounds(3, [], { maxIterations: 2 })]);
+    expect((await few.run()).error?.message).toContain('2 rounds');
+    const exact = scene([rounds(2, [], { maxIterations: 2 })]);
+    expect((await exact.run()).status).toBe('completed');
+  });
+
+  it.each<[string, readonly Fields[], string, string | undefined]>([
+    ['read by nothing', [{ while: true, steps: [boom('a'), ok('b')] }], 'a', 'a'],
+    [
+      'read by its guard, which leads to another round',
+      [{ while: '${!a.success && !b.failed}', steps: [code('a', 'second'), ok('x')] }, { parallel: [ok('b')] }],
+      'a x a x b',
+      undefined,
+    ],
+    [
+      'read by its guard, which holds no more',
+      [{ while: '${!a.failed}', steps: [boom('a'), ok('x')] }, ok('z')],
+      'a x',
+      'a',
+    ],
+    [
+      '... and by one behind it',
+      [{ while: '${!a.failed}', steps: [boom('a'), ok('x')] }, ok('z', when('a.failed'))],
+      'a x z',
+      undefined,
+    ],
+    [
+      'read by a step of the round',
+      [rounds(2, [boom('a'), ok('b', when('a.failed'))])],
+      'tick a b tick a b',
+      undefined,
+    ],
+    [
+      'read by a step before it: of the next round alone',
+      [rounds(2, [ok('b', when('a.failed')), boom('a')])],
+      'tick a',
+      'a',
+    ],
+    [
+      'around it, read inside it',
+      [boom('a'), rounds(2, [ok('b', when('a.failed'))]), ok('z')],
+      'a tick b tick b z',
+      undefined,
+    ],
+    [
+      'around it, read inside it, without a round',
+      [boom('a'), rounds(0, [ok('b', when('a.failed'))]), ok('z')],
+      'a',
+      'a',
+    ],
+  ])('a failure %s', async (_rule, flow, ran, fails) => {
+    let calls = 0;
+    const made = scene(flow, {
+      scripts: {
+        second: () => {
+          calls += 1;
+          if (calls < 2) throw new Error('not yet');
+        },
+      },
+    });
+    const result = await made.run();
+    expect(made.ran.join(' ')).toBe(ran);
+    expect([result.status, result.error?.agent]).toEqual([fails ? 'failed' : 'completed', fails]);
+  });
+
+  it('a guard that can not be read fails; one that reads the state sees what the round set', async () => {
+    const broken = scene([{ while: '${input.x - 1}', steps: [ok('a')] }]);
+    expect(await broken.run({ x: 'text' })).toMatchObject({ status: 'failed', error: { code: 'EXPRESSION_ERROR' } });
+    const { run, ran } = scene({
+      state: { initial: { n: 0 } },
+      flow: [{ while: '${state.n < 3}', steps: [ok('a', { setState: { n: '${state.n + 1}' } })] }],
+    });
+    expect((await run()).status).toBe('completed');
+    expect(ran).toEqual(['a', 'a', 'a']);
+  });
+
+  it('cancel and deadline end it between rounds', async () => {
+    const { start, ran } = scene([{ while: true, steps: [code('a', 'turn')], maxIterations: 1_000_000 }], {
+      scripts: { turn: () => turns(1) },
+    });
+    const handle = await start();
+    await turns(5);
+    handle.cancel();
+    expect((await handle.result()).status).toBe('cancelled');
+    const before = ran.length;
+    await turns(5);
+    expect(ran.length).toBe(before);
+    const late = scene({ timeout: 1000, flow: [{ while: true, steps: [{ sleep: 300 }] }] });
+    expect(await late.run()).toMatchObject({ status: 'timed_out', duration: 1000 });
+  });
+
+  it('A21: each round draws its own', async () => {
+    const { run } = scene({
+      flow: [rounds(2, [echo('all', '${merge({ list: all.output }, { r: random() })}')])],
+      outputs: { all: '${all.output}' },
+    });
+    const { all } = (await run()).output as { all: { r: number; list: { r: number } } };
+    expect(all.r).not.toBe(all.list.r);
+  });
+});

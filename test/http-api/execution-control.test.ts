@@ -1,0 +1,232 @@
+/** Stopping executions and trying them again over HTTP, and where those stand that are not at work. */
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import type { OrchestratorOptions } from '../../src/options.ts';
+import { type Ask, DOORS } from './doors.ts';
+import { createService, post, type Service, type Told, told } from './service.ts';
+
+const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
+
+const code = (agent: string, script: string, more = {}) => ({ agent, operation: 'code', config: { script }, ...more });
+const ENSEMBLES = [
+  { name: 'echo', flow: [code('say', 'echo')] },
+  { name: 'slow', flow: [code('wait', 'wait')], outputs: { done: '${wait.output}' } },
+  {
+    name: 'order',
+    flow: [code('first', 'count'), code('charge', 'charge')],
+    outputs: { first: '${first.output}', charged: '${charge.output}' },
+  },
+  {
+    name: 'patient',
+    flow: [code('charge', 'charge', { retry: { maxAttempts: 2, backoff: 'fixed', delay: 60_000 } })],
+    outputs: { charged: '${charge.output}' },
+  },
+];
+
+interface Shop extends Service {
+  /** How often the first step of `order` ran. */
+  readonly counted: { times: number };
+  /** Whether charging fails. */
+  readonly card: { refused: boolean };
+}
+
+function createShop(more: OrchestratorOptions = {}): Shop {
+  const counted = { times: 0 };
+  const card = { refused: true };
+  const scripts = {
+    count: () => {
+      counted.times += 1;
+      return counted.times;
+    },
+    charge: () => {
+      if (card.refused) throw new Error('the card was refused');
+      return 'charged';
+    },
+  };
+  return { ...createService({}, { ensembles: ENSEMBLES, scripts, ...more }), counted, card };
+}
+
+describe.each(DOORS)('executions under control by $door', ({ open }) => {
+  let shop: Shop;
+  let ask: Ask;
+  let headers: { authorization: string };
+  const use = async (next: Shop) => {
+    shop = next;
+    ask = await open(shop.handler);
+    headers = await shop.bearer('execute:ensembles', 'read:executions');
+  };
+  beforeEach(() => use(createShop()));
+  const start = async (name: string): Promise<string> =>
+    (await told(ask(`/api/v1/execute/ensemble/${name}`, post({ async: true }, headers)))).body.executionId;
+  const get = (id: string): Promise<Told> => told(ask(`/api/v1/executions/${id}`, { headers }));
+  const tell = (id: string, verb: 'cancel' | 'retry', body: unknown = ''): Promise<Told> =>
+    told(ask(`/api/v1/executions/${id}/${verb}`, post(body, headers)));
+
+  it('cancels a run at work: its record at once, its end at its step boundary, and 409 for who waits for it', async () => {
+    const begun = shop.begun();
+    const waiting = told(ask('/api/v1/execute/ensemble/slow', post({}, headers)));
+    await begun;
+    const [{ id }] = (await told(ask('/api/v1/executions', { headers }))).body.executions;
+    const answer = await tell(id, 'cancel');
+    expect(answer).toMatchObject({ status: 200, body: { id, ensemble: 'slow' } });
+    expect(await waiting).toMatchObject({
+      status: 409,
+      body: { error: { code: 'EXECUTION_CANCELLED', executionId: id, status: 'cancelled' } },
+    });
+    const { body } = await get(id);
+    expect(body).toMatchObject({ id, status: 'cancelled', finishedAt: shop.clock.now() });
+    // Asking again changes nothing, whichever way the id is written.
+    expect(await tell(id.replace('_', '-'), 'cancel')).toMatchObject({ status: 200, body });
+  });
+
+  it('cancels one that waits for its next attempt: it ends without another step', async () => {
+    const id = await start('patient');
+    expect((await get(id)).body).toMatchObject({ status: 'waiting', startedAt: shop.clock.now() });
+    await tell(id, 'cancel');
+    await shop.clock.advance(0);
+    shop.card.refused = false;
+    expect((await get(id)).body).toMatchObject({ status: 'cancelled', agents: [{ attempts: 1 }] });
+    await shop.clock.advance(60_000);
+    expect((await get(id)).body).toMatchObject({ status: 'cancelled', agents: [{ attempts: 1 }] });
+  });
+
+  it('cancels one that is queued: it never begins', async () => {
+    await use(createShop({ engine: embeddedEngine({ concurrency: 1 }) }));
+    await start('slow');
+    const answer = await told(ask('/api/v1/execute/ensemble/order', post({ async: true }, headers)));
+    expect(answer).toMatchObject({ status: 202, body: { status: 'queued' } });
+    const id: string = answer.body.executionId;
+    expect((await get(id)).body).not.toHaveProperty('startedAt');
+    const cancelled = await tell(id, 'cancel');
+    expect(cancelled).toMatchObject({ status: 200, body: { status: 'cancelled', output: null } });
+    expect(cancelled.body).not.toHaveProperty('startedAt');
+    shop.release();
+    await shop.clock.advance(1_000);
+    expect([shop.counted.times, (await get(id)).body]).toEqual([0, cancelled.body]);
+  });
+
+  it('retries one that failed: a new execution, which is handed the steps that succeeded', async () => {
+    const id = await start('order');
+    const failed = await get(id);
+    expect(failed.body).toMatchObject({ status: 'failed', error: { agent: 'charge' } });
+    shop.card.refused = false;
+    await shop.clock.advance(1_000);
+    const answer = await tell(id, 'retry');
+    expect(answer).toMatchObject({
+      status: 202,
+      body: {
+        id: expect.stringMatching(/^exec_[0-9A-Z]{26}$/),
+        ensemble: 'order',
+        retryOf: id,
+        createdAt: shop.clock.now(),
+      },
+    });
+    expect(answer.body.id).not.toBe(id);
+    const location = answer.headers.get('location');
+    expect(location).toBe(`/api/v1/executions/${answer.body.id}`);
+    await shop.clock.advance(0);
+    expect((await told(ask(location as string, { headers }))).body).toMatchObject({
+      status: 'completed',
+      output: { first: 1, charged: 'charged' },
+      retryOf: id,
+    });
+    expect(shop.counted.times).toBe(1);
+    expect(await get(id)).toMatchObject({ body: failed.body });
+    const listed = await told(ask('/api/v1/executions?ensemble=order', { headers }));
+    expect(listed.body.executions).toMatchObject([{ id: answer.body.id, retryOf: id }, { id }]);
+  });
+
+  it('refuses with 409 what makes no sense: cancelling what has ended, retrying what has not, or completed', async () => {
+    const failed = await start('order');
+    shop.card.refused = false;
+    const completed = await start('order');
+    const running = await start('slow');
+    for (const [id, verb] of [
+      [failed, 'cancel'],
+      [completed, 'cancel'],
+      [completed, 'retry'],
+      [running, 'retry'],
+    ] as const) {
+      const answer = await tell(id, verb);
+      expect([id, verb, answer.status, answer.body]).toEqual([
+        id,
+        verb,
+        409,
+        {
+          error: {
+            code: 'CONFLICT',
+            message: expect.stringContaining(id),
+            executionId: id,
+            status: expect.any(String),
+          },
+        },
+      ]);
+    }
+    shop.release();
+  });
+
+  it.each(['cancel', 'retry'] as const)(
+    'A92, A99: %s says of an unknown id what it says of a malformed one, and to a stranger nothing at all',
+    async (verb) => {
+      const id = await start('order');
+      const bodies = await Promise.all([NOBODY, 'nonsense', `${id}x`, '..%2f..'].map((one) => tell(one, verb)));
+      for (const one of bodies) expect(one).toMatchObject({ status: 404, body: bodies[0]?.body });
+      const reader = await shop.bearer('read:executions');
+      for (const stranger of [{}, { authorization: 'Bearer sk-service-wrong' }, reader]) {
+        const [real, none] = await Promise.all(
+          [id, NOBODY].map((one) => told(ask(`/api/v1/executions/${one}/${verb}`, post('', stranger)))),
+        );
+        expect([401, 403]).toContain(real?.status);
+        expect([real?.status, real?.body]).toEqual([none?.status, none?.body]);
+      }
+    },
+  );
+
+  it('A112: takes an empty body alone, and a refused one stops nothing', async () => {
+    const id = await start('patient');
+    expect(await tell(id, 'cancel', { reason: 'late' })).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_REQUEST' } },
+    });
+    const form = { method: 'POST', headers: { ...headers, 'content-type': 'text/plain' }, body: '{}' };
+    expect((await told(ask(`/api/v1/executions/${id}/cancel`, form))).status).toBe(415);
+    expect((await get(id)).body).toMatchObject({ status: 'waiting' });
+    expect((await tell(id, 'cancel', {})).status).toBe(200);
+    await shop.clock.advance(0);
+    expect((await told(ask(`/api/v1/executions/${id}/retry`, { method: 'POST', headers }))).status).toBe(202);
+  });
+
+  it('lists what is queued, what waits and what is at work by its status', async () => {
+    await use(createShop({ engine: embeddedEngine({ concurrency: 1 }) }));
+    const waiting = await start('patient');
+    const running = await start('slow');
+    const queued = await start('echo');
+    const listed: [string, string[]][] = [];
+    for (const status of ['queued', 'waiting', 'running', 'failed']) {
+      const { body } = await told(ask(`/api/v1/executions?status=${status}`, { headers }));
+      listed.push([status, body.executions.map((one: { id: string }) => one.id)]);
+    }
+    expect(listed).toEqual([
+      ['queued', [queued]],
+      ['waiting', [waiting]],
+      ['running', [running]],
+      ['failed', []],
+    ]);
+    shop.release();
+  });
+
+  it('a service that stops tells a caller of a run that goes on elsewhere where to find it, and never to try again', async () => {
+    await use(createShop({ storage: memoryStorage({ shared: true }) }));
+    const begun = shop.begun();
+    const waiting = told(ask('/api/v1/execute/ensemble/slow', post({}, headers)));
+    await begun;
+    const closed = shop.orchestrator.close({ grace: 1_000 });
+    await shop.clock.advance(1_000);
+    const answer = await waiting;
+    await closed;
+    expect(answer).toMatchObject({ status: 202, body: { executionId: expect.stringMatching(/^exec_/) } });
+    expect(answer.headers.get('location')).toBe(`/api/v1/executions/${answer.body.executionId}`);
+  });
+});

@@ -1,0 +1,186 @@
+/** The pages behind a link of `signalUrl()`: looking changes nothing, the button gives the signal, nobody needs a token. Decision 17. */
+
+import { beforeEach, describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { createHandler } from '../../src/http-handlers/create-handler.ts';
+import { type Ask, DOORS } from './doors.ts';
+import { createService, post, type Service, told } from './service.ts';
+
+const signalLinks = { url: 'https://flows.example/service', secret: 'a secret that nobody can guess, 1' };
+const CODE = { operation: 'code', config: { script: 'mail' } };
+const ENSEMBLES = [
+  {
+    name: 'ask',
+    flow: [
+      {
+        agent: 'mail',
+        ...CODE,
+        input: {
+          yes: "${signalUrl('go', { answer: 'yes', note: input.note })}",
+          no: "${signalUrl('go', { answer: 'no' })}",
+          bare: "${signalUrl('other')}",
+        },
+      },
+      { wait: 'go', name: 'told' },
+      { wait: 'later' },
+    ],
+  },
+];
+const FORM = '<form method="post"><button type="submit">Confirm</button></form>';
+
+interface Page {
+  readonly status: number;
+  readonly text: string;
+  readonly headers: Headers;
+}
+
+describe.each(DOORS)('signal links by $door', ({ open }) => {
+  let service: Service;
+  let ask: Ask;
+  let id: string;
+  let links: { readonly yes: string; readonly no: string; readonly bare: string };
+  let reads: number;
+  let broken: boolean;
+
+  beforeEach(async () => {
+    reads = 0;
+    broken = false;
+    const storage = memoryStorage();
+    const watched = {
+      ...storage,
+      listSignals: (...given: Parameters<typeof storage.listSignals>) => {
+        reads += 1;
+        if (broken) throw new Error('the disk is gone');
+        return storage.listSignals(...given);
+      },
+    };
+    const scripts = {
+      mail: ({ input }: { input: unknown }) => {
+        links = input as typeof links;
+        return null;
+      },
+    };
+    service = createService({ basePath: '/service' }, { ensembles: ENSEMBLES, signalLinks, storage: watched, scripts });
+    ask = await open(service.handler);
+    const run = await service.orchestrator.start('ask', { note: `<script>"&'</script>` });
+    id = run.id;
+    await service.clock.advance(0);
+  });
+
+  /** The link's path is the server's own: the public address ends where the handler is mounted. */
+  const knock = async (link: string, init?: RequestInit): Promise<Page> => {
+    const answer = await ask(new URL(link).pathname, init);
+    return { status: answer.status, text: await answer.text(), headers: answer.headers };
+  };
+  const signals = async () => {
+    await service.clock.advance(0);
+    const { status, agents } = await service.orchestrator.executions.get(id);
+    const found = await service.orchestrator.signalLinks?.read(links.yes.split('/').at(-1) ?? '');
+    return { status, agents: agents?.length, link: found?.state };
+  };
+
+  it('GET shows what is confirmed, escaped, in a page that holds nothing else', async () => {
+    const { status, text, headers } = await knock(links.yes);
+    expect(status).toBe(200);
+    expect(text).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(text).toContain('<title>Please confirm</title>');
+    expect(text).toContain('<main><h1>Please confirm</h1><p><strong>go</strong></p>');
+    expect(text).toContain(FORM);
+    expect(text).toContain('&#34;answer&#34;: &#34;yes&#34;');
+    expect(text).toContain('&#60;script&#62;\\&#34;&#38;&#39;&#60;/script&#62;');
+    expect(text).not.toMatch(/<script|exec_|style|https?:|flow\[/);
+    expect(Object.fromEntries(headers)).toMatchObject({
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-store',
+      'x-content-type-options': 'nosniff',
+      'x-robots-tag': 'noindex, nofollow',
+      'referrer-policy': 'no-referrer',
+      'content-security-policy': "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+    });
+    expect((await knock(links.bare)).text).not.toContain('<pre>');
+  });
+
+  it('a mail scanner triggers nothing, however often it looks', async () => {
+    for (let i = 0; i < 3; i++) {
+      expect((await knock(links.yes)).status).toBe(200);
+      const head = await knock(links.no, { method: 'HEAD' });
+      expect([head.status, head.text, head.headers.get('content-type')]).toEqual([200, '', 'text/html; charset=utf-8']);
+      expect((await knock(links.no, { method: 'OPTIONS' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS');
+      expect((await knock(links.no, { method: 'DELETE' })).status).toBe(405);
+    }
+    expect(await signals()).toEqual({ status: 'waiting', agents: 1, link: 'open' });
+  });
+
+  it('POST gives the signal once, with the body of a form, of anything, or of nothing', async () => {
+    const given = await knock(links.no, { method: 'POST' });
+    expect([given.status, given.text]).toEqual([200, expect.stringContaining('<h1>Thank you</h1>')]);
+    expect(given.text).not.toContain('<form');
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    for (const init of [{ method: 'POST' }, { method: 'POST', headers: form, body: 'a=1' }, post('{ broken')]) {
+      for (const link of [links.no, links.yes]) {
+        const again = await knock(link, init);
+        expect([again.status, again.text]).toEqual([409, expect.stringContaining('<h1>Already answered</h1>')]);
+      }
+    }
+    expect((await knock(links.yes)).status).toBe(409);
+    await service.orchestrator.executions.signal(id, 'later');
+    expect((await signals()).status).toBe('completed');
+    expect((await knock(links.no)).status).toBe(409);
+  });
+
+  it('a form with a body of any kind gives it too', async () => {
+    const body = new URLSearchParams({ a: '1' });
+    expect((await knock(links.yes, { method: 'POST', body })).status).toBe(200);
+    expect((await signals()).link).toBe('answered');
+  });
+
+  it('a link that is over, and one that nobody made, say so and no more', async () => {
+    await service.orchestrator.executions.cancel(id);
+    await service.clock.advance(0);
+    for (const method of ['GET', 'POST']) {
+      const over = await knock(links.yes, { method });
+      expect([over.status, over.text]).toEqual([410, expect.stringContaining('<h1>Too late</h1>')]);
+      const changed = await knock(`${links.yes.slice(0, -2)}zz`, { method });
+      expect([changed.status, changed.text]).toEqual([404, expect.stringContaining('<h1>No such link</h1>')]);
+      for (const { text, headers } of [over, changed]) {
+        expect(text).not.toMatch(/<form|answer&#|<strong>|exec_|cancelled/);
+        expect(headers.get('content-security-policy')).toContain("default-src 'none'");
+      }
+    }
+  });
+
+  it('one that nobody made costs the storage nothing', async () => {
+    reads = 0;
+    for (const token of ['x', '%00', `${'a'.repeat(3000)}.${'0'.repeat(64)}`, 'a%2Fb', '..%2F']) {
+      expect((await knock(`https://flows.example/service/signals/${token}`)).status).toBe(404);
+    }
+    expect(reads).toBe(0);
+  });
+
+  it('a failure is told to the log without the link', async () => {
+    broken = true;
+    const { status, text } = await knock(links.yes, { method: 'POST' });
+    expect(status).toBe(500);
+    expect(text).not.toContain('disk');
+    expect(service.log).toHaveLength(1);
+    expect(service.log[0]?.fields).toMatchObject({ method: 'POST', path: '/service/signals/***' });
+    expect(JSON.stringify(service.log)).not.toContain(links.yes.slice(-20));
+  });
+
+  it('a link is no token: it opens nothing but its own page', async () => {
+    const authorization = `Bearer ${links.yes.split('/').at(-1)}`;
+    const answer = await told(ask(`/service/api/v1/executions/${id}`, { headers: { authorization } }));
+    expect(answer.status).toBe(401);
+  });
+
+  it('without the option, the path is left to the host', async () => {
+    const plain = createService();
+    const path = new URL(links.yes).pathname.replace('/service', '');
+    const { handler, orchestrator } = plain;
+    expect(await handler.handle(new Request(`http://service.test${path}`))).toEqual({ matched: false });
+    const knock = await open(createHandler(orchestrator));
+    expect((await told(knock(path))).body).toMatchObject({ error: { code: 'NOT_FOUND' } });
+    const other = createService({}, { signalLinks }).handler;
+    expect(await other.handle(new Request(`http://service.test${path}`))).toMatchObject({ matched: true });
+  });
+});

@@ -1,0 +1,416 @@
+/** `signalUrl()` and what becomes of its links: one question is answered once, while somebody waits for it. Contract 2, wait; decision 17. */
+
+import { describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { hostTurn, manualClock } from '../../src/adapters/testing/manual-clock.ts';
+import { checkEnsemble } from '../../src/load-definitions.ts';
+import type { OrchestratorOptions } from '../../src/options.ts';
+import { compileHost, createOrchestrator } from '../../src/orchestrator.ts';
+import { createTestOrchestrator } from '../../src/testing.ts';
+
+const SECRET = 'a secret that nobody can guess, 1';
+const URL_BASE = 'https://flows.example/service';
+const signalLinks = { url: URL_BASE, secret: SECRET };
+
+const mail = (input: unknown, more: object = {}) => ({
+  agent: 'mail',
+  operation: 'code',
+  config: { script: 'mail' },
+  input,
+  ...more,
+});
+const ask = (payload?: string) => `\${signalUrl('go'${payload === undefined ? '' : `, ${payload}`})}`;
+const tokenOf = (link: unknown) => String(link).slice(String(link).lastIndexOf('/') + 1);
+
+/** @param flow - its mails are collected: `sent` holds their inputs */
+function open(flow: readonly object[], outputs: object = {}, more: OrchestratorOptions = {}) {
+  // biome-ignore lint/suspicious/noExplicitAny: what a mail holds is its test's affair
+  const sent: any[] = [];
+  const orchestrator = createTestOrchestrator({
+    signalLinks,
+    ensembles: [{ name: 'e', flow, outputs } as never],
+    ...(more as object),
+    scripts: {
+      mail: ({ input }) => {
+        sent.push(input);
+        return null;
+      },
+      ...more.scripts,
+    },
+  });
+  const links = orchestrator.signalLinks as NonNullable<typeof orchestrator.signalLinks>;
+  const begin = async (input: object = {}) => {
+    const run = await orchestrator.start('e', input);
+    await orchestrator.clock.advance(1000);
+    return run;
+  };
+  const state = async (link: unknown) => (await links.read(tokenOf(link))).state;
+  const use = async (link: unknown) => (await links.use(tokenOf(link))).state;
+  return { orchestrator, links, sent, begin, state, use };
+}
+
+describe('a link gives its signal', () => {
+  it('once, with its payload; looking gives nothing', async () => {
+    const { begin, sent, use, state, links, orchestrator } = open(
+      [mail({ yes: ask("{ by: 'Ada' }") }), { wait: 'go', name: 'told' }],
+      { told: '${told.output}' },
+    );
+    const run = await begin();
+    const link: string = sent[0].yes;
+    expect(link.startsWith(`${URL_BASE}/signals/`)).toBe(true);
+    expect(link).toMatch(/\/[A-Za-z0-9_-]+\.[0-9a-f]{64}$/);
+    for (let i = 0; i < 3; i++) {
+      const seen = await links.read(tokenOf(link));
+      expect(seen).toEqual({ state: 'open', executionId: run.id, name: 'go', payload: { by: 'Ada' } });
+    }
+    expect((await orchestrator.executions.get(run.id)).status).toBe('waiting');
+    expect(await use(link)).toBe('given');
+    expect(await use(link)).toBe('answered');
+    expect((await run.result()).output).toEqual({ told: { by: 'Ada' } });
+    expect([await use(link), await state(link)]).toEqual(['answered', 'answered']);
+  });
+
+  it('before it is waited for, as any signal does; no payload is null', async () => {
+    const { begin, sent, use } = open([mail(ask()), { sleep: '1h' }, { wait: 'go', name: 'told' }], {
+      told: ['${told.success}', '${told.output}'],
+    });
+    const run = await begin();
+    expect(await use(sent[0])).toBe('given');
+    expect(await use(sent[0])).toBe('answered');
+    expect((await run.result()).output).toEqual({ told: [true, null] });
+  });
+
+  it('of the links that one step makes for a signal, the first one counts', async () => {
+    const { begin, sent, use, orchestrator } = open(
+      [mail({ yes: ask('true'), no: ask('false') }), { sleep: '1h' }, { wait: 'go', name: 'told' }, { wait: 'go' }],
+      { told: '${told.output}' },
+    );
+    const run = await begin();
+    const { yes, no } = sent[0];
+    expect(yes).not.toBe(no);
+    // In one moment: one of them is told that it came second.
+    const both = await Promise.all([use(no), use(yes)]);
+    expect([...both].sort()).toEqual(['answered', 'given']);
+    await orchestrator.clock.advance(3_600_000);
+    expect([await use(yes), await use(no)]).toEqual(['answered', 'answered']);
+    // Nothing was left for the wait behind.
+    expect((await orchestrator.executions.get(run.id)).status).toBe('waiting');
+  });
+
+  it('each round of a while asks anew', async () => {
+    const { begin, sent, use, orchestrator } = open(
+      [
+        {
+          while: '!told.executed || !told.output',
+          steps: [mail({ yes: ask('true'), no: ask('false') }), { wait: 'go', name: 'told' }],
+        },
+      ],
+      { told: '${told.output}' },
+    );
+    const run = await begin();
+    expect(await use(sent[0].no)).toBe('given');
+    await orchestrator.clock.advance(1000);
+    expect(sent).toHaveLength(2);
+    expect([await use(sent[0].yes), await use(sent[1].yes)]).toEqual(['answered', 'given']);
+    expect((await run.result()).output).toEqual({ told: true });
+  });
+
+  it.each([
+    ['foreach', { foreach: '${input.who}', concurrency: 2, steps: [mail(ask('item')), { wait: 'go', name: 'told' }] }],
+    [
+      'parallel',
+      {
+        parallel: ["'Ada'", "'Bob'"].map((who) => ({
+          if: true,
+          then: [mail(ask(who), { name: `m${who.length}${who[1]}` }), { wait: 'go' }],
+        })),
+      },
+    ],
+  ])('what one part of a %s is answered is no end of what the others ask', async (_form, step) => {
+    const { begin, sent, use, orchestrator } = open([step]);
+    const run = await begin({ who: ['Ada', 'Bob'] });
+    expect(sent).toHaveLength(2);
+    expect(await use(sent[0])).toBe('given');
+    await orchestrator.clock.advance(1000);
+    expect(await use(sent[1])).toBe('given');
+    expect((await run.result()).status).toBe('completed');
+  });
+});
+
+describe('a link that is over', () => {
+  it('when its wait timed out, though the run goes on to another wait', async () => {
+    const { begin, sent, use, state, orchestrator } = open([
+      mail(ask()),
+      { wait: 'go', timeout: '1h', onTimeout: 'continue' },
+      mail(ask(), { name: 'reminder' }),
+      { wait: 'go', name: 'told' },
+    ]);
+    const run = await begin();
+    await orchestrator.clock.advance(3_600_000);
+    expect([await state(sent[0]), await use(sent[0])]).toEqual(['over', 'over']);
+    expect((await orchestrator.executions.get(run.id)).status).toBe('waiting');
+    expect(await use(sent[1])).toBe('given');
+    expect((await run.result()).status).toBe('completed');
+  });
+
+  it('when another signal was taken by its wait; a wait for another signal ends nothing', async () => {
+    const { begin, sent, state, orchestrator } = open([
+      mail(ask()),
+      { wait: 'other' },
+      { wait: 'other', timeout: '1h', onTimeout: 'continue' },
+      { wait: 'go' },
+      { wait: 'later' },
+    ]);
+    const run = await begin();
+    await orchestrator.executions.signal(run.id, 'other');
+    await orchestrator.clock.advance(3_600_000);
+    expect(await state(sent[0])).toBe('open');
+    await orchestrator.executions.signal(run.id, 'go');
+    await orchestrator.clock.advance(1000);
+    expect(await state(sent[0])).toBe('over');
+  });
+
+  it('when one of several who were asked has answered the one wait behind', async () => {
+    const { begin, sent, use, orchestrator } = open([
+      { foreach: '${input.who}', steps: [mail(ask('item'))] },
+      { wait: 'go' },
+      { wait: 'later' },
+    ]);
+    await begin({ who: ['Ada', 'Bob'] });
+    expect(await use(sent[1])).toBe('given');
+    await orchestrator.clock.advance(1000);
+    expect([await use(sent[0]), await use(sent[1])]).toEqual(['over', 'answered']);
+  });
+
+  it('when the execution ended, or is not there any more', async () => {
+    const { begin, sent, state, use, orchestrator } = open([mail(ask()), { wait: 'go' }]);
+    const run = await begin();
+    await orchestrator.executions.cancel(run.id);
+    await run.result();
+    expect([await state(sent[0]), await use(sent[0])]).toEqual(['over', 'over']);
+    const elsewhere = open([]);
+    expect([await elsewhere.state(sent[0]), await elsewhere.use(sent[0])]).toEqual(['over', 'over']);
+  });
+});
+
+describe('a link that nobody made', () => {
+  it('is unknown, whatever was changed, and tells nothing', async () => {
+    const { begin, sent, links } = open([mail(ask('{ by: input.who }')), { wait: 'go' }]);
+    await begin({ who: 'Ada' });
+    const token = tokenOf(sent[0]);
+    const [body = '', proof = ''] = token.split('.');
+    const other = Buffer.from(Buffer.from(body, 'base64url').toString().replace('Ada', 'Eve')).toString('base64url');
+    const last = proof.endsWith('0') ? '1' : '0';
+    const changed = [
+      `${other}.${proof}`,
+      `${body}.${proof.slice(0, -1)}${last}`,
+      `${body}.${proof.toUpperCase()}`,
+      `${body}.${proof.slice(1)}`,
+      `${body}=.${proof}`,
+      `${body}.${proof}0`,
+      ...[body, proof, `.${proof}`, `${body}.`, '', '.', 'a.b', `${'A'.repeat(100_000)}.${proof}`],
+    ];
+    for (const one of changed) {
+      expect(await links.read(one), one).toEqual({ state: 'unknown' });
+      expect(await links.use(one), one).toEqual({ state: 'unknown' });
+    }
+    expect((await links.read(token)).state).toBe('open');
+  });
+
+  it('what an older secret signed is good while it is listed, and the first one signs', async () => {
+    const [before, now] = [`before ${SECRET}`, `now ${SECRET}`];
+    const storage = memoryStorage({ shared: true });
+    const flow = [mail(ask()), { wait: 'go' }];
+    const withSecret = (secret: string | readonly string[]) =>
+      open(flow, {}, { storage, signalLinks: { url: URL_BASE, secret } });
+    const old = withSecret(before);
+    await old.begin();
+    const both = withSecret([now, before]);
+    expect(await both.state(old.sent[0])).toBe('open');
+    await both.begin();
+    expect(await withSecret([now]).state(both.sent.at(-1))).toBe('open');
+    expect(await withSecret([now]).state(old.sent[0])).toBe('unknown');
+  });
+});
+
+describe('signalUrl()', () => {
+  it('gives the same link on each attempt, in each part of the step, and in a process that goes on with the run', async () => {
+    const storage = memoryStorage({ shared: true });
+    const clock = manualClock();
+    const seen: unknown[] = [];
+    const start = (mail: () => unknown) =>
+      createOrchestrator({
+        signalLinks: { ...signalLinks, url: `${URL_BASE}/` },
+        storage,
+        clock,
+        ensembles: [
+          {
+            name: 'e',
+            flow: [
+              { sleep: 5 },
+              {
+                agent: 'mail',
+                operation: 'code',
+                config: { script: 'mail', link: ask('1') },
+                input: ask('1'),
+                retry: { maxAttempts: 2 },
+              },
+            ],
+          } as never,
+        ],
+        scripts: {
+          mail: ({ input, config }) => {
+            seen.push(input, config.link);
+            return mail();
+          },
+        },
+      });
+    const settle = async (ms: number) => {
+      for (let i = 0; i < 5; i++) await hostTurn();
+      await clock.advance(ms);
+      for (let i = 0; i < 5; i++) await hostTurn();
+    };
+    let calls = 0;
+    const first = start(() => {
+      calls += 1;
+      if (calls === 1) throw new Error('not yet');
+      return new Promise(() => {});
+    });
+    const { id } = await first.start('e');
+    await settle(100);
+    await settle(60_000);
+    const closed = first.close({ grace: 0 });
+    await settle(60_000);
+    await closed;
+    const second = start(() => 'sent');
+    await second.ready();
+    await settle(60_000);
+    expect((await second.executions.get(id)).status).toBe('completed');
+    expect(seen).toHaveLength(6);
+    expect(new Set(seen).size).toBe(1);
+    expect(String(seen[0])).not.toContain('service//');
+  });
+
+  it.each([
+    ["signalUrl('not a name')", "a signal's name"],
+    ['signalUrl(5)', 'must be text, found a number'],
+    ["signalUrl('go', input.long)", 'at most 2000 are allowed; put less into the payload'],
+  ])('%s fails the step', async (source, says) => {
+    const { orchestrator } = open([mail(`\${${source}}`)]);
+    const { error } = await orchestrator.execute('e', { long: 'x'.repeat(2000) });
+    expect(error?.code).toBe('EXPRESSION_ERROR');
+    expect(error?.message).toContain(says);
+  });
+
+  it('without the option, the definition is refused, and told what to set', () => {
+    const refused = (flow: readonly object[]) => () =>
+      createOrchestrator({ ensembles: [{ name: 'e', flow } as never], scripts: { mail: () => null } });
+    const message = 'hand createOrchestrator `signalLinks: { url, secret }`';
+    expect(refused([mail(ask())])).toThrow(expect.objectContaining({ code: 'NOT_CONFIGURED' }));
+    expect(refused([mail(ask())])).toThrow(message);
+    expect(refused([{ if: "signalUrl('go') == ''", then: [mail(null)] }])).toThrow(message);
+    expect(createOrchestrator().signalLinks).toBeUndefined();
+  });
+
+  it('a definition that is checked without its host is right', () => {
+    const source = { name: 'e', flow: [mail(ask())] } as never;
+    const host = compileHost({ scripts: { mail: () => null } });
+    expect(checkEnsemble(source, host)).toMatchObject([{ path: 'flow[0].input' }]);
+    expect(checkEnsemble(source, { ...host, lenient: true })).toEqual([]);
+  });
+
+  it('a process without the option leaves stored executions that need it to others', async () => {
+    const storage = memoryStorage({ shared: true });
+    const flow = [{ sleep: '1h' }, mail(ask()), { wait: 'go' }];
+    const first = open(flow, {}, { storage });
+    const { id } = await first.begin();
+    await first.orchestrator.close();
+    const serve = async (given: OrchestratorOptions, ensembles: readonly object[]) => {
+      const clock = manualClock();
+      const other = createTestOrchestrator({
+        ...given,
+        clock,
+        storage,
+        scripts: { mail: () => null },
+        ensembles,
+      } as never);
+      await other.ready();
+      await clock.advance(7_200_000);
+      const { agents } = await other.executions.get(id);
+      await other.close();
+      return agents?.map(({ status }) => status);
+    };
+    expect(await serve({}, [])).toEqual([]);
+    expect(await serve({ signalLinks }, [])).toEqual(['completed']);
+  });
+
+  it('is refused where what it gives would be kept and shown', () => {
+    const flow = [mail(ask()), { wait: 'go' }];
+    const refused = (more: object) => () =>
+      createOrchestrator({
+        signalLinks,
+        scripts: { mail: () => null },
+        ensembles: [{ name: 'e', flow, ...more } as never],
+      });
+    expect(refused({ outputs: { link: ask() } })).toThrow(
+      '`signalUrl()` is a secret and may not flow into the outputs',
+    );
+    const setState = { state: { initial: { link: '' } }, flow: [mail(null, { setState: { link: `see ${ask()}` } })] };
+    expect(refused(setState)).toThrow('`signalUrl()` is a secret and may not flow into the state');
+    expect(refused({ flow: [{ ensemble: 'e', input: { link: ask() } }] })).toThrow('the input of another ensemble');
+  });
+
+  it('no link and no secret enters a log or an error', async () => {
+    const logged: unknown[] = [];
+    const log = (fields: object, message?: string) => void logged.push(fields, message);
+    const { orchestrator } = open(
+      [mail(ask())],
+      {},
+      {
+        logger: { debug: log, info: log, warn: log, error: log },
+        scripts: {
+          mail: ({ input, logger }) => {
+            logger.info({ input }, `sent ${input} and ${encodeURIComponent(String(input))}`);
+            throw new Error(`can't send ${input}, signed with ${SECRET}`);
+          },
+        },
+      },
+    );
+    const { error } = await orchestrator.execute('e');
+    const text = JSON.stringify([logged, error]);
+    expect(text).toContain(`can't send ${URL_BASE}/signals/***, signed with ***`);
+    expect(text).not.toMatch(/[0-9a-f]{16}/);
+  });
+
+  it("a host's own function can't take its name", () => {
+    const functions = { signalUrl: { minArgs: 0, maxArgs: 0, call: () => 'mine' } };
+    expect(() => createOrchestrator({ functions })).toThrow('functions.signalUrl is built in');
+  });
+});
+
+describe('the option', () => {
+  const urls = [
+    'flows.example',
+    'ftp://flows.example',
+    'https://',
+    'https://a.example/?x=1',
+    'https://me:pw@a.example/',
+    ' https://a.example',
+    5,
+  ];
+  const secrets = [undefined, '', 'x'.repeat(31), [], [SECRET, 'short'], 5];
+  const cases: readonly (readonly [given: unknown, says: string])[] = [
+    ['text', 'must be { url, secret }'],
+    [null, 'must be { url, secret }'],
+    [{ url: URL_BASE, secret: SECRET, sekret: 1 }, '`sekret` is no option of this version; did you mean `secret`?'],
+    ...urls.map((url) => [{ url, secret: SECRET }, '`url` must be the public address'] as const),
+    ...secrets.map((secret) => [{ url: URL_BASE, secret }, '`secret` must be text of at least 32'] as const),
+  ];
+
+  it.each(cases)('%j is refused, without telling what was given as the secret', (given, says) => {
+    const create = () => createOrchestrator({ signalLinks: given as never });
+    expect(create).toThrow(TypeError);
+    expect(create).toThrow(says);
+    expect(create).not.toThrow(SECRET);
+  });
+});

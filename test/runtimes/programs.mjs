@@ -1,0 +1,56 @@
+/** The programs of the runtimes, as this folder's `npm ci` installs them, and the bundler for Workers. */
+
+import { existsSync, readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const HERE = fileURLToPath(new URL('./', import.meta.url));
+
+const require = createRequire(import.meta.url);
+
+export function node(major) {
+  return installed(`node${major}-${process.platform}-${process.arch}`, 'bin/node');
+}
+
+export function deno() {
+  return installed(`@deno/${process.platform}-${process.arch}-glibc`, 'deno');
+}
+
+export function bun() {
+  const cpu = process.arch === 'arm64' ? 'aarch64' : process.arch;
+  return installed(`@oven/bun-${process.platform}-${cpu}`, 'bin/bun');
+}
+
+/** Only its version: Miniflare starts it. */
+export function workerd() {
+  return installed('workerd');
+}
+
+/** As wrangler does it. */
+export function bundleWorker(entry, outfile) {
+  const { build } = require('esbuild');
+  return build({
+    entryPoints: [entry],
+    outfile,
+    bundle: true,
+    format: 'esm',
+    target: 'es2022',
+    platform: 'neutral',
+    mainFields: ['browser', 'module', 'main'],
+    conditions: ['workerd', 'worker', 'browser'],
+    logLevel: 'error',
+  });
+}
+
+/** An installed package: its version, and the path of the program that it holds. */
+function installed(name, file = '') {
+  const folder = join(HERE, 'node_modules', name);
+  const manifest = join(folder, 'package.json');
+  const version = existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')).version : '-';
+  const program = () => {
+    if (version !== '-') return join(folder, file);
+    throw new Error(`${name} is not installed: run \`npm ci\` in test/runtimes; its package.json lists the platforms`);
+  };
+  return { version, program };
+}

@@ -1,0 +1,383 @@
+/** What goes wrong with Postgres: connections that are lost or never answer, locks, pools that are used up, rows that are damaged. */
+
+import { createServer, type Server } from 'node:net';
+import postgres from 'postgres';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { toStorageError } from '../../src/adapters/storage/postgres/failure.ts';
+import { openClient } from '../../src/adapters/storage/postgres/load-client.ts';
+import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
+import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
+import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
+import { createSessions } from '../../src/adapters/storage/postgres/sessions.ts';
+import type { SessionEvents, SqlClient } from '../../src/adapters/storage/postgres/sql-client.ts';
+import {
+  accept,
+  claim,
+  commitOne,
+  end,
+  enqueue,
+  entry,
+  execution,
+  executionId,
+  join,
+  OWNER,
+  step,
+  stepKeys,
+  T0,
+} from '../../src/adapters/testing/storage-suite/context.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
+import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
+
+const hasServer = await findServer();
+const passing = { code: 'OVERLOADED', retryable: true };
+
+describe('errors', () => {
+  const coded = (code: string, message = 'x') => Object.assign(new Error(message), { code });
+
+  it.each([
+    '08006',
+    '57P01',
+    '53300',
+    '40001',
+    '40P01',
+    '55P03',
+    '57014',
+    '25006',
+    'ECONNREFUSED',
+    'EAI_AGAIN',
+    'CONNECTION_CLOSED',
+    'CONNECT_TIMEOUT',
+  ])('%s may pass when it is tried again', (code) => {
+    const error = coded(code);
+    expect(toStorageError(error)).toMatchObject({ ...passing, cause: error, details: { postgres: code } });
+  });
+
+  it.each([
+    'Connection terminated unexpectedly',
+    'timeout exceeded when trying to connect',
+    'Cannot use a pool after calling end on the pool',
+  ])('%s, too', (message) => expect(toStorageError(new Error(message))).toMatchObject(passing));
+
+  it('what may not pass has a fixed message, and its cause', () => {
+    const error = coded('42P01', 'relation "secret" does not exist');
+    const message = 'Postgres failed; the error that it gave is the cause of this one';
+    expect(toStorageError(error)).toMatchObject({ code: 'INTERNAL', retryable: false, message, cause: error });
+    expect(toStorageError(coded('08P01'))).toMatchObject({ code: 'INTERNAL' });
+    expect(toStorageError(coded('ERR_INVALID_ARG_TYPE'))).toMatchObject({ code: 'INTERNAL' });
+  });
+
+  it('a pooler that takes prepared statements away is named', () => {
+    expect(toStorageError(coded('26000'))).toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining('sessions: false'),
+    });
+  });
+});
+
+describe('the connection that is kept', () => {
+  it('is opened again when it is lost in the moment in which it is opened, and its lock is taken on the next one', async () => {
+    let openedTimes = 0;
+    let takenOn = 0;
+    const client = {
+      sessionLocks: true,
+      async openSession(_: string, { onLost }: SessionEvents) {
+        openedTimes += 1;
+        const number = openedTimes;
+        if (number === 2) onLost();
+        const run = async () => {
+          takenOn = number;
+          return { rows: [{ taken: 't', known: 't' }], count: 1 };
+        };
+        if (number === 1) setTimeout(onLost, 10);
+        return { pid: number, run, close: async () => undefined };
+      },
+    } as unknown as SqlClient;
+    const sessions = createSessions(client, tableNames('ensemble'), 'channel');
+    await sessions.hold(OWNER, 1);
+    expect(takenOn).toBe(1);
+    await until(() => takenOn === 3, 'the lock on the third connection');
+    await sessions.close();
+  });
+});
+
+describe('a server that takes connections and never answers', () => {
+  let silent: Server;
+  let connectionString: string;
+  beforeAll(async () => {
+    silent = createServer(() => undefined);
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const address = silent.address();
+    connectionString = `postgres://nobody@127.0.0.1:${typeof address === 'object' && address ? address.port : 0}/none`;
+  });
+  afterAll(() => silent.close());
+
+  it.each(['connectionString', 'sql'] as const)('is OVERLOADED in time, by %s', async (source) => {
+    const sql = postgres(connectionString, { connect_timeout: 60 });
+    const storage = postgresStorage({ ...(source === 'sql' ? { sql } : { connectionString }), queryTimeoutMs: 200 });
+    const began = performance.now();
+    await expect(Promise.resolve(storage.readState('a'))).rejects.toMatchObject(passing);
+    expect(performance.now() - began).toBeLessThan(2000);
+    await storage.close();
+    await sql.end({ timeout: 0 });
+  });
+});
+
+describe.skipIf(!hasServer)('on a server', () => {
+  let database: TestDatabase;
+  const opened: Storage[] = [];
+  let namespaces = 0;
+  beforeAll(async () => {
+    database = await createDatabase();
+  });
+  afterEach(async () => {
+    for (const storage of opened.splice(0)) await storage.close();
+  });
+  afterAll(() => database.drop());
+
+  const DRIVERS = ['pg', 'postgres.js'] as const;
+  const open = (driver: (typeof DRIVERS)[number] = 'pg', options: object = {}): Storage => {
+    namespaces += 1;
+    const source = driver === 'pg' ? { pool: database.pool({ max: 3 }) } : { sql: database.sql({ max: 3 }) };
+    const storage = postgresStorage({ ...source, namespace: `test ${namespaces}`, ...options });
+    opened.push(storage);
+    return storage;
+  };
+  const killAll = () =>
+    database.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND datname = current_database()',
+    );
+
+  it.each(DRIVERS)(
+    'T6: a write that waits for too long is OVERLOADED, and stored once when it is repeated, by %s',
+    async (driver) => {
+      const storage = open(driver, { queryTimeoutMs: 300 });
+      await accept(storage, execution(1));
+      await database.query('BEGIN; LOCK TABLE ensemble.steps IN ACCESS EXCLUSIVE MODE');
+      const write = entry(1, { steps: [step('flow[0]')], end: end() });
+      const began = performance.now();
+      await expect(commitOne(storage, write)).rejects.toMatchObject(passing);
+      expect(performance.now() - began).toBeLessThan(2000);
+      await database.query('COMMIT');
+      expect(await commitOne(storage, write)).toBe('stored');
+      expect(await stepKeys(storage, 1)).toEqual(['flow[0]']);
+      expect((await storage.getExecution(executionId(1)))?.status).toBe('completed');
+    },
+  );
+
+  it.each(DRIVERS)(
+    'T7: connections that end under way fail the call alone; the next one is answered, by %s',
+    async (driver) => {
+      // A driver may never hear of a connection that ended while it was given a query: its time limit ends the call then.
+      const storage = open(driver, { queryTimeoutMs: 1000 });
+      await accept(storage, execution(1));
+      const answers: string[] = [];
+      for (let round = 0; round < 10; round++) {
+        const writes = Array.from({ length: 5 }, (_, i) => entry(1, { steps: [step(`s${round}-${i}`)] }));
+        const [, ...results] = await Promise.all([
+          killAll(),
+          ...writes.map((write) => commitOne(storage, write).catch((error: { code: string }) => error.code)),
+        ]);
+        for (const [i, result] of results.entries()) {
+          answers.push(String(result));
+          // Whether it was stored is not known; what is repeated is stored once.
+          const again = () => commitOne(storage, writes[i] as (typeof writes)[0]).catch(() => undefined);
+          await until(async () => (await again()) === 'stored', 'the repeated write');
+        }
+      }
+      expect(new Set(answers)).toEqual(
+        new Set([...new Set(answers)].filter((answer) => answer === 'stored' || answer === 'OVERLOADED')),
+      );
+      expect(await stepKeys(storage, 1)).toHaveLength(50);
+      expect(new Set(await stepKeys(storage, 1)).size).toBe(50);
+    },
+  );
+
+  it.each(DRIVERS)(
+    'what a process holds that stands still within a transaction is free before long, by %s',
+    async (driver) => {
+      const source = driver === 'pg' ? { pool: database.pool() } : { sql: database.sql() };
+      const client = await openClient(readOptions({ ...source, queryTimeoutMs: 200 }));
+      await open().countQueued(1);
+      const held = "SELECT FROM pg_locks WHERE relation = 'ensemble.kv'::regclass AND mode = 'AccessExclusiveLock'";
+      const standing = client.transaction(async (on) => {
+        await on.exec('LOCK TABLE ensemble.kv');
+        expect((await database.query(held)).rowCount).toBe(1);
+        await until(async () => (await database.query(held)).rowCount === 0, 'the lock to be free');
+        await on.exec('SELECT 1');
+      });
+      await expect(standing).rejects.toThrow();
+      await client.close();
+    },
+  );
+
+  it('connections that end while they are idle do not end the process, and are opened again', async () => {
+    const pool = database.pool({ max: 4 });
+    const storage = open('pg', { pool });
+    await Promise.all([1, 2, 3].map(() => storage.countQueued(1)));
+    expect(pool.listenerCount('error')).toBe(1);
+    await killAll();
+    const answers = async () => {
+      try {
+        return (await storage.countQueued(1)) === 0;
+      } catch {
+        return false;
+      }
+    };
+    await until(answers, 'an answer');
+  });
+
+  it("an app's own listener for a pool's errors is the only one", async () => {
+    const pool = database.pool();
+    pool.on('error', () => undefined);
+    const storage = open('pg', { pool });
+    await storage.countQueued(1);
+    expect(pool.listenerCount('error')).toBe(1);
+  });
+
+  it('a pool that is used up by its app is OVERLOADED in time', async () => {
+    const pool = database.pool({ max: 2 });
+    const storage = open('pg', { pool, queryTimeoutMs: 200 });
+    await storage.countQueued(1);
+    const taken = [await pool.connect(), await pool.connect()];
+    await expect(Promise.resolve(storage.countQueued(1))).rejects.toMatchObject(passing);
+    for (const client of taken) client.release();
+    expect(await storage.countQueued(1)).toBe(0);
+    expect(pool.idleCount).toBe(pool.totalCount);
+  });
+
+  it('what Postgres refuses does not cost its connection', async () => {
+    const pool = database.pool({ max: 2 });
+    const storage = open('pg', { pool });
+    await accept(storage, execution(1));
+    const before = (await pool.query('SELECT pg_backend_pid() AS pid')).rows;
+    for (let times = 0; times < 3; times++)
+      expect(await commitOne(storage, entry(1, { steps: [step('flow[0]')] }))).toBe('stored');
+    expect((await pool.query('SELECT pg_backend_pid() AS pid')).rows).toEqual(before);
+  });
+
+  it('behind a pooler, without sessions: no statement is prepared, no lock is taken, nothing listens', async () => {
+    const pool = database.pool({ max: 1 });
+    const storage = open('pg', { pool, sessions: false });
+    await accept(storage, execution(1));
+    await commitOne(storage, entry(1, { steps: [step('flow[0]')] }));
+    expect((await pool.query('SELECT name FROM pg_prepared_statements')).rows).toEqual([]);
+    expect((await pool.query('SELECT pg_listening_channels()')).rows).toEqual([]);
+    expect(
+      (await pool.query("SELECT FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()")).rowCount,
+    ).toBe(0);
+  });
+
+  it('prepared statements that are gone are told of, with what to set', async () => {
+    const pool = database.pool({ max: 2 });
+    const storage = open('pg', { pool });
+    await storage.countQueued(1);
+    await pool.query('DEALLOCATE ALL');
+    await expect(Promise.resolve(storage.countQueued(1))).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
+  });
+
+  it('T7: a damaged execution is named; it hides no other, and is claimed so that it can be ended', async () => {
+    const storage = open();
+    await join(storage);
+    for (const number of [1, 2, 3]) await enqueue(storage, execution(number));
+    await database.query(
+      `UPDATE ensemble.executions SET input = '{"cut":', started_by = 'x' WHERE namespace = $1 AND id = $2`,
+      [`test ${namespaces}`, executionId(2)],
+    );
+    const reading = {
+      code: 'INTERNAL',
+      message: expect.stringContaining(`execution ${executionId(2)}: its stored started_by`),
+    };
+    await expect(Promise.resolve(storage.getExecution(executionId(2)))).rejects.toMatchObject(reading);
+    const listed = await storage.listExecutions({ limit: 10 });
+    expect(listed.map(({ input, error }) => [input, error?.code])).toEqual([
+      [{ number: 3 }, undefined],
+      [null, 'INTERNAL'],
+      [{ number: 1 }, undefined],
+    ]);
+    const claimed = await storage.claim(OWNER, { now: T0, limit: 10, except: [] });
+    expect(claimed.map((one) => ('damage' in one ? one.executionId : one.execution.input))).toEqual([
+      { number: 1 },
+      executionId(2),
+      { number: 3 },
+    ]);
+    expect(await commitOne(storage, entry(2, { end: end({ status: 'failed' }) }))).toBe('stored');
+  });
+
+  it('T7: of a damaged child its parent is known, so that it can be told', async () => {
+    const storage = open();
+    await join(storage);
+    const trigger = { type: 'ensemble', parentId: executionId(1), rootId: executionId(1), depth: 1 } as const;
+    await enqueue(storage, execution(2, { trigger }));
+    await database.query(`UPDATE ensemble.executions SET started_by = 'x' WHERE namespace = $1 AND id = $2`, [
+      `test ${namespaces}`,
+      executionId(2),
+    ]);
+    const [claimed] = await storage.claim(OWNER, { now: T0, limit: 10, except: [] });
+    expect(claimed).toMatchObject({ executionId: executionId(2), parentId: executionId(1) });
+    expect(claimed && 'damage' in claimed).toBe(true);
+  });
+
+  it('a damaged step, state, definition and value are named', async () => {
+    const storage = open();
+    const namespace = `test ${namespaces}`;
+    await accept(storage, execution(1));
+    await commitOne(
+      storage,
+      entry(1, {
+        steps: [step('flow[0]')],
+        state: { ensemble: 'orders', expectedVersion: 0, value: {}, updatedAt: 1 },
+      }),
+    );
+    await storage.putDefinition({ version: 'v', definition: {}, needs: [] });
+    await storage.kv.put('key', 1);
+    await database.query(
+      `UPDATE ensemble.steps SET output = '{' WHERE execution = (SELECT max(ref) FROM ensemble.executions)`,
+    );
+    await database.query("UPDATE ensemble.states SET value = '[]' WHERE namespace = $1", [namespace]);
+    await database.query("UPDATE ensemble.definitions SET needs = '{}' WHERE namespace = $1", [namespace]);
+    await database.query("UPDATE ensemble.kv SET value = '' WHERE namespace = $1", [namespace]);
+    const named = (message: string) => ({ code: 'INTERNAL', message: expect.stringContaining(message) });
+    await expect(Promise.resolve(storage.listSteps(executionId(1), { after: 0, limit: 1 }))).rejects.toMatchObject(
+      named('step flow[0] of execution'),
+    );
+    await expect(Promise.resolve(storage.readState('orders'))).rejects.toMatchObject(
+      named('state of ensemble orders: its stored value'),
+    );
+    await expect(Promise.resolve(storage.getDefinition('v'))).rejects.toMatchObject(
+      named('definition v: its stored needs'),
+    );
+    await expect(Promise.resolve(storage.kv.get('key', 1))).rejects.toMatchObject(named('key key: its stored value'));
+  });
+
+  it('a damaged token is listed as one that may do nothing, and can be revoked', async () => {
+    const storage = open();
+    await storage.tokens.put({
+      id: 'tok_1',
+      name: 'a',
+      scopes: ['admin'],
+      plan: 'pro',
+      digest: 'd',
+      last4: '1234',
+      createdAt: 5,
+    });
+    await database.query("UPDATE ensemble.tokens SET scopes = 'x' WHERE namespace = $1", [`test ${namespaces}`]);
+    expect(await storage.tokens.list()).toEqual([
+      { id: 'tok_1', name: '(damaged row)', scopes: [], plan: 'free', digest: 'd', last4: '1234', createdAt: 5 },
+    ]);
+    expect(await storage.tokens.delete('tok_1')).toBe(true);
+  });
+
+  it('a start that ends or changes a state at once is stored wholly or not at all', async () => {
+    const storage = open();
+    await join(storage);
+    const whole = { executionId: executionId(1), epoch: 1, start: execution(1), steps: [step('a')], end: end() };
+    expect(await commitOne(storage, whole)).toBe('stored');
+    expect(await commitOne(storage, whole)).toBe('stored');
+    expect((await storage.getExecution(executionId(1)))?.status).toBe('completed');
+    const state = { ensemble: 'orders', expectedVersion: 7, value: {}, updatedAt: 1 };
+    const refused = { executionId: executionId(2), epoch: 1, start: execution(2), steps: [step('a')], state };
+    expect(await commitOne(storage, refused)).toBe('state-conflict');
+    expect(await storage.getExecution(executionId(2))).toBeUndefined();
+    expect(await claim(storage)).toEqual([]);
+  });
+});

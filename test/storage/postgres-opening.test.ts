@@ -1,0 +1,249 @@
+/** Opening a Postgres store: options, drivers that are missing, schemas old, new and foreign, and what is left open. */
+
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openClient } from '../../src/adapters/storage/postgres/load-client.ts';
+import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/migrations.ts';
+import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
+import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
+import { accept, enqueue, execution, executionId, join, T0 } from '../../src/adapters/testing/storage-suite/context.ts';
+import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
+
+const hasServer = await findServer();
+const nowhere = 'postgres://nobody@127.0.0.1:1/none';
+
+describe('options', () => {
+  const pool = { connect() {}, on() {}, end: async () => {} };
+  it.each<[string, object]>([
+    ['one of pool, sql, pglite, connectionString must say where the database is, not none', {}],
+    [
+      'one of pool, sql, pglite, connectionString must say where the database is, not pool and connectionString',
+      { pool, connectionString: nowhere },
+    ],
+    ['pool must be a Pool of `pg`', { pool: {} }],
+    ['sql must be an instance of `postgres`', { sql: {} }],
+    ['pglite must be an instance of PGlite', { pglite: {} }],
+    ['connectionString must begin with postgres:// or postgresql://', { connectionString: 'mysql://x' }],
+    ['schema must be', { pool, schema: 'A' }],
+    ['schema must be', { pool, schema: 'pg_x' }],
+    ['schema must be', { pool, schema: 'a"b' }],
+    ['namespace must be text of 1 to 128 characters', { pool, namespace: '' }],
+    ['namespace must be text of 1 to 128 characters', { pool, namespace: 'a\u0000' }],
+    ['sessions must be true or false', { pool, sessions: 1 }],
+    ['queryTimeoutMs must be a whole number from 100 to 600,000, not 5', { pool, queryTimeoutMs: 5 }],
+    ['pool must have at least 2 connections, not 1', { pool: { ...pool, options: { max: 1 } } }],
+  ])('%s', (message, options) => {
+    expect(() => postgresStorage(options)).toThrow(
+      new RegExp(`^postgresStorage: ${message.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`),
+    );
+    expect(() => postgresStorage(options)).toThrow(TypeError);
+  });
+
+  it('a pool of one connection will do without sessions', () => {
+    expect(() => postgresStorage({ pool: { ...pool, options: { max: 1 } }, sessions: false })).not.toThrow();
+  });
+
+  it('what is handed in by its driver has the right type', () => {
+    const real = new pg.Pool({ connectionString: nowhere });
+    expect(readOptions({ pool: real })).toMatchObject({ schema: 'ensemble', namespace: 'default', sessions: true });
+  });
+});
+
+describe('without a database', () => {
+  it('a missing package is named, with what to do', async () => {
+    const settings = readOptions({ connectionString: nowhere });
+    const load = (name: string) => Promise.reject(new Error(`Cannot find package '${name}' imported from x.js`));
+    await expect(openClient(settings, load)).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message:
+        'postgresStorage: the package pg is not installed; `npm install pg`, or hand in a pool, an instance of postgres or of PGlite',
+    });
+    await expect(openClient(settings, () => Promise.reject(new Error('bad binary')))).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining("is there but can't be loaded (bad binary)"),
+    });
+  });
+
+  it('nothing is opened before the first use, and nothing by close', async () => {
+    const storage = postgresStorage({ connectionString: nowhere });
+    await storage.close();
+    await expect(Promise.resolve(storage.readState('a'))).rejects.toMatchObject({ code: 'OVERLOADED' });
+  });
+
+  it('a server that can not be reached is OVERLOADED, to be tried again', async () => {
+    const storage = postgresStorage({ connectionString: nowhere });
+    for (let times = 0; times < 2; times++)
+      await expect(Promise.resolve(storage.readState('a'))).rejects.toMatchObject({
+        code: 'OVERLOADED',
+        retryable: true,
+        details: { postgres: 'ECONNREFUSED' },
+      });
+    await storage.close();
+  });
+});
+
+describe.skipIf(!hasServer)('on a server', () => {
+  let database: TestDatabase;
+  beforeAll(async () => {
+    database = await createDatabase();
+  });
+  afterAll(() => database.drop());
+
+  const open = (options: object = {}) => postgresStorage({ connectionString: database.connectionString, ...options });
+  const tables = async (schema: string) =>
+    (
+      await database.query('SELECT table_name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1', [
+        schema,
+      ])
+    ).rows.map(({ table_name }) => table_name);
+
+  it('by a connection string alone; its connections end with it', async () => {
+    const storage = open({ schema: 'string' });
+    await accept(storage, execution(1));
+    expect((await storage.getExecution(executionId(1)))?.status).toBe('running');
+    await storage.close();
+    await storage.close();
+    const connected =
+      "SELECT FROM pg_stat_activity WHERE application_name = 'ensemble-orchestrator' AND datname = current_database()";
+    await until(async () => (await database.query(connected)).rowCount === 0, 'its connections to end');
+  });
+
+  it('a pool that is handed in stays open, all of its connections given back', async () => {
+    const pool = database.pool({ max: 3 });
+    const storage = postgresStorage({ pool, schema: 'pooled' });
+    await join(storage);
+    expect(pool.totalCount - pool.idleCount).toBe(1);
+    await storage.close();
+    expect(pool.totalCount - pool.idleCount).toBe(0);
+    expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
+  });
+
+  it('an instance of postgres that is handed in stays open', async () => {
+    const sql = database.sql({ max: 1 });
+    const storage = postgresStorage({ sql, schema: 'instance' });
+    await join(storage);
+    await storage.close();
+    expect([...(await sql`SELECT 1 AS one`)]).toEqual([{ one: 1 }]);
+  });
+
+  it("an app's own types, parsers and transforms take no part", async () => {
+    const sql = database.sql({
+      max: 2,
+      transform: {
+        column: { from: () => 'x' },
+        value: { from: () => 'y' },
+        row: { from: (row: object) => ({ ...row }) },
+        undefined: null,
+      },
+    } as never);
+    for (const storage of [
+      postgresStorage({ sql, schema: 'own_types' }),
+      postgresStorage({
+        pool: database.pool({ types: { getTypeParser: () => () => 'z' } } as never),
+        schema: 'own_types',
+      }),
+    ]) {
+      await enqueue(storage, execution(1));
+      expect(await storage.getAccepted(executionId(1))).toEqual(execution(1));
+      await storage.close();
+    }
+  });
+
+  it('T1.21: many processes make a new schema at once: it is made once', async () => {
+    const stores = Array.from({ length: 6 }, () => open({ schema: 'at_once' }));
+    await Promise.all(stores.map((storage, number) => enqueue(storage, execution(number))));
+    expect(await stores[0]?.countQueued(10)).toBe(6);
+    for (const storage of stores) await storage.close();
+    expect(await tables('at_once')).toContain('schema_version');
+  });
+
+  it('a migration that fails changes nothing, and the next one goes on where the last one ended', async () => {
+    const client = await openClient(readOptions({ connectionString: database.connectionString }));
+    await expect(
+      migrate(client, 'broken', [...MIGRATIONS, 'CREATE TABLE $.two (a integer); SELECT 1/0']),
+    ).rejects.toThrow();
+    expect(await tables('broken')).toEqual([]);
+    await migrate(client, 'broken');
+    await migrate(client, 'broken', [...MIGRATIONS, 'CREATE TABLE $.two (a integer)']);
+    expect(await tables('broken')).toContain('two');
+    await client.close();
+  });
+
+  it('a schema that is newer than the library is refused, and not changed', async () => {
+    const storage = open({ schema: 'newer' });
+    await enqueue(storage, execution(1));
+    await storage.close();
+    await database.query('UPDATE newer.schema_version SET version = 99');
+    const again = open({ schema: 'newer' });
+    await expect(Promise.resolve(again.countQueued(1))).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining('was written by a newer version of ensemble-orchestrator (its version is 99'),
+      details: { version: 99, supported: MIGRATIONS.length },
+    });
+    await again.close();
+    expect((await database.query('SELECT version FROM newer.schema_version')).rows).toEqual([{ version: 99 }]);
+    expect((await database.query('SELECT count(*)::int AS n FROM newer.executions')).rows).toEqual([{ n: 1 }]);
+  });
+
+  it('a schema without a version is refused', async () => {
+    await database.query('CREATE SCHEMA unversioned; CREATE TABLE unversioned.schema_version (version integer)');
+    const storage = open({ schema: 'unversioned' });
+    await expect(Promise.resolve(storage.countQueued(1))).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
+    await storage.close();
+  });
+
+  it("a schema that is there is used, without the right to make one; an app's own tables in it stay", async () => {
+    const role = `ensemble_test_${process.pid}`;
+    await database.query(
+      `CREATE ROLE ${role} LOGIN; CREATE SCHEMA given AUTHORIZATION ${role}; CREATE TABLE given.mine (a integer)`,
+    );
+    const connectionString = database.connectionString.replace(/\/\/[^@]*@/, `//${role}@`);
+    try {
+      const storage = postgresStorage({ connectionString, schema: 'given' });
+      await enqueue(storage, execution(1));
+      await storage.close();
+      expect(await tables('given')).toEqual(expect.arrayContaining(['mine', 'executions']));
+      const refused = postgresStorage({ connectionString, schema: 'not_given' });
+      await expect(Promise.resolve(refused.countQueued(1))).rejects.toMatchObject({
+        code: 'NOT_CONFIGURED',
+        message: expect.stringContaining('permission denied'),
+      });
+      await refused.close();
+    } finally {
+      await database.query(`DROP OWNED BY ${role} CASCADE; DROP ROLE ${role}`);
+    }
+  });
+
+  it('a database that is not there, and one that can not hold all text, are refused with the reason', async () => {
+    const missing = open({ connectionString: database.connectionString.replace(/[^/]*$/, 'not_there') });
+    await expect(Promise.resolve(missing.countQueued(1))).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining('does not exist'),
+    });
+    await missing.close();
+    const name = `ensemble_test_latin_${process.pid}`;
+    await database.query(`CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`);
+    const latin = open({ connectionString: database.connectionString.replace(/[^/]*$/, name) });
+    await expect(Promise.resolve(latin.countQueued(1))).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining('LATIN1'),
+    });
+    await latin.close();
+    await database.query(`DROP DATABASE ${name} WITH (FORCE)`);
+  });
+
+  it('namespaces of one schema, and schemas of one database, see nothing of each other', async () => {
+    const stores = [open(), open({ namespace: 'other' }), open({ schema: 'elsewhere' })];
+    for (const [number, storage] of stores.entries()) {
+      await join(storage);
+      await enqueue(storage, execution(1, { input: number }));
+      await storage.kv.put('key', number);
+    }
+    for (const [number, storage] of stores.entries()) {
+      expect((await storage.getExecution(executionId(1)))?.input).toBe(number);
+      expect(await storage.countQueued(10)).toBe(1);
+      expect(await storage.kv.get('key', T0)).toBe(number);
+      await storage.close();
+    }
+  });
+});

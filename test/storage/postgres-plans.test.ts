@@ -1,0 +1,236 @@
+/** How Postgres runs the storage's statements: by the indexes, in an empty store as in one of 100,000 executions. */
+
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createClaiming } from '../../src/adapters/storage/postgres/claim.ts';
+import { createCommit } from '../../src/adapters/storage/postgres/commit.ts';
+import { createEnding } from '../../src/adapters/storage/postgres/ending.ts';
+import { executionsTable } from '../../src/adapters/storage/postgres/executions-table.ts';
+import { openClient } from '../../src/adapters/storage/postgres/load-client.ts';
+import { migrate } from '../../src/adapters/storage/postgres/migrations.ts';
+import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
+import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
+import { signalsTable } from '../../src/adapters/storage/postgres/signals-table.ts';
+import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/sql-client.ts';
+import {
+  change,
+  delivery,
+  end,
+  entry,
+  execution,
+  executionId,
+  OWNER,
+  retrying,
+  signal,
+  starting,
+  step,
+  T0,
+} from '../../src/adapters/testing/storage-suite/context.ts';
+import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
+import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
+
+const hasServer = await findServer();
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly 'Actual Rows'?: number;
+  readonly 'Actual Loops'?: number;
+  readonly Plans?: readonly Plan[];
+}
+
+describe.skipIf(!hasServer)('plans', () => {
+  let database: TestDatabase;
+  let client: SqlClient;
+  let session: pg.Client;
+  let ran: (readonly [Statement, readonly SqlParam[]])[] = [];
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    const real = await openClient(readOptions({ connectionString: database.connectionString }));
+    await migrate(real, 'ensemble');
+    client = {
+      ...real,
+      run(statement, params) {
+        ran.push([statement, params]);
+        return real.run(statement, params);
+      },
+    };
+    session = new pg.Client({ connectionString: database.connectionString });
+    await session.connect();
+  });
+  afterAll(async () => {
+    await client.close();
+    await session.end();
+    await database.drop();
+  });
+
+  const signalsOf = (namespace: string) => signalsTable(client, tableNames('ensemble'), namespace, () => undefined);
+  const commitTo = (namespace: string) =>
+    createCommit(client, tableNames('ensemble'), namespace, () => undefined, signalsOf(namespace));
+  const claimingFrom = (namespace: string) =>
+    createClaiming(client, tableNames('ensemble'), namespace, signalsOf(namespace).giveSent);
+
+  const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
+
+  /** How a statement is run once it is prepared for any parameters. */
+  const explain = async ([{ text }, params]: (typeof ran)[0], options = ''): Promise<Plan[]> => {
+    await session.query("SET plan_cache_mode = 'force_generic_plan'");
+    await session.query('DEALLOCATE ALL');
+    await session.query(`PREPARE explained AS ${text}`);
+    const given = params.map((param) => (param === null ? 'NULL' : pg.escapeLiteral(String(param))));
+    await session.query('BEGIN');
+    const values = given.length > 0 ? `(${given.join(', ')})` : '';
+    const { rows } = await session.query(`EXPLAIN (FORMAT JSON${options}) EXECUTE explained${values}`);
+    await session.query('ROLLBACK');
+    return nodes(rows[0]['QUERY PLAN'][0].Plan);
+  };
+
+  /** Reads of tables that grow, other than by a key. */
+  const others = (found: readonly Plan[], key: RegExp) =>
+    found
+      .filter((node) => /^(Seq|Index|Index Only|Bitmap Index|Tid) Scan$/.test(node['Node Type']))
+      .filter((node) => !/^(owners|pg_)/.test(node['Relation Name'] ?? '') && !/^owners/.test(node['Index Name'] ?? ''))
+      .filter((node) => !key.test(`${node['Index Name']} ${node['Index Cond']}`))
+      .map(
+        (node) => `${node['Node Type']} of ${node['Relation Name']} by ${node['Index Name']}: ${node['Index Cond']}`,
+      );
+
+  const BY_KEY =
+    /^(executions_pkey .*namespace.* AND .*\bid =|steps_pkey .*execution.* AND .*key|states_pkey .*namespace.* AND .*ensemble)/;
+  const wait = { status: 'waiting', dueAt: T0 } as const;
+  const SHAPES: Readonly<Record<string, readonly CommitEntry[]>> = {
+    'one step': [entry(1, { steps: [step('a')] })],
+    'an attempt': [entry(1, { steps: [step('a', { attempts: 2 })] })],
+    steps: [1, 2].map((n) => entry(n, { steps: [step('a')] })),
+    attempts: [1, 2].map((n) => entry(n, { steps: [retrying('a', 2)] })),
+    'one start': [starting(execution(1))],
+    starts: [1, 2].map((n) => starting(execution(n))),
+    'one end': [entry(1, { steps: [step('a')], end: end() })],
+    'one release': [entry(1, { release: wait })],
+    'one state': [entry(1, { steps: [step('a')], state: change(0, {}) })],
+    mixed: [starting(execution(1)), entry(2, { steps: [step('a')] }), entry(3, { end: end() })],
+    everything: [
+      starting(execution(1), { steps: [step('a')], deliveries: [delivery(1)] }),
+      entry(2, { steps: [step('a')], state: change(0, {}), deliveries: [delivery(2)] }),
+      entry(3, { end: end() }),
+    ],
+  };
+
+  describe('of an empty store, which will not stay empty', () => {
+    it.each(Object.entries(SHAPES))('a commit of %s looks rows up by their keys', async (_, batch) => {
+      const commit = commitTo('default');
+      ran = [];
+      await commit('nobody', batch);
+      expect(ran.length).toBe(2);
+      for (const one of ran) expect(others(await explain(one), BY_KEY)).toEqual([]);
+    });
+
+    it('so does what is asked about executions', async () => {
+      const names = tableNames('ensemble');
+      const [ending, executions] = [
+        createEnding(client, names, 'default', () => undefined),
+        executionsTable(client, names, 'default'),
+      ];
+      ran = [];
+      await ending.requestCancel(executionId(1), T0, end());
+      await ending.findEnded([1, 2].map(executionId));
+      await executions.getAccepted(executionId(1));
+      await executions.getExecution(executionId(1));
+      expect(ran).toHaveLength(5);
+      for (const one of ran)
+        expect(
+          others(await explain(one), /^(executions_pkey .*namespace.* AND .*\bid =|steps_pkey .*execution)/),
+        ).toEqual([]);
+    });
+
+    it('a signal finds its execution and what came before by their keys', async () => {
+      const signals = signalsOf('default');
+      ran = [];
+      await signals.putSignal(signal(1, 1));
+      await signals.listSignals(executionId(1), { name: 'go', after: 0, limit: 10 });
+      await signals.send(client, [signal(1, 1)]);
+      await signals.giveSent();
+      const byKey =
+        /^(executions_pkey .*namespace.* AND .*\bid =|signals_pkey .*execution.* AND .*\bid =|signals_by_name |sent_signals_pkey )/;
+      for (const one of ran) expect(others(await explain(one), byKey)).toEqual([]);
+    });
+
+    it('what is free is found by the index of what is free', async () => {
+      const claiming = claimingFrom('default');
+      ran = [];
+      await claiming.claim(OWNER, { now: T0, limit: 10, except: [] });
+      await claiming.survey(OWNER, []);
+      for (const one of ran)
+        expect(
+          others(
+            await explain(one),
+            /^(executions_due |executions_to_cancel |executions_signalled |sent_signals_pkey |executions_pkey .*namespace.* AND .*\bid =)/,
+          ),
+        ).toEqual([]);
+    });
+  });
+
+  describe.each(['before there are statistics', 'with statistics'])('of 100,000 executions that wait, %s', (when) => {
+    const namespace = when;
+    beforeAll(async () => {
+      await database.query(
+        `INSERT INTO ensemble.executions (namespace, id, ensemble, version, status, epoch, seed, started_by, created_at, due_at, input)
+        SELECT $1, 'exec_' || lpad(i::text, 26, '0'), 'e' || i % 7, 'v' || i % 3, CASE WHEN i % 2 = 0 THEN 'queued' ELSE 'waiting' END,
+          0, 's', '{"type":"call"}', 0, i * 10, 'null' FROM generate_series(1, 100000) i`,
+        [namespace],
+      );
+      await database.query(
+        'INSERT INTO ensemble.owners (namespace, id, lease_until, locks) VALUES ($1, $2, 0, false)',
+        [namespace, OWNER],
+      );
+      if (when === 'with statistics') await database.query('ANALYZE ensemble.executions');
+    }, 60_000);
+
+    /** Rows of executions that were read. */
+    const readRows = (found: readonly Plan[]) =>
+      found
+        .filter((node) => node['Relation Name'] === 'executions' && /Scan/.test(node['Node Type']))
+        .reduce((sum, node) => sum + (node['Actual Rows'] ?? 0) * (node['Actual Loops'] ?? 0), 0);
+
+    it('a claim reads about as many as it gives, and a survey one of each ensemble and version', async () => {
+      const claiming = claimingFrom(namespace);
+      ran = [];
+      expect(await claiming.claim(OWNER, { now: 500_000, limit: 50, except: ['v1'] })).toHaveLength(50);
+      expect((await claiming.survey(OWNER, ['v0'])).nextDueAt).toBeGreaterThan(0);
+      expect(await claiming.countQueued(1000)).toBe(1000);
+      const [claim, survey, count] = ran as [(typeof ran)[0], (typeof ran)[0], (typeof ran)[0]];
+      const claimed = await explain(claim, ', ANALYZE');
+      expect(others(claimed, /^(executions_due |executions_pkey .*namespace.* AND .*\bid =)/)).toEqual([]);
+      expect(readRows(claimed)).toBeLessThan(2500);
+      const surveyed = await explain(survey, ', ANALYZE');
+      expect(
+        others(surveyed, /^(executions_due |executions_to_cancel |executions_signalled |sent_signals_pkey )/),
+      ).toEqual([]);
+      expect(readRows(surveyed)).toBeLessThan(50);
+      expect(readRows(await explain(count, ', ANALYZE'))).toBeLessThanOrEqual(1000);
+    });
+
+    it('a page of a listing reads that page', async () => {
+      const executions = executionsTable(client, tableNames('ensemble'), namespace);
+      ran = [];
+      await executions.listExecutions({ limit: 50 });
+      await executions.listExecutions({ status: 'queued', limit: 50, before: executionId(50_000) });
+      await executions.listExecutions({ ensemble: 'e3', limit: 50 });
+      await executions.listExecutions({ status: 'failed', limit: 50 });
+      for (const one of ran) expect(readRows(await explain(one, ', ANALYZE'))).toBeLessThanOrEqual(50);
+    });
+
+    it('a commit of many ends finds each by its key', async () => {
+      const commit = commitTo(namespace);
+      ran = [];
+      await commit(
+        OWNER,
+        Array.from({ length: 100 }, (_, n) => entry(n + 1, { steps: [step('a')], end: end() })),
+      );
+      for (const one of ran) expect(others(await explain(one), BY_KEY)).toEqual([]);
+    });
+  });
+});

@@ -1,0 +1,74 @@
+/** What tests on a real Postgres share: whether there is one, and a database of their own on it. */
+
+import pg from 'pg';
+import postgres from 'postgres';
+
+/** Where a server is looked for; its user may create databases. */
+const SERVER = process.env.TEST_POSTGRES ?? 'postgres://root@127.0.0.1:5432/test';
+
+/** @returns whether a server answers; says so when none does, because tests are left out then */
+export async function findServer(): Promise<boolean> {
+  const client = new pg.Client({ connectionString: SERVER, connectionTimeoutMillis: 2000 });
+  try {
+    await client.connect();
+    await client.end();
+    return true;
+  } catch (error) {
+    console.log(`no Postgres at ${new URL(SERVER).host} (${(error as Error).message}): its tests are left out`);
+    return false;
+  }
+}
+
+export interface TestDatabase {
+  readonly connectionString: string;
+  /** Runs a statement beside the storages, on a connection of its own. */
+  query(text: string, values?: unknown[]): Promise<pg.QueryResult>;
+  pool(options?: pg.PoolConfig): pg.Pool;
+  sql(options?: postgres.Options<Record<string, never>>): postgres.Sql;
+  /** Closes all pools and instances, and drops the database. */
+  drop(): Promise<void>;
+}
+
+let databases = 0;
+
+export async function createDatabase(): Promise<TestDatabase> {
+  databases += 1;
+  const name = `ensemble_test_${process.pid}_${databases}`;
+  const admin = new pg.Client({ connectionString: SERVER });
+  await admin.connect();
+  await admin.query(`CREATE DATABASE ${name}`);
+  const connectionString = Object.assign(new URL(SERVER), { pathname: `/${name}` }).href;
+  const own = new pg.Client({ connectionString });
+  own.on('error', () => undefined);
+  await own.connect();
+  const closers: (() => Promise<unknown>)[] = [];
+  return {
+    connectionString,
+    query: (text, values) => own.query(text, values),
+    pool(options) {
+      const pool = new pg.Pool({ connectionString, ...options });
+      closers.push(() => pool.end());
+      return pool;
+    },
+    sql(options) {
+      const sql = postgres(connectionString, { connect_timeout: 10, ...options });
+      closers.push(() => sql.end({ timeout: 1 }));
+      return sql;
+    },
+    async drop() {
+      await Promise.all(closers.map((close) => close()));
+      await own.end();
+      await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+      await admin.end();
+    },
+  };
+}
+
+/** Looks again until something holds. @throws Error when it does not within ten seconds */
+export async function until(holds: () => unknown, what: string): Promise<void> {
+  for (const end = performance.now() + 10_000; performance.now() < end; ) {
+    if (await holds()) return;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  throw new Error(`waited in vain for ${what}`);
+}

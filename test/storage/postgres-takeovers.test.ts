@@ -1,0 +1,301 @@
+/** Postgres and owners that are dead, or seem to be: when they are taken for it, and what does not wait for them. */
+
+import { spawn } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { openClient } from '../../src/adapters/storage/postgres/load-client.ts';
+import { lockKey } from '../../src/adapters/storage/postgres/migrations.ts';
+import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
+import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
+import { createOwners, type Owners } from '../../src/adapters/storage/postgres/owners.ts';
+import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
+import type { SqlClient } from '../../src/adapters/storage/postgres/sql-client.ts';
+import { type Processes, readProcesses } from '../../src/adapters/storage/postgres/this-process.ts';
+import {
+  accept,
+  enqueue,
+  execution,
+  executionId,
+  join,
+  OTHER,
+  OWNER,
+  T0,
+} from '../../src/adapters/testing/storage-suite/context.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
+import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
+
+const hasServer = await findServer();
+/** Knows of no process. */
+const unknown: Processes = { own: undefined, isGone: () => false };
+
+describe.skipIf(!hasServer)('owners that are dead, or seem to be', () => {
+  let database: TestDatabase;
+  let client: SqlClient;
+  let namespaces = 0;
+  let namespace = 'takeover';
+  const opened: Storage[] = [];
+
+  beforeAll(async () => {
+    database = await createDatabase();
+    client = await openClient(readOptions({ connectionString: database.connectionString }));
+    await Promise.resolve(open().getDefinition('-'));
+  });
+  beforeEach(() => {
+    namespaces += 1;
+    namespace = `takeover ${namespaces}`;
+  });
+  afterEach(async () => {
+    await database.query('SELECT pg_advisory_unlock_all()');
+    for (const storage of opened.splice(0)) await storage.close();
+  });
+  afterAll(async () => {
+    await client.close();
+    await database.drop();
+  });
+
+  const open = (): Storage => {
+    const storage = postgresStorage({ pool: database.pool({ max: 4 }), namespace });
+    opened.push(storage);
+    return storage;
+  };
+  /** A connection that hangs when a test wants it to. */
+  const connect = async () => {
+    const connection = await database.pool({ max: 1 }).connect();
+    connection.on('error', () => undefined);
+    return connection;
+  };
+  /** Somebody who looks, and remembers nothing of what others saw. */
+  const watcher = (processes = unknown): Owners =>
+    createOwners({
+      client,
+      names: tableNames('ensemble'),
+      namespace,
+      sessions: undefined,
+      processes,
+      onFreed: () => undefined,
+    });
+  const look = async (by: Owners = watcher(), now = T0) => (await by.recover(OTHER, now)).againInMs;
+  const known = async (): Promise<string[]> => {
+    const text = 'SELECT id FROM ensemble.owners WHERE namespace = $1 ORDER BY id';
+    return (await database.query(text, [namespace])).rows.map(({ id }) => id);
+  };
+  /** Makes an owner known whose lock the test itself takes and gives back. */
+  const add = async (id: string, { locks = true, process = null as string | null } = {}): Promise<number> => {
+    const text = `INSERT INTO ensemble.owners (namespace, id, lease_until, locks, process)
+      VALUES ($1, $2, $3, $4, $5) RETURNING ref`;
+    return (await database.query(text, [namespace, id, T0 + 1, locks, process])).rows[0].ref;
+  };
+  const lock = (how: 'lock' | 'unlock', ref: number) =>
+    database.query(`SELECT pg_advisory_${how}($1::integer, $2::integer)`, [lockKey('ensemble'), ref]);
+  /** What was seen was seen so many ms earlier. */
+  const elapse = (ms: number) =>
+    database.query("UPDATE ensemble.owners SET unlocked_at = unlocked_at - $2 * interval '1 ms' WHERE namespace = $1", [
+      namespace,
+      ms,
+    ]);
+  const unlockedAt = async () =>
+    (await database.query('SELECT unlocked_at FROM ensemble.owners WHERE namespace = $1', [namespace])).rows[0]
+      ?.unlocked_at;
+
+  it('an owner is dead whose lock is free at every look for a second and a half, and no other', async () => {
+    const ref = await add('a');
+    await add('b', { locks: false });
+    await lock('lock', ref);
+    expect(await look()).toBeUndefined();
+    await lock('unlock', ref);
+    expect(await look()).toBe(1500);
+    await elapse(1000);
+    const left = await look();
+    expect(left).toBeLessThanOrEqual(500);
+    expect(left).toBeGreaterThan(300);
+    await lock('lock', ref);
+    expect(await look()).toBeUndefined();
+    await lock('unlock', ref);
+    await elapse(10_000);
+    expect(await look()).toBe(1500);
+    await elapse(1300);
+    await look();
+    expect(await known()).toEqual(['a', 'b']);
+    await elapse(200);
+    await look();
+    expect(await known()).toEqual(['b']);
+  });
+
+  it('what one saw counts for all who look; what was seen before the server started, for none', async () => {
+    await add('a');
+    expect(await look(watcher())).toBe(1500);
+    await database.query('UPDATE ensemble.owners SET unlocked_at = pg_postmaster_start_time() - interval $$1 s$$');
+    expect(await look(watcher())).toBe(1500);
+    await database.query("UPDATE ensemble.owners SET unlocked_at = now() + interval '1 h'");
+    expect(await look(watcher())).toBe(1500);
+    await elapse(1500);
+    await look(watcher());
+    expect(await known()).toEqual([]);
+  });
+
+  it('who renews its lease, or takes its lock again, was not dead: from then on it is watched anew', async () => {
+    const storage = open();
+    await join(storage);
+    const seen = () =>
+      database.query("UPDATE ensemble.owners SET unlocked_at = now() - interval '1 h' WHERE namespace = $1", [
+        namespace,
+      ]);
+    await seen();
+    await storage.renew(OWNER, T0 + 60_000);
+    expect(await unlockedAt()).toBeNull();
+    await seen();
+    await database.query(
+      'SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = $1 AND objid > 0 AND pid <> pg_backend_pid()',
+      ['advisory'],
+    );
+    await until(async () => (await unlockedAt()) === null, 'the lock to be taken again');
+    expect(await known()).toEqual([OWNER]);
+  });
+
+  it('a process that is known to be gone is not waited for, unless its lock is held', async () => {
+    const gone: Processes = { own: 'this', isGone: (name) => name === 'gone' };
+    const ref = await add('a', { process: 'gone' });
+    await add('b', { process: 'other' });
+    await add('c');
+    await lock('lock', ref);
+    await look(watcher(gone));
+    expect(await known()).toEqual(['a', 'b', 'c']);
+    await lock('unlock', ref);
+    await look(watcher(gone));
+    expect(await known()).toEqual(['b', 'c']);
+  });
+
+  it('a storage tells which process its owner is', async () => {
+    const { own } = readProcesses();
+    await join(open());
+    const { rows } = await database.query('SELECT process FROM ensemble.owners WHERE namespace = $1', [namespace]);
+    expect(rows).toEqual([{ process: own ?? null }]);
+  });
+
+  it('T11: a takeover that hangs holds up neither the other ones nor what is new, and is made later', async () => {
+    const storage = open();
+    for (const [number, owner] of [OWNER, `own_${'0'.repeat(25)}3`].entries()) {
+      await storage.join(owner, { now: T0, leaseUntil: T0 + 1 });
+      await accept(storage, execution(number), owner);
+    }
+    await join(storage, OTHER);
+    const hanging = await connect();
+    await hanging.query('BEGIN');
+    await hanging.query('DELETE FROM ensemble.owners WHERE namespace = $1 AND id = $2', [namespace, OWNER]);
+    const began = performance.now();
+    const recovered = storage.recover(OTHER, T0 + 1);
+    await enqueue(storage, execution(5));
+    expect(performance.now() - began).toBeLessThan(1000);
+    expect((await recovered).freed).toBe(1);
+    const took = performance.now() - began;
+    expect(took).toBeGreaterThan(1500);
+    expect(took).toBeLessThan(4000);
+    const { rows } = await database.query(
+      'SELECT id FROM ensemble.executions WHERE namespace = $1 AND due_at IS NOT NULL ORDER BY id',
+      [namespace],
+    );
+    expect(rows.map(({ id }) => id)).toEqual([executionId(1), executionId(5)]);
+    await hanging.query('ROLLBACK');
+    hanging.release();
+    expect((await storage.recover(OTHER, T0 + 1)).freed).toBe(1);
+  });
+
+  it('who looks waits for nobody who hangs', async () => {
+    await add('a');
+    const hanging = await connect();
+    await hanging.query('BEGIN');
+    await hanging.query('DELETE FROM ensemble.owners WHERE namespace = $1', [namespace]);
+    const began = performance.now();
+    await look();
+    expect(performance.now() - began).toBeLessThan(1000);
+    await hanging.query('ROLLBACK');
+    hanging.release();
+  });
+
+  it('who leaves while its row is held waits until it is not, and says when that takes too long', async () => {
+    const storage = open();
+    await join(storage);
+    await accept(storage, execution(1));
+    const hanging = await connect();
+    const hang = async () => {
+      await hanging.query('BEGIN');
+      await hanging.query('SELECT FROM ensemble.owners WHERE namespace = $1 FOR UPDATE', [namespace]);
+    };
+    await hang();
+    const leaving = Promise.resolve(storage.leave(OWNER, T0));
+    setTimeout(() => void hanging.query('ROLLBACK'), 2500);
+    await leaving;
+    expect(await known()).toEqual([]);
+    await join(storage);
+    await hang();
+    await expect(Promise.resolve(storage.leave(OWNER, T0))).rejects.toMatchObject({ code: 'OVERLOADED' });
+    await hanging.query('ROLLBACK');
+    hanging.release();
+    // Without its lock, it is soon taken for dead.
+    expect(await look()).toBe(1500);
+  }, 15_000);
+});
+
+describe('this process', () => {
+  const isLinux = process.platform === 'linux';
+  const processes = readProcesses();
+
+  it('is named on Linux, the same way each time, and is not gone', () => {
+    expect(processes.own === undefined).toBe(!isLinux);
+    expect(readProcesses().own).toBe(processes.own);
+    expect(processes.isGone(processes.own ?? '')).toBe(false);
+  });
+
+  it('sees that another one has ended, or that its number was given to another one', async () => {
+    if (!isLinux) return;
+    const own = processes.own as string;
+    const [, machine, began] = /^(.*) \d+ (\d+)$/.exec(own) ?? [];
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+    const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
+    const name = `${machine} ${child.pid} ${stat.slice(stat.lastIndexOf(')')).split(' ')[20]}`;
+    expect(processes.isGone(name)).toBe(false);
+    expect(processes.isGone(`${machine} ${child.pid} ${began}`)).toBe(true);
+    const ended = new Promise((resolve) => child.on('exit', resolve));
+    child.kill('SIGKILL');
+    await ended;
+    expect(processes.isGone(name)).toBe(true);
+    expect(processes.isGone(name.replace('pid:', 'other:'))).toBe(false);
+    expect(processes.isGone('')).toBe(false);
+  });
+
+  const files = (stat: string) => ({
+    readlinkSync: () => 'pid:[1]',
+    readFileSync: (path: string) => (path.endsWith('boot_id') ? 'boot\n' : path.includes('self') ? stat : no()),
+  });
+  const no = () => {
+    throw Object.assign(new Error('no'), { code: 'ENOENT' });
+  };
+  const STAT = `7 (a) b) S ${'0 '.repeat(18)}99 0`;
+  const host = (stat: string, kill: () => unknown, more: object = {}) =>
+    readProcesses({ pid: 7, kill, getBuiltinModule: () => files(stat), ...more });
+  const fails = (code: string) => () => {
+    throw Object.assign(new Error('no'), { code });
+  };
+
+  it('is not named where that can not be read, and nobody is gone then', () => {
+    const found = host(STAT, fails('ESRCH'));
+    expect(found.own).toBe('boot pid:[1] 7 99');
+    expect(found.isGone('boot pid:[1] 8 99')).toBe(true);
+    for (const none of [
+      host(STAT, fails('ESRCH'), { getBuiltinModule: undefined }),
+      host(STAT, fails('ESRCH'), { getBuiltinModule: () => undefined }),
+      host(STAT, fails('ESRCH'), { getBuiltinModule: () => ({ readFileSync: no, readlinkSync: no }) }),
+      host(STAT, fails('ESRCH'), { versions: { deno: '2' } }),
+      host(STAT, fails('ESRCH'), { pid: 6 }),
+      host('7 (a)', fails('ESRCH')),
+    ]) {
+      expect(none.own).toBeUndefined();
+      expect(none.isGone('boot pid:[1] 8 99')).toBe(false);
+    }
+  });
+
+  it('one that is there and hidden, or another user’s, is not gone', () => {
+    expect(host(STAT, () => true).isGone('boot pid:[1] 8 99')).toBe(false);
+    expect(host(STAT, fails('EPERM')).isGone('boot pid:[1] 8 99')).toBe(false);
+  });
+});
