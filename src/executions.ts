@@ -48,7 +48,7 @@ export interface Executions {
    *
    * @param name - the signal's name
    * @param payload - JSON; null when it is left out
-   * @returns the execution's record as it is then
+   * @returns the execution's record as it is then: still `waiting`, or on its way already
    * @throws NOT_FOUND; CONFLICT when it has ended; INVALID_INPUT for a name that no wait can have, or a payload that is no JSON
    */
   signal(id: string, name: string, payload?: unknown, options?: SignalOptions): Promise<Execution<unknown>>;

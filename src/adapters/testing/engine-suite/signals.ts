@@ -27,7 +27,9 @@ export function signalCases({ it, itWorlds }: Declare): void {
     same((await world.reader.survey('nobody', [])).nextDueAt, NEVER, 'its row');
     await world.advance(60_000);
     const told = await given(world, 'the signal', subject.executions.signal(id, 'approved', { by: 'Ada' }));
-    same([told.id, told.status], [id, 'waiting'], 'the answer');
+    same(told.id, id, 'the record that is answered');
+    // On a store of many connections the run may be on its way before the record is read.
+    same(['waiting', 'running', 'completed'].includes(told.status), true, `its status, ${told.status}, is one of them`);
     const { status, output } = await given(world, 'the end', handle.result(), 1000);
     same([status, output], ['completed', { b: { by: 'Ada' } }], 'its end');
     same(labels(world), ['a@1', 'b@1'], 'what ran');
