@@ -12,6 +12,7 @@ import type { Clock } from './engine/ports/clock.ts';
 import type { Runnable, RunningEngine } from './engine/ports/execution-engine.ts';
 import type { Storage } from './engine/ports/storage.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
+import { newExecution } from './new-execution.ts';
 
 export interface ChildrenParts {
   readonly storage: Storage;
@@ -61,21 +62,10 @@ export function createChildren({ storage, clock, ids, engine, find, toRunnable }
       depth,
       ...(detached && { detached }),
     };
-    const lengths = [compiled.timeoutMs, child.timeoutMs].filter((ms) => ms !== undefined);
-    const ends = lengths.map((ms) => createdAt + ms);
+    const beginning = { id: child.id, trigger, input, seed: ids.seed(), createdAt };
     // It is of no use behind the end of the one that waits for it.
-    if (!detached && parent.deadlineAt !== undefined) ends.push(parent.deadlineAt);
-    const { name, stored } = compiled;
-    const execution = {
-      id: child.id,
-      ensemble: name,
-      version: stored.version,
-      trigger,
-      input,
-      seed: ids.seed(),
-      createdAt,
-    };
-    return ends.length === 0 ? execution : { ...execution, deadlineAt: Math.min(...ends) };
+    const deadlineAt = detached ? undefined : parent.deadlineAt;
+    return newExecution(compiled, beginning, { timeoutMs: child.timeoutMs, deadlineAt });
   };
 
   return {

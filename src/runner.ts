@@ -27,6 +27,7 @@ import type {
 import type { Logger } from './engine/ports/logger.ts';
 import type { Storage, StoredDefinition } from './engine/ports/storage.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
+import { newExecution } from './new-execution.ts';
 import { refuseUnknownKeys } from './options.ts';
 
 export interface ExecuteOptions {
@@ -134,17 +135,14 @@ export function createRunner(parts: RunnerParts): Runner {
   const accept = (ensemble: LoadedEnsemble, input: unknown, options: ExecuteOptions): NewExecution => {
     if (options !== NO_OPTIONS) refuseUnknownKeys(options, OPTION_KEYS, 'execute');
     const createdAt = clock.now();
-    const timeoutMs = shorter(ensemble.compiled.timeoutMs, checkTimeout(options.timeout));
-    const execution = {
+    const beginning = {
       id: ids.id('exec_', createdAt),
-      ensemble: ensemble.compiled.name,
-      version: ensemble.compiled.stored.version,
       trigger: options.trigger === 'http' ? HTTP : CALL,
       input: acceptInput(ensemble.compiled, input),
       seed: ids.seed(),
       createdAt,
     };
-    return timeoutMs === undefined ? execution : { ...execution, deadlineAt: createdAt + timeoutMs };
+    return newExecution(ensemble.compiled, beginning, { timeoutMs: checkTimeout(options.timeout) });
   };
 
   const resultUnlessWaiting = async (
@@ -226,12 +224,10 @@ export function createRunner(parts: RunnerParts): Runner {
     async again(ensemble, failed, steps) {
       const createdAt = clock.now();
       // With its seed, so that what is drawn leads to the same steps.
-      const { ensemble: name, version, trigger, input, seed, id: retryOf } = failed;
-      const id = ids.id('exec_', createdAt);
-      const execution = { id, ensemble: name, version, trigger, input, seed, createdAt, retryOf };
-      const timeoutMs = ensemble.compiled.timeoutMs;
-      const accepted = timeoutMs === undefined ? execution : { ...execution, deadlineAt: createdAt + timeoutMs };
-      return begin(ensemble, accepted, { mayQueue: true, steps }, false);
+      const { trigger, input, seed, id: retryOf } = failed;
+      const beginning = { id: ids.id('exec_', createdAt), trigger, input, seed, createdAt, retryOf };
+      const execution = newExecution(ensemble.compiled, beginning);
+      return begin(ensemble, execution, { mayQueue: true, steps }, false);
     },
     runnable: toRunnable,
     engine,
@@ -241,8 +237,4 @@ export function createRunner(parts: RunnerParts): Runner {
 function checkTimeout(timeout: number | undefined): number | undefined {
   if (timeout === undefined || (Number.isFinite(timeout) && timeout > 0)) return timeout;
   throw new TypeError(`execute: \`timeout\` must be a positive number of milliseconds, not ${timeout}`);
-}
-
-function shorter(a: number | undefined, b: number | undefined): number | undefined {
-  return a === undefined ? b : b === undefined ? a : Math.min(a, b);
 }

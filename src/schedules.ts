@@ -7,6 +7,7 @@ import type { RunningEngine } from './engine/ports/execution-engine.ts';
 import type { Logger } from './engine/ports/logger.ts';
 import type { Storage } from './engine/ports/storage.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
+import { newExecution } from './new-execution.ts';
 import type { Runner } from './runner.ts';
 
 export interface Schedules {
@@ -56,12 +57,9 @@ interface Served {
 export function createSchedules(ensembles: Iterable<LoadedEnsemble>, parts: SchedulesParts): Schedules | undefined {
   const { storage, clock, logger, runner } = parts;
   const start = async (ensemble: LoadedEnsemble, { id, seed, trigger, input: given }: QueuedStart) => {
-    const { name, stored, timeoutMs } = ensemble.compiled;
     const input = acceptInput(ensemble.compiled, given);
-    const createdAt = clock.now();
-    const accepted = { id, ensemble: name, version: stored.version, trigger, input, seed, createdAt };
     // A run that starts late has all of its time.
-    const execution = timeoutMs === undefined ? accepted : { ...accepted, deadlineAt: createdAt + timeoutMs };
+    const execution = newExecution(ensemble.compiled, { id, seed, trigger, input, createdAt: clock.now() });
     await runner.engine.begin(execution, runner.runnable(ensemble), { mayQueue: true, repeatable: true });
   };
   const served: Served[] = [];

@@ -7,7 +7,7 @@ import { engineSuite } from '../../src/testing.ts';
 
 // It takes seconds to start: one for all, and a namespace for each store.
 // A crash at every write is hundreds of runs, each write a flush of the disk.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
 
 let pglite: PGlite;
 let stores = 0;

@@ -6,7 +6,7 @@ import { engineSuite } from '../../src/testing.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
 
 // A crash at every write is hundreds of runs, each write a flush of the disk.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
 
 const hasServer = await findServer();
 let database: TestDatabase;

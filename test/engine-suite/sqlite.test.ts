@@ -6,7 +6,7 @@ import { engineSuite } from '../../src/testing.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 
 // A crash at every write is hundreds of runs, each write a flush of the disk.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
 
 // One file, and a namespace for each store: to make a file costs more than most of the tests.
 const path = newFile();

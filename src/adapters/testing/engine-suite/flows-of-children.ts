@@ -128,11 +128,11 @@ export const CHILD_FLOWS: readonly Flow[] = [
     title: 'ensemble: started and not waited for',
     ensemble: ensemble(
       [
-        { ensemble: 'work', input: { i: 7, ms: 30_000 }, detached: true, name: 'one' },
+        { ensemble: 'work', input: { i: 7, ms: 10_000 }, detached: true, name: 'one' },
         echo('end', '${one.output.executionId != null}'),
       ],
       { end: '${end.output}' },
-      { timeout: 20_000 },
+      { timeout: 8000 },
     ),
     run: withChildren,
     options: { ensembles: [WORK] },
@@ -151,7 +151,7 @@ export const CHILD_FLOWS: readonly Flow[] = [
           waitFor: 'first',
           name: 'race',
         },
-        { sleep: '5s' },
+        { sleep: '3s' },
         echo('end', { winner: '${race.output.winner}', nap: '${nap.executed}' }),
       ],
       { end: '${end.output}' },
@@ -167,7 +167,7 @@ export const CHILD_FLOWS: readonly Flow[] = [
     ensemble: ensemble(
       [{ try: [{ ensemble: 'outer' }], finally: [echo('closed', 1)] }, echo('unseen', 1)],
       { closed: '${closed.output}' },
-      { timeout: 9000 },
+      { timeout: 7000 },
     ),
     run: withChildren,
     options: { ensembles: [{ name: 'outer', flow: [echo('o', 1), { ensemble: 'nap' }] }, NAP] },

@@ -4,14 +4,14 @@ import type { Flow } from './flow.ts';
 import { echo, ensemble } from './steps.ts';
 
 /** Where the flow waits by then, whatever happened on the way. */
-const LATER = 20_000;
+const LATER = 8000;
 
 export const WAIT_FLOWS: readonly Flow[] = [
   {
     title: 'wait: signals before and behind the wait, each taken once, in the order in which they came',
     ensemble: ensemble(
       [
-        { sleep: '5s' },
+        { sleep: '2s' },
         { wait: 'go', name: 'first' },
         echo('a', '${first.output}'),
         { wait: 'go', name: 'second' },
@@ -89,9 +89,9 @@ export const WAIT_FLOWS: readonly Flow[] = [
     ensemble: ensemble(
       [{ try: [echo('a', 1), { wait: 'go' }, echo('never', 1)], finally: [echo('b', '${a.output}')] }],
       { b: '${b.output}' },
-      { timeout: 9000 },
+      { timeout: 7000 },
     ),
-    signals: [{ ms: 4000, id: '1', name: 'stop' }],
+    signals: [{ ms: 3000, id: '1', name: 'stop' }],
     status: 'timed_out',
     output: { b: 1 },
     error: { code: 'TIMEOUT' },
