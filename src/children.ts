@@ -48,7 +48,7 @@ export function createChildren({ storage, clock, ids, engine, find, toRunnable }
   };
 
   const accept = async (ensemble: LoadedEnsemble, child: NewChild): Promise<NewExecution> => {
-    const { parent, detached } = child;
+    const { parent, key, detached } = child;
     const { compiled } = ensemble;
     const input: Json = acceptInput(compiled, child.input);
     const rootId = parent.trigger.rootId ?? parent.id;
@@ -58,6 +58,7 @@ export function createChildren({ storage, clock, ids, engine, find, toRunnable }
     const trigger: ExecutionTrigger = {
       type: 'ensemble',
       parentId: parent.id,
+      key,
       rootId,
       depth,
       ...(detached && { detached }),

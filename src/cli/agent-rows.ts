@@ -1,6 +1,7 @@
 /** What a run's events say about its agents so far: one row an agent, in the order in which they were met. */
 
 import type { OrchestratorEvent } from '../engine/model/event.ts';
+import { passOf } from './flow-places.ts';
 
 export interface AgentRow {
   readonly name: string;
@@ -15,13 +16,13 @@ export interface AgentRow {
   startedAt: number;
   /** Milliseconds that the row took when nothing of it is at work. */
   duration: number;
-  /** Attempts of the newest run, the one at hand included; of no meaning while several are at work. */
+  /** Attempts of the run that was told of last, the one at hand included. */
   attempts: number;
   /** Attempts beyond the first, of all runs. */
   retries: number;
-  /** The instant (Unix ms) at which the next attempt begins, while one is awaited. */
-  retryAt: number | undefined;
-  /** The newest failure. */
+  /** Runs at work that have failed before, by their key: the attempt that comes next, and the instant (Unix ms) of its begin. */
+  readonly again: Map<string, { readonly attempt: number; readonly retryAt: number }>;
+  /** The newest failure, with the item or round that it is of. */
   message: string | undefined;
 }
 
@@ -37,7 +38,7 @@ export function createAgentRow(name: string, now: number): AgentRow {
     duration: 0,
     attempts: 1,
     retries: 0,
-    retryAt: undefined,
+    again: new Map(),
     message: undefined,
   };
 }
@@ -53,18 +54,19 @@ export function applyToRow(row: AgentRow, event: OrchestratorEvent, now: number)
     case 'agent.retrying':
       row.attempts = event.data.attempt + 1;
       row.retries += 1;
-      row.retryAt = event.data.retryAt;
-      row.message = event.data.error.message;
+      row.again.set(event.data.key, { attempt: row.attempts, retryAt: event.data.retryAt });
+      row.message = messageOf(event.data);
       break;
     case 'agent.completed':
       row.completed += 1;
-      settle(row, now, event.data.duration);
+      row.attempts = row.again.get(event.data.key)?.attempt ?? 1;
+      settle(row, now, event.data);
       break;
     case 'agent.failed':
       row.failed += 1;
       row.attempts = event.data.attempts;
-      row.message = event.data.error.message;
-      settle(row, now, event.data.duration);
+      row.message = messageOf(event.data);
+      settle(row, now, event.data);
       break;
     case 'agent.skipped':
       row.skipped += 1;
@@ -72,9 +74,25 @@ export function applyToRow(row: AgentRow, event: OrchestratorEvent, now: number)
   }
 }
 
-function settle(row: AgentRow, now: number, duration: number): void {
+function messageOf({ key, error }: { readonly key: string; readonly error: { readonly message: string } }): string {
+  const pass = passOf(key);
+  return pass === undefined ? error.message : `${pass}: ${error.message}`;
+}
+
+/** How many of a row's runs wait for their next attempt. @param wall - Unix ms */
+export function waitingRuns({ again }: AgentRow, wall: number): number {
+  let waiting = 0;
+  for (const { retryAt } of again.values()) if (retryAt > wall) waiting += 1;
+  return waiting;
+}
+
+function settle(
+  row: AgentRow,
+  now: number,
+  { key, duration }: { readonly key: string; readonly duration: number },
+): void {
   row.active = Math.max(0, row.active - 1);
-  row.retryAt = undefined;
+  row.again.delete(key);
   // Of several runs, the time from the first one's start is what was waited for.
   row.duration = row.completed + row.failed > 1 ? now - row.startedAt : duration;
 }

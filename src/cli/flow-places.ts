@@ -52,6 +52,16 @@ export function placeOf(key: string): string {
   return key.replace(/\.(foreach|while)\[\d+\](?=\.)/g, '.$1');
 }
 
+/** The items and rounds that a run stands in, from its key, such as `item 8, round 1`. */
+export function passOf(key: string): string | undefined {
+  const passes = [...key.matchAll(/\.(foreach|while)\[(\d+)\](?=\.)/g)];
+  if (passes.length === 0) return undefined;
+  const words = passes.map(
+    ([, verb, number]) => `${verb === 'while' ? 'round' : 'item'} ${(Number(number) + 1).toLocaleString('en-US')}`,
+  );
+  return words.join(', ');
+}
+
 /** A step as a few words. An agent's are its name. */
 export function titleOf(step: StepDefinition): string {
   const verb = verbOf(step);

@@ -44,8 +44,6 @@ export interface FlowTree {
 export function createFlowTree(definition: Pick<EnsembleDefinition, 'flow' | 'agents'> | undefined): FlowTree {
   const nodes = new Map<string, TreeNode>();
   const roots: TreeNode[] = [];
-  /** Nodes at work by the agent's name, oldest first: not every event says where it belongs. */
-  const atWork = new Map<string, TreeNode[]>();
   const lastPass = new Map<string, number>();
   /** What was told already: a run that was given up for a wait is walked again when it goes on. */
   const told = new Set<string>();
@@ -123,13 +121,6 @@ export function createFlowTree(definition: Pick<EnsembleDefinition, 'flow' | 'ag
     }
   };
 
-  const settled = (name: string): TreeNode => {
-    const node = atWork.get(name)?.shift();
-    if (node) return node;
-    // Who is told of results alone knows the agent by its name, which may stand in several places.
-    const named = [...nodes.values()].filter((one) => isLeafAgent(one) && one.title === name);
-    return named.length === 1 ? (named[0] as TreeNode) : nodeAt(name, name);
-  };
   return {
     roots,
     apply(event, now) {
@@ -137,9 +128,6 @@ export function createFlowTree(definition: Pick<EnsembleDefinition, 'flow' | 'ag
         case 'agent.started': {
           const { agent, key } = event.data;
           const node = nodeAt(placeOf(key), agent);
-          const working = atWork.get(agent);
-          if (working) working.push(node);
-          else atWork.set(agent, [node]);
           reach(node, key, now);
           applyToRow(node.run, event, now);
           break;
@@ -151,15 +139,16 @@ export function createFlowTree(definition: Pick<EnsembleDefinition, 'flow' | 'ag
           applyToRow(node.run, event, now);
           break;
         }
-        case 'agent.retrying': {
-          const [node] = atWork.get(event.data.agent) ?? [];
-          if (node) applyToRow(node.run, event, now);
+        case 'agent.retrying':
+          applyToRow(nodeAt(placeOf(event.data.key), event.data.agent).run, event, now);
           break;
-        }
         case 'agent.completed':
         case 'agent.failed': {
-          const node = settled(event.data.agent);
-          if (!node.reached) reach(node, node.place, now - event.data.duration, false);
+          const { agent, key, duration } = event.data;
+          const node = nodeAt(placeOf(key), agent);
+          // Who watches an execution elsewhere is told of results alone.
+          if (node.reached) countPasses(key);
+          else reach(node, key, now - duration, false);
           applyToRow(node.run, event, now);
           break;
         }

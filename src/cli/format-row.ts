@@ -1,6 +1,6 @@
 /** What is known of one agent's runs, or of one step of a flow, as a line of text. */
 
-import type { AgentRow } from './agent-rows.ts';
+import { type AgentRow, waitingRuns } from './agent-rows.ts';
 import { isLeafAgent, isLoop, type TreeNode } from './flow-tree.ts';
 import type { Colors } from './output.ts';
 import { count, cutText, formatDuration, oneLine, textWidth } from './text.ts';
@@ -60,7 +60,8 @@ export function formatNode(line: NodeLine, now: Instant, style: RowStyle): strin
   const isAgent = agent !== undefined || isLeafAgent(node);
   const isAtWork = isAgent ? run.active > 0 || (agent !== undefined && !node.over) : !node.over;
   if (isAtWork && node.begun) {
-    const waits = run.retryAt !== undefined || (node.until ?? 0) > now.wall;
+    const waiting = waitingRuns(run, now.wall);
+    const waits = (waiting > 0 && waiting === run.active) || (node.until ?? 0) > now.wall;
     return print(waits ? colors.yellow(frame) : colors.cyan(frame), text);
   }
   // Another item or round may come, or what goes on in it is not told.
@@ -80,7 +81,7 @@ function hasFailed({ run, children }: TreeNode): boolean {
 function describeNode({ node, agent }: NodeLine, now: Instant): string[] {
   const isOver = node.over;
   const time = formatDuration(isOver ? node.run.duration : now.monotonic - node.run.startedAt).padStart(5);
-  if (agent) return describeItems(node, agent.run, time);
+  if (agent) return describeItems(node, agent.run, time, now);
   if (isLeafAgent(node)) return describeRow(node.run, now);
   const facts = [time];
   if (isLoop(node) && node.passes > 0) facts.push(describePasses(node));
@@ -98,11 +99,17 @@ function describePasses({ verb, items, passes, over }: TreeNode): string {
   return `${noun} ${passes.toLocaleString('en-US')}${of}`;
 }
 
-function describeItems({ items, over }: TreeNode, run: AgentRow, time: string): string[] {
+function describeItems({ items, over }: TreeNode, run: AgentRow, time: string, now: Instant): string[] {
   const done = (run.completed + run.failed).toLocaleString('en-US');
   const of = items === undefined ? '' : ` of ${items.toLocaleString('en-US')}`;
-  const facts = [time, `${done}${of} done${run.active > 0 ? `, ${run.active} running` : ''}`];
+  const facts = [time, `${done}${of} done${describeActive(run, now)}`];
   return [...facts, ...describeTroubles(run), ...(over && run.failed > 0 ? [oneLine(run.message ?? '')] : [])];
+}
+
+function describeActive(run: AgentRow, { wall }: Instant): string {
+  const waiting = waitingRuns(run, wall);
+  const running = run.active - waiting;
+  return `${running > 0 ? `, ${running} running` : ''}${waiting > 0 ? `, ${waiting} to retry` : ''}`;
 }
 
 function describeTroubles({ failed, retries, skipped }: AgentRow): string[] {
@@ -119,10 +126,11 @@ function describeRow(row: AgentRow, now: Instant): string[] {
   const running = row.active > 0;
   const facts = [formatDuration(running ? now.monotonic - row.startedAt : row.duration).padStart(5)];
   if (done + row.active > 1) {
-    facts.push(running ? `${done.toLocaleString('en-US')} done, ${row.active} running` : count(done, 'run'));
+    facts.push(running ? `${done.toLocaleString('en-US')} done${describeActive(row, now)}` : count(done, 'run'));
     facts.push(...describeTroubles(row));
-  } else if (running && row.retryAt !== undefined && row.retryAt > now.wall) {
-    facts.push(`attempt ${row.attempts} in ${formatDuration(row.retryAt - now.wall)}`, oneLine(row.message ?? ''));
+  } else if (running && waitingRuns(row, now.wall) > 0) {
+    const [{ retryAt } = { retryAt: now.wall }] = row.again.values();
+    facts.push(`attempt ${row.attempts} in ${formatDuration(retryAt - now.wall)}`, oneLine(row.message ?? ''));
   } else if (row.attempts > 1) {
     facts.push(running ? `attempt ${row.attempts}` : count(row.attempts, 'attempt'));
   }

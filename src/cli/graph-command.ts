@@ -1,6 +1,6 @@
 /** `ensemble graph`: the flow of an ensemble as a Mermaid flowchart, also with how one execution of it went. */
 
-import type { AgentRun, Execution } from '../engine/model/execution.ts';
+import { type AgentRun, type Execution, isFinal } from '../engine/model/execution.ts';
 import { CliError, wrongUsage } from './cli-error.ts';
 import { type FoundDefinition, findDefinition } from './find-definition.ts';
 import { flowGraph } from './flow-graph.ts';
@@ -8,7 +8,7 @@ import { type PlaceOptions, withService } from './open-service.ts';
 import type { Output } from './output.ts';
 import { type Direction, MERMAID_EDGES, printMermaid, type StepMarks } from './print-mermaid.ts';
 import type { Service, ServiceHost } from './service.ts';
-import { stepMarks } from './step-marks.ts';
+import { type StepRun, stepMarks } from './step-marks.ts';
 
 export interface GraphOptions extends PlaceOptions {
   readonly direction: string;
@@ -72,7 +72,8 @@ async function readRun(
       );
     const drawn = found ?? (await definitionOf(service, execution, output));
     const runs = await readRuns(service, execution);
-    return { ...drawn, marks: stepMarks(drawn.definition, execution, runs) };
+    const children = await readChildren(service, execution);
+    return { ...drawn, marks: stepMarks(drawn.definition, execution, [...runs, ...children]) };
   });
 }
 
@@ -107,4 +108,26 @@ async function readRuns(
     cursor = page.nextCursor;
   } while (cursor !== undefined);
   return runs;
+}
+
+/** The children that its steps started; of one that goes on behind another execution, those too whose results it was handed. */
+async function readChildren({ executions }: Service, execution: Execution<unknown>): Promise<readonly StepRun[]> {
+  const children = new Map<string, StepRun>();
+  for (let parent: Execution<unknown> | undefined = execution; parent; ) {
+    let cursor: string | undefined;
+    do {
+      const page = await executions.list({ parentId: parent.id, limit: 250, ...(cursor !== undefined && { cursor }) });
+      for (const { trigger, status, retryOf } of page.executions) {
+        const { key } = trigger;
+        // Whoever tries a child again does that for himself: its parent has been told how it came out.
+        if (key === undefined || retryOf !== undefined || children.has(key)) continue;
+        if (parent === execution || status === 'completed')
+          children.set(key, { key, status: isFinal(status) ? status : 'running' });
+      }
+      cursor = page.nextCursor;
+    } while (cursor !== undefined);
+    const { retryOf }: Execution<unknown> = parent;
+    parent = retryOf === undefined ? undefined : await executions.get(retryOf).catch(() => undefined);
+  }
+  return [...children.values()];
 }

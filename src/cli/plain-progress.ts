@@ -1,6 +1,7 @@
 /** Progress where nothing can be drawn anew (a log, a pipe): a line for everything that happened. */
 
 import { type AgentRow, createAgentRows } from './agent-rows.ts';
+import { passOf } from './flow-places.ts';
 import type { Progress, ProgressOptions } from './live-progress.ts';
 import { formatDuration, oneLine } from './text.ts';
 
@@ -21,6 +22,11 @@ export function createPlainProgress({ stream, now, nameWidth }: ProgressOptions)
     spokeAt = now().monotonic;
   };
   const left = (row: AgentRow) => row.completed - LINES_AN_AGENT;
+  const attempts = (row: AgentRow) => (row.attempts > 1 ? `, ${row.attempts} attempts` : '');
+  const placed = (key: string) => {
+    const pass = passOf(key);
+    return pass === undefined ? '' : ` (${pass})`;
+  };
   return {
     update(event) {
       const { monotonic, wall } = now();
@@ -39,26 +45,24 @@ export function createPlainProgress({ stream, now, nameWidth }: ProgressOptions)
       if (!row) return;
       switch (event.event) {
         case 'agent.completed': {
-          // An event doesn't say which of several runs it ends, nor then how many attempts that one took.
-          const attempts = row.completed === 1 && row.retries > 0 ? `, ${row.attempts} attempts` : '';
-          if (left(row) <= 0) say(row.name, `completed in ${formatDuration(event.data.duration)}${attempts}`);
+          const { duration, key } = event.data;
+          if (left(row) <= 0) say(row.name, `completed in ${formatDuration(duration)}${attempts(row)}${placed(key)}`);
           break;
         }
         case 'agent.failed': {
-          const attempts = event.data.attempts > 1 ? `, ${event.data.attempts} attempts` : '';
-          say(
-            row.name,
-            `failed in ${formatDuration(event.data.duration)}${attempts}: ${oneLine(event.data.error.message)}`,
-          );
+          const { duration, key, error } = event.data;
+          const what = `failed in ${formatDuration(duration)}${attempts(row)}${placed(key)}`;
+          say(row.name, `${what}: ${oneLine(error.message)}`);
           break;
         }
         case 'agent.retrying': {
-          const wait = formatDuration(event.data.retryAt - wall);
-          say(row.name, `attempt ${event.data.attempt} failed, next in ${wait}: ${oneLine(event.data.error.message)}`);
+          const { attempt, key, retryAt, error } = event.data;
+          const what = `attempt ${attempt}${placed(key)} failed, next in ${formatDuration(retryAt - wall)}`;
+          say(row.name, `${what}: ${oneLine(error.message)}`);
           break;
         }
         case 'agent.skipped':
-          say(row.name, 'skipped');
+          say(row.name, `skipped${placed(event.data.key)}`);
           break;
       }
     },

@@ -14,6 +14,7 @@ import type { Output } from './output.ts';
 import { printIssue } from './print-issues.ts';
 import { readEnv } from './read-input.ts';
 import type { ServiceHost } from './service.ts';
+import { scheduleLines } from './schedule-lines.ts';
 import * as start from './start.ts';
 import { streamLogger } from './stream-logger.ts';
 import { count, oneLine } from './text.ts';
@@ -28,6 +29,8 @@ export interface ServeOptions {
 
 /** What runs at work get to end by themselves. */
 const GRACE_MS = 25_000;
+/** Names of ensembles that are printed at the start. */
+const SHOWN_NAMES = 5;
 /** What answers get behind that: those that are on their way, and streams of events, for their last one. */
 const LAST_ANSWERS = { openMs: 1_000, graceMs: 4_000 };
 
@@ -67,7 +70,7 @@ export async function serve(
     await ready(orchestrator, store);
     const listener = start.nodeListener(orchestrator, found.logger);
     server = await startHttpServer({ host: options.host, port, listener, log: (line) => write(stamp(line)) });
-    output.print(await describe(orchestrator, server, store));
+    output.print(await describe(orchestrator, server, store, found.schedules ?? true));
     await asked;
     server.stop();
     await orchestrator.close({ grace: GRACE_MS });
@@ -119,10 +122,24 @@ async function ready(orchestrator: start.Orchestrator, store: string): Promise<v
 }
 
 /** What a user is told once: where it is, and how to call it. */
-async function describe(orchestrator: start.Orchestrator, { url }: HttpServer, store: string): Promise<string> {
-  const { ensembles, nextCursor } = await orchestrator.ensembles.list({ limit: 5 });
-  const names = ensembles.map(({ name }) => name).join(', ') + (nextCursor === undefined ? '' : ', ...');
-  const lines = [`listening on ${url}`, `  ensembles  ${names}`, `  store      ${store}`];
+async function describe(
+  orchestrator: start.Orchestrator,
+  { url }: HttpServer,
+  store: string,
+  servesSchedules: boolean,
+): Promise<string> {
+  const ensembles = await allEnsembles(orchestrator);
+  const names = ensembles.slice(0, SHOWN_NAMES).map(({ name }) => name);
+  if (ensembles.length > SHOWN_NAMES) names.push('...');
+  const lines = [`listening on ${url}`, `  ensembles  ${names.join(', ')}`];
+  const schedules = scheduleLines(
+    ensembles.map(({ definition }) => definition),
+    Date.now(),
+  );
+  if (!servesSchedules && schedules.length > 0)
+    schedules.splice(0, Infinity, 'none are served: the config says `schedules: false`');
+  lines.push(...schedules.map((line, i) => `  ${(i === 0 ? 'schedules' : '').padEnd(9)}  ${line}`));
+  lines.push(`  store      ${store}`);
   const [first] = ensembles;
   const tokens = await orchestrator.tokens.list();
   if (tokens.length > 0) {
@@ -133,6 +150,17 @@ async function describe(orchestrator: start.Orchestrator, { url }: HttpServer, s
   lines.push('', 'The store has no tokens yet. A first one, for everything, shown this once only:', '', `  ${token}`);
   if (first) lines.push('', 'Try it:', '', `  ${curlLine(url, token, first.definition)}`);
   return `${lines.join('\n')}\n\n`;
+}
+
+async function allEnsembles({ ensembles }: start.Orchestrator) {
+  const all: Awaited<ReturnType<typeof ensembles.list>>['ensembles'][number][] = [];
+  let cursor: string | undefined;
+  do {
+    const page = await ensembles.list({ limit: 250, ...(cursor !== undefined && { cursor }) });
+    all.push(...page.ensembles);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return all;
 }
 
 function stamp(line: string): string {

@@ -1,7 +1,7 @@
 /** How each step of a flow went in one execution, as far as its stored results tell. Pure. */
 
 import type { EnsembleDefinition, StepDefinition } from '../engine/model/ensemble.ts';
-import { type AgentRun, type Execution, isFinal } from '../engine/model/execution.ts';
+import { type AgentRun, type Execution, type FinalStatus, isFinal } from '../engine/model/execution.ts';
 import { END, START } from './flow-graph.ts';
 import { type PlacedList, placedLists, placeOf, verbOf } from './flow-places.ts';
 import type { StepMark, StepMarks, StepState } from './print-mermaid.ts';
@@ -12,19 +12,27 @@ interface Placed {
   readonly place: string;
 }
 
+/** How one agent run, or the child that a step started, came out. */
+export interface StepRun {
+  /** Its place, with the items and rounds that it stands in. */
+  readonly key: string;
+  /** `running` also for a child that is queued or waits. */
+  readonly status: AgentRun['status'] | FinalStatus | 'running';
+}
+
 /** What is known of a list: the execution may be in it now, or it was walked to its end. Neither: it was left on the way. */
 type Stage = 'now' | 'done' | 'left';
 
 /**
- * Results are stored of agents alone: where an execution stands that has not ended, and whether a wait was passed, is read from
- * what is stored behind it.
+ * Results are stored of agents and children alone: where an execution stands that has not ended, and whether a wait was passed, is
+ * read from what is stored behind it.
  *
- * @param runs - every stored agent run of the execution
+ * @param runs - every stored agent run of the execution, and its children
  */
 export function stepMarks(
   definition: EnsembleDefinition,
   { status, startedAt }: Pick<Execution<unknown>, 'status' | 'startedAt'>,
-  runs: readonly AgentRun[],
+  runs: readonly StepRun[],
 ): StepMarks {
   const marks = new Map<string, StepMark>();
   if (startedAt === undefined && !isFinal(status)) return marks;
@@ -37,11 +45,7 @@ export function stepMarks(
   return marks;
 }
 
-interface Tally {
-  completed: number;
-  failed: number;
-  retrying: number;
-}
+type Tally = Record<StepRun['status'], number>;
 
 interface Known {
   readonly runs: Map<string, Tally>;
@@ -53,13 +57,20 @@ interface Known {
   readonly active: Set<string>;
 }
 
-function tally(runs: readonly AgentRun[]): Known {
+function tally(runs: readonly StepRun[]): Known {
   const known: Known = { runs: new Map(), routed: new Map(), passes: new Map(), active: new Set() };
   const addTo = (sets: Map<string, Set<string>>, key: string, value: string) =>
     sets.set(key, (sets.get(key) ?? new Set()).add(value));
   for (const { key, status } of runs) {
     const place = placeOf(key);
-    const counts = known.runs.get(place) ?? { completed: 0, failed: 0, retrying: 0 };
+    const counts = known.runs.get(place) ?? {
+      completed: 0,
+      failed: 0,
+      retrying: 0,
+      running: 0,
+      timed_out: 0,
+      cancelled: 0,
+    };
     counts[status] += 1;
     known.runs.set(place, counts);
     // A step's key ends with its number; behind that of a router stands the member's name.
@@ -112,6 +123,8 @@ function isOver(at: Placed, known: Known): boolean {
     return last !== undefined && isOver(last, known);
   };
   switch (verbOf(at.step)) {
+    case 'ensemble':
+      return (known.runs.get(at.place)?.running ?? 0) === 0 || 'detached' in at.step;
     case 'agent':
       return (known.runs.get(at.place)?.retrying ?? 0) === 0;
     case 'if':
@@ -144,12 +157,18 @@ function markList(steps: readonly Placed[], stage: Stage, known: Known, marks: M
 function markStep(at: Placed, stage: Stage, known: Known, marks: Map<string, StepMark>): void {
   const { step, place } = at;
   const lists = listsOf(at);
-  const isActive = known.active.has(place);
   if (verbOf(step) === 'agent') markAgent(place, stage, known, marks);
+  else if (known.runs.has(place)) marks.set(place, markOf(known.runs.get(place) as Tally));
   else if (lists.length > 0) markBlock(at, stage === 'now' && isOver(at, known) ? 'done' : stage, known, marks);
   else if (stage === 'now') marks.set(place, { state: 'running' });
-  // A wait leaves no result: one with a condition may have been skipped.
-  else if (stage === 'done' && !isActive && !('condition' in step)) marks.set(place, { state: 'completed' });
+  else if (stage === 'done') markPassed(step, place, marks);
+}
+
+/** Of a step of which nothing is stored, though the execution came past it. */
+function markPassed(step: StepDefinition, place: string, marks: Map<string, StepMark>): void {
+  const isChild = verbOf(step) === 'ensemble';
+  // A wait leaves no result: one with a condition may have been skipped. A child may have been refused, or is not kept any more.
+  if ('condition' in step === isChild) marks.set(place, { state: isChild ? 'skipped' : 'completed' });
 }
 
 function markAgent(place: string, stage: Stage, known: Known, marks: Map<string, StepMark>): void {
@@ -161,11 +180,21 @@ function markAgent(place: string, stage: Stage, known: Known, marks: Map<string,
   else marks.set(place, { state: stage === 'now' ? 'running' : 'skipped' });
 }
 
-function markOf({ completed, failed, retrying }: Tally): StepMark {
-  const state = retrying > 0 ? 'retrying' : failed > 0 ? 'failed' : 'completed';
-  const runs = completed + failed + retrying;
-  if (runs === 1) return { state };
-  return { state, times: completed === runs ? `${runs} times` : `${completed} of ${runs}` };
+function markOf(counts: Tally): StepMark {
+  const { completed, failed, retrying, running, timed_out: timedOut, cancelled } = counts;
+  const runs = completed + failed + retrying + running + timedOut + cancelled;
+  const state = stateOf(counts);
+  if (runs > 1) return { state, times: completed === runs ? `${runs} times` : `${completed} of ${runs}` };
+  const word = timedOut > 0 ? 'timed out' : cancelled > 0 ? 'cancelled' : undefined;
+  return word === undefined ? { state } : { state, times: word };
+}
+
+function stateOf({ failed, retrying, running, timed_out: timedOut, cancelled }: Tally): StepState {
+  if (retrying > 0) return 'retrying';
+  if (running > 0) return 'running';
+  if (failed + timedOut > 0) return 'failed';
+  // One that lost a race has not failed.
+  return cancelled > 0 ? 'skipped' : 'completed';
 }
 
 function markBlock(at: Placed, stage: Stage, known: Known, marks: Map<string, StepMark>): void {
@@ -213,6 +242,6 @@ function passesOf(verb: string, passes: number): string | undefined {
 function markSkipped(at: Placed, marks: Map<string, StepMark>): void {
   const lists = listsOf(at);
   // Whether one that waits was passed, nothing says.
-  if (verbOf(at.step) === 'agent' || lists.length > 0) marks.set(at.place, { state: 'skipped' });
+  if (['agent', 'ensemble'].includes(verbOf(at.step)) || lists.length > 0) marks.set(at.place, { state: 'skipped' });
   for (const { steps } of lists) for (const inner of steps) markSkipped(inner, marks);
 }

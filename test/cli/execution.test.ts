@@ -261,7 +261,9 @@ describe('issue 3.4: ensemble execution watch', () => {
           });
           return;
         }
-        response.write(send(2, 'agent.completed', { executionId: 'exec_1', agent: 'a', output: 1, duration: 5 }));
+        response.write(
+          send(2, 'agent.completed', { executionId: 'exec_1', agent: 'a', key: 'flow[0]', output: 1, duration: 5 }),
+        );
         response.end(send(3, 'execution.completed', { id: 'exec_1', output: { ok: true }, duration: 9 }));
       }),
     );

@@ -8,7 +8,7 @@ import { flowGraph, type GraphPart } from '../../src/cli/flow-graph.ts';
 import { mermaidText } from '../../src/cli/mermaid-text.ts';
 import { printMermaid } from '../../src/cli/print-mermaid.ts';
 import { readDefinition } from '../../src/cli/start.ts';
-import { stepMarks } from '../../src/cli/step-marks.ts';
+import { type StepRun, stepMarks } from '../../src/cli/step-marks.ts';
 import type { EnsembleDefinition } from '../../src/engine/model/ensemble.ts';
 import type { AgentRun, ExecutionStatus } from '../../src/engine/model/execution.ts';
 import { ROOT } from './cli-process.ts';
@@ -303,5 +303,18 @@ flow:
       'flow[5]': 'skipped',
     });
     expect(stepMarks(readDefinition(FLOW), { status: 'queued' }, [])).toEqual(new Map());
+  });
+
+  it('says of a child how it came out, and goes on behind one that has ended or is detached', () => {
+    const flow = 'name: e\nflow: [{ ensemble: a }, { ensemble: b, detached: true }, { ensemble: c }, { sleep: 1 }]\n';
+    const marks = (...children: readonly StepRun['status'][]) => {
+      const runs = children.map((status, i) => ({ key: `flow[${i}]`, status }));
+      const made = stepMarks(readDefinition(flow), { status: 'running', startedAt: 1 }, runs);
+      return [0, 1, 2, 3].map((i) => made.get(`flow[${i}]`)?.state);
+    };
+    expect(marks('running')).toEqual(['running', undefined, undefined, undefined]);
+    expect(marks('completed')).toEqual(['completed', 'running', undefined, undefined]);
+    expect(marks('failed', 'running')).toEqual(['failed', 'running', 'running', undefined]);
+    expect(marks('cancelled', 'completed', 'timed_out')).toEqual(['skipped', 'completed', 'failed', 'running']);
   });
 });

@@ -21,9 +21,15 @@ function watch(flow: string, { columns = 70, rows = 40 } = {}) {
   return {
     screen,
     start: (agent: string, key: string) => tell('agent.started', { agent, key }),
-    complete: (agent: string, duration = 5) => tell('agent.completed', { agent, output: null, duration }),
-    fail: (agent: string, message: string) =>
-      tell('agent.failed', { agent, error: { code: 'AGENT_FAILED', message }, attempts: 1, duration: 5 }),
+    complete: (agent: string, key: string, duration = 5) =>
+      tell('agent.completed', { agent, key, output: null, duration }),
+    retry: (agent: string, key: string, ms: number) =>
+      tell('agent.retrying', {
+        ...{ agent, key, attempt: 1, retryAt: 1_000_000 + time + ms },
+        error: { code: 'AGENT_FAILED', message: 'busy' },
+      }),
+    fail: (agent: string, key: string, message: string) =>
+      tell('agent.failed', { agent, key, error: { code: 'AGENT_FAILED', message }, attempts: 1, duration: 5 }),
     skip: (agent: string, key: string) => tell('agent.skipped', { agent, key }),
     items: (key: string, items: number) => tell('foreach.started', { key, items }),
     wait: (key: string, ms: number) => tell('step.waiting', { key, until: 1_000_000 + time + ms }),
@@ -62,8 +68,8 @@ describe('issue 5: a live tree', () => {
       '      ⠙ a          80ms',
       '      ⠙ b          80ms',
     ]);
-    run.complete('b');
-    run.complete('a', 100);
+    run.complete('b', 'flow[0].else[0].parallel[1]');
+    run.complete('a', 'flow[0].else[0].parallel[0]', 100);
     run.at(160);
     run.start('last', 'flow[1]');
     expect(run.at(400)).toEqual([
@@ -79,15 +85,18 @@ describe('issue 5: a live tree', () => {
     const none = watch(`flow: [{ foreach: "\${input.all}", steps: [${step('send')}] }]\n`);
     none.items('flow[0]', 0);
     expect(none.end()).toEqual(['  ✓ foreach send    0ms  0 of 0 done']);
-    const run = watch(`flow: [{ foreach: "\${input.all}", concurrency: 9, steps: [${step('send')}] }]\n`);
+    const run = watch(`flow: [{ foreach: "\${input.all}", concurrency: 9, steps: [${step('send')}] }]\n`, {
+      columns: 90,
+    });
     run.items('flow[0]', 10_000);
-    for (let i = 0; i < 4000; i++) run.start('send', `flow[0].foreach[${i}].steps[0]`);
-    for (let i = 0; i < 3000; i++) run.complete('send');
-    run.fail('send', 'gone');
+    const key = (i: number) => `flow[0].foreach[${i}].steps[0]`;
+    for (let i = 0; i < 4000; i++) run.start('send', key(i));
+    for (let i = 0; i < 3000; i++) run.complete('send', key(i));
+    run.fail('send', key(3000), 'gone');
     expect(run.at(1600)).toEqual(['  ⠋ foreach send   1.6s  3,001 of 10,000 done, 999 running  1 failed']);
-    for (let i = 0; i < 999; i++) run.complete('send');
+    for (let i = 3001; i < 4000; i++) run.complete('send', key(i));
     expect(run.at(1680)).toEqual(['  ⠙ foreach send   1.7s  4,000 of 10,000 done  1 failed']);
-    expect(run.end()).toEqual(['  ✗ foreach send   1.7s  4,000 of 10,000 done  1 failed  gone']);
+    expect(run.end()).toEqual(['  ✗ foreach send   1.7s  4,000 of 10,000 done  1 failed  item 3,001: gone']);
   });
 
   it('counts items and rounds in the line of their loop, runs in those of its agents', () => {
@@ -102,10 +111,11 @@ describe('issue 5: a live tree', () => {
       [0, 1],
     ] as const) {
       run.start('pack', `flow[0].foreach[${i}].steps[0]`);
-      run.complete('pack');
+      run.complete('pack', `flow[0].foreach[${i}].steps[0]`);
       for (let round = 0; round < rounds; round++) {
-        run.start('poll', `flow[0].foreach[${i}].steps[1].while[${round}].steps[0]`);
-        run.complete('poll');
+        const key = `flow[0].foreach[${i}].steps[1].while[${round}].steps[0]`;
+        run.start('poll', key);
+        run.complete('poll', key);
       }
     }
     expect(run.at(80)).toEqual([
@@ -119,6 +129,35 @@ describe('issue 5: a live tree', () => {
       '    ✓ pack                 0ms  2 runs',
       '    ✓ while pack.output   80ms  3 rounds',
       '      ✓ poll               0ms  3 runs',
+    ]);
+  });
+
+  it('tells apart what runs at the same time under one name, and the items of which some wait to be tried again', () => {
+    const loop = (list: string) => `{ foreach: "\${input.${list}}", concurrency: 3, steps: [${step('send')}] }`;
+    const run = watch(`flow: [{ parallel: [${loop('a')}, ${loop('b')}] }]\n`, { columns: 90 });
+    const key = (branch: number, i: number) => `flow[0].parallel[${branch}].foreach[${i}].steps[0]`;
+    for (const branch of [0, 1]) {
+      run.items(`flow[0].parallel[${branch}]`, 3);
+      for (let i = 0; i < 3; i++) run.start('send', key(branch, i));
+    }
+    run.complete('send', key(1, 2));
+    run.retry('send', key(1, 0), 2000);
+    run.fail('send', key(0, 1), 'gone');
+    expect(run.at(800).slice(1)).toEqual([
+      '    ⠋ foreach send  800ms  1 of 3 done, 2 running  1 failed',
+      '    ⠋ foreach send  800ms  1 of 3 done, 1 running, 1 to retry  1 retry',
+    ]);
+    expect(run.at(2080).at(-1)).toBe('    ⠦ foreach send   2.1s  1 of 3 done, 2 running  1 retry');
+    for (const [branch, i] of [
+      [0, 0],
+      [0, 2],
+      [1, 0],
+      [1, 1],
+    ] as const)
+      run.complete('send', key(branch, i));
+    expect(run.end().slice(1)).toEqual([
+      '    ✗ foreach send   2.1s  3 of 3 done  1 failed  item 2: gone',
+      '    ✓ foreach send   2.1s  3 of 3 done  1 retry',
     ]);
   });
 
@@ -169,8 +208,8 @@ agents: [{ name: m, operation: code, config: { script: x } }, { name: n, operati
       ['n', 'flow[1].n'],
     ] as const) {
       run.start(name, key);
-      if (name === 'charge') run.fail(name, 'card refused');
-      else run.complete(name);
+      if (name === 'charge') run.fail(name, key, 'card refused');
+      else run.complete(name, key);
     }
     expect(run.end()).toEqual([
       '  • try          0ms',
@@ -188,9 +227,9 @@ agents: [{ name: m, operation: code, config: { script: x } }, { name: n, operati
     const agents = Array.from({ length: 8 }, (_, i) => `a${i}`);
     const run = watch(`flow: [{ parallel: [${agents.map(step).join(', ')}] }]\n`, { rows: 6 });
     for (const [i, name] of agents.entries()) run.start(name, `flow[0].parallel[${i}]`);
-    for (const name of agents.slice(0, 4)) run.complete(name);
+    for (const [i, name] of agents.slice(0, 4).entries()) run.complete(name, `flow[0].parallel[${i}]`);
     expect(run.at(80)).toEqual(['  ⠙ parallel   80ms', ...agents.slice(4).map((name) => `    ⠙ ${name}       80ms`)]);
-    for (const name of agents.slice(4)) run.complete(name);
+    for (const [i, name] of agents.slice(4).entries()) run.complete(name, `flow[0].parallel[${i + 4}]`);
     expect(run.end()).toEqual(['  ✓ parallel   80ms', ...agents.map((name) => `    ✓ ${name}        5ms`)]);
   });
 
@@ -198,11 +237,11 @@ agents: [{ name: m, operation: code, config: { script: x } }, { name: n, operati
     const run = watch(`flow:
   - { if: input.a, then: [${step('a')}, ${step('same')}], else: [${step('same')}] }
 `);
-    run.complete('a');
+    run.complete('a', 'flow[0].then[0]');
     expect(run.at(80)).toEqual(['  · if input.a   85ms  then', '    ✓ a           5ms']);
-    // Which of the two it is, the event does not say: it is shown, and in none of their places.
-    run.complete('same');
-    expect(run.at(80).at(-1)).toBe('  ✓ same          5ms');
+    // Of the two that have this name, the one in whose place it ran.
+    run.complete('same', 'flow[0].then[1]');
+    expect(run.at(80).at(-1)).toBe('    ✓ same        5ms');
   });
 
   it('shows what a wait waits for, and how long at most', () => {
@@ -213,7 +252,7 @@ agents: [{ name: m, operation: code, config: { script: x } }, { name: n, operati
     const paid = 'wait for paid, at most 1h  100ms';
     expect(run.at(200)).toEqual(['  ✓ wait for approved          100ms', `  ⠹ ${paid}  60m 00s left`]);
     run.start('a', 'flow[2]');
-    run.complete('a');
+    run.complete('a', 'flow[2]');
     expect(run.end().slice(1)).toEqual([`  ✓ ${paid}`, '  ✓ a                            5ms']);
   });
 

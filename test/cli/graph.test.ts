@@ -6,6 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { createHandler, createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { toNodeListener } from '../../src/node.ts';
 import { sqliteStorage } from '../../src/sqlite.ts';
+import { createTestOrchestrator } from '../../src/testing.ts';
 import { makeFolder } from './cli-process.ts';
 import { ensembleHere } from './in-process.ts';
 import { listen } from './served-project.ts';
@@ -143,5 +144,59 @@ describe('contract 10: ensemble graph --execution ID', () => {
       `warning: the server's \`order\` is drawn as it is now; execution ${few.id} began with another version of it\n`,
     );
     expect(newer.stdout).toBe(first.stdout);
+  });
+
+  it('marks each step that started another ensemble as that one came out', async () => {
+    const flow = `name: parent
+flow:
+  - { ensemble: child, name: good, input: { n: 1 } }
+  - { ensemble: child, name: bad, input: { n: 2 }, continueOnError: true }
+  - { ensemble: child, name: slow, input: { n: 0 }, timeout: 1s, continueOnError: true }
+  - { foreach: [1, 2, 1], concurrency: 3, steps: [{ ensemble: child, name: each, input: { n: "\${item}" }, continueOnError: true }] }
+  - { parallel: [{ ensemble: child, name: loser, input: { n: 0 } }, { agent: score, operation: code, config: { script: score } }], waitFor: any }
+  - { ensemble: child, name: never, condition: "false" }
+  - { ensemble: child, name: open, input: { n: 0 } }
+`;
+    const child = `name: child
+flow:
+  - { wait: go, condition: input.n == 0 }
+  - { agent: send, operation: code, config: { script: send }, input: "\${input.n}" }
+`;
+    const storage = memoryStorage();
+    const served = createTestOrchestrator({ ensembles: [flow, child], scripts, storage });
+    const { token } = await served.tokens.create({ name: 't', scopes: ['admin'], plan: 'enterprise' });
+    const url = await listen(
+      createServer((request, response) => void toNodeListener(createHandler(served))(request, response)),
+    );
+    const draw = async (id: string) =>
+      (await ensembleHere(['graph', '--execution', id, '--url', url, '--token', token], makeFolder({}))).stdout.split(
+        '\n',
+      );
+    const { id } = await served.start('parent');
+    await served.clock.advance(2000);
+    const drawn = await draw(id);
+    expect(drawn).toEqual(
+      expect.arrayContaining([
+        '  n4[/"ensemble child (timed out)<br/>slow"/]',
+        '    n7[/"ensemble child (2 of 3)<br/>each"/]',
+        '  class n1,n2,b5,b8,n11 completed',
+        '  class n3,n4,n7 failed',
+        '  class n14 running',
+        '  class n10,n13 skipped',
+      ]),
+    );
+    const { executions } = await served.executions.list({ parentId: id, status: 'waiting' });
+    await served.executions.cancel(executions[0]?.id as string);
+    await served.clock.advance(1000);
+    const ended = await draw(id);
+    expect(ended).toContain('  n14[/"ensemble child (cancelled)<br/>open"/]');
+    expect(ended).toContain('  class n10,n13,n14 skipped');
+    // What it is handed, a retry does not start again; a child that somebody retries is no step of it.
+    const again = await served.executions.retry(id);
+    await served.clock.advance(2000);
+    const failed = await served.executions.list({ parentId: again.id, status: 'failed' });
+    await served.executions.retry(failed.executions[0]?.id as string);
+    await served.clock.advance(2000);
+    expect(await draw(again.id)).toEqual(drawn);
   });
 });

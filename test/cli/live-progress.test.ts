@@ -22,12 +22,13 @@ function setUp({ columns = 60, rows = 20, nameWidth = 6 } = {}) {
     screen,
     progress,
     start: (agent: string) => tell('agent.started', { agent, key: agent }),
-    complete: (agent: string, duration = 5) => tell('agent.completed', { agent, output: null, duration }),
+    complete: (agent: string, duration = 5) => tell('agent.completed', { agent, key: agent, output: null, duration }),
     fail: (agent: string, message: string, attempts = 1) =>
-      tell('agent.failed', { agent, error: { code: 'AGENT_FAILED', message }, attempts, duration: 5 }),
+      tell('agent.failed', { agent, key: agent, error: { code: 'AGENT_FAILED', message }, attempts, duration: 5 }),
     retry: (agent: string, attempt: number, message: string, waitMs: number) =>
       tell('agent.retrying', {
         agent,
+        key: agent,
         error: { code: 'AGENT_FAILED', message },
         attempt,
         retryAt: 1_000_000 + time + waitMs,
@@ -73,9 +74,9 @@ describe('issue 2.10: live progress', () => {
     const run = setUp();
     for (let i = 0; i < 3; i++) run.start('send');
     run.complete('send');
-    run.retry('send', 1, 'busy', 10);
+    run.retry('send', 1, 'busy', 2000);
     run.tick(800);
-    expect(run.screen.lines()).toEqual(['  ⠋ send    800ms  1 done, 2 running  1 retry']);
+    expect(run.screen.lines()).toEqual(['  ⠋ send    800ms  1 done, 1 running, 1 to retry  1 retry']);
     run.complete('send');
     run.fail('send', 'gone');
     run.tick(880);

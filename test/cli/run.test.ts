@@ -108,6 +108,7 @@ describe('contract 10: ensemble run', () => {
     const items = JSON.stringify({ items: Array.from({ length: 1200 }, (_, i) => i) });
     const { stderr } = await ensemble(['run', 'e', '--input', items], { cwd });
     expect(stderr.match(/one {2}completed in/g)).toHaveLength(10);
+    expect(stderr).toMatch(/^ {2}one {2}completed in \d+ms \(item 7\)$/m);
     expect(stderr).toContain('  one  completed 1,190 more times\n');
   });
 

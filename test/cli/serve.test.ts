@@ -24,6 +24,27 @@ describe('issue 3.4: ensemble serve starts', () => {
     ]);
   });
 
+  it('prints each schedule that it serves, with its pattern, its zone and when it is due next', async () => {
+    const flow = 'flow: []\n';
+    const report = "name: report\ntrigger: [{ type: schedule, cron: '0 3 29 2 *', timezone: Europe/Berlin }]\n";
+    const tick =
+      "name: tick\ntrigger:\n  - { type: schedule, cron: '30  */2 * * *' }\n  - { type: schedule, cron: '@yearly' }\n";
+    const files = { ...GREET, 'ensembles/report.yaml': report + flow, 'ensembles/tick.yaml': tick + flow };
+    const { printed } = await serveProject(makeProject(files));
+    const lines = printed.split('\n').slice(2, 6);
+    expect(lines[0]).toMatch(
+      /^ {2}schedules {2}report {2}0 3 29 2 \* {4}Europe\/Berlin {2}next at 20\d\d-02-29T02:00:00Z, in \d+[yd]$/,
+    );
+    expect(lines[1]).toMatch(
+      /^ {13}tick {4}30 \*\/2 \* \* \* {2}UTC {12}next at 20\d\d-\d\d-\d\dT\d[02468]:30:00Z, in \d+[hms]$/,
+    );
+    expect(lines[2]).toMatch(/^ {13}tick {4}@yearly {7}UTC {12}next at 20\d\d-01-01T00:00:00Z, in \d+[yd]$/);
+    expect(lines[3]).toMatch(/^ {2}store {6}/);
+    const config = { 'ensemble.config.mjs': 'export default { schedules: false };\n' };
+    const other = await serveProject(makeProject({ ...files, ...config }));
+    expect(other.printed).toContain('  schedules  none are served: the config says `schedules: false`\n  store');
+  });
+
   it('its first token is for everything, of plan enterprise, and is made once only', async () => {
     const cwd = makeProject();
     const first = await serveProject(cwd);

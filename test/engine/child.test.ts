@@ -27,7 +27,7 @@ describe('contract 2, ensemble', () => {
       ensemble: 'same',
       status: 'completed',
       parentId: run.id,
-      trigger: { type: 'ensemble', parentId: run.id, rootId: run.id, depth: 1 },
+      trigger: { type: 'ensemble', parentId: run.id, key: 'flow[1]', rootId: run.id, depth: 1 },
       input: { v: 'a', n: 2 },
       output: { got: { v: 'a', n: 2 } },
     });
@@ -46,7 +46,13 @@ describe('contract 2, ensemble', () => {
     expect(run.output).toEqual({ got: 7 });
     const [child] = await childrenOf(made, run.id);
     const [grandchild] = await childrenOf(made, child?.id as string);
-    expect(grandchild?.trigger).toEqual({ type: 'ensemble', parentId: child?.id, rootId: run.id, depth: 2 });
+    expect(grandchild?.trigger).toEqual({
+      type: 'ensemble',
+      parentId: child?.id,
+      key: 'flow[0]',
+      rootId: run.id,
+      depth: 2,
+    });
   });
 
   it.each<[string, object, string, string]>([

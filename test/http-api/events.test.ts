@@ -58,7 +58,7 @@ describe.each(DOORS)('events by $door', ({ open }) => {
     expect(told[1]?.data).toEqual({
       event: 'agent.completed',
       timestamp: '2026-01-01T00:00:00.000Z',
-      data: { executionId: run.id, agent: 'hello', output: 'Hello Ada', duration: 0 },
+      data: { executionId: run.id, agent: 'hello', key: 'flow[0]', output: 'Hello Ada', duration: 0 },
     });
     expect(told[2]?.data.data).toMatchObject({ id: run.id, status: 'completed', output: { text: 'Hello Ada' } });
   });

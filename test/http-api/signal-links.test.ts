@@ -23,6 +23,7 @@ const ENSEMBLES = [
       },
       { wait: 'go', name: 'told' },
       { wait: 'later' },
+      { if: false, then: [{ wait: 'other' }] },
     ],
   },
 ];

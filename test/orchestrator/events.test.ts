@@ -35,7 +35,11 @@ describe("the seed's events", () => {
     expect(events).toEqual([
       { event: 'execution.started', timestamp, data: { id, ensemble: 'e', input: { x: 1 } } },
       { event: 'agent.started', timestamp, data: { executionId: id, agent: 'a', key: 'flow[0]' } },
-      { event: 'agent.completed', timestamp, data: { executionId: id, agent: 'a', output: 1, duration: 0 } },
+      {
+        event: 'agent.completed',
+        timestamp,
+        data: { executionId: id, agent: 'a', key: 'flow[0]', output: 1, duration: 0 },
+      },
       { event: 'agent.skipped', timestamp, data: { executionId: id, agent: 'b', key: 'flow[1]' } },
       {
         event: 'execution.completed',
@@ -57,12 +61,12 @@ describe("the seed's events", () => {
       {
         event: 'agent.retrying',
         timestamp: first,
-        data: { executionId: id, agent: 'a', error, attempt: 1, retryAt: createdAt + 1000 },
+        data: { executionId: id, agent: 'a', key: 'flow[0]', error, attempt: 1, retryAt: createdAt + 1000 },
       },
       {
         event: 'agent.failed',
         timestamp: later,
-        data: { executionId: id, agent: 'a', error, attempts: 2, duration: 1000 },
+        data: { executionId: id, agent: 'a', key: 'flow[0]', error, attempts: 2, duration: 1000 },
       },
       {
         event: 'execution.failed',

@@ -255,6 +255,7 @@ describe('signalUrl()', () => {
                 input: ask('1'),
                 retry: { maxAttempts: 2 },
               },
+              { if: false, then: [{ wait: 'go' }] },
             ],
           } as never,
         ],
@@ -292,28 +293,58 @@ describe('signalUrl()', () => {
   });
 
   it.each([
-    ["signalUrl('not a name')", "a signal's name"],
+    ["signalUrl('not ' + 'a name')", "a signal's name"],
     ['signalUrl(5)', 'must be text, found a number'],
     ["signalUrl('go', input.long)", 'at most 2000 are allowed; put less into the payload'],
   ])('%s fails the step', async (source, says) => {
-    const { orchestrator } = open([mail(`\${${source}}`)]);
+    const { orchestrator } = open([mail(`\${${source}}`), { wait: 'go' }]);
     const { error } = await orchestrator.execute('e', { long: 'x'.repeat(2000) });
     expect(error?.code).toBe('EXPRESSION_ERROR');
     expect(error?.message).toContain(says);
+  });
+
+  it('is refused for a signal that no `wait` of the flow waits for, with the nearest one that does', () => {
+    const host = compileHost({ signalLinks, scripts: { mail: () => null } });
+    const problems = (flow: readonly unknown[], more: object = {}) =>
+      checkEnsemble({ name: 'e', flow, ...more } as never, host);
+    const wrong = { path: 'flow[0].input', message: 'no `wait` of this flow waits for the signal `go`' };
+    expect(problems([mail(ask()), { wait: 'goo' }])).toEqual([{ ...wrong, suggestion: 'goo' }]);
+    expect(problems([mail(ask())])).toEqual([wrong]);
+    expect(problems([mail('${signalUrl(input.name)}')])).toEqual([]);
+    // Wherever the `wait` stands, before the link too.
+    const nested = [{ foreach: [1], steps: [{ try: [{ wait: 'go' }], finally: [] }] }];
+    expect(problems([mail(ask()), { switch: 'input.a', cases: { b: nested } }])).toEqual([]);
+    expect(problems([{ while: 'input.a', steps: [{ wait: 'go' }] }, mail(ask())])).toEqual([]);
+    // One that could not be read may be the one.
+    expect(problems([mail(ask()), { wait: 5 }]).map(({ path }) => path)).toEqual(['flow[1].wait']);
+    // `ensemble validate` knows it without the host's options.
+    const source =
+      'name: e\nflow:\n  - { agent: a, operation: code, config: { script: mail }, input: "${signalUrl(\'go\')}" }\n  - wait: Go\n';
+    expect(checkEnsemble(source, { ...compileHost({ scripts: { mail: () => null } }), lenient: true })).toMatchObject([
+      { line: 3, column: 80, suggestion: 'Go', frame: expect.stringContaining('^^^^') },
+    ]);
+    // An agent alone may be made for any flow.
+    const shared = { name: 'mail', operation: 'code', config: { script: 'mail' }, input: ask() };
+    const given = { signalLinks, scripts: { mail: () => null }, agents: [shared] };
+    expect(() => createOrchestrator(given)).not.toThrow();
+    expect(() => createOrchestrator({ ...given, ensembles: [{ name: 'e', flow: [{ agent: 'mail' }] }] })).toThrow(
+      'flow[0].agent: shared agent `mail` at `input`: no `wait` of this flow waits for the signal `go`',
+    );
   });
 
   it('without the option, the definition is refused, and told what to set', () => {
     const refused = (flow: readonly object[]) => () =>
       createOrchestrator({ ensembles: [{ name: 'e', flow } as never], scripts: { mail: () => null } });
     const message = 'hand createOrchestrator `signalLinks: { url, secret }`';
-    expect(refused([mail(ask())])).toThrow(expect.objectContaining({ code: 'NOT_CONFIGURED' }));
-    expect(refused([mail(ask())])).toThrow(message);
-    expect(refused([{ if: "signalUrl('go') == ''", then: [mail(null)] }])).toThrow(message);
+    const wait = { wait: 'go' };
+    expect(refused([mail(ask()), wait])).toThrow(expect.objectContaining({ code: 'NOT_CONFIGURED' }));
+    expect(refused([mail(ask()), wait])).toThrow(message);
+    expect(refused([{ if: "signalUrl('go') == ''", then: [mail(null)] }, wait])).toThrow(message);
     expect(createOrchestrator().signalLinks).toBeUndefined();
   });
 
   it('a definition that is checked without its host is right', () => {
-    const source = { name: 'e', flow: [mail(ask())] } as never;
+    const source = { name: 'e', flow: [mail(ask()), { wait: 'go' }] } as never;
     const host = compileHost({ scripts: { mail: () => null } });
     expect(checkEnsemble(source, host)).toMatchObject([{ path: 'flow[0].input' }]);
     expect(checkEnsemble(source, { ...host, lenient: true })).toEqual([]);
@@ -355,16 +386,21 @@ describe('signalUrl()', () => {
     expect(refused({ outputs: { link: ask() } })).toThrow(
       '`signalUrl()` is a secret and may not flow into the outputs',
     );
-    const setState = { state: { initial: { link: '' } }, flow: [mail(null, { setState: { link: `see ${ask()}` } })] };
+    const setState = {
+      state: { initial: { link: '' } },
+      flow: [mail(null, { setState: { link: `see ${ask()}` } }), { wait: 'go' }],
+    };
     expect(refused(setState)).toThrow('`signalUrl()` is a secret and may not flow into the state');
-    expect(refused({ flow: [{ ensemble: 'e', input: { link: ask() } }] })).toThrow('the input of another ensemble');
+    expect(refused({ flow: [{ ensemble: 'e', input: { link: ask() } }, { wait: 'go' }] })).toThrow(
+      'the input of another ensemble',
+    );
   });
 
   it('no link and no secret enters a log or an error', async () => {
     const logged: unknown[] = [];
     const log = (fields: object, message?: string) => void logged.push(fields, message);
     const { orchestrator } = open(
-      [mail(ask())],
+      [mail(ask()), { wait: 'go' }],
       {},
       {
         logger: { debug: log, info: log, warn: log, error: log },

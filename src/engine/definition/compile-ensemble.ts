@@ -3,7 +3,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { canonicalJson, type Json, type JsonObject } from '../json.ts';
-import type { AgentBehaviour, AgentDefinition, EnsembleDefinition } from '../model/ensemble.ts';
+import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../model/ensemble.ts';
 import { compileInputCheck, declaredInputs } from './check-input.ts';
 import { checkNotReserved, type Report } from './check-shape.ts';
 import { checkTriggers } from './check-triggers.ts';
@@ -20,6 +20,7 @@ import type { ParsedEnsemble } from './parse-ensemble.ts';
 import type { Path, Problem } from './problem.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
 import { refuseSecrets } from './refuse-secrets.ts';
+import { innerLists } from './step-lists.ts';
 import type { Call, FlowContext } from './resolve-agent.ts';
 
 export interface CompileResult {
@@ -140,6 +141,8 @@ function declareAgents(definition: EnsembleDefinition, report: Report): FlowCont
 
 function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
   const { host, agents } = context;
+  // An agent that runs alone is made for flows that are not at hand, and a part that could not be read may hold a `wait`.
+  const isWhole = !parsed.openNames && parsed.problems.every(({ path }) => path[0] !== 'flow');
   return {
     env: host.env,
     anyEnv: host.lenient ?? false,
@@ -150,9 +153,18 @@ function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
     hasState: context.hasState,
     agents: new Set([...agents.keys(), ...host.sharedAgents.keys()]),
     insideForeach: namesInsideForeach(parsed.definition.flow, context),
+    signals: isWhole ? awaitedSignals(parsed.definition.flow) : undefined,
     broken: parsed.brokenNames,
     anyName: parsed.openNames,
   };
+}
+
+function awaitedSignals(steps: readonly StepDefinition[], signals = new Set<string>()): Set<string> {
+  for (const step of steps) {
+    if ('wait' in step) signals.add(step.wait);
+    for (const inner of innerLists(step)) awaitedSignals(inner.steps, signals);
+  }
+  return signals;
 }
 
 function checkUnusedAgents(context: FlowContext, known: KnownNames): void {

@@ -3,6 +3,7 @@
 import type { NameResolution, NameResolver, PathSegment } from '../expression/compiled-expression.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
 import { RESERVED_NAMES } from '../model/name.ts';
+import { suggestName } from '../suggest-name.ts';
 import { type KnownNames, OUTERMOST, readCaught, resolveOutermost, unknownResultMember } from './outermost-names.ts';
 import { readSlot } from './result-reads.ts';
 import type { Scope } from './scope.ts';
@@ -107,6 +108,7 @@ function level(parts: LevelParts): Names {
     beside: (block, own) => level({ ...parts, hides: (name) => hides(name) || (block.has(name) && !own.has(name)) }),
     catching: () => level({ ...parts, catches: true }),
     resolve: (name, path) => resolveName(name, path, names, known),
+    unknownSignal: (name) => unknownSignal(name, known),
   };
   return names;
 }
@@ -135,6 +137,14 @@ function resolveName(
     depth += 1;
   }
   return resolveOutermost(name, path, { item: nearestItem(names), visible: names.visible }, known);
+}
+
+function unknownSignal(name: string, { signals }: KnownNames) {
+  if (!signals || signals.has(name)) return undefined;
+  return {
+    problem: `no \`wait\` of this flow waits for the signal ${quoted(name)}`,
+    suggestion: suggestName(name, signals),
+  };
 }
 
 function runsBeside(name: string): string {

@@ -21,6 +21,8 @@ export interface KnownNames {
   readonly agents: ReadonlySet<string>;
   /** Names of steps and items inside a `foreach` that mean nothing outside of one. */
   readonly insideForeach: ReadonlyMap<string, 'step' | 'item'>;
+  /** The signals that the flow waits for; undefined where that is not known. */
+  readonly signals: ReadonlySet<string> | undefined;
   /** Names of parts that are wrong: they read as null, and nobody complains. */
   readonly broken: ReadonlySet<string>;
   /** Part of the definition could not be read, so that any name may be right. */

@@ -89,14 +89,14 @@ function started({ id, ensemble, input, createdAt }: Execution): OrchestratorEve
 }
 
 function ofStep({ id: executionId }: Execution, step: StepRecord): OrchestratorEvent {
-  const { name: agent, output, duration, attempts, error, startedAt } = step;
+  const { key, name: agent, output, duration, attempts, error, startedAt } = step;
   const timestamp = at(startedAt + duration);
-  if (!error) return { event: 'agent.completed', timestamp, data: { executionId, agent, output, duration } };
+  if (!error) return { event: 'agent.completed', timestamp, data: { executionId, agent, key, output, duration } };
   const { code, message } = error;
   return {
     event: 'agent.failed',
     timestamp,
-    data: { executionId, agent, error: { code, message }, attempts, duration },
+    data: { executionId, agent, key, error: { code, message }, attempts, duration },
   };
 }
 

@@ -163,16 +163,17 @@ function emitResult(record: StepRecord, scope: RunScope): void {
   const { emit } = scope.run.ports;
   if (!emit) return;
   const executionId = scope.run.accepted.id;
-  const { name: agent, output, duration, attempts, error } = record;
+  const { key, name: agent, output, duration, attempts, error } = record;
   if (error)
     emit('agent.failed', {
       executionId,
       agent,
+      key,
       error: { code: error.code, message: error.message },
       attempts,
       duration,
     });
-  else emit('agent.completed', { executionId, agent, output, duration });
+  else emit('agent.completed', { executionId, agent, key, output, duration });
 }
 
 function emitRetry(record: StepRecord, retryAt: number, scope: RunScope): void {
@@ -181,6 +182,7 @@ function emitRetry(record: StepRecord, retryAt: number, scope: RunScope): void {
   scope.run.ports.emit?.('agent.retrying', {
     executionId,
     agent: record.name,
+    key: record.key,
     error,
     attempt: record.attempts,
     retryAt,

@@ -123,7 +123,16 @@ function start({ step, scope, id, isRepeated }: Child): Promise<StartedChild> {
   const { accepted: parent, ports } = scope.run;
   const { ensemble, detached } = step;
   const { input, timeoutMs } = readRequest(step, scope);
-  return ports.children.start({ id, ensemble, input, parent, detached, timeoutMs, isRepeated });
+  return ports.children.start({
+    id,
+    ensemble,
+    input,
+    parent,
+    key: scope.keyPrefix + step.key,
+    detached,
+    timeoutMs,
+    isRepeated,
+  });
 }
 
 /** @throws what the expressions throw, EXPRESSION_ERROR when `timeout` gives no duration */

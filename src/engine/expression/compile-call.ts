@@ -7,7 +7,7 @@ import type { CompileContext } from './compile-context.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt } from './evaluation-problem.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
-import type { BuiltInFunction, ExpressionFunction, FunctionTable } from './functions/function-table.ts';
+import type { BuiltInFunction, ExpressionFunction } from './functions/function-table.ts';
 
 /** @throws ExpressionSyntaxError for an unknown function or a wrong number of arguments */
 export function compileCall<E extends Evaluation>(
@@ -15,7 +15,7 @@ export function compileCall<E extends Evaluation>(
   args: readonly Evaluate<E>[],
   context: CompileContext<E>,
 ): Evaluate<E> {
-  const found = findFunction(node, context.functions);
+  const found = findFunction(node, context);
   const { site } = context;
   const { name, index } = node;
   if (found.impure) context.impure = true;
@@ -38,7 +38,10 @@ export function compileCall<E extends Evaluation>(
   };
 }
 
-function findFunction(node: CallNode, functions: FunctionTable): BuiltInFunction {
+function findFunction<E extends Evaluation>(
+  node: CallNode,
+  { functions, names }: Pick<CompileContext<E>, 'functions' | 'names'>,
+): BuiltInFunction {
   const { name, index, args } = node;
   const found: BuiltInFunction | undefined = Object.hasOwn(functions, name) ? functions[name] : undefined;
   if (!found) {
@@ -49,6 +52,12 @@ function findFunction(node: CallNode, functions: FunctionTable): BuiltInFunction
   if (args.length < found.minArgs || args.length > found.maxArgs) {
     const message = `${name}() takes ${describeArity(found)}, found ${args.length}`;
     throw new ExpressionSyntaxError(message, index, node.end - index);
+  }
+  const [first] = args;
+  if (found.namesSignal && first?.kind === 'literal' && typeof first.value === 'string') {
+    const unknown = names.unknownSignal?.(first.value);
+    if (unknown)
+      throw new ExpressionSyntaxError(unknown.problem, first.index, first.end - first.index, unknown.suggestion);
   }
   if (found.notConfigured !== undefined) {
     const error = new ExpressionSyntaxError(found.notConfigured, index, node.end - index);

@@ -24,6 +24,8 @@ export interface NameResolver<E extends Evaluation> {
    * @param path - the static path right behind the name: `a.output.x['y'][0]` gives `['output', 'x', 'y', 0]`; it stops at the first computed key
    */
   resolve(name: string, path: readonly PathSegment[]): NameResolution<E>;
+  /** Why no signal of this name is ever heard; undefined when one is, or nobody knows. */
+  unknownSignal?(name: string): { readonly problem: string; readonly suggestion?: string | undefined } | undefined;
 }
 
 /** A name that an expression reads, or a function that it calls and that gives a secret: `signalUrl()`. */

@@ -22,16 +22,19 @@ export interface EventData {
   };
   'execution.timeout': { readonly id: string; readonly duration: number; readonly timeout: number };
   'execution.cancelled': { readonly id: string; readonly ensemble: string; readonly duration: number };
+  /** `key` is the place of the run in the flow, with the items and rounds that it stands in, from 0: `flow[2].foreach[7].steps[0]`. */
   'agent.started': { readonly executionId: string; readonly agent: string; readonly key: string };
   'agent.completed': {
     readonly executionId: string;
     readonly agent: string;
+    readonly key: string;
     readonly output: Json;
     readonly duration: number;
   };
   'agent.failed': {
     readonly executionId: string;
     readonly agent: string;
+    readonly key: string;
     readonly error: { readonly code: string; readonly message: string };
     readonly attempts: number;
     readonly duration: number;
@@ -40,6 +43,7 @@ export interface EventData {
   'agent.retrying': {
     readonly executionId: string;
     readonly agent: string;
+    readonly key: string;
     readonly error: { readonly code: string; readonly message: string };
     readonly attempt: number;
     readonly retryAt: number;

@@ -30,6 +30,8 @@ export interface ExecutionTrigger {
   readonly type: 'call' | 'webhook' | 'schedule' | 'http' | 'ensemble';
   /** The execution whose `ensemble` step started it. */
   readonly parentId?: string;
+  /** The place of that step in its parent, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. */
+  readonly key?: string;
   /** The first of those that led to it, which has no parent. */
   readonly rootId?: string;
   /** How many led to it: 1 for a child of the first. */

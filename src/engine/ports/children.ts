@@ -11,6 +11,8 @@ export interface NewChild {
   readonly ensemble: string;
   readonly input: Json;
   readonly parent: NewExecution;
+  /** The place of the step in its parent. */
+  readonly key: string;
   /** Its parent does not wait for it: it outlives the parent's timeout. */
   readonly detached: boolean;
   /** How long it may take, from its start. */

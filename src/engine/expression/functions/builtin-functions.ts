@@ -17,6 +17,7 @@ const runFunctions = {
     minArgs: 1,
     maxArgs: 2,
     impure: true,
+    namesSignal: true,
     notConfigured:
       'signalUrl() needs the public address of the service and a secret; hand createOrchestrator `signalLinks: { url, secret }`',
     call: () => null,
