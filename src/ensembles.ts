@@ -3,8 +3,10 @@
 import type { CompiledEnsemble } from './engine/definition/compiled-ensemble.ts';
 import { decodeCursor, encodeCursor, pageLimit } from './engine/model/cursor.ts';
 import type { EnsembleDefinition } from './engine/model/ensemble.ts';
+import { NAME_PATTERN } from './engine/model/name.ts';
 import type { Clock } from './engine/ports/clock.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
+import { refuseUnknownKeys } from './options.ts';
 
 /** An ensemble in a listing. */
 export interface EnsembleItem {
@@ -54,9 +56,11 @@ export function createEnsembles(
   };
   return {
     get: async (name) => item(find(name).compiled),
-    async list({ limit, cursor } = {}) {
+    async list(page = {}) {
+      refuseUnknownKeys(page, ['limit', 'cursor'], 'ensembles.list');
+      const { limit, cursor } = page;
       const size = pageLimit(limit);
-      const after = cursor === undefined ? '' : decodeCursor(cursor, 'ensembles');
+      const after = cursor === undefined ? '' : decodeCursor(cursor, 'ensembles', NAME_PATTERN);
       const names = [...all.keys()].sort().filter((name) => name > after);
       const ensembles = names.slice(0, size).map((name) => item((all.get(name) as LoadedEnsemble).compiled));
       const last = ensembles.at(-1);

@@ -5,7 +5,13 @@ import { executionEvents, type NumberedEvent } from './engine/execution/executio
 import { cloneJson } from './engine/json.ts';
 import { decodeCursor, encodeCursor, pageLimit } from './engine/model/cursor.ts';
 import { isCompletedChild } from './engine/model/child.ts';
-import { type AgentRun, type Execution, type ExecutionStatus, isFinal } from './engine/model/execution.ts';
+import {
+  type AgentRun,
+  EXECUTION_STATUSES,
+  type Execution,
+  type ExecutionStatus,
+  isFinal,
+} from './engine/model/execution.ts';
 import { toAgentRun } from './engine/model/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from './engine/model/id.ts';
 import { isTakenSignal, type StepRecord } from './engine/model/stored-execution.ts';
@@ -13,6 +19,7 @@ import type { Emitter } from './engine/notification/emitter.ts';
 import type { Clock } from './engine/ports/clock.ts';
 import type { Storage, StoredDefinition } from './engine/ports/storage.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
+import { refuseUnknownKeys } from './options.ts';
 import type { ExecutionHandle, Runner } from './runner.ts';
 import { type SignalOptions, toSignal } from './signals.ts';
 
@@ -54,7 +61,7 @@ export interface Executions {
   signal(id: string, name: string, payload?: unknown, options?: SignalOptions): Promise<Execution<unknown>>;
   /** The record, with its first 1,000 agent runs. @throws NOT_FOUND */
   get(id: string): Promise<Execution<unknown>>;
-  /** Newest first, without agent runs. @throws INVALID_CURSOR, INVALID_REQUEST for a bad limit */
+  /** Newest first, without agent runs. @throws INVALID_CURSOR; INVALID_REQUEST for a bad limit, or what is no status */
   list(
     filter?: ExecutionFilter,
   ): Promise<{ readonly executions: readonly Execution<unknown>[]; readonly nextCursor?: string }>;
@@ -84,6 +91,10 @@ export interface ExecutionsParts {
 
 /** Steps that are read at once. */
 const PAGE = 1000;
+const FILTER_KEYS: readonly (keyof ExecutionFilter)[] = ['ensemble', 'status', 'parentId', 'limit', 'cursor'];
+/** What pages end with: the last execution's id, how many agent runs there were. */
+const EXECUTION_ID = /^exec_[0-9A-Z]{26}$/;
+const POSITION = /^\d{1,9}$/;
 
 export function createExecutions({ storage, events, clock, runner, ids, restore }: ExecutionsParts): Executions {
   const find = async (id: string): Promise<Execution> => {
@@ -135,11 +146,14 @@ export function createExecutions({ storage, events, clock, runner, ids, restore 
       throw conflict({ ...execution, status }, `execution ${execution.id} takes no signals any more: it is ${status}`);
     },
     get: async (id) => cloneJson(await find(id)),
-    async list({ ensemble, status, parentId: parent, limit, cursor } = {}) {
+    async list(given = {}) {
+      refuseUnknownKeys(given, FILTER_KEYS, 'executions.list');
+      const { ensemble, status, parentId: parent, limit, cursor } = given;
+      checkStatus(status);
       const parentId = parent === undefined ? undefined : normalizeExecutionId(parent);
       const size = pageLimit(limit);
       const filter = JSON.stringify([ensemble ?? null, status ?? null, parentId ?? null]);
-      const before = cursor === undefined ? undefined : decodeCursor(cursor, filter);
+      const before = cursor === undefined ? undefined : decodeCursor(cursor, filter, EXECUTION_ID);
       const query = {
         limit: size + 1,
         ...(ensemble !== undefined && { ensemble }),
@@ -152,17 +166,21 @@ export function createExecutions({ storage, events, clock, runner, ids, restore 
       const last = executions.at(-1);
       return found.length > size && last ? { executions, nextCursor: encodeCursor(last.id, filter) } : { executions };
     },
-    async agents(id, { limit, cursor } = {}) {
+    async agents(id, page = {}) {
+      refuseUnknownKeys(page, ['limit', 'cursor'], 'executions.agents');
+      const { limit, cursor } = page;
       const execution = await find(id);
       const size = pageLimit(limit);
-      const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, execution.id));
+      const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, execution.id, POSITION));
       const steps = await storage.listSteps(execution.id, { after, limit: size + 1 });
       const agents = steps.slice(0, size).map((step) => cloneJson(toAgentRun(step)));
       return steps.length > size
         ? { agents, nextCursor: encodeCursor(String(after + size), execution.id) }
         : { agents };
     },
-    async *events(id, { after, signal } = {}) {
+    async *events(id, options = {}) {
+      refuseUnknownKeys(options, ['after', 'signal'], 'executions.events');
+      const { after, signal } = options;
       const execution = await find(id);
       yield* executionEvents({ storage, clock, events, id: execution.id, after: readEventId(after), signal });
     },
@@ -177,6 +195,11 @@ function isResult(step: StepRecord): boolean {
 
 function conflict({ id: executionId, status }: Execution, message: string): OrchestratorError {
   return new OrchestratorError('CONFLICT', message, { details: { executionId, status } });
+}
+
+function checkStatus(status: ExecutionStatus | undefined): void {
+  if (status === undefined || EXECUTION_STATUSES.includes(status)) return;
+  throw new OrchestratorError('INVALID_REQUEST', `\`status\` must be one of ${EXECUTION_STATUSES.join(', ')}`);
 }
 
 function readEventId(after: string | undefined): number {

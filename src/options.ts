@@ -144,8 +144,9 @@ export function secretsOf({ secret }: SignalLinksOptions): readonly string[] {
   return typeof secret === 'string' ? [secret] : Array.isArray(secret) ? secret : [];
 }
 
-/** @throws TypeError that names the first unknown key, and the nearest known one */
+/** @throws TypeError for what is no object; or that names the first unknown key, and the nearest known one */
 export function refuseUnknownKeys(options: object, known: readonly string[], what: string): void {
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${what}: options must be an object`);
   for (const key of Object.keys(options)) {
     if (known.includes(key)) continue;
     const near = suggestName(key, known);

@@ -1,6 +1,6 @@
 /** `ensemble execution`: what ran and how it went, from a store or from a running server. */
 
-import type { Execution, ExecutionStatus } from '../engine/model/execution.ts';
+import { EXECUTION_STATUSES, type Execution, type ExecutionStatus } from '../engine/model/execution.ts';
 import { suggestName } from '../engine/suggest-name.ts';
 import { wrongUsage } from './cli-error.ts';
 import { onInterrupt } from './interrupt.ts';
@@ -22,15 +22,6 @@ export interface ExecutionListOptions extends PlaceOptions {
   readonly json?: boolean;
 }
 
-const STATUSES: readonly ExecutionStatus[] = [
-  'queued',
-  'running',
-  'waiting',
-  'completed',
-  'failed',
-  'timed_out',
-  'cancelled',
-];
 const COLUMNS: readonly Column[] = [
   { title: 'ID' },
   { title: 'ENSEMBLE', shrinkTo: 8 },
@@ -127,10 +118,10 @@ export async function watch(
 }
 
 function readStatus(given: string | undefined): ExecutionStatus | undefined {
-  const status = STATUSES.find((one) => one === given);
+  const status = EXECUTION_STATUSES.find((one) => one === given);
   if (status !== undefined || given === undefined) return status;
-  const near = suggestName(given, STATUSES);
-  const hint = near === undefined ? `one of ${STATUSES.join(', ')}` : `did you mean ${near}?`;
+  const near = suggestName(given, EXECUTION_STATUSES);
+  const hint = near === undefined ? `one of ${EXECUTION_STATUSES.join(', ')}` : `did you mean ${near}?`;
   throw wrongUsage(`there is no status ${JSON.stringify(given)}; ${hint}`);
 }
 

@@ -2,7 +2,9 @@
 
 import { OrchestratorError } from '../engine/errors.ts';
 import { hasScope } from '../engine/model/token.ts';
+import type { PlainRequest } from '../engine/ports/host.ts';
 import type { Caller } from './authenticate.ts';
+import { readQuery } from './read-query.ts';
 import { errorReply, type Reply } from './reply.ts';
 import type { Match, Route } from './router.ts';
 
@@ -29,6 +31,22 @@ export function findRoute(
   if (method === 'OPTIONS') return { refusal: { status: 204, headers: { allow } } };
   const message = `this path takes ${allow}; send one of these methods`;
   return { refusal: errorReply(new OrchestratorError('METHOD_NOT_ALLOWED', message), { allow }) };
+}
+
+/**
+ * What a route would not look at is refused: who sends it counts on it.
+ *
+ * @throws INVALID_REQUEST for a query that nothing reads, and for an `Idempotency-Key` that nothing keeps
+ */
+export function refuseUnread(request: PlainRequest, { scope, method, readsQuery, repeatable }: Route): void {
+  // Links and probes come with what mail programs and proxies hang on to them.
+  if (scope === 'public') return;
+  if (!readsQuery) readQuery(request.query, []);
+  if (method !== 'POST' || repeatable || request.header('idempotency-key') === undefined) return;
+  throw new OrchestratorError(
+    'INVALID_REQUEST',
+    'no `Idempotency-Key` is kept here: this request would do its work each time that it is sent; leave the header out, and look at the list before you send it again',
+  );
 }
 
 /** @returns the refusal, or undefined when the caller may */

@@ -1,9 +1,9 @@
 /** The request line: request, authenticate, route and scope, orchestrator, respond. No stage reaches back to an earlier one. */
 
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
-import { findRoute, refuseCaller } from './admit-route.ts';
+import { type FoundRoute, findRoute, refuseCaller, refuseUnread } from './admit-route.ts';
 import { authenticate } from './authenticate.ts';
-import type { HandlerParts } from './call.ts';
+import type { Call, HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
 import { errorReply, isHidden, type Reply } from './reply.ts';
 import type { Match } from './router.ts';
@@ -29,7 +29,7 @@ export async function answerRequest(
       'refusal' in found
         ? found.refusal
         : (refuseCaller(caller, found.route) ??
-          (await found.route.run({ parts, request, host, params: found.params, requestId })));
+          (await runRoute(found, { parts, request, host, params: found.params, requestId })));
     body = bodyOf(reply, request.method);
   } catch (thrown) {
     if (isHidden(thrown)) {
@@ -41,6 +41,11 @@ export async function answerRequest(
     body = bodyOf(reply, request.method);
   }
   return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
+}
+
+function runRoute({ route }: FoundRoute, call: Call): Reply | Promise<Reply> {
+  refuseUnread(call.request, route);
+  return route.run(call);
 }
 
 function requestIdOf(request: PlainRequest): string {

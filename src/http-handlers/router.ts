@@ -10,6 +10,10 @@ export interface Route {
   readonly path: string;
   /** What the token must hold; `public` asks for none. */
   readonly scope: Scope | 'public';
+  /** Whether its work reads the query; elsewhere a query is refused. */
+  readonly readsQuery?: true;
+  /** Whether a request that is sent twice does no more than one; elsewhere an `Idempotency-Key` is refused. */
+  readonly repeatable?: true;
   readonly run: (call: Call) => Reply | Promise<Reply>;
 }
 

@@ -58,7 +58,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   options: { may: ENGINE, types: ['define', 'operations/'] },
   config: { may: ['basis', 'options'], types: ['define'] },
   'load-definitions': { may: [...ENGINE, 'define', 'options'] },
-  ensembles: { may: [...ENGINE, 'load-definitions'] },
+  ensembles: { may: [...ENGINE, 'options', 'load-definitions'] },
   'new-execution': { may: ENGINE },
   children: { may: [...ENGINE, 'new-execution'], types: ['load-definitions'] },
   runner: { may: [...ENGINE, 'options', 'load-definitions', 'children', 'new-execution'] },

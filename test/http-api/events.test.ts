@@ -72,6 +72,20 @@ describe.each(DOORS)('events by $door', ({ open }) => {
     expect(await ids(stream(id, '?after=3'))).toEqual([]);
   });
 
+  it('contract 5: behind the last event of a run that ended it is 204, so that readers stop coming back', async () => {
+    const { id } = await service.orchestrator.execute('greet', { who: 'Ada' });
+    for (const after of ['3', '4', '999999999']) {
+      const answer = await stream(id, '', { 'last-event-id': after });
+      expect([after, answer.status, await answer.text()]).toEqual([after, 204, '']);
+      expect(answer.headers.get('x-request-id')).not.toBeNull();
+    }
+    expect((await stream(id, '?after=2')).status).toBe(200);
+    const running = await service.orchestrator.start('slow');
+    const open = await stream(running.id, '?after=1');
+    expect(open.status).toBe(200);
+    await open.body?.cancel();
+  });
+
   it.each(['abc', '-1', '1.5', '1e3', '9'.repeat(30)])('refuses `after=%s`', async (after) => {
     const { id } = await service.orchestrator.execute('echo');
     expect(await told(stream(id, `?after=${after}`))).toMatchObject({

@@ -109,7 +109,33 @@ describe.each(DOORS)('listings by $door', ({ open }) => {
     expect(elsewhere).toMatchObject({ status: 400, body: { error: { code: 'INVALID_CURSOR' } } });
   });
 
+  it('contract 5: a cursor of the right form with a place that no listing gave is 400, and reaches no store', async () => {
+    const { id } = await service.orchestrator.execute('echo');
+    const forged = (place: unknown, filter: string) =>
+      encodeURIComponent(btoa(encodeURIComponent(JSON.stringify([place, filter]))));
+    for (const place of ['abc', 'NaN', '-5', '1.5', '1e3', '9'.repeat(20), '', null, 3])
+      expect([
+        place,
+        (await told(ask(`${LIST}/${id}/agents?cursor=${forged(place, id)}`, { headers }))).status,
+      ]).toEqual([place, 400]);
+    for (const place of ["exec_' OR 1=1", '', `${id}0`, '\u0000'])
+      expect([place, (await list(`cursor=${forged(place, '[null,null,null]')}`)).body.error?.code]).toEqual([
+        place,
+        'INVALID_CURSOR',
+      ]);
+    const names = await told(ask(`/api/v1/ensembles?cursor=${forged('a b', 'ensembles')}`, { headers }));
+    expect(names.body.error?.code).toBe('INVALID_CURSOR');
+  });
+
+  it('contract 5: agents that ran alone are listed by the name that their records have', async () => {
+    const { ensemble } = await service.orchestrator.executeAgent('double', { n: 2 });
+    await run(1);
+    expect((await list(`ensemble=${ensemble}`)).body.executions).toMatchObject([{ ensemble: 'agent:double' }]);
+  });
+
   it.each([
+    'ensemble=agent:',
+    'ensemble=agent:a:b',
     'parentId=',
     'parentId=exec_1',
     "parentId=' OR 1=1",

@@ -37,6 +37,27 @@ describe('records', () => {
     }
   });
 
+  it('contract 1: what is no id at all is NOT_FOUND as well', async () => {
+    const { executions } = scene([]).orchestrator;
+    for (const id of [undefined, 5, null] as unknown as string[])
+      for (const ask of [executions.get, executions.cancel, executions.retry, executions.agents])
+        await expect(ask(id)).rejects.toMatchObject({ code: 'NOT_FOUND', message: `there is no execution ${id}` });
+  });
+
+  it('contract 1: a filter that would be left out is refused: it would give everything', async () => {
+    const { run, orchestrator } = scene([ok('a')]);
+    const { id } = await run();
+    const { executions, ensembles } = orchestrator;
+    const strange = { ensembel: 'x' } as object;
+    await expect(executions.list(strange)).rejects.toThrow('executions.list: `ensembel`');
+    await expect(executions.list(strange)).rejects.toThrow('did you mean `ensemble`?');
+    await expect(executions.agents(id, { page: 2 } as object)).rejects.toThrow(TypeError);
+    await expect(executions.events(id, { from: '1' } as object).next()).rejects.toThrow(TypeError);
+    await expect(ensembles.list({ active: true } as object)).rejects.toThrow('ensembles.list: `active`');
+    await expect(executions.list(null as never)).rejects.toThrow('executions.list: options must be an object');
+    await expect(executions.list({ status: 'done' as never })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+  });
+
   it('a whole record', async () => {
     const { run } = scene({ flow: [echo('a', '${input.n}'), ok('b', when('false'))], outputs: { n: '${a.output}' } });
     const result = await run({ n: 1 });

@@ -11,11 +11,14 @@ export function encodeCursor(last: string, filter: string): string {
   return btoa(encodeURIComponent(JSON.stringify([last, filter])));
 }
 
-/** @throws INVALID_CURSOR for anything that {@link encodeCursor} did not make for this filter */
-export function decodeCursor(cursor: string, filter: string): string {
+/**
+ * @param form - what the listing's pages end with: nothing else gets as far as a store
+ * @throws INVALID_CURSOR for anything that {@link encodeCursor} did not make for this filter
+ */
+export function decodeCursor(cursor: string, filter: string, form: RegExp): string {
   try {
     const [last, madeFor] = JSON.parse(decodeURIComponent(atob(cursor))) as unknown[];
-    if (typeof last === 'string' && madeFor === filter) return last;
+    if (typeof last === 'string' && madeFor === filter && form.test(last)) return last;
   } catch {
     // Whatever it is, it is no cursor of ours.
   }

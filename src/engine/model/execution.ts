@@ -13,6 +13,16 @@ import type { Json } from '../json.ts';
 export type ExecutionStatus = 'queued' | 'running' | 'waiting' | FinalStatus;
 export type FinalStatus = 'completed' | 'failed' | 'timed_out' | 'cancelled';
 
+export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
+  'queued',
+  'running',
+  'waiting',
+  'completed',
+  'failed',
+  'timed_out',
+  'cancelled',
+];
+
 export function isFinal(status: ExecutionStatus): status is FinalStatus {
   return status === 'completed' || status === 'failed' || status === 'timed_out' || status === 'cancelled';
 }

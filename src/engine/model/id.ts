@@ -97,5 +97,7 @@ function encodeTime(now: number): string {
 
 /** Reads an execution id as callers may write it: `exec-` is taken for `exec_`. */
 export function normalizeExecutionId(id: string): string {
-  return id.startsWith('exec-') ? `exec_${id.slice(5)}` : id;
+  // What is no text at all is found as little as any other unknown id.
+  const text = String(id);
+  return text.startsWith('exec-') ? `exec_${text.slice(5)}` : text;
 }

@@ -1,7 +1,7 @@
 /** `GET /executions...`: what ran and how it went. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
-import type { ExecutionStatus } from '../../engine/model/execution.ts';
+import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Call } from '../call.ts';
 import { noSuch, readExecutionId, readId } from '../read-id.ts';
@@ -9,24 +9,18 @@ import { readLimit, readQuery } from '../read-query.ts';
 import type { Reply } from '../reply.ts';
 import { eventStream } from './event-stream.ts';
 
-const STATUSES: Readonly<Record<ExecutionStatus, true>> = {
-  queued: true,
-  running: true,
-  waiting: true,
-  completed: true,
-  failed: true,
-  timed_out: true,
-  cancelled: true,
-};
+/** Agents that run alone are executions too, of `agent:` and their name. */
+const ENSEMBLE_FORM = /^(?:agent:)?(.*)$/s;
 
 export async function listExecutions({ parts, request }: Call): Promise<Reply> {
   const keys = ['ensemble', 'status', 'parentId', 'limit', 'cursor'] as const;
   const { ensemble, status, parentId: parent, limit, cursor } = readQuery(request.query, keys);
-  if (ensemble !== undefined && !NAME_PATTERN.test(ensemble)) {
+  if (ensemble !== undefined && !NAME_PATTERN.test(ENSEMBLE_FORM.exec(ensemble)?.[1] ?? '')) {
     throw new OrchestratorError('INVALID_REQUEST', '`ensemble` must be the name of an ensemble');
   }
   const parentId = readExecutionId(parent, 'parentId');
-  const page = { ensemble, status: readStatus(status), parentId, limit: readLimit(limit), cursor };
+  // Whether there is such a status is said by the listing itself.
+  const page = { ensemble, status: status as ExecutionStatus | undefined, parentId, limit: readLimit(limit), cursor };
   return { status: 200, json: await parts.orchestrator.executions.list(page) };
 }
 
@@ -52,17 +46,18 @@ export async function streamEvents(call: Call): Promise<Reply> {
     throw new OrchestratorError('INVALID_REQUEST', 'an event id is a whole number, as the stream gave it');
   }
   // An answer's status can't be taken back once the stream is open.
-  await known(parts.orchestrator.executions.get(id));
+  const { status } = await known(parts.orchestrator.executions.get(id));
+  // Readers take a stream up again when it ends, until they are told that nothing comes any more (the event source's 204).
+  if (after !== undefined && isFinal(status) && !(await hasMore(parts, id, after))) return { status: 204 };
   return { status: 200, stream: eventStream(parts, id, after), headers: { 'x-accel-buffering': 'no' } };
 }
 
-function readStatus(status: string | undefined): ExecutionStatus | undefined {
-  if (status === undefined || isStatus(status)) return status;
-  throw new OrchestratorError('INVALID_REQUEST', `\`status\` must be one of ${Object.keys(STATUSES).join(', ')}`);
-}
-
-function isStatus(text: string): text is ExecutionStatus {
-  return Object.hasOwn(STATUSES, text);
+/** Of an execution that has ended. */
+async function hasMore({ orchestrator }: Call['parts'], id: string, after: string): Promise<boolean> {
+  const events = orchestrator.executions.events(id, { after });
+  const { done } = await events.next();
+  await events.return?.();
+  return !done;
 }
 
 /** @throws NOT_FOUND in the words that every unknown id is told in */

@@ -21,22 +21,41 @@ export const API_ROUTES: readonly Route[] = [
   { method: 'POST', path: '/api/v1/execute/ensemble/:name', scope: 'execute:ensembles', run: executeEnsemble },
   { method: 'POST', path: '/api/v1/execute/agent/:name', scope: 'execute:agents', run: executeAgent },
 
-  { method: 'GET', path: '/api/v1/executions', scope: 'read:executions', run: listExecutions },
+  { method: 'GET', path: '/api/v1/executions', scope: 'read:executions', readsQuery: true, run: listExecutions },
   { method: 'GET', path: '/api/v1/executions/:id', scope: 'read:executions', run: getExecution },
-  { method: 'GET', path: '/api/v1/executions/:id/agents', scope: 'read:executions', run: listAgentRuns },
-  { method: 'GET', path: '/api/v1/executions/:id/events', scope: 'read:executions', run: streamEvents },
-  { method: 'POST', path: '/api/v1/executions/:id/cancel', scope: 'execute:ensembles', run: cancelExecution },
+  {
+    method: 'GET',
+    path: '/api/v1/executions/:id/agents',
+    scope: 'read:executions',
+    readsQuery: true,
+    run: listAgentRuns,
+  },
+  {
+    method: 'GET',
+    path: '/api/v1/executions/:id/events',
+    scope: 'read:executions',
+    readsQuery: true,
+    run: streamEvents,
+  },
+  {
+    method: 'POST',
+    path: '/api/v1/executions/:id/cancel',
+    scope: 'execute:ensembles',
+    repeatable: true,
+    run: cancelExecution,
+  },
   { method: 'POST', path: '/api/v1/executions/:id/retry', scope: 'execute:ensembles', run: retryExecution },
   {
     method: 'POST',
     path: '/api/v1/executions/:id/signals/:signal',
     scope: 'execute:ensembles',
+    repeatable: true,
     run: signalExecution,
   },
 
-  { method: 'GET', path: '/api/v1/ensembles', scope: 'read:ensembles', run: listEnsembles },
+  { method: 'GET', path: '/api/v1/ensembles', scope: 'read:ensembles', readsQuery: true, run: listEnsembles },
   { method: 'GET', path: '/api/v1/ensembles/:name', scope: 'read:ensembles', run: getEnsemble },
   // The seed's error examples name the bare path.
-  { method: 'GET', path: '/ensembles', scope: 'read:ensembles', run: listEnsembles },
+  { method: 'GET', path: '/ensembles', scope: 'read:ensembles', readsQuery: true, run: listEnsembles },
   { method: 'GET', path: '/ensembles/:name', scope: 'read:ensembles', run: getEnsemble },
 ];
