@@ -45,6 +45,16 @@ const rows: readonly Row[] = [
     ran: 'a x b',
   },
   {
+    rule: 'a step that waits is a step too: a condition on it, or an `if` around it, handles',
+    flow: [boom('a'), { sleep: 0, ...when('a.failed') }, boom('b'), { if: 'b.failed', then: [{ sleep: 5 }] }, ok('c')],
+    ran: 'a b c',
+  },
+  {
+    rule: 'so is a wait, also one that nobody answers',
+    flow: [boom('a'), { if: 'a.failed', then: [{ wait: 'go', timeout: 5, onTimeout: 'continue' }] }, ok('b')],
+    ran: 'a b',
+  },
+  {
     rule: 'a guard that did not hold handles nothing',
     flow: [boom('a'), ok('b', when('a.success'))],
     ran: 'a',

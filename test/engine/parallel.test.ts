@@ -305,6 +305,25 @@ describe('contract 2, parallel: any and first', () => {
     },
   );
 
+  it('any: a branch whose only step failed is no success, also where its failure is handled; first: it has ended', async () => {
+    const handled = boom('a', { continueOnError: true });
+    const slow = { if: true, then: [{ sleep: 10 }, ok('b')] };
+    const given = async (waitFor: string, branches: readonly Fields[]) =>
+      (await scene({ flow: [race(waitFor, branches), ok('z')], outputs }).run()) as { status: string; output: unknown };
+    expect((await given('any', [handled, slow])).output).toEqual({ all: { winner: '1', output: 'b' }, failed: false });
+    expect((await given('first', [handled, slow])).output).toEqual({
+      all: { winner: 'a', output: null },
+      failed: false,
+    });
+    expect(await given('any', [handled])).toMatchObject({
+      status: 'completed',
+      output: { all: { winner: null, output: null }, failed: false },
+    });
+    // A block that says how its failure is handled has not failed.
+    const caught = { try: [boom('a')], catch: [ok('c')] };
+    expect((await given('any', [caught, slow])).output).toMatchObject({ all: { winner: '0', output: 'c' } });
+  });
+
   it('losers are signalled, and the flow does not wait for one that ignores it', async () => {
     let reason: unknown;
     const heard: Script = (context) => {

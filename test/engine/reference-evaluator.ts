@@ -142,6 +142,7 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
     if (step.condition && !holds(step.condition, level)) {
       return give(step.name, { status: 'skipped', output: null }, level);
     }
+    if (step.kind === 'wait' || step.kind === 'sleep') handle(chain, level);
     if (step.kind === 'wait') return give(step.name, { status: 'completed', output: step.never ? null : TOLD }, level);
     if (step.kind === 'sleep') return give(step.name, { status: 'completed', output: SLEPT }, level);
     if (step.kind === 'agent') {
@@ -247,8 +248,9 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
         failed = ended;
         break;
       }
-      const isSkipped = name !== undefined && inner.results.get(name)?.status === 'skipped';
-      if (isSkipped || (step.waitFor === 'any' && inner.open.length > 0)) continue;
+      const own = name === undefined ? undefined : inner.results.get(name)?.status;
+      const hasFailed = own === 'failed' || inner.open.length > 0;
+      if (own === 'skipped' || (step.waitFor === 'any' && hasFailed)) continue;
       winner = ended;
       if (!goesOn) failed = ended;
       break;

@@ -51,6 +51,18 @@ describe('contract 2, sleep', () => {
     expect(await bare.run({ value })).toMatchObject({ status: 'failed', error: { code: 'EXPRESSION_ERROR' } });
   });
 
+  it.each(['tomorrow', '2026-13-01', '', null, { a: 1 }, true, 8.64e15, '9999-01-01'])(
+    'an expression that gives %j for `until` fails it with EXPRESSION_ERROR, and says where',
+    async (value) => {
+      const flow = [{ until: '${input.value}', name: 'nap' }];
+      const { error } = await scene(flow).run({ value });
+      expect(error).toMatchObject({ code: 'EXPRESSION_ERROR', agent: 'nap' });
+      expect(error?.message).toMatch(
+        /^`sleep` at flow\[0\] needs an instant \(Unix ms or ISO text\) of at most ten years/,
+      );
+    },
+  );
+
   it('what is written wrong is refused at load', () => {
     for (const sleep of ['soon', '90', -5, '', { until: 'tomorrow' }, null])
       expect(() => scene([{ sleep }]), JSON.stringify(sleep)).toThrow();

@@ -49,6 +49,16 @@ export function markHandled(guards: GuardChain | undefined, scope: RunScope): vo
   }
 }
 
+/** Marks what led to a step that runs now, its own condition too. It was let in by now. */
+export function markLed(
+  { condition }: { readonly condition: CompiledGuard | undefined },
+  guards: GuardChain | undefined,
+  scope: RunScope,
+): void {
+  if (scope.run.unhandled === 0) return;
+  markHandled(condition ? { guard: condition, outer: guards, since: scope.run.failed } : guards, scope);
+}
+
 /**
  * Reads a guard, and stores what it said where that can't be worked out again: the state may be another one when the run is
  * taken up after a crash, and what follows from the guard may have had its effect by then.

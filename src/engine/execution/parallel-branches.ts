@@ -169,7 +169,7 @@ export class ParallelBranches {
     const { waitFor } = this.#step;
     // One that waits for a guard behind the block has failed: it is no success.
     const wins = waitFor === 'first' || (waitFor === 'any' && waiting === 0);
-    if (waitFor === 'all' ? hasFailed : wins && !isSkipped(branch)) {
+    if (waitFor === 'all' ? hasFailed : wins && mayWin(branch, waitFor)) {
       this.#decided = waitFor !== 'all';
       if (this.#decided) this.winner = branch;
       if (hasFailed) this.failed = branch;
@@ -191,8 +191,9 @@ function begunBefore(step: CompiledParallelStep, scope: RunScope, key: string): 
   return places.filter((place) => place < step.concurrency || journal.recalls(`${key}[${place}]`));
 }
 
-/** One whose only step was skipped has not run: it wins nothing. */
-function isSkipped({ compiled, scope }: Branch): boolean {
+/** One whose only step was skipped has not run: it wins nothing. One whose only step failed is no success, handled or not. */
+function mayWin({ compiled, scope }: Branch, waitFor: 'any' | 'first'): boolean {
   const own = compiled.slots.find(({ name }) => name === compiled.label);
-  return own !== undefined && scope.results[own.slot]?.status === 'skipped';
+  const status = own && scope.results[own.slot]?.status;
+  return status !== 'skipped' && !(status === 'failed' && waitFor === 'any');
 }

@@ -20,7 +20,7 @@ import type { StartedChild } from '../ports/children.ts';
 import { JournalLostError } from '../ports/journal.ts';
 import { toFailure } from './failure.ts';
 import { unlessStopped } from './halt.ts';
-import { afterSnapshot, type GuardChain, isLetIn, markHandled, noteFailure, noteOnce, stopsRecall } from './level.ts';
+import { afterSnapshot, type GuardChain, isLetIn, markLed, noteFailure, noteOnce, stopsRecall } from './level.ts';
 import type { RunScope } from './run-scope.ts';
 import { durationValue } from './run-sleep.ts';
 
@@ -42,11 +42,10 @@ export async function runChild(
   scope: RunScope,
   guards: GuardChain | undefined,
 ): Promise<boolean> {
-  const { slot, condition } = step;
-  if (step.readsState || condition?.readsState) await afterSnapshot(scope, () => undefined);
+  const { slot } = step;
+  if (step.readsState || step.condition?.readsState) await afterSnapshot(scope, () => undefined);
   if (!(await isLetIn(step, scope, step.continueOnError))) return true;
-  const chain = condition ? { guard: condition, outer: guards, since: scope.run.failed } : guards;
-  if (scope.run.unhandled > 0) markHandled(chain, scope);
+  markLed(step, guards, scope);
   const key = `${scope.keyPrefix}${step.key}.ensemble`;
   const { journal, ports } = scope.run;
   const known = journal.recalled(key)?.output as NotedEnd | undefined;

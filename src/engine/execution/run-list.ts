@@ -89,9 +89,9 @@ function runStep(step: CompiledStep, scope: RunScope, guards: GuardChain | undef
     case 'ensemble':
       return runChild(step, scope, guards);
     case 'sleep':
-      return runSleep(step, scope);
+      return runSleep(step, scope, guards);
     case 'wait':
-      return runWait(step, scope);
+      return runWait(step, scope, guards);
   }
 }
 

@@ -3,15 +3,21 @@
 import type { CompiledSleepStep } from '../definition/compiled-ensemble.ts';
 import { LONGEST_SLEEP_MS, parseDuration } from '../duration.ts';
 import { OrchestratorError } from '../errors.ts';
+import { EvaluationProblem } from '../expression/evaluation-problem.ts';
 import { parseInstant } from '../expression/functions/instant.ts';
 import type { Json } from '../json.ts';
-import { afterSnapshot, isLetIn, NO_NAME, noteOnce, stopsRecall } from './level.ts';
+import { afterSnapshot, type GuardChain, isLetIn, markLed, NO_NAME, noteOnce, stopsRecall } from './level.ts';
 import type { RunScope } from './run-scope.ts';
 import { waitUntil } from './wait-until.ts';
 
-export async function runSleep(step: CompiledSleepStep, scope: RunScope): Promise<boolean> {
+export async function runSleep(
+  step: CompiledSleepStep,
+  scope: RunScope,
+  guards: GuardChain | undefined,
+): Promise<boolean> {
   if (step.readsState || step.condition?.readsState) await afterSnapshot(scope, () => undefined);
   if (!(await isLetIn(step, scope))) return true;
+  markLed(step, guards, scope);
   const key = `${scope.keyPrefix}${step.key}.sleep`;
   if (stopsRecall(key, scope)) return false;
   const noted = await noteOnce(key, () => ({ until: instantOf(step, scope) }), scope, step.slot ?? NO_NAME);
@@ -35,7 +41,7 @@ function emitWait({ key }: CompiledSleepStep, until: number, { run, keyPrefix, h
 function instantOf(step: CompiledSleepStep, scope: RunScope): number {
   const now = scope.run.ports.clock.now();
   const value = step.value(scope.begin(scope.keyPrefix + step.key, 'sleep'));
-  const ms = step.isInstant ? instantValue(value) - now : durationValue(value);
+  const ms = step.isInstant ? distanceTo(value, now) : durationValue(value);
   if (ms !== undefined && ms <= LONGEST_SLEEP_MS) return now + Math.max(0, Math.round(ms));
   const wanted = step.isInstant ? 'an instant (Unix ms or ISO text)' : 'a duration such as `90s`, or milliseconds';
   throw new OrchestratorError(
@@ -44,8 +50,15 @@ function instantOf(step: CompiledSleepStep, scope: RunScope): number {
   );
 }
 
-function instantValue(value: Json): number {
-  return typeof value === 'number' || typeof value === 'string' ? parseInstant(value) : Number.POSITIVE_INFINITY;
+/** @returns ms; undefined for what is no instant */
+function distanceTo(value: Json, now: number): number | undefined {
+  if (typeof value !== 'number' && typeof value !== 'string') return undefined;
+  try {
+    return parseInstant(value) - now;
+  } catch (thrown) {
+    if (thrown instanceof EvaluationProblem) return undefined;
+    throw thrown;
+  }
 }
 
 /** @returns ms; undefined for what is no duration */

@@ -14,16 +14,30 @@ import { OrchestratorError } from '../errors.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { TakenSignal } from '../ports/journal.ts';
 import { unlessStopped } from './halt.ts';
-import { afterSnapshot, isLetIn, NO_NAME, noteFailure, noteOnce, stopsRecall } from './level.ts';
+import {
+  afterSnapshot,
+  type GuardChain,
+  isLetIn,
+  markLed,
+  NO_NAME,
+  noteFailure,
+  noteOnce,
+  stopsRecall,
+} from './level.ts';
 import { durationValue } from './run-sleep.ts';
 import type { RunScope } from './run-scope.ts';
 
 /** How a wait ended: what is noted of it. */
 type WaitEnd = TakenSignal | { readonly signal: null; readonly name: string; readonly at: number };
 
-export async function runWait(step: CompiledWaitStep, scope: RunScope): Promise<boolean> {
+export async function runWait(
+  step: CompiledWaitStep,
+  scope: RunScope,
+  guards: GuardChain | undefined,
+): Promise<boolean> {
   if (step.readsState || step.condition?.readsState) await afterSnapshot(scope, () => undefined);
   if (!(await isLetIn(step, scope))) return true;
+  markLed(step, guards, scope);
   const key = `${scope.keyPrefix}${step.key}.wait`;
   const { journal } = scope.run;
   const known = journal.recalled(key)?.output as WaitEnd | undefined;

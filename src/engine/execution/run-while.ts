@@ -24,7 +24,7 @@ export async function runWhile(
     const holds = await (step.guard.readsState ? afterSnapshot(scope, check) : check());
     if (!holds) return true;
     if (round >= step.maxIterations) {
-      const message = `\`while\` at ${scope.keyPrefix}${step.key} still holds after ${round} rounds (\`maxIterations\`)`;
+      const message = `\`while\` at ${scope.keyPrefix}${step.key} still holds after ${round} ${round === 1 ? 'round' : 'rounds'} (\`maxIterations\`)`;
       noteFailure(new OrchestratorError('EXPRESSION_ERROR', message), scope, NO_NAME);
       return true;
     }
