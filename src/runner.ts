@@ -27,7 +27,7 @@ import type {
 import type { Logger } from './engine/ports/logger.ts';
 import type { Storage, StoredDefinition } from './engine/ports/storage.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
-import { refuseUnknownKeys } from './options.ts';
+import { checkExecuteOptions } from './options.ts';
 
 export interface ExecuteOptions {
   /** Cancels the run when it aborts. */
@@ -84,7 +84,6 @@ export interface Runner {
 const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
 const HTTP: ExecutionTrigger = Object.freeze({ type: 'http' });
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
-const OPTION_KEYS: readonly (keyof ExecuteOptions)[] = ['signal', 'timeout', 'trigger', 'events'];
 
 export function createRunner(parts: RunnerParts): Runner {
   const { clock, storage, logger, events, ids } = parts;
@@ -132,9 +131,9 @@ export function createRunner(parts: RunnerParts): Runner {
   });
 
   const accept = (ensemble: LoadedEnsemble, input: unknown, options: ExecuteOptions): NewExecution => {
-    if (options !== NO_OPTIONS) refuseUnknownKeys(options, OPTION_KEYS, 'execute');
+    if (options !== NO_OPTIONS) checkExecuteOptions(options);
     const createdAt = clock.now();
-    const timeoutMs = shorter(ensemble.compiled.timeoutMs, checkTimeout(options.timeout));
+    const timeoutMs = shorter(ensemble.compiled.timeoutMs, options.timeout);
     const execution = {
       id: ids.id('exec_', createdAt),
       ensemble: ensemble.compiled.name,
@@ -236,11 +235,6 @@ export function createRunner(parts: RunnerParts): Runner {
     runnable: toRunnable,
     engine,
   };
-}
-
-function checkTimeout(timeout: number | undefined): number | undefined {
-  if (timeout === undefined || (Number.isFinite(timeout) && timeout > 0)) return timeout;
-  throw new TypeError(`execute: \`timeout\` must be a positive number of milliseconds, not ${timeout}`);
 }
 
 function shorter(a: number | undefined, b: number | undefined): number | undefined {
