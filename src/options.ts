@@ -1,4 +1,4 @@
-/** What `createOrchestrator` takes, and the checks that it makes of it. */
+/** What `createOrchestrator` takes, and the checks that it and the calls of it make of their options. */
 
 import type { EnsembleSource } from './define.ts';
 import type { FunctionTable } from './engine/expression/functions/function-table.ts';
@@ -86,6 +86,15 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   logger: true,
 };
 
+/** What is handed in for a port, by some of its verbs. */
+const PORTS: Readonly<Record<string, readonly [port: string, verbs: readonly string[]]>> = {
+  storage: ['a Storage such as memoryStorage()', ['commit', 'close']],
+  engine: ['an ExecutionEngine such as embeddedEngine()', ['attach']],
+  http: ['an HttpClient such as fetchHttp()', ['send']],
+  clock: ['a Clock such as systemClock()', ['now', 'setTimer']],
+  logger: ['a Logger such as console', ['debug', 'info', 'warn', 'error']],
+};
+
 /** @throws TypeError for a key that is no option, and for values of a wrong kind */
 export function checkOptions(options: OrchestratorOptions): void {
   if (typeof options !== 'object' || options === null)
@@ -94,6 +103,20 @@ export function checkOptions(options: OrchestratorOptions): void {
   for (const key of ['ensembles', 'agents', 'operations'] as const) {
     if (options[key] !== undefined && !Array.isArray(options[key]))
       throw new TypeError(`createOrchestrator: \`${key}\` must be an array`);
+  }
+  for (const [key, [port, verbs]] of Object.entries(PORTS)) {
+    const given = options[key as keyof OrchestratorOptions] as Record<string, unknown> | null | undefined;
+    if (given !== undefined && !verbs.every((verb) => typeof given?.[verb] === 'function'))
+      throw new TypeError(`createOrchestrator: \`${key}\` must be ${port}, with ${verbs.join(', ')}`);
+  }
+  for (const key of ['scripts', 'bindings', 'env', 'secrets', 'functions'] as const) {
+    const given: unknown = options[key];
+    if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given)))
+      throw new TypeError(`createOrchestrator: \`${key}\` must be an object of names and what they stand for`);
+  }
+  for (const [i, operation] of (options.operations ?? []).entries()) {
+    if (typeof operation?.name !== 'string' || typeof operation.run !== 'function')
+      throw new TypeError(`createOrchestrator: \`operations[${i}]\` must be what defineOperation({ name, run }) gives`);
   }
   for (const [name, script] of Object.entries(options.scripts ?? {})) {
     if (typeof script !== 'function') throw new TypeError(`createOrchestrator: script \`${name}\` must be a function`);
@@ -152,4 +175,14 @@ export function refuseUnknownKeys(options: object, known: readonly string[], wha
     const near = suggestName(key, known);
     throw new TypeError(`${what}: \`${key}\` is no option of this version${near ? `; did you mean \`${near}\`?` : ''}`);
   }
+}
+
+/** Before anything is stored: what is wrong would be noticed in the middle of the run. @throws TypeError */
+export function checkExecuteOptions(options: { readonly signal?: AbortSignal; readonly timeout?: number }): void {
+  refuseUnknownKeys(options, ['signal', 'timeout', 'trigger', 'events'], 'execute');
+  const { signal, timeout } = options;
+  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0))
+    throw new TypeError(`execute: \`timeout\` must be a positive number of milliseconds, not ${timeout}`);
+  if (signal !== undefined && typeof signal?.addEventListener !== 'function')
+    throw new TypeError('execute: `signal` must be an AbortSignal, such as that of `new AbortController()`');
 }

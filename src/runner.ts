@@ -28,7 +28,7 @@ import type { Logger } from './engine/ports/logger.ts';
 import type { Storage, StoredDefinition } from './engine/ports/storage.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
 import { newExecution } from './new-execution.ts';
-import { refuseUnknownKeys } from './options.ts';
+import { checkExecuteOptions } from './options.ts';
 
 export interface ExecuteOptions {
   /** Cancels the run when it aborts. */
@@ -85,7 +85,6 @@ export interface Runner {
 const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
 const HTTP: ExecutionTrigger = Object.freeze({ type: 'http' });
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
-const OPTION_KEYS: readonly (keyof ExecuteOptions)[] = ['signal', 'timeout', 'trigger', 'events'];
 
 export function createRunner(parts: RunnerParts): Runner {
   const { clock, storage, logger, events, ids } = parts;
@@ -133,7 +132,7 @@ export function createRunner(parts: RunnerParts): Runner {
   });
 
   const accept = (ensemble: LoadedEnsemble, input: unknown, options: ExecuteOptions): NewExecution => {
-    if (options !== NO_OPTIONS) refuseUnknownKeys(options, OPTION_KEYS, 'execute');
+    if (options !== NO_OPTIONS) checkExecuteOptions(options);
     const createdAt = clock.now();
     const beginning = {
       id: ids.id('exec_', createdAt),
@@ -142,7 +141,7 @@ export function createRunner(parts: RunnerParts): Runner {
       seed: ids.seed(),
       createdAt,
     };
-    return newExecution(ensemble.compiled, beginning, { timeoutMs: checkTimeout(options.timeout) });
+    return newExecution(ensemble.compiled, beginning, { timeoutMs: options.timeout });
   };
 
   const resultUnlessWaiting = async (
@@ -232,9 +231,4 @@ export function createRunner(parts: RunnerParts): Runner {
     runnable: toRunnable,
     engine,
   };
-}
-
-function checkTimeout(timeout: number | undefined): number | undefined {
-  if (timeout === undefined || (Number.isFinite(timeout) && timeout > 0)) return timeout;
-  throw new TypeError(`execute: \`timeout\` must be a positive number of milliseconds, not ${timeout}`);
 }

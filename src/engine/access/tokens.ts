@@ -66,10 +66,13 @@ const TEN_YEARS_S = 315_360_000;
 const MINUTE_MS = 60_000;
 const MAX_SCOPES = 100;
 
+const NAME_SIZE = 'must have 1 to 200 characters';
+const LIFETIME = `must be 1 to ${TEN_YEARS_S} seconds (ten years); leave it out for a token that never expires`;
+
 const newToken = z.strictObject({
-  name: z.string().min(1).max(200),
-  scopes: z.array(z.enum(SCOPES)).min(1),
-  expiresIn: z.int().min(1).max(TEN_YEARS_S).optional(),
+  name: z.string().min(1, NAME_SIZE).max(200, NAME_SIZE),
+  scopes: z.array(z.enum(SCOPES)).min(1, 'must have at least one scope'),
+  expiresIn: z.int().min(1, LIFETIME).max(TEN_YEARS_S, LIFETIME).optional(),
   plan: z.enum(PLANS).optional(),
 });
 
@@ -108,7 +111,9 @@ export function createTokens(parts: {
       return { id, revoked: true };
     },
     async verify(value) {
-      const found = isTokenValue(value, brand) ? store.findByDigest(tokenDigest(value)) : undefined;
+      // A header that is missing comes as no text at all.
+      const found =
+        typeof value === 'string' && isTokenValue(value, brand) ? store.findByDigest(tokenDigest(value)) : undefined;
       const token = found instanceof Promise ? await found : found;
       if (!token) throw new OrchestratorError('UNAUTHORIZED', 'the API token is not valid');
       const now = clock.now();

@@ -79,6 +79,24 @@ export interface EventData {
 
 export type EventKind = keyof EventData;
 
+export const EVENT_KINDS: Readonly<Record<EventKind, true>> = {
+  'execution.started': true,
+  'execution.completed': true,
+  'execution.failed': true,
+  'execution.timeout': true,
+  'execution.cancelled': true,
+  'agent.started': true,
+  'agent.completed': true,
+  'agent.failed': true,
+  'agent.retrying': true,
+  'agent.skipped': true,
+  'foreach.started': true,
+  'step.waiting': true,
+  'child.started': true,
+  'child.ended': true,
+  'state.updated': true,
+};
+
 /** The seed's event envelope. */
 export type OrchestratorEvent<K extends EventKind = EventKind> = {
   readonly [E in K]: {

@@ -2,15 +2,15 @@
 
 import { EventEmitter } from 'eventemitter3';
 import { cloneJson } from '../json.ts';
-import type { EventData, EventKind, OrchestratorEvent } from '../model/event.ts';
-import { executionOf } from '../model/event.ts';
+import { EVENT_KINDS, type EventData, type EventKind, executionOf, type OrchestratorEvent } from '../model/event.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
+import { suggestName } from '../suggest-name.ts';
 
 export type EventListener<K extends EventKind> = (event: OrchestratorEvent<K>) => void;
 
 export interface Emitter {
-  /** @returns forgets the listener */
+  /** @returns forgets the listener; @throws TypeError for an event that there is not, and for no function */
   on<K extends EventKind>(event: K, listener: EventListener<K>): () => void;
   /** Every event of one execution, in order. @returns forgets the listener */
   onExecution(id: string, listener: (event: OrchestratorEvent) => void): () => void;
@@ -59,7 +59,10 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
   };
 
   return {
-    on: (event, listener) => listen(byKind, event, listener),
+    on(event, listener) {
+      checkListener(event, listener);
+      return listen(byKind, event, listener);
+    },
     onExecution: (id, listener) => listen(byExecution, id, listener),
     get heard() {
       return listeners > 0;
@@ -69,6 +72,16 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
     },
     send,
   };
+}
+
+function checkListener(event: string, listener: unknown): void {
+  if (typeof listener !== 'function') throw new TypeError(`on: what listens to \`${event}\` must be a function`);
+  if (Object.hasOwn(EVENT_KINDS, event)) return;
+  const kinds = Object.keys(EVENT_KINDS);
+  const near = typeof event === 'string' ? suggestName(event, kinds) : undefined;
+  throw new TypeError(
+    `on: there is no event \`${event}\`; ${near === undefined ? `there are ${kinds.join(', ')}` : `did you mean \`${near}\`?`}`,
+  );
 }
 
 function freeze<T>(value: T): T {
