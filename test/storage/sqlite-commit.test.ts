@@ -17,6 +17,7 @@ import {
   executionId,
   join,
   LEASE,
+  OTHER,
   OWNER,
   retrying,
   starting,
@@ -96,21 +97,83 @@ describe('what a commit costs', () => {
     tables.close();
   });
 
-  it('50 results of 50 executions: one transaction of 5 statements', async () => {
+  it('50 starts, results or ends of 50 executions: one transaction of a few statements, none of them reads', async () => {
     const { tables, ran } = await watched();
     const all = Array.from({ length: 50 }, (_, number) => number);
-    tables.commit(
+    const batches: readonly (readonly [readonly CommitEntry[], readonly string[]])[] = [
+      [all.map((number) => starting(execution(number))), ['INSERT']],
+      [all.map((number) => entry(number, { steps: [step('flow[0]')] })), ['INSERT']],
+      [all.map((number) => entry(number, { steps: [step('flow[1]')], end: end({ agents: 2 }) })), ['INSERT', 'UPDATE']],
+    ];
+    for (const [batch, words] of batches) {
+      expect(tables.commit(OWNER, batch)).toEqual(all.map(() => 'stored'));
+      expect(ran()).toEqual(['BEGIN', ...words, ...words, ...words, ...words, 'COMMIT']);
+    }
+    tables.close();
+  });
+});
+
+describe('starts and ends in groups', () => {
+  const all = Array.from({ length: 40 }, (_, number) => number);
+  const ending = (number: number, fields = {}) =>
+    entry(number, { steps: [step('flow[0]')], end: end({ output: number }), ...fields });
+  const notStored = (answers: readonly string[]) =>
+    answers.flatMap((answer, at) => (answer === 'stored' ? [] : [[at, answer]]));
+  const statuses = async (storage: Storage) =>
+    Promise.all(all.map(async (number) => (await storage.getExecution(executionId(number)))?.status));
+
+  it('each comes out with what is its own', async () => {
+    const storage = sqliteStorage({ path: ':memory:' });
+    await join(storage);
+    const starts = all.map((number) => starting(execution(number, { ensemble: `e${number}`, input: number })));
+    expect(notStored(await storage.commit(OWNER, starts))).toEqual([]);
+    const alone = sqliteStorage({ path: ':memory:' });
+    await join(alone);
+    for (const one of starts) await commitOne(alone, one);
+    expect(await everything(storage, ...all)).toEqual(await everything(alone, ...all));
+    const error = { code: 'TIMEOUT', message: 'no' } as const;
+    const ends = all.map((number) => ending(number, number % 3 ? {} : { end: end({ status: 'failed', error }) }));
+    expect(notStored(await storage.commit(OWNER, ends))).toEqual([]);
+    for (const one of ends) await commitOne(alone, one);
+    expect(await everything(storage, ...all)).toEqual(await everything(alone, ...all));
+    await Promise.all([storage.close(), alone.close()]);
+  });
+
+  it('starts whose id is there, or whose owner is not known, are refused alone', async () => {
+    const storage = sqliteStorage({ path: ':memory:' });
+    await join(storage);
+    const starts = all.map((number) => starting(execution(number)));
+    expect(notStored(await storage.commit(OTHER, starts))).toEqual(all.map((number) => [number, 'fenced']));
+    expect(await statuses(storage)).toEqual(all.map(() => undefined));
+    await commitOne(storage, starting(execution(7, { seed: 'f'.repeat(32) })));
+    await commitOne(storage, starting(execution(9)));
+    const twice = [...starts, starting(execution(12))];
+    expect(notStored(await storage.commit(OWNER, twice))).toEqual([[7, 'exists']]);
+    expect(await statuses(storage)).toEqual(all.map(() => 'running'));
+    await storage.close();
+  });
+
+  it('ends that are fenced are refused alone, and a whole batch again is answered as before', async () => {
+    const storage = sqliteStorage({ path: ':memory:' });
+    await join(storage);
+    await storage.commit(
       OWNER,
       all.map((number) => starting(execution(number))),
     );
-    ran();
-    const answers = tables.commit(
-      OWNER,
-      all.map((number) => entry(number, { steps: [step('flow[0]')] })),
-    );
-    expect(answers).toEqual(all.map(() => 'stored'));
-    expect(ran()).toEqual(['BEGIN', ...new Array(5).fill('INSERT'), 'COMMIT']);
-    tables.close();
+    const batch = all.map((number) => ending(number));
+    batch[5] = ending(5, { epoch: 2 });
+    batch[30] = ending(99);
+    batch.push(ending(8, { end: end({ output: 'again' }) }), entry(8, { steps: [step('flow[9]')] }), ending(9));
+    const refused = [5, 30, 40, 41].map((at) => [at, 'fenced']);
+    for (let times = 0; times < 2; times++) {
+      expect(notStored(await storage.commit(OWNER, batch))).toEqual(refused);
+      expect(await statuses(storage)).toEqual(
+        all.map((number) => ([5, 30].includes(number) ? 'running' : 'completed')),
+      );
+      expect([await stepKeys(storage, 5), await stepKeys(storage, 8)]).toEqual([[], ['flow[0]']]);
+      expect((await storage.getExecution(executionId(8)))?.output).toBe(8);
+    }
+    await storage.close();
   });
 });
 

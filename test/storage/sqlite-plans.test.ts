@@ -39,7 +39,7 @@ async function statements(): Promise<{ connection: SqlConnection; all: readonly 
   };
   const tables = openTables(watched, { path: ':memory:', busyTimeoutMs: 0, synchronous: 'full' }, 'default');
   for (const ensemble of [undefined, 'orders'])
-    for (const status of [undefined, 'failed'] as const)
+    for (const status of [undefined, 'failed', 'running', 'completed'] as const)
       tables.listExecutions({ limit: 10, ...(ensemble && { ensemble }), ...(status && { status }) });
   for (const after of [undefined, 'k'])
     for (const prefix of [undefined, 'k'])
@@ -73,6 +73,19 @@ describe('a store that holds millions', () => {
         'SEARCH ensemble_executions USING COVERING INDEX ensemble_executions_held (namespace=? AND id=? AND epoch=? AND owner=?)',
       );
     }
+  });
+
+  it('a listing by status goes through an index of that status, in the order in which it lists', async () => {
+    const { connection, all } = await statements();
+    const found = all
+      .filter((sql) => sql.includes('ORDER BY id DESC') && !sql.includes('ensemble ='))
+      .map((sql) => plan(connection, sql).join('\n'));
+    const byStatus = 'USING INDEX ensemble_executions_by_status (namespace=? AND status=? AND id<?)';
+    const held = 'USING INDEX ensemble_executions_held (namespace=? AND id<?)';
+    expect(found.length).toBe(4);
+    expect(found.filter((text) => text.includes(byStatus) && !text.includes('MERGE')).length).toBe(1);
+    expect(found.filter((text) => text.includes(byStatus) && text.includes(held)).length).toBe(1);
+    expect(found.filter((text) => text.includes('TEMP B-TREE'))).toEqual([]);
   });
 
   it('what is due is looked for lane by lane, and taken in the order of the index', async () => {

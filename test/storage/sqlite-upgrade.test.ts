@@ -97,6 +97,20 @@ describe('T42: a store of version 1', () => {
     await storage.close();
   });
 
+  it('steps that are added stand behind those that were there, whatever their keys are', async () => {
+    const storage = sqliteStorage({ path: await storeOfVersion1() });
+    await join(storage);
+    await claim(storage);
+    await commitOne(storage, entry(2, { epoch: 2, steps: [step('a'), step('Z')] }));
+    await storage.leave(OWNER, T0);
+    await join(storage, OTHER);
+    await claim(storage, {}, OTHER);
+    const late = entry(2, { epoch: 3, steps: [step('A'), step('flow[1]', { attempts: 2 })] });
+    expect(await storage.commit(OTHER, [late])).toEqual(['stored']);
+    expect((await steps(storage, 2)).map(({ key }) => key)).toEqual(['flow[0]', 'flow[1]', 'a', 'Z', 'A']);
+    await storage.close();
+  });
+
   it('what had ended, and every state, is as it was', async () => {
     const path = await storeOfVersion1();
     const storage = sqliteStorage({ path });

@@ -6,7 +6,8 @@ import { toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection } from './connection.ts';
 import { entryWrites, type Fence } from './entry-writes.ts';
 import type { PutSignal } from './signals-table.ts';
-import { GROUP, isResult, stepWrites } from './step-writes.ts';
+import { MOST_ROWS } from './sized-statement.ts';
+import { isOneResult, stepWrites } from './step-writes.ts';
 import { storedBefore } from './stored-before.ts';
 
 export function createCommit(
@@ -63,26 +64,37 @@ export function createCommit(
     return 'stored';
   };
 
-  /** Results are written in groups: other entries may overtake them, but for those of the same execution. */
+  const writeGroup = (kind: Kind, batch: readonly CommitEntry[], places: readonly number[], owner: string): boolean => {
+    if (kind === 'result') return steps.group(batch, places, owner);
+    const entries = places.map((at) => batch[at] as CommitEntry);
+    if (kind === 'start') return writes.startGroup(entries, owner);
+    return steps.group(batch, places, owner) && writes.endGroup(entries, owner);
+  };
+
+  /** What there is most of is written in groups: other entries may overtake it, but for those of the same execution. */
   const commitAll = (owner: string, batch: readonly CommitEntry[]): CommitResult[] => {
     const answers: CommitResult[] = new Array(batch.length);
-    let results: number[] = [];
-    const flush = () => {
-      const places = results;
-      results = [];
-      const isStored = places.length === GROUP && steps.group(batch, places, owner);
+    const groups: Record<Kind, number[]> = { start: [], result: [], end: [] };
+    const kinds = new Map<string, Kind>();
+    const flush = (kind: Kind) => {
+      const places = groups[kind];
+      groups[kind] = [];
+      const isStored = places.length > 1 && writeGroup(kind, batch, places, owner);
       for (const at of places) answers[at] = isStored ? 'stored' : commitOne(owner, batch[at] as CommitEntry);
     };
     for (let at = 0; at < batch.length; at++) {
       const entry = batch[at] as CommitEntry;
-      if (isResult(entry)) {
-        if (results.push(at) === GROUP) flush();
+      const kind = kindOf(entry);
+      const earlier = kinds.get(entry.executionId);
+      if (earlier && (earlier !== kind || kind !== 'result')) flush(earlier);
+      if (kind === undefined) {
+        answers[at] = commitOne(owner, entry);
         continue;
       }
-      if (results.some((earlier) => batch[earlier]?.executionId === entry.executionId)) flush();
-      answers[at] = commitOne(owner, entry);
+      kinds.set(entry.executionId, kind);
+      if (groups[kind].push(at) === MOST_ROWS) flush(kind);
     }
-    flush();
+    for (const kind of KINDS) flush(kind);
     return answers;
   };
 
@@ -93,6 +105,17 @@ export function createCommit(
     if (batch.length === 1 && countWrites(first) <= 1) return [commitOne(by, first)];
     return transaction(() => commitAll(by, batch));
   };
+}
+
+/** What is written in groups: a start, a result, or the end with the last result, and nothing else. */
+type Kind = 'start' | 'result' | 'end';
+const KINDS: readonly Kind[] = ['start', 'result', 'end'];
+
+function kindOf({ start, steps, state, deliveries, signals, release, end }: CommitEntry): Kind | undefined {
+  if (state || deliveries || signals || release) return undefined;
+  if (start) return steps.length === 0 && !end ? 'start' : undefined;
+  if (!isOneResult(steps)) return undefined;
+  return end ? 'end' : 'result';
 }
 
 /** What an entry holds beside a start and a release. */

@@ -7,6 +7,7 @@ import { readAccepted, readId } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from './connection.ts';
 import { STARTED_AT } from './started-at.ts';
+import { OPEN_OR_FAILED } from './statuses.ts';
 
 /** The verbs of the storage port that this table answers. */
 export type DueTable = Pick<Storage, 'claim' | 'survey' | 'countQueued'>;
@@ -62,7 +63,9 @@ export function dueTable(connection: SqlConnection, namespace: string, transacti
     SELECT id, signals FROM ensemble_executions INDEXED BY ensemble_executions_signalled
     WHERE ${here} AND owner = ? AND signalled_at IS NOT NULL`);
   const countQueued = connection.prepare(`
-    SELECT count(*) AS queued FROM (SELECT 1 FROM ensemble_executions WHERE ${here} AND status = 'queued' LIMIT ?)`);
+    SELECT count(*) AS queued FROM (
+      SELECT 1 FROM ensemble_executions WHERE ${here} AND ${OPEN_OR_FAILED} AND status = 'queued' LIMIT ?
+    )`);
   /** Whose turn it was last. */
   let served: Lane | undefined;
 

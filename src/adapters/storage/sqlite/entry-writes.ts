@@ -1,6 +1,7 @@
 /** The writes that an entry of a commit is made of beside its steps, each one statement with the entry's fence inside. */
 
 import type {
+  CommitEntry,
   ExecutionEnd,
   NewDelivery,
   NewExecution,
@@ -9,7 +10,9 @@ import type {
 } from '../../../engine/model/stored-execution.ts';
 import { toJsonColumn, toOptionalJsonColumn } from '../sql/columns.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { SqlConnection } from './connection.ts';
+import type { SqlConnection, SqlValue } from './connection.ts';
+import { sizedStatement } from './sized-statement.ts';
+import { HELD } from './statuses.ts';
 
 /** Who writes to what, as it stands in columns. */
 export interface Fence {
@@ -17,9 +20,6 @@ export interface Fence {
   readonly epoch: number;
   readonly owner: string;
 }
-
-/** The executions that are held, by their index: it answers a fence alone. What has ended has no owner, and is not in it. */
-export const HELD = 'ensemble_executions INDEXED BY ensemble_executions_held';
 
 /** Each write tells whether it wrote. */
 export interface EntryWrites {
@@ -38,6 +38,10 @@ export interface EntryWrites {
   delivery(delivery: NewDelivery, fence: Fence): boolean;
   release(release: Release, fence: Fence): boolean;
   end(end: ExecutionEnd, fence: Fence): boolean;
+  /** What held executions and nothing else begin with. False when not all were written: then each is to be written by itself. */
+  startGroup(entries: readonly CommitEntry[], owner: string): boolean;
+  /** The ends of different executions, as `startGroup`. */
+  endGroup(entries: readonly CommitEntry[], owner: string): boolean;
 }
 
 const START = `namespace, id, ensemble, version, epoch, seed, started_by, created_at, deadline_at, retry_of, input,
@@ -59,6 +63,15 @@ export function entryWrites(connection: SqlConnection, namespace: string): Entry
   const insertInPassing = connection.prepare(`
     INSERT INTO ensemble_executions (${START}, started_at, status, owner)
     VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, 'running', ?) ON CONFLICT DO NOTHING`);
+  const insertGroup = sizedStatement(
+    connection,
+    12,
+    (rows) => `
+    INSERT OR IGNORE INTO ensemble_executions (${START}, started_at, owner, status)
+    SELECT ${here}, column1, column2, column3, column4, column5, column6, column7, column8, column9, column10, column11, column12,
+      column7, ?, 'running'
+    FROM ${rows} WHERE EXISTS (SELECT 1 FROM ensemble_owners WHERE namespace = ${here} AND owner = ?)`,
+  );
   const deleteHeld = connection.prepare(`DELETE FROM ${held}`);
   const insertState = connection.prepare(`
     INSERT INTO ensemble_states (namespace, ensemble, version, updated_at, value) SELECT ${here}, ?, 1, ?, ? FROM ${held}
@@ -81,6 +94,14 @@ export function entryWrites(connection: SqlConnection, namespace: string): Entry
   const updateEnd = connection.prepare(`
     UPDATE ensemble_executions SET owner = NULL, status = ?, output = ?, error = ?, finished_at = ?, duration = ?, agents = ?
     WHERE ref = (SELECT ref FROM ${held})`);
+  const updateEnds = sizedStatement(
+    connection,
+    8,
+    (rows) => `
+    UPDATE ${HELD} SET owner = NULL, status = column3, output = column4, error = column5, finished_at = column6,
+      duration = column7, agents = column8
+    FROM ${rows} WHERE namespace = ${here} AND id = column1 AND epoch = column2 AND owner = ?`,
+  );
 
   const columnsOf = (execution: NewExecution, epoch: number) => {
     const { id, ensemble, version, trigger, input, seed, createdAt, deadlineAt = null, retryOf } = execution;
@@ -106,6 +127,12 @@ export function entryWrites(connection: SqlConnection, namespace: string): Entry
       const columns = columnsOf(execution, epoch);
       columns.push(execution.createdAt, owner, owner);
       return insertHeld.run(columns) > 0;
+    },
+    startGroup(entries, owner) {
+      const params: SqlValue[] = [owner];
+      for (const { start, epoch } of entries) params.push(...columnsOf(start as NewExecution, epoch));
+      params.push(owner);
+      return insertGroup.run(entries.length, params) === entries.length;
     },
     startFree(execution, epoch, { status, dueAt }) {
       const columns = columnsOf(execution, epoch);
@@ -135,6 +162,16 @@ export function entryWrites(connection: SqlConnection, namespace: string): Entry
     end({ status, output, error, finishedAt, duration, agents }, { id, epoch, owner }) {
       const about = [status, toJsonColumn(output), toOptionalJsonColumn(error), finishedAt, duration, agents];
       return updateEnd.run([...about, id, epoch, owner]) > 0;
+    },
+    endGroup(entries, owner) {
+      const params: SqlValue[] = [];
+      for (const { executionId, epoch, end } of entries) {
+        const { status, output, error, finishedAt, duration, agents } = end as ExecutionEnd;
+        params.push(toTextColumn(executionId), epoch, status, toJsonColumn(output), toOptionalJsonColumn(error));
+        params.push(finishedAt, duration, agents);
+      }
+      params.push(owner);
+      return updateEnds.run(entries.length, params) === entries.length;
     },
   };
 }

@@ -1,11 +1,12 @@
 /** Executions and their steps: every way of reading. */
 
-import { AGENTS_IN_RECORD } from '../../../engine/model/execution.ts';
+import { AGENTS_IN_RECORD, type ExecutionStatus } from '../../../engine/model/execution.ts';
 import type { ExecutionQuery, StepQuery, Storage } from '../../../engine/ports/storage.ts';
 import { readAccepted, readExecution, readListed, readStep } from '../sql/read-execution.ts';
-import { toTextColumn } from './columns.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlRow, SqlStatement } from './connection.ts';
 import { STARTED_AT } from './started-at.ts';
+import { OPEN_OR_FAILED } from './statuses.ts';
 
 /** The verbs of the storage port that this table answers. */
 export type ExecutionsTable = Pick<Storage, 'getAccepted' | 'getExecution' | 'listExecutions' | 'listSteps'>;
@@ -19,7 +20,16 @@ const RECORD = `ref, id, ensemble, version, status, seed, started_by, created_at
 /** Behind every id that can be made. */
 const BEHIND_ALL = '\u{10FFFF}';
 
+/** Where executions of a status stand: the conditions under which each place is looked through in the order of its ids. */
+function placesOf(status: ExecutionStatus | undefined): readonly string[] {
+  if (status === undefined) return [''];
+  if (status === 'completed') return ["AND status = 'completed' "];
+  const free = `AND ${OPEN_OR_FAILED} AND status = ${toLiteral(status)} `;
+  return status === 'running' ? [free, 'AND owner IS NOT NULL '] : [free];
+}
+
 export function executionsTable(connection: SqlConnection, namespace: string): ExecutionsTable {
+  const here = `namespace = ${toLiteral(namespace)}`;
   const select = connection.prepare(`SELECT ${RECORD} FROM ensemble_executions WHERE namespace = ? AND id = ?`);
   const selectAccepted = connection.prepare(`
     SELECT id, ensemble, version, seed, started_by, created_at, deadline_at, input, retry_of
@@ -44,20 +54,23 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
   };
 
   const list = ({ ensemble, status, parentId, before, limit }: ExecutionQuery): readonly SqlRow[] => {
-    const filters = `${ensemble === undefined ? '' : 'AND ensemble = ? '}${status === undefined ? '' : 'AND status = ? '}${parentId === undefined ? '' : 'AND parent_id = ? '}`;
-    let statement = lists.get(filters);
+    const filters = `${ensemble === undefined ? '' : 'AND ensemble = ? '}${parentId === undefined ? '' : 'AND parent_id = ? '}`;
+    const key = `${status} ${filters}`;
+    const places = placesOf(status);
+    let statement = lists.get(key);
     if (!statement) {
-      statement = connection.prepare(
-        `SELECT ${RECORD} FROM ensemble_executions WHERE namespace = ? ${filters}AND id < ? ORDER BY id DESC LIMIT ?`,
+      const parts = places.map(
+        (place) => `SELECT ${RECORD} FROM ensemble_executions WHERE ${here} ${filters}${place}AND id < ?`,
       );
-      lists.set(filters, statement);
+      statement = connection.prepare(`${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT ?`);
+      lists.set(key, statement);
     }
-    const filter = [
+    const params = [
       ...(ensemble === undefined ? [] : [toTextColumn(ensemble)]),
-      ...(status === undefined ? [] : [status]),
       ...(parentId === undefined ? [] : [toTextColumn(parentId)]),
+      before === undefined ? BEHIND_ALL : toTextColumn(before),
     ];
-    return statement.all([namespace, ...filter, before === undefined ? BEHIND_ALL : toTextColumn(before), limit]);
+    return statement.all([...places.flatMap(() => params), limit]);
   };
 
   return {

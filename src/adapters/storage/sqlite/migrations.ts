@@ -163,6 +163,12 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (namespace, name)
   ) WITHOUT ROWID;
   `,
+  // What is at work stands in `held` alone, and what has completed in no index of statuses: who goes well is never moved in it.
+  `
+  DROP INDEX ensemble_executions_by_status;
+  CREATE INDEX ensemble_executions_by_status ON ensemble_executions (namespace, status, id)
+    WHERE status <> 'completed' AND owner IS NULL;
+  `,
 ];
 
 /**

@@ -4,6 +4,7 @@ import type { Recovered, Storage } from '../../../engine/ports/storage.ts';
 import { readId } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection } from './connection.ts';
+import { HELD, OPEN_OR_FAILED } from './statuses.ts';
 import type { OwnerLock } from './owner-lock.ts';
 
 /** The verbs of the storage port that this table answers. */
@@ -27,16 +28,14 @@ export function ownersTable(
   const selectStale = connection.prepare(
     `SELECT owner FROM ensemble_owners WHERE ${here} AND owner <> ? AND lease_until <= ?`,
   );
-  const selectHeld = connection.prepare(
-    `SELECT id, epoch FROM ensemble_executions INDEXED BY ensemble_executions_held WHERE ${here} AND owner = ?`,
-  );
-  // What is held is running, so the index of the statuses finds it.
-  const free = 'UPDATE ensemble_executions SET owner = NULL, due_at = ?, recoveries = recoveries + ?';
-  const freeOf = connection.prepare(`${free} WHERE ${here} AND status = 'running' AND owner = ?`);
-  // Also what a process of an older version accepted: it knew nothing of owners, and of what is due.
-  const freeAll = connection.prepare(`
-    ${free}
-    WHERE ${here} AND status = 'running' AND due_at IS NULL AND finished_at IS NULL`);
+  const selectHeld = connection.prepare(`SELECT id, epoch FROM ${HELD} WHERE ${here} AND owner = ?`);
+  const free = (from: string) =>
+    `UPDATE ${from} SET owner = NULL, due_at = ?, recoveries = recoveries + ? WHERE ${here}`;
+  const freeOf = connection.prepare(`${free(HELD)} AND owner = ?`);
+  const freeAll = connection.prepare(`${free(HELD)} AND owner IS NOT NULL`);
+  // What a process of an older version accepted: it knew nothing of owners, and of what is due.
+  const freeOlder = connection.prepare(`
+    ${free('ensemble_executions')} AND ${OPEN_OR_FAILED} AND status = 'running' AND due_at IS NULL AND finished_at IS NULL`);
 
   const forget = (owner: string) => {
     known.delete(owner);
@@ -50,7 +49,7 @@ export function ownersTable(
       try {
         transaction(() => {
           if (alone) {
-            freeAll.run([now, 1]);
+            for (const freeing of [freeAll, freeOlder]) freeing.run([now, 1]);
             removeAll.run([]);
           }
           upsert.run([by, leaseUntil]);

@@ -4,7 +4,9 @@ import type { CommitEntry, StepRecord } from '../../../engine/model/stored-execu
 import { toJsonColumn, toOptionalJsonColumn } from '../sql/columns.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlValue } from './connection.ts';
-import { type Fence, HELD } from './entry-writes.ts';
+import type { Fence } from './entry-writes.ts';
+import { sizedStatement } from './sized-statement.ts';
+import { HELD } from './statuses.ts';
 
 export interface StepWrites {
   /** False when it is fenced, and when its key has its result already: that never changes. */
@@ -12,9 +14,6 @@ export interface StepWrites {
   /** The results at so many places of a batch. False when not all were written: then each is to be written by itself. */
   group(batch: readonly CommitEntry[], places: readonly number[], owner: string): boolean;
 }
-
-/** A call of a statement costs about as much as the record that it writes, so results go in groups. */
-export const GROUP = 10;
 
 /** How a record is replaced: a result never is, and no attempt by an earlier one. */
 const REPLACE = `ON CONFLICT (execution, key) DO UPDATE SET
@@ -31,12 +30,15 @@ export function stepWrites(connection: SqlConnection, namespace: string): StepWr
       (execution, key, name, status, attempts, started_at, duration, retry_at, error, output, note)
     SELECT ref, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM ${HELD} WHERE ${here} AND id = ? AND epoch = ? AND owner = ?
     ${REPLACE}`);
-  const insertGroup = connection.prepare(`
+  const insertGroup = sizedStatement(
+    connection,
+    8,
+    (rows) => `
     INSERT INTO ensemble_steps (execution, key, name, status, attempts, started_at, duration, output)
-    SELECT ref, column4, column5, 'completed', column6, column7, column8, column9
-    FROM (VALUES ${Array.from({ length: GROUP }, () => '(?, ?, ?, ?, ?, ?, ?, ?, ?)').join(', ')}) CROSS JOIN ${HELD}
-    WHERE ${here} AND id = column1 AND epoch = column2 AND owner = column3
-    ${REPLACE}`);
+    SELECT ref, column3, column4, 'completed', column5, column6, column7, column8
+    FROM ${rows} CROSS JOIN ${HELD} WHERE ${here} AND id = column1 AND epoch = column2 AND owner = ?
+    ${REPLACE}`,
+  );
   return {
     one(step, { id, epoch, owner }) {
       const { status, attempts, startedAt, duration, retryAt = null, error, note } = step;
@@ -63,17 +65,18 @@ export function stepWrites(connection: SqlConnection, namespace: string): StepWr
       for (const at of places) {
         const { executionId, epoch, steps } = batch[at] as CommitEntry;
         const { key, name, attempts, startedAt, duration, output } = steps[0] as StepRecord;
-        params.push(toTextColumn(executionId), epoch, owner, toTextColumn(key), toTextColumn(name));
+        params.push(toTextColumn(executionId), epoch, toTextColumn(key), toTextColumn(name));
         params.push(attempts, startedAt, duration, toJsonColumn(output));
       }
-      return insertGroup.run(params) === GROUP;
+      params.push(owner);
+      return insertGroup.run(places.length, params) === places.length;
     },
   };
 }
 
-/** Whether an entry is the result of one agent that succeeded, and nothing else, as most entries are. */
-export function isResult({ start, steps, state, deliveries, signals, release, end }: CommitEntry): boolean {
-  if (steps.length !== 1 || start || state || deliveries || signals || release || end) return false;
+/** Whether steps are the result of one agent that succeeded. */
+export function isOneResult(steps: readonly StepRecord[]): boolean {
+  if (steps.length !== 1) return false;
   const { status, retryAt, error, note } = steps[0] as StepRecord;
   return status === 'completed' && retryAt === undefined && !error && !note;
 }
