@@ -1,6 +1,8 @@
 /** `wait`: signals on the manual clock, in a storage of one process; what they give, what ends them, and what they cost. */
 
 import { describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { manualClock } from '../../src/adapters/testing/manual-clock.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/testing.ts';
 
 const open = (flow: readonly object[], outputs: object = {}, more: TestOrchestratorOptions = {}) =>
@@ -67,6 +69,34 @@ describe('contract 2, wait', () => {
       { executionId: id, key: 'flow[0]', signal: 'a' },
       { executionId: id, key: 'flow[1]', signal: 'b', until },
     ]);
+  });
+
+  it('a failure is handled by the wait that it led to, whoever goes on with the run', async () => {
+    const storage = memoryStorage({ shared: true });
+    const clock = manualClock();
+    const code = (name: string) => ({ agent: name, operation: 'code', config: { script: name } });
+    const flow = [code('charge'), { if: 'charge.failed', then: [{ wait: 'settled', name: 'told' }] }, code('ship')];
+    const ran: string[] = [];
+    const scripts = {
+      charge: () => {
+        ran.push('charge');
+        throw new Error('card refused');
+      },
+      ship: () => void ran.push('ship'),
+    };
+    const start = () => open(flow, { told: '${told.output}' }, { storage, clock, scripts });
+    const first = start();
+    const { id } = await first.start('e');
+    await clock.advance(60_000);
+    await first.close();
+    const second = start();
+    await second.ready();
+    await second.executions.signal(id, 'settled', 'by Ada');
+    await clock.advance(60_000);
+    const { status, output, error } = await second.executions.get(id);
+    expect([status, output, error]).toEqual(['completed', { told: 'by Ada' }, undefined]);
+    expect(ran).toEqual(['charge', 'ship']);
+    await second.close();
   });
 
   it('one that is skipped takes no signal', async () => {

@@ -41,6 +41,8 @@ describe('contract 2, while', () => {
     expect(failed.error?.message).toBe('`while` at flow[0] still holds after 1000 rounds (`maxIterations`)');
     const few = scene([rounds(3, [], { maxIterations: 2 })]);
     expect((await few.run()).error?.message).toContain('2 rounds');
+    const one = scene([rounds(2, [], { maxIterations: 1 })]);
+    expect((await one.run()).error?.message).toContain('1 round (');
     const exact = scene([rounds(2, [], { maxIterations: 2 })]);
     expect((await exact.run()).status).toBe('completed');
   });

@@ -7,7 +7,7 @@
  * |---|---|
  * | has `continueOnError: true` | it is handled; the flow goes on |
  * | is read (`.failed`, `.success`) by a guard still ahead: a condition, a route, an `if` | it waits; the flow goes on |
- * | ... and that guard led to a step that ran | it is handled |
+ * | ... and that guard led to a step that ran (an agent, a child, a `sleep` or a `wait`) | it is handled |
  * | ... and no such guard is ahead any more | the level ends as failed |
  * | is read by no guard ahead | the level ends as failed |
  * | stands inside a `foreach` or a `parallel` that ends as failed | the block fails; its own failure follows this table |
