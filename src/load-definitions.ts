@@ -8,14 +8,15 @@ import type { CompiledEnsemble } from './engine/definition/compiled-ensemble.ts'
 import type { DefinitionIssue } from './engine/definition/definition-issue.ts';
 import { invalidDefinition, parseDefinition, readAgent } from './engine/definition/parse-ensemble.ts';
 import { type Problem, toIssues } from './engine/definition/problem.ts';
+import type { Call } from './engine/definition/resolve-agent.ts';
 import { messageOf, OrchestratorError } from './engine/errors.ts';
 import type { OutputCheck } from './engine/execution/run-ensemble.ts';
 import { copyJson, type Json } from './engine/json.ts';
-import type { Call } from './engine/definition/resolve-agent.ts';
 import type { AgentDefinition } from './engine/model/ensemble.ts';
-import { suggestName } from './engine/suggest-name.ts';
+import type { Logger } from './engine/ports/logger.ts';
 import type { StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
 import type { StoredDefinition } from './engine/ports/storage.ts';
+import { suggestName } from './engine/suggest-name.ts';
 
 export interface LoadedEnsemble {
   readonly compiled: CompiledEnsemble;
@@ -217,4 +218,13 @@ function outputCheck(schema: StandardSchema): OutputCheck {
     );
     return `the outputs don't fit the ensemble's outputSchema: ${problems.join('; ')}`;
   };
+}
+
+/** What is right, and does nothing yet, is not passed over in silence. */
+export function warnOfWebhooks(ensembles: Iterable<LoadedEnsemble>, logger: Logger): void {
+  for (const { compiled } of ensembles) {
+    if (!compiled.definition.trigger?.some(({ type }) => type === 'webhook')) continue;
+    const message = `ensemble \`${compiled.name}\` has a webhook, which this version checks and does not serve; start it from a route of your own`;
+    logger.warn({ ensemble: compiled.name }, message);
+  }
 }

@@ -8,9 +8,9 @@ import { memoryStorage } from './adapters/storage/memory-storage.ts';
 import type { EnsembleSource, EnsembleTypes } from './define.ts';
 import { createTokens, type Tokens } from './engine/access/tokens.ts';
 import type { CompileHost } from './engine/definition/compile-host.ts';
+import { signalUrlFunction } from './engine/definition/signal-url.ts';
 import { OrchestratorError } from './engine/errors.ts';
 import { createMask, maskLogger } from './engine/execution/mask-secrets.ts';
-import { signalUrlFunction } from './engine/definition/signal-url.ts';
 import { extendFunctions } from './engine/expression/functions/builtin-functions.ts';
 import type { FunctionTable } from './engine/expression/functions/function-table.ts';
 import type { EventKind } from './engine/model/event.ts';
@@ -28,6 +28,7 @@ import {
   loadEnsembles,
   loadSharedAgent,
   readSharedAgents,
+  warnOfWebhooks,
 } from './load-definitions.ts';
 import { apiOperation } from './operations/api.ts';
 import { codeOperation } from './operations/code.ts';
@@ -133,6 +134,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const logger = options.logger ? maskLogger(options.logger, mask) : SILENT;
   const host = compileHost({ ...options, clock, storage });
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
+  warnOfWebhooks(ensembles.values(), logger);
   const agents = new Map<string, LoadedEnsemble>();
   for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
 

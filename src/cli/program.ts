@@ -29,8 +29,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
     .helpOption('-h, --help', 'prints this help')
     .helpCommand('help [command]', 'prints the help of a command')
     .configureOutput({ writeOut: output.print, writeErr: output.say })
-    .exitOverride()
-    .showHelpAfterError('Help: ensemble --help');
+    .exitOverride();
 
   program
     .command('init')
@@ -81,10 +80,17 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
       output.print(`${printJson(definitionSchema())}\n`);
       end(0);
     });
+  pointToHelp(program, 'ensemble');
   return program.addHelpText(
     'after',
     examples('ensemble init my-project', 'ensemble validate', 'ensemble run hello', 'ensemble serve'),
   );
+}
+
+/** What a command is written like is said by its own help. @param name - with those of the commands that it belongs to */
+function pointToHelp(command: Command, name: string): void {
+  command.showHelpAfterError(`Help: ${name} --help`);
+  for (const inner of command.commands) pointToHelp(inner, `${name} ${inner.name()}`);
 }
 
 function collect(value: string, before: readonly string[]): string[] {

@@ -21,6 +21,8 @@ export interface TokenCreateOptions extends PlaceOptions {
 /** Prints the value on stdout, the only time that it is shown, and what it is good for on stderr. */
 export async function createToken(options: TokenCreateOptions, output: Output, host: ServiceHost): Promise<number> {
   const expiresIn = readSeconds(options.expiresIn);
+  if (options.name.length < 1 || options.name.length > 200)
+    throw wrongUsage(`--name must have 1 to 200 characters, not ${options.name.length}`);
   const plan = options.plan === undefined ? undefined : oneOf('--plan', options.plan, PLANS);
   const wanted = {
     name: options.name,
@@ -91,9 +93,17 @@ export async function revokeToken(
   return 0;
 }
 
+/** What the service takes. */
+const MOST_SECONDS = 315_360_000;
+
 function readSeconds(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (/^[1-9]\d{0,9}$/.test(text)) return Number(text);
+  if (/^[1-9]\d{0,9}$/.test(text)) {
+    if (Number(text) <= MOST_SECONDS) return Number(text);
+    throw wrongUsage(
+      `--expires-in must be at most ${MOST_SECONDS} (ten years); leave it out for a token that never expires`,
+    );
+  }
   throw wrongUsage(
     `--expires-in must be a whole number of seconds, such as 86400 for a day, not ${JSON.stringify(text)}`,
   );

@@ -45,7 +45,7 @@ export function refuseUnread(request: PlainRequest, { scope, method, readsQuery,
   if (method !== 'POST' || repeatable || request.header('idempotency-key') === undefined) return;
   throw new OrchestratorError(
     'INVALID_REQUEST',
-    'no `Idempotency-Key` is kept here: this request would do its work each time that it is sent; leave the header out, and look at the list before you send it again',
+    'no `Idempotency-Key` is kept here: sent twice, this works twice; leave the header out',
   );
 }
 

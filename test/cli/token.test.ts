@@ -1,5 +1,6 @@
 /** `ensemble token`: on a store and on a running server (issue 3, point 3; contract 10). */
 
+import { existsSync, truncateSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
@@ -47,6 +48,25 @@ describe('issue 3.3: ensemble token', () => {
     const { stdout } = await ensemble(['token', 'list', '--json'], { cwd });
     const { token, ...shown } = made;
     expect(JSON.parse(stdout)).toEqual({ tokens: [{ ...shown, last4: token.slice(-4) }] });
+  });
+
+  it.each([
+    [['--name', '', '--scope', 'admin'], '--name must have 1 to 200 characters, not 0'],
+    [['--name', 'x'.repeat(201), '--scope', 'admin'], '--name must have 1 to 200 characters, not 201'],
+    [['--name', 'x', '--scope', 'admin', '--expires-in', '315360001'], 'at most 315360000 (ten years)'],
+  ])('contract 10: what no token can have is wrong usage, and no store is made (%j)', async (args, message) => {
+    const cwd = makeProject();
+    const { code, stdout, stderr } = await ensemble(['token', 'create', ...args], { cwd });
+    expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(message)]);
+    expect(existsSync(join(cwd, '.ensemble'))).toBe(false);
+  });
+
+  it('a store that was cut off says that it is damaged, and what to do', async () => {
+    const cwd = makeProject();
+    await ensemble(create('--scope', 'admin', '--storage', 'sqlite:cut.sqlite'), { cwd });
+    truncateSync(join(cwd, 'cut.sqlite'), 6000);
+    const { code, stderr } = await ensemble(['token', 'list', '--storage', 'sqlite:cut.sqlite'], { cwd });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('the SQLite file is damaged; restore it from a copy')]);
   });
 
   it('lists them as a table, oldest first, that fits 80 columns', async () => {
@@ -171,7 +191,7 @@ describe('issue 3.3: ensemble token', () => {
     ],
     [
       ['token', 'create', '--scope', 'admin'],
-      "error: required option '--name <name>' not specified\nHelp: ensemble --help\n",
+      "error: required option '--name <name>' not specified\nHelp: ensemble token create --help\n",
     ],
     [
       ['token', 'list', '--url', 'http://x', '--storage', 'sqlite:x'],

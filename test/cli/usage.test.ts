@@ -9,17 +9,19 @@ beforeAll(ensureBuilt, 60_000);
 
 describe('contract 10: usage', () => {
   it.each([
-    [['rnu'], "error: unknown command 'rnu'\n(Did you mean run?)"],
-    [['run'], "error: missing required argument 'ensemble'"],
-    [['run', 'e', '--jsno'], "error: unknown option '--jsno'\n(Did you mean --json?)"],
-    [['run', 'a', 'b'], 'error: too many arguments'],
-    [['run', 'e', '--input'], "error: option '--input <json>' argument missing"],
-    [['nonsense'], "error: unknown command 'nonsense'"],
-  ])('%j is wrong usage: exit code 2, and what was meant', async (args, message) => {
+    [['rnu'], "error: unknown command 'rnu'\n(Did you mean run?)", 'ensemble'],
+    [['run'], "error: missing required argument 'ensemble'", 'ensemble run'],
+    [['run', 'e', '--jsno'], "error: unknown option '--jsno'\n(Did you mean --json?)", 'ensemble run'],
+    [['run', 'a', 'b'], 'error: too many arguments', 'ensemble run'],
+    [['run', 'e', '--input'], "error: option '--input <json>' argument missing", 'ensemble run'],
+    [['token', 'create'], "error: required option '--name <name>' not specified", 'ensemble token create'],
+    [['execution', 'shwo'], "error: unknown command 'shwo'\n(Did you mean show?)", 'ensemble execution'],
+    [['nonsense'], "error: unknown command 'nonsense'", 'ensemble'],
+  ])('%j is wrong usage: exit code 2, what was meant, and whose help says more', async (args, message, command) => {
     const { code, stdout, stderr } = await ensemble(args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain(message);
-    expect(stderr).toContain('Help: ensemble --help');
+    expect(stderr).toContain(`Help: ${command} --help`);
     expect(stderr).not.toContain('    at ');
   });
 

@@ -33,6 +33,17 @@ describe('misuse of the library', () => {
     expect((await orchestrator.executions.list()).executions).toEqual([]);
   });
 
+  it('a webhook, which nothing serves yet, is told to the logger when it is loaded', () => {
+    const told: string[] = [];
+    const note = (_fields: object, message = '') => void told.push(message);
+    const logger = { debug: note, info: note, warn: note, error: note };
+    const trigger = (type: string) => `name: ${type}\nflow: []\ntrigger: [{ type: ${type}, `;
+    const webhook = `${trigger('webhook')} path: /webhooks/orders, public: true }]`;
+    const schedule = `${trigger('schedule')} cron: "0 8 * * *" }]`;
+    createOrchestrator({ logger, ensembles: [webhook, schedule] });
+    expect(told).toEqual([expect.stringMatching(/^ensemble `webhook` has a webhook, which this version .* not serve/)]);
+  });
+
   it('an event that there is not would never be heard: TypeError, with the nearest one', () => {
     const { orchestrator } = scene([ok('a')]);
     const on =

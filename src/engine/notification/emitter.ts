@@ -78,7 +78,7 @@ function checkListener(event: string, listener: unknown): void {
   if (typeof listener !== 'function') throw new TypeError(`on: what listens to \`${event}\` must be a function`);
   if (Object.hasOwn(EVENT_KINDS, event)) return;
   const kinds = Object.keys(EVENT_KINDS);
-  const near = typeof event === 'string' ? suggestName(event, kinds) : undefined;
+  const near = suggestName(String(event), kinds);
   throw new TypeError(
     `on: there is no event \`${event}\`; ${near === undefined ? `there are ${kinds.join(', ')}` : `did you mean \`${near}\`?`}`,
   );

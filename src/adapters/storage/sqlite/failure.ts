@@ -4,6 +4,7 @@ import { messageOf, OrchestratorError } from '../../../engine/errors.ts';
 
 const BUSY = 5;
 const LOCKED = 6;
+const CORRUPT = 11;
 const FULL = 13;
 export const NOT_A_DATABASE = 26;
 
@@ -11,6 +12,7 @@ export const NOT_A_DATABASE = 26;
 const NUMBERS: ReadonlyMap<string, number> = new Map([
   ['database is locked', BUSY],
   ['database or disk is full', FULL],
+  ['database disk image is malformed', CORRUPT],
   ['file is not a database', NOT_A_DATABASE],
 ]);
 
@@ -41,6 +43,10 @@ export function toStorageError(error: unknown): unknown {
   if (code === FULL) {
     const message = "the SQLite file's disk is full; nothing was stored, make room and try again";
     return new OrchestratorError('OVERLOADED', message, { cause: error, details, retryable: true });
+  }
+  if (code === CORRUPT) {
+    const message = 'the SQLite file is damaged; restore it from a copy, or name another file';
+    return new OrchestratorError('INTERNAL', message, { cause: error, details });
   }
   return new OrchestratorError('INTERNAL', `SQLite failed: ${messageOf(error)} (result code ${code})`, {
     cause: error,
