@@ -10,15 +10,22 @@ import {
   entry,
   execution,
   executionId,
+  join,
+  nextDueAt,
+  numbers,
   OTHER,
   OWNER,
   release,
   signal,
   T0,
 } from '../../src/adapters/testing/storage-suite/context.ts';
+import type { ClaimedExecution } from '../../src/engine/model/stored-execution.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const hasServer = await findServer();
+const never = (): never => {
+  throw new Error('no storage');
+};
 
 describe.skipIf(!hasServer)('signals on one Postgres', () => {
   let database: TestDatabase;
@@ -51,6 +58,28 @@ describe.skipIf(!hasServer)('signals on one Postgres', () => {
     expect((await database.query('SELECT FROM ensemble.sent_signals')).rowCount).toBe(0);
     await one.close();
     await two.close();
+  });
+
+  it('what is given signals while owners claim it is claimed by one of them, once, and loses none', async () => {
+    const storages = [1, 2, 3].map(() => postgresStorage({ pool: database.pool({ max: 4 }), namespace: 'claimed' }));
+    const [first = never(), second = never(), third = never()] = storages;
+    const all = Array.from({ length: 150 }, (_, i) => i + 1);
+    await Promise.all(all.map((number) => accept(first, execution(number))));
+    await join(second, OTHER);
+    for (const number of all) await release(first, number, { status: 'waiting', dueAt: T0, signals: 0 });
+    let isOver = false;
+    const claimed: ClaimedExecution[] = [];
+    const claiming = [first, second, first, second].map(async (storage, i) => {
+      while (!isOver || (await nextDueAt(storage)) !== undefined)
+        claimed.push(...(await claim(storage, { limit: 2 }, i % 2 === 0 ? OWNER : OTHER)));
+    });
+    await Promise.all(all.map((number) => third.putSignal(signal(1, number))));
+    isOver = true;
+    await Promise.all(claiming);
+    expect(numbers(claimed).sort((a, b) => a - b)).toEqual(all);
+    expect(new Set(claimed.map(({ epoch }) => epoch))).toEqual(new Set([2]));
+    for (const number of all) expect(await third.listSignals(executionId(number), list)).toEqual([signal(1, number)]);
+    await Promise.all(storages.map((storage) => storage.close()));
   });
 
   it('ends of many executions, in batches of two owners that signal each other, are all stored and told', async () => {

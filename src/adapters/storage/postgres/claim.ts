@@ -34,18 +34,19 @@ export function createClaiming(
     SELECT n.* FROM lanes l CROSS JOIN LATERAL (${lane('AND (ensemble, version) > (l.ensemble, l.version)')}) n
   )`;
   // The first of each lane, then the second of each, beginning behind the lane that came last. Only what is claimed is locked.
+  // A row is found again by its place: one that another has changed meanwhile, and left due, is left for the next claim.
   const select = statement(
     `WITH RECURSIVE ${lanes}, alive AS (
       SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
     ), ready AS (
       SELECT ensemble, version FROM lanes WHERE due_at <= $3::bigint AND version <> ALL ($4::text[])
     ), share AS (
-      SELECT 1 + 2 * $8::bigint / count(*) AS most FROM ready HAVING count(*) > 0
+      SELECT 1 + $8::bigint * 2 / greatest(count(*), 2) AS most FROM ready HAVING count(*) > 0
     ), due AS MATERIALIZED (
-      SELECT d.id, d.turn, (r.ensemble, r.version) <= ($6::text, $7::text) AS behind, r.ensemble, r.version
+      SELECT d.tid, d.turn, (r.ensemble, r.version) <= ($6::text, $7::text) AS behind, r.ensemble, r.version
       FROM ready r CROSS JOIN LATERAL (
-        SELECT e.id, row_number() OVER (ORDER BY e.due_at) AS turn FROM (
-          SELECT id, due_at FROM ${executions}
+        SELECT e.tid, row_number() OVER (ORDER BY e.due_at) AS turn FROM (
+          SELECT ctid AS tid, due_at FROM ${executions}
           WHERE namespace = $1 AND ensemble = r.ensemble AND version = r.version AND due_at <= $3::bigint
           ORDER BY due_at LIMIT (SELECT most FROM share)
         ) e
@@ -53,14 +54,14 @@ export function createClaiming(
       ORDER BY d.turn, behind, r.ensemble, r.version LIMIT $8::bigint
     ), picked AS MATERIALIZED (
       SELECT e.*, d.turn, d.behind FROM due d CROSS JOIN LATERAL (
-        SELECT namespace, id, started_at IS NOT NULL AS begun FROM ${executions}
-        WHERE namespace = $1 AND id = d.id AND due_at <= $3::bigint LIMIT 1 FOR UPDATE SKIP LOCKED
+        SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions}
+        WHERE ctid = d.tid AND due_at <= $3::bigint LIMIT 1 FOR UPDATE SKIP LOCKED
       ) e
       WHERE EXISTS (SELECT FROM alive) LIMIT $5::bigint
     ), claimed AS (
       UPDATE ${executions} e SET owner = alive.ref, epoch = e.epoch + 1, due_at = NULL, status = 'running',
         started_at = coalesce(e.started_at, $3::bigint), signalled_at = NULL
-      FROM picked p, alive WHERE e.namespace = p.namespace AND e.id = p.id
+      FROM picked p, alive WHERE e.ctid = p.tid
       RETURNING ${ACCEPTED.map((column) => `e.${column}`).join(', ')}, e.epoch, e.started_at, e.recoveries, e.cancel_at,
         e.signals, e.parent_id, p.begun, p.turn, p.behind
     )
