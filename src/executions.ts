@@ -3,8 +3,8 @@
 import { OrchestratorError } from './engine/errors.ts';
 import { executionEvents, type NumberedEvent } from './engine/execution/execution-events.ts';
 import { cloneJson } from './engine/json.ts';
-import { decodeCursor, encodeCursor, pageLimit } from './engine/model/cursor.ts';
 import { isCompletedChild } from './engine/model/child.ts';
+import { decodeCursor, encodeCursor, pageLimit } from './engine/model/cursor.ts';
 import {
   type AgentRun,
   EXECUTION_STATUSES,

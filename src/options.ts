@@ -101,50 +101,52 @@ export function checkOptions(options: OrchestratorOptions): void {
     throw new TypeError('createOrchestrator takes an object of options');
   refuseUnknownKeys(options, Object.keys(KNOWN), 'createOrchestrator');
   for (const key of ['ensembles', 'agents', 'operations'] as const) {
-    if (options[key] !== undefined && !Array.isArray(options[key]))
-      throw new TypeError(`createOrchestrator: \`${key}\` must be an array`);
+    if (options[key] !== undefined && !Array.isArray(options[key])) throw misuse(`\`${key}\` must be an array`);
   }
   for (const [key, [port, verbs]] of Object.entries(PORTS)) {
     const given = options[key as keyof OrchestratorOptions] as Record<string, unknown> | null | undefined;
     if (given !== undefined && !verbs.every((verb) => typeof given?.[verb] === 'function'))
-      throw new TypeError(`createOrchestrator: \`${key}\` must be ${port}, with ${verbs.join(', ')}`);
+      throw misuse(`\`${key}\` must be ${port}, with ${verbs.join(', ')}`);
   }
   for (const key of ['scripts', 'bindings', 'env', 'secrets', 'functions'] as const) {
     const given: unknown = options[key];
     if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given)))
-      throw new TypeError(`createOrchestrator: \`${key}\` must be an object of names and what they stand for`);
+      throw misuse(`\`${key}\` must be an object of names and what they stand for`);
   }
   for (const [i, operation] of (options.operations ?? []).entries()) {
     if (typeof operation?.name !== 'string' || typeof operation.run !== 'function')
-      throw new TypeError(`createOrchestrator: \`operations[${i}]\` must be what defineOperation({ name, run }) gives`);
+      throw misuse(`\`operations[${i}]\` must be what defineOperation({ name, run }) gives`);
   }
   for (const [name, script] of Object.entries(options.scripts ?? {})) {
-    if (typeof script !== 'function') throw new TypeError(`createOrchestrator: script \`${name}\` must be a function`);
+    if (typeof script !== 'function') throw misuse(`script \`${name}\` must be a function`);
   }
   for (const [name, binding] of Object.entries(options.bindings ?? {})) {
     if (binding?.kind !== 'kv' && binding?.kind !== 'objects')
-      throw new TypeError(`createOrchestrator: binding \`${name}\` must be a KvStore or an ObjectStore`);
+      throw misuse(`binding \`${name}\` must be a KvStore or an ObjectStore`);
   }
   for (const key of ['env', 'secrets'] as const) {
     for (const [name, value] of Object.entries(options[key] ?? {})) {
-      if (typeof value !== 'string') throw new TypeError(`createOrchestrator: \`${key}.${name}\` must be a string`);
+      if (typeof value !== 'string') throw misuse(`\`${key}.${name}\` must be a string`);
     }
   }
   const { retention, schedules } = options;
   if (schedules !== undefined && typeof schedules !== 'boolean') {
-    throw new TypeError(`createOrchestrator: \`schedules\` must be true or false, not ${String(schedules)}`);
+    throw misuse(`\`schedules\` must be true or false, not ${String(schedules)}`);
   }
   if (retention !== undefined && !(Number.isFinite(retention) && retention > 0)) {
-    throw new TypeError(`createOrchestrator: \`retention\` must be a positive number of ms, not ${String(retention)}`);
+    throw misuse(`\`retention\` must be a positive number of ms, not ${String(retention)}`);
   }
   if (options.brand !== undefined && !/^[A-Za-z][A-Za-z0-9]{0,31}$/.test(options.brand)) {
-    throw new TypeError('createOrchestrator: `brand` must be one word of up to 32 letters and digits');
+    throw misuse('`brand` must be one word of up to 32 letters and digits');
   }
   if (options.signalLinks !== undefined) checkSignalLinks(options.signalLinks);
   for (const name of Object.keys(options.secrets ?? {})) {
-    if (Object.hasOwn(options.env ?? {}, name))
-      throw new TypeError(`createOrchestrator: \`${name}\` is in \`env\` and in \`secrets\`; keep one`);
+    if (Object.hasOwn(options.env ?? {}, name)) throw misuse(`\`${name}\` is in \`env\` and in \`secrets\`; keep one`);
   }
+}
+
+function misuse(what: string): TypeError {
+  return new TypeError(`createOrchestrator: ${what}`);
 }
 
 function checkSignalLinks(options: SignalLinksOptions): void {

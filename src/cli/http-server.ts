@@ -88,7 +88,14 @@ export async function startHttpServer({ host, port, listener, log }: ServerOptio
 // On a connection that was open before: its request comes to a process that is about to end.
 function refuse(response: ServerResponse): void {
   const body = JSON.stringify({ error: { code: 'OVERLOADED', message: 'the service is stopping; try again' } });
-  response.writeHead(503, { 'content-type': 'application/json', connection: 'close', 'retry-after': '1' });
+  response.writeHead(503, {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    'x-content-type-options': 'nosniff',
+    'x-request-id': crypto.randomUUID(),
+    connection: 'close',
+    'retry-after': '1',
+  });
   response.end(body);
 }
 

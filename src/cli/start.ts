@@ -17,9 +17,8 @@ import { sqliteStorage } from '../sqlite.ts';
 
 export { issueParts } from '../engine/definition/definition-issue.ts';
 export { innerLists } from '../engine/definition/step-lists.ts';
-export { parseEnsemble };
 export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
-export { embeddedEngine, memoryStorage, sqliteStorage };
+export { embeddedEngine, memoryStorage, parseEnsemble, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;
 export type Logger = NonNullable<ProjectOptions['logger']>;
 export type Storage = NonNullable<ProjectOptions['storage']>;

@@ -1,8 +1,8 @@
 /** Follows one execution until it ends: its flow on stderr, as its agents end, its output on stdout. */
 
 import type { OrchestratorEvent } from '../engine/model/event.ts';
-import type { Output } from './output.ts';
 import { createLiveProgress } from './live-progress.ts';
+import type { Output } from './output.ts';
 import { createPlainProgress } from './plain-progress.ts';
 import type { Service } from './service.ts';
 import { formatDuration, oneLine, printJson } from './text.ts';

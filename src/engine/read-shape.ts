@@ -3,7 +3,9 @@
 import type * as z from 'zod';
 import { OrchestratorError } from './errors.ts';
 import { formatPath, type JsonProblem } from './json.ts';
+import { KIND_NAMES } from './kind-names.ts';
 import { suggestName } from './suggest-name.ts';
+import { valueAt } from './value-at.ts';
 
 /**
  * @param failure - begins the message when it doesn't fit, such as: the body does not fit
@@ -30,7 +32,7 @@ const MAX_SHOWN = 80;
 function explain(issue: z.core.$ZodIssue, root: unknown, keys: readonly string[]): JsonProblem[] {
   const path = issue.path as (string | number)[];
   if (issue.code !== 'unrecognized_keys')
-    return [{ path: formatPath(path), message: messageOf(issue, at(root, path)) }];
+    return [{ path: formatPath(path), message: messageOf(issue, valueAt(root, path)) }];
   return issue.keys.map((key) => {
     const near = suggestName(key, keys);
     const known = keys.length === 0 ? 'there are none' : `there are ${keys.join(', ')}`;
@@ -47,7 +49,7 @@ function messageOf(issue: z.core.$ZodIssue, found: unknown): string {
   if (issue.message.startsWith('must ')) return issue.message;
   switch (issue.code) {
     case 'invalid_type': {
-      const wanted = KINDS[issue.expected] ?? issue.expected;
+      const wanted = KIND_NAMES[issue.expected] ?? issue.expected;
       return found === undefined ? `is required: ${wanted}` : `must be ${wanted}, not ${kindOf(found)}`;
     }
     case 'invalid_value': {
@@ -60,24 +62,7 @@ function messageOf(issue: z.core.$ZodIssue, found: unknown): string {
   }
 }
 
-function at(value: unknown, path: readonly (string | number)[]): unknown {
-  let found = value;
-  for (const key of path) found = (found as Record<string | number, unknown> | null | undefined)?.[key];
-  return found;
-}
-
-const KINDS: Readonly<Record<string, string>> = {
-  string: 'text',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  object: 'an object',
-  array: 'a list',
-};
-
 /** What was handed over may be secret: its kind alone is told. */
-function kindOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'a list';
-  return KINDS[typeof value] ?? typeof value;
+function kindOf(value: unknown): string | undefined {
+  return KIND_NAMES[value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value];
 }

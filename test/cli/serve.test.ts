@@ -114,7 +114,7 @@ export default { brand: 'acme', storage: sqliteStorage({ path: new URL('own.db',
     const served = await serveProject(makeProject());
     await served.api('/executions?limit=1&cursor=hidden', undefined, 'sk-service-wrong');
     await served.saw('401');
-    await served.api('/execute/ensemble/greet?key=hidden', { input: { who: 'hidden' } });
+    await served.api('/execute/ensemble/greet', { input: { who: 'hidden' } });
     await served.saw(' 200 ');
     await fetch(`${served.url}/signals/hidden`);
     await served.saw(' 404 ');
@@ -233,6 +233,9 @@ describe('issue 3.4: ensemble serve stops', () => {
     early.write('GET /api/v1/health HTTP/1.1\r\nhost: x\r\n\r\n');
     await ended;
     expect(told).toMatch(/^HTTP\/1\.1 503 [\s\S]*"code":"OVERLOADED"/);
+    // Every answer has them (contract 5).
+    for (const header of ['x-request-id: ', 'x-content-type-options: nosniff', 'cache-control: no-store'])
+      expect(told).toContain(header);
     gate.open();
     const response = await answer;
     expect([response.status, response.headers.get('connection')]).toEqual([200, 'close']);

@@ -70,11 +70,11 @@ describe('misuse of the library', () => {
       );
       return issues.map(({ path, message }: { path: string; message: string }) => `${path}: ${message}`);
     };
-    expect(await say({})).toEqual(['name: is required: text', 'scopes: is required: a list']);
+    expect(await say({})).toEqual(['name: is required: a string', 'scopes: is required: a list']);
     expect(await say({ name: 5, scopes: 'admin', expiresIn: '60', plan: 'gold' })).toEqual([
-      'name: must be text, not a number',
-      'scopes: must be a list, not text',
-      'expiresIn: must be a number, not text',
+      'name: must be a string, not a number',
+      'scopes: must be a list, not a string',
+      'expiresIn: must be a number, not a string',
       'plan: must be one of free, pro, enterprise',
     ]);
     expect(await say({ name: '', scopes: [], expiresIn: 0 })).toEqual([

@@ -11,8 +11,8 @@
  */
 
 import { OrchestratorError } from '../../engine/errors.ts';
-import type { Execution } from '../../engine/model/execution.ts';
 import { signalsOfEnd } from '../../engine/model/child.ts';
+import type { Execution } from '../../engine/model/execution.ts';
 import { toExecution } from '../../engine/model/execution-record.ts';
 import type { ExecutionEnd, Release } from '../../engine/model/stored-execution.ts';
 import type { ExecutionOutcome, InterpretedRun, Runnable } from '../../engine/ports/execution-engine.ts';

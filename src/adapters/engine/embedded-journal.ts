@@ -15,8 +15,8 @@ import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, StoredState } from '../../engine/ports/storage.ts';
 import { Branches } from './branches.ts';
 import type { HeldExecution } from './held-execution.ts';
-import { KeptRecords } from './kept-records.ts';
 import { check, type JournalParts, lose, SUSPEND_FROM_MS, type Suspendable } from './journal-parts.ts';
+import { KeptRecords } from './kept-records.ts';
 import { RecalledRecords } from './recalled-records.ts';
 import { RunSignals } from './run-signals.ts';
 

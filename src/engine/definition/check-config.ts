@@ -4,10 +4,10 @@ import type * as z from 'zod';
 import type { Json, JsonObject } from '../json.ts';
 import type { AnyOperation, ConfigIssue } from '../ports/operation.ts';
 import type { StandardIssue } from '../ports/standard-schema.ts';
+import { valueAt } from '../value-at.ts';
 import type { Report } from './check-shape.ts';
 import { explainIssue, foreignSchema } from './explain-issue.ts';
 import type { Path } from './problem.ts';
-import { valueAt } from './value-at.ts';
 
 /**
  * @param constant - whether the config holds no expression

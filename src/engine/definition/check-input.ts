@@ -2,6 +2,7 @@
 
 import * as z from 'zod';
 import { equalJson, formatPath, type Json, type JsonObject } from '../json.ts';
+import { KIND_NAMES } from '../kind-names.ts';
 import type { EnsembleDefinition, InputField } from '../model/ensemble.ts';
 import { suggestName } from '../suggest-name.ts';
 import { checkJsonSchema } from './check-json-schema.ts';
@@ -38,7 +39,7 @@ function checkDefault(name: string, field: InputField, path: Path, report: Repor
   const { default: fallback, enum: values, type = 'any' } = field;
   for (const [i, value] of (values ?? []).entries()) {
     if (hasType(value, type)) continue;
-    const message = `must be ${TYPE_TEXT[type]}, as \`type\` says, not ${describe(value)}`;
+    const message = `must be ${KIND_NAMES[type]}, as \`type\` says, not ${describe(value)}`;
     report({ path: [...path, name, 'enum', i], message });
   }
   if (fallback === undefined) return;
@@ -76,20 +77,10 @@ function checkFields(input: Json, fields: readonly (readonly [string, InputField
 
 function fieldProblem(value: Json, field: InputField): string | undefined {
   const type = field.type ?? 'any';
-  if (!hasType(value, type)) return `must be ${TYPE_TEXT[type]}, not ${describe(value)}`;
+  if (!hasType(value, type)) return `must be ${KIND_NAMES[type]}, not ${describe(value)}`;
   if (!field.enum || field.enum.some((allowed) => equalJson(allowed, value))) return undefined;
   return `must be ${oneOf(field.enum.map((allowed) => (typeof allowed === 'string' ? allowed : JSON.stringify(allowed))))}, not ${describe(value)}`;
 }
-
-const TYPE_TEXT: Readonly<Record<NonNullable<InputField['type']>, string>> = {
-  string: 'a string',
-  number: 'a number',
-  integer: 'a whole number',
-  boolean: 'true or false',
-  object: 'an object',
-  array: 'a list',
-  any: 'any value',
-};
 
 function hasType(value: Json, type: NonNullable<InputField['type']>): boolean {
   switch (type) {

@@ -2,10 +2,10 @@
 
 import type * as z from 'zod';
 import { RESERVED_NAMES } from '../model/name.ts';
+import { valueAt } from '../value-at.ts';
 import type { DroppedParts } from './dropped-parts.ts';
 import { explainIssue, LANGUAGE, meantPaths } from './explain-issue.ts';
 import type { Path, Problem } from './problem.ts';
-import { valueAt } from './value-at.ts';
 
 export type Report = (problem: Problem) => void;
 

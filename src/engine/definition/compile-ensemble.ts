@@ -20,8 +20,8 @@ import type { ParsedEnsemble } from './parse-ensemble.ts';
 import type { Path, Problem } from './problem.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
 import { refuseSecrets } from './refuse-secrets.ts';
-import { innerLists } from './step-lists.ts';
 import type { Call, FlowContext } from './resolve-agent.ts';
+import { innerLists } from './step-lists.ts';
 
 export interface CompileResult {
   /** Usable only when there are no problems. */

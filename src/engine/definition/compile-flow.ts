@@ -2,10 +2,10 @@
 
 import type { AgentStep, IfStep, StepDefinition, SwitchStep } from '../model/ensemble.ts';
 import { compileAgentStep } from './compile-agent.ts';
+import { compileForeach, compileParallel, compileTry, compileWhile } from './compile-blocks.ts';
 import { compileChild } from './compile-child.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import { compileRouter } from './compile-routes.ts';
-import { compileForeach, compileParallel, compileTry, compileWhile } from './compile-blocks.ts';
 import { compileSleep, compileWait } from './compile-waits.ts';
 import type {
   CompiledGuard,

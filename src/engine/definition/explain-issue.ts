@@ -1,10 +1,11 @@
 /** Says in words of the language what a schema found: forms of the language, configs of operations, inputs of a run. */
 
 import type * as z from 'zod';
+import { KIND_NAMES } from '../kind-names.ts';
 import { suggestName } from '../suggest-name.ts';
+import { valueAt } from '../value-at.ts';
 import { formFacts, keyHint } from './form.ts';
 import type { Path, Problem } from './problem.ts';
-import { valueAt } from './value-at.ts';
 import { describe, oneOf, quoted } from './wording.ts';
 
 /** Whose schema spoke: the language's own forms, or one that the library was handed. */
@@ -113,16 +114,7 @@ function sizeMessage(issue: z.core.$ZodIssueTooSmall | z.core.$ZodIssueTooBig, f
   return `must be ${issue.inclusive === false ? limit.replace('at least', 'more than').replace('at most', 'less than') : limit}, not ${describe(found)}`;
 }
 
-const KINDS: Readonly<Record<string, string>> = {
-  string: 'a string',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  object: 'a map of keys',
-  record: 'a map of keys',
-  array: 'a list',
-  null: 'null',
-};
+const KINDS = { ...KIND_NAMES, object: 'a map of keys', record: 'a map of keys' } as typeof KIND_NAMES;
 
 function kindName(expected: string): string {
   return KINDS[expected] ?? expected;

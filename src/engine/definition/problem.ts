@@ -1,10 +1,10 @@
 /** A problem while a definition is checked, before it knows its line: collected by path, turned into issues at the end. */
 
 import { formatPath, type Json } from '../json.ts';
+import { valueAt } from '../value-at.ts';
 import type { DefinitionIssue } from './definition-issue.ts';
 import { markLength } from './mark-length.ts';
 import type { SourceMap } from './source-map.ts';
-import { valueAt } from './value-at.ts';
 import { printable } from './wording.ts';
 
 export type Path = readonly (string | number)[];

@@ -4,8 +4,8 @@ import * as z from 'zod';
 import { DURATION, LONGEST_SLEEP_MS } from '../duration.ts';
 import { NAME_PATTERN } from '../model/name.ts';
 import { MAX_FOREACH_ITEMS } from './compiled-ensemble.ts';
-import { STEP_LIST } from './form.ts';
 import { FLOW_FORMS } from './flow-forms.ts';
+import { STEP_LIST } from './form.ts';
 import { agentSchema, agentStepSchema, ensembleSchema, inputFieldSchema } from './forms.ts';
 import {
   emailNotificationSchema,

@@ -24,8 +24,8 @@ import {
   noteOnce,
   stopsRecall,
 } from './level.ts';
-import { durationValue } from './run-sleep.ts';
 import type { RunScope } from './run-scope.ts';
+import { durationValue } from './run-sleep.ts';
 
 /** How a wait ended: what is noted of it. */
 type WaitEnd = TakenSignal | { readonly signal: null; readonly name: string; readonly at: number };

@@ -1,8 +1,8 @@
 /** An execution that a step of another one started: its limits, how it tells its parent of its end, and what is noted of it. */
 
+import type { Json } from '../json.ts';
 import type { Execution, ExecutionError, FinalStatus } from './execution.ts';
 import type { ExecutionEnd, NewExecution, NewSignal, StepRecord } from './stored-execution.ts';
-import type { Json } from '../json.ts';
 
 /** How many executions may lead to one. */
 export const MOST_DEPTH = 16;

@@ -2,8 +2,8 @@
 
 import * as z from 'zod';
 import { OrchestratorError } from '../../engine/errors.ts';
-import { readShape } from '../../engine/read-shape.ts';
 import type { Execution } from '../../engine/model/execution.ts';
+import { readShape } from '../../engine/read-shape.ts';
 import type { ExecuteOptions, ExecutionHandle } from '../../runner.ts';
 import type { Call } from '../call.ts';
 import { readName } from '../read-id.ts';

@@ -4,8 +4,8 @@ import type { Recovered, Storage } from '../../../engine/ports/storage.ts';
 import { readId } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection } from './connection.ts';
-import { HELD, OPEN_OR_FAILED } from './statuses.ts';
 import type { OwnerLock } from './owner-lock.ts';
+import { HELD, OPEN_OR_FAILED } from './statuses.ts';
 
 /** The verbs of the storage port that this table answers. */
 export type OwnersTable = Pick<Storage, 'join' | 'renew' | 'leave' | 'recover' | 'listHeld'>;
