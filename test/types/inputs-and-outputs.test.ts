@@ -1,6 +1,6 @@
 /** Types that flow from definitions to calls; what is misuse is a type error, as `tsc` sees it. */
 
-import { describe, expectTypeOf, it } from 'vitest';
+import { describe, expect, expectTypeOf, it } from 'vitest';
 import * as z from 'zod';
 import {
   createOrchestrator,
@@ -135,7 +135,7 @@ describe('execute and start', () => {
     neverKit((o) => o.execute('order', { id: 'x' }));
     expectTypeOf<Kit['clock']['advance']>().toEqualTypeOf<(ms: number) => Promise<void>>();
     // @ts-expect-error a clock that a test can move
-    createTestOrchestrator({ clock: { now: () => 0 } });
+    expect(() => createTestOrchestrator({ clock: { now: () => 0 } })).toThrow('`clock` must be a Clock');
   });
 
   it('results of executions that are looked up later are unknown', () => {
