@@ -1,4 +1,3 @@
-import { availableParallelism } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
@@ -18,8 +17,6 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/runtimes/**', '**/node_modules/**'],
-    // The slowest files wait for a database more than they compute: a machine of two cores takes two of them at once.
-    maxWorkers: Math.max(2, availableParallelism() - 1),
     // Some of the storage suite's cases take 17 s on PGlite, which is one connection.
     testTimeout: 60_000,
     reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
