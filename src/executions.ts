@@ -4,7 +4,7 @@ import { OrchestratorError } from './engine/errors.ts';
 import { executionEvents, type NumberedEvent } from './engine/execution/execution-events.ts';
 import { cloneJson } from './engine/json.ts';
 import { isCompletedChild } from './engine/model/child.ts';
-import { decodeCursor, encodeCursor, pageLimit } from './engine/model/cursor.ts';
+import { decodeCursor, encodeCursor, POSITION, pageLimit, readEventId } from './engine/model/cursor.ts';
 import {
   type AgentRun,
   EXECUTION_STATUSES,
@@ -92,9 +92,8 @@ export interface ExecutionsParts {
 /** Steps that are read at once. */
 const PAGE = 1000;
 const FILTER_KEYS: readonly (keyof ExecutionFilter)[] = ['ensemble', 'status', 'parentId', 'limit', 'cursor'];
-/** What pages end with: the last execution's id, how many agent runs there were. */
+/** What a page ends with: the last execution's id. */
 const EXECUTION_ID = /^exec_[0-9A-Z]{26}$/;
-const POSITION = /^\d{1,9}$/;
 
 export function createExecutions({ storage, events, clock, runner, ids, restore }: ExecutionsParts): Executions {
   const find = async (id: string): Promise<Execution> => {
@@ -200,10 +199,4 @@ function conflict({ id: executionId, status }: Execution, message: string): Orch
 function checkStatus(status: ExecutionStatus | undefined): void {
   if (status === undefined || EXECUTION_STATUSES.includes(status)) return;
   throw new OrchestratorError('INVALID_REQUEST', `\`status\` must be one of ${EXECUTION_STATUSES.join(', ')}`);
-}
-
-function readEventId(after: string | undefined): number {
-  if (after === undefined) return 0;
-  if (/^\d{1,9}$/.test(after)) return Number(after);
-  throw new OrchestratorError('INVALID_REQUEST', 'an event id is a whole number as the stream gave it');
 }

@@ -132,12 +132,12 @@ async function describe(
   const names = ensembles.slice(0, SHOWN_NAMES).map(({ name }) => name);
   if (ensembles.length > SHOWN_NAMES) names.push('...');
   const lines = [`listening on ${url}`, `  ensembles  ${names.join(', ')}`];
-  const schedules = scheduleLines(
+  const due = scheduleLines(
     ensembles.map(({ definition }) => definition),
     Date.now(),
   );
-  if (!servesSchedules && schedules.length > 0)
-    schedules.splice(0, Infinity, 'none are served: the config says `schedules: false`');
+  const isSilent = due.length > 0 && !servesSchedules;
+  const schedules = isSilent ? ['none are served: the config says `schedules: false`'] : due;
   lines.push(...schedules.map((line, i) => `  ${(i === 0 ? 'schedules' : '').padEnd(9)}  ${line}`));
   lines.push(`  store      ${store}`);
   const [first] = ensembles;

@@ -109,35 +109,11 @@ export const POINTS = [
     repeats: true,
     ...about,
   })),
-  {
-    name: 'schema, between statements',
-    row: 21,
-    phase: 'migration',
-    point: 'open',
-    nth: [1, 1],
-    statement: [1, 16],
-    repeats: true,
-  },
-  {
-    name: 'schema, at any moment',
-    row: 21,
-    phase: 'migration',
-    point: 'open',
-    nth: [1, 1],
-    delayUs: [0, 40_000],
-    repeats: true,
-  },
-  {
-    name: 'schema of version 1',
-    row: 21,
-    phase: 'migration',
-    isOlder: true,
-    stores: ['sqlite'],
-    point: 'open',
-    nth: [1, 1],
-    statement: [1, 10],
-    repeats: true,
-  },
+  ...[
+    { name: 'schema, between statements', statement: [1, 16] },
+    { name: 'schema, at any moment', delayUs: [0, 40_000] },
+    { name: 'schema of version 1', isOlder: true, stores: ['sqlite'], statement: [1, 10] },
+  ].map((about) => ({ row: 21, phase: 'migration', point: 'open', nth: [1, 1], repeats: true, ...about })),
 ];
 
 /** Rows of the test plan whose parts the library does not have yet. */

@@ -33,3 +33,13 @@ export function pageLimit(limit: number | undefined): number {
   }
   return Math.min(limit, MAX_PAGE);
 }
+
+/** A place in what is counted from the first on: how many there are up to it. */
+export const POSITION = /^\d{1,9}$/;
+
+/** @returns the place behind which events are wanted. @throws INVALID_REQUEST for what is no id of an event */
+export function readEventId(after: string | undefined): number {
+  if (after === undefined) return 0;
+  if (POSITION.test(after)) return Number(after);
+  throw new OrchestratorError('INVALID_REQUEST', 'an event id is a whole number, as the stream gave it');
+}
