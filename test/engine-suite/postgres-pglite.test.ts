@@ -4,6 +4,7 @@ import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, it, vi } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { engineSuite } from '../../src/testing.ts';
+import { flowShare } from './share.ts';
 
 // It takes seconds to start: one for all, and a namespace for each store.
 // A crash at every write is hundreds of runs, each write a flush of the disk.
@@ -25,5 +26,6 @@ engineSuite({
     return { connect: () => postgresStorage({ pglite, namespace }) };
   },
   owners: 'many',
+  share: flowShare(),
   test: { describe, it },
 });

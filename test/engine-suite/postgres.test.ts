@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, it, vi } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { engineSuite } from '../../src/testing.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
+import { flowShare } from './share.ts';
 
 // A crash at every write is hundreds of runs, each write a flush of the disk.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
@@ -26,6 +27,7 @@ describe.skipIf(!hasServer)('on a server', () => {
       return { connect: () => postgresStorage({ connectionString: database.connectionString, namespace }) };
     },
     owners: 'many',
+    share: flowShare(),
     test: { describe, it },
   });
 });

@@ -35,6 +35,11 @@ export interface EngineSuiteOptions {
   readonly engine?: (options: EmbeddedEngineOptions) => ExecutionEngine;
   /** `many`: several processes may work on one store at once; then that is tested too. Default `one`. */
   readonly owners?: 'one' | 'many';
+  /**
+   * Which of the flows run with a crash at every commit: every `of`-th one, beginning with the one at `part` (from 0). For slow
+   * stores, where each run of the tests takes another part. Default: all of them.
+   */
+  readonly share?: { readonly part: number; readonly of: number };
   readonly test: SuiteRunner;
 }
 
@@ -69,9 +74,11 @@ const SHARED = [sharedCases, standstillCases];
 /** @param createSubject - makes an orchestrator */
 export function declareEngineSuite(options: EngineSuiteOptions, createSubject: CreateSubject): void {
   const { describe, it } = options.test;
+  const { part, of } = readShare(options);
   const parts: WorldParts = { create: options.create, engine: options.engine ?? embeddedEngine, createSubject };
   describe(`${options.name} under the engine`, () => {
-    for (const flow of FLOWS) {
+    for (const [place, flow] of FLOWS.entries()) {
+      if (place % of !== part) continue;
       it(`a crash at every commit: ${flow.title}`, () => runFlow(parts, flow));
     }
     const declare: Declare = {
@@ -81,4 +88,10 @@ export function declareEngineSuite(options: EngineSuiteOptions, createSubject: C
     for (const cases of ALWAYS) cases(declare);
     if (options.owners === 'many') for (const cases of SHARED) cases(declare);
   });
+}
+
+function readShare({ share = { part: 0, of: 1 } }: EngineSuiteOptions): { readonly part: number; readonly of: number } {
+  const { part, of } = share;
+  if (Number.isSafeInteger(part) && Number.isSafeInteger(of) && part >= 0 && part < of) return share;
+  throw new TypeError(`engineSuite: share needs whole numbers with 0 <= part < of, not part ${part} of ${of}`);
 }

@@ -1,0 +1,16 @@
+/** Which share of the crash flows a run of the tests takes on the slow stores. */
+
+const THIRDS = 3;
+const DAY_MS = 86_400_000;
+
+/**
+ * Every flow runs on memory and SQLite each time. On Postgres and PGlite a third of them does, another one each day;
+ * `ENGINE_SUITE=all` runs all of them, `ENGINE_SUITE=0`, `1` or `2` one third.
+ */
+export function flowShare(): { readonly part: number; readonly of: number } | undefined {
+  const asked = process.env.ENGINE_SUITE;
+  if (asked === 'all') return undefined;
+  const part = asked === undefined ? Math.floor(Date.now() / DAY_MS) % THIRDS : Number(asked);
+  console.log(`crash flows: third ${part} (ENGINE_SUITE=${part} repeats it, ENGINE_SUITE=all runs every flow)`);
+  return { part, of: THIRDS };
+}
