@@ -187,10 +187,14 @@ function fail(search: Search, message: string): never {
   throw new JsonError({ path: formatPath(search.path), message });
 }
 
-/** Writes a path as people do: `flow[2].input.id`, with quotes where a key is no plain word. */
+// A key may be as long as what it came in.
+const MAX_KEY = 80;
+
+/** Writes a path as people do: `flow[2].input.id`, with quotes where a key is no plain word, and long keys cut. */
 export function formatPath(path: readonly (string | number)[]): string {
   let text = '';
-  for (const part of path) {
+  for (const given of path) {
+    const part = typeof given === 'string' && given.length > MAX_KEY ? `${given.slice(0, MAX_KEY)}…` : given;
     if (typeof part === 'number') text += `[${part}]`;
     else if (/^[A-Za-z_$][\w$-]*$/.test(part)) text += text ? `.${part}` : part;
     else text += `[${JSON.stringify(part)}]`;
