@@ -1,5 +1,6 @@
 /** A call: one request that found its route, with what the route's work may draw on. */
 
+import type { Principal } from '../engine/model/token.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
@@ -25,6 +26,8 @@ export interface Call {
   readonly host: HostInfo;
   /** Values of the path's parameters, decoded once. */
   readonly params: Readonly<Record<string, string>>;
+  /** Who calls; undefined on a public route. */
+  readonly principal: Principal | undefined;
   /** In every answer's `X-Request-Id`, and in the log. */
   readonly requestId: string;
 }

@@ -2,7 +2,7 @@
 
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 import { type FoundRoute, findRoute, refuseCaller, refuseUnread } from './admit-route.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, type Caller } from './authenticate.ts';
 import type { Call, HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
 import { errorReply, isHidden, type Reply } from './reply.ts';
@@ -29,7 +29,14 @@ export async function answerRequest(
       'refusal' in found
         ? found.refusal
         : (refuseCaller(caller, found.route) ??
-          (await runRoute(found, { parts, request, host, params: found.params, requestId })));
+          (await runRoute(found, {
+            parts,
+            request,
+            host,
+            params: found.params,
+            principal: principalOf(caller),
+            requestId,
+          })));
     body = bodyOf(reply, request.method);
   } catch (thrown) {
     if (isHidden(thrown)) {
@@ -46,6 +53,10 @@ export async function answerRequest(
 function runRoute({ route }: FoundRoute, call: Call): Reply | Promise<Reply> {
   refuseUnread(call.request, route);
   return route.run(call);
+}
+
+function principalOf(caller: Caller | undefined): Call['principal'] {
+  return caller && 'principal' in caller ? caller.principal : undefined;
 }
 
 function requestIdOf(request: PlainRequest): string {

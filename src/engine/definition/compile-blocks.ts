@@ -9,7 +9,7 @@ import type {
   WaitStep,
   WhileStep,
 } from '../model/ensemble.ts';
-import { RESERVED_NAMES } from '../model/name.ts';
+import { checkNotReserved } from './check-shape.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import {
   type CompiledBranch,
@@ -71,12 +71,7 @@ export function resultOf(
 
 function checkForeach(step: ForeachStep, as: string, at: (key: string) => Path, { names, context }: Level): void {
   const { report } = context;
-  if (as !== 'item' && RESERVED_NAMES.has(as)) {
-    report({
-      path: at('as'),
-      message: `\`${as}\` is a reserved name: it means something else in every expression; choose another`,
-    });
-  } else if (names.find(as)) {
+  if ((as === 'item' || checkNotReserved(as, at('as'), report)) && names.find(as)) {
     report({ path: at('as'), message: `the name \`${as}\` is taken by a step; choose another` });
   }
   if (Array.isArray(step.foreach) && step.foreach.length > MAX_FOREACH_ITEMS) {

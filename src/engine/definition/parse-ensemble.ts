@@ -10,7 +10,7 @@ import { ensembleSchema } from './forms.ts';
 import { type LocatedSource, type Path, type Problem, toIssues } from './problem.ts';
 import { type Fields, readSpelling, sourceOf, withoutUndefined } from './read-older-form.ts';
 import { readAgents, readInputs, readNotifications, readTriggers } from './read-parts.ts';
-import { readSource } from './read-source.ts';
+import { MAX_SOURCE_BYTES, readSource } from './read-source.ts';
 import { countSteps, type PartReader, readSteps } from './read-steps.ts';
 
 export { readAgent } from './read-parts.ts';
@@ -118,6 +118,9 @@ export function parseDefinition(source: string | object): ParsedEnsemble {
   };
 }
 
+// What the longest source text may count: `[]` inside `[]` is 48 bytes, and two characters.
+const MAX_DEFINITION_BYTES = 24 * MAX_SOURCE_BYTES;
+
 function readInput(source: string | object): { readonly value: Json; readonly map: LocatedSource | undefined } {
   if (typeof source === 'string') {
     const read = readSource(source);
@@ -126,7 +129,7 @@ function readInput(source: string | object): { readonly value: Json; readonly ma
     return { value: read.value, map: { ...read.map, text, value: read.value } };
   }
   try {
-    return { value: copyJson(source), map: undefined };
+    return { value: copyJson(source, MAX_DEFINITION_BYTES), map: undefined };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw invalidDefinition([{ path: error.problem.path, message: error.problem.message }]);
