@@ -22,6 +22,8 @@ import {
 } from './compiled-ensemble.ts';
 import { namesOf } from './declare-names.ts';
 import type { Level, StepPlace } from './flow-level.ts';
+import { guardReads } from './guard-reads.ts';
+import type { NameSlot } from './names.ts';
 import type { Path } from './problem.ts';
 
 type Parent = CompiledList['parent'];
@@ -144,13 +146,19 @@ export function compileTry(step: TryStep, place: StepPlace, parent: Parent, leve
   }
   const list = (steps: readonly StepDefinition[], key: string, around: Parent, last: boolean, view = level) =>
     view.list(steps, { path: at(key), key: `${place.key}.${key}`, parent: around, last }, view);
+  // What stands in `finally` is ahead of the rest as what stands behind the block is; what is in `catch`, of the body.
+  const ahead = (reads: ReadonlySet<NameSlot>): Parent => ({
+    list: { steps: [], parent, guardedAfter: [reads] },
+    index: 0,
+  });
+  const behindBody = new Set<NameSlot>();
+  const behindCatch = new Set<NameSlot>();
   const { names } = level;
-  return {
-    kind: 'try',
-    key: place.key,
-    // What is caught is handled: no guard behind the block is asked. Without a `catch`, they are.
-    body: list(step.try, 'try', step.catch ? undefined : parent, false),
-    catch: step.catch && list(step.catch, 'catch', parent, place.last && !step.finally, level.as(names.catching())),
-    finally: step.finally && list(step.finally, 'finally', parent, false),
-  };
+  const body = list(step.try, 'try', ahead(behindBody), false);
+  const caught = level.as(names.catching());
+  const handler = step.catch && list(step.catch, 'catch', ahead(behindCatch), place.last && !step.finally, caught);
+  const cleanup = step.finally && list(step.finally, 'finally', parent, false);
+  for (const slot of guardReads(cleanup)) behindCatch.add(slot);
+  for (const slot of [...guardReads(handler), ...behindCatch]) behindBody.add(slot);
+  return { kind: 'try', key: place.key, body, catch: handler, finally: cleanup };
 }

@@ -7,7 +7,7 @@ import { isTruthy } from '../expression/is-truthy.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { toFailure } from './failure.ts';
-import type { Failure, RunScope } from './run-scope.ts';
+import type { RunScope } from './run-scope.ts';
 
 /** The result of a name whose step was not run. */
 export const SKIPPED: NameResult = Object.freeze({ status: 'skipped', output: null });
@@ -21,15 +21,18 @@ export interface GuardChain {
   readonly outer: GuardChain | undefined;
   /** How many failures there had been when it was read: those that came later it did not look at. */
   readonly since: number;
+  /** The branch that it led to; undefined where that is a single step. */
+  readonly list: CompiledList | undefined;
 }
 
-/** Whether a failure has a guard ahead, behind a step of a list or in a list around it. */
-export function isGuarded({ slots }: Failure, list: CompiledList, index: number): boolean {
-  for (let at: CompiledList['parent'] = { list, index }; at; at = at.list.parent) {
-    const ahead = at.list.guardedAfter[at.index];
-    if (ahead && slots.some((slot) => ahead.has(slot))) return true;
-  }
-  return false;
+/** A guard was read, and led on. @param list - the branch that it led to */
+export function led(
+  guard: CompiledGuard,
+  outer: GuardChain | undefined,
+  scope: RunScope,
+  list?: CompiledList,
+): GuardChain {
+  return { guard, outer, since: scope.run.failed, list };
 }
 
 /** Takes the one snapshot of the state that a step reads, then goes on. */
@@ -56,7 +59,7 @@ export function markLed(
   scope: RunScope,
 ): void {
   if (scope.run.unhandled === 0) return;
-  markHandled(condition ? { guard: condition, outer: guards, since: scope.run.failed } : guards, scope);
+  markHandled(condition ? led(condition, guards, scope) : guards, scope);
 }
 
 /**

@@ -9,7 +9,8 @@ import { bounded } from './bounded.ts';
 import { begunBefore, readItems } from './foreach-items.ts';
 import { type Halt, innerHalt } from './halt.ts';
 import { ItemQueue } from './item-queue.ts';
-import { afterSnapshot, decide, type GuardChain, isLetIn, NO_NAME } from './level.ts';
+import { afterSnapshot, decide, type GuardChain, isLetIn, led, NO_NAME } from './level.ts';
+import { endsWalk } from './open-failures.ts';
 import { type Failure, RunScope } from './run-scope.ts';
 
 /** Walks the steps of one item; handed in, because a list holds blocks that hold lists. */
@@ -35,7 +36,7 @@ async function runBlock(
   let chain = guards;
   if (step.condition) {
     if (!(await isLetIn(step, scope, step.continueOnError))) return true;
-    chain = { guard: step.condition, outer: guards, since: scope.run.failed };
+    chain = led(step.condition, guards, scope, step.body);
   }
   const { journal } = scope.run;
   const blockKey = `${scope.keyPrefix}${step.key}.foreach`;
@@ -46,6 +47,7 @@ async function runBlock(
   if (!items) return true;
   const key = scope.keyPrefix + step.key;
   scope.run.ports.emit?.('foreach.started', { executionId: scope.run.accepted.id, key, items: items.length });
+  const workers = Math.min(step.concurrency, items.length);
   const { halt, release } = innerHalt(scope.halt);
   const block: Block = {
     step,
@@ -55,6 +57,8 @@ async function runBlock(
     guards: chain,
     runBody,
     lastCommitAt: scope.lastCommitAt,
+    isConcurrent: workers > 1,
+    isCut: false,
     working: 1,
     outputs: [],
     queue: new ItemQueue(scope.run, items.length, begunBefore(items, step, scope)),
@@ -63,7 +67,6 @@ async function runBlock(
     ended: false,
     error: undefined,
   };
-  const workers = Math.min(step.concurrency, items.length);
   if (workers <= 1) await work(block, scope);
   else {
     const closed = scope.openBlock(false);
@@ -83,6 +86,11 @@ async function runBlock(
   release();
   halt.close();
   if (scope.halt.reason !== undefined) return false;
+  if (block.isCut && scope.run.unhandled > 0) {
+    scope.handleNames(block.handled);
+    const { list, index } = step.body.parent as NonNullable<CompiledList['parent']>;
+    if (endsWalk(scope, list, index, guards)) return false;
+  }
 
   const { outputs, done, error, lastCommitAt } = block;
   const handled = [...block.handled];
@@ -124,6 +132,9 @@ interface Block {
   readonly guards: GuardChain | undefined;
   readonly runBody: RunBody;
   readonly outputs: Json[];
+  readonly isConcurrent: boolean;
+  /** An item came to nothing. */
+  isCut: boolean;
   /** Workers that have not ended. */
   working: number;
   lastCommitAt: number;
@@ -166,11 +177,13 @@ async function work(block: Block, outer: RunScope): Promise<void> {
     const prefix = itemKey(step, scope, index);
     const item = new RunScope(scope.run, scope, step.slots, halt, prefix, items[index] as Json, index, outer);
     item.handled = block.handled;
+    item.isApart = block.isConcurrent || index < items.length - 1;
     const done = queue.follow(index, item);
     const ran = block.runBody(step.body, item, block.guards);
     const goesOn = isPromise(ran) ? await ran : ran;
-    // One that was stopped in another process has come to nothing.
+    // One that was stopped in another process, or ended by a failure outside of the block, has come to nothing.
     if (!goesOn && !item.failures?.length) {
+      block.isCut = true;
       done();
       continue;
     }

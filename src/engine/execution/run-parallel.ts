@@ -16,7 +16,8 @@ import type { NameResult } from '../definition/scope.ts';
 import type { Json } from '../json.ts';
 import { bounded } from './bounded.ts';
 import { recallHalt } from './halt.ts';
-import { type GuardChain, isGuarded, isLetIn, NO_NAME } from './level.ts';
+import { type GuardChain, isLetIn, led, NO_NAME } from './level.ts';
+import { isOpen } from './open-failures.ts';
 import { type Branch, ParallelBranches } from './parallel-branches.ts';
 import type { Failure, RunScope } from './run-scope.ts';
 import type { RunBody } from './run-while.ts';
@@ -43,7 +44,7 @@ export async function runParallel(
   let chain = guards;
   if (step.condition) {
     if (!(await isLetIn(step, scope, step.continueOnError))) return true;
-    chain = { guard: step.condition, outer: guards, since: scope.run.failed };
+    chain = led(step.condition, guards, scope);
   }
   const key = `${scope.keyPrefix}${step.key}.parallel`;
   const walk = (branch: CompiledBranch, inner: RunScope) => runBody(branch.list, inner, chain);
@@ -115,6 +116,7 @@ async function walkAgain(
     const halt = recallHalt(until);
     const inner = scope.stretch(halt, scope.keyPrefix, [...scope.results]);
     inner.handled = new Set();
+    inner.isApart = true;
     const succeeded = (await walk(compiled, inner)) === true && halt.reason === undefined;
     if (counts) branches.push({ place, compiled, scope: inner, halt, succeeded });
     else inner.takeFailures();
@@ -154,7 +156,8 @@ function conclude(
         step.branches.map(({ label }, place) => [label, outputOf(branches.find((branch) => branch.place === place))]),
       );
   scope.lastOutput = output;
-  const isGuardedBehind = (failure: Failure, { compiled }: Branch) => isGuarded(failure, compiled.list, 0);
+  const isGuardedBehind = (failure: Failure, { compiled }: Branch) =>
+    isOpen(failure, compiled.list, 0, undefined, scope.caughtBy);
   const culprit = culpritOf(branches, failed, waiting, isGuardedBehind);
   // What waits for a guard behind the block goes on waiting; the block's own failure stands for all else.
   if (winner !== undefined || !(isRace && failed !== undefined)) {

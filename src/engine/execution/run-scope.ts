@@ -1,5 +1,6 @@
 /** One stretch of a run at work: its names, the failures that wait in it, and what stops it. */
 
+import type { CompiledList } from '../definition/compiled-ensemble.ts';
 import type { NameSlot } from '../definition/names.ts';
 import { Scope } from '../definition/scope.ts';
 import type { Json } from '../json.ts';
@@ -34,6 +35,10 @@ export class RunScope extends Scope {
   #blocks = 0;
   /** Of a branch or an item: the names around it whose failures its steps handled. They count when the block does. */
   handled: Set<string> | undefined;
+  /** What failed outside of it does not end it: what may still handle that comes once more, or beside it. */
+  isApart = false;
+  /** The body of the nearest `try` with a `catch` around it: no guard outside that is asked about what fails in it. */
+  caughtBy: CompiledList | undefined;
   /** The prompt that a route of this level chose, for the next `think` that names none. */
   prompt: string | undefined;
 
@@ -54,6 +59,7 @@ export class RunScope extends Scope {
     this.prompt = undefined;
     this.onLive = undefined;
     this.handled = undefined;
+    this.caughtBy = outer?.caughtBy;
   }
 
   /** Whether blocks are at work in it that end by themselves when they are stopped. */

@@ -82,6 +82,7 @@ async function runCaught(
 ): Promise<boolean> {
   const { halt } = scope;
   const body = scope.stretch(halt);
+  if (step.catch) body.caughtBy = step.body;
   const goesOn = await runBody(step.body, body, guards);
   const [failure] = body.failures ?? [];
   if (!failure || !step.catch || halt.reason !== undefined) {
@@ -117,6 +118,7 @@ async function runFinally(
   });
   try {
     const cleanup = scope.stretch(halt);
+    cleanup.isApart = true;
     await bounded(Promise.resolve(runBody(list, cleanup, guards)), halt, cleanup, false, 0);
     if (halt.reason !== undefined) halt.close();
     scope.absorb(cleanup);
