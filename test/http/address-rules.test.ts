@@ -235,10 +235,9 @@ describe('a request', () => {
     expect(admit({}).maxResponseBytes).toBe(10 * 1024 * 1024);
   });
 
-  it('is named without its query, and a long path is cut', () => {
+  it('is named without its query; a long path stays whole, for messages are cut after they were masked', () => {
     expect(admit({ url: 'https://a.example:8443/p/q?token=planted#x' }).label).toBe('GET https://a.example:8443/p/q');
-    expect(admit({ url: `https://a.example/${'x'.repeat(5_000)}` }).label).toHaveLength(
-      'GET https://a.example'.length + 203,
-    );
+    const path = `/${'x'.repeat(5_000)}`;
+    expect(admit({ url: `https://a.example${path}` }).label).toBe(`GET https://a.example${path}`);
   });
 });
