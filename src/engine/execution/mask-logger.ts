@@ -81,12 +81,13 @@ class FieldCopy {
       return typeof found === 'string' ? this.#mask(found) : '';
     };
     const cause = read('cause');
-    return {
+    // Log serializers ask for an `Error`, and write its own fields.
+    return Object.assign(Object.create(Error.prototype), {
       name: text('name'),
       message: text('message'),
       stack: text('stack'),
       ...(typeof read('code') === 'string' && { code: text('code') }),
       ...(cause !== undefined && { cause: this.of(cause, depth + 1) }),
-    };
+    });
   }
 }
