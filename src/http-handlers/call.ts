@@ -4,6 +4,7 @@ import type { Principal } from '../engine/model/token.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
+import type { Masking } from '../engine/ports/masking.ts';
 import type { Orchestrator } from '../orchestrator.ts';
 import type { CorsRule } from './cors.ts';
 
@@ -18,6 +19,10 @@ export interface HandlerParts {
   readonly cors: CorsRule | undefined;
   readonly setTimer: Clock['setTimer'];
   readonly logger: Logger;
+  /** Takes the orchestrator's secrets out of a text. */
+  readonly mask: Masking['text'];
+  /** A value as JSON text, without the orchestrator's secrets: every answer and every event is written by it. */
+  readonly toJson: Masking['json'];
 }
 
 export interface Call {

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../engine/ports/clock.ts';
 import type { Logger } from '../engine/ports/logger.ts';
+import { MASKING, type Masking } from '../engine/ports/masking.ts';
 import { suggestName } from '../engine/suggest-name.ts';
 import type { Orchestrator } from '../orchestrator.ts';
 import type { HandlerParts } from './call.ts';
@@ -44,14 +45,19 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     const near = suggestName(key, Object.keys(KNOWN));
     throw new TypeError(`\`${key}\` is no option of a handler${near ? `; did you mean \`${near}\`?` : ''}`);
   }
+  // One that somebody put together from parts has none.
+  const masking = (orchestrator as { readonly [MASKING]?: Masking })[MASKING];
+  const logger = options.logger ?? SILENT;
   return {
     orchestrator,
+    mask: masking?.text ?? ((text) => text),
+    toJson: masking?.json ?? JSON.stringify,
     basePath: checkBasePath(options.basePath ?? ''),
     maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
     syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, LONGEST_MS),
     heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, LONGEST_MS),
     cors: corsRule(options.cors),
-    logger: options.logger ?? SILENT,
+    logger: masking?.logger(logger) ?? logger,
     setTimer: options.clock?.setTimer ?? platformTimers(globalThis as Immediates),
   };
 }

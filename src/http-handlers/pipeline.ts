@@ -37,7 +37,7 @@ export async function answerRequest(
             principal: principalOf(caller),
             requestId,
           })));
-    body = bodyOf(reply, request.method);
+    body = bodyOf(reply, request.method, parts);
   } catch (thrown) {
     if (isHidden(thrown)) {
       const { method } = request;
@@ -45,7 +45,7 @@ export async function answerRequest(
       parts.logger.error({ err: thrown, requestId, method, path, ip: host.ip }, 'a request failed');
     }
     reply = errorReply(thrown);
-    body = bodyOf(reply, request.method);
+    body = bodyOf(reply, request.method, parts);
   }
   return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
 }
@@ -70,12 +70,12 @@ function shownPath({ path }: PlainRequest, match: Match | 'nothing' | undefined)
   return isLink ? `${path.slice(0, path.lastIndexOf('/') + 1)}***` : path;
 }
 
-function bodyOf({ json, html, stream }: Reply, method: string): PlainAnswer['body'] {
+function bodyOf({ json, html, stream }: Reply, method: string, { toJson }: HandlerParts): PlainAnswer['body'] {
   if (method === 'HEAD') {
     void stream?.cancel();
     return undefined;
   }
-  return stream ?? html ?? (json === undefined ? undefined : JSON.stringify(json));
+  return stream ?? html ?? (json === undefined ? undefined : toJson(json));
 }
 
 function headersOf(

@@ -9,7 +9,7 @@ export function eventStream(
   executionId: string,
   after: string | undefined,
 ): ReadableStream<Uint8Array> {
-  const { orchestrator, heartbeatMs, setTimer, logger } = parts;
+  const { orchestrator, heartbeatMs, setTimer, logger, toJson } = parts;
   const gone = new AbortController();
   const events = orchestrator.executions.events(executionId, { after, signal: gone.signal });
   const encoder = new TextEncoder();
@@ -34,7 +34,7 @@ export function eventStream(
           return;
         }
         controller.enqueue(
-          encoder.encode(`id: ${value.id}\nevent: ${value.event.event}\ndata: ${JSON.stringify(value.event)}\n\n`),
+          encoder.encode(`id: ${value.id}\nevent: ${value.event.event}\ndata: ${toJson(value.event)}\n\n`),
         );
       } catch (thrown) {
         cancelBeat();
