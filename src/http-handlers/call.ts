@@ -4,6 +4,7 @@ import type { Clock } from '../engine/ports/clock.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import type { Orchestrator } from '../orchestrator.ts';
+import type { BodyBudget, HeldBody } from './body-budget.ts';
 import type { CorsRule } from './cors.ts';
 
 /** What a handler is made of; the same for all its requests. */
@@ -12,6 +13,7 @@ export interface HandlerParts {
   /** Stands in front of every path; empty or such as `/service`. */
   readonly basePath: string;
   readonly maxBodyBytes: number;
+  readonly bodies: BodyBudget;
   readonly syncTimeoutMs: number;
   readonly heartbeatMs: number;
   readonly cors: CorsRule | undefined;
@@ -27,4 +29,6 @@ export interface Call {
   readonly params: Readonly<Record<string, string>>;
   /** In every answer's `X-Request-Id`, and in the log. */
   readonly requestId: string;
+  /** What the body holds in memory: released when the answer is made, or as soon as what came with it is stored. */
+  readonly held: HeldBody;
 }

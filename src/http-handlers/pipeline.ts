@@ -3,6 +3,7 @@
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 import { type FoundRoute, findRoute, refuseCaller, refuseUnread } from './admit-route.ts';
 import { authenticate } from './authenticate.ts';
+import { HeldBody } from './body-budget.ts';
 import type { Call, HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
 import { errorReply, isHidden, type Reply } from './reply.ts';
@@ -18,6 +19,7 @@ export async function answerRequest(
   parts: HandlerParts,
 ): Promise<PlainAnswer> {
   const requestId = requestIdOf(request);
+  const held = new HeldBody(parts.bodies);
   let reply: Reply;
   let body: PlainAnswer['body'];
   try {
@@ -29,7 +31,7 @@ export async function answerRequest(
       'refusal' in found
         ? found.refusal
         : (refuseCaller(caller, found.route) ??
-          (await runRoute(found, { parts, request, host, params: found.params, requestId })));
+          (await runRoute(found, { parts, request, host, params: found.params, requestId, held })));
     body = bodyOf(reply, request.method);
   } catch (thrown) {
     if (isHidden(thrown)) {
@@ -39,6 +41,8 @@ export async function answerRequest(
     }
     reply = errorReply(thrown);
     body = bodyOf(reply, request.method);
+  } finally {
+    held.release();
   }
   return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
 }

@@ -1,5 +1,6 @@
 /** Serves one Node request by a handler that has only `fetch` and `handle`: one that an app has wrapped, say. */
 
+import { ByteBuffer } from '../../engine/byte-buffer.ts';
 import type { HostInfo, HttpHandler } from '../../engine/ports/host.ts';
 import type { NodeRequest, NodeResponse } from './node-types.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -45,12 +46,29 @@ function toRequest(request: NodeRequest): Request {
 // taken before somebody reads: the request may turn out to be the host's.
 function toStream(request: NodeRequest): ReadableStream<Uint8Array> {
   let stop: (() => void) | undefined;
+  let isOver = false;
   const begin = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    let came = new ByteBuffer();
+    let isDue = false;
+    const hand = () => {
+      const bytes = came.bytes();
+      came = new ByteBuffer();
+      isDue = false;
+      if (bytes.byteLength > 0) controller.enqueue(new Uint8Array(bytes));
+    };
+    // Node hands on each chunk by itself, however small: those of one turn go on as one.
     const onData = (chunk: Uint8Array) => {
-      controller.enqueue(new Uint8Array(chunk));
-      request.pause();
+      came.append(chunk);
+      if (isDue) return;
+      isDue = true;
+      setImmediate(() => {
+        if (isOver) return;
+        request.pause();
+        hand();
+      });
     };
     const onEnd = () => {
+      hand();
       stop?.();
       controller.close();
     };
@@ -59,6 +77,7 @@ function toStream(request: NodeRequest): ReadableStream<Uint8Array> {
       controller.error(error ?? new Error('the connection was closed before the body was complete'));
     };
     stop = () => {
+      isOver = true;
       request.off('data', onData).off('end', onEnd).off('error', onBreak).off('close', onBreak);
     };
     request.on('data', onData).on('end', onEnd).on('error', onBreak).on('close', onBreak);

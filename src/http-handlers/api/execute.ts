@@ -44,23 +44,31 @@ export function executeAgent(call: Call): Promise<Reply> {
   return execute(call, (input) => call.parts.orchestrator.startAgent(name, input, FROM_HTTP));
 }
 
-async function execute(call: Call, start: (input: unknown) => Promise<ExecutionHandle>): Promise<Reply> {
-  const { parts, request, host } = call;
-  const json = await readJson(request, parts.maxBodyBytes);
-  const body = isInputAlone(json) ? json : readShape(executeBody, json, 'the body does not fit');
-  const prefersAsync = isAsyncPreferred(request.header('prefer'));
-  const run = await start(body.input ?? {});
-  const isAwaited = !prefersAsync && body.async !== true;
+type Start = (input: unknown) => Promise<ExecutionHandle>;
+
+async function execute(call: Call, start: Start): Promise<Reply> {
+  const { parts, host } = call;
+  const { run, isAsync, prefersAsync } = await accept(call, start);
+  call.held.release();
   // Nobody asks for the end of a run that nobody waits for: it may be weeks away.
-  const ended = isAwaited || host.waitUntil ? endOf(call, run) : undefined;
+  const ended = !isAsync || host.waitUntil ? endOf(call, run) : undefined;
   // The caller may go away at any moment: the run goes on, and on a Worker only what the host was told of does.
   if (ended) host.waitUntil?.(ended);
-  if (ended && isAwaited) {
+  if (ended && !isAsync) {
     const finished = await within(ended, parts.syncTimeoutMs, parts.setTimer);
     if (finished) return finishedReply(finished);
   }
   const reply = await acceptedReply(call, run.id);
   return prefersAsync ? { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } } : reply;
+}
+
+// Apart from what waits for the end: body and input are not kept for as long as a run takes.
+async function accept(call: Call, start: Start) {
+  const json = await readJson(call);
+  const body = isInputAlone(json) ? json : readShape(executeBody, json, 'the body does not fit');
+  const prefersAsync = isAsyncPreferred(call.request.header('prefer'));
+  const run = await start(body.input ?? {});
+  return { run, isAsync: prefersAsync || body.async === true, prefersAsync };
 }
 
 /** The finished record; undefined when it is far off, or this process does not learn of it. The execution was accepted, and goes on without it. */

@@ -38,7 +38,7 @@ export async function retryExecution(call: Call): Promise<Reply> {
 export async function signalExecution(call: Call): Promise<Reply> {
   const { parts, request, params } = call;
   const id = readId(call, 'execution');
-  const payload = await readJson(request, parts.maxBodyBytes, null);
+  const payload = await readJson(call, null);
   const idempotencyKey = request.header('idempotency-key');
   const options = idempotencyKey === undefined ? {} : { idempotencyKey };
   const { executions } = parts.orchestrator;
@@ -46,6 +46,6 @@ export async function signalExecution(call: Call): Promise<Reply> {
 }
 
 /** Both say everything in their path. */
-async function refuseContent({ parts, request }: Call): Promise<void> {
-  readShape(emptyBody, await readJson(request, parts.maxBodyBytes), 'the body does not fit');
+async function refuseContent(call: Call): Promise<void> {
+  readShape(emptyBody, await readJson(call), 'the body does not fit');
 }
