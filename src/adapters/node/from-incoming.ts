@@ -3,7 +3,7 @@
 import { ByteBuffer } from '../../engine/byte-buffer.ts';
 import type { PlainRequest, TakeBytes } from '../../engine/ports/host.ts';
 import type { NodeRequest } from './node-types.ts';
-import { readTarget } from './read-target.ts';
+import type { Target } from './read-target.ts';
 
 /** A class, because a fresh set of closures a request would cost more than the request's own work here. */
 export class IncomingRequest implements PlainRequest {
@@ -12,8 +12,7 @@ export class IncomingRequest implements PlainRequest {
   readonly query: string;
   readonly #request: NodeRequest;
 
-  constructor(request: NodeRequest) {
-    const { path, query } = readTarget(request.url ?? '/');
+  constructor(request: NodeRequest, { path, query }: Target) {
     this.#request = request;
     this.method = request.method ?? 'GET';
     this.path = path;

@@ -32,7 +32,7 @@ export type TakeBytes = (bytes: number) => boolean;
 export interface PlainRequest {
   /** In upper case. */
   readonly method: string;
-  /** As a URL parser writes it: from `/` on, dot segments resolved, percent-encoding left as it is. */
+  /** As a URL parser writes it: from `/` on, no dot segments, percent-encoding left as it is. */
   readonly path: string;
   /** What stands behind `?`; empty without one. */
   readonly query: string;
