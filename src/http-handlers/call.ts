@@ -1,5 +1,6 @@
 /** A call: one request that found its route, with what the route's work may draw on. */
 
+import type { Principal } from '../engine/model/token.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
@@ -18,6 +19,7 @@ export interface HandlerParts {
   readonly heartbeatMs: number;
   readonly cors: CorsRule | undefined;
   readonly setTimer: Clock['setTimer'];
+  readonly monotonic: Clock['monotonic'];
   readonly logger: Logger;
 }
 
@@ -25,6 +27,8 @@ export interface Call {
   readonly parts: HandlerParts;
   readonly request: PlainRequest;
   readonly host: HostInfo;
+  /** Who calls; nobody where the route is public. */
+  readonly principal: Principal | undefined;
   /** Values of the path's parameters, decoded once. */
   readonly params: Readonly<Record<string, string>>;
   /** In every answer's `X-Request-Id`, and in the log. */

@@ -28,7 +28,7 @@ export interface HandlerOptions {
   /** Hears of failures that an answer hides (`INTERNAL`), with the answer's request id. Default: silent. */
   readonly logger?: Logger;
   /** Whose timers measure the times above. Default: the platform's. */
-  readonly clock?: Pick<Clock, 'setTimer'>;
+  readonly clock?: Pick<Clock, 'setTimer'> & Partial<Pick<Clock, 'monotonic'>>;
 }
 
 const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
@@ -65,6 +65,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, LONGEST_MS),
     cors: corsRule(options.cors),
     logger: options.logger ?? SILENT,
+    monotonic: options.clock?.monotonic ?? platformInstant,
     setTimer: options.clock?.setTimer ?? platformTimers(globalThis as Immediates),
   };
 }
@@ -73,6 +74,8 @@ const setPlatformTimer: Clock['setTimer'] = (ms, callback) => {
   const handle = setTimeout(callback, ms);
   return () => clearTimeout(handle);
 };
+
+const platformInstant: Clock['monotonic'] = () => performance.now();
 
 interface Immediates {
   setImmediate?(callback: () => void): unknown;

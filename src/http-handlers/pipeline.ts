@@ -2,7 +2,7 @@
 
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 import { type FoundRoute, findRoute, refuseCaller, refuseUnread } from './admit-route.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, principalOf } from './authenticate.ts';
 import { HeldBody } from './body-budget.ts';
 import type { Call, HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
@@ -31,7 +31,15 @@ export async function answerRequest(
       'refusal' in found
         ? found.refusal
         : (refuseCaller(caller, found.route) ??
-          (await runRoute(found, { parts, request, host, params: found.params, requestId, held })));
+          (await runRoute(found, {
+            parts,
+            request,
+            host,
+            principal: principalOf(caller),
+            params: found.params,
+            requestId,
+            held,
+          })));
     body = bodyOf(reply, request.method);
   } catch (thrown) {
     if (isHidden(thrown)) {
