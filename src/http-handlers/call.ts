@@ -6,6 +6,7 @@ import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import type { Masking } from '../engine/ports/masking.ts';
 import type { Orchestrator } from '../orchestrator.ts';
+import type { BodyBudget, HeldBody } from './body-budget.ts';
 import type { CorsRule } from './cors.ts';
 
 /** What a handler is made of; the same for all its requests. */
@@ -14,10 +15,12 @@ export interface HandlerParts {
   /** Stands in front of every path; empty or such as `/service`. */
   readonly basePath: string;
   readonly maxBodyBytes: number;
+  readonly bodies: BodyBudget;
   readonly syncTimeoutMs: number;
   readonly heartbeatMs: number;
   readonly cors: CorsRule | undefined;
   readonly setTimer: Clock['setTimer'];
+  readonly monotonic: Clock['monotonic'];
   readonly logger: Logger;
   /** Takes the orchestrator's secrets out of a text. */
   readonly mask: Masking['text'];
@@ -35,4 +38,6 @@ export interface Call {
   readonly principal: Principal | undefined;
   /** In every answer's `X-Request-Id`, and in the log. */
   readonly requestId: string;
+  /** What the body holds in memory: released when the answer is made, or as soon as what came with it is stored. */
+  readonly held: HeldBody;
 }

@@ -5,6 +5,7 @@ import type { Logger } from '../engine/ports/logger.ts';
 import { MASKING, type Masking } from '../engine/ports/masking.ts';
 import { suggestName } from '../engine/suggest-name.ts';
 import type { Orchestrator } from '../orchestrator.ts';
+import { BodyBudget } from './body-budget.ts';
 import type { HandlerParts } from './call.ts';
 import { corsRule } from './cors.ts';
 
@@ -13,6 +14,12 @@ export interface HandlerOptions {
   readonly basePath?: string;
   /** Largest body of a request, in bytes as they come. Default 1 MiB. */
   readonly maxBodyBytes?: number;
+  /**
+   * Bytes of bodies that are held at once, over all requests: from the first byte, or from the announced length, until what came
+   * is stored or refused. Past it a request is 503 `OVERLOADED` with `Retry-After`. Default 64 MiB, or `maxBodyBytes` where
+   * that is more.
+   */
+  readonly maxInFlightBytes?: number;
   /** How long, in ms, a caller waits for a run at most before it gets 202. Default 30,000. */
   readonly syncTimeoutMs?: number;
   /** Silence on a stream of events, in ms, after which a comment is sent. Default 15,000. */
@@ -22,12 +29,13 @@ export interface HandlerOptions {
   /** Hears of failures that an answer hides (`INTERNAL`), with the answer's request id. Default: silent. */
   readonly logger?: Logger;
   /** Whose timers measure the times above. Default: the platform's. */
-  readonly clock?: Pick<Clock, 'setTimer'>;
+  readonly clock?: Pick<Clock, 'setTimer'> & Partial<Pick<Clock, 'monotonic'>>;
 }
 
 const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
   basePath: true,
   maxBodyBytes: true,
+  maxInFlightBytes: true,
   syncTimeoutMs: true,
   heartbeatMs: true,
   cors: true,
@@ -35,6 +43,7 @@ const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
   clock: true,
 };
 const LONGEST_MS = 2 ** 31 - 1;
+const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** @throws TypeError for an unknown key or a value of a wrong kind */
@@ -48,16 +57,21 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
   // One that somebody put together from parts has none.
   const masking = (orchestrator as { readonly [MASKING]?: Masking })[MASKING];
   const logger = options.logger ?? SILENT;
+  const maxBodyBytes = checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER);
   return {
     orchestrator,
     mask: masking?.text ?? ((text) => text),
     toJson: masking?.json ?? JSON.stringify,
     basePath: checkBasePath(options.basePath ?? ''),
-    maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
+    maxBodyBytes,
+    bodies: new BodyBudget(
+      checkInFlight(options.maxInFlightBytes ?? Math.max(IN_FLIGHT_BYTES, maxBodyBytes), maxBodyBytes),
+    ),
     syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, LONGEST_MS),
     heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, LONGEST_MS),
     cors: corsRule(options.cors),
     logger: masking?.logger(logger) ?? logger,
+    monotonic: options.clock?.monotonic ?? platformInstant,
     setTimer: options.clock?.setTimer ?? platformTimers(globalThis as Immediates),
   };
 }
@@ -66,6 +80,8 @@ const setPlatformTimer: Clock['setTimer'] = (ms, callback) => {
   const handle = setTimeout(callback, ms);
   return () => clearTimeout(handle);
 };
+
+const platformInstant: Clock['monotonic'] = () => performance.now();
 
 interface Immediates {
   setImmediate?(callback: () => void): unknown;
@@ -91,6 +107,14 @@ function checkBasePath(basePath: string): string {
   if (basePath === '' || /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(basePath)) return basePath;
   throw new TypeError(
     `\`basePath\` must begin with a slash and end without one, such as '/service', not ${JSON.stringify(basePath)}`,
+  );
+}
+
+function checkInFlight(bytes: number, maxBodyBytes: number): number {
+  checkNumber('maxInFlightBytes', bytes, Number.MAX_SAFE_INTEGER);
+  if (bytes >= maxBodyBytes) return bytes;
+  throw new TypeError(
+    `\`maxInFlightBytes\` must have room for one body of \`maxBodyBytes\`, ${maxBodyBytes}, not ${bytes}`,
   );
 }
 

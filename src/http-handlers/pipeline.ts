@@ -2,7 +2,8 @@
 
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 import { type FoundRoute, findRoute, refuseCaller, refuseUnread } from './admit-route.ts';
-import { authenticate, type Caller } from './authenticate.ts';
+import { authenticate, principalOf } from './authenticate.ts';
+import { HeldBody } from './body-budget.ts';
 import type { Call, HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
 import { errorReply, isHidden, type Reply } from './reply.ts';
@@ -18,6 +19,7 @@ export async function answerRequest(
   parts: HandlerParts,
 ): Promise<PlainAnswer> {
   const requestId = requestIdOf(request);
+  const held = new HeldBody(parts.bodies);
   let reply: Reply;
   let body: PlainAnswer['body'];
   try {
@@ -33,9 +35,10 @@ export async function answerRequest(
             parts,
             request,
             host,
-            params: found.params,
             principal: principalOf(caller),
+            params: found.params,
             requestId,
+            held,
           })));
     body = bodyOf(reply, request.method, parts);
   } catch (thrown) {
@@ -46,6 +49,8 @@ export async function answerRequest(
     }
     reply = errorReply(thrown);
     body = bodyOf(reply, request.method, parts);
+  } finally {
+    held.release();
   }
   return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
 }
@@ -53,10 +58,6 @@ export async function answerRequest(
 function runRoute({ route }: FoundRoute, call: Call): Reply | Promise<Reply> {
   refuseUnread(call.request, route);
   return route.run(call);
-}
-
-function principalOf(caller: Caller | undefined): Call['principal'] {
-  return caller && 'principal' in caller ? caller.principal : undefined;
 }
 
 function requestIdOf(request: PlainRequest): string {

@@ -1,15 +1,16 @@
 /** Reads a request's body as JSON, and as nothing else: the sender never chooses the parser (A85, A116, A126). */
 
 import { OrchestratorError } from '../engine/errors.ts';
-import type { PlainRequest } from '../engine/ports/host.ts';
+import type { Call } from './call.ts';
 
 /**
  * The value of the body; `empty` when there is none. Of a key that stands twice in an object the last one counts, as
  * `JSON.parse` has it on every runtime. How deep it is nested, and which keys it has, is checked by who takes the value.
  *
- * @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST
+ * @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST; OVERLOADED when too many bytes are held already
  */
-export async function readJson(request: PlainRequest, maxBytes: number, empty: unknown = {}): Promise<unknown> {
+export async function readJson(call: Call, empty: unknown = {}): Promise<unknown> {
+  const { request } = call;
   const type = request.header('content-type');
   if (type !== undefined) checkType(type);
   const coding = request.header('content-encoding');
@@ -17,7 +18,7 @@ export async function readJson(request: PlainRequest, maxBytes: number, empty: u
     throw unsupported('a body must come as it is: leave Content-Encoding out');
   }
   if (!request.hasBody) return empty;
-  const bytes = await readBytes(request, maxBytes);
+  const bytes = await readBytes(call);
   if (bytes.byteLength === 0) return empty;
   if (type === undefined) throw unsupported('a body needs the header `Content-Type: application/json`');
   return parse(bytes);
@@ -37,17 +38,31 @@ function checkType(header: string): void {
   }
 }
 
-async function readBytes(request: PlainRequest, maxBytes: number): Promise<Uint8Array> {
+/** What is announced counts at once, so that who is let in is not turned away halfway; what comes unannounced counts as it comes. */
+async function readBytes({ request, parts, held }: Call): Promise<Uint8Array> {
+  const { maxBodyBytes } = parts;
+  let size = Number(request.header('content-length') ?? 0);
+  const fits = () => size <= maxBodyBytes && held.holdUpTo(size);
   let bytes: Uint8Array | undefined;
-  try {
-    const body = request.body(maxBytes);
-    bytes = body instanceof Promise ? await body : body;
-  } catch (cause) {
-    throw new OrchestratorError('INVALID_REQUEST', 'the body could not be read to its end', { cause });
+  if (fits()) {
+    size = 0;
+    const take = (more: number) => {
+      size += more;
+      return fits();
+    };
+    try {
+      const body = request.body(take);
+      bytes = body instanceof Promise ? await body : body;
+    } catch (cause) {
+      throw new OrchestratorError('INVALID_REQUEST', 'the body could not be read to its end', { cause });
+    }
   }
   if (bytes) return bytes;
-  throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBytes} bytes`, {
-    details: { maxBytes },
+  if (size <= maxBodyBytes) {
+    throw new OrchestratorError('OVERLOADED', 'the service holds as many bytes of requests as it may; try again');
+  }
+  throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBodyBytes} bytes`, {
+    details: { maxBytes: maxBodyBytes },
   });
 }
 

@@ -48,27 +48,33 @@ export function executeAgent(call: Call): Promise<Reply> {
 type Start = (input: unknown) => Promise<ExecutionHandle>;
 
 async function execute(call: Call, what: 'ensemble' | 'agent', start: Start): Promise<Reply> {
-  const { parts, request, host } = call;
-  const json = await readJson(request, parts.maxBodyBytes);
+  const { parts, host } = call;
+  const { run, isAsync, prefersAsync } = await accept(call, what, start);
+  call.held.release();
+  // Nobody asks for the end of a run that nobody waits for: it may be weeks away.
+  const ended = !isAsync || host.waitUntil ? endOf(call, run) : undefined;
+  // The caller may go away at any moment: the run goes on, and on a Worker only what the host was told of does.
+  if (ended) host.waitUntil?.(ended);
+  if (ended && !isAsync) {
+    const finished = await within(ended, parts.syncTimeoutMs, parts.setTimer);
+    if (finished) return finishedReply(finished);
+  }
+  const reply = await acceptedReply(call, run.id);
+  return prefersAsync ? { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } } : reply;
+}
+
+// Apart from what waits for the end: body and input are not kept for as long as a run takes.
+async function accept(call: Call, what: 'ensemble' | 'agent', start: Start) {
+  const json = await readJson(call);
   const body = isInputAlone(json) ? json : readShape(executeBody, json, 'the body does not fit');
-  const prefersAsync = isAsyncPreferred(request.header('prefer'));
+  const prefersAsync = isAsyncPreferred(call.request.header('prefer'));
   let run: ExecutionHandle;
   try {
     run = await start(body.input ?? {});
   } catch (thrown) {
     throw withoutNearName(thrown, call, what);
   }
-  const isAwaited = !prefersAsync && body.async !== true;
-  // Nobody asks for the end of a run that nobody waits for: it may be weeks away.
-  const ended = isAwaited || host.waitUntil ? endOf(call, run) : undefined;
-  // The caller may go away at any moment: the run goes on, and on a Worker only what the host was told of does.
-  if (ended) host.waitUntil?.(ended);
-  if (ended && isAwaited) {
-    const finished = await within(ended, parts.syncTimeoutMs, parts.setTimer);
-    if (finished) return finishedReply(finished);
-  }
-  const reply = await acceptedReply(call, run.id);
-  return prefersAsync ? { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } } : reply;
+  return { run, isAsync: prefersAsync || body.async === true, prefersAsync };
 }
 
 // The nearest name is told to those alone who may list the names.

@@ -4,6 +4,7 @@ import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
 import { readEventId } from '../../engine/model/cursor.ts';
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
+import { isStillAllowed } from '../authenticate.ts';
 import type { Call } from '../call.ts';
 import { noSuch, readExecutionId, readId } from '../read-id.ts';
 import { readLimit, readQuery } from '../read-query.ts';
@@ -48,7 +49,8 @@ export async function streamEvents(call: Call): Promise<Reply> {
   const { status } = await known(parts.orchestrator.executions.get(id));
   // Readers take a stream up again when it ends, until they are told that nothing comes any more (the event source's 204).
   if (after !== undefined && isFinal(status) && !(await hasMore(parts, id, after))) return { status: 204 };
-  return { status: 200, stream: eventStream(parts, id, after), headers: { 'x-accel-buffering': 'no' } };
+  const stillAllowed = () => isStillAllowed(request, parts.orchestrator, 'read:executions');
+  return { status: 200, stream: eventStream(parts, id, after, stillAllowed), headers: { 'x-accel-buffering': 'no' } };
 }
 
 /** Of an execution that has ended. */
