@@ -90,7 +90,7 @@ export function createRunner(parts: RunnerParts): Runner {
   const { clock, storage, logger, events, ids } = parts;
   const emit = <K extends EventKind>(event: K, data: EventData[K]) => events.emit(event, data);
   const fromRuns = { engine: () => engine, find: parts.find, toRunnable: (known: LoadedEnsemble) => toRunnable(known) };
-  const children = createChildren({ storage, clock, ids, ...fromRuns });
+  const children = createChildren({ clock, ids, ...fromRuns });
   const runPorts: RunPorts = {
     clock,
     children,

@@ -5,6 +5,7 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
 import type { EmbeddedEngineOptions } from '../../src/adapters/engine/engine-options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { createLedger, type Ledger } from '../../src/adapters/testing/engine-suite/ledger.ts';
 import { labelOf, suiteScripts } from '../../src/adapters/testing/engine-suite/scripts.ts';
 import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/testing/manual-clock.ts';
@@ -34,6 +35,12 @@ export const PLACES: readonly Place[] = [
   { name: 'memory', create: () => memoryStorage() },
   { name: 'a shared database', create: databaseLike },
   { name: 'a shared database with another process', create: databaseLike, beside: true },
+];
+
+/** Where outages are tried: what answers later, and what answers at once. */
+export const OUTAGE_PLACES: readonly Place[] = [
+  { name: 'a shared database', create: databaseLike },
+  { name: 'SQLite', create: () => sqliteStorage({ path: ':memory:' }) },
 ];
 
 export interface RigOptions {

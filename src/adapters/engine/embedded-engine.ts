@@ -24,6 +24,7 @@ import { type EmbeddedEngineOptions, readEngineOptions } from './engine-options.
 import { createOrphans } from './orphans.ts';
 import { createOwner } from './owner.ts';
 import { createPatience } from './patience.ts';
+import { createRunStorage } from './run-storage.ts';
 import { createRuns } from './runs.ts';
 import { createStarts } from './starts.ts';
 import { createTakeUp, idOf } from './take-up.ts';
@@ -49,6 +50,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
   const foreign = new Set<string>();
   const waiters = createWaiters(storage);
   const patiently = createPatience(clock, logger, leaseMs);
+  const runStorage = createRunStorage(storage, patiently);
   const writer = createCommitWriter({ storage, patiently, groupCommit });
   let closed = false;
 
@@ -64,7 +66,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
   const starts = createStarts({ ...{ storage, patiently, writer, owner, orphans }, queueLimit });
 
   const runs = createRuns({
-    ...{ host, storage, clock, writer, patiently, lease: storage.capabilities.shared ? owner : undefined },
+    ...{ host, storage: runStorage, clock, writer, lease: storage.capabilities.shared ? owner : undefined },
     ended(id, record) {
       host.ended(record);
       if (waiters.size > 0) waiters.settle(id, record);
@@ -108,7 +110,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
     lookForEnds: () => waiters.look(),
   });
 
-  const cancel = createCancel({ host, runs, waiters, loop });
+  const cancel = createCancel({ host, patiently, runs, waiters, loop });
 
   /** For a run that its caller's signal does not reach any more. */
   const cancelWith = (signal: AbortSignal, id: string) => {
@@ -153,6 +155,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
   };
 
   const engine: RunningEngine = {
+    storage: runStorage,
     get active() {
       return runs.size;
     },

@@ -61,12 +61,14 @@ export class EmbeddedJournal implements Journal {
       if (stored && stored.attempts >= attempt) return stored;
       this.#goLive();
     }
-    // Others may have gone on with it while this process stood still: then its effect must not happen here too.
-    if (this.#parts.lease?.isSure(this.#held.owner) === false)
-      return this.#parts.lease
-        .confirm(this.#held.owner)
-        .then(() => (this.#closed ? undefined : run((record) => this.#store(record, options))));
     return run((record) => this.#store(record, options));
+  }
+
+  confirm(): Promise<void> | undefined {
+    const { lease } = this.#parts;
+    if (lease === undefined || lease.isSure(this.#held.owner)) return undefined;
+    // Others may have continued with it while this process stood still: then its effect must not happen here too.
+    return lease.confirm(this.#held.owner);
   }
 
   recalled(key: string): StepRecord | undefined {
@@ -165,9 +167,7 @@ export class EmbeddedJournal implements Journal {
   }
 
   #readState(): MaybePromise<StoredState | undefined> {
-    const { storage, patiently } = this.#parts;
-    const stored = patiently(() => storage.readState(this.#held.execution.ensemble));
-    return stored instanceof Promise ? stored.catch(lose) : stored;
+    return this.#parts.storage.readState(this.#held.execution.ensemble);
   }
 
   #goLive(): void {

@@ -3,19 +3,18 @@
 import { OrchestratorError } from '../../engine/errors.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { JournalLostError } from '../../engine/ports/journal.ts';
-import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
+import type { RunStorage } from '../../engine/ports/execution-engine.ts';
+import type { CommitResult } from '../../engine/ports/storage.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import type { Lease } from './owner.ts';
-import type { Patience } from './patience.ts';
 
 /** A run that has to wait for so long is given up meanwhile: it costs no memory, and no place among those at work. */
 export const SUSPEND_FROM_MS = 1000;
 
 export interface JournalParts {
-  readonly storage: Storage;
+  readonly storage: RunStorage;
   readonly clock: Clock;
   readonly writer: CommitWriter;
-  readonly patiently: Patience;
   /** Undefined where nobody else can take over. */
   readonly lease: Lease | undefined;
 }

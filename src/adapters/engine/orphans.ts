@@ -12,8 +12,12 @@ import type { CommitWriter } from './commit-writer.ts';
 export interface Orphans {
   /** Frees an execution, so that it is taken up again. */
   giveBack(owner: string, executionId: string, epoch: number): void;
-  /** Ends an execution of which the caller was told that it was not accepted. @param owner - undefined for one that was to be queued */
-  forget(owner: string | undefined, entry: CommitEntry): void;
+  /**
+   * A start of which nobody knows whether it was stored: its caller was told that it was not, so it is ended. A child's parent asks
+   * for it again, so a child is freed.
+   * @param owner - undefined for one that was to be queued
+   */
+  notConfirmed(owner: string | undefined, entry: CommitEntry): void;
   /** Tries no more. */
   close(): void;
 }
@@ -46,17 +50,23 @@ export function createOrphans(parts: {
     }
   };
 
+  const giveBack = (owner: string, executionId: string, epoch: number) => {
+    const entry = (): CommitEntry => {
+      return { executionId, epoch, steps: [], release: { status: 'running', dueAt: clock.now() } };
+    };
+    void keepTrying(async () => {
+      await writer.write(owner, entry());
+      parts.onFreed();
+    });
+  };
+
   return {
-    giveBack(owner, executionId, epoch) {
-      const entry = (): CommitEntry => {
-        return { executionId, epoch, steps: [], release: { status: 'running', dueAt: clock.now() } };
-      };
-      void keepTrying(async () => {
-        await writer.write(owner, entry());
-        parts.onFreed();
-      });
-    },
-    forget(owner, { executionId, epoch, start }) {
+    giveBack,
+    notConfirmed(owner, { executionId, epoch, start }) {
+      if (start?.trigger.parentId !== undefined) {
+        if (owner !== undefined) giveBack(owner, executionId, epoch);
+        return;
+      }
       const error = {
         code: 'OVERLOADED',
         message: 'the storage did not confirm the start, and the caller was told so',

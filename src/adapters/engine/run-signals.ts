@@ -5,7 +5,7 @@ import { isTakenSignal, type NewSignal } from '../../engine/model/stored-executi
 import type { TakenSignal } from '../../engine/ports/journal.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { HeldExecution } from './held-execution.ts';
-import { type JournalParts, lose } from './journal-parts.ts';
+import type { JournalParts } from './journal-parts.ts';
 import type { RecalledRecords } from './recalled-records.ts';
 
 /** What is asked of the run's journal. */
@@ -82,9 +82,7 @@ export class RunSignals {
   }
 
   #list(name: string, after: number): MaybePromise<readonly NewSignal[]> {
-    const { storage, patiently } = this.#parts;
-    const listed = patiently(() => storage.listSignals(this.#held.execution.id, { name, after, limit: PAGE }));
-    return listed instanceof Promise ? listed.catch(lose) : listed;
+    return this.#parts.storage.listSignals(this.#held.execution.id, { name, after, limit: PAGE });
   }
 
   async #note(key: string, { id, payload }: NewSignal): Promise<TakenSignal> {

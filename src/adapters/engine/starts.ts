@@ -46,8 +46,8 @@ export function createStarts(parts: {
     const result = writer.write(by ?? '', entry);
     if (!(result instanceof Promise)) return result;
     return result.catch((thrown) => {
-      // Whether it was stored is not known. The caller is told that it was not, so it must not run.
-      if (isOrchestratorError(thrown) && thrown.retryable) orphans.forget(by, entry);
+      // Whether it was stored is not known.
+      if (isOrchestratorError(thrown) && thrown.retryable) orphans.notConfirmed(by, entry);
       throw thrown;
     });
   };

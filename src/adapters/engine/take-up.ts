@@ -55,7 +55,7 @@ export function createTakeUp(
     logger.error({ executionId: id }, `execution ${id} was ended: ${message}`);
     const signals = signalsOfEnd(claimed, end);
     await writer.write(owner, { executionId: id, epoch, steps: [], end, ...(signals && { signals }) });
-    const record = await storage.getExecution(id);
+    const record = await patiently(() => storage.getExecution(id));
     if (record) host.ended(record);
   };
 

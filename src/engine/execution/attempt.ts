@@ -38,9 +38,27 @@ export function runAttempt(
   if (scope.halt.reason !== undefined) return undefined;
   place.made = true;
   let context: AttemptContext;
-  let given: unknown;
   try {
     context = new AttemptContext(step, scope, place.key, place.number);
+  } catch (thrown) {
+    return store(failed(step, scope, place, thrown));
+  }
+  return begin(context, step, scope, place, store);
+}
+
+/** The effect: begun once nobody else can have continued with the run, which is asked right before it and nowhere else. */
+function begin(
+  context: AttemptContext,
+  step: CompiledAgentStep,
+  scope: RunScope,
+  place: AttemptPlace,
+  store: StoreRecord,
+): MaybePromise<StepRecord | undefined> {
+  const doubt = scope.run.journal.confirm();
+  if (doubt !== undefined)
+    return doubt.then(() => (scope.halt.reason === undefined ? begin(context, step, scope, place, store) : undefined));
+  let given: unknown;
+  try {
     given = step.operation.run(context);
   } catch (thrown) {
     return store(failed(step, scope, place, thrown));

@@ -102,7 +102,7 @@ async function endOf(child: Child): Promise<NotedEnd | undefined> {
   try {
     started = await start(child);
   } catch (thrown) {
-    if (thrown instanceof OrchestratorError && thrown.retryable) throw new JournalLostError(thrown);
+    if (thrown instanceof JournalLostError) throw thrown;
     const { code, message } = toFailure(thrown, run.ports.mask);
     return note({ status: 'failed', output: null, error: { code, message } });
   }
@@ -171,6 +171,7 @@ async function stop({ step, scope, id }: Child): Promise<undefined> {
   try {
     await run.ports.children.cancel(id);
   } catch (err) {
+    if (err instanceof JournalLostError) throw err;
     run.ports.logger.warn({ err, executionId: id, parentId: run.accepted.id }, 'a child could not be cancelled');
   }
 }

@@ -1,6 +1,7 @@
 /** Compiled ensemble, input and journal to an outcome: an agent's failure is a value, never a throw. */
 
 import type { CompiledEnsemble } from '../definition/compiled-ensemble.ts';
+import { isOrchestratorError } from '../errors.ts';
 import { copyJson, type Json } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
@@ -79,7 +80,7 @@ export function runEnsemble(
           abandon(thrown.cause);
           return;
         }
-        end(internalError(thrown, scope));
+        end(crashOf(thrown, scope));
         scope.run.givenUp.stop('abandoned');
         halt.stop('abandoned');
       },
@@ -110,7 +111,8 @@ function conclude(
   checkOutput: OutputCheck | undefined,
 ): MaybePromise<ExecutionOutcome> {
   const broken = (thrown: unknown): ExecutionOutcome => {
-    return { status: 'failed', output: null, error: internalError(thrown, scope) };
+    if (thrown instanceof JournalLostError) return { status: 'lost', output: null, cause: thrown.cause };
+    return { status: 'failed', output: null, error: crashOf(thrown, scope) };
   };
   try {
     const computed = computeOutput(scope);
@@ -163,8 +165,10 @@ function computeOutput(scope: RunScope): MaybePromise<ComputedOutput> {
   return scope.run.compiled.initialState === undefined ? compute() : afterSnapshot(scope, compute);
 }
 
-// What the interpreter itself stumbles over, such as a store that is gone: the text stays in the log.
-function internalError(thrown: unknown, scope: RunScope): ExecutionError {
+// What can't be stored says so. What the interpreter itself stumbles over is a text for the log alone.
+function crashOf(thrown: unknown, scope: RunScope): ExecutionError {
+  if (isOrchestratorError(thrown, 'INVALID_OUTPUT'))
+    return { code: thrown.code, message: scope.run.ports.mask(thrown.message) };
   scope.run.ports.logger.error(
     { err: thrown, executionId: scope.run.accepted.id },
     'an execution ended on an internal error',
