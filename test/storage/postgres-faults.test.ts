@@ -8,7 +8,7 @@ import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
 import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { createSessions } from '../../src/adapters/storage/postgres/sessions.ts';
-import type { SessionEvents, SqlClient } from '../../src/adapters/storage/postgres/sql-client.ts';
+import { type SessionEvents, type SqlClient, statement } from '../../src/adapters/storage/postgres/sql-client.ts';
 import {
   accept,
   claim,
@@ -75,6 +75,35 @@ describe('a server that takes connections and never answers', () => {
     expect(performance.now() - began).toBeLessThan(2000);
     await storage.close();
     await sql.end({ timeout: 0 });
+  });
+});
+
+describe('what postgres.js has no answer for in time', () => {
+  /** As the package's queries are: whether one was sent shows, and what stops it drops the promise that it is given. */
+  const ask = async (state: unknown) => {
+    let asked = 0;
+    const canceller = () => {
+      asked += 1;
+      return Promise.reject(new Error('connect ECONNREFUSED'));
+    };
+    const pending = Object.assign(new Promise(() => undefined), { state, canceller, raw: () => pending });
+    const sql = { unsafe: () => pending, reserve: () => undefined, options: {} };
+    const client = await openClient(readOptions({ sql, sessions: false, queryTimeoutMs: 100 }));
+    const unhandled: unknown[] = [];
+    const listener = (error: unknown) => unhandled.push(error);
+    process.on('unhandledRejection', listener);
+    await expect(client.run(statement('SELECT 1'), [])).rejects.toMatchObject(passing);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    process.off('unhandledRejection', listener);
+    return { asked, unhandled };
+  };
+
+  it('is stopped on the server when it was sent; a server that is away by then does not end the process', async () => {
+    expect(await ask({ pid: 1, secret: 2 })).toEqual({ asked: 1, unhandled: [] });
+  });
+
+  it('is left alone when it was not sent yet: its connection would open with nothing to do, and never be used again', async () => {
+    expect(await ask(null)).toEqual({ asked: 0, unhandled: [] });
   });
 });
 
