@@ -4,7 +4,7 @@ import pg from 'pg';
 import postgres from 'postgres';
 
 /** Where a server is looked for; its user may create databases. */
-const SERVER = process.env.TEST_POSTGRES ?? 'postgres://root@127.0.0.1:5432/test';
+export const SERVER = process.env.TEST_POSTGRES ?? 'postgres://root@127.0.0.1:5432/test';
 
 /** @returns whether a server answers; says so when none does, because tests are left out then */
 export async function findServer(): Promise<boolean> {

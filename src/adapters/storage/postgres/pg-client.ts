@@ -1,6 +1,6 @@
 /** Postgres by the package `pg`: a pool that was handed in, or one of our own. */
 
-import { codeOf } from './failure.ts';
+import { leavesConnection } from './failure.ts';
 import type { SessionEvents, SqlClient, SqlParam, SqlResult, SqlRow, SqlSession, Statement } from './sql-client.ts';
 import { createTimeLimit, endIdleAfter, type TimeLimit } from './time-limit.ts';
 
@@ -87,8 +87,7 @@ export function pgClient(pool: PgPool, owned: boolean, { prepares, queryTimeoutM
         held = client;
         client.on('error', nothing);
         client.query(toQuery(statement, params), (error, found) => {
-          // Postgres itself said why, so the connection is as good as before.
-          end(error ? !isAnswer(error) : false);
+          end(error ? !leavesConnection(error) : false);
           if (error) reject(error);
           else resolve(toResult(found));
         });
@@ -188,12 +187,6 @@ async function openPgSession(
     end();
     throw error;
   }
-}
-
-/** Whether it is an error of Postgres that leaves the connection as it was. */
-function isAnswer(error: Error): boolean {
-  const code = codeOf(error);
-  return code !== undefined && /^(?!08|57P)[0-9A-Z]{5}$/.test(code);
 }
 
 function toResult({ rows, rowCount }: PgResult): SqlResult {

@@ -23,7 +23,10 @@ interface PostgresJsModule {
 
 interface Pending extends Promise<readonly (readonly (Uint8Array | null)[])[] & { readonly count: number | null }> {
   raw(): Pending;
-  cancel(): unknown;
+  /** Null until it is sent. */
+  readonly state?: unknown;
+  /** What `cancel()` calls, which drops the promise that this gives. */
+  canceller?: ((query: Pending) => Promise<unknown> | undefined) | null;
 }
 
 /** A connection of our own. */
@@ -56,7 +59,7 @@ export function postgresJsClient(
     // Bytes as they came: neither an app's types nor its transforms take part.
     const pending = (on.unsafe(text, [...params], { prepare: prepares }) as Pending).raw();
     const rows = await inTime(pending, () => {
-      pending.cancel();
+      cancel(pending);
       onTimeout();
     });
     return { rows: rows.map((row) => toRow(row, columns)), count: rows.count ?? 0 };
@@ -139,6 +142,17 @@ export function postgresJsClient(
     // The instance is the app's.
     async close() {},
   };
+}
+
+/**
+ * Asks the server to stop what had no answer in time. One that was not sent yet is left alone: a connection that opens with a
+ * query that was cancelled is never used again. And where the server can't be reached to be asked, nobody else would catch that.
+ */
+function cancel(pending: Pending): void {
+  const { canceller, state } = pending;
+  if (!state || typeof canceller !== 'function') return;
+  pending.canceller = null;
+  Promise.resolve(canceller(pending)).catch(nothing);
 }
 
 /** @throws NOT_CONFIGURED when it can't be loaded */
