@@ -18,6 +18,11 @@ export async function readJson(call: Call, empty: unknown = {}): Promise<unknown
     throw unsupported('a body must come as it is: leave Content-Encoding out');
   }
   if (!request.hasBody) return empty;
+  // What a host hands on of another one is still in it.
+  const transfer = request.header('transfer-encoding');
+  if (transfer !== undefined && transfer.trim().toLowerCase() !== 'chunked') {
+    throw unsupported('a body must come as it is: leave every Transfer-Encoding but `chunked` out');
+  }
   const bytes = await readBytes(call);
   if (bytes.byteLength === 0) return empty;
   if (type === undefined) throw unsupported('a body needs the header `Content-Type: application/json`');

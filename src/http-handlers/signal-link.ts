@@ -64,6 +64,10 @@ function shown(payload: unknown, mask: Call['parts']['mask']): string {
   return payload === null ? '' : `<pre>${escapeHtml(mask(JSON.stringify(payload, null, 2)))}</pre>`;
 }
 
+/** Controls but the end of a line, marks of direction, what has no width: they would hide a part, or show it elsewhere than it is. */
+const UNSEEN = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu;
+
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  const visible = text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return visible.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }
