@@ -9,6 +9,8 @@ const UNREACHABLE = /^(E(?!RR_)[A-Z_]+|CONNECTION_(CLOSED|ENDED|DESTROYED)|CONNE
 /** pg gives these without a code. */
 const LOST =
   /^(Connection terminated|timeout exceeded when trying to connect|Query read timeout|Client (has encountered|was closed)|Cannot use a pool)/;
+/** A value that no column takes, or that is too large. */
+const UNSTORABLE = /^(22|54)/;
 /** Prepared statements are gone from one call to the next: somebody shares the connection between transactions. */
 const POOLED = /^(26000|42P05)$/;
 /** A wrong password or role, no such database, a right that is missing. */
@@ -22,14 +24,25 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** What a method of the storage throws in place of a driver's error; the library's own stay as they are. */
+/** What a driver threw: one that stumbles over itself has lost its connection in the midst of a call. */
+export function ofDriver(error: unknown): unknown {
+  if (!(error instanceof TypeError)) return error;
+  const message = 'the driver of Postgres failed; whether it was stored is not known, try again';
+  return new OrchestratorError('OVERLOADED', message, { cause: error, retryable: true });
+}
+
+/** What a method of the storage throws in place of a driver's error; the library's own, and those of its code, stay as they are. */
 export function toStorageError(error: unknown): unknown {
-  if (isOrchestratorError(error)) return error;
+  if (isOrchestratorError(error) || error instanceof RangeError || error instanceof TypeError) return error;
   const code = codeOf(error);
   const options = { cause: error, ...(code !== undefined && { details: { postgres: code } }) };
   if (isPassing(error, code)) {
     const message = 'Postgres could not be reached, or gave the call up; whether it was stored is not known, try again';
     return new OrchestratorError('OVERLOADED', message, { ...options, retryable: true });
+  }
+  if (code !== undefined && (UNSTORABLE.test(code) || /^invalid memory alloc/.test(messageOf(error)))) {
+    const message = `Postgres can't hold what is to be stored (${messageOf(error)}); make it smaller`;
+    return new OrchestratorError('INVALID_OUTPUT', message, options);
   }
   if (code !== undefined && POOLED.test(code)) {
     const message =
