@@ -51,7 +51,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
   const waiters = createWaiters(storage);
   const patiently = createPatience(clock, logger, leaseMs);
   const runStorage = createRunStorage(storage, patiently);
-  const writer = createCommitWriter({ storage, patiently, groupCommit });
+  const writer = createCommitWriter({ storage, clock, patiently, groupCommit });
   let closed = false;
 
   const owner = createOwner({

@@ -15,7 +15,7 @@ import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, StoredState } from '../../engine/ports/storage.ts';
 import { Branches } from './branches.ts';
 import type { HeldExecution } from './held-execution.ts';
-import { check, type JournalParts, lose, SUSPEND_FROM_MS, type Suspendable } from './journal-parts.ts';
+import { check, fail, type JournalParts, SUSPEND_FROM_MS, type Suspendable } from './journal-parts.ts';
 import { KeptRecords } from './kept-records.ts';
 import { RecalledRecords } from './recalled-records.ts';
 import { RunSignals } from './run-signals.ts';
@@ -239,6 +239,6 @@ export class EmbeddedJournal implements Journal {
 
   #commit(entry: CommitEntry): MaybePromise<CommitResult> {
     const result = this.#parts.writer.write(this.#held.owner, entry);
-    return result instanceof Promise ? result.then(check, lose) : check(result);
+    return result instanceof Promise ? result.then(check, (thrown) => fail(thrown, entry)) : check(result);
   }
 }

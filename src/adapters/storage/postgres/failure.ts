@@ -9,9 +9,10 @@ export const UNIQUE_VIOLATION = '23505';
  * |---|---|
  * | `passing` | the server or a pooler is away, starts, stops, is full, or gave this call up for another one: it may pass later |
  * | `shared` | a pooler shares the connection between transactions, and the storage does not know that |
+ * | `unstorable` | no column takes the value, or it is too large |
  * | `refused` | somebody must change the address, the user, its rights or the pooler's settings |
  */
-type Failure = 'passing' | 'shared' | 'refused';
+type Failure = 'passing' | 'shared' | 'unstorable' | 'refused';
 
 /** By the error's code, by its text, or by both. */
 interface Row {
@@ -28,6 +29,8 @@ const TABLE: readonly Row[] = [
   // Prepared statements, or what else belongs to a session, are gone from one call to the next.
   { is: 'shared', code: /^(26000|42P05)$/ },
   { is: 'shared', code: /^(08P01|XX000)$/, text: /(not allowed in transaction mode|^max prepared statements)/ },
+  { is: 'unstorable', code: /^(22|54)/ },
+  { is: 'unstorable', code: /^XX000$/, text: /^invalid memory alloc/ },
   // A wrong password or role, no such database, a right that is missing.
   { is: 'refused', code: /^(28|3D000$|42501$)/ },
   {
@@ -74,9 +77,16 @@ export function leavesConnection(error: unknown): boolean {
   return code !== undefined && /^(?!08|57P|XX|E)[0-9A-Z]{5}$/.test(code) && !/^(FATAL|PANIC)$/.test(severityOf(error));
 }
 
-/** What a method of the storage throws in place of a driver's error; the library's own stay as they are. */
+/** What a driver threw: one that stumbles over itself has lost its connection in the midst of a call. */
+export function ofDriver(error: unknown): unknown {
+  if (!(error instanceof TypeError)) return error;
+  const message = 'the driver of Postgres failed; whether it was stored is not known, try again';
+  return new OrchestratorError('OVERLOADED', message, { cause: error, retryable: true });
+}
+
+/** What a method of the storage throws in place of a driver's error; the library's own, and those of its code, stay as they are. */
 export function toStorageError(error: unknown): unknown {
-  if (isOrchestratorError(error)) return error;
+  if (isOrchestratorError(error) || error instanceof RangeError || error instanceof TypeError) return error;
   const code = codeOf(error);
   const options = { cause: error, ...(code !== undefined && { details: { postgres: code } }) };
   const failure = classify(error, code);
@@ -84,6 +94,10 @@ export function toStorageError(error: unknown): unknown {
     const message =
       'Postgres, or a pooler in front of it, could not be reached or gave the call up; whether it was stored is not known, try again';
     return new OrchestratorError('OVERLOADED', message, { ...options, retryable: true });
+  }
+  if (failure === 'unstorable') {
+    const message = `Postgres can't hold what is to be stored (${messageOf(error)}); make it smaller`;
+    return new OrchestratorError('INVALID_OUTPUT', message, options);
   }
   if (failure === 'shared') {
     const message =

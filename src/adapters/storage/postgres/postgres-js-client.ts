@@ -3,6 +3,7 @@
 import { messageOf, OrchestratorError } from '../../../engine/errors.ts';
 import type { ClientOptions } from './pg-client.ts';
 import type { SqlClient, SqlParam, SqlResult, SqlRow, SqlRunner, Statement } from './sql-client.ts';
+import { ofDriver } from './failure.ts';
 import { createTimeLimit, endIdleAfter } from './time-limit.ts';
 
 /** What is used of an instance of postgres.js. */
@@ -58,9 +59,12 @@ export function postgresJsClient(
   ): Promise<SqlResult> => {
     // Bytes as they came: neither an app's types nor its transforms take part.
     const pending = (on.unsafe(text, [...params], { prepare: prepares }) as Pending).raw();
-    const rows = await inTime(pending, () => {
+    const giveUp = () => {
       cancel(pending);
       onTimeout();
+    };
+    const rows = await inTime(pending, giveUp, params).catch((error: unknown) => {
+      throw ofDriver(error);
     });
     return { rows: rows.map((row) => toRow(row, columns)), count: rows.count ?? 0 };
   };

@@ -6,12 +6,14 @@ const BUSY = 5;
 const LOCKED = 6;
 const CORRUPT = 11;
 const FULL = 13;
+const TOO_BIG = 18;
 export const NOT_A_DATABASE = 26;
 
 /** Deno gives no number where a whole script is run. */
 const NUMBERS: ReadonlyMap<string, number> = new Map([
   ['database is locked', BUSY],
   ['database or disk is full', FULL],
+  ['string or blob too big', TOO_BIG],
   ['database disk image is malformed', CORRUPT],
   ['file is not a database', NOT_A_DATABASE],
 ]);
@@ -43,6 +45,10 @@ export function toStorageError(error: unknown): unknown {
   if (code === FULL) {
     const message = "the SQLite file's disk is full; nothing was stored, make room and try again";
     return new OrchestratorError('OVERLOADED', message, { cause: error, details, retryable: true });
+  }
+  if (code === TOO_BIG) {
+    const message = "SQLite can't hold what is to be stored, because it is too large; make it smaller";
+    return new OrchestratorError('INVALID_OUTPUT', message, { cause: error, details });
   }
   if (code === CORRUPT) {
     const message = 'the SQLite file is damaged; restore it from a copy, or name another file';
