@@ -144,6 +144,44 @@ describe.skipIf(!hasServer)('processes on one Postgres', () => {
     },
   );
 
+  it.each([
+    ['on the same machine', {}, true],
+    ['elsewhere, within the grace', { sessionGraceMs: 30_000 }, false],
+  ] as const)('a process that can not connect for seconds keeps what it holds: %s', async (_, grace, isKnown) => {
+    if (isKnown && process.platform !== 'linux') return;
+    const namespace = fresh();
+    const real = database.pool({ max: 4 });
+    let isCut = false;
+    const pool = {
+      options: real.options,
+      connect: (done: Parameters<typeof real.connect>[0]) =>
+        isCut
+          ? done(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), undefined, () => undefined)
+          : real.connect(done),
+      on: (event: 'error', listener: (error: Error) => void) => real.on(event, listener),
+      end: () => real.end(),
+    };
+    const storage = postgresStorage({ pool, namespace, ...grace });
+    const other = postgresStorage({ pool: database.pool({ max: 4 }), namespace, ...grace });
+    opened.push(storage, other);
+    await storage.join(OWNER, lease(60_000));
+    await accept(storage, execution(1));
+    await other.join(OTHER, lease(60_000));
+    if (!isKnown) await database.query('UPDATE ensemble.owners SET process = NULL WHERE namespace = $1', [namespace]);
+    isCut = true;
+    const holders = await lockHolders();
+    await database.query('SELECT pg_terminate_backend(pid) FROM unnest($1::integer[]) pid', [holders]);
+    await until(async () => (await lockHolders()).length === 1, 'the lock to be free');
+    for (const end = performance.now() + 3000; performance.now() < end; ) {
+      expect((await other.recover(OTHER, Date.now())).freed).toBe(0);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    expect((await lockHolders()).length).toBe(1);
+    isCut = false;
+    expect(await commitOne(storage, entry(1, { steps: [step('flow[0]')] }))).toBe('stored');
+    await until(async () => (await lockHolders()).length === 2, 'both locks');
+  });
+
   it('an owner without a session is taken for dead by its lease alone', async () => {
     const namespace = fresh();
     const storage = postgresStorage({ pool: database.pool({ max: 2 }), namespace, sessions: false });

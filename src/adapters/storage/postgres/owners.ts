@@ -23,19 +23,19 @@ export interface OwnersParts {
   /** Absent where owners live by their leases alone. */
   readonly sessions: Sessions | undefined;
   readonly processes: Processes;
+  /** For so long the lock of an owner must have been free before it is taken for dead. */
+  readonly sessionGraceMs: number;
   /** Told when executions became free. */
   readonly onFreed: () => void;
 }
 
-/** A process that lost nothing but its connection has its lock again long before. */
-const UNLOCKED_FOR_MS = 1500;
 /** For so long a takeover waits for what others write or take over. */
 const LOCKED_FOR_MS = 2000;
 /** So often an owner that leaves waits: behind that, the server has ended whatever hangs. */
 const LEAVES = 3;
 
 export function createOwners(parts: OwnersParts): Owners {
-  const { client, names, namespace, sessions, processes, onFreed } = parts;
+  const { client, names, namespace, sessions, processes, sessionGraceMs, onFreed } = parts;
   const { owners, executions } = names;
   const key = lockKey(names.schema);
   const insert = statement(
@@ -123,9 +123,13 @@ export function createOwners(parts: OwnersParts): Owners {
       return row ? freeAll(on, readNumber(row, 'ref', `owner ${owner}`), now, 0) : 0;
     });
 
-  /** For how long an owner's lock has been free, as far as anybody saw; its process may be known to be gone. */
-  const unlockedFor = ({ unlocked_for: ms, process }: SqlRow): number =>
-    process && processes.isGone(process) ? UNLOCKED_FOR_MS : Number(ms ?? 0);
+  /** How much longer an owner is waited for whose lock is free: as far as anybody saw for how long, and what its machine knows. */
+  const waitsFor = ({ unlocked_for: ms, process }: SqlRow): number => {
+    const seen = process === null || process === undefined ? undefined : processes.look(process);
+    if (seen === 'gone') return 0;
+    // It lost nothing but its connection: its lease alone speaks for it.
+    return seen === 'alive' ? Number.POSITIVE_INFINITY : sessionGraceMs - Number(ms ?? 0);
+  };
 
   return {
     async join(owner, { leaseUntil }) {
@@ -162,9 +166,10 @@ export function createOwners(parts: OwnersParts): Owners {
       for (const row of rows) {
         const ref = readNumber(row, 'ref', 'an owner');
         const ended = readBoolean(row, 'ended');
-        const waitsMs = UNLOCKED_FOR_MS - unlockedFor(row);
-        if (ended || (readBoolean(row, 'unlocked') && waitsMs <= 0)) dead.push({ ref, ended });
-        else if (!readBoolean(row, 'unlocked')) locked.push(ref);
+        const isUnlocked = readBoolean(row, 'unlocked');
+        const waitsMs = isUnlocked ? waitsFor(row) : 0;
+        if (ended || (isUnlocked && waitsMs <= 0)) dead.push({ ref, ended });
+        else if (!isUnlocked) locked.push(ref);
         else {
           if (row.unlocked_for === null) unlocked.push(ref);
           leftMs = Math.min(leftMs, waitsMs);
