@@ -32,7 +32,7 @@ export function describeExecution(record: Execution<unknown>, now: number, width
     ['version', version],
     ['error', error && `${error.code}${error.agent === undefined ? '' : ` at ${error.agent}`}: ${error.message}`],
   ];
-  const lines = [id];
+  const lines = [oneLine(id)];
   for (const [label, text] of facts) {
     // What went wrong is never cut.
     if (text !== undefined)
@@ -72,7 +72,7 @@ function describeRun(run: AgentRun, nameWidth: number, repeated: boolean, width:
   if (status === 'retrying') facts.push('tries again');
   // The place tells one run of a loop from the other.
   if (repeated) facts.push(key);
-  const lines = [`  ${MARKS[status]} ${padded}  ${facts.join('  ')}`];
+  const lines = [`  ${MARKS[status] ?? '?'} ${padded}  ${oneLine(facts.join('  '))}`];
   if (error) lines.push(`      ${oneLine(`${error.code}: ${error.message}`)}`);
   else if (status === 'completed') lines.push(`      ${cut(JSON.stringify(output), width, 6)}`);
   return lines;

@@ -1,7 +1,7 @@
 /** The `storage` operation: keyed values (`kv`) and objects (`r2`) in the configured storage or in a binding. */
 
 import * as z from 'zod';
-import { OrchestratorError } from '../engine/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../engine/errors.ts';
 import type { Json, JsonObject } from '../engine/json.ts';
 import { type KvStore, MAX_KEY_BYTES, type ObjectStore } from '../engine/ports/data.ts';
 import type { ConfigIssue, Operation, OperationContext } from '../engine/ports/operation.ts';
@@ -69,9 +69,31 @@ export function storageOperation(parts: {
           `storage: binding \`${bindingName(context.config as JsonObject)}\` is not in this process`,
         );
       }
-      return binding.kind === 'kv' ? runKv(binding, context, parts.now()) : runObjects(binding, context, parts.now());
+      try {
+        return await (binding.kind === 'kv'
+          ? runKv(binding, context, parts.now())
+          : runObjects(binding, context, parts.now()));
+      } catch (thrown) {
+        throw toStoreFailure(thrown, context);
+      }
     },
   };
+}
+
+// What a driver says may hold addresses, users and queries: that is for the log, and not for whoever may read executions.
+function toStoreFailure(
+  thrown: unknown,
+  { config: given, logger, execution }: OperationContext<StorageConfig>,
+): unknown {
+  const known = isOrchestratorError(thrown) ? thrown : undefined;
+  if (known && known.code !== 'INTERNAL' && known.code !== 'NOT_CONFIGURED') return known;
+  const binding = bindingName(given as JsonObject);
+  logger.error({ err: thrown, binding, executionId: execution.id, agent: execution.agent }, 'a store failed');
+  const message = `storage: the store of binding \`${binding}\` failed to \`${given.action}\`; the log has what it said`;
+  return new OrchestratorError(known?.code ?? 'AGENT_FAILED', message, {
+    cause: thrown,
+    retryable: known?.retryable ?? true,
+  });
 }
 
 function bindingName({ binding, type }: JsonObject): string {

@@ -16,7 +16,7 @@ export async function ensembleHere(args: readonly string[], cwd: string): Promis
       return true;
     },
   });
-  const host = { stdout: stream('stdout'), stderr: stream('stderr'), env: {} };
+  const host = { stdout: stream('stdout'), stderr: stream('stderr'), env: {}, on() {}, off() {} };
   const output = createOutput(host);
   let code = 0;
   const process = host as unknown as NodeJS.Process;

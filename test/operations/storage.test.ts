@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { memoryKv, memoryObjects } from '../../src/adapters/storage/memory-data.ts';
 import type { DefinitionIssue } from '../../src/engine/definition/definition-issue.ts';
-import type { OrchestratorError } from '../../src/engine/errors.ts';
+import { OrchestratorError } from '../../src/engine/errors.ts';
 import type { JsonObject } from '../../src/engine/json.ts';
+import type { Logger } from '../../src/engine/ports/logger.ts';
 import type { Binding } from '../../src/operations/storage.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 
 /** Runs one config after the other in one execution; gives their outputs and errors. */
 function store(
   configs: readonly JsonObject[],
-  options: { readonly bindings?: Readonly<Record<string, Binding>> } = {},
+  options: { readonly bindings?: Readonly<Record<string, Binding>>; readonly logger?: Logger } = {},
 ) {
   const flow = configs.map((config, i) => ({ agent: `s${i}`, operation: 'storage', config, continueOnError: true }));
   const orchestrator = createTestOrchestrator({ ensembles: [{ name: 'e', flow }], ...options });
@@ -236,5 +237,33 @@ describe('issue 3.7: bindings and what is refused at load', () => {
 
   it('a binding that is no store is a TypeError', () => {
     expect(() => store([], { bindings: { x: {} as Binding } })).toThrow(TypeError);
+  });
+});
+
+describe('what a store says when it fails', () => {
+  const text = 'connect ECONNREFUSED 10.1.2.3:6379 user=app password=hunter2';
+  const failing = (thrown: unknown) => ({ ...memoryKv(), get: () => Promise.reject(thrown) });
+
+  it.each([
+    ['an error of its driver', new Error(text), 'AGENT_FAILED'],
+    ['an INTERNAL of a storage, with the text of its driver', new OrchestratorError('INTERNAL', text), 'INTERNAL'],
+    ['a NOT_CONFIGURED of a storage', new OrchestratorError('NOT_CONFIGURED', text), 'NOT_CONFIGURED'],
+  ])('%s is told to the log, and callers get the text of the operation', async (_what, thrown, errorCode) => {
+    const lines: unknown[] = [];
+    const { run } = store([{ type: 'kv', action: 'get', key: 'k', binding: 'mine' }], {
+      bindings: { mine: failing(thrown) },
+      logger: { debug() {}, info() {}, warn() {}, error: (fields) => void lines.push(fields) },
+    });
+    const message = 'storage: the store of binding `mine` failed to `get`; the log has what it said';
+    expect(await run()).toEqual([{ agent: 's0', code: errorCode, message }]);
+    expect(lines).toMatchObject([{ err: { message: text }, binding: 'mine', agent: 's0' }]);
+  });
+
+  it('a store that is away for now says so itself, and is asked again', async () => {
+    const away = new OrchestratorError('OVERLOADED', 'the disk is full; make room and try again', { retryable: true });
+    const { run } = store([{ type: 'kv', action: 'get', key: 'k', binding: 'mine' }], {
+      bindings: { mine: failing(away) },
+    });
+    expect(await run()).toMatchObject([{ code: 'OVERLOADED', message: 'the disk is full; make room and try again' }]);
   });
 });

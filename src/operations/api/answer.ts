@@ -112,7 +112,8 @@ function unreadable(request: ApiRequest, response: HttpResponse, reason: string,
   });
 }
 
-function describe(request: ApiRequest): string {
+/** How messages name a request: without its query. */
+export function describe(request: ApiRequest): string {
   const { origin, pathname } = new URL(request.url);
   return `${request.method} ${origin}${pathname}`;
 }
