@@ -2,10 +2,10 @@
 
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 import { type FoundRoute, findRoute, refuseCaller, refuseUnread } from './admit-route.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, type Caller } from './authenticate.ts';
 import type { Call, HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
-import { errorReply, isHidden, type Reply } from './reply.ts';
+import { EVENT_STREAM, errorReply, isHidden, type Reply } from './reply.ts';
 import type { Match } from './router.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9_.-]{1,128}$/;
@@ -29,7 +29,14 @@ export async function answerRequest(
       'refusal' in found
         ? found.refusal
         : (refuseCaller(caller, found.route) ??
-          (await runRoute(found, { parts, request, host, params: found.params, requestId })));
+          (await runRoute(found, {
+            parts,
+            request,
+            host,
+            params: found.params,
+            tokenId: tokenIdOf(caller),
+            requestId,
+          })));
     body = bodyOf(reply, request.method);
   } catch (thrown) {
     if (isHidden(thrown)) {
@@ -41,6 +48,10 @@ export async function answerRequest(
     body = bodyOf(reply, request.method);
   }
   return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
+}
+
+function tokenIdOf(caller: Caller | undefined): string {
+  return caller && 'principal' in caller ? caller.principal.tokenId : '';
 }
 
 function runRoute({ route }: FoundRoute, call: Call): Reply | Promise<Reply> {
@@ -80,7 +91,7 @@ function headersOf(
     // A browser that is led to an answer shows it as text at most, whatever a run put into it (A128).
     'content-security-policy': 'sandbox',
   };
-  if (reply.stream) headers['content-type'] = 'text/event-stream; charset=utf-8';
+  if (reply.stream) headers['content-type'] = EVENT_STREAM;
   else if (reply.html !== undefined) headers['content-type'] = 'text/html; charset=utf-8';
   else if (reply.json !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
   if (reply.headers) Object.assign(headers, reply.headers);

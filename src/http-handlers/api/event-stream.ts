@@ -3,17 +3,25 @@
 import type { CancelTimer } from '../../engine/ports/clock.ts';
 import type { HandlerParts } from '../call.ts';
 
-/** @param after - id of the event behind which to begin */
+/**
+ * @param after - id of the event behind which to begin
+ * @param release - called once, when the stream is over
+ */
 export function eventStream(
   parts: HandlerParts,
   executionId: string,
   after: string | undefined,
+  release: () => void,
 ): ReadableStream<Uint8Array> {
   const { orchestrator, heartbeatMs, setTimer, logger } = parts;
   const gone = new AbortController();
   const events = orchestrator.executions.events(executionId, { after, signal: gone.signal });
   const encoder = new TextEncoder();
   let cancelBeat: CancelTimer = () => {};
+  const over = () => {
+    cancelBeat();
+    release();
+  };
 
   return new ReadableStream({
     start(controller) {
@@ -29,7 +37,7 @@ export function eventStream(
         const { done, value } = await events.next();
         if (gone.signal.aborted) return;
         if (done) {
-          cancelBeat();
+          over();
           controller.close();
           return;
         }
@@ -37,13 +45,13 @@ export function eventStream(
           encoder.encode(`id: ${value.id}\nevent: ${value.event.event}\ndata: ${JSON.stringify(value.event)}\n\n`),
         );
       } catch (thrown) {
-        cancelBeat();
+        over();
         logger.error({ err: thrown, executionId }, 'a stream of events broke off');
         controller.error(thrown);
       }
     },
     cancel() {
-      cancelBeat();
+      over();
       gone.abort();
     },
   });
