@@ -17,12 +17,11 @@ import { type SqlClient, statement } from './sql-client.ts';
 
 /**
  * Two indexes that together hold each step once, in the order in which they were first stored: none of them can be taken for the
- * primary key by who looks up a key. The ends of waits, by the signal's name.
+ * primary key by who looks up a key.
  */
 export const STEPS_MIGRATION = `
   CREATE INDEX steps_runs ON $.steps (execution, seq) WHERE NOT note;
   CREATE INDEX steps_notes ON $.steps (execution, seq) WHERE note;
-  CREATE INDEX steps_waits ON $.steps (execution, name) WHERE note AND name <> '';
   ALTER TABLE $.executions ADD COLUMN waits_for text;
 `;
 
@@ -71,7 +70,7 @@ export function stepsTable(client: SqlClient, { executions, steps }: Names, name
     ['skipped', 'key'],
   );
   const selectWaits = statement(
-    `SELECT key, started_at FROM ${from} AND note AND name <> '' AND name = $3 AND started_at > $4 ORDER BY seq`,
+    `SELECT key, started_at FROM ${from} AND note AND name <> '' AND name = $3 AND started_at > $4::bigint ORDER BY seq`,
     ['key', 'started_at'],
   );
 
