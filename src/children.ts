@@ -30,7 +30,7 @@ export function createChildren({ clock, ids, engine, find, toRunnable }: Childre
   /** What is known of a child that may have been started before; one that was deleted since has told its parent of its end. */
   const known = async ({ id, parent }: NewChild): Promise<StartedChild | undefined> => {
     const { storage } = engine();
-    const record = await storage.getExecution(id);
+    const record = await storage.getExecution(id, { agents: false });
     if (record) return isFinal(record.status) ? { finished: Promise.resolve(record) } : ELSEWHERE;
     const told = await storage.listSignals(parent.id, { name: childSignalName(id), after: 0, limit: 1 });
     return told.length > 0 ? ELSEWHERE : undefined;

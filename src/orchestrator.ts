@@ -176,7 +176,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     startAgent: (name, input, opts) => starting().start(() => agent(name), input, opts),
     on: (event, listener) => events.on(event, listener),
     ensembles: createEnsembles(ensembles, ensemble, clock),
-    executions: createExecutions({ storage, events, clock, runner, ids, restore }),
+    executions: createExecutions({ storage, clock, runner, ids, restore }),
     tokens: createTokens({ store: storage.tokens, clock, ids, brand: options.brand ?? 'service' }),
     signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, storage, clock, engine: runner.engine }),
     async ready() {

@@ -78,8 +78,8 @@ export async function signalExecution(
 }
 
 /** A server that is given no token for `read:executions` tells the id and the status alone. */
-function idOf(record: Execution<unknown> & { readonly executionId?: string }): string | undefined {
-  return record.id ?? record.executionId;
+function idOf(record: Execution<unknown> | { readonly executionId: string }): string {
+  return 'executionId' in record ? record.executionId : record.id;
 }
 
 function explainRetry(error: unknown): never {

@@ -8,6 +8,7 @@ import type { Masking } from '../engine/ports/masking.ts';
 import type { Orchestrator } from '../orchestrator.ts';
 import type { BodyBudget, HeldBody } from './body-budget.ts';
 import type { CorsRule } from './cors.ts';
+import type { StreamSlots } from './stream-slots.ts';
 
 /** What a handler is made of; the same for all its requests. */
 export interface HandlerParts {
@@ -18,6 +19,7 @@ export interface HandlerParts {
   readonly bodies: BodyBudget;
   readonly syncTimeoutMs: number;
   readonly heartbeatMs: number;
+  readonly streams: StreamSlots;
   readonly cors: CorsRule | undefined;
   readonly setTimer: Clock['setTimer'];
   readonly monotonic: Clock['monotonic'];

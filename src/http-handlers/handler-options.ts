@@ -8,6 +8,7 @@ import type { Orchestrator } from '../orchestrator.ts';
 import { BodyBudget } from './body-budget.ts';
 import type { HandlerParts } from './call.ts';
 import { corsRule } from './cors.ts';
+import { streamSlots } from './stream-slots.ts';
 
 export interface HandlerOptions {
   /** Stands in front of every path, such as `/service`; default none. */
@@ -24,6 +25,10 @@ export interface HandlerOptions {
   readonly syncTimeoutMs?: number;
   /** Silence on a stream of events, in ms, after which a comment is sent. Default 15,000. */
   readonly heartbeatMs?: number;
+  /** How many streams of events may be open at once; the next one is 503. Default 1,000. */
+  readonly maxStreams?: number;
+  /** How many of them one token may have open. Default 100. */
+  readonly maxStreamsPerToken?: number;
   /** Origins whose pages may call, such as `https://app.example`. Default: none, and no CORS header at all. */
   readonly cors?: readonly string[];
   /** Hears of failures that an answer hides (`INTERNAL`), with the answer's request id. Default: silent. */
@@ -38,6 +43,8 @@ const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
   maxInFlightBytes: true,
   syncTimeoutMs: true,
   heartbeatMs: true,
+  maxStreams: true,
+  maxStreamsPerToken: true,
   cors: true,
   logger: true,
   clock: true,
@@ -69,6 +76,10 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     ),
     syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, LONGEST_MS),
     heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, LONGEST_MS),
+    streams: streamSlots(
+      checkNumber('maxStreams', options.maxStreams ?? 1000, Number.MAX_SAFE_INTEGER),
+      checkNumber('maxStreamsPerToken', options.maxStreamsPerToken ?? 100, Number.MAX_SAFE_INTEGER),
+    ),
     cors: corsRule(options.cors),
     logger: masking?.logger(logger) ?? logger,
     monotonic: options.clock?.monotonic ?? platformInstant,

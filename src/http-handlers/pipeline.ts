@@ -6,7 +6,7 @@ import { authenticate, principalOf } from './authenticate.ts';
 import { HeldBody } from './body-budget.ts';
 import type { Call, HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
-import { errorReply, isHidden, type Reply } from './reply.ts';
+import { EVENT_STREAM, errorReply, isHidden, type Reply } from './reply.ts';
 import type { Match } from './router.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9_.-]{1,128}$/;
@@ -92,7 +92,7 @@ function headersOf(
     // A browser that is led to an answer shows it as text at most, whatever a run put into it (A128).
     'content-security-policy': 'sandbox',
   };
-  if (reply.stream) headers['content-type'] = 'text/event-stream; charset=utf-8';
+  if (reply.stream) headers['content-type'] = EVENT_STREAM;
   else if (reply.html !== undefined) headers['content-type'] = 'text/html; charset=utf-8';
   else if (reply.json !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
   if (reply.headers) Object.assign(headers, reply.headers);

@@ -162,7 +162,7 @@ export async function checkInvariants(rig: Rig, mostEffects: number): Promise<vo
     const [end] = ends;
     const wanted = `execution.${status === 'timed_out' ? 'timeout' : status}`;
     if (end !== undefined && end !== wanted) throw new Error(`I4: observers were told ${end}, and ${wanted} is stored`);
-    const steps = await rig.raw.listSteps(id, { after: 0, limit: 1000, notes: true });
+    const steps = await rig.raw.listSteps(id, { limit: 1000, notes: true });
     if (new Set(steps.map(({ key }) => key)).size !== steps.length)
       throw new Error(`I2: a key of ${id} is stored twice`);
   }

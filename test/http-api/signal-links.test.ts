@@ -49,10 +49,10 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
     const storage = memoryStorage();
     const watched = {
       ...storage,
-      listSignals: (...given: Parameters<typeof storage.listSignals>) => {
+      findSignal: (...given: Parameters<typeof storage.findSignal>) => {
         reads += 1;
         if (broken) throw new Error('the disk is gone');
-        return storage.listSignals(...given);
+        return storage.findSignal(...given);
       },
     };
     const scripts = {

@@ -83,7 +83,7 @@ describe('memoryStorage({ keep })', () => {
     expect(await kept(storage)).toEqual([10, 9, 8, 0]);
     expect(storage.commit(OWNER, [entry(0, { steps: [step('flow[0]')] })])).toEqual(['stored']);
     expect(await storage.getExecution(executionId(7))).toBeUndefined();
-    expect(await storage.listSteps(executionId(7), { after: 0, limit: 10 })).toEqual([]);
+    expect(await storage.listSteps(executionId(7), { limit: 10 })).toEqual([]);
   });
 
   it('newest means finished last, not accepted last', async () => {
@@ -171,7 +171,7 @@ describe('memoryStorage, what is due', () => {
       storage.getAccepted(id),
       storage.getExecution(id),
       storage.listExecutions({ limit: 1 }),
-      storage.listSteps(id, { after: 0, limit: 1 }),
+      storage.listSteps(id, { limit: 1 }),
       storage.listDeliveries(id),
       storage.leave(OWNER, T0),
       storage.close(),

@@ -102,11 +102,11 @@ describe.skipIf(!hasServer)('processes on one Postgres', () => {
       await takeOver(storage);
       const [claimed] = await claim(storage, { now: Date.now() }, OTHER);
       expect(claimed?.epoch).toBe(2);
-      const before = await storage.listSteps(executionId(number), { after: 0, limit: 1000 });
+      const before = await storage.listSteps(executionId(number), { limit: 1000 });
       child.signal('SIGCONT');
       await child.said('fenced');
       expect(child.lines).toEqual(['joined', 'stored', 'fenced']);
-      expect(await storage.listSteps(executionId(number), { after: 0, limit: 1000 })).toEqual(before);
+      expect(await storage.listSteps(executionId(number), { limit: 1000 })).toEqual(before);
       expect(await commitOne(storage, entry(number, { epoch: 2, steps: [step('late')] }), OTHER)).toBe('stored');
       await child.kill();
       await commitOne(storage, entry(number, { epoch: 2, release: { status: 'waiting', dueAt: 1e15 } }), OTHER);
@@ -316,7 +316,7 @@ describe.skipIf(!hasServer)('processes on one Postgres', () => {
     expect(await write).toBe('stored');
     await recovered;
     expect(freed).toBe(1);
-    expect(await other.listSteps(executionId(1), { after: 0, limit: 10 })).toEqual([step('flow[0]')]);
+    expect(await other.listSteps(executionId(1), { limit: 10 })).toEqual([step('flow[0]')]);
   });
 
   it('a write beside a takeover is there wholly, or refused', async () => {
@@ -332,7 +332,7 @@ describe.skipIf(!hasServer)('processes on one Postgres', () => {
         other.recover(OTHER, T0 + 1),
       ]);
       expect(freed).toBe(1);
-      const seen = await other.listSteps(executionId(round), { after: 0, limit: 100 });
+      const seen = await other.listSteps(executionId(round), { limit: 100 });
       expect([answer, seen.length]).toEqual(answer === 'stored' ? ['stored', 20] : ['fenced', 0]);
     }
   });

@@ -14,7 +14,7 @@
 import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
 import { signalsOfEnd } from '../../engine/model/child.ts';
 import type { Execution } from '../../engine/model/execution.ts';
-import { toExecution } from '../../engine/model/execution-record.ts';
+import { toAgentRuns, toExecution } from '../../engine/model/execution-record.ts';
 import type { ExecutionEnd, Release } from '../../engine/model/stored-execution.ts';
 import type { ExecutionOutcome, InterpretedRun, Runnable } from '../../engine/ports/execution-engine.ts';
 import { JournalLostError } from '../../engine/ports/journal.ts';
@@ -58,7 +58,10 @@ export class ActiveRun {
   suspend(dueAt: number): void {
     // It may come to that before its run was handed over.
     if (this.#run === undefined) this.#waitsFrom = dueAt;
-    else this.#leave({ status: 'waiting', dueAt, signals: this.#journal.heard });
+    else {
+      const { heard, waitsFor } = this.#journal;
+      this.#leave({ status: 'waiting', dueAt, signals: heard, ...(waitsFor && { waitsFor }) });
+    }
   }
 
   /** So many signals have come for it by now. */
@@ -145,7 +148,13 @@ export class ActiveRun {
 
   #record(end: ExecutionEnd): Execution {
     const { execution, startedAt } = this.held;
-    return toExecution(execution, { status: 'running', startedAt }, end, this.#journal.kept.list, end.agents);
+    return toExecution(
+      execution,
+      { status: 'running', startedAt },
+      end,
+      toAgentRuns(this.#journal.kept.list),
+      end.agents,
+    );
   }
 
   /** What a refused write means: nothing, where it is another owner's now. */

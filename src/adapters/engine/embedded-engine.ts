@@ -191,8 +191,8 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
         if (run.dueAt !== undefined && run.dueAt - clock.now() > longestWaitMs) return undefined;
       }
       if (closed && !runs.pending) {
-        const record = await storage.getExecution(id);
-        if (!record || isFinal(record.status)) return record;
+        const known = await storage.getStatus(id);
+        if (!known || isFinal(known.status)) return known && storage.getExecution(id);
         throw new OrchestratorError('OVERLOADED', `the orchestrator is closed; execution ${id} goes on elsewhere`);
       }
       loop.start();

@@ -10,7 +10,14 @@ import {
   type StateChange,
   type StepRecord,
 } from '../../engine/model/stored-execution.ts';
-import type { Journal, StateUpdate, StepOptions, StoreRecord, TakenSignal } from '../../engine/ports/journal.ts';
+import type {
+  Journal,
+  StateUpdate,
+  StepOptions,
+  StoreRecord,
+  TakenSignal,
+  WaitNote,
+} from '../../engine/ports/journal.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, StoredState } from '../../engine/ports/storage.ts';
 import { Branches } from './branches.ts';
@@ -22,6 +29,7 @@ import { RunSignals } from './run-signals.ts';
 
 /** Shared by all journals that hold nothing back; never pushed to. */
 const NOTHING: StepRecord[] = [];
+
 export class EmbeddedJournal implements Journal {
   readonly kept = new KeptRecords();
   readonly #parts: JournalParts;
@@ -75,13 +83,14 @@ export class EmbeddedJournal implements Journal {
     return this.#recalled?.get(key);
   }
 
-  note(key: string, decide: () => Json): MaybePromise<Json> {
+  note(key: string, decide: () => Json, wait?: WaitNote): MaybePromise<Json> {
     const known = this.#recalled?.get(key);
     if (known) return known.output;
     this.#goLive();
     const output = decide();
-    const about = { key, name: '', status: 'completed', attempts: 1, duration: 0, note: true } as const;
-    const record: StepRecord = { ...about, startedAt: this.#parts.clock.now(), output };
+    const { name, at } = wait ?? { name: '', at: this.#parts.clock.now() };
+    const about = { key, name, status: 'completed', attempts: 1, duration: 0, note: true } as const;
+    const record: StepRecord = { ...about, startedAt: at, output };
     if (this.#closed) return output;
     if (this.#holdBack) {
       this.#hold(record);
@@ -122,6 +131,11 @@ export class EmbeddedJournal implements Journal {
   /** How many signals have come, as far as the run knows. */
   get heard(): number {
     return this.#heard;
+  }
+
+  /** The names of the signals that the run waits for; undefined when there are too many. */
+  get waitsFor(): readonly string[] | undefined {
+    return this.#signals ? this.#signals.names : [];
   }
 
   /** So many signals have come by now. */

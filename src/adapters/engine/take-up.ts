@@ -55,7 +55,7 @@ export function createTakeUp(
     logger.error({ executionId: id }, `execution ${id} was ended: ${message}`);
     const signals = signalsOfEnd(claimed, end);
     await writer.write(owner, { executionId: id, epoch, steps: [], end, ...(signals && { signals }) });
-    const record = await patiently(() => storage.getExecution(id));
+    const record = await patiently(() => storage.getExecution(id, { agents: false }));
     if (record) host.ended(record);
   };
 
@@ -85,8 +85,9 @@ export function createTakeUp(
   const readRecords = async (id: string): Promise<readonly StepRecord[]> => {
     const records: StepRecord[] = [];
     for (;;) {
-      const after = records.length;
-      const page = await patiently(() => storage.listSteps(id, { after, limit: PAGE, notes: true }));
+      const after = records.at(-1)?.key;
+      const query = { after, limit: PAGE, bytes: Number.POSITIVE_INFINITY, notes: true };
+      const page = await patiently(() => storage.listSteps(id, query));
       records.push(...page);
       if (page.length < PAGE) return records;
     }

@@ -9,6 +9,7 @@ import type { Storage } from '../../engine/ports/storage.ts';
 const VERBS = [
   ...(['join', 'renew', 'leave', 'recover', 'listHeld', 'claim', 'survey', 'countQueued', 'requestCancel'] as const),
   ...(['findEnded', 'purge', 'getAccepted', 'getExecution', 'listExecutions', 'listSteps', 'listDeliveries'] as const),
+  ...(['getStatus', 'getStep', 'skipRuns', 'listEndedWaits', 'findSignal'] as const),
   ...(['putSignal', 'listSignals', 'countDescendants', 'readSchedule', 'advanceSchedule'] as const),
   ...(['readState', 'putDefinition', 'getDefinition', 'close'] as const),
 ] as const;

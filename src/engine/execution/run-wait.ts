@@ -50,7 +50,8 @@ export async function runWait(
   if (scope.halt.reason !== undefined) return false;
   if (taken) return conclude(taken, step, scope);
   // Known before anything follows from it: a signal that comes late changes nothing any more.
-  const late = await journal.note(key, (): JsonObject => ({ signal: null, name: step.signal, at: until }));
+  const end = { name: step.signal, at: until };
+  const late = await journal.note(key, (): JsonObject => ({ signal: null, ...end }), end);
   return conclude(late as unknown as WaitEnd, step, scope);
 }
 

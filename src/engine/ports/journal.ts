@@ -48,6 +48,14 @@ export interface TakenSignal {
   readonly at: number;
 }
 
+/** Of a note that says how a wait ended: what it was for, so that it is found without its payload. */
+export interface WaitNote {
+  /** The signal's name. */
+  readonly name: string;
+  /** Unix ms at which the wait ended. */
+  readonly at: number;
+}
+
 /**
  * What was stored before is given back in a run that was taken up again, in the order in which the flow asks for it. The first
  * thing that is asked for and is not there is where the run becomes live.
@@ -76,8 +84,9 @@ export interface Journal {
   /**
    * Gives the note under `key`, or stores what `decide` gives: for what can't be worked out again, and has to be known before
    * anything that follows from it has an effect.
+   * @param wait - of the note of a wait's end
    */
-  note(key: string, decide: () => Json): MaybePromise<Json>;
+  note(key: string, decide: () => Json, wait?: WaitNote): MaybePromise<Json>;
 
   /** The record or note under `key`, if it was stored before the run was taken up. */
   recalled(key: string): StepRecord | undefined;

@@ -15,7 +15,7 @@
  * | ended | none | - |
  */
 
-import type { Execution, ExecutionStatus } from '../model/execution.ts';
+import type { Execution, ExecutionStatus, ExecutionSummary } from '../model/execution.ts';
 import type {
   ClaimedExecution,
   CommitEntry,
@@ -31,12 +31,15 @@ import type { MaybePromise } from './operation.ts';
 import type {
   ClaimQuery,
   CommitResult,
+  EndedWait,
   ExecutionQuery,
   PurgeQuery,
+  RecordQuery,
   Recovered,
   ScheduleChange,
   SignalQuery,
   SignalResult,
+  SkippedRuns,
   StepQuery,
   StoredDefinition,
   StoredSchedule,
@@ -128,6 +131,9 @@ export interface Storage {
   /** The signals of one name, in the order in which they came. */
   listSignals(executionId: string, query: SignalQuery): MaybePromise<readonly NewSignal[]>;
 
+  /** One signal, by its id; undefined when there is none. */
+  findSignal(executionId: string, id: string): MaybePromise<NewSignal | undefined>;
+
   /** Those of the given executions that have ended, or are not there any more. */
   findEnded(ids: readonly string[]): MaybePromise<readonly string[]>;
 
@@ -146,14 +152,32 @@ export interface Storage {
   /** An execution as it was accepted; undefined when unknown. */
   getAccepted(id: string): MaybePromise<NewExecution | undefined>;
 
-  /** The record, with the first 1,000 agent runs; undefined when unknown. */
-  getExecution(id: string): MaybePromise<Execution | undefined>;
+  /** Where an execution stands; undefined when unknown. Reads no values and no steps, however large they are. */
+  getStatus(id: string): MaybePromise<ExecutionSummary | undefined>;
 
-  /** Newest first, by id; without their agent runs. */
+  /**
+   * The record, with the first 1,000 agent runs, and of these the outputs up to 4 MiB in total; undefined when unknown. Reads no
+   * more than it gives.
+   */
+  getExecution(id: string, query?: RecordQuery): MaybePromise<Execution | undefined>;
+
+  /** Newest first, by id; without their agent runs, and without an input or output of more than 4 KiB, which it does not read. */
   listExecutions(query: ExecutionQuery): MaybePromise<readonly Execution[]>;
 
-  /** The step records of an execution in the order in which they were first stored. */
+  /**
+   * Step records of an execution in the order in which they were first stored: at most `limit`, and no more than `bytes` of outputs,
+   * but for a single one. None when there are no more. It reads what it gives, wherever in the history that is.
+   */
   listSteps(executionId: string, query: StepQuery): MaybePromise<readonly StepRecord[]>;
+
+  /** One step record, by its key; undefined when there is none. */
+  getStep(executionId: string, key: string): MaybePromise<StepRecord | undefined>;
+
+  /** Skips so many agents' runs, in the order in which they were first stored, or all of them when there are no more. Reads no outputs. */
+  skipRuns(executionId: string, count: number): MaybePromise<SkippedRuns>;
+
+  /** The waits for a signal of this name that have ended behind an instant (Unix ms): from the notes of waits alone, without payloads. */
+  listEndedWaits(executionId: string, signal: string, behind: number): MaybePromise<readonly EndedWait[]>;
 
   /** The deliveries of an execution, in the order in which they were stored. */
   listDeliveries(executionId: string): MaybePromise<readonly StoredDelivery[]>;

@@ -6,15 +6,22 @@ import type { HandlerParts } from '../call.ts';
 /** A caller is asked for again before an event when the last time is longer ago than this, ms. */
 const ALLOWED_FOR_MS = 1_000;
 
+/** Who reads a stream. */
+export interface StreamReader {
+  /** Whether the caller may read on: asked at each sign of life, and before an event once a second at most. */
+  stillAllowed(): Promise<boolean>;
+  /** Called when the stream is over. Calling it again does nothing. */
+  release(): void;
+}
+
 /**
  * @param after - id of the event behind which to begin
- * @param stillAllowed - whether the caller may read on: asked at each sign of life, and before an event once a second at most
  */
 export function eventStream(
   parts: HandlerParts,
   executionId: string,
   after: string | undefined,
-  stillAllowed: () => Promise<boolean>,
+  reader: StreamReader,
 ): ReadableStream<Uint8Array> {
   const { orchestrator, heartbeatMs, setTimer, monotonic, logger, toJson } = parts;
   const gone = new AbortController();
@@ -25,6 +32,7 @@ export function eventStream(
   const stop = () => {
     cancelBeat();
     gone.abort();
+    reader.release();
   };
 
   type Controller = ReadableStreamDefaultController<Uint8Array>;
@@ -36,7 +44,7 @@ export function eventStream(
   /** Ends the stream of a caller who may not read on. @returns whether there is anything left to do */
   const isOpen = async (controller: Controller): Promise<boolean> => {
     askedAt = monotonic();
-    const isAllowed = await stillAllowed();
+    const isAllowed = await reader.stillAllowed();
     if (gone.signal.aborted) return false;
     if (isAllowed) return true;
     stop();
