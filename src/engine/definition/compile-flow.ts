@@ -14,7 +14,7 @@ import type {
   CompiledStep,
   CompiledSwitchStep,
 } from './compiled-ensemble.ts';
-import { declareNames } from './declare-names.ts';
+import { declareNames, reachedWith } from './declare-names.ts';
 import type { Level, ListPlace, StepPlace } from './flow-level.ts';
 import type { NameSlot, Names } from './names.ts';
 import type { Path } from './problem.ts';
@@ -103,6 +103,7 @@ function compileStep(
   parent: CompiledList['parent'],
   level: Level,
 ): CompiledStep | undefined {
+  for (const name of reachedWith(step, place.path, level.context)) level.names.reach(name);
   if ('agent' in step) return compileAgent(step, place, level);
   if ('if' in step) return compileIf(step, place, parent, level);
   if ('switch' in step) return compileSwitch(step, place, parent, level);
