@@ -24,17 +24,17 @@ import { suggestName } from './engine/suggest-name.ts';
 import { createEnsembles, type Ensembles } from './ensembles.ts';
 import { createExecutions, type Executions } from './executions.ts';
 import {
-  createRestore,
   type LoadedEnsemble,
   loadEnsembles,
   loadSharedAgent,
+  logWarnings,
   readSharedAgents,
-  warnOfWebhooks,
 } from './load-definitions.ts';
 import { apiOperation } from './operations/api.ts';
 import { codeOperation } from './operations/code.ts';
 import { storageOperation } from './operations/storage.ts';
 import { checkOptions, type OrchestratorOptions, secretsOf } from './options.ts';
+import { createRestore } from './restore-definitions.ts';
 import { createRunner, type ExecuteOptions, type ExecutionHandle, type Runner } from './runner.ts';
 import { createSchedules, runAllDue } from './schedules.ts';
 import { createSignalLinks, type SignalLinks } from './signal-links.ts';
@@ -136,7 +136,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const logger = options.logger ? masking.logger(options.logger) : SILENT;
   const host = compileHost({ ...options, clock, storage });
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
-  warnOfWebhooks(ensembles.values(), logger);
+  logWarnings(ensembles.values(), logger);
   const agents = new Map<string, LoadedEnsemble>();
   for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
 

@@ -110,12 +110,17 @@ function checkConfig(given: JsonObject, bindings: ReadonlyMap<string, Binding>):
       path: [key],
       message: 'must be a plain word: it is decided when the definition is loaded',
     }));
-  if (type === 'd1')
-    return [
-      { path: ['type'], message: '`d1` needs a SQL database, which this version can not be given; use `kv` or `r2`' },
-    ];
+  if (type === 'd1') return [notInThisVersion('type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`')];
+  if (action === 'export') {
+    const message = '`action: export` is not in this version; use `list` and `get`, and a script that writes the text';
+    return [notInThisVersion('action', message)];
+  }
   if (type !== 'kv' && type !== 'r2') return [];
   return [...checkBinding(binding, type, bindings), ...checkKeys(given, type, action)];
+}
+
+function notInThisVersion(key: string, message: string): ConfigIssue {
+  return { path: [key], message, alone: true };
 }
 
 function checkBinding(

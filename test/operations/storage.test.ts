@@ -190,15 +190,25 @@ describe('issue 3.7: bindings and what is refused at load', () => {
 
   it.each<[string, JsonObject, readonly (string | undefined)[][]]>([
     [
-      'd1',
-      { type: 'd1', action: 'query' },
+      'd1, without a word about its own keys',
+      { type: 'd1', action: 'query', query: 'SELECT 1', params: [1], binding: 'db' },
+      [['flow[0].config.type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`', undefined]],
+    ],
+    [
+      'export, without a word about its own keys',
+      { type: 'kv', action: 'export', query: 'x', format: 'csv', exportOptions: { headers: true, fields: ['id'] } },
       [
         [
-          'flow[0].config.type',
-          '`d1` needs a SQL database, which this version can not be given; use `kv` or `r2`',
+          'flow[0].config.action',
+          '`action: export` is not in this version; use `list` and `get`, and a script that writes the text',
           undefined,
         ],
       ],
+    ],
+    [
+      'export of d1: one problem',
+      { type: 'd1', action: 'export', query: 'SELECT 1', format: 'ndjson' },
+      [['flow[0].config.type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`', undefined]],
     ],
     [
       'an action of another type',

@@ -3,7 +3,7 @@
 import { compileGuard as compileGuardText } from '../expression/compile-guard.ts';
 import { compileText } from '../expression/compile-text.ts';
 import { compileValue, type ValueReference } from '../expression/compile-value.ts';
-import type { CompiledExpression, CompileOptions } from '../expression/compiled-expression.ts';
+import type { CompiledExpression, CompileOptions, ExpressionWarning } from '../expression/compiled-expression.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
 import { ExpressionSyntaxError } from '../expression/expression-syntax-error.ts';
 import type { Json } from '../json.ts';
@@ -35,7 +35,9 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
   const options: CompileOptions<Scope> = host.functions ? { names, functions: host.functions } : { names };
   const attempt = (path: Path, compile: () => CompiledExpression<Scope>): CompiledExpression<Scope> | undefined => {
     try {
-      return compile();
+      const compiled = compile();
+      for (const warning of compiled.warnings) reportWarning(warning, path, report);
+      return compiled;
     } catch (error) {
       if (!(error instanceof ExpressionSyntaxError)) throw error;
       reportSyntax(error, path, host, report);
@@ -47,6 +49,7 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
       const compiled = compileValue(value, options, (inner, error) =>
         reportSyntax(error, [...path, ...inner], host, report),
       );
+      for (const { at, ...warning } of compiled.warnings) reportWarning(warning, [...path, ...at], report);
       return { ...compiled, readsState: readsState(compiled.references) };
     },
     guard(guard, path) {
@@ -100,6 +103,11 @@ function reportSyntax(error: ExpressionSyntaxError, path: Path, { lenient }: Com
   const { message, index: offset, length, suggestion, notConfigured } = error;
   if (notConfigured && lenient) return;
   report({ path, message, offset, length, suggestion, ...(notConfigured && { notConfigured }) });
+}
+
+function reportWarning(warning: ExpressionWarning, path: Path, report: Report): void {
+  const { message, index: offset, length, suggestion } = warning;
+  report({ path, message, offset, length, suggestion, warning: true });
 }
 
 function readsState(references: readonly { readonly name: string }[]): boolean {

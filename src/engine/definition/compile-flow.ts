@@ -8,7 +8,7 @@ import { createFieldCompiler } from './compile-fields.ts';
 import { compileRouter } from './compile-routes.ts';
 import { compileSleep, compileWait } from './compile-waits.ts';
 import type { CompiledIfStep, CompiledList, CompiledStep, CompiledSwitchStep } from './compiled-ensemble.ts';
-import { declareNames } from './declare-names.ts';
+import { declareNames, reachedWith } from './declare-names.ts';
 import type { Level, ListPlace, StepPlace } from './flow-level.ts';
 import { readsOfStep } from './guard-reads.ts';
 import type { NameSlot, Names } from './names.ts';
@@ -70,6 +70,7 @@ function compileStep(
   parent: CompiledList['parent'],
   level: Level,
 ): CompiledStep | undefined {
+  for (const name of reachedWith(step, place.path, level.context)) level.names.reach(name);
   if ('agent' in step) return compileAgent(step, place, level);
   if ('if' in step) return compileIf(step, place, parent, level);
   if ('switch' in step) return compileSwitch(step, place, parent, level);

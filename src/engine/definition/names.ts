@@ -26,6 +26,10 @@ export interface Names extends NameResolver<Scope> {
   visible(): string[];
   /** Gives a result name its slot; a name that has one keeps it. */
   declare(name: string): NameSlot;
+  /** Its step is being compiled: what is compiled from now on may read it. */
+  reach(name: string): void;
+  /** Whether the step of a name of this level is the one at hand, stands ahead of it, or in the loop around it. */
+  isReached(name: string): boolean;
   /** The slot of a name at this level or around it, and how many levels up. */
   find(name: string): { readonly slot: NameSlot; readonly depth: number } | undefined;
   /** A level inside this one. @param item - the name of its item */
@@ -50,6 +54,7 @@ interface LevelParts {
   readonly parent: Names | undefined;
   readonly item: string | undefined;
   readonly slots: Map<string, NameSlot>;
+  readonly reached: Set<string>;
   readonly hides: (name: string) => boolean;
   readonly catches: boolean;
   readonly hyphenated: { size: number; names: readonly string[] };
@@ -60,11 +65,11 @@ const unknown = () => ({ size: -1, names: [] });
 
 export function createNames(known: KnownNames): Names {
   const outer = { parent: undefined, item: undefined, hides: NOTHING, catches: false };
-  return level({ known, ...outer, slots: new Map(), hyphenated: unknown() });
+  return level({ known, ...outer, slots: new Map(), reached: new Set(), hyphenated: unknown() });
 }
 
 function level(parts: LevelParts): Names {
-  const { known, parent, item, slots, hides, catches, hyphenated } = parts;
+  const { known, parent, item, slots, reached, hides, catches, hyphenated } = parts;
   const names: Names = {
     parent,
     item,
@@ -95,6 +100,8 @@ function level(parts: LevelParts): Names {
       slots.set(name, slot);
       return slot;
     },
+    reach: (name) => void reached.add(name),
+    isReached: (name) => reached.has(name),
     find(name) {
       const own = slots.get(name);
       if (own) return { slot: own, depth: 0 };
@@ -103,7 +110,7 @@ function level(parts: LevelParts): Names {
     },
     nest(itemName) {
       const inner = { parent: names, item: itemName, hides: NOTHING };
-      return level({ ...parts, ...inner, slots: new Map(), hyphenated: unknown() });
+      return level({ ...parts, ...inner, slots: new Map(), reached: new Set(), hyphenated: unknown() });
     },
     beside: (block, own) => level({ ...parts, hides: (name) => hides(name) || (block.has(name) && !own.has(name)) }),
     catching: () => level({ ...parts, catches: true }),
@@ -133,7 +140,10 @@ function resolveName(
       return { read: readItem(name === at.item, depth), consumed: 0 };
     }
     const found = isReserved ? undefined : at.find(name);
-    if (found?.depth === 0) return unknownResultMember(name, path) ?? readSlot(found.slot.slot, depth, path);
+    if (found?.depth === 0) {
+      const read = unknownResultMember(name, path) ?? readSlot(found.slot.slot, depth, path);
+      return 'problem' in read || at.isReached(name) ? read : { ...read, warning: comesLater(name) };
+    }
     depth += 1;
   }
   return resolveOutermost(name, path, { item: nearestItem(names), visible: names.visible }, known);
@@ -149,6 +159,10 @@ function unknownSignal(name: string, { signals }: KnownNames) {
 
 function runsBeside(name: string): string {
   return `${quoted(name)} runs at the same time in another branch of this \`parallel\`: read it behind the block`;
+}
+
+function comesLater(name: string): string {
+  return `${quoted(name)} is a later step: here it always reads as not executed, and its output as null`;
 }
 
 // Items belong to the level that declares them; everything else hangs on the run, which all levels share.

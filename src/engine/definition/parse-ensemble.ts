@@ -60,12 +60,29 @@ const MAX_PRINTED = 20;
 
 /** The error of a definition that can't be loaded. @param name - of the ensemble, if it could be read */
 export function invalidDefinition(issues: readonly DefinitionIssue[], name?: string): OrchestratorError {
-  const what = name ? `ensemble \`${name}\`` : 'the definition';
+  const what = name ? `ensemble \`${name}\` has` : 'the definition has';
+  return withIssues(what, issues, formatIssue);
+}
+
+/** The error of several definitions. @param issues - of all of them, each with its `ensemble` */
+export function invalidDefinitions(issues: readonly DefinitionIssue[]): OrchestratorError {
+  const count = new Set(issues.map(({ ensemble }) => ensemble)).size;
+  return withIssues(`${count} ensembles have`, issues, (issue, before) => {
+    const heading = issue.ensemble === before?.ensemble ? '' : `ensemble \`${issue.ensemble}\`:\n`;
+    return heading + formatIssue(issue);
+  });
+}
+
+function withIssues(
+  what: string,
+  issues: readonly DefinitionIssue[],
+  print: (issue: DefinitionIssue, before: DefinitionIssue | undefined) => string,
+): OrchestratorError {
   const count = issues.length === 1 ? '1 problem' : `${issues.length} problems`;
-  const shown = issues.slice(0, MAX_PRINTED).map(formatIssue).join('\n\n');
+  const shown = issues.slice(0, MAX_PRINTED).map((issue, i) => print(issue, issues[i - 1]));
   const left = issues.length - MAX_PRINTED;
   const rest = left > 0 ? `\n\n... and ${left} more in details.issues` : '';
-  return new OrchestratorError('INVALID_DEFINITION', `${what} has ${count}:\n\n${shown}${rest}`, {
+  return new OrchestratorError('INVALID_DEFINITION', `${what} ${count}:\n\n${shown.join('\n\n')}${rest}`, {
     details: { issues },
   });
 }

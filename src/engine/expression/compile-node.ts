@@ -10,7 +10,7 @@ import type { PathSegment } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt, type Site } from './evaluation-problem.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
-import { findHyphenSlip } from './hyphen-slip.ts';
+import { findHyphenSlip, noteHyphenTraps } from './hyphen-slip.ts';
 import { applySign } from './operators.ts';
 
 /** @throws ExpressionSyntaxError for a name or a function that can't be resolved */
@@ -31,6 +31,7 @@ export function compileNode<E extends Evaluation>(node: Node, context: CompileCo
     case 'unary':
       return compileUnary(node, compileNode(node.operand, context), context.site);
     case 'chain': {
+      noteHyphenTraps(node, context);
       const first = compileNode(node.first, context);
       const rest = node.rest.map((step) => ({ ...step, evaluate: compileNode(step.operand, context) }));
       const [only] = rest;
@@ -112,6 +113,9 @@ function compileName<E extends Evaluation>(
     throw slip ?? new ExpressionSyntaxError(problem, index, end - index, suggestion);
   }
   context.references.push({ name, path, index, length: end - index });
+  if (resolution.warning !== undefined) {
+    context.warnings.push({ message: resolution.warning, index, length: end - index });
+  }
   return resolution;
 }
 

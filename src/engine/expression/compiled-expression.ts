@@ -12,6 +12,8 @@ export type NameResolution<E extends Evaluation> =
       readonly read: Evaluate<E>;
       /** How many leading path segments `read` already covers; the rest is read by member access on what it gives. */
       readonly consumed: number;
+      /** Right, and hardly what was meant: why. */
+      readonly warning?: string;
     }
   | { readonly problem: string; readonly suggestion?: string };
 
@@ -37,6 +39,16 @@ export interface Reference {
   readonly length: number;
 }
 
+/** What is right in an expression, and hardly meant. */
+export interface ExpressionWarning {
+  readonly message: string;
+  /** In the text that was compiled. */
+  readonly index: number;
+  readonly length: number;
+  /** What was probably meant. */
+  readonly suggestion?: string;
+}
+
 export interface CompileOptions<E extends Evaluation> {
   readonly names: NameResolver<E>;
   /** Default: the built-in functions alone. */
@@ -49,6 +61,7 @@ export interface CompiledExpression<E extends Evaluation = Evaluation> {
   readonly evaluate: Evaluate<E>;
   /** In source order. */
   readonly references: readonly Reference[];
+  readonly warnings: readonly ExpressionWarning[];
   /** It reads no name and calls nothing that differs from call to call: it always gives one value, or always fails. */
   readonly constant: boolean;
 }

@@ -39,6 +39,8 @@ export interface ConfigIssue {
   readonly message: string;
   /** The value that was meant, if one is near. */
   readonly suggestion?: string;
+  /** What the config asks for can't be had: nothing else of it is checked. */
+  readonly alone?: boolean;
 }
 
 export interface Operation<Config = JsonObject> {
