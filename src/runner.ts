@@ -8,6 +8,7 @@ import { executionEvents } from './engine/execution/execution-events.ts';
 import type { MaskText } from './engine/execution/mask-secrets.ts';
 import type { RunPorts } from './engine/execution/run.ts';
 import { runEnsemble } from './engine/execution/run-ensemble.ts';
+import { Turns } from './engine/execution/turns.ts';
 import { cloneJson, type Json } from './engine/json.ts';
 import { endEvent } from './engine/model/end-event.ts';
 import type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
@@ -94,6 +95,7 @@ export function createRunner(parts: RunnerParts): Runner {
   const runPorts: RunPorts = {
     clock,
     children,
+    turns: new Turns(clock),
     logger,
     env: parts.env,
     mask: parts.mask,

@@ -49,7 +49,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
   const foreign = new Set<string>();
   const waiters = createWaiters(storage);
   const patiently = createPatience(clock, logger, leaseMs);
-  const writer = createCommitWriter({ storage, patiently, groupCommit });
+  const writer = createCommitWriter({ storage, patiently, groupCommit, clock });
   let closed = false;
 
   const owner = createOwner({

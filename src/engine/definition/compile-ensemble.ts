@@ -10,6 +10,7 @@ import { checkTriggers } from './check-triggers.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
 import type { CompileHost } from './compile-host.ts';
+import { compileOutputs } from './compile-outputs.ts';
 import { compileSchedules } from './compile-schedules.ts';
 import type { CompiledEnsemble } from './compiled-ensemble.ts';
 import { namesInsideForeach } from './declare-names.ts';
@@ -45,7 +46,7 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
   refuseNotifications(definition, report);
   refuseExpressions(definition.state?.initial ?? null, ['state', 'initial'], report);
 
-  const outputs = createFieldCompiler(names, host, report).value(definition.outputs ?? {}, ['outputs']);
+  const outputs = compileOutputs(definition.outputs ?? {}, createFieldCompiler(names, host, report));
   refuseSecrets(outputs, ['outputs'], 'the outputs', host.secretNames, report);
   const checkInput = compileInputCheck(definition.inputs, ['inputs'], report);
   const compiled: CompiledEnsemble = {
@@ -89,7 +90,7 @@ export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): C
   const single: CompiledEnsemble = {
     ...compiled,
     name: `agent:${name}`,
-    output: (scope) => scope.results[0]?.output ?? null,
+    output: (scope, take) => take('', () => scope.results[0]?.output ?? null),
   };
   return { compiled: single, problems, calls };
 }
