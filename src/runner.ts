@@ -8,6 +8,7 @@ import { executionEvents, type NumberedEvent } from './engine/execution/executio
 import type { MaskText } from './engine/execution/mask-secrets.ts';
 import type { RunPorts } from './engine/execution/run.ts';
 import { runEnsemble } from './engine/execution/run-ensemble.ts';
+import { Turns } from './engine/execution/turns.ts';
 import { createExecutionWatch } from './engine/execution/watch-executions.ts';
 import { cloneJson, type Json } from './engine/json.ts';
 import { endEvent } from './engine/model/end-event.ts';
@@ -97,6 +98,7 @@ export function createRunner(parts: RunnerParts): Runner {
   const runPorts: RunPorts = {
     clock,
     children,
+    turns: new Turns(clock),
     logger,
     env: parts.env,
     mask: parts.mask,

@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'INVALID_INPUT'
   | 'INVALID_OUTPUT'
   | 'INVALID_REQUEST'
+  | 'ITERATION_LIMIT'
   | 'METHOD_NOT_ALLOWED'
   | 'NOT_CONFIGURED'
   | 'NOT_FOUND'

@@ -152,8 +152,11 @@ describe('A5: an output is copied to plain data', () => {
       { scripts: { big: () => 'x'.repeat(3 * 1024 * 1024) } },
     );
     const result = await run();
-    expect(result).toMatchObject({ status: 'failed', output: null, metrics: { agents: 2 } });
-    expect(result.error?.message).toMatch(/^outputs: .*larger than the limit/);
+    expect(result).toMatchObject({ status: 'failed', output: { both: null }, metrics: { agents: 2 } });
+    expect(result.error).toMatchObject({
+      code: 'INVALID_OUTPUT',
+      message: expect.stringMatching(/^outputs\.both: .*larger than the limit/),
+    });
   });
 
   it('an output of 64 levels makes no record that cannot be read', async () => {

@@ -119,7 +119,7 @@ describe('random flows, crashes at random commits', () => {
         const allowed = ['completed', 'failed', ...(stop.cancelAt === undefined ? [] : ['cancelled'])];
         if (stop.timeout !== undefined) allowed.push('timed_out');
         if (record) expect(allowed).toContain(record.status);
-        if (record?.status === 'failed') expect(['AGENT_FAILED', 'EXPRESSION_ERROR']).toContain(record.error?.code);
+        if (record?.status === 'failed') expect(['AGENT_FAILED', 'ITERATION_LIMIT']).toContain(record.error?.code);
       }),
       { numRuns: 800 * RUNS, seed: SEED + 2 },
     );

@@ -622,14 +622,37 @@ describe('contract 2, failure', () => {
     expect((await run()).error).toEqual({ code: 'AGENT_FAILED', message: 'later', agent: 'a' });
   });
 
-  it('outputs that cannot be computed fail a run that was right, and leave the error of one that failed', async () => {
-    const outputs = { x: '${input.text - 1}' };
+  it('an output that cannot be computed is named, fails a run that was right, and leaves the others and the error of a run that failed', async () => {
+    const outputs = {
+      a: '${a.success}',
+      x: '${input.text - 1}',
+      'y z': '${input.text * 2}',
+      z: { t: '${input.text}' },
+    };
     const right = await scene({ flow: [ok('a')], outputs }).run({ text: 'x' });
     expect(right.status).toBe('failed');
-    expect(right.output).toBeNull();
-    expect(right.error).toEqual({ code: 'EXPRESSION_ERROR', message: expect.stringMatching(/^outputs: /) });
+    expect(right.output).toEqual({ a: true, x: null, 'y z': null, z: { t: 'x' } });
+    expect(right.error).toEqual({ code: 'EXPRESSION_ERROR', message: expect.stringMatching(/^outputs\.x: .*number/) });
     const wrong = await scene({ flow: [boom('a')], outputs }).run({ text: 'x' });
     expect(wrong.error?.message).toBe('boom in a');
+    expect(wrong.output).toMatchObject({ a: false, x: null, z: { t: 'x' } });
+  });
+
+  it('outputs that are too large together: the one that is too much is named, the others stay', async () => {
+    const big = 'x'.repeat(1.5 * 1024 * 1024);
+    const outputs = { a: '${a.output}', b: '${a.output}', c: '${a.output}', d: 4 };
+    const run = await scene({ flow: [ok('a', { config: { give: big } })], outputs }).run();
+    expect(run).toMatchObject({ status: 'failed', output: { a: big, b: big, c: null, d: 4 } });
+    expect(run.error).toEqual({
+      code: 'INVALID_OUTPUT',
+      message: 'outputs.c: makes the outputs larger than 4 MiB together; store large values and give their keys',
+    });
+  });
+
+  it('what is drawn in one output is not drawn in another one', async () => {
+    const { output } = await scene({ flow: [], outputs: { a: '${uuid()}', b: '${uuid()}' } }).run();
+    const { a, b } = output as { a: string; b: string };
+    expect(a).not.toBe(b);
   });
 
   it('a flow without steps completes', async () => {
@@ -666,6 +689,17 @@ describe('contract 2, skipped agents', () => {
       },
       'a',
     ],
+    ['whose condition can not be read', { flow: [ok('a', { ...when('input.text - 1'), continueOnError: true })] }, 'a'],
+    [
+      'whose condition, which reads the state, can not be read',
+      { flow: [ok('a', { ...when('input.text - state.n'), continueOnError: true })], state: { initial: { n: 1 } } },
+      'a',
+    ],
+    [
+      'a block whose condition can not be read',
+      { flow: [each([1], [ok('x')], { name: 'a', ...when('input.text - 1'), continueOnError: true })] },
+      'a',
+    ],
     [
       'a router whose condition did not hold',
       {
@@ -675,9 +709,15 @@ describe('contract 2, skipped agents', () => {
       'a',
     ],
     ['a block whose condition did not hold', { flow: [each([1], [ok('x')], { name: 'a', ...when('false') })] }, 'a'],
-  ])('an agent %s: executed, success, failed false, output null', async (_what, definition, name) => {
+  ])('an agent %s: executed, success, failed false, output null', async (what, definition, name) => {
     const { run, ran } = scene({ ...definition, outputs: { view: view(name) } });
-    expect((await run()).output).toEqual({ view: untouched });
+    const { output } = await run({ text: 'x' });
+    const unread = {
+      ...untouched,
+      failed: true,
+      error: expect.objectContaining({ code: 'EXPRESSION_ERROR', agent: 'a' }),
+    };
+    expect(output).toEqual({ view: what.includes('can not be read') ? unread : untouched });
     expect(ran).not.toContain('a');
   });
 

@@ -1,6 +1,6 @@
 /** Looks names up for `nodeHttp`, so that a name which nobody answers holds up neither the others nor the rest of the process. */
 
-import { lookup as systemLookup, Resolver } from 'node:dns/promises';
+import { Resolver, lookup as systemLookup } from 'node:dns/promises';
 
 /** Gives all addresses of a name. */
 export type ResolveName = (host: string) => Promise<readonly string[]>;

@@ -11,6 +11,7 @@ import { checkTriggers } from './check-triggers.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
 import type { CompileHost } from './compile-host.ts';
+import { compileOutputs } from './compile-outputs.ts';
 import { compileSchedules } from './compile-schedules.ts';
 import type { CompiledEnsemble } from './compiled-ensemble.ts';
 import { namesInsideForeach } from './declare-names.ts';
@@ -50,7 +51,7 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
   warnUnserved(definition, report);
   refuseExpressions(definition.state?.initial ?? null, ['state', 'initial'], report);
 
-  const outputs = createFieldCompiler(names, host, report).value(definition.outputs ?? {}, ['outputs']);
+  const outputs = compileOutputs(definition.outputs ?? {}, createFieldCompiler(names, host, report));
   refuseSecrets(outputs, ['outputs'], 'the outputs', host.secretNames, report);
   const checkInput = compileInputCheck(definition.inputs, ['inputs'], report);
   const compiled: CompiledEnsemble = {
@@ -94,7 +95,7 @@ export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): C
   const single: CompiledEnsemble = {
     ...compiled,
     name: `agent:${name}`,
-    output: (scope) => scope.results[0]?.output ?? null,
+    output: (scope, take) => take('', () => scope.results[0]?.output ?? null),
   };
   // What it reads of the ensembles that it is made for is not known here.
   return { compiled: single, problems, warnings: [], calls };

@@ -10,7 +10,7 @@ import type { Path } from './problem.ts';
  * @param where - what the field fills, in words
  */
 export function refuseSecrets(
-  field: CompiledField,
+  field: Pick<CompiledField, 'references'>,
   path: Path,
   where: string,
   secretNames: ReadonlySet<string>,

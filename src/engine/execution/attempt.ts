@@ -2,7 +2,7 @@
 
 import type { CompiledAgentStep } from '../definition/compiled-ensemble.ts';
 import { OrchestratorError } from '../errors.ts';
-import { copyJson, JsonError } from '../json.ts';
+import { copySized, JsonError } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StoreRecord } from '../ports/journal.ts';
@@ -18,6 +18,8 @@ export interface AttemptPlace {
   readonly number: number;
   /** Whether the attempt was made now; otherwise its record is recalled, and nobody is told of it again. */
   made: boolean;
+  /** What its output counts, when it was made now. */
+  bytes: number;
   /** Unix ms. */
   readonly startedAt: number;
   readonly monotonic: number;
@@ -124,7 +126,8 @@ function completed(
 ): StepRecord | undefined {
   if (scope.halt.closed) return undefined;
   try {
-    const output = copyJson(value);
+    const { value: output, bytes } = copySized(value);
+    place.bytes = bytes;
     return {
       key: place.key,
       name: step.name,

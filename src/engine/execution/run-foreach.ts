@@ -1,7 +1,7 @@
 /** Runs a `foreach`: a sliding pool of items, each with a level of names of its own. */
 
 import type { CompiledForeachStep, CompiledList } from '../definition/compiled-ensemble.ts';
-import type { Json } from '../json.ts';
+import { type Json, sizeOfJson } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
@@ -40,8 +40,11 @@ async function runBlock(
   }
   const { journal } = scope.run;
   const blockKey = `${scope.keyPrefix}${step.key}.foreach`;
-  const ended = journal.recalled(blockKey);
-  if (ended) return conclude(ended.output as unknown as BlockEnd, step, scope);
+  const ended = journal.recalled(blockKey)?.output as BlockEnd | undefined;
+  if (ended) {
+    scope.run.countTo(ended.steps);
+    return conclude(ended, step, scope, scope.run.keepsAll ? 0 : sizeOfJson(ended.output));
+  }
 
   const items = await readItems(step, scope);
   if (!items) return true;
@@ -61,6 +64,7 @@ async function runBlock(
     isCut: false,
     working: 1,
     outputs: [],
+    bytes: 0,
     queue: new ItemQueue(scope.run, items.length, begunBefore(items, step, scope)),
     handled: new Set(),
     done: 0,
@@ -85,6 +89,7 @@ async function runBlock(
   block.queue.close();
   release();
   halt.close();
+  scope.run.hold(-block.bytes);
   if (scope.halt.reason !== undefined) return false;
   if (block.isCut && scope.run.unhandled > 0) {
     scope.handleNames(block.handled);
@@ -94,10 +99,11 @@ async function runBlock(
 
   const { outputs, done, error, lastCommitAt } = block;
   const handled = [...block.handled];
-  const end: BlockEnd = { output: step.collect ? outputs : done, lastCommitAt, handled, ...(error && { error }) };
+  const output = step.collect ? outputs : done;
+  const end: BlockEnd = { output, lastCommitAt, handled, steps: scope.run.steps, ...(error && { error }) };
   // Which items were begun at all, of several at once, is chance: a run that is taken up again must not begin others.
   if (workers > 1 && (block.ended || error)) await journal.note(blockKey, () => end as unknown as Json);
-  return conclude(end, step, scope);
+  return conclude(end, step, scope, block.bytes);
 }
 
 /** How a block came out. */
@@ -107,18 +113,21 @@ interface BlockEnd {
   readonly error?: ExecutionError;
   /** Names around the block whose failures its items handled. */
   readonly handled?: readonly string[];
+  /** How many steps the run had walked by then. */
+  readonly steps?: number;
 }
 
 function conclude(
   { output, error, lastCommitAt, handled }: BlockEnd,
   step: CompiledForeachStep,
   scope: RunScope,
+  bytes: number,
 ): true {
   scope.lastOutput = output;
   scope.lastCommitAt = lastCommitAt;
   scope.handleNames(new Set(handled));
   if (step.slot) {
-    scope.results[step.slot.slot] = error ? { status: 'failed', output, error } : { status: 'completed', output };
+    scope.put(step.slot.slot, error ? { status: 'failed', output, error } : { status: 'completed', output }, bytes);
   }
   if (error && !step.continueOnError) scope.fail({ slots: [step.slot ?? NO_NAME], error });
   return true;
@@ -132,6 +141,8 @@ interface Block {
   readonly guards: GuardChain | undefined;
   readonly runBody: RunBody;
   readonly outputs: Json[];
+  /** What they count. */
+  bytes: number;
   readonly isConcurrent: boolean;
   /** An item came to nothing. */
   isCut: boolean;
@@ -172,6 +183,7 @@ async function work(block: Block, outer: RunScope): Promise<void> {
       await queue.wait();
       continue;
     }
+    scope.run.count();
     const index = queue.take();
     if (step.collect) block.outputs[index] = null;
     const prefix = itemKey(step, scope, index);
@@ -184,6 +196,7 @@ async function work(block: Block, outer: RunScope): Promise<void> {
     // One that was stopped in another process, or ended by a failure outside of the block, has come to nothing.
     if (!goesOn && !item.failures?.length) {
       block.isCut = true;
+      item.release();
       done();
       continue;
     }
@@ -191,6 +204,7 @@ async function work(block: Block, outer: RunScope): Promise<void> {
       ? afterSnapshot(item, () => finishItem(item, index, block))
       : finishItem(item, index, block);
     if (isPromise(finished)) await finished;
+    item.release();
     done();
   }
 }
@@ -218,5 +232,10 @@ function settleItem(item: RunScope, index: number, failure: Failure | undefined,
   }
   if (halt.reason !== undefined) return;
   block.done += 1;
-  if (step.collect) block.outputs[index] = item.lastOutput;
+  if (!step.collect) return;
+  block.outputs[index] = item.lastOutput;
+  if (item.run.keepsAll) return;
+  const bytes = item.lastSize;
+  block.bytes += bytes;
+  item.release(bytes);
 }

@@ -61,6 +61,8 @@ import { runSwitch, runWhile } from './run-while.ts';
 export async function runList(list: CompiledList, scope: RunScope, guards: GuardChain | undefined): Promise<boolean> {
   const { steps } = list;
   for (let i = 0; i < steps.length; i++) {
+    const turn = scope.run.begin();
+    if (turn) await turn;
     if (scope.halt.reason !== undefined) return false;
     const stepped = runStep(steps[i] as CompiledStep, scope, guards);
     const goesOn = isPromise(stepped) ? await stepped : stepped;
@@ -141,7 +143,8 @@ async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardC
     chain = led(step.condition, chain, scope);
   }
   const give = (output: Json) => {
-    scope.results[step.slot.slot] = { status: 'completed', output };
+    // What its member gave is counted there.
+    scope.put(step.slot.slot, { status: 'completed', output }, 0);
     scope.lastOutput = output;
     return true;
   };
@@ -169,8 +172,7 @@ async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardC
     if (!ran) return false;
     const result = scope.results[member.slot.slot] ?? SKIPPED;
     give({ route, target: member.name, output: result.output });
-    if (result.error)
-      scope.results[step.slot.slot] = { ...result, output: { route, target: member.name, output: null } };
+    if (result.error) scope.put(step.slot.slot, { ...result, output: { route, target: member.name, output: null } }, 0);
     return true;
   }
   return give({ route: null, target: null, output: null });

@@ -33,6 +33,8 @@ interface BlockEnd {
   readonly handled: readonly string[];
   /** Unix ms */
   readonly at: number;
+  /** How many steps the run had walked by then. */
+  readonly steps?: number;
 }
 
 export async function runParallel(
@@ -79,6 +81,7 @@ async function runBranches(
     ...(failed && { failed: failed.place }),
     lastCommitAt: latestCommit(scope, counted),
     at: run.ports.clock.now(),
+    steps: run.steps,
     handled: handledBy(counted),
   };
   if (winner || isCutShort) await run.journal.note(key, () => end as unknown as Json);
@@ -119,8 +122,12 @@ async function walkAgain(
     inner.isApart = true;
     const succeeded = (await walk(compiled, inner)) === true && halt.reason === undefined;
     if (counts) branches.push({ place, compiled, scope: inner, halt, succeeded });
-    else inner.takeFailures();
+    else {
+      inner.takeFailures();
+      inner.release();
+    }
   }
+  scope.run.countTo(ended?.steps);
   if (ended) return conclude(step, scope, branches, ended, false);
   // A block around it was over before this one was.
   const isDone = branches.every(({ halt }) => halt.reason === undefined);
@@ -139,9 +146,10 @@ function conclude(
   const isRace = step.waitFor !== 'all';
   const counted = branches.filter(({ place }) => winner === undefined || place === winner);
   const waiting = new Map(branches.map((branch) => [branch.place, branch.scope.takeFailures()]));
+  for (const { scope: inner } of branches) inner.release();
   if (isStopped && isRace) return false;
   for (const { compiled, scope: inner } of counted) {
-    for (const { slot } of compiled.slots) scope.results[slot] = inner.results[slot];
+    for (const { slot } of compiled.slots) scope.put(slot, inner.results[slot], inner.sizeOf(slot));
   }
   scope.lastCommitAt = lastCommitAt;
   scope.handleNames(new Set(handled));
@@ -172,7 +180,10 @@ function conclude(
     !isStopped || (branches.length === step.branches.length && branches.every(({ succeeded }) => succeeded));
   if (step.slot && (error || isWhole)) {
     const result: NameResult = error ? { status: 'failed', output, error } : { status: 'completed', output };
-    scope.results[step.slot.slot] = result;
+    // What a branch gave is counted under its own name, where it has one.
+    const unnamed = counted.filter(({ compiled: { label, slots } }) => !slots.some(({ name }) => name === label));
+    const bytes = unnamed.reduce((sum, { scope: inner }) => sum + inner.lastSize, 0);
+    scope.put(step.slot.slot, result, scope.run.keepsAll ? 0 : bytes);
   }
   if (culprit && !step.continueOnError) {
     const slots = [...(step.slot ? [step.slot] : []), ...culprit.slots];

@@ -5,7 +5,7 @@
  * |---|---|
  * | goes on | runs as any other step |
  * | is cancelled, or the block around it stops | runs when they have ended, at most 25 s later, and has 25 s |
- * | is out of time | they are given up at once; it has 25 s |
+ * | is out of time, or over a limit | they are given up at once; it has 25 s |
  * | is given up by this process | does not run here: who goes on with the run comes to it |
  */
 
@@ -69,9 +69,7 @@ function resume({ reason, lastCommitAt }: Stopped, scope: RunScope): void {
   scope.lastCommitAt = lastCommitAt;
   if (reason === 'abandoned') return;
   // The run itself was stopped, whether or not that was stored.
-  let root = scope;
-  while (root.outer) root = root.outer;
-  scope.run.whenRecalled(() => root.halt.stop(reason));
+  scope.run.whenRecalled(() => scope.run.halt.stop(reason));
 }
 
 async function runCaught(

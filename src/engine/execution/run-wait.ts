@@ -11,7 +11,7 @@
 import type { CompiledWaitStep } from '../definition/compiled-ensemble.ts';
 import { LONGEST_SLEEP_MS } from '../duration.ts';
 import { OrchestratorError } from '../errors.ts';
-import type { Json, JsonObject } from '../json.ts';
+import { type Json, type JsonObject, sizeOfJson } from '../json.ts';
 import type { TakenSignal } from '../ports/journal.ts';
 import { unlessStopped } from './halt.ts';
 import {
@@ -95,6 +95,6 @@ function conclude(end: WaitEnd, step: CompiledWaitStep, scope: RunScope): boolea
   }
   const output = end.signal === null ? null : end.payload;
   scope.lastOutput = output;
-  if (step.slot) scope.results[step.slot.slot] = { status: 'completed', output };
+  if (step.slot) scope.put(step.slot.slot, { status: 'completed', output }, sizeOfJson(output));
   return true;
 }

@@ -18,6 +18,7 @@ export async function runWhile(
 ): Promise<boolean> {
   scope.lastOutput = null;
   for (let round = 0; ; round++) {
+    scope.run.count();
     if (scope.halt.reason !== undefined) return false;
     const key = `${step.key}.while[${round}]`;
     const check = () => decide(step.guard, key, scope, NO_NAME, false, (said) => said);
@@ -25,7 +26,7 @@ export async function runWhile(
     if (!holds) return true;
     if (round >= step.maxIterations) {
       const message = `\`while\` at ${scope.keyPrefix}${step.key} still holds after ${round} ${round === 1 ? 'round' : 'rounds'} (\`maxIterations\`)`;
-      noteFailure(new OrchestratorError('EXPRESSION_ERROR', message), scope, NO_NAME);
+      noteFailure(new OrchestratorError('ITERATION_LIMIT', message), scope, NO_NAME);
       return true;
     }
     const chain = led(step.guard, guards, scope, step.body);
