@@ -14,9 +14,9 @@ export interface HandlerOptions {
   /** Largest body of a request, in bytes as they come. Default 1 MiB. */
   readonly maxBodyBytes?: number;
   /**
-   * Bytes of bodies that are held at once, over all requests: from the first byte, or from the announced length, until what came
-   * is stored or refused. Past it a request is 503 `OVERLOADED` with `Retry-After`. Default 64 MiB, or `maxBodyBytes` where
-   * that is more.
+   * Bytes that bodies may take up in memory at once, over all requests: from the first byte, or from the announced length, until
+   * what came is stored or refused. A value counts for more than its text: 48 bytes more an object or array, 16 an entry. A
+   * request past it is 503 `OVERLOADED` with `Retry-After`, unless there is no other. Default 64 MiB.
    */
   readonly maxInFlightBytes?: number;
   /** How long, in ms, a caller waits for a run at most before it gets 202. Default 30,000. */
@@ -42,7 +42,6 @@ const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
   clock: true,
 };
 const LONGEST_MS = 2 ** 31 - 1;
-const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** @throws TypeError for an unknown key or a value of a wrong kind */
@@ -53,13 +52,12 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     const near = suggestName(key, Object.keys(KNOWN));
     throw new TypeError(`\`${key}\` is no option of a handler${near ? `; did you mean \`${near}\`?` : ''}`);
   }
-  const maxBodyBytes = checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER);
   return {
     orchestrator,
     basePath: checkBasePath(options.basePath ?? ''),
-    maxBodyBytes,
+    maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
     bodies: new BodyBudget(
-      checkInFlight(options.maxInFlightBytes ?? Math.max(IN_FLIGHT_BYTES, maxBodyBytes), maxBodyBytes),
+      checkNumber('maxInFlightBytes', options.maxInFlightBytes ?? 64 * 1024 * 1024, Number.MAX_SAFE_INTEGER),
     ),
     syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, LONGEST_MS),
     heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, LONGEST_MS),
@@ -101,14 +99,6 @@ function checkBasePath(basePath: string): string {
   if (basePath === '' || /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(basePath)) return basePath;
   throw new TypeError(
     `\`basePath\` must begin with a slash and end without one, such as '/service', not ${JSON.stringify(basePath)}`,
-  );
-}
-
-function checkInFlight(bytes: number, maxBodyBytes: number): number {
-  checkNumber('maxInFlightBytes', bytes, Number.MAX_SAFE_INTEGER);
-  if (bytes >= maxBodyBytes) return bytes;
-  throw new TypeError(
-    `\`maxInFlightBytes\` must have room for one body of \`maxBodyBytes\`, ${maxBodyBytes}, not ${bytes}`,
   );
 }
 
