@@ -1,4 +1,11 @@
-/** Bounds what the bodies of all requests of a handler take up in memory at once, and says for each of them how much it holds. */
+/** Bounds what the bodies of all requests of a handler take up in memory at once, and keeps for each of them how much it holds. */
+
+/** What an object or an array takes up beside its text, with a first entry, and what each further entry does. Bytes. */
+const CONTAINER_BYTES = 48;
+const ENTRY_BYTES = 16;
+const COMMA = 0x2c;
+const BRACE = 0x7b;
+const BRACKET = 0x5b;
 
 /** Shared by all requests of a handler. */
 export class BodyBudget {
@@ -10,9 +17,9 @@ export class BodyBudget {
     this.#most = most;
   }
 
-  /** @returns whether there was room; nothing is taken otherwise */
-  take(bytes: number): boolean {
-    if (this.#held + bytes > this.#most) return false;
+  /** @param own - what the one that asks holds already: alone, it may have more than there is. @returns whether there was room */
+  take(bytes: number, own: number): boolean {
+    if (this.#held + bytes > this.#most && this.#held > own) return false;
     this.#held += bytes;
     return true;
   }
@@ -35,7 +42,7 @@ export class HeldBody {
   holdUpTo(bytes: number): boolean {
     const more = bytes - this.#bytes;
     if (more <= 0) return true;
-    if (!this.#budget.take(more)) return false;
+    if (!this.#budget.take(more, this.#bytes)) return false;
     this.#bytes = bytes;
     return true;
   }
@@ -45,4 +52,14 @@ export class HeldBody {
     this.#budget.give(this.#bytes);
     this.#bytes = 0;
   }
+}
+
+/** What a JSON text and its value take up in memory, about: an empty object is 2 bytes of text, and many times that as a value. */
+export function weighJson(text: Uint8Array): number {
+  let bytes = text.byteLength;
+  for (const byte of text) {
+    if (byte === COMMA) bytes += ENTRY_BYTES;
+    else if (byte === BRACE || byte === BRACKET) bytes += CONTAINER_BYTES;
+  }
+  return bytes;
 }

@@ -16,9 +16,9 @@ export interface HandlerOptions {
   /** Largest body of a request, in bytes as they come. Default 1 MiB. */
   readonly maxBodyBytes?: number;
   /**
-   * Bytes of bodies that are held at once, over all requests: from the first byte, or from the announced length, until what came
-   * is stored or refused. Past it a request is 503 `OVERLOADED` with `Retry-After`. Default 64 MiB, or `maxBodyBytes` where
-   * that is more.
+   * Bytes that bodies may take up in memory at once, over all requests: from the first byte, or from the announced length, until
+   * what came is stored or refused. A value counts for more than its text: 48 bytes more an object or array, 16 an entry. A
+   * request past it is 503 `OVERLOADED` with `Retry-After`, unless there is no other. Default 64 MiB.
    */
   readonly maxInFlightBytes?: number;
   /** How long, in ms, a caller waits for a run at most before it gets 202. Default 30,000. */
@@ -50,7 +50,6 @@ const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
   clock: true,
 };
 const LONGEST_MS = 2 ** 31 - 1;
-const IN_FLIGHT_BYTES = 64 * 1024 * 1024;
 const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /** @throws TypeError for an unknown key or a value of a wrong kind */
@@ -64,15 +63,14 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
   // One that somebody put together from parts has none.
   const masking = (orchestrator as { readonly [MASKING]?: Masking })[MASKING];
   const logger = options.logger ?? SILENT;
-  const maxBodyBytes = checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER);
   return {
     orchestrator,
     mask: masking?.text ?? ((text) => text),
     toJson: masking?.json ?? JSON.stringify,
     basePath: checkBasePath(options.basePath ?? ''),
-    maxBodyBytes,
+    maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
     bodies: new BodyBudget(
-      checkInFlight(options.maxInFlightBytes ?? Math.max(IN_FLIGHT_BYTES, maxBodyBytes), maxBodyBytes),
+      checkNumber('maxInFlightBytes', options.maxInFlightBytes ?? 64 * 1024 * 1024, Number.MAX_SAFE_INTEGER),
     ),
     syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, LONGEST_MS),
     heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, LONGEST_MS),
@@ -118,14 +116,6 @@ function checkBasePath(basePath: string): string {
   if (basePath === '' || /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(basePath)) return basePath;
   throw new TypeError(
     `\`basePath\` must begin with a slash and end without one, such as '/service', not ${JSON.stringify(basePath)}`,
-  );
-}
-
-function checkInFlight(bytes: number, maxBodyBytes: number): number {
-  checkNumber('maxInFlightBytes', bytes, Number.MAX_SAFE_INTEGER);
-  if (bytes >= maxBodyBytes) return bytes;
-  throw new TypeError(
-    `\`maxInFlightBytes\` must have room for one body of \`maxBodyBytes\`, ${maxBodyBytes}, not ${bytes}`,
   );
 }
 

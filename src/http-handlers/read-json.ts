@@ -1,6 +1,7 @@
 /** Reads a request's body as JSON, and as nothing else: the sender never chooses the parser (A85, A116, A126). */
 
 import { OrchestratorError } from '../engine/errors.ts';
+import { weighJson } from './body-budget.ts';
 import type { Call } from './call.ts';
 
 /**
@@ -26,6 +27,7 @@ export async function readJson(call: Call, empty: unknown = {}): Promise<unknown
   const bytes = await readBytes(call);
   if (bytes.byteLength === 0) return empty;
   if (type === undefined) throw unsupported('a body needs the header `Content-Type: application/json`');
+  if (!call.held.holdUpTo(weighJson(bytes))) throw overloaded();
   return parse(bytes);
 }
 
@@ -63,9 +65,7 @@ async function readBytes({ request, parts, held }: Call): Promise<Uint8Array> {
     }
   }
   if (bytes) return bytes;
-  if (size <= maxBodyBytes) {
-    throw new OrchestratorError('OVERLOADED', 'the service holds as many bytes of requests as it may; try again');
-  }
+  if (size <= maxBodyBytes) throw overloaded();
   throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBodyBytes} bytes`, {
     details: { maxBytes: maxBodyBytes },
   });
@@ -84,6 +84,10 @@ function parse(bytes: Uint8Array): unknown {
     // The parser's own message quotes the body, and is another one on each runtime.
     throw new OrchestratorError('INVALID_REQUEST', 'the body is not valid JSON');
   }
+}
+
+function overloaded(): OrchestratorError {
+  return new OrchestratorError('OVERLOADED', 'the service holds as many bytes of requests as it may; try again');
 }
 
 function unsupported(message: string): OrchestratorError {
