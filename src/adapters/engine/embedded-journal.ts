@@ -10,26 +10,18 @@ import {
   type StateChange,
   type StepRecord,
 } from '../../engine/model/stored-execution.ts';
-import type {
-  Journal,
-  StateUpdate,
-  StepOptions,
-  StoreRecord,
-  TakenSignal,
-  WaitNote,
-} from '../../engine/ports/journal.ts';
+import type { Journal, StateUpdate, StepOptions, StoreRecord, TakenSignal } from '../../engine/ports/journal.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, StoredState } from '../../engine/ports/storage.ts';
 import { Branches } from './branches.ts';
 import type { HeldExecution } from './held-execution.ts';
-import { check, fail, type JournalParts, SUSPEND_FROM_MS, type Suspendable } from './journal-parts.ts';
+import { check, fail, type JournalParts, SUSPEND_FROM_MS, type Suspendable, toNote } from './journal-parts.ts';
 import { KeptRecords } from './kept-records.ts';
 import { RecalledRecords } from './recalled-records.ts';
 import { RunSignals } from './run-signals.ts';
 
 /** Shared by all journals that hold nothing back; never pushed to. */
 const NOTHING: StepRecord[] = [];
-
 export class EmbeddedJournal implements Journal {
   readonly kept = new KeptRecords();
   readonly #parts: JournalParts;
@@ -83,14 +75,12 @@ export class EmbeddedJournal implements Journal {
     return this.#recalled?.get(key);
   }
 
-  note(key: string, decide: () => Json, wait?: WaitNote): MaybePromise<Json> {
+  note(...[key, decide, wait]: Parameters<Journal['note']>): MaybePromise<Json> {
     const known = this.#recalled?.get(key);
     if (known) return known.output;
     this.#goLive();
     const output = decide();
-    const { name, at } = wait ?? { name: '', at: this.#parts.clock.now() };
-    const about = { key, name, status: 'completed', attempts: 1, duration: 0, note: true } as const;
-    const record: StepRecord = { ...about, startedAt: at, output };
+    const record = toNote(key, output, wait ?? { name: '', at: this.#parts.clock.now() });
     if (this.#closed) return output;
     if (this.#holdBack) {
       this.#hold(record);

@@ -1,10 +1,11 @@
 /** What the journals of one engine share, and what the answers to their writes mean. */
 
 import { messageOf, OrchestratorError } from '../../engine/errors.ts';
-import type { CommitEntry } from '../../engine/model/stored-execution.ts';
+import type { Json } from '../../engine/json.ts';
+import type { CommitEntry, StepRecord } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { RunStorage } from '../../engine/ports/execution-engine.ts';
-import { JournalLostError } from '../../engine/ports/journal.ts';
+import { JournalLostError, type WaitNote } from '../../engine/ports/journal.ts';
 import type { CommitResult } from '../../engine/ports/storage.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import type { Lease } from './owner.ts';
@@ -24,6 +25,11 @@ export interface JournalParts {
 /** Who is told that nothing of a run is at work, and that it is to go on at an instant. */
 export interface Suspendable {
   suspend(dueAt: number): void;
+}
+
+/** @param of - of a wait's end: the signal's name; otherwise without a name */
+export function toNote(key: string, output: Json, { name, at }: WaitNote): StepRecord {
+  return { key, name, status: 'completed', attempts: 1, startedAt: at, duration: 0, output, note: true };
 }
 
 /** @throws JournalLostError */
