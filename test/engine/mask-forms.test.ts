@@ -102,7 +102,10 @@ describe('masking', () => {
 describe('looking for many texts at once', () => {
   it('finds what a search one by one finds, wherever it stands', () => {
     let seed = 7;
-    const draw = (below: number) => (seed = (seed * 48_271) % 2_147_483_647) % below;
+    const draw = (below: number) => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed % below;
+    };
     const word = (length: number) => Array.from({ length }, () => 'abé\u{1f600}'[draw(5)]).join('');
     for (let round = 0; round < 2_000; round++) {
       const texts = Array.from({ length: 1 + draw(5) }, () => word(2 + draw(4)));

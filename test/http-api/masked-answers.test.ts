@@ -1,6 +1,7 @@
 /** Secrets in what the API answers: masked by value in every answer, event and log line; what is stored stays as it is. */
 
 import { describe, expect, it } from 'vitest';
+import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
 import { DOORS } from './doors.ts';
 import { createService, post, told } from './service.ts';
 
@@ -65,6 +66,38 @@ describe.each(DOORS)('answers by $door', ({ open }) => {
     service.orchestrator.tokens.verify = () => Promise.reject(new Error('the store at abcdefghijkl is away'));
     expect((await ask('/api/v1/executions', { headers })).status).toBe(500);
     expect(service.log).toMatchObject([{ level: 'error', fields: { err: { message: 'the store at *** is away' } } }]);
+  });
+
+  it('the page of a signal link shows its payload masked, and a link in an answer is masked itself', async () => {
+    const signalLinks = { url: 'https://flows.example', secret: 'a secret that nobody can guess, 1' };
+    const config = { script: 'echo' };
+    const asking = {
+      name: 'ask',
+      flow: [
+        { agent: 'link', operation: 'code', config, input: { to: "${signalUrl('go', input.note)}" } },
+        { wait: 'go' },
+      ],
+    };
+    const service = createService({}, { ensembles: [asking], signalLinks, secrets: { KEY: 'pl4nted<secret>' } });
+    const ask = await open(service.handler);
+    const run = await service.orchestrator.start('ask', { note: 'my pl4nted<secret>' });
+    await service.clock.advance(0);
+    const headers = await service.bearer('read:executions');
+    const { body } = await told(ask(`/api/v1/executions/${run.id}`, { headers }));
+    expect(body.agents[0].output).toEqual({ to: 'https://flows.example/signals/***' });
+    const { agents } = await service.orchestrator.executions.get(run.id);
+    const [to = ''] = agents.map(({ output }) => (output as { readonly to: string }).to);
+    const page = await (await ask(new URL(to).pathname)).text();
+    expect(page).toContain('my ***');
+    expect(page).not.toContain('pl4nted');
+  });
+
+  it('an orchestrator that is spread into another object masks too', async () => {
+    const { orchestrator } = createService({}, { secrets: { KEY: 'pl4nted-secret' } });
+    const ask = await open(createApiHandler({ ...orchestrator }));
+    const { token } = await orchestrator.tokens.create({ name: 'pl4nted-secret', scopes: ['admin'] });
+    const listed = await told(ask('/api/v1/tokens', { headers: { authorization: `Bearer ${token}` } }));
+    expect(listed.body.tokens).toMatchObject([{ name: '***' }]);
   });
 
   it("a logger of the handler's that throws changes no answer", async () => {

@@ -29,8 +29,9 @@ export function createMasking(secrets: Iterable<string>, hasLinks = false): Mask
   // A text that holds a form holds it escaped once it is written as JSON, where the forms' own escapes are escaped again.
   const inWritten = forms.size > 0 ? findTexts(new Set([...forms].map(inJson))) : undefined;
   const text: MaskText = (given) => {
-    const masked = inText ? inText.replace(given, MASK) : given;
-    return hasLinks ? masked.replace(LINK, `$1${MASK}`) : masked;
+    // Links first: one whose payload holds a secret is not found any more once that is masked.
+    const unlinked = hasLinks ? given.replace(LINK, `$1${MASK}`) : given;
+    return inText ? inText.replace(unlinked, MASK) : unlinked;
   };
   const isClean = (written: string) => !inWritten?.isIn(written) && !(hasLinks && written.search(LINK) >= 0);
   return {

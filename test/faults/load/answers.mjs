@@ -79,14 +79,14 @@ export const ANSWERS = [
   },
   {
     name: 'idle-streams-input',
-    about: '20 streams of events of an execution that waits, with an input of 1 MB',
+    about: '20 streams of events of an execution that waits, with an input of 80,000 objects',
     files: { 'ensembles/waits.yaml': 'name: waits\nflow:\n  - wait: go\n' },
     storage: 'sqlite',
     peakMb: 500,
     blockMs: 2_000,
     seconds: 40,
     async attack({ server, signal }) {
-      const body = { input: { a: 'x'.repeat(1_000_000) } };
+      const body = { input: { a: Array(80_000).fill({}) }, async: true };
       return streams(server, idOf(await ask(server, '/execute/ensemble/waits', { body, signal })), 20);
     },
   },

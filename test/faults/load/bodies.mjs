@@ -49,7 +49,7 @@ export const BODIES = [
       const used = Math.round(processorMs(server.pid) - before);
       peer.close();
       const answer = `${countStatuses(answers)}, ${used} ms of processor`;
-      return used > 12_000 ? { answer, problem: 'chunks take the processor' } : answer;
+      return used > 5_000 ? { answer, problem: 'chunks take the processor' } : answer;
     },
   },
   {

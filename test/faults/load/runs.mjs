@@ -147,12 +147,20 @@ const FLOWS = [
   },
 ];
 
-const EXPRESSIONS = { peakMb: 600, blockMs: 1_000, seconds: 40 };
+const EXPRESSIONS = { peakMb: 600, blockMs: 1_500, seconds: 40 };
+/** Four callers at once. */
+const fourTimes =
+  (input = {}) =>
+  async ({ server, signal }) => {
+    const answers = Array.from({ length: 4 }, () => told(ask(server, run('sum'), { body: { input }, signal })));
+    return `4 times ${(await Promise.all(answers)).at(-1)}`;
+  };
 const repeated = (part, times) => `\${[${Array(times).fill(part).join(', ')}]}`;
 const outputs = (name, flow, expression) =>
   `name: ${name}\nflow:${flow}\noutputs: { out: ${JSON.stringify(expression)} }\n`;
 const giving = (agent, script) => `\n  - { agent: ${agent}, operation: code, config: { script: ${script} } }`;
-const indexed = (count) => Object.fromEntries(numbers(count).map((i) => [i, 1]));
+/** Integer-like keys far from each other: what engines keep in order. */
+const indexed = (count) => Object.fromEntries(numbers(count).map((i) => [(i * 7_919) % 100_000_007, 1]));
 
 const FORMULAS = [
   {
@@ -163,7 +171,7 @@ const FORMULAS = [
       'scripts/spaces.mjs': "export default () => ' '.repeat(3_900_000) + '2026-01-01T00:00:00Z';\n",
       'ensembles/sum.yaml': outputs('sum', giving('a', 'spaces'), repeated('date(a.output)', 470)),
     },
-    attack: ({ server, signal }) => told(ask(server, run('sum'), { body: {}, signal })),
+    attack: fourTimes(),
   },
   {
     ...EXPRESSIONS,
@@ -175,7 +183,7 @@ const FORMULAS = [
         .map((i) => `o${i}: "${repeated('startsWith(a.output, b.output)', 240)}"`)
         .join(', ')} }\n`,
     },
-    attack: ({ server, signal }) => told(ask(server, run('sum'), { body: {}, signal })),
+    attack: fourTimes(),
   },
   {
     ...EXPRESSIONS,
@@ -184,15 +192,14 @@ const FORMULAS = [
     files: {
       'ensembles/sum.yaml': outputs('sum', ' []', `\${length(merge(${Array(90).fill('input.a').join(', ')}))}`),
     },
-    attack: ({ server, signal }) => told(ask(server, run('sum'), { body: { input: { a: indexed(50_000) } }, signal })),
+    attack: fourTimes({ a: indexed(50_000) }),
   },
   {
     ...EXPRESSIONS,
     name: 'comparisons',
     about: '60 comparisons of two objects with 35,000 keys',
     files: { 'ensembles/sum.yaml': outputs('sum', ' []', repeated('input.a == input.b', 60)) },
-    attack: ({ server, signal }) =>
-      told(ask(server, run('sum'), { body: { input: { a: indexed(35_000), b: indexed(35_000) } }, signal })),
+    attack: fourTimes({ a: indexed(35_000), b: indexed(35_000) }),
   },
   {
     ...EXPRESSIONS,
@@ -201,7 +208,7 @@ const FORMULAS = [
     files: {
       'ensembles/sum.yaml': outputs('sum', ' []', repeated('length(keys(input.a)), length(values(input.a))', 40)),
     },
-    attack: ({ server, signal }) => told(ask(server, run('sum'), { body: { input: { a: indexed(50_000) } }, signal })),
+    attack: fourTimes({ a: indexed(50_000) }),
   },
   {
     ...EXPRESSIONS,
@@ -213,7 +220,7 @@ const FORMULAS = [
         .map((i) => `o${i}: "\${length(parseJson(a.output))}"`)
         .join(', ')} }\n`,
     },
-    attack: ({ server, signal }) => told(ask(server, run('sum'), { body: {}, signal })),
+    attack: fourTimes(),
   },
 ];
 
