@@ -103,6 +103,11 @@ function bindingName({ binding, type }: JsonObject): string {
 
 function checkConfig(given: JsonObject, bindings: ReadonlyMap<string, Binding>): readonly ConfigIssue[] {
   const { type, action, binding } = given;
+  if (type === 'd1') return [notInThisVersion('type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`')];
+  if (action === 'export') {
+    const message = '`action: export` is not in this version; use `list` and `get`, and a script that writes the text';
+    return [notInThisVersion('action', message)];
+  }
   if (typeof type !== 'string' || typeof action !== 'string') return [];
   const dynamic = (['type', 'action', 'binding'] as const).filter((key) => String(given[key] ?? '').includes('${'));
   if (dynamic.length > 0)
@@ -110,11 +115,6 @@ function checkConfig(given: JsonObject, bindings: ReadonlyMap<string, Binding>):
       path: [key],
       message: 'must be a plain word: it is decided when the definition is loaded',
     }));
-  if (type === 'd1') return [notInThisVersion('type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`')];
-  if (action === 'export') {
-    const message = '`action: export` is not in this version; use `list` and `get`, and a script that writes the text';
-    return [notInThisVersion('action', message)];
-  }
   if (type !== 'kv' && type !== 'r2') return [];
   return [...checkBinding(binding, type, bindings), ...checkKeys(given, type, action)];
 }

@@ -206,6 +206,17 @@ describe('issue 3.7: bindings and what is refused at load', () => {
       ],
     ],
     [
+      'd1 and export also where the other key is left out',
+      { action: 'export', format: 'csv' },
+      [
+        [
+          'flow[0].config.action',
+          '`action: export` is not in this version; use `list` and `get`, and a script that writes the text',
+          undefined,
+        ],
+      ],
+    ],
+    [
       'export of d1: one problem',
       { type: 'd1', action: 'export', query: 'SELECT 1', format: 'ndjson' },
       [['flow[0].config.type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`', undefined]],
