@@ -57,7 +57,9 @@ export class HeldBody {
 /** What a JSON text and its value take up in memory, about: an empty object is 2 bytes of text, and many times that as a value. */
 export function weighJson(text: Uint8Array): number {
   let bytes = text.byteLength;
-  for (const byte of text) {
+  // A part of every request: an iterator would take three times as long.
+  for (let i = 0; i < text.length; i++) {
+    const byte = text[i];
     if (byte === COMMA) bytes += ENTRY_BYTES;
     else if (byte === BRACE || byte === BRACKET) bytes += CONTAINER_BYTES;
   }

@@ -19,11 +19,6 @@ export async function readJson(call: Call, empty: unknown = {}): Promise<unknown
     throw unsupported('a body must come as it is: leave Content-Encoding out');
   }
   if (!request.hasBody) return empty;
-  // What a host hands on of another one is still in it.
-  const transfer = request.header('transfer-encoding');
-  if (transfer !== undefined && transfer.trim().toLowerCase() !== 'chunked') {
-    throw unsupported('a body must come as it is: leave every Transfer-Encoding but `chunked` out');
-  }
   const bytes = await readBytes(call);
   if (bytes.byteLength === 0) return empty;
   if (type === undefined) throw unsupported('a body needs the header `Content-Type: application/json`');
@@ -45,10 +40,18 @@ function checkType(header: string): void {
   }
 }
 
+// What a host hands on of another one is still in it.
+function checkTransfer(coding: string | undefined): void {
+  if (coding === undefined || coding.trim().toLowerCase() === 'chunked') return;
+  throw unsupported('a body must come as it is: leave every Transfer-Encoding but `chunked` out');
+}
+
 /** What is announced counts at once, so that who is let in is not turned away halfway; what comes unannounced counts as it comes. */
 async function readBytes({ request, parts, held }: Call): Promise<Uint8Array> {
   const { maxBodyBytes } = parts;
-  let size = Number(request.header('content-length') ?? 0);
+  const announced = request.header('content-length');
+  if (announced === undefined) checkTransfer(request.header('transfer-encoding'));
+  let size = Number(announced ?? 0);
   const fits = () => size <= maxBodyBytes && held.holdUpTo(size);
   let bytes: Uint8Array | undefined;
   if (fits()) {

@@ -83,7 +83,7 @@ describe.each(DOORS)('a stream of events by $door', ({ open }) => {
   it('goes on to the end of the run while its token is good, and asks once a second at most', async () => {
     await service.clock.advance(1_000);
     service.release();
-    expect(await rest()).toMatch(/event: agent\.completed[^]*event: execution\.completed/);
+    expect(await rest()).toMatch(/event: agent\.completed[\s\S]*event: execution\.completed/);
     expect(asked).toBe(1);
   });
 
