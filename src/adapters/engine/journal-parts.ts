@@ -3,8 +3,8 @@
 import { messageOf, OrchestratorError } from '../../engine/errors.ts';
 import type { CommitEntry } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import { JournalLostError } from '../../engine/ports/journal.ts';
 import type { RunStorage } from '../../engine/ports/execution-engine.ts';
+import { JournalLostError } from '../../engine/ports/journal.ts';
 import type { CommitResult } from '../../engine/ports/storage.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import type { Lease } from './owner.ts';

@@ -1,9 +1,9 @@
 /** Postgres by the package `postgres` (postgres.js): an instance that was handed in. */
 
 import { messageOf, OrchestratorError } from '../../../engine/errors.ts';
+import { ofDriver } from './failure.ts';
 import type { ClientOptions } from './pg-client.ts';
 import type { SqlClient, SqlParam, SqlResult, SqlRow, SqlRunner, Statement } from './sql-client.ts';
-import { ofDriver } from './failure.ts';
 import { createTimeLimit, endIdleAfter } from './time-limit.ts';
 
 /** What is used of an instance of postgres.js. */

@@ -169,6 +169,12 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX ensemble_executions_by_status ON ensemble_executions (namespace, status, id)
     WHERE status <> 'completed' AND owner IS NULL;
   `,
+  // When it was last claimed, what it bears of the blame for the death of its owners, and the newest owner when it was last blamed.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN claimed_at INTEGER;
+  ALTER TABLE ensemble_executions ADD COLUMN blame INTEGER;
+  ALTER TABLE ensemble_executions ADD COLUMN blamed_at INTEGER;
+  `,
 ];
 
 /**
