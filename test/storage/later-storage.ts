@@ -13,7 +13,7 @@ export function laterStorage(inner: Storage): Storage {
     join: (owner, lease) => later(() => inner.join(owner, lease)),
     renew: (owner, leaseUntil) => later(() => inner.renew(owner, leaseUntil)),
     leave: (owner, now) => later(() => inner.leave(owner, now)),
-    recover: (owner, now) => later(() => inner.recover(owner, now)),
+    recover: (...given) => later(() => inner.recover(...given)),
     commit: (owner, batch) => later(() => inner.commit(owner, batch)),
     claim: (owner, query) => later(() => inner.claim(owner, query)),
     listHeld: (owner) => later(() => inner.listHeld(owner)),

@@ -63,7 +63,7 @@ function oneOwner(inner: Storage): Storage {
       await inner.join(next, lease);
       if (owner !== undefined && owner !== next) {
         await inner.renew(owner, lease.now);
-        await inner.recover(next, lease.now);
+        await inner.recover(next, lease.now, lease.blameFrom);
       }
       owner = next;
     },

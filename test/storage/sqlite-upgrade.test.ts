@@ -80,6 +80,7 @@ describe('T42: a store of version 1', () => {
         startedAt: T0 + number,
         begun: true,
         recoveries: expect.any(Number),
+        blame: 0,
         cancelRequested: false,
         signals: 0,
       })),

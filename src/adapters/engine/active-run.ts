@@ -54,6 +54,11 @@ export class ActiveRun {
     if (this.#waitsFrom !== undefined) this.suspend(this.#waitsFrom);
   }
 
+  /** How many results are stored of it, as far as this process knows. */
+  get stored(): number {
+    return this.#journal.kept.agents;
+  }
+
   /** Nothing of it is at work, and it is to go on at an instant. */
   suspend(dueAt: number): void {
     // It may come to that before its run was handed over.

@@ -1,7 +1,7 @@
 /** Tries a call of the storage again until it answers: a database that restarts is no reason to give a run up. */
 
 import pRetry from 'p-retry';
-import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/errors.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
@@ -23,6 +23,8 @@ const LONGEST_PAUSE_MS = 1000;
 
 /** @param patienceMs - for how long a call is tried again */
 export function createPatience(clock: Clock, logger: Logger, patienceMs: number): Patience {
+  /** What the log was told last: once for each failure, and again when a call passed meanwhile. */
+  let told: string | undefined;
   const limit = () => clock.monotonic() + patienceMs;
   const again = async <T>(call: () => MaybePromise<T>, thrown: unknown, givesUpAt = limit()): Promise<T> => {
     let pauseMs = FIRST_PAUSE_MS;
@@ -30,14 +32,18 @@ export function createPatience(clock: Clock, logger: Logger, patienceMs: number)
     // The clock drives the pauses, so that a test's time does.
     const pause = async (): Promise<boolean> => {
       if (!mayPass(failure) || clock.monotonic() >= givesUpAt) return false;
-      logger.warn({ err: failure }, 'the storage failed; it is tried again');
+      const text = messageOf(failure);
+      if (text !== told) logger.warn({ err: failure }, 'the storage failed; it is tried again');
+      told = text;
       await clock.sleep(pauseMs);
       pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
       return true;
     };
     const attempt = async () => {
       try {
-        return await call();
+        const answer = await call();
+        told = undefined;
+        return answer;
       } catch (error) {
         failure = error;
         // p-retry gives up at once on a TypeError that it does not know.

@@ -23,6 +23,11 @@ export interface Held {
   dueAt: number | undefined;
   startedAt: number | undefined;
   recoveries: number;
+  /** Unix ms of the last claim, or of the start. */
+  claimedAt: number;
+  blame: number;
+  /** How many owners had joined when it was last blamed. */
+  blamedAt: number;
   /** Unix ms at which it was asked to stop. */
   cancelRequestedAt: number | undefined;
   steps: StepRecord[];
@@ -58,6 +63,9 @@ export function hold(execution: NewExecution, epoch: number): Held {
     dueAt: undefined,
     startedAt: undefined,
     recoveries: 0,
+    claimedAt: execution.createdAt,
+    blame: 0,
+    blamedAt: 0,
     cancelRequestedAt: undefined,
     steps: [],
     notes: 0,
@@ -69,6 +77,11 @@ export function hold(execution: NewExecution, epoch: number): Held {
     bytes: EXECUTION_BYTES + heldBytes(execution.input),
     end: undefined,
   };
+}
+
+/** Whether it may be what its owner died of: it was claimed late, and nothing was stored of it since. */
+export function bearsBlame({ claimedAt, steps }: Held, blameFrom: number): boolean {
+  return claimedAt >= blameFrom && !steps.some(({ startedAt }) => startedAt >= claimedAt);
 }
 
 export function holds(held: Held, owner: string, epoch: number): boolean {

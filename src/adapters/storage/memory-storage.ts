@@ -173,15 +173,18 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
         const held = executions.get(id) as Held;
         const begun = held.startedAt !== undefined;
         if (held.status === 'queued') queued -= 1;
+        if (held.status === 'waiting') held.blame = 0;
+        held.claimedAt = query.now;
         held.status = 'running';
         held.owner = owner;
         held.dueAt = undefined;
         held.epoch += 1;
         held.startedAt ??= query.now;
         held.signalledAt = undefined;
-        const { execution, epoch, startedAt, recoveries } = held;
+        const { execution, epoch, startedAt, recoveries, blame } = held;
         const cancelRequested = held.cancelRequestedAt !== undefined;
-        return { execution, epoch, startedAt, begun, recoveries, cancelRequested, signals: countSignals(held) };
+        const signals = countSignals(held);
+        return { execution, epoch, startedAt, begun, recoveries, blame, cancelRequested, signals };
       });
     },
     listHeld: owners.held,

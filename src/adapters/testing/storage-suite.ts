@@ -4,6 +4,7 @@ import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { SuiteRunner } from './http-suite.ts';
 import { awaitedSignalCases } from './storage-suite/awaited-signals.ts';
+import { blameCases, blameOfSuccessionCases } from './storage-suite/blame.ts';
 import { cancelCases, sharedCancelCases } from './storage-suite/cancels.ts';
 import { childCases } from './storage-suite/children.ts';
 import { claimCases, sharedClaimCases } from './storage-suite/claims.ts';
@@ -83,6 +84,7 @@ const ALWAYS = [
 const OF_MANY = [
   rivalCases,
   recoveryCases,
+  blameCases,
   sharedClaimCases,
   rivalHeldCases,
   sharedCancelCases,
@@ -134,7 +136,7 @@ export function storageSuite(options: StorageSuiteOptions): void {
   describe(`${options.name} as a Storage`, () => {
     for (const cases of ALWAYS) cases(declare);
     if (owners === 'many') for (const cases of OF_MANY) cases(declare);
-    else successionCases(declare);
+    else for (const cases of [successionCases, blameOfSuccessionCases]) cases(declare);
     if (!open) return;
     durableCases(declareWithHandles(open));
     durableScheduleCases(declareWithHandles(open));

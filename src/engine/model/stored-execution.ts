@@ -148,6 +148,8 @@ export interface ClaimedExecution {
   readonly begun: boolean;
   /** How often it was taken from an owner that had died. */
   readonly recoveries: number;
+  /** Its part of the blame for the last of these deaths, in thousandths, summed; see `recover` of the storage. */
+  readonly blame: number;
   readonly cancelRequested: boolean;
   /** How many signals have come for it so far. */
   readonly signals: number;

@@ -69,10 +69,13 @@ export interface Storage {
 
   /**
    * Makes `owner` known, until `leaseUntil` (Unix ms); for one that is, the lease alone changes. A store that a single process
-   * works on frees what owners of processes before it held, with one more recovery each.
+   * works on frees what owners of processes before it held, with one more recovery each, and blames it as `recover` does.
    * @throws CONFLICT when the store takes one owner alone and another process is it
    */
-  join(owner: string, lease: { readonly now: number; readonly leaseUntil: number }): MaybePromise<void>;
+  join(
+    owner: string,
+    lease: { readonly now: number; readonly leaseUntil: number; readonly blameFrom?: number },
+  ): MaybePromise<void>;
   /** @returns false when the owner is known no more: it was taken for dead, or has left */
   renew(owner: string, leaseUntil: number): MaybePromise<boolean>;
   /** Forgets an owner. What it still holds is free, due at `now`. Does nothing for one that is not known. */
@@ -82,8 +85,15 @@ export interface Storage {
    * and what they held is free, due at `now`, with one more recovery each. Their late writes are refused from then on, and
    * what they wrote before is seen by whoever claims. One that can't be taken for dead at the moment holds the others up for
    * no longer than moments; it is looked at again by the next call.
+   *
+   * Of what a dead owner held, those bear the blame for its death that it had claimed (or started) at `blameFrom` or later, and of
+   * which no record is stored that began since. One that bore none so far bears 1. To what one bore before, its share is added: 1,000,
+   * divided by how many bear the blame for this death, and by how many owners have joined since it was last blamed (by 1 at least;
+   * rounded down): for processes that die without it, it is not to blame. The blame of all others is 0 from then on, as is that of one
+   * that is claimed after it waited, and of what an owner leaves behind that is alive.
+   * @param blameFrom - Unix ms; without it nothing bears blame
    */
-  recover(owner: string, now: number): MaybePromise<Recovered>;
+  recover(owner: string, now: number, blameFrom?: number): MaybePromise<Recovered>;
 
   /**
    * Stores a batch; one answer an entry, in order. An entry is stored wholly or not at all, and durable when it returns.

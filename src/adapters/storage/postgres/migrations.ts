@@ -143,6 +143,8 @@ export const MIGRATIONS: readonly string[] = [
     .map((index) => `ALTER INDEX $.executions_${index} SET (deduplicate_items = off);`)
     .join('\n'),
   STEPS_MIGRATION,
+  // When it was last claimed, what it bears of the blame for the death of its owners, and the newest owner when it was last blamed.
+  'ALTER TABLE $.executions ADD COLUMN claimed_at bigint, ADD COLUMN blame integer, ADD COLUMN blamed_at integer;',
 ];
 
 /** The key under which advisory locks of a schema stand; the second half is an owner, or 0 for migrations. */

@@ -96,7 +96,7 @@ export function postgresStorage(options: PostgresStorageOptions): Storage {
     renew: (owner, leaseUntil) => on(({ owners }) => owners.renew(owner, leaseUntil)),
     leave: (owner, now) => on(({ owners }) => owners.leave(owner, now)),
     listHeld: (owner) => on(({ owners }) => owners.listHeld(owner)),
-    recover: (owner, now) => on(({ owners }) => owners.recover(owner, now)),
+    recover: (...given) => on(({ owners }) => owners.recover(...given)),
     commit: (owner, batch) => on(({ commit }) => commit(owner, batch)),
     claim: (owner, query) => on(({ claiming }) => claiming.claim(owner, query)),
     survey: (owner, except) => on(({ claiming }) => claiming.survey(owner, except)),

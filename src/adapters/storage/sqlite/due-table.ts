@@ -47,13 +47,13 @@ export function dueTable(connection: SqlConnection, namespace: string, transacti
   );
   const selectDue = connection.prepare(`
     SELECT ref, id, ensemble, version, epoch + 1 AS epoch, seed, started_by, created_at, deadline_at, input, retry_of,
-      ${STARTED_AT}, recoveries, cancel_requested, coalesce(signals, 0) AS signals, parent_id
+      ${STARTED_AT}, recoveries, CASE status WHEN 'waiting' THEN 0 ELSE coalesce(blame, 0) END AS blame, cancel_requested, coalesce(signals, 0) AS signals, parent_id
     FROM ensemble_executions ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ?
     ORDER BY due_at, ref LIMIT ? OFFSET ?`);
   const updateClaimed = connection.prepare(`
     UPDATE ensemble_executions
     SET epoch = epoch + 1, owner = ?, due_at = NULL, status = 'running', started_at = coalesce(started_at, ?),
-      signalled_at = NULL
+      signalled_at = NULL, claimed_at = ?, blame = CASE status WHEN 'waiting' THEN NULL ELSE blame END
     WHERE ref IN (SELECT value FROM json_each(?))`);
   const selectOwner = connection.prepare(`SELECT 1 FROM ensemble_owners WHERE ${here} AND owner = ?`);
   const selectToCancel = connection.prepare(`
@@ -113,7 +113,7 @@ export function dueTable(connection: SqlConnection, namespace: string, transacti
       return transaction(() => {
         if (selectOwner.all([by]).length === 0) return [];
         const rows = takeTurns(lanes, now, limit);
-        updateClaimed.run([by, now, JSON.stringify(rows.map(({ ref }) => ref))]);
+        updateClaimed.run([by, now, now, JSON.stringify(rows.map(({ ref }) => ref))]);
         return rows.map((row) => readClaimed(row, now));
       });
     },
@@ -153,6 +153,7 @@ function readClaimed(row: SqlRow, now: number): ClaimedExecution | DamagedExecut
       startedAt: begun ? readNumber(row, 'started_at', name) : now,
       begun,
       recoveries: readNumber(row, 'recoveries', name),
+      blame: readNumber(row, 'blame', name),
       cancelRequested: row.cancel_requested === 1,
       signals: readNumber(row, 'signals', name),
     };

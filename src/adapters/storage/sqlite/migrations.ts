@@ -176,6 +176,12 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX ensemble_steps_waits ON ensemble_steps (execution, name) WHERE note = 1 AND name <> '';
   ALTER TABLE ensemble_executions ADD COLUMN waits_for TEXT;
   `,
+  // When it was last claimed, what it bears of the blame for the death of its owners, and the newest owner when it was last blamed.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN claimed_at INTEGER;
+  ALTER TABLE ensemble_executions ADD COLUMN blame INTEGER;
+  ALTER TABLE ensemble_executions ADD COLUMN blamed_at INTEGER;
+  `,
 ];
 
 /**

@@ -115,7 +115,7 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     join: (owner, lease) => on((tables) => tables.join(owner, lease)),
     renew: (owner, leaseUntil) => on((tables) => tables.renew(owner, leaseUntil)),
     leave: (owner, now) => on((tables) => tables.leave(owner, now)),
-    recover: (owner, now) => on((tables) => tables.recover(owner, now)),
+    recover: (...given) => on((tables) => tables.recover(...given)),
     listHeld: (owner) => on((tables) => tables.listHeld(owner)),
     commit: (owner, batch) => on((tables) => tables.commit(owner, batch)),
     claim: (owner, query) => on((tables) => tables.claim(owner, query)),
