@@ -3,7 +3,8 @@
 import type { Recovered, Storage } from '../../../engine/ports/storage.ts';
 import { readId } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { RunTransaction, SqlConnection } from './connection.ts';
+import type { RunTransaction, SqlConnection, SqlValue } from './connection.ts';
+import { type Lost, updateFound, whereDamaged } from './damaged.ts';
 import type { OwnerLock } from './owner-lock.ts';
 import { HELD, OPEN_OR_FAILED } from './statuses.ts';
 
@@ -13,9 +14,9 @@ export type OwnersTable = Pick<Storage, 'join' | 'renew' | 'leave' | 'recover' |
 export function ownersTable(
   connection: SqlConnection,
   namespace: string,
-  parts: { readonly transaction: RunTransaction; readonly lock: OwnerLock },
+  parts: { readonly transaction: RunTransaction; readonly lock: OwnerLock; readonly lost: Lost },
 ): OwnersTable {
-  const { transaction, lock } = parts;
+  const { transaction, lock, lost } = parts;
   const here = `namespace = ${toLiteral(namespace)}`;
   const known = new Set<string>();
 
@@ -31,11 +32,26 @@ export function ownersTable(
   const selectHeld = connection.prepare(`SELECT id, epoch FROM ${HELD} WHERE ${here} AND owner = ?`);
   const free = (from: string) =>
     `UPDATE ${from} SET owner = NULL, due_at = ?, recoveries = recoveries + ? WHERE ${here}`;
-  const freeOf = connection.prepare(`${free(HELD)} AND owner = ?`);
-  const freeAll = connection.prepare(`${free(HELD)} AND owner IS NOT NULL`);
+  const freeOf = updateFound(connection, free, { from: HELD, here, where: 'AND owner = ?' });
+  const freeAll = updateFound(connection, free, { from: HELD, here, where: 'AND owner IS NOT NULL' });
   // What a process of an older version accepted: it knew nothing of owners, and of what is due.
   const freeOlder = connection.prepare(`
     ${free('ensemble_executions')} AND ${OPEN_OR_FAILED} AND status = 'running' AND due_at IS NULL AND finished_at IS NULL`);
+
+  const freeAndRemove = (by: string, set: readonly SqlValue[]): number =>
+    whereDamaged(
+      () =>
+        transaction(() => {
+          const freed = freeOf.all(set, [by]);
+          remove.run([by]);
+          return freed;
+        }),
+      () => {
+        const freed = freeOf.byRow(set, [by], lost);
+        remove.run([by]);
+        return freed;
+      },
+    );
 
   const forget = (owner: string) => {
     known.delete(owner);
@@ -47,13 +63,25 @@ export function ownersTable(
       const by = toTextColumn(owner);
       const alone = lock.take();
       try {
-        transaction(() => {
-          if (alone) {
-            for (const freeing of [freeAll, freeOlder]) freeing.run([now, 1]);
-            removeAll.run([]);
-          }
-          upsert.run([by, leaseUntil]);
-        });
+        const enter = (free?: () => void) =>
+          transaction(() => {
+            free?.();
+            if (alone) removeAll.run([]);
+            upsert.run([by, leaseUntil]);
+          });
+        const freeWhole = () => {
+          freeAll.all([now, 1], []);
+          freeOlder.run([now, 1]);
+        };
+        if (!alone) enter();
+        else
+          whereDamaged(
+            () => enter(freeWhole),
+            () => {
+              freeAll.byRow([now, 1], [], lost);
+              enter();
+            },
+          );
         known.add(by);
       } catch (error) {
         if (known.size === 0) lock.release();
@@ -68,21 +96,13 @@ export function ownersTable(
     },
     leave(owner, now) {
       const by = toTextColumn(owner);
-      transaction(() => {
-        freeOf.run([now, 0, by]);
-        remove.run([by]);
-      });
+      freeAndRemove(by, [now, 0]);
       forget(by);
     },
     recover(owner, now) {
       const stale = selectStale.all([toTextColumn(owner), now]).map((row) => row.owner as string);
       if (stale.length === 0) return NOTHING;
-      const freed = transaction(() =>
-        stale.reduce((count, other) => {
-          remove.run([other]);
-          return count + freeOf.run([now, 1, other]);
-        }, 0),
-      );
+      const freed = stale.reduce((count, other) => count + freeAndRemove(other, [now, 1]), 0);
       for (const other of stale) forget(other);
       return { freed };
     },
