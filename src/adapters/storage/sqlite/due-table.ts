@@ -5,7 +5,7 @@ import type { Storage } from '../../../engine/ports/storage.ts';
 import { readNumber } from '../sql/columns.ts';
 import { readAccepted, readId } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from './connection.ts';
+import type { RunTransaction, SqlConnection, SqlRow } from './connection.ts';
 import { type Lost, whereDamaged } from './damaged.ts';
 import { createDamagedDue } from './damaged-due.ts';
 import { STARTED_AT } from './started-at.ts';
@@ -97,7 +97,7 @@ export function dueTable(
       for (const at of open.slice(0, left)) {
         const lane = lanes[at] as Lane;
         const rows = taken[at] as SqlRow[];
-        const found = selectDue.all([toParameter(lane.ensemble), toParameter(lane.version), now, share, rows.length]);
+        const found = selectDue.all([lane.ensemble, lane.version, now, share, rows.length]);
         rows.push(...found);
         left -= found.length;
         if (found.length > 0) served = lane;
@@ -155,11 +155,6 @@ export function dueTable(
     },
     countQueued: (limit) => countQueued.all([limit])[0]?.queued as number,
   };
-}
-
-/** A name that is damaged may be bytes, which libsql hands out in a form that it does not take. */
-function toParameter(name: unknown): SqlValue {
-  return name instanceof ArrayBuffer ? new Uint8Array(name) : (name as SqlValue);
 }
 
 function isBehind(lane: Lane, served: Lane): boolean {
