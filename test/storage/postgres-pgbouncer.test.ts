@@ -49,6 +49,7 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
   let pooler: PgBouncer;
   let opened: Orchestrator[] = [];
   let clients: (() => Promise<unknown>)[] = [];
+  let last: (() => Promise<unknown>)[] = [];
   let namespaces = 0;
   /** How often each step ran, by execution. */
   let ran: Map<string, number>;
@@ -64,17 +65,21 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
   });
   afterEach(async () => {
     for (const orchestrator of opened) await orchestrator.close();
-    for (const end of clients) await end();
-    [opened, clients] = [[], []];
+    for (const end of [...clients, ...last]) await end();
+    [opened, clients, last] = [[], [], []];
   });
   afterAll(async () => {
     await pooler?.stop();
     await database?.drop();
   });
 
-  const open = (driver: 'pg' | 'postgres.js', leaseMs = LEASE_MS): Orchestrator => {
-    const connectionString = pooler.through(database.connectionString);
-    const shared = { sessions: false, queryTimeoutMs: 1000, namespace: `pooled ${namespaces}` };
+  const open = (
+    driver: 'pg' | 'postgres.js',
+    leaseMs = LEASE_MS,
+    by: { readonly pooler: PgBouncer; readonly sessions: boolean } = { pooler, sessions: false },
+  ): Orchestrator => {
+    const connectionString = by.pooler.through(database.connectionString);
+    const shared = { sessions: by.sessions, queryTimeoutMs: 1000, namespace: `pooled ${namespaces}` };
     let storage: ReturnType<typeof postgresStorage>;
     if (driver === 'pg') {
       const pool = new pg.Pool({ connectionString, max: 6 });
@@ -202,6 +207,27 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
     await pooler.command(`RESUME ${name}`);
     await expectCompleted(ids);
   });
+
+  it.runIf(process.platform === 'linux')(
+    'in session mode, with sessions: a pooler that is away for seconds makes no step run twice',
+    async () => {
+      const sessions = await createPgBouncer({ pool_mode: 'session', default_pool_size: 60 });
+      await sessions.start();
+      // It ends when nothing uses it any more.
+      last.push(() => sessions.stop());
+      const through = (driver: 'pg' | 'postgres.js') => open(driver, 30_000, { pooler: sessions, sessions: true });
+      const ids = await startAll([through('pg'), through('postgres.js'), through('pg')], 'plain', 60);
+      for (let times = 0; times < 2; times++) {
+        await wait(60);
+        await sessions.kill();
+        await wait(2500);
+        await sessions.start();
+      }
+      const all = await expectCompleted(ids);
+      expect(all.map(({ recoveries }) => recoveries)).toEqual(ids.map(() => 0));
+      expect(new Set(ran.values())).toEqual(new Set([1]));
+    },
+  );
 
   it('a schema is made through it, by several processes at once', async () => {
     const fresh = await createDatabase();

@@ -212,9 +212,9 @@ describe('T7: a fault while writing', () => {
   it('a failure that names no number is known by its message', () => {
     const thrown = (message: string) => Object.assign(new Error(message), { code: 'ERR_SQLITE_ERROR' });
     for (const message of ['database is locked', 'database or disk is full'])
-      expect(toStorageError(thrown(message))).toMatchObject({ code: 'OVERLOADED', retryable: true });
+      expect(toStorageError(thrown(message), 'app.db')).toMatchObject({ code: 'OVERLOADED', retryable: true });
     const other = thrown('something else');
-    expect(toStorageError(other)).toBe(other);
+    expect(toStorageError(other, 'app.db')).toBe(other);
   });
 
   it('an entry that throws half way takes the whole batch with it, and the store goes on', async () => {
@@ -256,7 +256,7 @@ describe('T7: a fault while writing', () => {
     try {
       commit([entry(1, { steps: [step('flow[0]')] }), large]);
     } catch (error) {
-      thrown = toStorageError(error);
+      thrown = toStorageError(error, 'app.db');
     }
     expect(thrown).toMatchObject({
       code: 'OVERLOADED',

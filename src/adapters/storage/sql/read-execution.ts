@@ -120,12 +120,16 @@ export function readId(row: StoredRow): string {
   try {
     return readText(row, 'id', nameOf(row));
   } catch {
-    return String(row.id);
+    return shownId(row);
   }
 }
 
 function nameOf(row: StoredRow): RowName {
-  return `execution ${String(row.id)}`;
+  return `execution ${shownId(row)}`;
+}
+
+function shownId({ id }: StoredRow): string {
+  return typeof id === 'object' ? '(damaged id)' : String(id);
 }
 
 /** @throws INTERNAL when a column is damaged */

@@ -3,7 +3,8 @@
 import type { Recovered, Storage } from '../../../engine/ports/storage.ts';
 import { readId } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { RunTransaction, SqlConnection, SqlRow } from './connection.ts';
+import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from './connection.ts';
+import { type Lost, updateFound, whereDamaged } from './damaged.ts';
 import type { OwnerLock } from './owner-lock.ts';
 import { HELD, OPEN_OR_FAILED } from './statuses.ts';
 
@@ -13,9 +14,9 @@ export type OwnersTable = Pick<Storage, 'join' | 'renew' | 'leave' | 'recover' |
 export function ownersTable(
   connection: SqlConnection,
   namespace: string,
-  parts: { readonly transaction: RunTransaction; readonly lock: OwnerLock },
+  parts: { readonly transaction: RunTransaction; readonly lock: OwnerLock; readonly lost: Lost },
 ): OwnersTable {
-  const { transaction, lock } = parts;
+  const { transaction, lock, lost } = parts;
   const here = `namespace = ${toLiteral(namespace)}`;
   const known = new Set<string>();
 
@@ -31,8 +32,8 @@ export function ownersTable(
   const selectHeld = connection.prepare(`SELECT id, epoch FROM ${HELD} WHERE ${here} AND owner = ?`);
   const free = (from: string) =>
     `UPDATE ${from} SET owner = NULL, due_at = ?, recoveries = recoveries + ?, blame = NULL WHERE ${here}`;
-  const freeOf = connection.prepare(`${free(HELD)} AND owner = ?`);
-  const freeAll = connection.prepare(`${free(HELD)} AND owner IS NOT NULL`);
+  const freeOf = updateFound(connection, free, { from: HELD, here, where: 'AND owner = ?' });
+  const freeAll = updateFound(connection, free, { from: HELD, here, where: 'AND owner IS NOT NULL' });
   const claimedAt = `coalesce(claimed_at, CASE started_at WHEN -1 THEN created_at ELSE started_at END)`;
   const blamed = (whose: string) => `
     SELECT ref, coalesce(blame, 0) AS blame, coalesce(blamed_at, 0) AS blamed_at FROM ${HELD} WHERE ${here} AND ${whose} AND ${claimedAt} >= ? AND NOT EXISTS (
@@ -59,14 +60,23 @@ export function ownersTable(
     }
   };
 
-  /** What can't be read bears no blame, and is in nobody's way. */
-  const findBlamed = (find: () => readonly SqlRow[]): readonly SqlRow[] => {
-    try {
-      return find();
-    } catch {
-      return [];
-    }
-  };
+  const freeAndRemove = (by: string, set: readonly SqlValue[], blameFrom?: number): number =>
+    whereDamaged(
+      () =>
+        transaction(() => {
+          const found = blameFrom === undefined ? [] : selectBlamed.all([by, blameFrom]);
+          remove.run([by]);
+          const freed = freeOf.all(set, [by]);
+          share(found);
+          return freed;
+        }),
+      // Who is to blame can't be told from a file that is damaged.
+      () => {
+        const freed = freeOf.byRow(set, [by], lost);
+        remove.run([by]);
+        return freed;
+      },
+    );
 
   const forget = (owner: string) => {
     known.delete(owner);
@@ -78,15 +88,27 @@ export function ownersTable(
       const by = toTextColumn(owner);
       const alone = lock.take();
       try {
-        transaction(() => {
-          if (alone) {
-            const found = findBlamed(() => selectAllBlamed.all([blameFrom]));
-            for (const freeing of [freeAll, freeOlder]) freeing.run([now, 1]);
-            share(found);
-            removeAll.run([]);
-          }
-          upsert.run([by, leaseUntil]);
-        });
+        const enter = (free?: () => void) =>
+          transaction(() => {
+            free?.();
+            if (alone) removeAll.run([]);
+            upsert.run([by, leaseUntil]);
+          });
+        const freeWhole = () => {
+          const found = selectAllBlamed.all([blameFrom]);
+          freeAll.all([now, 1], []);
+          freeOlder.run([now, 1]);
+          share(found);
+        };
+        if (!alone) enter();
+        else
+          whereDamaged(
+            () => enter(freeWhole),
+            () => {
+              freeAll.byRow([now, 1], [], lost);
+              enter();
+            },
+          );
         known.add(by);
       } catch (error) {
         if (known.size === 0) lock.release();
@@ -101,24 +123,13 @@ export function ownersTable(
     },
     leave(owner, now) {
       const by = toTextColumn(owner);
-      transaction(() => {
-        freeOf.run([now, 0, by]);
-        remove.run([by]);
-      });
+      freeAndRemove(by, [now, 0]);
       forget(by);
     },
     recover(owner, now, blameFrom = Number.MAX_SAFE_INTEGER) {
       const stale = selectStale.all([toTextColumn(owner), now]).map((row) => row.owner as string);
       if (stale.length === 0) return NOTHING;
-      const freed = transaction(() =>
-        stale.reduce((count, other) => {
-          const found = findBlamed(() => selectBlamed.all([other, blameFrom]));
-          remove.run([other]);
-          const freed = freeOf.run([now, 1, other]);
-          share(found);
-          return count + freed;
-        }, 0),
-      );
+      const freed = stale.reduce((count, other) => count + freeAndRemove(other, [now, 1], blameFrom), 0);
       for (const other of stale) forget(other);
       return { freed };
     },
