@@ -81,7 +81,7 @@ export function hold(execution: NewExecution, epoch: number): Held {
 
 /** Whether it may be what its owner died of: it was claimed late, and nothing was stored of it since. */
 export function bearsBlame({ claimedAt, steps }: Held, blameFrom: number): boolean {
-  return claimedAt >= blameFrom && !steps.some(({ startedAt }) => startedAt >= claimedAt);
+  return claimedAt >= blameFrom && !steps.some(({ startedAt }) => startedAt > claimedAt);
 }
 
 export function holds(held: Held, owner: string, epoch: number): boolean {

@@ -87,7 +87,7 @@ export interface Storage {
    * no longer than moments; it is looked at again by the next call.
    *
    * Of what a dead owner held, those bear the blame for its death that it had claimed (or started) at `blameFrom` or later, and of
-   * which no record is stored that began since. One that bore none so far bears 1. To what one bore before, its share is added: 1,000,
+   * which no record is stored that began behind that. One that bore none so far bears 1. To what one bore before, its share is added: 1,000,
    * divided by how many bear the blame for this death, and by how many owners have joined since it was last blamed (by 1 at least;
    * rounded down): for processes that die without it, it is not to blame. The blame of all others is 0 from then on, as is that of one
    * that is claimed after it waited, and of what an owner leaves behind that is alive.

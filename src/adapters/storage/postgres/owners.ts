@@ -91,7 +91,7 @@ export function createOwners(parts: OwnersParts): Owners {
   const freeOfDead = statement(
     `WITH held AS MATERIALIZED (
       SELECT e.ref, ${claimedAt} >= $4 AND NOT EXISTS (
-        SELECT FROM ${steps} s WHERE s.execution = e.ref AND s.started_at >= ${claimedAt}
+        SELECT FROM ${steps} s WHERE s.execution = e.ref AND s.started_at > ${claimedAt}
       ) AS blamed
       FROM ${executions} e WHERE e.namespace = $1 AND e.status = 'running' AND e.owner = $2
     ), share AS (

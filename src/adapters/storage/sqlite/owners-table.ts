@@ -37,7 +37,7 @@ export function ownersTable(
   const claimedAt = `coalesce(claimed_at, CASE started_at WHEN -1 THEN created_at ELSE started_at END)`;
   const blamed = (whose: string) => `
     SELECT ref, coalesce(blame, 0) AS blame, coalesce(blamed_at, 0) AS blamed_at FROM ${HELD} WHERE ${here} AND ${whose} AND ${claimedAt} >= ? AND NOT EXISTS (
-      SELECT 1 FROM ensemble_steps AS step WHERE step.execution = ref AND step.started_at >= ${claimedAt}
+      SELECT 1 FROM ensemble_steps AS step WHERE step.execution = ref AND step.started_at > ${claimedAt}
     )`;
   const selectBlamed = connection.prepare(blamed('owner = ?'));
   const selectAllBlamed = connection.prepare(blamed('owner IS NOT NULL'));

@@ -46,12 +46,12 @@ export function blameCases(it: StorageCase): void {
     await accept(storage, execution(1));
     for (const number of [2, 3, 4, 5]) await enqueue(storage, execution(number));
     await claim(storage, { now: T0 + 1000 });
-    const fresh = step('flow[0]', { startedAt: T0 + 1000 });
+    const fresh = step('flow[0]', { startedAt: T0 + 1001 });
     same(await commitOne(storage, entry(5, { steps: [fresh] })), 'stored', 'a step');
     same(await dies(storage, 1, T0 + 1000), { 1: 0, 2: 1, 3: 1, 4: 1, 5: 0 }, 'blame of the first death');
     // Of the two that were not to blame for the first one, this is the first.
     same(await dies(storage, 2, T0 + LEASE), { 1: 1, 2: 201, 3: 201, 4: 201, 5: 1 }, 'blame of the second death');
-    const later = step('flow[1]', { startedAt: T0 + 2 * LEASE });
+    const later = step('flow[1]', { startedAt: T0 + 2 * LEASE + 1 });
     for (const number of [1, 2, 3]) {
       const stored = await commitOne(storage, entry(number, { epoch: 3, steps: [later] }));
       same(stored, 'stored', 'a step');
