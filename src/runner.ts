@@ -79,7 +79,7 @@ export interface Runner {
   start(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
   /** Begins an execution again, with the results of the steps that succeeded. */
   again(ensemble: LoadedEnsemble, failed: NewExecution, steps: readonly StepRecord[]): Promise<ExecutionHandle>;
-  /** The events of an execution as it is stored, behind the one of this id (0: from the first). */
+  /** The events of an execution as it is stored, after the one of this id (0: from the first). */
   storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<NumberedEvent>;
   /** What the engine runs of an ensemble. */
   runnable(ensemble: LoadedEnsemble): Runnable;

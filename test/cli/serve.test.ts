@@ -264,7 +264,8 @@ describe('issue 3.4: ensemble serve stops', () => {
   });
 
   it('an answer that its reader takes slowly is given whole', async () => {
-    const names = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h'];
+    // As much as a page of agent runs holds.
+    const names = ['a', 'b'];
     const cwd = makeProject({
       'ensembles/big.yaml': `name: big
 flow:

@@ -60,7 +60,7 @@ export interface RecordQuery {
 }
 
 export interface StepQuery {
-  /** Only records behind the one of this key. Default: from the first. */
+  /** Only records after the one of this key. Default: from the first. */
   readonly after?: string | undefined;
   readonly limit: number;
   /** Bytes of outputs, as JSON text. Default 8 MiB. */

@@ -186,8 +186,8 @@ export interface Storage {
   /** Skips so many agents' runs, in the order in which they were first stored, or all of them when there are no more. Reads no outputs. */
   skipRuns(executionId: string, count: number): MaybePromise<SkippedRuns>;
 
-  /** The waits for a signal of this name that have ended behind an instant (Unix ms): from the notes of waits alone, without payloads. */
-  listEndedWaits(executionId: string, signal: string, behind: number): MaybePromise<readonly EndedWait[]>;
+  /** The waits for a signal of this name that have ended after an instant (Unix ms): from the notes of waits alone, without payloads. */
+  listEndedWaits(executionId: string, signal: string, after: number): MaybePromise<readonly EndedWait[]>;
 
   /** The deliveries of an execution, in the order in which they were stored. */
   listDeliveries(executionId: string): MaybePromise<readonly StoredDelivery[]>;
