@@ -58,6 +58,7 @@ export function storageOperation(parts: {
   return {
     name: 'storage',
     config,
+    shows: ['key', 'prefix', 'value'],
     check: (given) => checkConfig(given, bindings),
     needs: (given) => [`binding:${bindingName(given)}`],
     async run(context) {

@@ -395,6 +395,26 @@ describe('signalUrl()', () => {
     );
   });
 
+  it('a secret is refused as its payload, which the page shows, wherever the link is made', () => {
+    const refused = (flow: readonly object[]) => () =>
+      createOrchestrator({
+        signalLinks,
+        secrets: { KEY: 'a secret of 20 letters' },
+        env: { STAGE: 'test' },
+        scripts: { mail: () => null },
+        ensembles: [{ name: 'e', flow: [...flow, { wait: 'go' }] } as never],
+      });
+    const message = 'is a secret and may not flow into signalUrl(), whose page shows it';
+    expect(refused([mail(ask('{ to: [env.KEY] }'))])).toThrow(`\`env.KEY\` ${message}`);
+    expect(refused([mail({}, { config: { script: 'mail', link: ask('env.KEY') } })])).toThrow(message);
+    expect(refused([mail({}, { condition: "signalUrl('go', env.KEY) != ''" })])).toThrow(message);
+    const inItem = { foreach: '${[env.KEY]}', steps: [mail(ask('item'))] };
+    expect(refused([inItem])).toThrow(`\`item\` may hold \`env.KEY\`, which ${message}`);
+    expect(
+      refused([mail(ask('env.STAGE')), { foreach: '${[env.KEY]}', steps: [mail([ask('index'), '${item}'])] }]),
+    ).not.toThrow();
+  });
+
   it('no link and no secret enters a log or an error', async () => {
     const logged: unknown[] = [];
     const log = (fields: object, message?: string) => void logged.push(fields, message);

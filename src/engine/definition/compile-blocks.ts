@@ -25,6 +25,7 @@ import type { Level, StepPlace } from './flow-level.ts';
 import { guardReads } from './guard-reads.ts';
 import type { NameSlot } from './names.ts';
 import type { Path } from './problem.ts';
+import { secretIn } from './refuse-secrets.ts';
 
 type Parent = CompiledList['parent'];
 
@@ -39,7 +40,7 @@ export function compileForeach(step: ForeachStep, place: StepPlace, parent: Pare
     typeof step.foreach === 'string'
       ? fields.whole(step.foreach, at('foreach'), 'an expression that gives a list')
       : fields.value(step.foreach, at('foreach'));
-  const inner = names.nest(as);
+  const inner = names.nest(as, secretIn(items, context.host.secretNames));
   const body = level.inside(step.steps, { path: at('steps'), key: 'steps', parent, last: false }, inner, context);
   const innerFields = createFieldCompiler(inner, context.host, context.report);
   return {

@@ -20,6 +20,8 @@ export interface Names extends NameResolver<Scope> {
   readonly parent: Names | undefined;
   /** What the item is called here; undefined outside a `foreach`. */
   readonly item: string | undefined;
+  /** The secret that the item may hold. */
+  readonly itemSecret: string | undefined;
   /** Slots handed out so far. */
   readonly size: number;
   /** Every name that may be read here, nearest level first. */
@@ -32,8 +34,8 @@ export interface Names extends NameResolver<Scope> {
   isReached(name: string): boolean;
   /** The slot of a name at this level or around it, and how many levels up. */
   find(name: string): { readonly slot: NameSlot; readonly depth: number } | undefined;
-  /** A level inside this one. @param item - the name of its item */
-  nest(item: string): Names;
+  /** A level inside this one. @param item - the name of its item. @param secret - what secret it may hold */
+  nest(item: string, secret?: string): Names;
   /**
    * The same level as one branch sees it, while others run beside it.
    *
@@ -53,6 +55,7 @@ interface LevelParts {
   readonly known: KnownNames;
   readonly parent: Names | undefined;
   readonly item: string | undefined;
+  readonly itemSecret: string | undefined;
   readonly slots: Map<string, NameSlot>;
   readonly reached: Set<string>;
   readonly hides: (name: string) => boolean;
@@ -64,15 +67,16 @@ const NOTHING = () => false;
 const unknown = () => ({ size: -1, names: [] });
 
 export function createNames(known: KnownNames): Names {
-  const outer = { parent: undefined, item: undefined, hides: NOTHING, catches: false };
+  const outer = { parent: undefined, item: undefined, itemSecret: undefined, hides: NOTHING, catches: false };
   return level({ known, ...outer, slots: new Map(), reached: new Set(), hyphenated: unknown() });
 }
 
 function level(parts: LevelParts): Names {
-  const { known, parent, item, slots, reached, hides, catches, hyphenated } = parts;
+  const { known, parent, item, itemSecret, slots, reached, hides, catches, hyphenated } = parts;
   const names: Names = {
     parent,
     item,
+    itemSecret,
     hides,
     catches,
     get size() {
@@ -108,8 +112,8 @@ function level(parts: LevelParts): Names {
       const outer = parent?.find(name);
       return outer && { slot: outer.slot, depth: outer.depth + 1 };
     },
-    nest(itemName) {
-      const inner = { parent: names, item: itemName, hides: NOTHING };
+    nest(itemName, secret) {
+      const inner = { parent: names, item: itemName, itemSecret: secret, hides: NOTHING };
       return level({ ...parts, ...inner, slots: new Map(), reached: new Set(), hyphenated: unknown() });
     },
     beside: (block, own) => level({ ...parts, hides: (name) => hides(name) || (block.has(name) && !own.has(name)) }),
@@ -137,7 +141,8 @@ function resolveName(
   for (let at: Names | undefined = names; at; at = at.parent) {
     if (!isReserved && at.hides(name)) return { problem: runsBeside(name) };
     if (at.item !== undefined && (name === at.item || name === 'index')) {
-      return { read: readItem(name === at.item, depth), consumed: 0 };
+      const secret = name === at.item ? at.itemSecret : undefined;
+      return { read: readItem(name === at.item, depth), consumed: 0, secret };
     }
     const found = isReserved ? undefined : at.find(name);
     if (found?.depth === 0) {

@@ -25,8 +25,9 @@ export function compileNode<E extends Evaluation>(node: Node, context: CompileCo
     case 'member':
       return compileMember(node, context);
     case 'call': {
+      const before = context.references.length;
       const args = node.args.map((argument) => compileNode(argument, context));
-      return compileCall(node, args, context);
+      return compileCall(node, args, before, context);
     }
     case 'unary':
       return compileUnary(node, compileNode(node.operand, context), context.site);
@@ -112,7 +113,7 @@ function compileName<E extends Evaluation>(
     const slip = suggestion === undefined ? findHyphenSlip(node, problem, context) : undefined;
     throw slip ?? new ExpressionSyntaxError(problem, index, end - index, suggestion);
   }
-  context.references.push({ name, path, index, length: end - index });
+  context.references.push({ name, path, index, length: end - index, secret: resolution.secret });
   if (resolution.warning !== undefined) {
     context.warnings.push({ message: resolution.warning, index, length: end - index });
   }

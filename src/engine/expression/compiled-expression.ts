@@ -12,6 +12,8 @@ export type NameResolution<E extends Evaluation> =
       readonly read: Evaluate<E>;
       /** How many leading path segments `read` already covers; the rest is read by member access on what it gives. */
       readonly consumed: number;
+      /** The secret that it may hold, such as `env.API_KEY`. */
+      readonly secret?: string | undefined;
       /** Right, and hardly what was meant: why. */
       readonly warning?: string;
     }
@@ -34,6 +36,10 @@ export interface NameResolver<E extends Evaluation> {
 export interface Reference {
   readonly name: string;
   readonly path: readonly PathSegment[];
+  /** The secret that the name may hold. */
+  readonly secret?: string | undefined;
+  /** The function whose arguments it stands in, when that shows them to people. */
+  readonly shownBy?: string;
   /** Where it stands in the text that was compiled, with its static path. */
   readonly index: number;
   readonly length: number;
