@@ -44,6 +44,7 @@ function place(lookUp: (count: number) => StoredDefinition | undefined, restored
     ...{ host, storage, patiently: createPatience(clock, silent, 0), foreign: new Set<string>() },
     suspects: createSuspects(clock, () => {}),
     othersAtWork: () => 0,
+    wake() {},
     giveBack: (_owner, id, _epoch, afterMs) => void failed.push([id, afterMs]),
     writer: {
       write(_owner, { executionId, release }) {

@@ -3,17 +3,38 @@
 import { describe, expect, it } from 'vitest';
 import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { Process } from '../../src/adapters/testing/engine-suite/process.ts';
 import { code, echo, ensemble } from '../../src/adapters/testing/engine-suite/steps.ts';
-import { inWorld, type World } from '../../src/adapters/testing/engine-suite/world.ts';
+import { inWorld, type SuiteStore, type World } from '../../src/adapters/testing/engine-suite/world.ts';
 import { createOrchestrator } from '../../src/orchestrator.ts';
+import { newFile } from '../storage/sqlite-files.ts';
 
-function world<T>(body: (world: World) => Promise<T>): Promise<T> {
+type InWorld = <T>(body: (world: World) => Promise<T>) => Promise<T>;
+
+const inWorldOf =
+  (create: () => SuiteStore | Promise<SuiteStore>): InWorld =>
+  (body) =>
+    inWorld({ create, createSubject: createOrchestrator as never, engine: embeddedEngine }, body);
+
+const world = inWorldOf(() => {
   const storage = memoryStorage({ shared: true });
   // Handles on one storage: none of them closes it.
-  const create = () => ({ connect: () => ({ ...storage, close() {} }) });
-  return inWorld({ create, createSubject: createOrchestrator as never, engine: embeddedEngine }, body);
-}
+  return { connect: () => ({ ...storage, close() {} }) };
+});
+const PLACES: readonly (readonly [name: string, inside: InWorld])[] = [
+  ['a shared storage', world],
+  [
+    'a file',
+    inWorldOf(async () => {
+      const path = newFile();
+      // The file stays open while its processes come and go.
+      const open = sqliteStorage({ path });
+      await open.getDefinition('-');
+      return { connect: () => sqliteStorage({ path, synchronous: 'normal' }), end: () => open.close() };
+    }),
+  ],
+];
 
 const slow = (agent: string, ms: unknown) => code(agent, 'slow', { input: { ms, i: '${input.i}' } });
 const HEALTHY = ensemble([slow('a', '${input.ms}'), slow('b', '${input.ms}'), echo('c', 3)], { c: '${c.output}' });
@@ -33,7 +54,11 @@ async function liveOn(inside: World, mostDeaths: number, concurrency = 1000): Pr
     await died.subject.ready();
     const isOver = async () => !died.life.alive || (await hasEnded(inside));
     await inside.until('a death, or the end of all', isOver, 3_600_000);
-    if (died.life.alive) return deaths;
+    if (!died.life.alive) continue;
+    // A file takes one process alone.
+    died.kill();
+    await inside.settle();
+    return deaths;
   }
 }
 
@@ -66,9 +91,9 @@ async function queue(inside: World, name: string, inputs: readonly object[]): Pr
   return ids;
 }
 
-describe('an execution that its process dies of', () => {
+describe.each(PLACES)('an execution of %s that its process dies of', (_name, inPlace) => {
   it('is ended after three deaths, with what to do; a retry is possible', () =>
-    world(async (inside) => {
+    inPlace(async (inside) => {
       const [id = ''] = await queue(inside, 'deadly', [{}]);
       expect(await liveOn(inside, 10)).toBe(3);
       const record = await inside.reader.getExecution(id);
@@ -81,7 +106,7 @@ describe('an execution that its process dies of', () => {
     }));
 
   it('is found among others, whose steps take longer than any of the processes lives', () =>
-    world(async (inside) => {
+    inPlace(async (inside) => {
       const others = Array.from({ length: 40 }, (_, i) => ({ i, ms: 20_000 }));
       await queue(inside, 'e', others.slice(0, 25));
       await queue(inside, 'deadly', [{}]);
@@ -92,7 +117,7 @@ describe('an execution that its process dies of', () => {
     }));
 
   it('is ended too where others are at work all the time', () =>
-    world(async (inside) => {
+    inPlace(async (inside) => {
       await queue(inside, 'deadly', [{}]);
       let ticks = 0;
       const call = (process: Process) => {

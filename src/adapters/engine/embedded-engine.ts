@@ -106,6 +106,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
   const suspects = createSuspects(clock, () => loop.wake());
   const takeUp = createTakeUp({
     ...{ host, storage, patiently, writer, foreign, suspects, giveBack: orphans.giveBack, launch: runs.launch },
+    wake: (dueAt) => loop.wake(dueAt),
     othersAtWork: () => runs.size - suspects.running,
   });
 

@@ -38,7 +38,7 @@ const MOST_TOGETHER = WHOLE / 4;
 export const TOO_MUCH_BLAME = 2 * WHOLE;
 const LOOK_MS = 250;
 const FIRST_PAUSE_MS = 250;
-const LONGEST_PAUSE_MS = 5000;
+const LONGEST_PAUSE_MS = 2000;
 /** For so long it waits for others to end; then it is resumed beside them. */
 const WAITS_MS = 60_000;
 
@@ -66,7 +66,8 @@ export function createSuspects(clock: Clock, onLeft: () => void): Suspects {
     },
     enter(id, blame, othersAtWork) {
       const { pauseMs, sinceMs } = waiting.add(id, 'it waits for others');
-      if (!isFree(blame, othersAtWork, sinceMs)) return pauseMs;
+      // While others are at work apart, nothing is claimed: it is asked again when they have left.
+      if (!isFree(blame, othersAtWork, sinceMs)) return atWork.size > 0 ? FIRST_PAUSE_MS : pauseMs;
       waiting.forget(id);
       const one = { blame, isRunning: false };
       atWork.add(one);

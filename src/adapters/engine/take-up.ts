@@ -10,6 +10,7 @@ import type { Storage } from '../../engine/ports/storage.ts';
 import type { ActiveRun } from './active-run.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import type { HeldExecution } from './held-execution.ts';
+import { nextTurn } from './next-turn.ts';
 import type { Patience } from './patience.ts';
 import { createSetbacks } from './setbacks.ts';
 import { MARK, type Suspects, TOO_MUCH_BLAME } from './suspects.ts';
@@ -25,6 +26,8 @@ export interface TakeUpParts {
   /** How many runs are at work here that are no suspects. */
   othersAtWork(): number;
   giveBack(owner: string, executionId: string, epoch: number, afterMs: number): void;
+  /** Something is due at an instant. */
+  wake(dueAt: number): void;
   /** Runs it. */
   launch(held: HeldExecution, runnable: Runnable): ActiveRun;
 }
@@ -44,12 +47,16 @@ export function createTakeUp(
   const { clock, logger } = host;
   const runnables = new Map<string, MaybePromise<Runnable | string | undefined>>();
   const setbacks = createSetbacks(clock, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
+  /** Suspects that have to wait, and are not yet given back. */
+  const puttingOff = new Set<Promise<boolean>>();
   /** Those on their way in that are no suspects. */
   let comingIn = 0;
 
   const giveBack = async (owner: string, { execution, epoch, begun }: ClaimedExecution, afterMs: number) => {
-    const release = { status: begun ? ('running' as const) : ('queued' as const), dueAt: clock.now() + afterMs };
+    const dueAt = clock.now() + afterMs;
+    const release = { status: begun ? ('running' as const) : ('queued' as const), dueAt };
     await writer.write(owner, { executionId: execution.id, epoch, steps: [], release });
+    if (afterMs > 0) parts.wake(dueAt);
   };
 
   /** Ends what can't be run, so that it harms no other. */
@@ -132,13 +139,25 @@ export function createTakeUp(
     return parts.launch({ ...about, cancelled, resumed: begun, reached }, runnable);
   };
 
+  const putOff = async (owner: string, claimed: ClaimedExecution, afterMs: number): Promise<void> => {
+    const given = giveBack(owner, claimed, afterMs);
+    const done = given.then(DONE, NOT_DONE);
+    puttingOff.add(done);
+    await done;
+    puttingOff.delete(done);
+    return given;
+  };
+
   const beginSuspect = async (owner: string, claimed: ClaimedExecution, reached: number): Promise<void> => {
     // The others that were claimed with it are counted by then.
     await undefined;
     const place = suspects.enter(claimed.execution.id, claimed.blame, parts.othersAtWork() + comingIn);
-    if (typeof place === 'number') return giveBack(owner, claimed, place);
+    if (typeof place === 'number') return putOff(owner, claimed, place);
     let run: ActiveRun | undefined;
     try {
+      // What this process still holds when it dies is blamed too: those that have to wait are given back first.
+      await new Promise<void>(nextTurn);
+      while (puttingOff.size > 0) await Promise.all(puttingOff);
       run = await begin(owner, claimed, reached);
     } finally {
       if (!run) place.leave();
