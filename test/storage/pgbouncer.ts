@@ -79,7 +79,15 @@ export async function createPgBouncer(settings: Readonly<Record<string, string |
       child.stderr?.on('data', (part) => {
         said += part;
       });
-      const gone = new Promise<void>((resolve) => child.on('close', () => resolve()));
+      // A test that runs out of time leaves none behind.
+      const kill = () => child.kill('SIGKILL');
+      process.once('exit', kill);
+      const gone = new Promise<void>((resolve) =>
+        child.on('close', () => {
+          process.off('exit', kill);
+          resolve();
+        }),
+      );
       running = { child, gone };
       await until(async () => {
         if (child.exitCode !== null) throw new Error(`pgbouncer ended at once: ${said}`);

@@ -1,7 +1,7 @@
 /**
  * A process of its own that reads and writes damaged files, each by every verb: `sqlite-damage-child NUMBERS FILE...`.
  *
- * It says the name of a file before it opens it, and behind that what each verb threw that is no error of the library.
+ * It says the name of a file before it opens it, and after it what each verb threw that is no error of the library.
  */
 
 import { writeSync } from 'node:fs';

@@ -1,4 +1,4 @@
-/** SQLite files of which a part is damaged: no process ends by them, what is damaged is named, and all else goes on. */
+/** SQLite files of which a part is damaged: no process ends by them, what is damaged is named, and all else continues. */
 
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';

@@ -66,7 +66,7 @@ export function createDamagedDue(connection: SqlConnection, due: string, here: s
       () => [],
     );
     const named = [...ids, ...(count > ids.length ? [`${count - ids.length} more`] : [])].join(', ');
-    const message = `the SQLite file is damaged: some executions can't be read or written, and are left alone from now on (${named}); the others go on. Restore the file from a backup, or save what can be read with \`sqlite3 FILE .recover\``;
+    const message = `the SQLite file is damaged: some executions can't be read or written, and are left alone from now on (${named}); the others continue. Restore the file from a backup, or save what can be read with \`sqlite3 FILE .recover\``;
     throw new OrchestratorError('INTERNAL', message, { details: { executions: ids } });
   };
 

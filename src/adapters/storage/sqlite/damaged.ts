@@ -1,5 +1,5 @@
 /**
- * Files of which a part is damaged: what is done to many rows at once is done again row by row, so that the others go on. Nothing
+ * Files of which a part is damaged: what is done to many rows at once is done again row by row, so that the others continue. Nothing
  * of this costs anything while the file is whole.
  *
  * SQLite lets nothing be written any more in a transaction that met damage, so the rows are each a transaction of their own.

@@ -53,7 +53,7 @@ export function isBusy(error: unknown): boolean {
   return code === BUSY || code === LOCKED;
 }
 
-/** Whether a part of the file can't be read: what needs it fails each time, all else goes on. */
+/** Whether a part of the file can't be read: what needs it fails each time, all else continues. */
 export function isCorrupt(error: unknown): boolean {
   return resultCode(error) === CORRUPT || DAMAGED.includes(extendedCode(error) ?? 0);
 }
