@@ -1,9 +1,9 @@
 /** The `storage` operation: keyed values (`kv`) and objects (`r2`) in the configured storage or in a binding. */
 
 import * as z from 'zod';
-import { isOrchestratorError, OrchestratorError } from '../engine/errors.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../engine/errors.ts';
 import type { Json, JsonObject } from '../engine/json.ts';
-import { type KvStore, MAX_KEY_BYTES, type ObjectStore } from '../engine/ports/data.ts';
+import { checkKey, type KvStore, type ObjectStore } from '../engine/ports/data.ts';
 import type { ConfigIssue, Operation, OperationContext } from '../engine/ports/operation.ts';
 import { suggestName } from '../engine/suggest-name.ts';
 import { fromStoredObject, toStoredObject } from './storage/object-content.ts';
@@ -164,16 +164,16 @@ function checkKeys(given: JsonObject, type: string, action: string): readonly Co
 async function runKv(kv: KvStore, { config: given }: OperationContext<StorageConfig>, now: number): Promise<Json> {
   switch (given.action) {
     case 'get': {
-      const value = await kv.get(checkKey(given.key), now);
+      const value = await kv.get(keyOf(given), now);
       return { value: value ?? null, found: value !== undefined };
     }
     case 'put': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       await kv.put(key, (given.value ?? null) as Json, given.ttl === undefined ? undefined : now + given.ttl * 1000);
       return { key, success: true };
     }
     case 'delete': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       return { key, success: await kv.delete(key) };
     }
     default:
@@ -188,18 +188,18 @@ async function runObjects(
 ): Promise<Json> {
   switch (given.action) {
     case 'get': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       const object = await objects.get(key);
       if (!object) throw new OrchestratorError('NOT_FOUND', `storage: there is no object under ${JSON.stringify(key)}`);
       return fromStoredObject(object, given.format ?? 'text');
     }
     case 'put': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       await objects.put(key, toStoredObject(given.value as Json, given.contentType, now));
       return { key, success: true };
     }
     case 'delete': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       return { key, success: await objects.delete(key) };
     }
     default:
@@ -213,11 +213,13 @@ async function listKeys(store: Binding, prefix: string | undefined, now: number)
 }
 
 // Keys mean nothing to a store, so nothing is escaped; what no store could take is refused.
-function checkKey(key: string | undefined): string {
-  const bytes = key === undefined ? 0 : new TextEncoder().encode(key).length;
-  if (key !== undefined && bytes > 0 && bytes <= MAX_KEY_BYTES && !key.includes('\0')) return key;
-  throw new OrchestratorError(
-    'INVALID_INPUT',
-    `storage: a key has 1 to ${MAX_KEY_BYTES} bytes and no NUL; this one has ${bytes} bytes`,
-  );
+function keyOf({ key = '' }: StorageConfig): string {
+  try {
+    return checkKey(key);
+  } catch (thrown) {
+    throw new OrchestratorError(
+      'INVALID_INPUT',
+      `storage: ${messageOf(thrown)}; this one has ${key.length} characters`,
+    );
+  }
 }

@@ -162,6 +162,27 @@ describe('issue 3.7: `storage` of type r2', () => {
     for (const at of [2, 3, 5]) expect(outputs[at]).toMatchObject({ code: 'INVALID_INPUT' });
   });
 
+  it('text that UTF-8 can not hold is refused, and stored as JSON where it is part of a value', async () => {
+    const { run } = store([
+      { type: 'r2', action: 'put', key: 't', value: 'half \ud83d' },
+      { type: 'r2', action: 'put', key: 't', value: { content: '\ude00', encoding: 'utf8' } },
+      { type: 'r2', action: 'put', key: 'j', value: { half: '\ud83d' } },
+      { type: 'r2', action: 'get', key: 'j', format: 'json' },
+      { type: 'kv', action: 'put', key: '${input.key}', value: 1 },
+    ]);
+    const outputs = await run({ key: 'k\ud83d' });
+    for (const at of [0, 1])
+      expect(outputs[at]).toMatchObject({
+        code: 'INVALID_INPUT',
+        message: expect.stringMatching(/half of a surrogate/),
+      });
+    expect(outputs[3]).toMatchObject({ content: { half: '\ud83d' } });
+    expect(outputs[4]).toMatchObject({
+      code: 'INVALID_INPUT',
+      message: expect.stringMatching(/a key must be text of 1 to 512 bytes/),
+    });
+  });
+
   it('lists and deletes', async () => {
     const { run } = store([
       { type: 'r2', action: 'put', key: 'a/1', value: '' },

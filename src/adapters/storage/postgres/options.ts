@@ -1,6 +1,6 @@
 /** The options of the Postgres storage, and what they must be. */
 
-import { isPlainText } from '../sql/columns.ts';
+import { isPlainText } from '../../../engine/ports/data.ts';
 import type { PgPool } from './pg-client.ts';
 import type { PgliteDatabase } from './pglite-client.ts';
 import type { PostgresJsSql } from './postgres-js-client.ts';

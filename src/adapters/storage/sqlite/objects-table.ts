@@ -1,10 +1,10 @@
 /** Objects: bytes under a key, with their content type. */
 
-import type { ObjectStore } from '../../../engine/ports/data.ts';
+import { checkKey, type ObjectStore } from '../../../engine/ports/data.ts';
 import { damaged, readNumber, readText } from '../sql/columns.ts';
 import { toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlStatement } from './connection.ts';
-import { checkKey, keyRange } from './data-keys.ts';
+import { keyRange } from './data-keys.ts';
 
 export function objectsTable(connection: SqlConnection, namespace: string): ObjectStore {
   const select = connection.prepare(

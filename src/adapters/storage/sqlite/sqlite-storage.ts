@@ -1,9 +1,9 @@
 /** The SQLite storage: everything in one file, durable when a call returns, opened at its first use. */
 
 import { OrchestratorError } from '../../../engine/errors.ts';
+import { isPlainText } from '../../../engine/ports/data.ts';
 import type { MaybePromise } from '../../../engine/ports/operation.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
-import { isPlainText } from '../sql/columns.ts';
 import { toStorageError } from './failure.ts';
 import { DRIVERS, loadDriver, type SqliteDriverName } from './load-driver.ts';
 import { openTables, type Tables } from './open-tables.ts';
