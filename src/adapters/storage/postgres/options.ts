@@ -25,7 +25,7 @@ export interface PostgresStorageOptions {
    * tells, and no statement is prepared. Default `true`.
    */
   readonly sessions?: boolean;
-  /** How long a statement may take, in ms; then the call fails with OVERLOADED. Default 10,000. */
+  /** How long a statement may take, in ms, and 1 s more for each MiB that it sends; then the call fails with OVERLOADED. Default 10,000. */
   readonly queryTimeoutMs?: number;
 }
 
