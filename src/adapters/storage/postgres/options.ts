@@ -31,7 +31,7 @@ export interface PostgresStorageOptions {
    * takes longer to come back; no longer than the lease in any case. Default 1,500.
    */
   readonly sessionGraceMs?: number;
-  /** How long a statement may take, in ms; then the call fails with OVERLOADED. Default 10,000. */
+  /** How long a statement may take, in ms, and 1 s more for each MiB that it sends; then the call fails with OVERLOADED. Default 10,000. */
   readonly queryTimeoutMs?: number;
 }
 
