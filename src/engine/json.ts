@@ -10,8 +10,8 @@ export const MAX_DEPTH = 64;
 /** Largest step output or input, counted as {@link copySized} counts: roughly what the value costs in memory. */
 export const MAX_VALUE_BYTES = 4 * 1024 * 1024;
 // An empty object is 2 characters of JSON and some 30 bytes of memory; what holds it costs a place more.
-const CONTAINER_BYTES = 32;
-const ENTRY_BYTES = 16;
+export const CONTAINER_BYTES = 32;
+export const ENTRY_BYTES = 16;
 
 /** Why a value can't be taken as JSON, and where in it. */
 export interface JsonProblem {
@@ -68,22 +68,6 @@ export function copySized(value: unknown, maxBytes: number = MAX_VALUE_BYTES): S
     if (thrown instanceof JsonError) findProblem(value, { bytes: 0, maxBytes, path: [], ancestors: [] });
     throw thrown;
   }
-}
-
-/** What a JSON value counts, as {@link copySized} counts it; nothing is checked. */
-export function sizeOfJson(value: Json): number {
-  if (typeof value === 'string') return value.length;
-  if (typeof value !== 'object' || value === null) return 0;
-  let bytes = CONTAINER_BYTES;
-  if (Array.isArray(value)) {
-    bytes += value.length * ENTRY_BYTES;
-    for (let i = 0; i < value.length; i++) bytes += sizeOfJson(value[i] as Json);
-    return bytes;
-  }
-  for (const key of Object.keys(value)) {
-    bytes += key.length + ENTRY_BYTES + sizeOfJson((value as JsonObject)[key] as Json);
-  }
-  return bytes;
 }
 
 interface Size {

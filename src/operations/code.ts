@@ -11,7 +11,8 @@ import { suggestName } from '../engine/suggest-name.ts';
 // biome-ignore lint/suspicious/noExplicitAny: the shape of an input is written in the definition, where TypeScript can't see it
 export interface ScriptContext<Input = any> {
   /**
-   * The agent's input, a copy of the script's own. It is `any` by default: its shape is written in the definition, where
+   * The agent's input, a copy of the script's own; where the agent declares no `input`, the run's, which is frozen and shared by
+   * all steps of the run that read it. It is `any` by default: its shape is written in the definition, where
    * TypeScript can't see it; `Script<MyInput>` types it.
    */
   readonly input: Input;

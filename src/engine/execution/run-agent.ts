@@ -2,7 +2,8 @@
 
 import type { CompiledAgentStep } from '../definition/compiled-ensemble.ts';
 import type { NameSlot } from '../definition/names.ts';
-import { type Json, type JsonObject, sizeOfJson } from '../json.ts';
+import type { Json, JsonObject } from '../json.ts';
+import { sizeOfJson } from '../json-size.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StateUpdate, StepOptions, StoreRecord } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';

@@ -14,7 +14,8 @@
 import type { CompiledEnsembleStep } from '../definition/compiled-ensemble.ts';
 import { LONGEST_SLEEP_MS } from '../duration.ts';
 import { type ErrorCode, OrchestratorError } from '../errors.ts';
-import { type Json, sizeOfJson } from '../json.ts';
+import type { Json } from '../json.ts';
+import { sizeOfJson } from '../json-size.ts';
 import { type ChildEnd, childSignalName, toChildEnd } from '../model/child.ts';
 import type { StartedChild } from '../ports/children.ts';
 import { JournalLostError } from '../ports/journal.ts';

@@ -1,7 +1,8 @@
 /** Runs a `foreach`: a sliding pool of items, each with a level of names of its own. */
 
 import type { CompiledForeachStep, CompiledList } from '../definition/compiled-ensemble.ts';
-import { type Json, sizeOfJson } from '../json.ts';
+import type { Json } from '../json.ts';
+import { sizeOfJson } from '../json-size.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';

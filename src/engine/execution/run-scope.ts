@@ -3,7 +3,8 @@
 import type { CompiledList } from '../definition/compiled-ensemble.ts';
 import type { NameSlot } from '../definition/names.ts';
 import { type NameResult, Scope } from '../definition/scope.ts';
-import { type Json, sizeOfJson } from '../json.ts';
+import type { Json } from '../json.ts';
+import { sizeOfJson } from '../json-size.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { Halt } from './halt.ts';
 import { HeldSizes } from './held-sizes.ts';

@@ -11,7 +11,8 @@
 import type { CompiledWaitStep } from '../definition/compiled-ensemble.ts';
 import { LONGEST_SLEEP_MS } from '../duration.ts';
 import { OrchestratorError } from '../errors.ts';
-import { type Json, type JsonObject, sizeOfJson } from '../json.ts';
+import type { Json, JsonObject } from '../json.ts';
+import { sizeOfJson } from '../json-size.ts';
 import type { TakenSignal } from '../ports/journal.ts';
 import { unlessStopped } from './halt.ts';
 import {

@@ -2,7 +2,8 @@
 
 import type { CompiledEnsemble } from '../definition/compiled-ensemble.ts';
 import type { ScopeRun } from '../definition/scope.ts';
-import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES, sizeOfJson } from '../json.ts';
+import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../json.ts';
+import { sizeOfJson } from '../json-size.ts';
 import type { EventData, EventKind } from '../model/event.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
 import type { Children } from '../ports/children.ts';
