@@ -206,3 +206,14 @@ describe('what goes to the store is bounded', () => {
     expect(ran).not.toContain('b');
   });
 });
+
+describe('all outputs share one budget of operations', () => {
+  it('those that come after it is used up fail unless they are cheap, which each may be', async () => {
+    const dear = Object.fromEntries(count(8).map((i) => [`dear${i}`, '${length(sha256(input.text))}']));
+    const { run } = scene({ flow: [], outputs: { ...dear, cheap: '${length("ab")}' } });
+    const { status, output, error } = await run({ text: 'x'.repeat(MiB) });
+    expect([status, error?.code]).toEqual(['failed', 'EXPRESSION_ERROR']);
+    const given = Object.entries(output as Fields).filter(([, value]) => value !== null);
+    expect(Object.fromEntries(given)).toEqual({ dear0: 64, dear1: 64, dear2: 64, dear3: 64, cheap: 2 });
+  });
+});

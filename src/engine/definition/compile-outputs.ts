@@ -10,6 +10,9 @@ export interface CompiledOutputs {
   readonly references: CompiledField['references'];
 }
 
+/** All outputs share one budget; this much of it each one has, also after one that used it up. */
+const LEFT_FOR_EACH = 50_000;
+
 export function compileOutputs(definition: JsonObject, fields: FieldCompiler): CompiledOutputs {
   const compiled = Object.entries(definition).map(([name, value]) => {
     return { name, field: fields.value(value, ['outputs', name]) };
@@ -18,7 +21,18 @@ export function compileOutputs(definition: JsonObject, fields: FieldCompiler): C
   return {
     evaluate(scope, take) {
       const values: Record<string, Json> = {};
-      for (const { name, part, evaluate } of outputs) values[name] = take(name, () => evaluate(scope.begin('', part)));
+      let budget = Number.POSITIVE_INFINITY;
+      for (const { name, part, evaluate } of outputs) {
+        values[name] = take(name, () => {
+          const evaluation = scope.begin('', part);
+          evaluation.budget = Math.min(evaluation.budget, budget);
+          try {
+            return evaluate(evaluation);
+          } finally {
+            budget = Math.max(evaluation.budget, LEFT_FOR_EACH);
+          }
+        });
+      }
       return values;
     },
     references: compiled.flatMap(({ name, field }) =>
