@@ -13,9 +13,13 @@ import type { OrchestratorOptions } from './options.ts';
 import { compileHost } from './orchestrator.ts';
 
 export interface FileIssues {
+  /** The name of the ensemble that the file holds, where nothing is wrong with it. */
+  readonly ensemble?: string;
   /** Relative to the project folder, with `/`. */
   readonly file: string;
   readonly issues: readonly DefinitionIssue[];
+  /** What is right, and hardly meant or not yet served. */
+  readonly warnings: readonly DefinitionIssue[];
 }
 
 export interface CheckedProject {
@@ -24,16 +28,19 @@ export interface CheckedProject {
   readonly files: readonly FileIssues[];
 }
 
+type Told = (file: string, issues: readonly DefinitionIssue[], warnings?: readonly DefinitionIssue[]) => void;
+
 /**
  * @param project - a project as it was read
  * @param options - what the project's files are checked against: scripts, operations, agents and variables
  */
 export function checkProject(project: Project, options: OrchestratorOptions): CheckedProject {
-  const files = new Map<string, DefinitionIssue[]>();
-  const report = (file: string, issues: readonly DefinitionIssue[]) => {
-    const list = files.get(file);
-    if (list) list.push(...issues);
-    else files.set(file, [...issues]);
+  const files = new Map<string, { readonly issues: DefinitionIssue[]; readonly warnings: DefinitionIssue[] }>();
+  const report: Told = (file, issues, warnings = []) => {
+    const found = files.get(file) ?? { issues: [], warnings: [] };
+    found.issues.push(...issues);
+    found.warnings.push(...warnings);
+    files.set(file, found);
   };
   const configFile = project.config?.file;
   for (const file of configFile ? [configFile, ...project.scriptFiles] : project.scriptFiles) report(file, []);
@@ -61,8 +68,12 @@ export function checkProject(project: Project, options: OrchestratorOptions): Ch
     report(file, issues);
     if (agent && issues.length > 0) broken.set(...standIn(agent.name));
   }
-  checkEnsembles(project, withAgents(broken), report);
-  return { agents: [...agents.values()], files: [...files].map(([file, issues]) => ({ file, issues })) };
+  const ensembles = checkEnsembles(project, withAgents(broken), report);
+  const named = new Map([...ensembles].map(([ensemble, file]) => [file, { ensemble }]));
+  return {
+    agents: [...agents.values()],
+    files: [...files].map(([file, found]) => ({ file, ...named.get(file), ...found })),
+  };
 }
 
 // A script that can't be imported is reported once, at its file: definitions that name it are not at fault. The same holds for
@@ -113,16 +124,13 @@ function sharedTwice(name: string, file: string, other: string): DefinitionIssue
   return { path: 'name', message: `agent \`${name}\` is defined in ${other} too; rename one of them`, source: file };
 }
 
-function checkEnsembles(
-  project: Project,
-  host: CompileHost,
-  report: (file: string, issues: readonly DefinitionIssue[]) => void,
-): void {
+/** @returns the file of each ensemble that is right in itself, by its name */
+function checkEnsembles(project: Project, host: CompileHost, report: Told): ReadonlyMap<string, string> {
   const fileOf = new Map<string, string>();
   const names = new Set(project.ensembles.flatMap(({ text }) => nameIn(text) ?? []));
   for (const { file, text } of project.ensembles) {
-    const issues = checkEnsemble(text, host, file, names);
-    report(file, issues);
+    const { issues, warnings } = checkEnsemble(text, host, file, names);
+    report(file, issues, warnings);
     if (issues.length > 0) continue;
     const { definition, map } = parseDefinition(text);
     const other = fileOf.get(definition.name);
@@ -133,6 +141,7 @@ function checkEnsembles(
     const message = `ensemble \`${definition.name}\` is defined in ${other} too; rename one of them`;
     report(file, toIssues([{ path: ['name'], message }], map, file));
   }
+  return fileOf;
 }
 
 /** The name that a definition gives itself, right or wrong in all else. */

@@ -9,13 +9,12 @@ import type { IdSource } from './engine/model/id.ts';
 import type { NewExecution } from './engine/model/stored-execution.ts';
 import type { Children, NewChild, StartedChild } from './engine/ports/children.ts';
 import type { Clock } from './engine/ports/clock.ts';
-import type { Runnable, RunningEngine } from './engine/ports/execution-engine.ts';
-import type { Storage } from './engine/ports/storage.ts';
+import type { AcceptedRun, Runnable, RunningEngine } from './engine/ports/execution-engine.ts';
+import { JournalLostError } from './engine/ports/journal.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
 import { newExecution } from './new-execution.ts';
 
 export interface ChildrenParts {
-  readonly storage: Storage;
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly engine: () => RunningEngine;
@@ -27,10 +26,11 @@ export interface ChildrenParts {
 /** Told by a signal alone. */
 const ELSEWHERE: StartedChild = { finished: Promise.resolve(undefined) };
 
-export function createChildren({ storage, clock, ids, engine, find, toRunnable }: ChildrenParts): Children {
+export function createChildren({ clock, ids, engine, find, toRunnable }: ChildrenParts): Children {
   /** What is known of a child that may have been started before; one that was deleted since has told its parent of its end. */
   const known = async ({ id, parent }: NewChild): Promise<StartedChild | undefined> => {
-    const record = await storage.getExecution(id);
+    const { storage } = engine();
+    const record = await storage.getExecution(id, { agents: false });
     if (record) return isFinal(record.status) ? { finished: Promise.resolve(record) } : ELSEWHERE;
     const told = await storage.listSignals(parent.id, { name: childSignalName(id), after: 0, limit: 1 });
     return told.length > 0 ? ELSEWHERE : undefined;
@@ -41,7 +41,7 @@ export function createChildren({ storage, clock, ids, engine, find, toRunnable }
       const message = `executions start each other over more than ${MOST_DEPTH} levels`;
       throw new OrchestratorError('CONFLICT', message, { details: { limit: MOST_DEPTH } });
     }
-    if ((await storage.countDescendants(rootId, MOST_DESCENDANTS)) >= MOST_DESCENDANTS) {
+    if ((await engine().storage.countDescendants(rootId, MOST_DESCENDANTS)) >= MOST_DESCENDANTS) {
       const message = `execution ${rootId} has led to ${MOST_DESCENDANTS} others already`;
       throw new OrchestratorError('CONFLICT', message, { details: { limit: MOST_DESCENDANTS } });
     }
@@ -76,17 +76,25 @@ export function createChildren({ storage, clock, ids, engine, find, toRunnable }
       if (before) return before;
       const ensemble = find(child.ensemble);
       const execution = await accept(ensemble, child);
+      let run: AcceptedRun;
       try {
-        return await engine().begin(execution, toRunnable(ensemble), { mayQueue: true, isChild: true });
+        run = await engine().begin(execution, toRunnable(ensemble), { mayQueue: true, isChild: true });
       } catch (error) {
         // A process that was taken for dead may have come to the same point.
         const other = isOrchestratorError(error, 'CONFLICT') ? await known(child) : undefined;
         if (other) return other;
-        throw error;
+        // It can't be stored, or the storage does not answer, which is no failure of the child.
+        throw isOrchestratorError(error, 'INVALID_INPUT') ? error : new JournalLostError(error);
       }
+      // One that is lost here is resumed, and its end is told by a signal.
+      return { finished: run.finished.catch(() => undefined) };
     },
     async cancel(id) {
-      await engine().cancel(id);
+      try {
+        await engine().cancel(id);
+      } catch (error) {
+        throw isOrchestratorError(error) && !error.retryable ? error : new JournalLostError(error);
+      }
     },
   };
 }

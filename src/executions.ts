@@ -1,21 +1,21 @@
 /** The executions that a storage holds, as the public `orchestrator.executions`. */
 
 import { OrchestratorError } from './engine/errors.ts';
-import { executionEvents, type NumberedEvent } from './engine/execution/execution-events.ts';
+import type { NumberedEvent } from './engine/execution/execution-events.ts';
 import { cloneJson } from './engine/json.ts';
 import { isCompletedChild } from './engine/model/child.ts';
-import { decodeCursor, encodeCursor, POSITION, pageLimit, readEventId } from './engine/model/cursor.ts';
+import { decodeCursor, encodeCursor, pageLimit, readEventId } from './engine/model/cursor.ts';
 import {
   type AgentRun,
   EXECUTION_STATUSES,
   type Execution,
   type ExecutionStatus,
+  type ExecutionSummary,
   isFinal,
 } from './engine/model/execution.ts';
 import { toAgentRun } from './engine/model/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from './engine/model/id.ts';
 import { isTakenSignal, type StepRecord } from './engine/model/stored-execution.ts';
-import type { Emitter } from './engine/notification/emitter.ts';
 import type { Clock } from './engine/ports/clock.ts';
 import type { Storage, StoredDefinition } from './engine/ports/storage.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
@@ -59,13 +59,20 @@ export interface Executions {
    * @throws NOT_FOUND; CONFLICT when it has ended; INVALID_INPUT for a name that no wait can have, or a payload that is no JSON
    */
   signal(id: string, name: string, payload?: unknown, options?: SignalOptions): Promise<Execution<unknown>>;
-  /** The record, with its first 1,000 agent runs. @throws NOT_FOUND */
+  /** The record, with its first 1,000 agent runs, and their outputs up to 4 MiB in total. @throws NOT_FOUND */
   get(id: string): Promise<Execution<unknown>>;
-  /** Newest first, without agent runs. @throws INVALID_CURSOR; INVALID_REQUEST for a bad limit, or what is no status */
+  /** Where it stands, without its values and its agents' runs: costs the same for any execution. @throws NOT_FOUND */
+  status(id: string): Promise<ExecutionSummary>;
+  /** Newest first, without agent runs, and without an `input` or `output` of more than 4 KiB. @throws INVALID_CURSOR; INVALID_REQUEST for a bad limit, or what is no status */
   list(
     filter?: ExecutionFilter,
   ): Promise<{ readonly executions: readonly Execution<unknown>[]; readonly nextCursor?: string }>;
-  /** Every agent run, by pages, in the order in which they were stored. @throws NOT_FOUND, INVALID_CURSOR, INVALID_REQUEST */
+  /** One agent run with its output, by its `key`. @throws NOT_FOUND */
+  agent(id: string, key: string): Promise<AgentRun>;
+  /**
+   * Every agent run, by pages, in the order in which they were stored. A page ends early when its outputs come to 8 MiB.
+   * @throws NOT_FOUND, INVALID_CURSOR, INVALID_REQUEST
+   */
   agents(
     id: string,
     page?: { readonly limit?: number; readonly cursor?: string },
@@ -82,7 +89,6 @@ export interface Executions {
 
 export interface ExecutionsParts {
   readonly storage: Storage;
-  readonly events: Emitter;
   readonly clock: Clock;
   readonly runner: Runner;
   readonly ids: IdSource;
@@ -94,34 +100,41 @@ const PAGE = 1000;
 const FILTER_KEYS: readonly (keyof ExecutionFilter)[] = ['ensemble', 'status', 'parentId', 'limit', 'cursor'];
 /** What a page ends with: the last execution's id. */
 const EXECUTION_ID = /^exec_[0-9A-Z]{26}$/;
+const STEP_KEY = /^.+$/s;
 
-export function createExecutions({ storage, events, clock, runner, ids, restore }: ExecutionsParts): Executions {
-  const find = async (id: string): Promise<Execution> => {
-    const execution = await storage.getExecution(normalizeExecutionId(id));
-    if (!execution) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
-    return execution;
+export function createExecutions({ storage, clock, runner, ids, restore }: ExecutionsParts): Executions {
+  const orNotFound = <T>(found: T | undefined, id: string): T => {
+    if (found === undefined) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
+    return found;
   };
+  const find = async (id: string): Promise<Execution> =>
+    cloneJson(orNotFound(await storage.getExecution(normalizeExecutionId(id)), id));
+  const statusOf = async (id: string): Promise<ExecutionSummary> =>
+    orNotFound(await storage.getStatus(normalizeExecutionId(id)), id);
+  const isMoreBehind = async (id: string, after: string): Promise<boolean> =>
+    (await storage.listSteps(id, { after, limit: 1 })).length > 0;
   const succeeded = async (id: string): Promise<readonly StepRecord[]> => {
     const steps: StepRecord[] = [];
-    for (let after = 0; ; after += PAGE) {
+    for (let after: string | undefined; ; ) {
       const page = await storage.listSteps(id, { after, limit: PAGE, notes: true });
+      if (page.length === 0) return steps;
       steps.push(...page.filter(isResult));
-      if (page.length < PAGE) return steps;
+      after = page.at(-1)?.key;
     }
   };
 
   return {
     async cancel(id) {
-      const before = await find(id);
-      if (before.status === 'cancelled') return cloneJson(before);
+      const before = await statusOf(id);
+      if (before.status === 'cancelled') return find(id);
       if (isFinal(before.status)) {
         throw conflict(before, `execution ${before.id} has ended: it is ${before.status}`);
       }
       await runner.engine.cancel(before.id);
-      return cloneJson(await find(id));
+      return find(id);
     },
     async retry(id) {
-      const failed = await find(id);
+      const failed = await statusOf(id);
       if (!isFinal(failed.status) || failed.status === 'completed') {
         const why = isFinal(failed.status) ? 'it completed' : `it has not ended: it is ${failed.status}`;
         throw conflict(failed, `execution ${failed.id} can't be retried: ${why}`);
@@ -133,18 +146,18 @@ export function createExecutions({ storage, events, clock, runner, ids, restore 
       if (typeof ensemble === 'string') {
         throw new OrchestratorError('NOT_CONFIGURED', `execution ${failed.id} can't be retried here: ${ensemble}`);
       }
-      const accepted = await storage.getAccepted(failed.id);
-      if (!accepted) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
+      const accepted = orNotFound(await storage.getAccepted(failed.id), id);
       return runner.again(ensemble, accepted, await succeeded(failed.id));
     },
     async signal(id, name, payload, options) {
-      const execution = await find(id);
+      const execution = await statusOf(id);
       const signal = toSignal(execution.id, name, payload, options, { clock, ids });
-      if ((await runner.engine.signal(signal)) === 'stored') return cloneJson(await find(id));
-      const { status } = await find(id);
+      if ((await runner.engine.signal(signal)) === 'stored') return find(id);
+      const { status } = await statusOf(id);
       throw conflict({ ...execution, status }, `execution ${execution.id} takes no signals any more: it is ${status}`);
     },
-    get: async (id) => cloneJson(await find(id)),
+    get: find,
+    status: async (id) => cloneJson(await statusOf(id)),
     async list(given = {}) {
       refuseUnknownKeys(given, FILTER_KEYS, 'executions.list');
       const { ensemble, status, parentId: parent, limit, cursor } = given;
@@ -165,23 +178,31 @@ export function createExecutions({ storage, events, clock, runner, ids, restore 
       const last = executions.at(-1);
       return found.length > size && last ? { executions, nextCursor: encodeCursor(last.id, filter) } : { executions };
     },
-    async agents(id, page = {}) {
-      refuseUnknownKeys(page, ['limit', 'cursor'], 'executions.agents');
-      const { limit, cursor } = page;
-      const execution = await find(id);
+    async agent(id, key) {
+      const { id: executionId } = await statusOf(id);
+      const step = await storage.getStep(executionId, String(key));
+      if (step && !step.note) return cloneJson(toAgentRun(step));
+      throw new OrchestratorError('NOT_FOUND', `execution ${executionId} has no agent run ${key}`);
+    },
+    async agents(id, given = {}) {
+      refuseUnknownKeys(given, ['limit', 'cursor'], 'executions.agents');
+      const { limit, cursor } = given;
+      const { id: executionId } = await statusOf(id);
       const size = pageLimit(limit);
-      const after = cursor === undefined ? 0 : Number(decodeCursor(cursor, execution.id, POSITION));
-      const steps = await storage.listSteps(execution.id, { after, limit: size + 1 });
-      const agents = steps.slice(0, size).map((step) => cloneJson(toAgentRun(step)));
-      return steps.length > size
-        ? { agents, nextCursor: encodeCursor(String(after + size), execution.id) }
-        : { agents };
+      const filter = `${executionId} agents`;
+      const after = cursor === undefined ? undefined : decodeCursor(cursor, filter, STEP_KEY);
+      const steps = await storage.listSteps(executionId, { after, limit: size + 1 });
+      const page = steps.slice(0, size);
+      const last = page.at(-1)?.key;
+      const agents = page.map((step) => cloneJson(toAgentRun(step)));
+      const hasMore = last !== undefined && (steps.length > size || (await isMoreBehind(executionId, last)));
+      return hasMore ? { agents, nextCursor: encodeCursor(last, filter) } : { agents };
     },
     async *events(id, options = {}) {
       refuseUnknownKeys(options, ['after', 'signal'], 'executions.events');
       const { after, signal } = options;
-      const execution = await find(id);
-      yield* executionEvents({ storage, clock, events, id: execution.id, after: readEventId(after), signal });
+      const execution = await statusOf(id);
+      yield* runner.storedEvents(execution.id, readEventId(after), signal);
     },
   };
 }
@@ -192,7 +213,7 @@ function isResult(step: StepRecord): boolean {
   return step.status === 'completed' && step.retryAt === undefined;
 }
 
-function conflict({ id: executionId, status }: Execution, message: string): OrchestratorError {
+function conflict({ id: executionId, status }: ExecutionSummary, message: string): OrchestratorError {
   return new OrchestratorError('CONFLICT', message, { details: { executionId, status } });
 }
 

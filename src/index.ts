@@ -43,6 +43,7 @@ export type {
   Execution,
   ExecutionError,
   ExecutionStatus,
+  ExecutionSummary,
   ExecutionTrigger,
   FinalStatus,
 } from './engine/model/execution.ts';
@@ -84,6 +85,7 @@ export {
   type StepOptions,
   type StoreRecord,
   type TakenSignal,
+  type WaitNote,
 } from './engine/ports/journal.ts';
 export type { Logger } from './engine/ports/logger.ts';
 export type {

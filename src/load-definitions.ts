@@ -1,28 +1,60 @@
 /** Loads everything that the host's code defines, once, when an orchestrator is created. */
 
 import type { EnsembleSource } from './define.ts';
+import type { Report } from './engine/definition/check-shape.ts';
+import { checkTogether, unknownCalls } from './engine/definition/check-together.ts';
 import { issuePath } from './engine/definition/compile-agent.ts';
-import { compileEnsemble, compileSingleAgent } from './engine/definition/compile-ensemble.ts';
+import { type CompileResult, compileEnsemble, compileSingleAgent } from './engine/definition/compile-ensemble.ts';
 import type { CompileHost } from './engine/definition/compile-host.ts';
 import type { CompiledEnsemble } from './engine/definition/compiled-ensemble.ts';
 import type { DefinitionIssue } from './engine/definition/definition-issue.ts';
-import { invalidDefinition, parseDefinition, readAgent } from './engine/definition/parse-ensemble.ts';
+import {
+  invalidDefinition,
+  invalidDefinitions,
+  type ParsedEnsemble,
+  parseDefinition,
+  readAgent,
+} from './engine/definition/parse-ensemble.ts';
 import { type Problem, toIssues } from './engine/definition/problem.ts';
 import type { Call } from './engine/definition/resolve-agent.ts';
 import { messageOf, OrchestratorError } from './engine/errors.ts';
 import type { OutputCheck } from './engine/execution/run-ensemble.ts';
-import { copyJson, type Json } from './engine/json.ts';
+import { copyJson, type Json, JsonError } from './engine/json.ts';
 import type { AgentDefinition } from './engine/model/ensemble.ts';
 import type { Logger } from './engine/ports/logger.ts';
 import type { StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
-import type { StoredDefinition } from './engine/ports/storage.ts';
-import { suggestName } from './engine/suggest-name.ts';
 
 export interface LoadedEnsemble {
   readonly compiled: CompiledEnsemble;
   readonly checkOutput: OutputCheck | undefined;
-  /** Ensembles that its steps start and that are not among the given names, as problems of this definition. */
-  unknownCalls(known: ReadonlySet<string>): readonly DefinitionIssue[];
+  /** The ensembles that its steps start. */
+  readonly calls: readonly Call[];
+  /** What is right in it, and hardly meant or not yet served. */
+  readonly warnings: readonly DefinitionIssue[];
+}
+
+/** A definition with all that was found in it. */
+interface CheckedSource {
+  /** Undefined for what could not be read at all. */
+  readonly parsed?: ParsedEnsemble;
+  readonly result?: CompileResult;
+  readonly outputSchema?: StandardSchema;
+  /** Why it could not be read. */
+  readonly unread: readonly DefinitionIssue[];
+}
+
+function checkSource(source: EnsembleSource, host: CompileHost): CheckedSource {
+  const { definition, outputSchema } = takeOutputSchema(source);
+  let parsed: ParsedEnsemble;
+  try {
+    parsed = parseDefinition(definition);
+  } catch (error) {
+    const unread = (error as OrchestratorError).details?.issues as readonly DefinitionIssue[] | undefined;
+    if (!unread) throw error;
+    return { unread };
+  }
+  const result = compileEnsemble(parsed, host);
+  return { parsed, result, unread: [], ...(outputSchema && { outputSchema }) };
 }
 
 /**
@@ -31,45 +63,77 @@ export interface LoadedEnsemble {
  * @throws INVALID_DEFINITION with every problem; NOT_CONFIGURED when the definition is right and the host lacks something
  */
 export function loadEnsemble(source: EnsembleSource, host: CompileHost): LoadedEnsemble {
-  const { definition, outputSchema } = takeOutputSchema(source);
-  const parsed = parseDefinition(definition);
-  const { compiled, problems, calls } = compileEnsemble(parsed, host);
-  refuseProblems(problems, toIssues(problems, parsed.map), parsed.definition.name);
-  return {
-    compiled,
-    checkOutput: outputSchema && outputCheck(outputSchema),
-    unknownCalls: (known) => toIssues(unknownCalls(calls, known), parsed.map),
-  };
+  const checked = checkSource(source, host);
+  refuse([findingsOf(checked, [], '')]);
+  return toLoaded(checked);
 }
 
-/** Loads all ensembles. @throws INVALID_DEFINITION as for one, for a name that two have, and for a webhook that two have */
+/**
+ * Loads all ensembles.
+ *
+ * @throws INVALID_DEFINITION with the problems of all of them, each with its `ensemble`; also for a name or a webhook that two
+ *   have, and for a step that starts an ensemble which there is not. NOT_CONFIGURED when all that is wrong is what the host lacks
+ */
 export function loadEnsembles(
   sources: readonly EnsembleSource[],
   host: CompileHost,
 ): ReadonlyMap<string, LoadedEnsemble> {
-  const ensembles = new Map<string, LoadedEnsemble>();
-  const webhooks = new Map<string, string>();
-  for (const source of sources) {
-    const loaded = loadEnsemble(source, host);
-    const { name, definition } = loaded.compiled;
-    if (ensembles.has(name)) throw new OrchestratorError('INVALID_DEFINITION', `two ensembles are named \`${name}\``);
-    for (const trigger of definition.trigger ?? []) {
-      if (trigger.type !== 'webhook') continue;
-      for (const method of trigger.methods ?? ['POST']) {
-        const route = `${method} ${trigger.path}`;
-        const other = webhooks.get(route);
-        if (other !== undefined)
-          throw new OrchestratorError(
-            'INVALID_DEFINITION',
-            `ensembles \`${other}\` and \`${name}\` both have a trigger for ${route}`,
-          );
-        webhooks.set(route, name);
-      }
-    }
-    ensembles.set(name, loaded);
-  }
-  refuseUnknownCalls(ensembles);
-  return ensembles;
+  const all = sources.map((source) => checkSource(source, host));
+  const named = all.filter(({ parsed }) => parsed?.definition.name);
+  const together = checkTogether(
+    named.map(({ parsed, result }) => ({ ...(parsed as ParsedEnsemble), ...(result as CompileResult) })),
+  );
+  // One that has no name may be the one that a step starts.
+  const names = named.length === all.length ? new Set(named.map(nameOf)) : undefined;
+  refuse(
+    all.map((checked, i) => {
+      const unknown = names && checked.result ? unknownCalls(checked.result.calls, names) : [];
+      const beside = together[named.indexOf(checked)] ?? [];
+      return findingsOf(checked, [...beside, ...unknown], nameOf(checked) || `ensembles[${i}]`);
+    }),
+  );
+  return new Map(all.map((checked) => [nameOf(checked), toLoaded(checked)]));
+}
+
+function nameOf({ parsed }: CheckedSource): string {
+  return parsed?.definition.name ?? '';
+}
+
+function toLoaded({ parsed, result, outputSchema }: CheckedSource): LoadedEnsemble {
+  const { compiled, calls, warnings } = result as CompileResult;
+  return {
+    compiled,
+    checkOutput: outputSchema && outputCheck(outputSchema),
+    calls,
+    warnings: toIssues(warnings, parsed?.map),
+  };
+}
+
+/** What was found in one definition. */
+interface Findings {
+  /** Empty for a definition that is loaded alone. */
+  readonly ensemble: string;
+  readonly name: string;
+  readonly issues: readonly DefinitionIssue[];
+  readonly notConfigured: boolean;
+}
+
+function findingsOf(checked: CheckedSource, more: readonly Problem[], ensemble: string): Findings {
+  const problems = [...(checked.result?.problems ?? []), ...more];
+  const issues = [...checked.unread, ...toIssues(problems, checked.parsed?.map)];
+  const notConfigured = checked.unread.length === 0 && problems.every((problem) => problem.notConfigured);
+  const told = ensemble === '' ? issues : issues.map((issue) => ({ ...issue, ensemble }));
+  return { ensemble, name: nameOf(checked), issues: told, notConfigured };
+}
+
+function refuse(all: readonly Findings[]): void {
+  const broken = all.filter(({ issues }) => issues.length > 0);
+  const [first] = broken;
+  if (!first) return;
+  const issues = broken.flatMap((one) => one.issues);
+  const error = broken.length === 1 ? invalidDefinition(issues, first.name) : invalidDefinitions(issues);
+  if (!broken.every(({ notConfigured }) => notConfigured)) throw error;
+  throw new OrchestratorError('NOT_CONFIGURED', error.message, { details: error.details });
 }
 
 /**
@@ -82,37 +146,16 @@ export function checkEnsemble(
   host: CompileHost,
   file?: string,
   ensembles?: ReadonlySet<string>,
-): readonly DefinitionIssue[] {
-  let parsed: ReturnType<typeof parseDefinition>;
-  try {
-    parsed = parseDefinition(takeOutputSchema(source).definition);
-  } catch (error) {
-    const issues = (error as OrchestratorError).details?.issues as readonly DefinitionIssue[] | undefined;
-    if (!issues) throw error;
-    return issues.map((issue) => (file === undefined ? issue : { ...issue, source: file }));
+): { readonly issues: readonly DefinitionIssue[]; readonly warnings: readonly DefinitionIssue[] } {
+  const { parsed, result, unread } = checkSource(source, host);
+  if (!result) {
+    return { issues: unread.map((issue) => (file === undefined ? issue : { ...issue, source: file })), warnings: [] };
   }
-  const { problems, calls } = compileEnsemble(parsed, host);
-  const unknown = ensembles ? unknownCalls(calls, ensembles) : [];
-  return toIssues([...problems, ...unknown], parsed.map, file);
-}
-
-function unknownCalls(calls: readonly Call[], known: ReadonlySet<string>): Problem[] {
-  return calls
-    .filter(({ ensemble }) => !known.has(ensemble))
-    .map(({ ensemble, path }) => ({
-      path,
-      message: `there is no ensemble \`${ensemble}\``,
-      suggestion: suggestName(ensemble, known),
-    }));
-}
-
-/** @throws INVALID_DEFINITION when a step starts an ensemble that there is not */
-function refuseUnknownCalls(ensembles: ReadonlyMap<string, LoadedEnsemble>): void {
-  const known = new Set(ensembles.keys());
-  for (const [name, ensemble] of ensembles) {
-    const issues = ensemble.unknownCalls(known);
-    if (issues.length > 0) throw invalidDefinition(issues, name);
-  }
+  const unknown = ensembles ? unknownCalls(result.calls, ensembles) : [];
+  return {
+    issues: toIssues([...result.problems, ...unknown], parsed?.map, file),
+    warnings: toIssues(result.warnings, parsed?.map, file),
+  };
 }
 
 /** Checks the shared agents' forms; what they do is checked where an ensemble uses them, and by {@link loadSharedAgent}. */
@@ -121,74 +164,37 @@ export function readSharedAgents(agents: readonly AgentDefinition[]): ReadonlyMa
   const byName = new Map<string, AgentDefinition>();
   agents.forEach((given, i) => {
     const report = (problem: Problem) => problems.push({ ...problem, path: ['agents', i, ...problem.path] });
-    const agent = readAgent(copyJson(given), { path: [], source: [] }, { spellings: new Map(), report });
+    const agent = readAgent(copyAgent(given, report), { path: [], source: [] }, { spellings: new Map(), report });
     if (!agent) return;
     if (byName.has(agent.name)) report({ path: ['name'], message: `agent \`${agent.name}\` is shared twice` });
     byName.set(agent.name, agent);
   });
-  refuseProblems(problems, toIssues(problems, undefined));
+  refuseProblems(problems);
   return byName;
+}
+
+function copyAgent(given: AgentDefinition, report: Report): Json {
+  try {
+    return copyJson(given);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const { path, message } = error.problem;
+    report({ path: [], message: path ? `\`${path}\` ${message}` : message });
+    return null;
+  }
 }
 
 /** Compiles a shared agent to run alone. */
 export function loadSharedAgent(agent: AgentDefinition, host: CompileHost): LoadedEnsemble {
   const { compiled, problems } = compileSingleAgent(agent, host);
-  refuseProblems(problems, toIssues(problems, undefined), agent.name);
+  refuseProblems(problems, agent.name);
   // A shared agent is one step, and starts no ensemble.
-  return { compiled, checkOutput: undefined, unknownCalls: () => [] };
+  return { compiled, checkOutput: undefined, calls: [], warnings: [] };
 }
 
-/**
- * Makes ready what an execution began with: the ensemble of this process where it is still the same definition, otherwise the
- * stored one, compiled once.
- *
- * @returns a function that gives a text when this process lacks what the definition needs
- */
-export function createRestore(known: {
-  readonly ensembles: ReadonlyMap<string, LoadedEnsemble>;
-  readonly agents: ReadonlyMap<string, LoadedEnsemble>;
-  readonly host: CompileHost;
-}): (definition: StoredDefinition, ensemble: string) => LoadedEnsemble | string {
-  const { ensembles, agents, host } = known;
-  const restored = new Map<string, LoadedEnsemble | string>();
-  const agentName = (ensemble: string) => (ensemble.startsWith('agent:') ? ensemble.slice('agent:'.length) : undefined);
-
-  const load = ({ definition }: StoredDefinition, ensemble: string): LoadedEnsemble | string => {
-    const agent = agentName(ensemble);
-    try {
-      if (agent === undefined) {
-        // What the code of today checks of an output, it checks of a run of yesterday too.
-        const checkOutput = ensembles.get(ensemble)?.checkOutput;
-        const loaded = loadEnsemble(definition as unknown as EnsembleSource, host);
-        const [missing] = loaded.unknownCalls(new Set(ensembles.keys()));
-        return missing ? missing.message : { ...loaded, checkOutput };
-      }
-      const [shared] = definition.agents as unknown as readonly AgentDefinition[];
-      return loadSharedAgent(shared as AgentDefinition, host);
-    } catch (error) {
-      return messageOf(error);
-    }
-  };
-
-  return (definition, ensemble) => {
-    const agent = agentName(ensemble);
-    const current = agent === undefined ? ensembles.get(ensemble) : agents.get(agent);
-    if (current?.compiled.stored.version === definition.version) return current;
-    const key = `${definition.version} ${ensemble}`;
-    let found = restored.get(key);
-    if (found === undefined) {
-      found = load(definition, ensemble);
-      restored.set(key, found);
-    }
-    return found;
-  };
-}
-
-function refuseProblems(problems: readonly Problem[], issues: readonly DefinitionIssue[], name?: string): void {
-  if (problems.length === 0) return;
-  const error = invalidDefinition(issues, name);
-  if (!problems.every((problem) => problem.notConfigured)) throw error;
-  throw new OrchestratorError('NOT_CONFIGURED', error.message, { details: error.details });
+function refuseProblems(problems: readonly Problem[], name = ''): void {
+  const notConfigured = problems.every((problem) => problem.notConfigured);
+  refuse([{ ensemble: '', name, issues: toIssues(problems, undefined), notConfigured }]);
 }
 
 function takeOutputSchema(source: EnsembleSource): {
@@ -220,11 +226,12 @@ function outputCheck(schema: StandardSchema): OutputCheck {
   };
 }
 
-/** What is right, and does nothing yet, is not passed over in silence. */
-export function warnOfWebhooks(ensembles: Iterable<LoadedEnsemble>, logger: Logger): void {
-  for (const { compiled } of ensembles) {
-    if (!compiled.definition.trigger?.some(({ type }) => type === 'webhook')) continue;
-    const message = `ensemble \`${compiled.name}\` has a webhook, which this version checks and does not serve; start it from a route of your own`;
-    logger.warn({ ensemble: compiled.name }, message);
+/** Tells the log, once, what is right and hardly meant or not yet served. */
+export function logWarnings(ensembles: Iterable<LoadedEnsemble>, logger: Logger): void {
+  for (const { compiled, warnings } of ensembles) {
+    for (const { path, message, line, column } of warnings) {
+      const place = [line === undefined ? '' : `${line}:${column}`, path].filter((part) => part !== '').join(' ');
+      logger.warn({ ensemble: compiled.name, path }, `ensemble \`${compiled.name}\`: ${place}: ${message}`);
+    }
   }
 }

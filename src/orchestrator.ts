@@ -10,7 +10,7 @@ import { createTokens, type Tokens } from './engine/access/tokens.ts';
 import type { CompileHost } from './engine/definition/compile-host.ts';
 import { signalUrlFunction } from './engine/definition/signal-url.ts';
 import { OrchestratorError } from './engine/errors.ts';
-import { createMask, maskLogger } from './engine/execution/mask-secrets.ts';
+import { createMasking } from './engine/execution/mask-secrets.ts';
 import { extendFunctions } from './engine/expression/functions/builtin-functions.ts';
 import type { FunctionTable } from './engine/expression/functions/function-table.ts';
 import type { EventKind } from './engine/model/event.ts';
@@ -18,22 +18,23 @@ import type { Execution } from './engine/model/execution.ts';
 import { createIdSource } from './engine/model/id.ts';
 import { createEmitter, type EventListener } from './engine/notification/emitter.ts';
 import type { Logger } from './engine/ports/logger.ts';
+import { MASKING } from './engine/ports/masking.ts';
 import type { AnyOperation } from './engine/ports/operation.ts';
 import { suggestName } from './engine/suggest-name.ts';
 import { createEnsembles, type Ensembles } from './ensembles.ts';
 import { createExecutions, type Executions } from './executions.ts';
 import {
-  createRestore,
   type LoadedEnsemble,
   loadEnsembles,
   loadSharedAgent,
+  logWarnings,
   readSharedAgents,
-  warnOfWebhooks,
 } from './load-definitions.ts';
 import { apiOperation } from './operations/api.ts';
 import { codeOperation } from './operations/code.ts';
 import { storageOperation } from './operations/storage.ts';
 import { checkOptions, type OrchestratorOptions, secretsOf } from './options.ts';
+import { createRestore } from './restore-definitions.ts';
 import { createRunner, type ExecuteOptions, type ExecutionHandle, type Runner } from './runner.ts';
 import { createSchedules, runAllDue } from './schedules.ts';
 import { createSignalLinks, type SignalLinks } from './signal-links.ts';
@@ -130,11 +131,12 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const clock = options.clock ?? systemClock();
   const storage = answersInTime(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
   const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
-  const mask = createMask([...Object.values(options.secrets ?? {}), ...(linkSecrets ?? [])], linkSecrets !== undefined);
-  const logger = options.logger ? maskLogger(options.logger, mask) : SILENT;
+  const secrets = [...Object.values(options.secrets ?? {}), ...(linkSecrets ?? [])];
+  const masking = createMasking(secrets, linkSecrets !== undefined);
+  const logger = options.logger ? masking.logger(options.logger) : SILENT;
   const host = compileHost({ ...options, clock, storage });
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
-  warnOfWebhooks(ensembles.values(), logger);
+  logWarnings(ensembles.values(), logger);
   const agents = new Map<string, LoadedEnsemble>();
   for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
 
@@ -145,7 +147,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     clock,
     storage,
     logger,
-    mask,
+    mask: masking.text,
     events,
     ids,
     env: host.env,
@@ -174,7 +176,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     startAgent: (name, input, opts) => starting().start(() => agent(name), input, opts),
     on: (event, listener) => events.on(event, listener),
     ensembles: createEnsembles(ensembles, ensemble, clock),
-    executions: createExecutions({ storage, events, clock, runner, ids, restore }),
+    executions: createExecutions({ storage, clock, runner, ids, restore }),
     tokens: createTokens({ store: storage.tokens, clock, ids, brand: options.brand ?? 'service' }),
     signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, storage, clock, engine: runner.engine }),
     async ready() {
@@ -194,7 +196,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
       return closing;
     },
   };
-  return orchestrator as unknown as Orchestrator<EnsembleTypes<E>>;
+  return Object.assign(orchestrator, { [MASKING]: masking }) as unknown as Orchestrator<EnsembleTypes<E>>;
 }
 
 /** What definitions are compiled against: built-in and given operations, shared agents, variables. */

@@ -4,10 +4,12 @@ import { createChildren } from './children.ts';
 import { acceptInput } from './engine/definition/accept-input.ts';
 import { OrchestratorError } from './engine/errors.ts';
 import { keepEvents } from './engine/execution/event-stream.ts';
-import { executionEvents } from './engine/execution/execution-events.ts';
+import { executionEvents, type NumberedEvent } from './engine/execution/execution-events.ts';
 import type { MaskText } from './engine/execution/mask-secrets.ts';
 import type { RunPorts } from './engine/execution/run.ts';
 import { runEnsemble } from './engine/execution/run-ensemble.ts';
+import { Turns } from './engine/execution/turns.ts';
+import { createExecutionWatch } from './engine/execution/watch-executions.ts';
 import { cloneJson, type Json } from './engine/json.ts';
 import { endEvent } from './engine/model/end-event.ts';
 import type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
@@ -77,6 +79,8 @@ export interface Runner {
   start(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
   /** Begins an execution again, with the results of the steps that succeeded. */
   again(ensemble: LoadedEnsemble, failed: NewExecution, steps: readonly StepRecord[]): Promise<ExecutionHandle>;
+  /** The events of an execution as it is stored, after the one of this id (0: from the first). */
+  storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<NumberedEvent>;
   /** What the engine runs of an ensemble. */
   runnable(ensemble: LoadedEnsemble): Runnable;
   readonly engine: RunningEngine;
@@ -90,10 +94,11 @@ export function createRunner(parts: RunnerParts): Runner {
   const { clock, storage, logger, events, ids } = parts;
   const emit = <K extends EventKind>(event: K, data: EventData[K]) => events.emit(event, data);
   const fromRuns = { engine: () => engine, find: parts.find, toRunnable: (known: LoadedEnsemble) => toRunnable(known) };
-  const children = createChildren({ storage, clock, ids, ...fromRuns });
+  const children = createChildren({ clock, ids, ...fromRuns });
   const runPorts: RunPorts = {
     clock,
     children,
+    turns: new Turns(clock),
     logger,
     env: parts.env,
     mask: parts.mask,
@@ -200,12 +205,15 @@ export function createRunner(parts: RunnerParts): Runner {
       cancel() {
         engine.cancel(id).catch((error: unknown) => logger.warn({ err: error, executionId: id }, 'a cancel was lost'));
       },
-      events: () => kept?.read() ?? storedEvents(id),
+      events: () => kept?.read() ?? allEvents(id),
     };
   };
 
-  async function* storedEvents(id: string): AsyncIterableIterator<OrchestratorEvent> {
-    for await (const { event } of executionEvents({ storage, clock, events, id, after: 0 })) yield event;
+  const watch = createExecutionWatch({ storage, clock, events });
+  const storedEvents: Runner['storedEvents'] = (id, after, signal) =>
+    executionEvents({ storage, watch, id, after, signal });
+  async function* allEvents(id: string): AsyncIterableIterator<OrchestratorEvent> {
+    for await (const { event } of storedEvents(id, 0)) yield event;
   }
 
   return {
@@ -228,6 +236,7 @@ export function createRunner(parts: RunnerParts): Runner {
       const execution = newExecution(ensemble.compiled, beginning);
       return begin(ensemble, execution, { mayQueue: true, steps }, false);
     },
+    storedEvents,
     runnable: toRunnable,
     engine,
   };

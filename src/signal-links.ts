@@ -1,7 +1,7 @@
 /** What becomes of the links that `signalUrl()` made, as the public `orchestrator.signalLinks`. */
 
 import { isFinal } from './engine/model/execution.ts';
-import { isTakenSignal, type NewSignal, type StepRecord } from './engine/model/stored-execution.ts';
+import type { NewSignal } from './engine/model/stored-execution.ts';
 import type { Clock } from './engine/ports/clock.ts';
 import type { RunningEngine } from './engine/ports/execution-engine.ts';
 import type { Storage } from './engine/ports/storage.ts';
@@ -45,24 +45,16 @@ export interface SignalLinksParts {
   readonly engine: RunningEngine;
 }
 
-/** Signals and steps that are read at once. */
-const PAGE = 1000;
-
 export function createSignalLinks({ secrets, storage, clock, engine }: SignalLinksParts): SignalLinks {
-  const signalsOf = ({ executionId, name }: SignalLink) =>
-    readAll((after) => storage.listSignals(executionId, { name, after, limit: PAGE }));
-
   const stateOf = async (link: SignalLink): Promise<SignalLinkState> => {
-    const { executionId } = link;
-    const execution = await storage.getExecution(executionId);
+    const { executionId, name, madeAt, place } = link;
+    const known = await storage.getStatus(executionId);
     // Links were made by executions alone: one that is not there has ended, and was deleted.
-    if (!execution) return 'over';
-    const signals = await signalsOf(link);
-    const id = linkSignalId(link);
-    if (signals.some((signal) => signal.id === id)) return 'answered';
-    if (isFinal(execution.status)) return 'over';
-    const steps = await readAll((after) => storage.listSteps(executionId, { after, limit: PAGE, notes: true }));
-    return steps.some((step) => endsWaitOf(step, link, signals)) ? 'over' : 'open';
+    if (!known) return 'over';
+    if (await storage.findSignal(executionId, linkSignalId(link))) return 'answered';
+    if (isFinal(known.status)) return 'over';
+    const waits = await storage.listEndedWaits(executionId, name, madeAt);
+    return waits.some(({ key }) => !isBeside(place, key)) ? 'over' : 'open';
   };
 
   const give = async (link: SignalLink): Promise<SignalLinkState> => {
@@ -70,7 +62,7 @@ export function createSignalLinks({ secrets, storage, clock, engine }: SignalLin
     const signal: NewSignal = { id: linkSignalId(link), executionId, name, payload, createdAt: clock.now() };
     if ((await engine.signal(signal)) !== 'stored') return 'over';
     // Two links of one step may be used in the same moment: the first one that was stored counts.
-    const stored = (await signalsOf(link)).find(({ id }) => id === signal.id);
+    const stored = await storage.findSignal(executionId, signal.id);
     return stored && JSON.stringify(stored.payload) !== JSON.stringify(payload) ? 'answered' : 'given';
   };
 
@@ -86,14 +78,6 @@ export function createSignalLinks({ secrets, storage, clock, engine }: SignalLin
   return { read: (token) => answer(token, false), use: (token) => answer(token, true) };
 }
 
-/** Whether a record is the note of a wait for a link's signal that ended behind the step which made the link. */
-function endsWaitOf(step: StepRecord, { name, place, madeAt }: SignalLink, signals: readonly NewSignal[]): boolean {
-  if (step.note !== true || !step.key.endsWith('.wait')) return false;
-  const end = step.output as { readonly signal: string | null; readonly name?: string; readonly at: number };
-  if (end.at <= madeAt || isBeside(place, step.key)) return false;
-  return isTakenSignal(step) ? signals.some(({ id }) => id === end.signal) : end.name === name;
-}
-
 const BRANCH = /^(foreach|parallel)\[\d+\]$/;
 
 /**
@@ -104,13 +88,4 @@ function isBeside(a: string, b: string): boolean {
   const [ofA, ofB] = [a.split('.'), b.split('.')];
   const at = ofA.findIndex((segment, i) => segment !== ofB[i]);
   return BRANCH.test(ofA[at] ?? '') && BRANCH.test(ofB[at] ?? '');
-}
-
-async function readAll<T>(read: (after: number) => readonly T[] | PromiseLike<readonly T[]>): Promise<readonly T[]> {
-  const all: T[] = [];
-  for (;;) {
-    const page = await read(all.length);
-    all.push(...page);
-    if (page.length < PAGE) return all;
-  }
 }

@@ -75,7 +75,7 @@ export function createTestOrchestrator<const E extends readonly EnsembleSource[]
   const watch = createIdleWatch(clock);
   const inner = createOrchestrator<E>({
     ...rest,
-    clock,
+    clock: watch.watchClock(),
     http: watch.watchPort(http as HttpClient),
     storage: watch.watchPort(rest.storage ?? memoryStorage()),
     scripts: Object.fromEntries(

@@ -8,6 +8,7 @@ export function closeBehind(engine: ExecutionEngine, last: () => Promise<void>):
     attach(host) {
       const running = engine.attach(host);
       return {
+        storage: running.storage,
         get active() {
           return running.active;
         },

@@ -3,11 +3,17 @@
 import type { Json } from '../engine/json.ts';
 import type { EnsembleDefinition, InputField, InputType } from '../engine/model/ensemble.ts';
 
+/** What holds the token: a line with the token itself would stay in the shell's history. The commands of this program read it too. */
+export const TOKEN_VARIABLE = 'ENSEMBLE_TOKEN';
+
 /** @param url - of the service */
-export function curlLine(url: string, token: string, definition: EnsembleDefinition): string {
+export function curlLine(url: string, definition: EnsembleDefinition): string {
   const body = JSON.stringify({ input: sampleInput(definition.inputs) });
-  const headers = [`Authorization: Bearer ${token}`, 'Content-Type: application/json'];
-  const options = [...headers.map((header) => `-H ${quote(header)}`), `-d ${quote(body)}`];
+  const options = [
+    `-H "Authorization: Bearer $${TOKEN_VARIABLE}"`,
+    `-H ${quote('Content-Type: application/json')}`,
+    `-d ${quote(body)}`,
+  ];
   return `curl ${url}/api/v1/execute/ensemble/${definition.name} ${options.join(' ')}`;
 }
 

@@ -1,14 +1,14 @@
 /** `ensemble execution cancel`, `retry` and `signal`: stops an execution, tries one again, tells one something. */
 
 import { isOrchestratorError } from '../engine/errors.ts';
-import { isFinal } from '../engine/model/execution.ts';
+import { type Execution, isFinal } from '../engine/model/execution.ts';
 import { CliError } from './cli-error.ts';
 import type { ExecutionShowOptions } from './execution-command.ts';
 import { withService } from './open-service.ts';
 import type { Output } from './output.ts';
 import { readInput } from './read-input.ts';
 import type { ServiceHost } from './service.ts';
-import { printJson } from './text.ts';
+import { oneLine, printJson } from './text.ts';
 
 export async function cancelExecution(
   id: string,
@@ -23,8 +23,8 @@ export async function cancelExecution(
   }
   const until = isFinal(record.status)
     ? 'is cancelled'
-    : `is to stop; it is ${record.status} until its process hears of it`;
-  output.say(`${output.colors.green('✓')} execution ${record.id} ${until}\n`);
+    : `is to stop; it is ${oneLine(record.status)} until its process hears of it`;
+  output.say(`${output.colors.green('✓')} execution ${oneLine(idOf(record))} ${until}\n`);
   return 0;
 }
 
@@ -42,9 +42,11 @@ export async function retryExecution(
     output.print(`${printJson(record)}\n`);
     return 0;
   }
-  output.print(`${record.id}\n`);
+  output.print(`${oneLine(idOf(record))}\n`);
   const queued = record.status === 'queued' ? '; it is queued, and begins once a server has room for it' : '';
-  output.say(`${output.colors.green('✓')} execution ${record.id} tries ${record.retryOf} again${queued}\n`);
+  output.say(
+    `${output.colors.green('✓')} execution ${oneLine(idOf(record))} tries ${oneLine(record.retryOf ?? id)} again${queued}\n`,
+  );
   return 0;
 }
 
@@ -70,9 +72,14 @@ export async function signalExecution(
     return 0;
   }
   output.say(
-    `${output.colors.green('✓')} signal ${name} is stored for execution ${record.id}; it is ${record.status}\n`,
+    `${output.colors.green('✓')} signal ${name} is stored for execution ${oneLine(idOf(record))}; it is ${oneLine(record.status)}\n`,
   );
   return 0;
+}
+
+/** A server that is given no token for `read:executions` tells the id and the status alone. */
+function idOf(record: Execution<unknown> | { readonly executionId: string }): string {
+  return 'executionId' in record ? record.executionId : record.id;
 }
 
 function explainRetry(error: unknown): never {

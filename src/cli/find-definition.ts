@@ -37,9 +37,9 @@ export async function findDefinition(
     throw new CliError(`${shown} is an agent, which has no flow; name an ensemble`);
   const text = await readFile(path, 'utf8');
   const project = dir !== undefined ? await requireProject(cwd, dir) : file.kind === 'member' && file.directory;
-  if (project === false) return read(text, start.checkAlone(text, shown), [], output);
+  if (project === false) return read(text, start.checkAlone(text, shown).issues, [], output);
   const { options } = await start.openToCheck(project);
-  return read(text, start.checkInProject(text, shown, options), options.agents, output);
+  return read(text, start.checkInProject(text, shown, options).issues, options.agents, output);
 }
 
 async function findByName(

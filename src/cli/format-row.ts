@@ -53,7 +53,7 @@ export function formatNode(line: NodeLine, now: Instant, style: RowStyle): strin
   const label = cutText(oneLine(labelOf(line)), width);
   const name = label + ' '.repeat(width - textWidth(label));
   const room = style.columns - indent.length - width - 6;
-  const text = cutText(describeNode(line, now).join('  '), room);
+  const text = cutText(oneLine(describeNode(line, now).join('  ')), room);
   const frame = SPINNER[Math.floor(now.monotonic / 80) % SPINNER.length] as string;
   const print = (icon: string, facts: string) => `  ${indent}${icon} ${name}  ${facts}`.trimEnd();
   const run = agent?.run ?? node.run;
@@ -85,7 +85,7 @@ function describeNode({ node, agent }: NodeLine, now: Instant): string[] {
   if (isLeafAgent(node)) return describeRow(node.run, now);
   const facts = [time];
   if (isLoop(node) && node.passes > 0) facts.push(describePasses(node));
-  if (node.chosen !== undefined) facts.push(oneLine(node.chosen));
+  if (node.chosen !== undefined) facts.push(node.chosen);
   if (node.until !== undefined && Number.isFinite(node.until) && !isOver && node.until > now.wall) {
     facts.push(`${formatDuration(node.until - now.wall)} left`);
   }
@@ -103,7 +103,7 @@ function describeItems({ items, over }: TreeNode, run: AgentRow, time: string, n
   const done = (run.completed + run.failed).toLocaleString('en-US');
   const of = items === undefined ? '' : ` of ${items.toLocaleString('en-US')}`;
   const facts = [time, `${done}${of} done${describeActive(run, now)}`];
-  return [...facts, ...describeTroubles(run), ...(over && run.failed > 0 ? [oneLine(run.message ?? '')] : [])];
+  return [...facts, ...describeTroubles(run), ...(over && run.failed > 0 ? [run.message ?? ''] : [])];
 }
 
 function describeActive(run: AgentRow, { wall }: Instant): string {
@@ -130,10 +130,10 @@ function describeRow(row: AgentRow, now: Instant): string[] {
     facts.push(...describeTroubles(row));
   } else if (running && waitingRuns(row, now.wall) > 0) {
     const [{ retryAt } = { retryAt: now.wall }] = row.again.values();
-    facts.push(`attempt ${row.attempts} in ${formatDuration(retryAt - now.wall)}`, oneLine(row.message ?? ''));
+    facts.push(`attempt ${row.attempts} in ${formatDuration(retryAt - now.wall)}`, row.message ?? '');
   } else if (row.attempts > 1) {
     facts.push(running ? `attempt ${row.attempts}` : count(row.attempts, 'attempt'));
   }
-  if (!running && row.failed > 0) facts.push(oneLine(row.message ?? ''));
+  if (!running && row.failed > 0) facts.push(row.message ?? '');
   return facts;
 }

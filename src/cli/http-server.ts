@@ -2,7 +2,7 @@
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { messageOf } from '../engine/errors.ts';
+import { type ErrorCode, messageOf } from '../engine/errors.ts';
 import { CliError } from './cli-error.ts';
 import { cutText, oneLine } from './text.ts';
 
@@ -25,32 +25,78 @@ interface ServerOptions {
   readonly listener: (request: IncomingMessage, response: ServerResponse) => void;
   /** Takes one line a request, without its end. */
   readonly log: (line: string) => void;
+  /** Shorter times, for tests. */
+  readonly limits?: { readonly stallMs?: number; readonly keepAliveMs?: number };
 }
 
+/** How long a reader may take nothing of its answer, ms. */
+const STALL_MS = 30_000;
+/** How long a connection stays open between two requests, ms. */
+const KEEP_ALIVE_MS = 5_000;
+/** Requests that wait on one connection for the answer before theirs. */
+const MOST_WAITING = 100;
+
 /** @throws CliError when it can't listen there */
-export async function startHttpServer({ host, port, listener, log }: ServerOptions): Promise<HttpServer> {
+export async function startHttpServer({ host, port, listener, log, limits = {} }: ServerOptions): Promise<HttpServer> {
   const open = new Set<ServerResponse>();
   /** Connections between two requests. */
   const idle = new Set<Socket>();
+  /** Of each connection at work, the requests that have come behind the one at hand. */
+  const queues = new Map<Socket, (() => void)[]>();
+  const stalled = new WeakSet<Socket>();
   let stopping = false;
   let onIdle: (() => void) | undefined;
-  const server = createServer((request, response) => {
+  const work = (request: IncomingMessage, response: ServerResponse) => {
     const began = performance.now();
     const { socket } = request;
     open.add(response);
-    idle.delete(socket);
     response.on('close', () => {
       open.delete(response);
-      if (!socket.destroyed) idle.add(socket);
       if (open.size === 0) onIdle?.();
-      const status = response.writableFinished ? response.statusCode : 'broken off';
+      const status = response.writableFinished && !stalled.has(socket) ? response.statusCode : 'broken off';
       const ms = Math.round(performance.now() - began);
       log(`${request.method ?? '-'} ${pathOf(request.url ?? '')} ${status} ${ms}ms`);
+      const next = socket.destroyed ? undefined : queues.get(socket)?.shift();
+      if (next) return next();
+      queues.delete(socket);
+      if (!socket.destroyed) idle.add(socket);
     });
-    if (stopping) refuse(response);
+    if (stopping) refuse(response, 503, 'OVERLOADED', 'the service is stopping; try again');
+    else if (hasTwoHosts(request)) refuse(response, 400, 'INVALID_REQUEST', 'the header `Host` must stand once');
     else listener(request, response);
+  };
+  // In their order: Node would have all answers made that were asked for in a row, and keep them until the first one is taken.
+  const take = (request: IncomingMessage, response: ServerResponse) => {
+    const { socket } = request;
+    const queue = queues.get(socket);
+    if (queue) {
+      if (queue.push(() => work(request, response)) > MOST_WAITING) socket.destroy();
+      return;
+    }
+    queues.set(socket, []);
+    idle.delete(socket);
+    work(request, response);
+  };
+  const server = createServer(take);
+  // Who asks whether a body is welcome is told so when somebody reads it.
+  server.on('checkContinue', (request, response) => {
+    request.once('resume', () => {
+      if (!response.headersSent) response.writeContinue();
+    });
+    take(request, response);
   });
-  server.on('connection', (socket) => socket.once('close', () => idle.delete(socket)));
+  server.keepAliveTimeout = limits.keepAliveMs ?? KEEP_ALIVE_MS;
+  // Told of a connection on which nothing moved for so long, in either direction. A run that is waited for may be quiet for longer.
+  server.setTimeout(limits.stallMs ?? STALL_MS, (socket: Socket) => {
+    if (socket.writableLength > 0) stalled.add(socket);
+    if (socket.writableLength > 0 || idle.has(socket)) socket.destroy();
+  });
+  server.on('connection', (socket) =>
+    socket.once('close', () => {
+      idle.delete(socket);
+      queues.delete(socket);
+    }),
+  );
   // Node's own, which `close` calls, takes a connection for idle whose answer is written and still on its way to the reader.
   server.closeIdleConnections = () => {
     for (const socket of idle) socket.destroy();
@@ -85,18 +131,26 @@ export async function startHttpServer({ host, port, listener, log }: ServerOptio
   };
 }
 
-// On a connection that was open before: its request comes to a process that is about to end.
-function refuse(response: ServerResponse): void {
-  const body = JSON.stringify({ error: { code: 'OVERLOADED', message: 'the service is stopping; try again' } });
-  response.writeHead(503, {
+/** Two of them are two names for one request: a proxy in front may have gone by the other. */
+function hasTwoHosts({ rawHeaders }: IncomingMessage): boolean {
+  let hosts = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    if (name.length === 4 && name.toLowerCase() === 'host') hosts += 1;
+  }
+  return hosts > 1;
+}
+
+function refuse(response: ServerResponse, status: number, code: ErrorCode, message: string): void {
+  response.writeHead(status, {
     'content-type': 'application/json',
     'cache-control': 'no-store',
     'x-content-type-options': 'nosniff',
     'x-request-id': crypto.randomUUID(),
     connection: 'close',
-    'retry-after': '1',
+    ...(code === 'OVERLOADED' && { 'retry-after': '1' }),
   });
-  response.end(body);
+  response.end(JSON.stringify({ error: { code, message } }));
 }
 
 /** The path alone, without the token of a signal link: that, and what stands behind `?`, may be secret. */

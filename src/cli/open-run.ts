@@ -53,12 +53,12 @@ export async function openRun(
     throw new CliError(`${shown} is an agent; run an ensemble that names it`);
   if (directory === undefined) {
     const options = start.optionsAlone(text, given);
-    const issues = start.checkInProject(text, shown, options);
+    const { issues } = start.checkInProject(text, shown, options);
     return issues.length > 0 ? refuse(issues) : { name: start.parseEnsemble(text).name, options };
   }
   const { options, issues } = await openProject(directory);
   if (issues.length > 0) return refuse(issues);
-  const own = start.checkInProject(text, shown, options);
+  const own = start.checkInProject(text, shown, options).issues;
   if (own.length > 0) return refuse(own);
   const { name } = start.parseEnsemble(text);
   const others = file.kind === 'member' && directory === file.directory ? options.ensembles : [text];

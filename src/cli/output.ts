@@ -1,6 +1,7 @@
 /** The command line's two streams: results alone on stdout, everything said about them on stderr. */
 
 import pc from 'picocolors';
+import { forTerminal } from './text.ts';
 
 export type Colors = ReturnType<typeof pc.createColors>;
 
@@ -19,7 +20,7 @@ export interface ForeignWriter {
 }
 
 export interface Output {
-  /** Writes a result to stdout. */
+  /** Writes a result to stdout. What a terminal would obey is taken out, but for colours and line ends; so it is of `say`. */
   print(text: string): void;
   /** Writes to stderr. */
   say(text: string): void;
@@ -52,8 +53,8 @@ export function createOutput(host: Host): Output {
   const terminal = stderr.isTTY === true && env.TERM !== 'dumb';
   const forced = env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '' && env.FORCE_COLOR !== '0';
   return {
-    print: (text) => void writeOut(text),
-    say: (text) => void writeErr(text),
+    print: (text) => void writeOut(forTerminal(text)),
+    say: (text) => void writeErr(forTerminal(text)),
     colors: pc.createColors(forced || (terminal && !env.NO_COLOR)),
     stream: {
       write: writeErr,

@@ -18,7 +18,7 @@ export function createPlainProgress({ stream, now, nameWidth }: ProgressOptions)
   let children = 0;
   let spokeAt = now().monotonic;
   const say = (name: string, text: string) => {
-    stream.write(`  ${name.padEnd(nameWidth)}  ${text}\n`);
+    stream.write(`  ${oneLine(name).padEnd(nameWidth)}  ${oneLine(text)}\n`);
     spokeAt = now().monotonic;
   };
   const left = (row: AgentRow) => row.completed - LINES_AN_AGENT;
@@ -52,13 +52,13 @@ export function createPlainProgress({ stream, now, nameWidth }: ProgressOptions)
         case 'agent.failed': {
           const { duration, key, error } = event.data;
           const what = `failed in ${formatDuration(duration)}${attempts(row)}${placed(key)}`;
-          say(row.name, `${what}: ${oneLine(error.message)}`);
+          say(row.name, `${what}: ${error.message}`);
           break;
         }
         case 'agent.retrying': {
           const { attempt, key, retryAt, error } = event.data;
           const what = `attempt ${attempt}${placed(key)} failed, next in ${formatDuration(retryAt - wall)}`;
-          say(row.name, `${what}: ${oneLine(error.message)}`);
+          say(row.name, `${what}: ${error.message}`);
           break;
         }
         case 'agent.skipped':

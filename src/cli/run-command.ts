@@ -52,7 +52,7 @@ export async function run(target: string, options: RunOptions, output: Output, h
   const showing = progress && show(orchestrator, progress);
   const cancelling = new AbortController();
   const interrupt = onInterrupt(host.process, (again) => {
-    if (again) return output.live ? output.say(SHOW_CURSOR) : undefined;
+    if (again) return output.live ? void output.stream.write(SHOW_CURSOR) : undefined;
     host.process.stderr.write('cancelling; press Ctrl-C again to stop at once\n');
     cancelling.abort();
   });

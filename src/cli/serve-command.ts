@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import { isOrchestratorError } from '../engine/errors.ts';
 import { CliError, wrongUsage } from './cli-error.ts';
 import { closeBehind } from './close-behind.ts';
-import { curlLine } from './curl-line.ts';
+import { curlLine, TOKEN_VARIABLE } from './curl-line.ts';
 import { requireProject } from './find-target.ts';
 import { type HttpServer, startHttpServer } from './http-server.ts';
 import { onInterrupt } from './interrupt.ts';
@@ -141,14 +141,16 @@ async function describe(
   lines.push(...schedules.map((line, i) => `  ${(i === 0 ? 'schedules' : '').padEnd(9)}  ${line}`));
   lines.push(`  store      ${store}`);
   const [first] = ensembles;
-  const tokens = await orchestrator.tokens.list();
-  if (tokens.length > 0) {
-    lines.push(`  tokens     ${tokens.length}; make another with: ensemble token create --name NAME --scope SCOPE`);
+  const made = await orchestrator.tokens.createFirst({ name: 'admin', scopes: ['admin'], plan: 'enterprise' });
+  if (!made) {
+    const { length } = await orchestrator.tokens.list();
+    lines.push(`  tokens     ${length}; make another with: ensemble token create --name NAME --scope SCOPE`);
     return `${lines.join('\n')}\n`;
   }
-  const { token } = await orchestrator.tokens.create({ name: 'admin', scopes: ['admin'], plan: 'enterprise' });
-  lines.push('', 'The store has no tokens yet. A first one, for everything, shown this once only:', '', `  ${token}`);
-  if (first) lines.push('', 'Try it:', '', `  ${curlLine(url, token, first.definition)}`);
+  const shown = 'The store has no tokens yet. A first one, for everything, shown this once only:';
+  lines.push('', shown, '', `  ${made.token}`);
+  const line = first && curlLine(url, first.definition);
+  if (line) lines.push('', `Try it, with the token in the variable ${TOKEN_VARIABLE}:`, '', `  ${line}`);
   return `${lines.join('\n')}\n\n`;
 }
 

@@ -32,7 +32,7 @@ export function describeExecution(record: Execution<unknown>, now: number, width
     ['version', version],
     ['error', error && `${error.code}${error.agent === undefined ? '' : ` at ${error.agent}`}: ${error.message}`],
   ];
-  const lines = [id];
+  const lines = [oneLine(id)];
   for (const [label, text] of facts) {
     // What went wrong is never cut.
     if (text !== undefined)
@@ -64,7 +64,7 @@ function describeRuns({ agents, metrics, finishedAt }: Execution<unknown>, width
 const MARKS: Readonly<Record<AgentRun['status'], string>> = { completed: '✓', failed: '✗', retrying: '…' };
 
 function describeRun(run: AgentRun, nameWidth: number, repeated: boolean, width: number | undefined): string[] {
-  const { name, key, status, attempts, duration, output, error } = run;
+  const { name, key, status, attempts, duration, output, outputOmitted, error } = run;
   const shownName = cutText(oneLine(name), nameWidth);
   const padded = shownName + ' '.repeat(Math.max(0, nameWidth - textWidth(shownName)));
   const facts = [formatDuration(duration).padStart(6)];
@@ -72,8 +72,9 @@ function describeRun(run: AgentRun, nameWidth: number, repeated: boolean, width:
   if (status === 'retrying') facts.push('tries again');
   // The place tells one run of a loop from the other.
   if (repeated) facts.push(key);
-  const lines = [`  ${MARKS[status]} ${padded}  ${facts.join('  ')}`];
+  const lines = [`  ${MARKS[status] ?? '?'} ${padded}  ${oneLine(facts.join('  '))}`];
   if (error) lines.push(`      ${oneLine(`${error.code}: ${error.message}`)}`);
+  else if (outputOmitted) lines.push('      (a large output, which the record leaves out)');
   else if (status === 'completed') lines.push(`      ${cut(JSON.stringify(output), width, 6)}`);
   return lines;
 }

@@ -36,17 +36,37 @@ export function openToRun(directory: string, given: ProjectOptions): Promise<Ope
 export async function openToCheck(directory: string): Promise<OpenedProject> {
   const opened = await openProject(directory, {}, { assumeVariables: true });
   if (opened.files.some(({ issues }) => issues.length > 0)) return opened;
+  // What no single file shows, such as two triggers on one path, or an ensemble that the config holds.
+  const config = opened.project.config?.file ?? '.';
+  const fileOf = new Map(
+    opened.files.flatMap(({ file, ensemble }) => (ensemble === undefined ? [] : [[ensemble, file]])),
+  );
+  const more: FileIssues[] = [];
+  const add = (ensemble: string | undefined, key: 'issues' | 'warnings', issue: DefinitionIssue) => {
+    const file = fileOf.get(ensemble ?? '') ?? config;
+    more.push({ file, issues: [], warnings: [], [key]: [{ ...issue, source: file }] });
+  };
+  const warn = ({ ensemble, path }: { readonly ensemble?: string; readonly path?: string }, message = '') => {
+    // The files' own are known.
+    if (path !== undefined && !fileOf.has(ensemble ?? '')) add(ensemble, 'warnings', { path, message });
+  };
   try {
-    createOrchestrator(opened.options);
-    return opened;
+    createOrchestrator({ ...opened.options, logger: { debug() {}, info() {}, error() {}, warn } });
   } catch (error) {
-    // What no single file shows, such as two triggers on one path, or an ensemble that the config holds.
     const found = (error as { readonly details?: { readonly issues?: readonly DefinitionIssue[] } }).details?.issues;
-    const file = opened.project.config?.file ?? '.';
-    const issues = (found ?? [{ path: '', message: messageOf(error) }]).map((issue) => ({ ...issue, source: file }));
-    const files = opened.files.filter((entry) => entry.file !== file);
-    return { ...opened, files: [...files, { file, issues }] };
+    for (const issue of found ?? [{ path: '', message: messageOf(error) }]) add(issue.ensemble, 'issues', issue);
   }
+  return { ...opened, files: joinFiles([...opened.files, ...more]) };
+}
+
+function joinFiles(all: readonly FileIssues[]): FileIssues[] {
+  const files = new Map<string, FileIssues>();
+  for (const entry of all) {
+    const known = files.get(entry.file);
+    const issues = [...(known?.issues ?? []), ...entry.issues];
+    files.set(entry.file, { ...(known ?? entry), issues, warnings: [...(known?.warnings ?? []), ...entry.warnings] });
+  }
+  return [...files.values()];
 }
 
 /**
@@ -116,12 +136,12 @@ export function readDefinition(source: NonNullable<ProjectOptions['ensembles']>[
 }
 
 /** Problems of a definition against a project's scripts, agents and variables. */
-export function checkInProject(text: string, file: string, options: ProjectOptions): readonly DefinitionIssue[] {
-  return checkEnsemble(text, compileHost(options), file);
+export function checkInProject(text: string, file: string, options: ProjectOptions): FileIssues {
+  return { file, ...checkEnsemble(text, compileHost(options), file) };
 }
 
 /** Problems of a definition that belongs to no project: what only its host can know is taken on trust. */
-export function checkAlone(text: string, file: string): readonly DefinitionIssue[] {
+export function checkAlone(text: string, file: string): FileIssues {
   const host = compileHost({});
   const operations = new Map(host.operations);
   const code = operations.get('code');
@@ -133,7 +153,7 @@ export function checkAlone(text: string, file: string): readonly DefinitionIssue
     operations.set('code', { ...code, check });
   }
   const lenient: CompileHost = { ...host, operations, lenient: true };
-  return checkEnsemble(text, lenient, file);
+  return { file, ...checkEnsemble(text, lenient, file) };
 }
 
 /** Options that run one definition which belongs to no project. */
@@ -153,9 +173,10 @@ export function definitionSchema(): object {
 
 /** The files of a project by the names that a user in `cwd` knows them by, and so in their issues. */
 export function shownFrom(cwd: string, directory: string, files: readonly FileIssues[]): FileIssues[] {
-  return files.map(({ file, issues }) => {
+  return files.map(({ file, issues, warnings }) => {
     const shown = showPath(cwd, resolve(directory, file));
-    return { file: shown, issues: issues.map((issue) => ({ ...issue, source: shown })) };
+    const placed = (issue: DefinitionIssue) => ({ ...issue, source: shown });
+    return { file: shown, issues: issues.map(placed), warnings: warnings.map(placed) };
   });
 }
 

@@ -2,7 +2,10 @@
 
 // A terminal obeys control characters, and text from definitions, scripts and peers must not command it.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must go
-const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
+const UNPRINTABLE = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069\ufeff]/g;
+/** Layout of our own: colours, line ends, indents. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control sequences
+const LAYOUT = /(?:\u001b\[\d{1,3}m|[\n\t])+/g;
 const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|[\ud83c-\ud83e][\udc00-\udfff]/;
 
@@ -23,6 +26,17 @@ export function count(amount: number, noun: string): string {
 /** Foreign text on one line, without anything that a terminal would obey. */
 export function oneLine(text: string): string {
   return text.replace(/\s*\r?\n\s*/g, ' ').replace(UNPRINTABLE, '\ufffd');
+}
+
+/** Text with its colours and line ends as it may be written to a terminal, whatever got into it. */
+export function forTerminal(text: string): string {
+  let safe = '';
+  let from = 0;
+  for (const { 0: layout, index } of text.matchAll(LAYOUT)) {
+    safe += text.slice(from, index).replace(UNPRINTABLE, '\ufffd') + layout;
+    from = index + layout.length;
+  }
+  return safe + text.slice(from).replace(UNPRINTABLE, '\ufffd');
 }
 
 /** A value as indented JSON; characters that a terminal would obey are escaped, which JSON allows. */

@@ -38,9 +38,9 @@ export async function createToken(options: TokenCreateOptions, output: Output, h
   }
   const { id, name, scopes, expiresAt } = created;
   const until = expiresAt === undefined ? 'never expires' : `expires ${formatInstant(expiresAt)}`;
-  output.print(`${created.token}\n`);
+  output.print(`${oneLine(created.token)}\n`);
   output.say(
-    `${output.colors.green('✓')} token ${oneLine(name)} (${id}): ${scopes.join(', ')}; plan ${created.plan}; ${until}\n`,
+    `${output.colors.green('✓')} token ${oneLine(`${name} (${id}): ${scopes.join(', ')}; plan ${created.plan}`)}; ${until}\n`,
   );
   output.say('  Its value is shown this once only.\n');
   return 0;

@@ -43,11 +43,14 @@ export async function validate(
   const found = [...files.values()];
   const failed = found.some(({ issues }) => issues.length > 0);
   if (options.json) {
-    output.print(`${printJson({ files: found })}\n`);
+    const files = found.map(({ file, issues, warnings }) => ({ file, issues, warnings }));
+    output.print(`${printJson({ files })}\n`);
     return failed ? 1 : 0;
   }
   const { colors } = output;
   for (const { issues } of found) for (const issue of issues) output.say(`${printIssue(issue, colors)}\n\n`);
+  const warnings = found.flatMap((file) => file.warnings);
+  for (const warning of warnings) output.say(`${colors.yellow('warning:')} ${printIssue(warning, colors)}\n\n`);
   for (const warning of await projects.warnings(cwd)) output.say(`${colors.yellow('warning:')} ${warning}\n`);
   if (failed) output.say(`${colors.red('✗')} ${summarize(found)}\n`);
   else output.print(`✓ ${summarize(found)}\n`);
@@ -72,9 +75,9 @@ async function check(target: Target, base: string | undefined, projects: Project
   const text = await readFile(path, 'utf8').catch((error: Error) => {
     throw new CliError(`${file} can't be read: ${error.message}`);
   });
-  const issues =
-    base === undefined ? checkAlone(text, file) : checkInProject(text, file, (await projects.open(base)).options);
-  return [{ file, issues }];
+  return [
+    base === undefined ? checkAlone(text, file) : checkInProject(text, file, (await projects.open(base)).options),
+  ];
 }
 
 interface Projects {

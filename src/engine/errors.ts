@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'INVALID_INPUT'
   | 'INVALID_OUTPUT'
   | 'INVALID_REQUEST'
+  | 'ITERATION_LIMIT'
   | 'METHOD_NOT_ALLOWED'
   | 'NOT_CONFIGURED'
   | 'NOT_FOUND'
@@ -91,10 +92,11 @@ function hasMark(value: object): boolean {
 
 /** The text of anything thrown: an error's message, a string as it is, otherwise its JSON or type. */
 export function messageOf(thrown: unknown): string {
-  if (thrown instanceof Error) return thrown.message || thrown.name;
   if (typeof thrown === 'string') return thrown;
-  if (typeof thrown === 'object' && thrown !== null && typeof (thrown as { message?: unknown }).message === 'string') {
-    return (thrown as { message: string }).message;
+  if (typeof thrown === 'object' && thrown !== null) {
+    const { message, name } = thrown as { readonly message?: unknown; readonly name?: unknown };
+    if (typeof message === 'string' && (message !== '' || !(thrown instanceof Error))) return message;
+    if (thrown instanceof Error) return typeof name === 'string' && name !== '' ? name : 'Error';
   }
   try {
     return JSON.stringify(thrown) ?? String(thrown);

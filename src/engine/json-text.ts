@@ -4,6 +4,12 @@ import { MAX_DEPTH } from './json.ts';
 
 /** Whether the text nests deeper than data may. It needn't be right JSON. */
 export function nestsTooDeep(text: string): boolean {
+  return countValues(text) === undefined;
+}
+
+/** At most so many values stand in a JSON text, keys not counted; undefined when it nests deeper than data may. */
+export function countValues(text: string): number | undefined {
+  let values = 1;
   let depth = 0;
   let inString = false;
   for (let i = 0; i < text.length; i++) {
@@ -13,8 +19,10 @@ export function nestsTooDeep(text: string): boolean {
       else if (code === 0x22) inString = false;
     } else if (code === 0x22) inString = true;
     else if (code === 0x5b || code === 0x7b) {
-      if (++depth > MAX_DEPTH) return true;
+      if (++depth > MAX_DEPTH) return undefined;
+      values++;
     } else if (code === 0x5d || code === 0x7d) depth--;
+    else if (code === 0x2c) values++;
   }
-  return false;
+  return values;
 }

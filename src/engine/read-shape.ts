@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { OrchestratorError } from './errors.ts';
 import { formatPath, type JsonProblem } from './json.ts';
 import { KIND_NAMES } from './kind-names.ts';
-import { suggestName } from './suggest-name.ts';
+import { MAX_NAMED, suggestForMany, suggestName } from './suggest-name.ts';
 import { valueAt } from './value-at.ts';
 
 /**
@@ -22,8 +22,17 @@ export function readShape<S extends z.ZodObject>(schema: S, value: unknown, fail
 }
 
 export function invalidRequest(issues: readonly JsonProblem[], failure: string): OrchestratorError {
-  const text = issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
+  const text = shortList(issues.map(({ path, message }) => (path ? `${path}: ${message}` : message)));
   return new OrchestratorError('INVALID_REQUEST', `${failure}: ${text}`, { details: { issues } });
+}
+
+const MAX_PRINTED = 20;
+
+/** Problems in one line of text; of very many, the first ones. */
+export function shortList(problems: readonly string[]): string {
+  const left = problems.length - MAX_PRINTED;
+  const shown = problems.slice(0, MAX_PRINTED).join('; ');
+  return left > 0 ? `${shown}; and ${left} more in details.issues` : shown;
 }
 
 const MAX_SHOWN = 80;
@@ -33,8 +42,9 @@ function explain(issue: z.core.$ZodIssue, root: unknown, keys: readonly string[]
   const path = issue.path as (string | number)[];
   if (issue.code !== 'unrecognized_keys')
     return [{ path: formatPath(path), message: messageOf(issue, valueAt(root, path)) }];
-  return issue.keys.map((key) => {
-    const near = suggestName(key, keys);
+  const suggest = suggestForMany();
+  const problems = issue.keys.slice(0, MAX_NAMED).map((key) => {
+    const near = suggest(key, keys);
     const known = keys.length === 0 ? 'there are none' : `there are ${keys.join(', ')}`;
     const shown = key.length > MAX_SHOWN ? `${key.slice(0, MAX_SHOWN)}...` : key;
     return {
@@ -42,6 +52,9 @@ function explain(issue: z.core.$ZodIssue, root: unknown, keys: readonly string[]
       message: `\`${shown}\` is not a key here; ${near === undefined ? known : `did you mean \`${near}\`?`}`,
     };
   });
+  const more = issue.keys.length - problems.length;
+  if (more > 0) problems.push({ path: formatPath(path), message: `has ${more} more keys that are not known here` });
+  return problems;
 }
 
 function messageOf(issue: z.core.$ZodIssue, found: unknown): string {

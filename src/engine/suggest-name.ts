@@ -2,23 +2,31 @@
 
 // Longer names aren't typed by hand, and the cost of a distance grows with the product of the lengths.
 const MAX_LENGTH = 128;
+// Pairs of letters that one search may compare: about 500 names of 14 letters, in a millisecond.
+const MAX_PAIRS = 100_000;
+const MAX_SUGGESTED = 10;
+/** How many of many names are told of at once. */
+export const MAX_NAMED = 100;
 
 /**
  * The nearest of the known names, or undefined when none is near. A name that differs by case alone is always near;
  * else the number of edits (insert, delete, replace, swap of neighbours) must be small beside the length.
  *
  * @param name - what was written
- * @param known - the names that would be valid; of two equally near ones the first is taken
+ * @param known - the names that would be valid; of two equally near ones the first is taken. Of very many, the first ones of
+ *   a near length are looked at
  */
 export function suggestName(name: string, known: Iterable<string>): string | undefined {
   if (name === '' || name.length > MAX_LENGTH) return undefined;
   const folded = name.toLowerCase();
+  let pairsLeft = MAX_PAIRS;
   let best: string | undefined;
   let bestEdits = allowedEdits(name.length) + 1;
   for (const candidate of known) {
-    if (candidate === name || candidate === '' || candidate.length > MAX_LENGTH) continue;
+    if (candidate === name || candidate === '' || Math.abs(candidate.length - name.length) >= bestEdits) continue;
     const other = candidate.toLowerCase();
-    if (Math.abs(other.length - folded.length) >= bestEdits) continue;
+    pairsLeft -= folded.length * other.length;
+    if (pairsLeft < 0) break;
     const edits = countEdits(folded, other, bestEdits);
     // A short name has few letters to share: `id` is not a slip of `if` unless most of the letters stayed.
     if (edits < bestEdits && edits < Math.max(folded.length, other.length) / 2) {
@@ -27,6 +35,12 @@ export function suggestName(name: string, known: Iterable<string>): string | und
     }
   }
   return best;
+}
+
+/** A {@link suggestName} for the unknown names of one list, which may be a caller's: the first ten of them get a suggestion. */
+export function suggestForMany(): typeof suggestName {
+  let left = MAX_SUGGESTED;
+  return (name, known) => (left-- > 0 ? suggestName(name, known) : undefined);
 }
 
 function allowedEdits(length: number): number {

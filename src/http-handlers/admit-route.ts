@@ -1,7 +1,7 @@
 /** Stage three of the request line: whether there is such a route, and whether this caller may take it. */
 
 import { OrchestratorError } from '../engine/errors.ts';
-import { hasScope } from '../engine/model/token.ts';
+import { hasScope, type Principal, type Scope } from '../engine/model/token.ts';
 import type { PlainRequest } from '../engine/ports/host.ts';
 import type { Caller } from './authenticate.ts';
 import { readQuery } from './read-query.ts';
@@ -54,10 +54,15 @@ export function refuseCaller(caller: Caller | undefined, { scope }: Route): Repl
   if (scope === 'public') return undefined;
   if (!caller) throw new OrchestratorError('INTERNAL', 'nobody asked who the caller of a guarded route is');
   if ('failure' in caller) return errorReply(caller.failure, { 'www-authenticate': caller.challenge });
-  if (hasScope(caller.principal, scope)) return undefined;
+  return refuseWithout(scope, caller.principal);
+}
+
+/** @returns the refusal of a principal that does not hold the scope */
+export function refuseWithout(scope: Scope, principal: Principal): Reply | undefined {
+  if (hasScope(principal, scope)) return undefined;
   return errorReply(
     new OrchestratorError('FORBIDDEN', `this needs a token with the scope \`${scope}\``, {
-      details: { requiredScope: scope, providedScopes: [...caller.principal.scopes] },
+      details: { requiredScope: scope, providedScopes: [...principal.scopes] },
     }),
     { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
   );

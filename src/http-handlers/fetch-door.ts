@@ -1,6 +1,7 @@
 /** The door for hosts that speak `Request` and `Response`: to plain parts and back. */
 
-import type { PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
+import { ByteBuffer } from '../engine/byte-buffer.ts';
+import type { PlainAnswer, PlainRequest, TakeBytes } from '../engine/ports/host.ts';
 
 /** A `Request` as a plain one; its body is touched only when it is asked for. A class: an object of closures costs 7 us more. */
 export class FetchedRequest implements PlainRequest {
@@ -34,42 +35,25 @@ export class FetchedRequest implements PlainRequest {
     return this.#headers.get(name) ?? undefined;
   }
 
-  body(maxBytes: number): Promise<Uint8Array | undefined> {
-    return readBody(this.#request, maxBytes);
+  body(take: TakeBytes): Promise<Uint8Array | undefined> {
+    return readBody(this.#request.body, take);
   }
 }
 
-async function readBody({ headers, body }: Request, maxBytes: number): Promise<Uint8Array | undefined> {
-  if (!body) return new Uint8Array();
-  const announced = headers.get('content-length');
-  if (announced !== null && Number(announced) > maxBytes) {
-    void body.cancel().catch(() => {});
-    return undefined;
-  }
+async function readBody(body: Request['body'], take: TakeBytes): Promise<Uint8Array | undefined> {
+  const buffer = new ByteBuffer();
+  if (!body) return buffer.bytes();
   const reader = body.getReader();
-  const chunks: Uint8Array[] = [];
-  let size = 0;
   for (;;) {
     const { done, value } = await reader.read();
-    if (done) return chunks.length === 1 ? chunks[0] : join(chunks, size);
-    size += value.byteLength;
-    if (size > maxBytes) {
+    if (done) return buffer.bytes();
+    if (!take(value.byteLength)) {
       // Whether the sender hears of it is the host's concern.
       void reader.cancel().catch(() => {});
       return undefined;
     }
-    chunks.push(value);
+    buffer.append(value);
   }
-}
-
-function join(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.byteLength;
-  }
-  return bytes;
 }
 
 export function toResponse({ status, headers, body }: PlainAnswer): Response {

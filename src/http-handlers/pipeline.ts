@@ -2,10 +2,11 @@
 
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 import { type FoundRoute, findRoute, refuseCaller, refuseUnread } from './admit-route.ts';
-import { authenticate } from './authenticate.ts';
+import { authenticate, principalOf } from './authenticate.ts';
+import { HeldBody } from './body-budget.ts';
 import type { Call, HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
-import { errorReply, isHidden, type Reply } from './reply.ts';
+import { EVENT_STREAM, errorReply, isHidden, type Reply } from './reply.ts';
 import type { Match } from './router.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9_.-]{1,128}$/;
@@ -18,6 +19,7 @@ export async function answerRequest(
   parts: HandlerParts,
 ): Promise<PlainAnswer> {
   const requestId = requestIdOf(request);
+  const held = new HeldBody(parts.bodies);
   let reply: Reply;
   let body: PlainAnswer['body'];
   try {
@@ -29,8 +31,16 @@ export async function answerRequest(
       'refusal' in found
         ? found.refusal
         : (refuseCaller(caller, found.route) ??
-          (await runRoute(found, { parts, request, host, params: found.params, requestId })));
-    body = bodyOf(reply, request.method);
+          (await runRoute(found, {
+            parts,
+            request,
+            host,
+            principal: principalOf(caller),
+            params: found.params,
+            requestId,
+            held,
+          })));
+    body = bodyOf(reply, request.method, parts);
   } catch (thrown) {
     if (isHidden(thrown)) {
       const { method } = request;
@@ -38,7 +48,9 @@ export async function answerRequest(
       parts.logger.error({ err: thrown, requestId, method, path, ip: host.ip }, 'a request failed');
     }
     reply = errorReply(thrown);
-    body = bodyOf(reply, request.method);
+    body = bodyOf(reply, request.method, parts);
+  } finally {
+    held.release();
   }
   return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
 }
@@ -59,12 +71,12 @@ function shownPath({ path }: PlainRequest, match: Match | 'nothing' | undefined)
   return isLink ? `${path.slice(0, path.lastIndexOf('/') + 1)}***` : path;
 }
 
-function bodyOf({ json, html, stream }: Reply, method: string): PlainAnswer['body'] {
+function bodyOf({ json, html, stream }: Reply, method: string, { toJson }: HandlerParts): PlainAnswer['body'] {
   if (method === 'HEAD') {
     void stream?.cancel();
     return undefined;
   }
-  return stream ?? html ?? (json === undefined ? undefined : JSON.stringify(json));
+  return stream ?? html ?? (json === undefined ? undefined : toJson(json));
 }
 
 function headersOf(
@@ -80,7 +92,7 @@ function headersOf(
     // A browser that is led to an answer shows it as text at most, whatever a run put into it (A128).
     'content-security-policy': 'sandbox',
   };
-  if (reply.stream) headers['content-type'] = 'text/event-stream; charset=utf-8';
+  if (reply.stream) headers['content-type'] = EVENT_STREAM;
   else if (reply.html !== undefined) headers['content-type'] = 'text/html; charset=utf-8';
   else if (reply.json !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
   if (reply.headers) Object.assign(headers, reply.headers);

@@ -1,15 +1,17 @@
 /** Reads a request's body as JSON, and as nothing else: the sender never chooses the parser (A85, A116, A126). */
 
 import { OrchestratorError } from '../engine/errors.ts';
-import type { PlainRequest } from '../engine/ports/host.ts';
+import { weighJson } from './body-budget.ts';
+import type { Call } from './call.ts';
 
 /**
  * The value of the body; `empty` when there is none. Of a key that stands twice in an object the last one counts, as
  * `JSON.parse` has it on every runtime. How deep it is nested, and which keys it has, is checked by who takes the value.
  *
- * @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST
+ * @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST; OVERLOADED when too many bytes are held already
  */
-export async function readJson(request: PlainRequest, maxBytes: number, empty: unknown = {}): Promise<unknown> {
+export async function readJson(call: Call, empty: unknown = {}): Promise<unknown> {
+  const { request } = call;
   const type = request.header('content-type');
   if (type !== undefined) checkType(type);
   const coding = request.header('content-encoding');
@@ -17,9 +19,10 @@ export async function readJson(request: PlainRequest, maxBytes: number, empty: u
     throw unsupported('a body must come as it is: leave Content-Encoding out');
   }
   if (!request.hasBody) return empty;
-  const bytes = await readBytes(request, maxBytes);
+  const bytes = await readBytes(call);
   if (bytes.byteLength === 0) return empty;
   if (type === undefined) throw unsupported('a body needs the header `Content-Type: application/json`');
+  if (!call.held.holdUpTo(weighJson(bytes))) throw overloaded();
   return parse(bytes);
 }
 
@@ -37,17 +40,37 @@ function checkType(header: string): void {
   }
 }
 
-async function readBytes(request: PlainRequest, maxBytes: number): Promise<Uint8Array> {
+// What a host hands on of another one is still in it.
+function checkTransfer(coding: string | undefined): void {
+  if (coding === undefined || coding.trim().toLowerCase() === 'chunked') return;
+  throw unsupported('a body must come as it is: leave every Transfer-Encoding but `chunked` out');
+}
+
+/** What is announced counts at once, so that who is let in is not turned away halfway; what comes unannounced counts as it comes. */
+async function readBytes({ request, parts, held }: Call): Promise<Uint8Array> {
+  const { maxBodyBytes } = parts;
+  const announced = request.header('content-length');
+  if (announced === undefined) checkTransfer(request.header('transfer-encoding'));
+  let size = Number(announced ?? 0);
+  const fits = () => size <= maxBodyBytes && held.holdUpTo(size);
   let bytes: Uint8Array | undefined;
-  try {
-    const body = request.body(maxBytes);
-    bytes = body instanceof Promise ? await body : body;
-  } catch (cause) {
-    throw new OrchestratorError('INVALID_REQUEST', 'the body could not be read to its end', { cause });
+  if (fits()) {
+    size = 0;
+    const take = (more: number) => {
+      size += more;
+      return fits();
+    };
+    try {
+      const body = request.body(take);
+      bytes = body instanceof Promise ? await body : body;
+    } catch (cause) {
+      throw new OrchestratorError('INVALID_REQUEST', 'the body could not be read to its end', { cause });
+    }
   }
   if (bytes) return bytes;
-  throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBytes} bytes`, {
-    details: { maxBytes },
+  if (size <= maxBodyBytes) throw overloaded();
+  throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBodyBytes} bytes`, {
+    details: { maxBytes: maxBodyBytes },
   });
 }
 
@@ -64,6 +87,10 @@ function parse(bytes: Uint8Array): unknown {
     // The parser's own message quotes the body, and is another one on each runtime.
     throw new OrchestratorError('INVALID_REQUEST', 'the body is not valid JSON');
   }
+}
+
+function overloaded(): OrchestratorError {
+  return new OrchestratorError('OVERLOADED', 'the service holds as many bytes of requests as it may; try again');
 }
 
 function unsupported(message: string): OrchestratorError {

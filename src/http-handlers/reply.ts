@@ -3,6 +3,9 @@
 import { isOrchestratorError, type OrchestratorError } from '../engine/errors.ts';
 import { STATUS } from './status.ts';
 
+/** The content type of server-sent events. */
+export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
+
 export interface Reply {
   readonly status: number;
   /** Becomes the JSON body; without it the answer has none, unless there is a page or a stream. */

@@ -33,12 +33,12 @@ const PAGES: Readonly<
 
 /** What mail scanners ask for too. */
 async function showLink(call: Call): Promise<Reply> {
-  return page(await linksOf(call).read(call.params.token ?? ''));
+  return page(await linksOf(call).read(call.params.token ?? ''), call.parts.mask);
 }
 
 /** A body is not looked at. */
 async function followLink(call: Call): Promise<Reply> {
-  return page(await linksOf(call).use(call.params.token ?? ''));
+  return page(await linksOf(call).use(call.params.token ?? ''), call.parts.mask);
 }
 
 function linksOf({ parts }: Call) {
@@ -47,9 +47,9 @@ function linksOf({ parts }: Call) {
   throw new OrchestratorError('INTERNAL', 'the routes of links stand only where links are set up');
 }
 
-function page({ state, name = '', payload }: SignalLinkStatus): Reply {
+function page({ state, name = '', payload }: SignalLinkStatus, mask: Call['parts']['mask']): Reply {
   const { status, title, text } = PAGES[state];
-  const asked = state === 'open' ? `<p><strong>${escapeHtml(name)}</strong></p>${shown(payload)}` : '';
+  const asked = state === 'open' ? `<p><strong>${escapeHtml(name)}</strong></p>${shown(payload, mask)}` : '';
   const html = `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>${title}</title></head>
@@ -60,10 +60,14 @@ function page({ state, name = '', payload }: SignalLinkStatus): Reply {
 }
 
 /** What is answered, so that nobody takes a refusal for an approval. */
-function shown(payload: unknown): string {
-  return payload === null ? '' : `<pre>${escapeHtml(JSON.stringify(payload, null, 2))}</pre>`;
+function shown(payload: unknown, mask: Call['parts']['mask']): string {
+  return payload === null ? '' : `<pre>${escapeHtml(mask(JSON.stringify(payload, null, 2)))}</pre>`;
 }
 
+/** Controls but the end of a line, marks of direction, what has no width: they would hide a part, or show it elsewhere than it is. */
+const UNSEEN = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/gu;
+
 function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+  const visible = text.replace(UNSEEN, (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`);
+  return visible.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
 }

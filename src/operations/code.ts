@@ -19,7 +19,10 @@ export interface ScriptContext<Input = any> {
   readonly config: JsonObject;
   /** `env` and `secrets` as handed to `createOrchestrator`. */
   readonly env: Readonly<Record<string, string>>;
-  /** Aborts at the agent's timeout, and when the run is cancelled or out of time. */
+  /**
+   * Aborts at the agent's timeout, and when the run is cancelled or out of time. A listener of yours that throws is an uncaught
+   * exception, which ends a Node.js process.
+   */
   readonly signal: AbortSignal;
   /** Equal on every retry of this step: hand it to services that take one. */
   readonly idempotencyKey: string;
@@ -28,7 +31,8 @@ export interface ScriptContext<Input = any> {
 }
 
 /**
- * A script: gives the agent's output (or a promise of it), which must be JSON. Throwing fails the agent.
+ * A script: gives the agent's output (or a promise of it), which must be JSON. Throwing fails the agent, with the thrown message for
+ * whoever may read the execution.
  *
  * An endless synchronous loop can't be stopped: a script shares the process with its host.
  */

@@ -1,9 +1,9 @@
 /** The `storage` operation: keyed values (`kv`) and objects (`r2`) in the configured storage or in a binding. */
 
 import * as z from 'zod';
-import { OrchestratorError } from '../engine/errors.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../engine/errors.ts';
 import type { Json, JsonObject } from '../engine/json.ts';
-import { type KvStore, MAX_KEY_BYTES, type ObjectStore } from '../engine/ports/data.ts';
+import { checkKey, type KvStore, type ObjectStore } from '../engine/ports/data.ts';
 import type { ConfigIssue, Operation, OperationContext } from '../engine/ports/operation.ts';
 import { suggestName } from '../engine/suggest-name.ts';
 import { fromStoredObject, toStoredObject } from './storage/object-content.ts';
@@ -58,6 +58,7 @@ export function storageOperation(parts: {
   return {
     name: 'storage',
     config,
+    shows: ['key', 'prefix', 'value'],
     check: (given) => checkConfig(given, bindings),
     needs: (given) => [`binding:${bindingName(given)}`],
     async run(context) {
@@ -69,9 +70,31 @@ export function storageOperation(parts: {
           `storage: binding \`${bindingName(context.config as JsonObject)}\` is not in this process`,
         );
       }
-      return binding.kind === 'kv' ? runKv(binding, context, parts.now()) : runObjects(binding, context, parts.now());
+      try {
+        return await (binding.kind === 'kv'
+          ? runKv(binding, context, parts.now())
+          : runObjects(binding, context, parts.now()));
+      } catch (thrown) {
+        throw toStoreFailure(thrown, context);
+      }
     },
   };
+}
+
+// What a driver says may hold addresses, users and queries: that is for the log, and not for whoever may read executions.
+function toStoreFailure(
+  thrown: unknown,
+  { config: given, logger, execution }: OperationContext<StorageConfig>,
+): unknown {
+  const known = isOrchestratorError(thrown) ? thrown : undefined;
+  if (known && known.code !== 'INTERNAL' && known.code !== 'NOT_CONFIGURED') return known;
+  const binding = bindingName(given as JsonObject);
+  logger.error({ err: thrown, binding, executionId: execution.id, agent: execution.agent }, 'a store failed');
+  const message = `storage: the store of binding \`${binding}\` failed to \`${given.action}\`; the log has what it said`;
+  return new OrchestratorError(known?.code ?? 'AGENT_FAILED', message, {
+    cause: thrown,
+    retryable: known?.retryable ?? true,
+  });
 }
 
 function bindingName({ binding, type }: JsonObject): string {
@@ -81,6 +104,11 @@ function bindingName({ binding, type }: JsonObject): string {
 
 function checkConfig(given: JsonObject, bindings: ReadonlyMap<string, Binding>): readonly ConfigIssue[] {
   const { type, action, binding } = given;
+  if (type === 'd1') return [notInThisVersion('type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`')];
+  if (action === 'export') {
+    const message = '`action: export` is not in this version; use `list` and `get`, and a script that writes the text';
+    return [notInThisVersion('action', message)];
+  }
   if (typeof type !== 'string' || typeof action !== 'string') return [];
   const dynamic = (['type', 'action', 'binding'] as const).filter((key) => String(given[key] ?? '').includes('${'));
   if (dynamic.length > 0)
@@ -88,12 +116,12 @@ function checkConfig(given: JsonObject, bindings: ReadonlyMap<string, Binding>):
       path: [key],
       message: 'must be a plain word: it is decided when the definition is loaded',
     }));
-  if (type === 'd1')
-    return [
-      { path: ['type'], message: '`d1` needs a SQL database, which this version can not be given; use `kv` or `r2`' },
-    ];
   if (type !== 'kv' && type !== 'r2') return [];
   return [...checkBinding(binding, type, bindings), ...checkKeys(given, type, action)];
+}
+
+function notInThisVersion(key: string, message: string): ConfigIssue {
+  return { path: [key], message, alone: true };
 }
 
 function checkBinding(
@@ -136,16 +164,16 @@ function checkKeys(given: JsonObject, type: string, action: string): readonly Co
 async function runKv(kv: KvStore, { config: given }: OperationContext<StorageConfig>, now: number): Promise<Json> {
   switch (given.action) {
     case 'get': {
-      const value = await kv.get(checkKey(given.key), now);
+      const value = await kv.get(keyOf(given), now);
       return { value: value ?? null, found: value !== undefined };
     }
     case 'put': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       await kv.put(key, (given.value ?? null) as Json, given.ttl === undefined ? undefined : now + given.ttl * 1000);
       return { key, success: true };
     }
     case 'delete': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       return { key, success: await kv.delete(key) };
     }
     default:
@@ -160,18 +188,18 @@ async function runObjects(
 ): Promise<Json> {
   switch (given.action) {
     case 'get': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       const object = await objects.get(key);
       if (!object) throw new OrchestratorError('NOT_FOUND', `storage: there is no object under ${JSON.stringify(key)}`);
       return fromStoredObject(object, given.format ?? 'text');
     }
     case 'put': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       await objects.put(key, toStoredObject(given.value as Json, given.contentType, now));
       return { key, success: true };
     }
     case 'delete': {
-      const key = checkKey(given.key);
+      const key = keyOf(given);
       return { key, success: await objects.delete(key) };
     }
     default:
@@ -185,11 +213,13 @@ async function listKeys(store: Binding, prefix: string | undefined, now: number)
 }
 
 // Keys mean nothing to a store, so nothing is escaped; what no store could take is refused.
-function checkKey(key: string | undefined): string {
-  const bytes = key === undefined ? 0 : new TextEncoder().encode(key).length;
-  if (key !== undefined && bytes > 0 && bytes <= MAX_KEY_BYTES && !key.includes('\0')) return key;
-  throw new OrchestratorError(
-    'INVALID_INPUT',
-    `storage: a key has 1 to ${MAX_KEY_BYTES} bytes and no NUL; this one has ${bytes} bytes`,
-  );
+function keyOf({ key = '' }: StorageConfig): string {
+  try {
+    return checkKey(key);
+  } catch (thrown) {
+    throw new OrchestratorError(
+      'INVALID_INPUT',
+      `storage: ${messageOf(thrown)}; this one has ${key.length} characters`,
+    );
+  }
 }

@@ -196,3 +196,51 @@ describe('the seed, Authentication: who a token speaks for', () => {
     expect((await tokens.list()).map(({ name }) => name)).toEqual(['a', 'b', 'c']);
   });
 });
+
+describe('the first token of a store', () => {
+  const ADMIN: NewToken = { name: 'admin', scopes: ['admin'], plan: 'enterprise' };
+
+  it('is made where there are none, and not where there is one', async () => {
+    const { tokens } = made();
+    const first = await tokens.createFirst(ADMIN);
+    expect(first).toMatchObject({
+      token: expect.stringMatching(/^sk-service-\w{42}$/),
+      name: 'admin',
+      plan: 'enterprise',
+    });
+    expect(await tokens.verify(first?.token as string)).toMatchObject({ tokenId: first?.id, scopes: ['admin'] });
+    expect(await tokens.createFirst(ADMIN)).toBeUndefined();
+    await tokens.create(READER);
+    await tokens.revoke(first?.id as string);
+    expect(await tokens.createFirst(ADMIN)).toBeUndefined();
+    expect((await tokens.list()).map(({ name }) => name)).toEqual(['reader']);
+  });
+
+  it('is made once by several processes that begin at the same time', async () => {
+    const { store, clock } = made();
+    const processes = Array.from({ length: 5 }, () =>
+      createTokens({ store, clock, ids: createIdSource(), brand: 'service' }),
+    );
+    const firsts = await Promise.all(processes.map((tokens) => tokens.createFirst(ADMIN)));
+    expect(firsts.filter((one) => one !== undefined)).toHaveLength(1);
+    expect(await store.list()).toHaveLength(1);
+  });
+
+  it('is older than all that come later, in whichever order they are made', async () => {
+    const { tokens } = made();
+    const first = await tokens.createFirst(ADMIN);
+    const second = await tokens.create(READER);
+    expect((await tokens.list()).map(({ id }) => id)).toEqual([first?.id, second.id]);
+    expect(first?.id).toMatch(/^tok_[0-9A-Z]{26}$/);
+  });
+
+  it('is refused as any other when it is malformed, and a failing store is no token', async () => {
+    const { tokens, store, clock } = made();
+    await expect(tokens.createFirst({ name: '', scopes: ['admin'] })).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+    });
+    const put = () => Promise.reject(new Error('the disk is full'));
+    const broken = createTokens({ store: { ...store, put }, clock, ids: createIdSource(), brand: 'service' });
+    await expect(broken.createFirst(ADMIN)).rejects.toThrow('the disk is full');
+  });
+});

@@ -93,6 +93,27 @@ describe('ensemble execution cancel', () => {
     expect((await recordOf(served, id, 'cancelled')).agents).toMatchObject([{ name: 'charge', attempts: 1 }]);
   });
 
+  it('with a token that may execute alone, says which execution it is, and prints what the server told', async () => {
+    const served = await serveProject(makeProject(ORDER));
+    const made = await served.api('/tokens', { name: 'ci', scopes: ['execute:ensembles'] });
+    const { token } = (await made.json()) as { token: string };
+    const where = ['--url', served.url, '--token', token];
+    const waiting = await begin(served, 'patient');
+    await recordOf(served, waiting, 'waiting');
+    const signalled = await ensemble(['execution', 'signal', waiting, 'go', ...where]);
+    expect([signalled.code, signalled.stderr]).toEqual([
+      0,
+      expect.stringContaining(`execution ${waiting}; it is waiting`),
+    ]);
+    const cancelled = await ensemble(['execution', 'cancel', waiting, '--json', ...where]);
+    expect(JSON.parse(cancelled.stdout)).toEqual({ executionId: waiting, status: expect.any(String) });
+    const failed = await begin(served, 'order');
+    await recordOf(served, failed, 'failed');
+    const again = await ensemble(['execution', 'retry', failed, ...where]);
+    expect([again.code, again.stdout]).toEqual([0, expect.stringMatching(/^exec_\w{26}\n$/)]);
+    expect(again.stderr).toContain(`${again.stdout.trim()} tries ${failed} again`);
+  });
+
   it.each([
     ['cancel', 'has ended: it is failed'],
     ['retry', "can't be retried: it has not ended: it is waiting"],

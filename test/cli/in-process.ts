@@ -1,10 +1,10 @@
 /** Runs a command in the process of the test: what it prints, without the start of a process. */
 
 import { CommanderError } from 'commander';
-import { isOrchestratorError } from '../../src/engine/errors.ts';
 import { CliError } from '../../src/cli/cli-error.ts';
 import { createOutput } from '../../src/cli/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
+import { isOrchestratorError } from '../../src/engine/errors.ts';
 import type { Ran } from './cli-process.ts';
 
 /** @param cwd - the folder that the command is run in */
@@ -16,7 +16,7 @@ export async function ensembleHere(args: readonly string[], cwd: string): Promis
       return true;
     },
   });
-  const host = { stdout: stream('stdout'), stderr: stream('stderr'), env: {} };
+  const host = { stdout: stream('stdout'), stderr: stream('stderr'), env: {}, on() {}, off() {} };
   const output = createOutput(host);
   let code = 0;
   const process = host as unknown as NodeJS.Process;

@@ -36,6 +36,18 @@ describe.skipIf(!isThere)('a store in Postgres', () => {
     expect(performance.now() - began).toBeLessThan(5_000);
   });
 
+  it('gives one first token to servers that begin on it at the same time', async () => {
+    const cwd = makeProject();
+    const store = ['--storage', await makeDatabase()];
+    const served = await Promise.all([1, 2, 3].map(() => serveProject(cwd, store)));
+    const [token, ...others] = served.map((one) => one.token).filter((one) => one !== '');
+    expect(others).toEqual([]);
+    for (const one of served) {
+      const { tokens } = (await (await one.api('/tokens', undefined, token)).json()) as { tokens: object[] };
+      expect(tokens).toMatchObject([{ name: 'admin', plan: 'enterprise' }]);
+    }
+  });
+
   it('is open to the other commands beside a server: they list, cancel and retry', async () => {
     const cwd = makeProject({
       'ensembles/order.yaml': `name: order

@@ -112,12 +112,19 @@ export async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** What the line that `serve` prints would send, when it is pasted into a shell. */
-export function readCurlLine(printed: string): { readonly url: string; readonly init: RequestInit } {
+/** What the line that was printed would send, when it is pasted into a shell. @param token - in the variable that it may name */
+export function readCurlLine(printed: string, token?: string): { readonly url: string; readonly init: RequestInit } {
   const [, url, authorization, type, body] =
-    /^ *curl (\S+) -H 'Authorization: ([^']+)' -H 'Content-Type: ([^']+)' -d '([^']+)'$/m.exec(printed) ?? [];
+    /^ *curl (\S+) -H ['"]Authorization: ([^'"]+)['"] -H 'Content-Type: ([^']+)' -d '([^']+)'$/m.exec(printed) ?? [];
   if (!url || !authorization || !type || !body) throw new Error(`there is no curl line in:\n${printed}`);
-  return { url, init: { method: 'POST', headers: { authorization, 'content-type': type }, body } };
+  return {
+    url,
+    init: {
+      method: 'POST',
+      headers: { authorization: authorization.replace('$ENSEMBLE_TOKEN', token ?? ''), 'content-type': type },
+      body,
+    },
+  };
 }
 
 /** Looks again and again until something is there: for what another process does in its own time. */

@@ -150,6 +150,27 @@ describe('contract 10: ensemble validate', () => {
     expect(stderr.endsWith('✗ 2 problems in 2 of 3 files\n')).toBe(true);
   });
 
+  it('prints warnings with their place and ends with 0; --json has them beside the issues', async () => {
+    const cwd = makeFolder({
+      'ensembles/a.yaml':
+        'name: a\nflow:\n  - { sleep: "${late.output}" }\n  - { agent: late, operation: code, config: { script: one } }\n',
+      'scripts/one.mjs': ONE,
+      'ensemble.config.mjs':
+        "export default { ensembles: [{ name: 'b', flow: [], trigger: [{ type: 'webhook', path: '/in', public: true }] }] };\n",
+    });
+    const { code, stdout, stderr } = await ensemble(['validate'], { cwd });
+    expect([code, stdout]).toEqual([0, '✓ 3 files, no problems\n']);
+    expect(stderr).toContain('warning: ensembles/a.yaml:3:17 flow[0].sleep: `late` is a later step');
+    expect(stderr).toContain('warning: ensemble.config.mjs trigger[0]: ensemble `b`: trigger[0]: webhooks are checked');
+    const json = await ensemble(['validate', '--json'], { cwd });
+    expect([json.code, json.stderr]).toEqual([0, '']);
+    const found = JSON.parse(json.stdout).files as { file: string; issues: object[]; warnings: object[] }[];
+    expect(found.every(({ issues }) => issues.length === 0)).toBe(true);
+    expect(found.find(({ file }) => file === 'ensembles/a.yaml')?.warnings).toMatchObject([
+      { path: 'flow[0].sleep', line: 3, column: 17, source: 'ensembles/a.yaml' },
+    ]);
+  });
+
   it('finds what no single file shows: two ensembles of one name, two triggers on one path', async () => {
     const twins = makeFolder({
       'ensembles/a.yaml': 'name: same\nflow: []\n',

@@ -26,8 +26,8 @@ import { firstProblems, tellStory } from './tell-story.mjs';
 
 const CHILD = fileURLToPath(new URL('crash-child.mjs', import.meta.url));
 const TIMEOUT_MS = 30_000;
-/** Behind ten takeovers an execution is ended. */
-const MOST_IN_A_ROW = 3;
+/** Behind three deaths in a row, soon after it was claimed each time, an execution is ended. */
+const MOST_IN_A_ROW = 1;
 
 const { values } = parseArgs({
   options: {

@@ -23,7 +23,7 @@ export async function readStore(storage, ensembles) {
 
 export async function readOne(storage, record) {
   const { id, ensemble, status } = record;
-  const records = await storage.listSteps(id, { after: 0, limit: 1000, notes: true });
+  const records = await storage.listSteps(id, { limit: 1000, notes: true });
   const agents = records.filter(({ note }) => !note).map(({ name }) => name);
   const steps = records.map((step) => ({ ...toStored(id, step), name: step.name, nonce: step.output?.nonce }));
   const deliveries = (await storage.listDeliveries(id)).length;

@@ -39,10 +39,10 @@ export function watchStorage(storage, ledger, hit = () => {}) {
         () => storage.leave(owner, now),
         () => ledger('left', { owner }),
       ),
-    recover: (owner, now) =>
+    recover: (owner, ...given) =>
       around(
         'recover',
-        () => storage.recover(owner, now),
+        () => storage.recover(owner, ...given),
         ({ freed }) => {
           if (freed === 0) return;
           ledger('freed', { freed });

@@ -54,8 +54,8 @@ describe('definitions that are objects', () => {
   test('an object gets the messages of its text, without places', () => {
     const issues = issuesOf(refusal({ name: 'a', flow: [{ agnet: 'b' }], outputs: { x: '${nobody.output}' } }));
     expect(issues).toEqual([
-      { path: 'flow[0].agnet', message: '`agnet` is not a key of a step', suggestion: 'agent' },
-      { path: 'outputs.x', message: 'there is no agent or name `nobody`' },
+      { ensemble: 'a', path: 'flow[0].agnet', message: '`agnet` is not a key of a step', suggestion: 'agent' },
+      { ensemble: 'a', path: 'outputs.x', message: 'there is no agent or name `nobody`' },
     ]);
   });
 
@@ -64,6 +64,7 @@ describe('definitions that are objects', () => {
     const issues = issuesOf(refusal({ name: 'a', flow: [], outputs: { when } }));
     expect(issues).toEqual([
       {
+        ensemble: 'ensembles[0]',
         path: 'outputs.when',
         message: 'is a Date (use date.toISOString()), not plain data; return plain objects, arrays, strings, numbers',
       },

@@ -71,6 +71,8 @@ export interface ValidVector extends HostNeeds {
   readonly same?: readonly string[];
   /** What it reads as, in the current form. */
   readonly definition?: object;
+  /** What is told of it and refuses nothing, beside the parts that this version does not serve. */
+  readonly warnings?: readonly BrokenIssue[];
   /** This version refuses to run it. */
   readonly parseOnly?: boolean;
 }

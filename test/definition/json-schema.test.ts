@@ -57,10 +57,11 @@ describe('the JSON Schema of a definition', () => {
     );
     expect(shaped.length).toBeGreaterThanOrEqual(30);
     const taken = shaped.filter(({ source }) => validate(dataOf(source)));
-    // What a schema without `$data` can't compare, the text around an expression, and the older form's routes under config.
+    // What a schema without `$data` can't compare, addresses that may hold expressions, the text around an expression, and the older form's routes under config.
     expect(taken.map(({ file, why }) => `${file}: ${why}`)).toEqual([
       'inputs: the default is not in the enum',
       'inputs: an enum that does not fit the type',
+      'notifications: a url, addresses and a subject that can not be meant',
       'older-form: a Route whose routes under config are wrong',
       'schedules: an input that is needed and not there',
       'steps: a `foreach` over mixed text',

@@ -12,8 +12,8 @@ import {
   sleep,
   switchOn,
   tryCatch,
-  whileLoop,
   when,
+  whileLoop,
 } from '../../src/index.ts';
 import { hostFor } from './definition-fixtures.ts';
 

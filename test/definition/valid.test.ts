@@ -3,7 +3,9 @@
 import { describe, expect, test } from 'vitest';
 import { compileEnsemble } from '../../src/engine/definition/compile-ensemble.ts';
 import type { CompileHost } from '../../src/engine/definition/compile-host.ts';
+import type { DefinitionIssue } from '../../src/engine/definition/definition-issue.ts';
 import { parseDefinition, parseEnsemble } from '../../src/engine/definition/parse-ensemble.ts';
+import { toIssues } from '../../src/engine/definition/problem.ts';
 import { readSource } from '../../src/engine/definition/read-source.ts';
 import { createOrchestrator } from '../../src/index.ts';
 import { hostFor, readVectors, type ValidVector } from './definition-fixtures.ts';
@@ -33,6 +35,10 @@ function reversed(value: unknown): unknown {
   );
 }
 
+function brief({ line, column, path, message, suggestion }: DefinitionIssue) {
+  return { at: `${line}:${column}`, path, message, ...(suggestion === undefined ? {} : { suggestion }) };
+}
+
 describe('valid definitions', () => {
   test('there are at least 60 of them', () => {
     expect(vectors.length).toBeGreaterThanOrEqual(60);
@@ -46,6 +52,13 @@ describe('valid definitions', () => {
     expect(hashOf(reversed(dataOf(vector.source)) as object, host), 'with its keys in another order').toBe(hash);
     expect(hashOf(parseEnsemble(vector.source), host), 'read, and read again').toBe(hash);
     for (const other of vector.same ?? []) expect(hashOf(other, host), other).toBe(hash);
+  });
+
+  test.each(vectors.filter(({ parseOnly }) => !parseOnly))('warnings of $file: $why', (vector) => {
+    const parsed = parseDefinition(vector.source);
+    const { warnings } = compileEnsemble(parsed, hostFor(vector));
+    const told = toIssues(warnings, parsed.map).filter(({ message }) => !message.includes('by this version'));
+    expect(told.map(brief)).toEqual(vector.warnings ?? []);
   });
 
   test.each(vectors.filter(({ definition }) => definition))('reads as: $why', ({ source, definition }) => {

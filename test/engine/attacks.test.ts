@@ -26,13 +26,8 @@ class Money {
 
 describe('A5: an output is copied to plain data', () => {
   it.each<[string, () => unknown, unknown]>([
-    [
-      'functions and symbols in an object are left out',
-      () => ({ f: () => 1, s: Symbol('x'), u: undefined, v: 1 }),
-      { v: 1 },
-    ],
-    ['in a list they are null', () => [() => 1, Symbol('x'), undefined, 1], [null, null, null, 1]],
-    ['a function alone is null', () => () => 1, null],
+    ['undefined in an object is left out', () => ({ u: undefined, v: 1 }), { v: 1 }],
+    ['undefined in a list is null', () => [undefined, 1], [null, 1]],
     ['undefined is null', () => undefined, null],
     [
       'a getter is read once',
@@ -59,7 +54,6 @@ describe('A5: an output is copied to plain data', () => {
       },
       [{ x: 1 }, { x: 1 }],
     ],
-    ['toJSON is a function like any other, never called', () => ({ toJSON: () => ({ bomb: true }), x: 1 }), { x: 1 }],
     ['negative zero is zero', () => -0, 0],
     ['2^53 + 1 is the double it is', () => 2 ** 53 + 1, 2 ** 53],
     ['a lone surrogate stays', () => '\ud800', '\ud800'],
@@ -73,6 +67,14 @@ describe('A5: an output is copied to plain data', () => {
   it.each<[string, () => unknown, string]>([
     ['A140: a Date', () => ({ at: new Date(0) }), '`at` in what agent `a` gave is a Date (use date.toISOString())'],
     ['A140: a Buffer', () => Buffer.from('x'), 'what agent `a` gave is a Buffer, not plain data'],
+    ['a function', () => () => 1, 'what agent `a` gave is a function'],
+    ['a method', () => ({ list: [{ f() {} }] }), '`list[0].f` in what agent `a` gave is a function'],
+    [
+      'a toJSON, which is never called',
+      () => ({ toJSON: () => ({}) }),
+      '`toJSON` in what agent `a` gave is a function',
+    ],
+    ['a symbol', () => ({ kind: Symbol('x') }), '`kind` in what agent `a` gave is a symbol'],
     ['A140: a BigInt', () => [1n], '`[0]` in what agent `a` gave is a BigInt'],
     ['A140: a Map', () => ({ m: new Map() }), '`m` in what agent `a` gave is a Map'],
     ['a class instance', () => new Money(), 'is a Money, not plain data'],
@@ -119,7 +121,7 @@ describe('A5: an output is copied to plain data', () => {
       },
       'Proxy|nested deeper|contains itself',
     ],
-    ['A140: a text just over 4 MiB', () => 'x'.repeat(4 * 1024 * 1024), 'larger than the limit'],
+    ['A140: a text just over 4 MiB', () => 'x'.repeat(4 * 1024 * 1024 + 1), 'larger than the limit'],
     [
       'A140: 10^7 keys',
       () => Object.fromEntries(Array.from({ length: 1_000_000 }, (_, i) => [`k${i}`, i])),
@@ -133,14 +135,14 @@ describe('A5: an output is copied to plain data', () => {
     expect(message.split('|').some((part) => error?.message.includes(part))).toBe(true);
   });
 
-  it('A140: a text just under 4 MiB is taken, and several of them make no record that cannot be read', async () => {
+  it('A140: a text of 4 MiB is taken, and several of them make no record that cannot be read', async () => {
     const { run, orchestrator } = scene([code('a', 'big'), code('b', 'big')], {
-      scripts: { big: () => 'x'.repeat(4 * 1024 * 1024 - 1) },
+      scripts: { big: () => 'x'.repeat(4 * 1024 * 1024) },
     });
     const { id, status } = await run();
     expect(status).toBe('completed');
     const { agents } = await orchestrator.executions.get(id);
-    expect(agents.map(({ output }) => (output as string).length)).toEqual([4 * 1024 * 1024 - 1, 4 * 1024 * 1024 - 1]);
+    expect(agents.map(({ output }) => (output as string).length)).toEqual([4 * 1024 * 1024, 4 * 1024 * 1024]);
   });
 
   it("A140: outputs over the limit fail the run, and are not kept; the agents' results are", async () => {
@@ -150,8 +152,11 @@ describe('A5: an output is copied to plain data', () => {
       { scripts: { big: () => 'x'.repeat(3 * 1024 * 1024) } },
     );
     const result = await run();
-    expect(result).toMatchObject({ status: 'failed', output: null, metrics: { agents: 2 } });
-    expect(result.error?.message).toMatch(/^outputs: .*larger than the limit/);
+    expect(result).toMatchObject({ status: 'failed', output: { both: null }, metrics: { agents: 2 } });
+    expect(result.error).toMatchObject({
+      code: 'INVALID_OUTPUT',
+      message: expect.stringMatching(/^outputs\.both: .*larger than the limit/),
+    });
   });
 
   it('an output of 64 levels makes no record that cannot be read', async () => {
@@ -390,8 +395,9 @@ describe('A141: scripts that misbehave', () => {
 
 describe('A143, A13: expressions that cost too much', () => {
   it('A143: a condition that costs more than the budget fails its agent, before it has blocked for long', async () => {
-    const list = Array.from({ length: 400_000 }, (_, i) => (i * 7919) % 400_000);
-    const condition = '${length(unique(flatten([input.list, sort(input.list), sort(input.list)]))) > 0}';
+    const list = Array.from({ length: 200_000 }, (_, i) => (i * 7919) % 200_000);
+    const condition =
+      '${length(unique(flatten([input.list, sort(input.list), sort(input.list), sort(input.list)]))) > 0}';
     const { run, ran } = scene([ok('a', { condition })]);
     const began = performance.now();
     const result = await run({ list });

@@ -7,7 +7,8 @@ import { boom, childrenOf, code, deferred, echo, ok, scene, turns, when } from '
 const same = { name: 'same', flow: [echo('say', '${input}')], outputs: { got: '${say.output}' } };
 const failing = { name: 'failing', flow: [ok('before'), boom('broken')], outputs: { before: '${before.output}' } };
 const slow = { name: 'slow', flow: [{ sleep: '${input.ms}' }, ok('woke')], outputs: { woke: '${woke.output}' } };
-const ensembles = [same, failing, slow];
+const hasty = { name: 'hasty', timeout: 700, flow: [{ sleep: '1h' }] };
+const ensembles = [same, failing, slow, hasty];
 
 describe('contract 2, ensemble', () => {
   it('issue 5: its output is that of the child, which has a record of its own that names its parent', async () => {
@@ -61,7 +62,13 @@ describe('contract 2, ensemble', () => {
       'runs out of time',
       { ensemble: 'slow', input: { ms: 9000 }, timeout: '5s' },
       'EXECUTION_TIMEOUT',
-      'ensemble `slow` ran out of time',
+      'ensemble `slow` ran out of time: its parent gave it 5000 ms',
+    ],
+    [
+      'runs out of its own time',
+      { ensemble: 'hasty' },
+      'EXECUTION_TIMEOUT',
+      'ensemble `hasty` ran out of time: `timeout` of ensemble `hasty` is 700 ms',
     ],
   ])('one that %s fails the step, with %j', async (_how, step, expected, message) => {
     const made = scene({ flow: [{ ...step, name: 'c' }, ok('z')], outputs: { c: '${c.failed}' } }, { ensembles });

@@ -321,6 +321,193 @@ const rows: readonly Row[] = [
     flow: [each([1, 2], [each([1, 2], [boom('x')], { name: 'inner' }), ok('y', when('inner.failed'))])],
     ran: 'x y x y',
   },
+  // A branch that the guard led to is still walked: the failure waits for a step of it that runs.
+  ...(
+    [
+      ['a step whose condition does not hold', ok('x', when('false'))],
+      ['a foreach without items', each([], [ok('x')])],
+      ['an inner if that is not taken', branch('false', [ok('x')])],
+      ['an inner if that leads to nothing', branch('true', [])],
+      ['a switch without a case', { switch: "'none'", cases: { other: [ok('x')] } }],
+      ['a while without rounds', { while: 'false', steps: [ok('x')] }],
+      ['a sleep that is skipped', { sleep: 5, ...when('false') }],
+      ['a wait that is skipped', { wait: 'go', ...when('false') }],
+      ['a router without a hit', route('x', [{ condition: '${false}', member: 'm' }])],
+      ['a parallel that is skipped', { parallel: [ok('x')], ...when('false') }],
+      ['a try in which nothing runs', { try: [ok('x', when('false'))], catch: [ok('y')] }],
+      ['an inner branch in which nothing runs', branch('true', [ok('x', when('false')), ok('y', when('false'))])],
+    ] as const
+  ).flatMap(([what, nothing]): readonly Row[] => [
+    {
+      rule: `if: the branch goes on behind ${what}`,
+      flow: [boom('a'), branch('a.failed', [nothing, ok('r')]), ok('z')],
+      ran: 'a r z',
+    },
+    {
+      rule: `else: the branch goes on behind ${what}`,
+      flow: [boom('a'), branch('a.success', [ok('y2')], [nothing, ok('r')]), ok('z')],
+      ran: 'a r z',
+    },
+    {
+      rule: `switch: the case goes on behind ${what}`,
+      flow: [boom('a'), { switch: '${a.failed}', cases: { true: [nothing, ok('r')] } }, ok('z')],
+      ran: 'a r z',
+    },
+    {
+      rule: `in a try: the branch goes on behind ${what}, and nothing is caught`,
+      flow: [{ try: [boom('a'), branch('a.failed', [nothing, ok('r')])], catch: [ok('c')] }, ok('z')],
+      ran: 'a r z',
+    },
+    {
+      rule: `a try in a branch: the branch goes on behind ${what}`,
+      flow: [boom('a'), branch('a.failed', [{ try: [nothing, ok('r')], catch: [ok('c')] }]), ok('z')],
+      ran: 'a r z',
+    },
+    {
+      rule: `a foreach in a branch: it goes on behind ${what}`,
+      flow: [boom('a'), branch('a.failed', [each([1], [nothing, ok('r')])]), ok('z')],
+      ran: 'a r z',
+    },
+  ]),
+  {
+    rule: 'a branch that goes on behind a branch inside it, in which nothing ran',
+    flow: [boom('a'), branch('a.failed', [branch('true', [ok('x', when('false'))]), ok('r')]), ok('z')],
+    ran: 'a r z',
+  },
+  {
+    rule: 'a branch in which nothing at all ran: the run ends behind it',
+    flow: [boom('a'), branch('a.failed', [ok('x', when('false')), each([], [ok('y')])]), ok('z')],
+    ran: 'a',
+    fails: 'a',
+  },
+  {
+    rule: 'a branch in which nothing at all ran, and another guard is ahead',
+    flow: [boom('a'), branch('a.failed', [ok('x', when('false')), ok('y', when('false'))]), ok('z', when('a.failed'))],
+    ran: 'a z',
+  },
+  {
+    rule: 'a branch in which nothing ran, in a branch of another guard on the failure',
+    flow: [boom('a'), branch('a.failed', [branch('!a.success', [ok('x', when('false'))]), ok('r')])],
+    ran: 'a r',
+  },
+  {
+    rule: 'a failure that came behind the guard does not wait for the branch: it was not looked at',
+    flow: [branch('!a.failed', [boom('a'), ok('x')]), ok('z')],
+    ran: 'a',
+    fails: 'a',
+  },
+  {
+    rule: 'a failure in the branch itself does not wait for the branch',
+    flow: [boom('a'), branch('a.failed', [ok('x', when('false')), boom('y'), ok('r')])],
+    ran: 'a y',
+    fails: 'y',
+  },
+  {
+    rule: 'another failure does not wait for the branch',
+    flow: [boom('a'), boom('b', when('a.failed')), branch('a.failed', [ok('x', when('b.failed && false')), ok('r')])],
+    ran: 'a b',
+    fails: 'b',
+  },
+  {
+    rule: 'foreach: its condition read the failure, and the first step of its only item is skipped',
+    flow: [boom('a'), each([1], [ok('x', when('false')), ok('r')], when('a.failed')), ok('z')],
+    ran: 'a r z',
+  },
+  {
+    rule: 'foreach: its condition read the failure, and nothing of its first item ran',
+    flow: [boom('a'), each([1, 2], [ok('x', when('item == 2'))], when('a.failed')), ok('z')],
+    ran: 'a x z',
+  },
+
+  {
+    rule: 'a guard in finally is ahead of the steps of its try',
+    flow: [{ try: [boom('a'), ok('x')], finally: [ok('f', when('a.failed'))] }, ok('z')],
+    ran: 'a x f z',
+  },
+  {
+    rule: 'a guard in finally that did not hold',
+    flow: [{ try: [boom('a'), ok('x')], finally: [ok('f', when('a.success'))] }, ok('z')],
+    ran: 'a x',
+    fails: 'a',
+  },
+  {
+    rule: 'a guard in finally is ahead of the steps of its catch',
+    flow: [{ try: [boom('a')], catch: [boom('b'), ok('x')], finally: [ok('f', when('b.failed'))] }, ok('z')],
+    ran: 'a b x f z',
+  },
+  {
+    rule: 'a guard in finally is not asked about what is caught',
+    flow: [{ try: [boom('a'), ok('x')], catch: [ok('c')], finally: [ok('f', when('a.failed'))] }, ok('z')],
+    ran: 'a c f z',
+  },
+  {
+    rule: 'a guard in finally is ahead of a failure in front of the try',
+    flow: [boom('a'), { try: [ok('x')], catch: [], finally: [ok('f', when('a.failed'))] }, ok('z')],
+    ran: 'a x f z',
+  },
+  {
+    rule: 'finally runs to its end, whatever failed in front of it',
+    flow: [{ try: [boom('a')], finally: [ok('f'), ok('g')] }, ok('z')],
+    ran: 'a f g',
+    fails: 'a',
+  },
+  ...(
+    [
+      ['if', (steps: readonly Step[]) => branch('true', steps)],
+      ['try', (steps: readonly Step[]) => ({ try: steps, catch: [ok('c')] })],
+      ['try with finally', (steps: readonly Step[]) => ({ try: steps, finally: [] })],
+      ['catch', (steps: readonly Step[]) => ({ try: [boom('t')], catch: steps })],
+      ['foreach of one item', (steps: readonly Step[]) => each([1], steps)],
+      ['foreach in foreach', (steps: readonly Step[]) => each([1], [each([1], steps)])],
+    ] as const
+  ).flatMap(([what, block]): readonly Row[] => {
+    const before = what === 'catch' ? 'a t' : 'a';
+    return [
+      {
+        rule: `${what}: an outer failure whose last guard has passed ends the walk inside`,
+        flow: [boom('a'), block([ok('x', when('a.success')), ok('y')]), ok('z')],
+        ran: before,
+        fails: 'a',
+      },
+      {
+        rule: `${what}: an outer failure whose guard is behind the block does not`,
+        flow: [boom('a'), block([ok('x', when('a.success')), ok('y')]), ok('z', when('a.failed'))],
+        ran: `${before} y z`,
+      },
+      {
+        rule: `${what}: an outer failure that was handled inside does not`,
+        flow: [boom('a'), block([ok('x', when('a.failed')), ok('y')]), ok('z')],
+        ran: `${before} x y z`,
+      },
+    ];
+  }),
+  {
+    rule: 'foreach: an outer failure whose guard has passed waits as long as another item begins',
+    flow: [boom('a'), each([1, 2, 3], [ok('x', when('a.failed && item == 2')), ok('y')]), ok('z')],
+    ran: 'a y x y y z',
+  },
+  {
+    rule: 'foreach: ... and ends the walk in the last item',
+    flow: [boom('a'), each([1, 2], [ok('x', when('a.success')), ok('y')]), ok('z')],
+    ran: 'a y',
+    fails: 'a',
+  },
+  {
+    rule: 'foreach: of several items at a time, each comes to its end',
+    flow: [boom('a'), each([1, 2], [ok('x', when('a.success')), ok('y')], { concurrency: 2 }), ok('z')],
+    ran: 'a y y',
+    fails: 'a',
+  },
+  {
+    rule: 'while: an outer failure whose guard has passed waits for the next round',
+    flow: [
+      boom('a'),
+      { while: '!x.executed', steps: [ok('x', when('a.failed && y.executed')), ok('y')], maxIterations: 5 },
+      ok('z'),
+    ],
+    ran: 'a y x y z',
+  },
+
   {
     rule: 'a condition that cannot be read fails the agent, and a guard handles that',
     flow: [ok('a', when('input.text - 1')), ok('b', when('a.failed'))],
@@ -356,7 +543,7 @@ const rows: readonly Row[] = [
 
 describe('contract 2, failure', () => {
   it.each(rows.map((row) => [row.rule, row] as const))('%s', async (_rule, { flow, input, ran, fails }) => {
-    const members = ['b', 'c'].filter((name) => !JSON.stringify(flow).includes(`"agent":"${name}"`));
+    const members = ['b', 'c', 'm'].filter((name) => !JSON.stringify(flow).includes(`"agent":"${name}"`));
     const agents = [...members.map((name) => ({ ...ok(name) })), boom('bad')].map(({ agent, ...rest }) => ({
       name: agent,
       ...rest,
@@ -435,14 +622,37 @@ describe('contract 2, failure', () => {
     expect((await run()).error).toEqual({ code: 'AGENT_FAILED', message: 'later', agent: 'a' });
   });
 
-  it('outputs that cannot be computed fail a run that was right, and leave the error of one that failed', async () => {
-    const outputs = { x: '${input.text - 1}' };
+  it('an output that cannot be computed is named, fails a run that was right, and leaves the others and the error of a run that failed', async () => {
+    const outputs = {
+      a: '${a.success}',
+      x: '${input.text - 1}',
+      'y z': '${input.text * 2}',
+      z: { t: '${input.text}' },
+    };
     const right = await scene({ flow: [ok('a')], outputs }).run({ text: 'x' });
     expect(right.status).toBe('failed');
-    expect(right.output).toBeNull();
-    expect(right.error).toEqual({ code: 'EXPRESSION_ERROR', message: expect.stringMatching(/^outputs: /) });
+    expect(right.output).toEqual({ a: true, x: null, 'y z': null, z: { t: 'x' } });
+    expect(right.error).toEqual({ code: 'EXPRESSION_ERROR', message: expect.stringMatching(/^outputs\.x: .*number/) });
     const wrong = await scene({ flow: [boom('a')], outputs }).run({ text: 'x' });
     expect(wrong.error?.message).toBe('boom in a');
+    expect(wrong.output).toMatchObject({ a: false, x: null, z: { t: 'x' } });
+  });
+
+  it('outputs that are too large together: the one that is too much is named, the others stay', async () => {
+    const big = 'x'.repeat(1.5 * 1024 * 1024);
+    const outputs = { a: '${a.output}', b: '${a.output}', c: '${a.output}', d: 4 };
+    const run = await scene({ flow: [ok('a', { config: { give: big } })], outputs }).run();
+    expect(run).toMatchObject({ status: 'failed', output: { a: big, b: big, c: null, d: 4 } });
+    expect(run.error).toEqual({
+      code: 'INVALID_OUTPUT',
+      message: 'outputs.c: makes the outputs larger than 4 MiB together; store large values and give their keys',
+    });
+  });
+
+  it('what is drawn in one output is not drawn in another one', async () => {
+    const { output } = await scene({ flow: [], outputs: { a: '${uuid()}', b: '${uuid()}' } }).run();
+    const { a, b } = output as { a: string; b: string };
+    expect(a).not.toBe(b);
   });
 
   it('a flow without steps completes', async () => {
@@ -479,6 +689,17 @@ describe('contract 2, skipped agents', () => {
       },
       'a',
     ],
+    ['whose condition can not be read', { flow: [ok('a', { ...when('input.text - 1'), continueOnError: true })] }, 'a'],
+    [
+      'whose condition, which reads the state, can not be read',
+      { flow: [ok('a', { ...when('input.text - state.n'), continueOnError: true })], state: { initial: { n: 1 } } },
+      'a',
+    ],
+    [
+      'a block whose condition can not be read',
+      { flow: [each([1], [ok('x')], { name: 'a', ...when('input.text - 1'), continueOnError: true })] },
+      'a',
+    ],
     [
       'a router whose condition did not hold',
       {
@@ -488,9 +709,15 @@ describe('contract 2, skipped agents', () => {
       'a',
     ],
     ['a block whose condition did not hold', { flow: [each([1], [ok('x')], { name: 'a', ...when('false') })] }, 'a'],
-  ])('an agent %s: executed, success, failed false, output null', async (_what, definition, name) => {
+  ])('an agent %s: executed, success, failed false, output null', async (what, definition, name) => {
     const { run, ran } = scene({ ...definition, outputs: { view: view(name) } });
-    expect((await run()).output).toEqual({ view: untouched });
+    const { output } = await run({ text: 'x' });
+    const unread = {
+      ...untouched,
+      failed: true,
+      error: expect.objectContaining({ code: 'EXPRESSION_ERROR', agent: 'a' }),
+    };
+    expect(output).toEqual({ view: what.includes('can not be read') ? unread : untouched });
     expect(ran).not.toContain('a');
   });
 

@@ -138,6 +138,36 @@ describe('A5: what a script is handed is its own', () => {
     expect((await orchestrator.executions.get(result.id)).agents[0]?.output).toEqual({ list: [1] });
   });
 
+  it('the default input is one frozen copy a run, for all that read it: a script that changes it fails', async () => {
+    const seen = new Set<object>();
+    const { run, orchestrator } = scene(
+      {
+        flow: [
+          { foreach: '${input.rows}', steps: [code('look', 'look')], name: 'each', concurrency: 2 },
+          code('own', 'push', { input: '${input}' }),
+          code('shared', 'push'),
+        ],
+        outputs: { each: '${each.output}', own: '${own.output}' },
+      },
+      {
+        scripts: {
+          look: ({ input }) => {
+            seen.add(input);
+            return Object.isFrozen(input) && Object.isFrozen(input.rows) && Object.isFrozen(input.rows[0]);
+          },
+          push: ({ input }) => input.rows.push(0),
+        },
+      },
+    );
+    const first = await run({ rows: [{ a: 1 }, { a: 2 }, { a: 3 }] });
+    expect(first.output).toEqual({ each: [true, true, true], own: 4 });
+    expect(seen.size).toBe(1);
+    expect(first).toMatchObject({ status: 'failed', error: { agent: 'shared' } });
+    expect((await orchestrator.executions.get(first.id)).input).toEqual({ rows: [{ a: 1 }, { a: 2 }, { a: 3 }] });
+    await run({ rows: [{}] });
+    expect(seen.size).toBe(2);
+  });
+
   it('what an operation of the host is handed', async () => {
     const operation = {
       name: 'own',

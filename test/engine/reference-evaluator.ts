@@ -25,6 +25,18 @@ interface Led {
   readonly since: number;
 }
 
+/** A list around the place where the walk is, behind one of its steps. */
+interface Around {
+  /** Names that guards behind the step look at. */
+  readonly reads: ReadonlySet<string>;
+  /** It has steps behind that one. */
+  readonly hasMore: boolean;
+  /** The guard that led to the list. */
+  readonly led: Led | undefined;
+  /** What fails in it is caught. */
+  readonly catches: boolean;
+}
+
 /** A stretch of the flow: of a level, of a branch of it, of a round. */
 interface Level {
   /** The level around it, whose names it reads. */
@@ -39,10 +51,22 @@ interface Level {
   last: unknown;
   /** Of a branch: the names around it whose failures its steps handled; they count when the branch does. */
   readonly handled: Set<string> | undefined;
+  /** What failed outside of it ends it too. */
+  readonly isPlain: boolean;
+  /** How many of the lists around it catch what fails in them. */
+  readonly caughtBy: number;
 }
 
-/** For each list around a place: the names that guards behind it look at. */
-type Ahead = readonly ReadonlySet<string>[];
+/** The lists around a place, the outermost first. */
+type Ahead = readonly Around[];
+
+/** Guards behind a block that are no list of their own. */
+const behind = (reads: Iterable<string>): Around => ({
+  reads: new Set(reads),
+  hasMore: false,
+  led: undefined,
+  catches: false,
+});
 
 export interface Outcome {
   readonly status: 'completed' | 'failed';
@@ -116,7 +140,14 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
     level.open = [...level.open, ...failures];
   };
   const failure = (names: readonly string[], agent: string | undefined): Open => ({ names, agent, place: ++failures });
-  const stretch = (level: Level): Level => ({ ...level, outer: level, open: [], last: null, handled: undefined });
+  const stretch = (level: Level, isPlain = false): Level => ({
+    ...level,
+    outer: level,
+    open: [],
+    last: null,
+    handled: undefined,
+    isPlain,
+  });
   const absorb = (level: Level, inner: Level) => {
     fail(level, ...inner.open);
     level.last = inner.last;
@@ -128,13 +159,36 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
     give(name, { status: 'completed', output }, level);
   };
 
+  /** Whether something ahead may handle a failure. @param caughtBy - nothing outside of the catching list of this number may */
+  const isOpen = ({ names, place }: Open, ahead: Ahead, caughtBy: number): boolean => {
+    let number = ahead.filter(({ catches }) => catches).length;
+    let isWalking = false;
+    for (const { reads, hasMore, led: own, catches } of [...ahead].reverse()) {
+      if (names.some((name) => reads.has(name))) return true;
+      isWalking ||= hasMore;
+      const wasRead = own && place <= own.since && readsFailure(own.guard).some((name) => names.includes(name));
+      if (isWalking && wasRead) return true;
+      if (catches && number-- === caughtBy) return false;
+    }
+    return false;
+  };
+  const ends = (level: Level, ahead: Ahead): boolean => {
+    for (let at: Level | undefined = level; at; at = at.outer) {
+      const { open, caughtBy, isPlain } = at;
+      if (open.some((failed) => !isOpen(failed, ahead, caughtBy))) return true;
+      if (!isPlain) return false;
+    }
+    return false;
+  };
+
   const runStep = (step: Step, level: Level, guards: readonly Led[], ahead: Ahead): boolean => {
     if (step.kind === 'if' || step.kind === 'switch') {
       const guard = step.kind === 'if' ? step.guard : step.on;
       const way = holds(guard, level);
       const list = step.kind === 'if' ? (way ? step.then : step.else) : ((way ? step.yes : step.no) ?? step.other);
       level.last = null;
-      return list ? runList(list, level, [...guards, led(guard)], ahead) : true;
+      const chosen = led(guard);
+      return list ? runList(list, level, [...guards, chosen], ahead, chosen) : true;
     }
     if (step.kind === 'while') return runWhile(step, level, guards, ahead);
     if (step.kind === 'try') return runTry(step, level, guards, ahead);
@@ -153,7 +207,8 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
       return give(step.name, result, level);
     }
     if (step.kind === 'route') return runRoute(step, level, chain);
-    return step.kind === 'foreach' ? runForeach(step, level, chain) : runParallel(step, level, chain, ahead);
+    if (step.kind === 'parallel') return runParallel(step, level, chain, ahead);
+    return runForeach(step, level, chain, ahead, step.condition && chain.at(-1));
   };
 
   const runRoute = (step: StepOf<'route'>, level: Level, guards: readonly Led[]): boolean => {
@@ -174,15 +229,23 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
     return give(step.name, { status, output: { route: chosen, target: entry.member, output } }, level);
   };
 
-  const runForeach = (step: StepOf<'foreach'>, level: Level, guards: readonly Led[]): boolean => {
+  const runForeach = (
+    step: StepOf<'foreach'>,
+    level: Level,
+    guards: readonly Led[],
+    ahead: Ahead,
+    own: Led | undefined,
+  ): boolean => {
     const outputs: unknown[] = [];
     let done = 0;
     let broke: Open | undefined;
     for (let index = 0; index < step.items && !broke; index++) {
-      const inner = { parent: level, outer: level, names: declared(step.body), results: new Map(), handled: undefined };
-      const item: Level = { ...inner, open: [], last: null };
-      runList(step.body, item, guards, []);
+      const isLast = index === step.items - 1 && Math.min(step.concurrency, step.items) === 1;
+      const inner = { parent: level, names: declared(step.body), results: new Map<string, Result>() };
+      const item: Level = { ...stretch(level, isLast), ...inner };
+      const goesOn = runList(step.body, item, guards, ahead, own);
       broke = item.open[0];
+      if (!goesOn && !broke) return false;
       outputs[index] = broke ? null : item.last;
       if (!broke) done += 1;
       if (!broke && step.breakAt !== undefined && index >= step.breakAt) break;
@@ -204,22 +267,30 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
         return true;
       }
       const body = stretch(level);
-      const chain = [...guards, led(step.guard)];
+      const own = led(step.guard);
+      const chain = [...guards, own];
       tell(step.tick, made + 1, body, chain);
-      const goesOn = runList(step.body, body, chain, [...ahead, new Set(readsFailure(step.guard))]);
+      const goesOn = runList(step.body, body, chain, [...ahead, behind(readsFailure(step.guard))], own);
       absorb(level, body);
       if (!goesOn) return false;
     }
   };
 
   const runTry = (step: StepOf<'try'>, level: Level, guards: readonly Led[], ahead: Ahead): boolean => {
-    const body = stretch(level);
-    runList(step.body, body, guards, step.catch ? [] : ahead);
+    const cleansUp = (step.finally ?? []).flatMap(readsInside);
+    const catches = (step.catch?.steps ?? []).flatMap(readsInside);
+    const caughtBy = level.caughtBy + (step.catch ? 1 : 0);
+    const body = { ...stretch(level, true), caughtBy };
+    const behindBody = [...ahead, behind([...catches, ...cleansUp])];
+    runList(step.body, body, guards, behindBody, undefined, step.catch !== undefined);
     const [broke] = body.open;
     if (broke && step.catch) {
-      const caught = stretch(level);
+      const caught = stretch(level, true);
       tell(step.catch.heard, broke.agent ?? 'nobody', caught, guards);
-      runList(step.catch.steps, caught, guards, ahead);
+      const behindCatch = [...ahead, behind(cleansUp)];
+      const first = { ...behind(catches), hasMore: step.catch.steps.length > 0 };
+      const isOver = ends(caught, [...behindCatch, first]);
+      if (!isOver) runList(step.catch.steps, caught, guards, behindCatch);
       absorb(level, caught);
     } else {
       absorb(level, body);
@@ -233,7 +304,7 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
   };
 
   const runParallel = (step: StepOf<'parallel'>, level: Level, guards: readonly Led[], ahead: Ahead): boolean => {
-    const isGuarded = ({ names }: Open) => ahead.some((reads) => names.some((name) => reads.has(name)));
+    const isGuarded = (open: Open) => isOpen(open, ahead, level.caughtBy);
     const begun: { readonly label: string; readonly inner: Level; readonly goesOn: boolean }[] = [];
     let winner: (typeof begun)[number] | undefined;
     let failed: (typeof begun)[number] | undefined;
@@ -283,17 +354,26 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
   };
 
   /** @returns false when the level has ended */
-  const runList = (steps: readonly Step[], level: Level, guards: readonly Led[], outer: Ahead): boolean => {
+  const runList = (
+    steps: readonly Step[],
+    level: Level,
+    guards: readonly Led[],
+    outer: Ahead,
+    own?: Led,
+    catches = false,
+  ): boolean => {
     for (const [index, step] of steps.entries()) {
-      const ahead = [...outer, new Set(steps.slice(index + 1).flatMap(readsInside))];
+      const rest = steps.slice(index + 1);
+      const around = { reads: new Set(rest.flatMap(readsInside)), hasMore: rest.length > 0, led: own, catches };
+      const ahead = [...outer, around];
       if (!runStep(step, level, guards, ahead)) return false;
-      if (level.open.some(({ names }) => !names.some((name) => ahead.some((reads) => reads.has(name))))) return false;
+      if (ends(level, ahead)) return false;
     }
     return true;
   };
 
   const own = { parent: undefined, outer: undefined, names: declared(flow), results: new Map(), handled: undefined };
-  const top: Level = { ...own, open: [], last: null };
+  const top: Level = { ...own, open: [], last: null, isPlain: false, caughtBy: 0 };
   runList(flow, top, [], []);
   const [first] = top.open;
   const status = first ? 'failed' : 'completed';

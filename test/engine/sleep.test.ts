@@ -58,7 +58,7 @@ describe('contract 2, sleep', () => {
       const { error } = await scene(flow).run({ value });
       expect(error).toMatchObject({ code: 'EXPRESSION_ERROR', agent: 'nap' });
       expect(error?.message).toMatch(
-        /^`sleep` at flow\[0\] needs an instant \(Unix ms or ISO text\) of at most ten years/,
+        /^`until` at flow\[0\] needs an instant \(Unix ms or ISO text\) of at most ten years/,
       );
     },
   );

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createPatience } from '../../src/adapters/engine/patience.ts';
+import { createSuspects } from '../../src/adapters/engine/suspects.ts';
 import { createTakeUp } from '../../src/adapters/engine/take-up.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
 import { execution, OWNER, T0 } from '../../src/adapters/testing/storage-suite/context.ts';
@@ -15,7 +16,7 @@ const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const DEFINITION: StoredDefinition = { version: execution(1).version, definition: {}, needs: [] };
 
 function claimed(number: number): ClaimedExecution {
-  const about = { epoch: 1, startedAt: T0, begun: false, recoveries: 0, cancelRequested: false, signals: 0 };
+  const about = { epoch: 1, startedAt: T0, begun: false, recoveries: 0, blame: 0, cancelRequested: false, signals: 0 };
   return { execution: execution(number), ...about };
 }
 
@@ -38,8 +39,13 @@ function place(lookUp: (count: number) => StoredDefinition | undefined, restored
   };
   const launched: string[] = [];
   const givenBack: string[] = [];
+  const failed: (readonly [id: string, afterMs: number])[] = [];
   const take = createTakeUp({
     ...{ host, storage, patiently: createPatience(clock, silent, 0), foreign: new Set<string>() },
+    suspects: createSuspects(clock, () => {}),
+    othersAtWork: () => 0,
+    wake() {},
+    giveBack: (_owner, id, _epoch, afterMs) => void failed.push([id, afterMs]),
     writer: {
       write(_owner, { executionId, release }) {
         if (release) givenBack.push(executionId);
@@ -51,7 +57,7 @@ function place(lookUp: (count: number) => StoredDefinition | undefined, restored
       return undefined as never;
     },
   });
-  return { take, launched, givenBack, lookUps: () => lookUps };
+  return { take, launched, givenBack, failed, lookUps: () => lookUps };
 }
 
 const runnable: Runnable = {
@@ -72,12 +78,12 @@ describe('the definition of what is claimed', () => {
   });
 
   it('is looked up again when it could not be read', async () => {
-    const { take, launched, lookUps } = place((count) => {
+    const { take, launched, failed, lookUps } = place((count) => {
       if (count === 1) throw new Error('the connection is gone');
       return DEFINITION;
     }, runnable);
-    const both = await Promise.allSettled([1, 2].map((number) => take(OWNER, claimed(number), T0)));
-    expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+    await Promise.all([1, 2].map((number) => take(OWNER, claimed(number), T0)));
+    expect(failed).toEqual([1, 2].map((number) => [execution(number).id, 1000]));
     await take(OWNER, claimed(3), T0);
     expect([launched, lookUps()]).toEqual([[execution(3).id], 2]);
   });

@@ -133,7 +133,10 @@ describe("contract 2, an ensemble's timeout", () => {
     await clock.advance(1);
     const result = await handle.result();
     expect(result).toMatchObject({ status: 'timed_out', duration: 2000, output: { a: 'a', b: false } });
-    expect(result.error).toEqual({ code: 'TIMEOUT', message: 'the execution ran out of time' });
+    expect(result.error).toEqual({
+      code: 'TIMEOUT',
+      message: 'the execution ran out of time: `timeout` of ensemble `e` is 2000 ms',
+    });
     expect(signals[0]?.reason).toMatchObject({ code: 'TIMEOUT' });
     expect(result.agents.map(({ name }) => name)).toEqual(['a']);
     expect(ran).toEqual(['a', 'b']);

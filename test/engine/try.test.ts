@@ -70,7 +70,7 @@ describe('contract 2, try and catch', () => {
     [
       'a guard in finally that led to a step handles',
       [attempt([boom('a'), ok('b')], { finally: [ok('f', when('a.failed'))] }), ok('z')],
-      'a f z',
+      'a b f z',
       undefined,
     ],
     [

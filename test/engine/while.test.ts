@@ -37,7 +37,7 @@ describe('contract 2, while', () => {
     expect(await many.run()).toMatchObject({ status: 'completed', output: { n: 1000 } });
     const over = scene([rounds(1001)]);
     const failed = await over.run();
-    expect(failed).toMatchObject({ status: 'failed', error: { code: 'EXPRESSION_ERROR' }, metrics: { agents: 1000 } });
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'ITERATION_LIMIT' }, metrics: { agents: 1000 } });
     expect(failed.error?.message).toBe('`while` at flow[0] still holds after 1000 rounds (`maxIterations`)');
     const few = scene([rounds(3, [], { maxIterations: 2 })]);
     expect((await few.run()).error?.message).toContain('2 rounds');

@@ -119,6 +119,37 @@ describe('size and depth', () => {
     }
   });
 
+  it('text that is only compared, objects with many keys, dates and parsed JSON cost what they take', () => {
+    const text = 'x'.repeat(2_000_000);
+    const keyed = Object.fromEntries(Array.from({ length: 50_000 }, (_, i) => [`${(i + 1) * 7919}`, i]));
+    const values = { text, same: `${text}y`, keyed, other: { ...keyed }, spaces: `${' '.repeat(3_900_000)}2026-01-31` };
+    const began = performance.now();
+    for (const source of [
+      Array(300).fill('startsWith(same, text)').join('&&'),
+      Array(300).fill('endsWith(text, text)').join('&&'),
+      `merge(${Array(90).fill('keyed').join(',')})`,
+      Array(60).fill('keyed == other').join('&&'),
+      Array(80).fill('length(keyed)').join('+'),
+      `[${Array(50).fill('keys(keyed)').join(',')}]`,
+      `[${Array(50).fill('values(keyed)').join(',')}]`,
+      "parseJson('[' + text2 + '{}]')",
+    ]) {
+      const text2 = '{},'.repeat(500_000);
+      expect(failure(source, { ...values, text2 }), source.slice(0, 40)).toContain('budget of operations');
+    }
+    for (const source of ['date(spaces)', "addTime(spaces, 1, 'day')"])
+      expect(failure(source, values)).toContain('is not an instant');
+    expect(performance.now() - began).toBeLessThan(10_000);
+    // One of each is no work to speak of.
+    for (const source of [
+      'startsWith(same, text)',
+      'length(keyed) > 0',
+      'keyed == other',
+      'length(merge(keyed, other)) > 0',
+    ])
+      expect(evaluate(source, values), source).toBe(true);
+  });
+
   it('A143: an expression charges its nodes at once, and fails before it begins', () => {
     const { evaluate: run } = compileExpression('1 + 2 * 3', options);
     const evaluation = createEvaluation(10);

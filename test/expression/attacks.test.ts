@@ -73,13 +73,12 @@ describe('calls and names', () => {
 describe('prototypes', () => {
   it('A5: a value with behaviour is plain data or refused before an expression sees it', () => {
     const input = copyJson({
-      run: () => 1,
       get now() {
         return 5;
       },
     });
-    expect(evaluate('[input.run, input.now]', { input })).toStrictEqual([null, 5]);
-    for (const value of [new Map(), Promise.resolve(1), new (class Thing {})()]) {
+    expect(evaluate('input.now', { input })).toBe(5);
+    for (const value of [() => 1, Symbol('s'), new Map(), Promise.resolve(1), new (class Thing {})()]) {
       expect(() => copyJson({ value })).toThrow('value is');
     }
   });

@@ -144,7 +144,7 @@ describe('references and constants', () => {
   it('contract 2 and issue 5.5: the listed functions are there, and no other', () => {
     const listed =
       'random now uuid length lower upper trim contains startsWith endsWith replace split join keys values first last slice ' +
-      'json parseJson number string boolean round floor ceil min max abs sum sort unique flatten merge default date addTime ' +
+      'json parseJson number string boolean round floor ceil min max abs sum sort unique flatten compact merge default date addTime ' +
       'base64 sha256 hmac urlEncode signalUrl';
     expect(Object.keys(builtinFunctions).sort()).toStrictEqual(listed.split(' ').sort());
   });

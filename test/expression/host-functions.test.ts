@@ -23,6 +23,16 @@ describe('functions of the host', () => {
     expect(() => run("slog('x')", functions)).toThrow('did you mean slug()?');
   });
 
+  it('the copies that they are handed cost what they take', () => {
+    const functions = extendFunctions({ seen: { minArgs: 1, maxArgs: 1, call: () => 1 } });
+    const big = Array.from({ length: 80_000 }, () => ({}));
+    const names: NameResolver<Evaluation> = { hyphenated: [], resolve: () => ({ read: () => big, consumed: 0 }) };
+    const calls = (count: number) =>
+      compileExpression(Array(count).fill('seen(x)').join('+'), { names, functions }).evaluate(createEvaluation());
+    expect(calls(3)).toBe(3);
+    expect(() => calls(300)).toThrow('budget of operations');
+  });
+
   it('can neither change what they are given nor give what is no JSON', () => {
     const stored = [3, 1, 2];
     const functions = extendFunctions({

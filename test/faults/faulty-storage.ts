@@ -13,7 +13,10 @@ export const MODES = [
   'stores the first entries of a batch, then throws',
 ] as const;
 
-export type Mode = (typeof MODES)[number];
+/** Of an outage: the storage is away from that call on, until it is healed. */
+export const AWAY = ['fails for ever', 'is applied, then fails for ever', 'never answers from then on'] as const;
+
+export type Mode = (typeof MODES)[number] | (typeof AWAY)[number];
 
 export interface FaultyStorage {
   readonly storage: Storage;
@@ -32,6 +35,8 @@ export class StorageFault extends Error {
     super(`the storage failed at ${method}`);
   }
 }
+
+const isAway = (mode: Mode) => (AWAY as readonly Mode[]).includes(mode);
 
 const NEVER = new Promise<never>(() => {});
 
@@ -62,8 +67,10 @@ export function faultyStorage(inner: Storage, ledger: Ledger): FaultyStorage {
     };
     switch (mode) {
       case 'is applied, then throws':
+      case 'is applied, then fails for ever':
         return behind(run(args), refuse);
       case 'never answers':
+      case 'never answers from then on':
         return NEVER;
       case 'is applied, and never answers':
         return behind(run(args), () => NEVER);
@@ -90,7 +97,7 @@ export function faultyStorage(inner: Storage, ledger: Ledger): FaultyStorage {
           if (!fault) return run(args);
           calls += 1;
           const { at, mode } = fault;
-          if (calls < at || (calls > at && mode !== 'fails for ever')) return run(args);
+          if (calls < at || (calls > at && !isAway(mode))) return run(args);
           if (mode.startsWith('stores the first') && (method !== 'commit' || (args[1] as unknown[]).length < 2))
             return run(args);
           return fail(method, mode, args, run);

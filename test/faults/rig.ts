@@ -5,6 +5,7 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
 import type { EmbeddedEngineOptions } from '../../src/adapters/engine/engine-options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { createLedger, type Ledger } from '../../src/adapters/testing/engine-suite/ledger.ts';
 import { labelOf, suiteScripts } from '../../src/adapters/testing/engine-suite/scripts.ts';
 import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/testing/manual-clock.ts';
@@ -34,6 +35,12 @@ export const PLACES: readonly Place[] = [
   { name: 'memory', create: () => memoryStorage() },
   { name: 'a shared database', create: databaseLike },
   { name: 'a shared database with another process', create: databaseLike, beside: true },
+];
+
+/** Where outages are tried: what answers later, and what answers at once. */
+export const OUTAGE_PLACES: readonly Place[] = [
+  { name: 'a shared database', create: databaseLike },
+  { name: 'SQLite', create: () => sqliteStorage({ path: ':memory:' }) },
 ];
 
 export interface RigOptions {
@@ -155,7 +162,7 @@ export async function checkInvariants(rig: Rig, mostEffects: number): Promise<vo
     const [end] = ends;
     const wanted = `execution.${status === 'timed_out' ? 'timeout' : status}`;
     if (end !== undefined && end !== wanted) throw new Error(`I4: observers were told ${end}, and ${wanted} is stored`);
-    const steps = await rig.raw.listSteps(id, { after: 0, limit: 1000, notes: true });
+    const steps = await rig.raw.listSteps(id, { limit: 1000, notes: true });
     if (new Set(steps.map(({ key }) => key)).size !== steps.length)
       throw new Error(`I2: a key of ${id} is stored twice`);
   }

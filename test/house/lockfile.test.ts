@@ -10,7 +10,14 @@ import { ROOT } from './source-graph.ts';
 interface Lockfile {
   readonly packages: Record<
     string,
-    { readonly resolved?: string; readonly optionalDependencies?: Record<string, string> }
+    {
+      readonly resolved?: string;
+      readonly integrity?: string;
+      readonly optional?: boolean;
+      readonly dev?: boolean;
+      readonly os?: readonly string[];
+      readonly optionalDependencies?: Record<string, string>;
+    }
   >;
 }
 
@@ -31,6 +38,12 @@ describe.each(['package-lock.json', 'test/runtimes/package-lock.json'])('%s', (p
       ([, entry]) => entry.resolved !== undefined,
     );
     expect(resolved.map(([name]) => name)).toEqual([]);
+  });
+
+  it('has the hash of every package, but for tools of other platforms that the registry did not hold', () => {
+    const bare = Object.entries(read(join(ROOT, path)).packages).filter(([at, { integrity }]) => at && !integrity);
+    const others = bare.filter(([, { dev, optional, os }]) => !(dev && optional && os));
+    expect(others.map(([name]) => name)).toEqual([]);
   });
 
   it('leaves out no package of another platform (scripts/complete-lockfile.mjs adds them)', () => {

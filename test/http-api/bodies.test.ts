@@ -1,7 +1,8 @@
 /** Bodies: how large, of which type, and what they may hold. */
 
+import { once } from 'node:events';
 import { connect } from 'node:net';
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
 import { type Ask, DOORS, serve } from './doors.ts';
 import { createService, post, type Service, told } from './service.ts';
@@ -252,6 +253,33 @@ describe('bodies on the wire', () => {
 
   it('A79: an announced length over the limit is 413 before the body comes', async () => {
     expect(await wire(`${HEAD}Content-Length: 99999999\r\n\r\n`, /PAYLOAD_TOO_LARGE/)).toMatch(/^HTTP\/1\.1 413 /);
+  });
+
+  it('a transfer coding beside `chunked` is 415: no body is decoded', async () => {
+    const answer = await wire(`${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, /\r\n\r\n/);
+    expect(answer).toMatch(/^HTTP\/1\.1 415 /);
+  });
+
+  it('a sender that goes on slowly after a refusal is cut off after ten seconds', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { port } = new URL(await serve(toNodeListener(createService().handler)));
+    const socket = connect(Number(port), '127.0.0.1');
+    socket.write(`POST ${ECHO} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{`);
+    const [answer] = await once(socket, 'data');
+    expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
+    const drip = setInterval(() => socket.write(' '), 50);
+    onTestFinished(() => clearInterval(drip));
+    const closed = vi.fn();
+    socket
+      .on('close', closed)
+      .on('error', () => {})
+      .resume();
+    vi.advanceTimersByTime(9_999);
+    await new Promise(setImmediate);
+    expect(closed).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    await once(socket, 'close');
   });
 
   it('a sender that goes on for ever after a 413 is cut off', async () => {

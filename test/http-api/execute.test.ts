@@ -72,6 +72,19 @@ describe.each(DOORS)('execute by $door', ({ open }) => {
     });
   });
 
+  it('tells the nearest name to those alone who may list the names', async () => {
+    for (const [path, scope] of [
+      ['ensemble/failin', 'read:ensembles'],
+      ['agent/doubel', 'read:agents'],
+    ] as const) {
+      const blind = await told(ask(`/api/v1/execute/${path}`, post({ input: {} }, headers)));
+      expect([blind.status, blind.body.error.message]).toEqual([404, expect.not.stringMatching(/failing|double/)]);
+      const reader = await service.bearer('execute:ensembles', 'execute:agents', scope);
+      const seeing = await told(ask(`/api/v1/execute/${path}`, post({ input: {} }, reader)));
+      expect([seeing.status, seeing.body.error.message]).toEqual([404, expect.stringMatching(/failing|double/)]);
+    }
+  });
+
   it('answers 500 EXECUTION_FAILED with the execution, the agent and its message', async () => {
     const answer = await told(ask(`${ENSEMBLE}/failing`, post({}, headers)));
     expect(answer.status).toBe(500);

@@ -2,7 +2,6 @@
 
 import { connect } from 'node:net';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { readTarget } from '../../src/adapters/node/read-target.ts';
 import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
 import { type Ask, DOORS, serve } from './doors.ts';
 import { createService, type Service, told } from './service.ts';
@@ -46,7 +45,7 @@ describe.each(DOORS)('paths by $door', ({ open }) => {
     '/api/v1/./tokens',
     '/api/v1/x/%2E%2e/tokens',
     '\\api\\v1\\tokens',
-  ])('A122: %s is the path that a URL parser makes of it, behind the same door', async (path) => {
+  ])('A122: %s is made another path by the URL parser of who asks, before anybody here sees it', async (path) => {
     expect((await ask(path)).status).toBe(401);
     expect((await ask(path, { headers })).status).toBe(200);
   });
@@ -114,11 +113,11 @@ describe.each(DOORS)('paths by $door', ({ open }) => {
 describe('targets on the wire', () => {
   it.each([
     ['GET http://service.test/api/v1/tokens HTTP/1.1', 401],
-    ['GET HTTP://service.test/api/v1/%2e/tokens HTTP/1.1', 401],
+    ['GET HTTP://service.test/api/v1/%2e/tokens HTTP/1.1', 404],
     ['GET http://service.test//api/v1/tokens HTTP/1.1', 404],
     ['GET //api/v1/tokens HTTP/1.1', 404],
     ['GET //service.test/api/v1/tokens HTTP/1.1', 404],
-    ['GET /x/../api/v1/tokens HTTP/1.1', 401],
+    ['GET /x/../api/v1/tokens HTTP/1.1', 404],
     ['OPTIONS * HTTP/1.1', 404],
     ['TRACE /api/v1/tokens HTTP/1.1', 405],
   ])('A98: %s is %i without a token', async (line, status) => {
@@ -135,36 +134,5 @@ describe('targets on the wire', () => {
       socket.on('close', () => resolve(text)).on('error', reject);
     });
     expect(Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1])).toBe(status);
-  });
-
-  it('A122: the short way round a URL parser comes to the same path and query as the parser', () => {
-    const targets = [
-      '/',
-      '/a/b',
-      '/a?b=c',
-      '/a?',
-      '/a?b?c',
-      '//a',
-      '/a//b',
-      '/a;x=1',
-      '/a:b@c',
-      '/api/v1/executions?cursor=WyJh%20IiwiXQ==&limit=2',
-      '/a/../b',
-      '/%2e%2e/b',
-      '/a\\b',
-      '/a b',
-      '/\u00e9',
-      '/a#b',
-      '/a.b',
-      '/a?b=../c',
-      "/a'b",
-      '/a|b',
-      '/a^b',
-      '/a{b}',
-    ];
-    for (const target of targets) {
-      const { pathname, search } = new URL(`http://host${target}`);
-      expect([target, readTarget(target)]).toEqual([target, { path: pathname, query: search.slice(1) }]);
-    }
   });
 });

@@ -49,10 +49,10 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
     const storage = memoryStorage();
     const watched = {
       ...storage,
-      listSignals: (...given: Parameters<typeof storage.listSignals>) => {
+      findSignal: (...given: Parameters<typeof storage.findSignal>) => {
         reads += 1;
         if (broken) throw new Error('the disk is gone');
-        return storage.listSignals(...given);
+        return storage.findSignal(...given);
       },
     };
     const scripts = {
@@ -99,6 +99,32 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
       'content-security-policy': "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     });
     expect((await knock(links.bare)).text).not.toContain('<pre>');
+  });
+
+  it.each([
+    ['a text that runs from right to left', 'no\u202eyes', 'no\\u{202e}yes'],
+    ['an isolate', '\u2066a\u2069', '\\u{2066}a\\u{2069}'],
+    ['a mark of direction', '\u200f\u061c', '\\u{200f}\\u{61c}'],
+    ['what has no width', 'a\u200bb\ufeffc\u00add', 'a\\u{200b}b\\u{feff}c\\u{ad}d'],
+    ['a tag', '\u{e0041}', '\\u{e0041}'],
+    ['a line of its own', 'a\u2028b\u2029c\u0085', 'a\\u{2028}b\\u{2029}c\\u{85}'],
+    ['a control', '\u009b\u007f', '\\u{9b}\\u{7f}'],
+  ])(
+    'shows %s of the payload as an escape: nothing in it is hidden, or moves what is beside it',
+    async (_what, note, seen) => {
+      await service.orchestrator.start('ask', { note });
+      await service.clock.advance(0);
+      const { text } = await knock(links.yes);
+      expect(text).toContain(`&#34;note&#34;: &#34;${seen}&#34;`);
+      expect(text).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u);
+    },
+  );
+
+  it('shows letters of every script, and emoji, as they are', async () => {
+    const note = 'Zoë, żółw, 漢字, שלום, سلام, 🐢';
+    await service.orchestrator.start('ask', { note });
+    await service.clock.advance(0);
+    expect((await knock(links.yes)).text).toContain(note);
   });
 
   it('a mail scanner triggers nothing, however often it looks', async () => {

@@ -3,9 +3,9 @@ import { addressRules } from '../../src/adapters/http/address-rules.ts';
 import { admitRequest } from '../../src/adapters/http/admit-request.ts';
 
 /** Judges a URL as the clients do: after URL parsing. */
-function judge(url: string, allow: readonly string[] = []): string | undefined {
+function judge(url: string, allow: readonly string[] = [], namesAreUnseen = false): string | undefined {
   try {
-    admitRequest({ method: 'GET', url }, addressRules(allow));
+    admitRequest({ method: 'GET', url }, addressRules(allow, namesAreUnseen));
     return undefined;
   } catch (error) {
     return (error as { details: { reason: string } }).details.reason;
@@ -95,6 +95,61 @@ describe('addresses that no request reaches unless allowed', () => {
       'mylocalhost',
     );
     for (const host of hosts) expect([host, judge(`https://${host}/`)]).toEqual([host, undefined]);
+  });
+
+  it("the address of Azure's own machine service is refused in every spelling, and as what a name resolves to", () => {
+    for (const host of ['168.63.129.16', '2822734096', '[::ffff:168.63.129.16]', '[64:ff9b::a83f:8110]']) {
+      expect([host, judge(`http://${host}/`)]).toEqual([host, 'address']);
+    }
+    expect(addressRules().addressProblem('168.63.129.16', 80)).toContain('may not be reached');
+    expect(judge('http://168.63.129.16/', ['168.63.129.16'])).toBeUndefined();
+    for (const host of ['168.63.129.15', '168.63.129.17']) expect(judge(`http://${host}/`)).toBeUndefined();
+  });
+
+  it('an IPv6 address that carries an IPv4 one (ISATAP) is refused where that one is', () => {
+    const hosts = [
+      '[2600::5efe:7f00:1]',
+      '[2600::200:5efe:a00:1]',
+      '[2600:1:2:3:0:5efe:a83f:8110]',
+      '[fe80::5efe:808:808]',
+    ];
+    for (const host of hosts) expect([host, judge(`http://${host}/`)]).toEqual([host, 'address']);
+    for (const host of ['[2600::5efe:808:808]', '[2600::1:5efe:7f00:1]'])
+      expect([host, judge(`http://${host}/`)]).toEqual([host, undefined]);
+  });
+
+  it("names of this machine's hosts file are refused by every client", () => {
+    for (const host of [
+      'localhost4',
+      'localhost6',
+      'LOCALHOST6.',
+      'localhost4.localdomain4',
+      'localhost6.localdomain6',
+    ]) {
+      expect([host, judge(`http://${host}/`)]).toEqual([host, 'address']);
+    }
+  });
+
+  it('where nobody sees what a name resolves to, names of private networks are refused unless allowed', () => {
+    const names = [
+      'redis',
+      'db:5432',
+      'vm.',
+      'kubernetes.default.svc',
+      'api.default.svc.cluster.local',
+      'host.docker.internal',
+    ];
+    names.push('metadata.azure.internal', 'printer.local', 'nas.home.arpa', 'Db.INTERNAL.');
+    for (const name of names) {
+      expect([name, judge(`http://${name}/`, [], true)]).toEqual([name, 'address']);
+      expect([name, judge(`http://${name}/`)]).toEqual([name, undefined]);
+    }
+    for (const name of ['shop.example', 'internal.example', 'local.example', 'my.locals']) {
+      expect([name, judge(`http://${name}/`, [], true)]).toEqual([name, undefined]);
+    }
+    expect(judge('http://redis:6379/', ['redis'], true)).toBeUndefined();
+    expect(judge('http://api.default.svc/', ['*.default.svc'], true)).toBeUndefined();
+    expect(judge('http://api.other.svc/', ['*.default.svc'], true)).toBe('address');
   });
 
   it('D25: ports 80, 443 and from 1024 on; others only on an allowed host', () => {
@@ -235,10 +290,9 @@ describe('a request', () => {
     expect(admit({}).maxResponseBytes).toBe(10 * 1024 * 1024);
   });
 
-  it('is named without its query, and a long path is cut', () => {
+  it('is named without its query; a long path stays whole, for messages are cut after they were masked', () => {
     expect(admit({ url: 'https://a.example:8443/p/q?token=planted#x' }).label).toBe('GET https://a.example:8443/p/q');
-    expect(admit({ url: `https://a.example/${'x'.repeat(5_000)}` }).label).toHaveLength(
-      'GET https://a.example'.length + 203,
-    );
+    const path = `/${'x'.repeat(5_000)}`;
+    expect(admit({ url: `https://a.example${path}` }).label).toBe(`GET https://a.example${path}`);
   });
 });

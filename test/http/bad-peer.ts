@@ -112,6 +112,22 @@ const ROUTES: Readonly<Record<string, Route>> = {
     for (let i = 0; i < 8; i++) body = gzipSync(body);
     response.setHeader('content-encoding', Array(8).fill('gzip').join(', ')).end(body);
   },
+  /** So many chunks of one byte each, as fast as they are taken. */
+  chunks(_, response, argument) {
+    const { socket } = response;
+    const piece = '1\r\nx\r\n';
+    let left = Number(argument);
+    const pour = () => {
+      while (left > 0 && !socket?.destroyed) {
+        const count = Math.min(left, 10_000);
+        left -= count;
+        if (!socket?.write(piece.repeat(count))) return void socket?.once('drain', pour);
+      }
+      socket?.end('0\r\n\r\n');
+    };
+    socket?.write('HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n');
+    pour();
+  },
   never() {},
   trickle(request, response) {
     response.write('.');

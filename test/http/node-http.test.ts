@@ -90,6 +90,24 @@ describe('nodeHttp and the addresses of a name', () => {
   });
 });
 
+describe('nodeHttp and answers in small chunks', () => {
+  const chunks = (count: number) => ({ ...at('127.0.0.1', `/chunks/${count}`), timeoutMs: 60_000 });
+
+  it('an answer in chunks of one byte is read', async () => {
+    const answer = await nodeHttp({ allow: ['127.0.0.1'] }).send(chunks(50_000));
+    expect(new TextDecoder().decode(answer.body)).toBe('x'.repeat(50_000));
+  });
+
+  it('one that is nearly all framing is refused long before its end: each chunk costs the parser some microseconds', async () => {
+    await expect(nodeHttp({ allow: ['127.0.0.1'] }).send(chunks(4_000_000))).rejects.toMatchObject({
+      code: 'AGENT_FAILED',
+      retryable: false,
+      details: { reason: 'fragmented' },
+    });
+    await peer.closed('/chunks/4000000');
+  });
+});
+
 describe('nodeHttp and its connections', () => {
   it('keeps a connection for the next exchange; close() ends idle ones and leaves running ones alone', async () => {
     const http = nodeHttp({ allow: ['127.0.0.1'] });

@@ -5,6 +5,7 @@ import type { Json, JsonObject } from '../../src/engine/json.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../src/engine/ports/http.ts';
 import type { ApiConfig } from '../../src/operations/api/config.ts';
 import { type ApiOutput, apiOperation } from '../../src/operations/api.ts';
+import { createTestOrchestrator } from '../../src/testing.ts';
 import { type BadPeer, startBadPeer } from '../http/bad-peer.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');
@@ -191,7 +192,7 @@ describe('api: the output', () => {
     ['A7: a prototype key', '{"a":{"__proto__":{"admin":true}}}', 'unsafe-json', 'a key that is never allowed'],
     [
       'A140: a value past the step limit',
-      JSON.stringify('x'.repeat(4 * 1024 * 1024)),
+      JSON.stringify('x'.repeat(4 * 1024 * 1024 + 1)),
       'unsafe-json',
       'larger than the limit',
     ],
@@ -476,5 +477,33 @@ describe('api over a real client', () => {
       code: 'INVALID_REQUEST',
       retryable: false,
     });
+  });
+});
+
+describe('api: what another HTTP client throws', () => {
+  const text = 'connect ECONNREFUSED 10.1.2.3:443 user=app password=hunter2';
+  const failing = (thrown: unknown) => ({ send: () => Promise.reject(thrown) });
+
+  it('is told to the log, and callers get the text of the operation', async () => {
+    const lines: unknown[] = [];
+    const orchestrator = createTestOrchestrator({
+      ensembles: [{ name: 'e', flow: [{ agent: 'a', operation: 'api', config: { url: `${url}?token=planted` } }] }],
+      http: failing(new Error(text)) as never,
+      logger: { ...logger, error: (fields) => void lines.push(fields) },
+    });
+    const { id, error } = await orchestrator.execute('e');
+    expect(error).toEqual({
+      agent: 'a',
+      code: 'AGENT_FAILED',
+      message: `GET ${url} failed in the HTTP client; the log has what it said`,
+    });
+    expect(lines).toMatchObject([{ err: { message: text }, executionId: id, agent: 'a' }]);
+  });
+
+  it("an error of the library's is passed on, and so is what the step's signal aborted with", async () => {
+    const own = new OrchestratorError('TIMEOUT', 'took too long', { retryable: true });
+    await expect(runWith(failing(own), { url })).rejects.toBe(own);
+    const reason = new Error('the run was cancelled');
+    await expect(runWith(failing(reason), { url }, AbortSignal.abort(reason))).rejects.toBe(reason);
   });
 });

@@ -1,15 +1,16 @@
 import { describe, expect, it } from 'vitest';
 import { memoryKv, memoryObjects } from '../../src/adapters/storage/memory-data.ts';
 import type { DefinitionIssue } from '../../src/engine/definition/definition-issue.ts';
-import type { OrchestratorError } from '../../src/engine/errors.ts';
+import { OrchestratorError } from '../../src/engine/errors.ts';
 import type { JsonObject } from '../../src/engine/json.ts';
+import type { Logger } from '../../src/engine/ports/logger.ts';
 import type { Binding } from '../../src/operations/storage.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 
 /** Runs one config after the other in one execution; gives their outputs and errors. */
 function store(
   configs: readonly JsonObject[],
-  options: { readonly bindings?: Readonly<Record<string, Binding>> } = {},
+  options: { readonly bindings?: Readonly<Record<string, Binding>>; readonly logger?: Logger } = {},
 ) {
   const flow = configs.map((config, i) => ({ agent: `s${i}`, operation: 'storage', config, continueOnError: true }));
   const orchestrator = createTestOrchestrator({ ensembles: [{ name: 'e', flow }], ...options });
@@ -161,6 +162,27 @@ describe('issue 3.7: `storage` of type r2', () => {
     for (const at of [2, 3, 5]) expect(outputs[at]).toMatchObject({ code: 'INVALID_INPUT' });
   });
 
+  it('text that UTF-8 can not hold is refused, and stored as JSON where it is part of a value', async () => {
+    const { run } = store([
+      { type: 'r2', action: 'put', key: 't', value: 'half \ud83d' },
+      { type: 'r2', action: 'put', key: 't', value: { content: '\ude00', encoding: 'utf8' } },
+      { type: 'r2', action: 'put', key: 'j', value: { half: '\ud83d' } },
+      { type: 'r2', action: 'get', key: 'j', format: 'json' },
+      { type: 'kv', action: 'put', key: '${input.key}', value: 1 },
+    ]);
+    const outputs = await run({ key: 'k\ud83d' });
+    for (const at of [0, 1])
+      expect(outputs[at]).toMatchObject({
+        code: 'INVALID_INPUT',
+        message: expect.stringMatching(/half of a surrogate/),
+      });
+    expect(outputs[3]).toMatchObject({ content: { half: '\ud83d' } });
+    expect(outputs[4]).toMatchObject({
+      code: 'INVALID_INPUT',
+      message: expect.stringMatching(/a key must be text of 1 to 512 bytes/),
+    });
+  });
+
   it('lists and deletes', async () => {
     const { run } = store([
       { type: 'r2', action: 'put', key: 'a/1', value: '' },
@@ -189,15 +211,36 @@ describe('issue 3.7: bindings and what is refused at load', () => {
 
   it.each<[string, JsonObject, readonly (string | undefined)[][]]>([
     [
-      'd1',
-      { type: 'd1', action: 'query' },
+      'd1, without a word about its own keys',
+      { type: 'd1', action: 'query', query: 'SELECT 1', params: [1], binding: 'db' },
+      [['flow[0].config.type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`', undefined]],
+    ],
+    [
+      'export, without a word about its own keys',
+      { type: 'kv', action: 'export', query: 'x', format: 'csv', exportOptions: { headers: true, fields: ['id'] } },
       [
         [
-          'flow[0].config.type',
-          '`d1` needs a SQL database, which this version can not be given; use `kv` or `r2`',
+          'flow[0].config.action',
+          '`action: export` is not in this version; use `list` and `get`, and a script that writes the text',
           undefined,
         ],
       ],
+    ],
+    [
+      'd1 and export also where the other key is left out',
+      { action: 'export', format: 'csv' },
+      [
+        [
+          'flow[0].config.action',
+          '`action: export` is not in this version; use `list` and `get`, and a script that writes the text',
+          undefined,
+        ],
+      ],
+    ],
+    [
+      'export of d1: one problem',
+      { type: 'd1', action: 'export', query: 'SELECT 1', format: 'ndjson' },
+      [['flow[0].config.type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`', undefined]],
     ],
     [
       'an action of another type',
@@ -236,5 +279,33 @@ describe('issue 3.7: bindings and what is refused at load', () => {
 
   it('a binding that is no store is a TypeError', () => {
     expect(() => store([], { bindings: { x: {} as Binding } })).toThrow(TypeError);
+  });
+});
+
+describe('what a store says when it fails', () => {
+  const text = 'connect ECONNREFUSED 10.1.2.3:6379 user=app password=hunter2';
+  const failing = (thrown: unknown) => ({ ...memoryKv(), get: () => Promise.reject(thrown) });
+
+  it.each([
+    ['an error of its driver', new Error(text), 'AGENT_FAILED'],
+    ['an INTERNAL of a storage, with the text of its driver', new OrchestratorError('INTERNAL', text), 'INTERNAL'],
+    ['a NOT_CONFIGURED of a storage', new OrchestratorError('NOT_CONFIGURED', text), 'NOT_CONFIGURED'],
+  ])('%s is told to the log, and callers get the text of the operation', async (_what, thrown, errorCode) => {
+    const lines: unknown[] = [];
+    const { run } = store([{ type: 'kv', action: 'get', key: 'k', binding: 'mine' }], {
+      bindings: { mine: failing(thrown) },
+      logger: { debug() {}, info() {}, warn() {}, error: (fields) => void lines.push(fields) },
+    });
+    const message = 'storage: the store of binding `mine` failed to `get`; the log has what it said';
+    expect(await run()).toEqual([{ agent: 's0', code: errorCode, message }]);
+    expect(lines).toMatchObject([{ err: { message: text }, binding: 'mine', agent: 's0' }]);
+  });
+
+  it('a store that is away for now says so itself, and is asked again', async () => {
+    const away = new OrchestratorError('OVERLOADED', 'the disk is full; make room and try again', { retryable: true });
+    const { run } = store([{ type: 'kv', action: 'get', key: 'k', binding: 'mine' }], {
+      bindings: { mine: failing(away) },
+    });
+    expect(await run()).toMatchObject([{ code: 'OVERLOADED', message: 'the disk is full; make room and try again' }]);
   });
 });

@@ -29,7 +29,7 @@ async function scene(renew?: (storage: Storage, until: number) => Promise<boolea
     },
   };
   const owner = createOwner({
-    ...{ storage, clock, logger, leaseMs: LEASE_MS, renewMs: RENEW_MS },
+    ...{ storage, clock, logger, leaseMs: LEASE_MS, renewMs: RENEW_MS, blameFrom: () => 0 },
     patiently: createPatience(clock, logger, LEASE_MS),
     newOwner: () => `own_${++owners}`,
     onLost: () => {

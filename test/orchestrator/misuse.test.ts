@@ -33,15 +33,21 @@ describe('misuse of the library', () => {
     expect((await orchestrator.executions.list()).executions).toEqual([]);
   });
 
-  it('a webhook, which nothing serves yet, is told to the logger when it is loaded', () => {
+  it('what this version checks and does not serve is loaded, and told to the logger, each once', async () => {
     const told: string[] = [];
     const note = (_fields: object, message = '') => void told.push(message);
     const logger = { debug: note, info: note, warn: note, error: note };
     const trigger = (type: string) => `name: ${type}\nflow: []\ntrigger: [{ type: ${type}, `;
     const webhook = `${trigger('webhook')} path: /webhooks/orders, public: true }]`;
     const schedule = `${trigger('schedule')} cron: "0 8 * * *" }]`;
-    createOrchestrator({ logger, ensembles: [webhook, schedule] });
-    expect(told).toEqual([expect.stringMatching(/^ensemble `webhook` has a webhook, which this version .* not serve/)]);
+    const notification = `name: told\nflow: []\nnotifications: [{ type: webhook, events: [execution.failed], url: https://a.example }]`;
+    const orchestrator = createOrchestrator({ logger, ensembles: [webhook, schedule, notification] });
+    expect(told).toEqual([
+      'ensemble `webhook`: 3:11 trigger[0]: webhooks are checked and not served by this version; start the ensemble from a route of your own with `orchestrator.start`',
+      'ensemble `told`: 3:17 notifications[0]: notifications are checked and not sent by this version; `orchestrator.on(event, listener)` tells of the same events',
+    ]);
+    expect((await orchestrator.ensembles.get('told')).definition.notifications).toHaveLength(1);
+    await orchestrator.close();
   });
 
   it('an event that there is not would never be heard: TypeError, with the nearest one', () => {

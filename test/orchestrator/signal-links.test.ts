@@ -306,7 +306,7 @@ describe('signalUrl()', () => {
   it('is refused for a signal that no `wait` of the flow waits for, with the nearest one that does', () => {
     const host = compileHost({ signalLinks, scripts: { mail: () => null } });
     const problems = (flow: readonly unknown[], more: object = {}) =>
-      checkEnsemble({ name: 'e', flow, ...more } as never, host);
+      checkEnsemble({ name: 'e', flow, ...more } as never, host).issues;
     const wrong = { path: 'flow[0].input', message: 'no `wait` of this flow waits for the signal `go`' };
     expect(problems([mail(ask()), { wait: 'goo' }])).toEqual([{ ...wrong, suggestion: 'goo' }]);
     expect(problems([mail(ask())])).toEqual([wrong]);
@@ -320,9 +320,8 @@ describe('signalUrl()', () => {
     // `ensemble validate` knows it without the host's options.
     const source =
       'name: e\nflow:\n  - { agent: a, operation: code, config: { script: mail }, input: "${signalUrl(\'go\')}" }\n  - wait: Go\n';
-    expect(checkEnsemble(source, { ...compileHost({ scripts: { mail: () => null } }), lenient: true })).toMatchObject([
-      { line: 3, column: 80, suggestion: 'Go', frame: expect.stringContaining('^^^^') },
-    ]);
+    const { issues } = checkEnsemble(source, { ...compileHost({ scripts: { mail: () => null } }), lenient: true });
+    expect(issues).toMatchObject([{ line: 3, column: 80, suggestion: 'Go', frame: expect.stringContaining('^^^^') }]);
     // An agent alone may be made for any flow.
     const shared = { name: 'mail', operation: 'code', config: { script: 'mail' }, input: ask() };
     const given = { signalLinks, scripts: { mail: () => null }, agents: [shared] };
@@ -346,8 +345,8 @@ describe('signalUrl()', () => {
   it('a definition that is checked without its host is right', () => {
     const source = { name: 'e', flow: [mail(ask()), { wait: 'go' }] } as never;
     const host = compileHost({ scripts: { mail: () => null } });
-    expect(checkEnsemble(source, host)).toMatchObject([{ path: 'flow[0].input' }]);
-    expect(checkEnsemble(source, { ...host, lenient: true })).toEqual([]);
+    expect(checkEnsemble(source, host).issues).toMatchObject([{ path: 'flow[0].input' }]);
+    expect(checkEnsemble(source, { ...host, lenient: true }).issues).toEqual([]);
   });
 
   it('a process without the option leaves stored executions that need it to others', async () => {
@@ -394,6 +393,26 @@ describe('signalUrl()', () => {
     expect(refused({ flow: [{ ensemble: 'e', input: { link: ask() } }, { wait: 'go' }] })).toThrow(
       'the input of another ensemble',
     );
+  });
+
+  it('a secret is refused as its payload, which the page shows, wherever the link is made', () => {
+    const refused = (flow: readonly object[]) => () =>
+      createOrchestrator({
+        signalLinks,
+        secrets: { KEY: 'a secret of 20 letters' },
+        env: { STAGE: 'test' },
+        scripts: { mail: () => null },
+        ensembles: [{ name: 'e', flow: [...flow, { wait: 'go' }] } as never],
+      });
+    const message = 'is a secret and may not flow into signalUrl(), whose page shows it';
+    expect(refused([mail(ask('{ to: [env.KEY] }'))])).toThrow(`\`env.KEY\` ${message}`);
+    expect(refused([mail({}, { config: { script: 'mail', link: ask('env.KEY') } })])).toThrow(message);
+    expect(refused([mail({}, { condition: "signalUrl('go', env.KEY) != ''" })])).toThrow(message);
+    const inItem = { foreach: '${[env.KEY]}', steps: [mail(ask('item'))] };
+    expect(refused([inItem])).toThrow(`\`item\` may hold \`env.KEY\`, which ${message}`);
+    expect(
+      refused([mail(ask('env.STAGE')), { foreach: '${[env.KEY]}', steps: [mail([ask('index'), '${item}'])] }]),
+    ).not.toThrow();
   });
 
   it('no link and no secret enters a log or an error', async () => {

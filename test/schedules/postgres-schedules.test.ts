@@ -21,13 +21,15 @@ describe.skipIf(!hasServer)('a schedule of every second that four processes serv
     );
     return rows.map(({ id, status, tick }) => ({ id: id as string, status: status as string, tick: Number(tick) }));
   };
-  const countOf = async (status: string) => (await started()).filter((one) => one.status === status).length;
-
-  it('starts one run a tick, also while one of them is killed', { timeout: 40_000 }, async () => {
+  it('starts one run a tick, also while one of them is killed', { timeout: 240_000 }, async () => {
     const names = ['a', 'b', 'c', 'd'];
     const children = names.map((name) => startChild(name, database.connectionString));
     await Promise.all(children.map((child) => child.said('ready')));
-    await until(async () => (await countOf('completed')) >= 2, 'two ticks');
+    // Who begins to serve while the others are late takes what is due by then for missed.
+    const readyAt = Date.now();
+    const since = async () => (await started()).filter(({ tick }) => tick > readyAt);
+    const isCompleted = ({ status }: { readonly status: string }) => status === 'completed';
+    await until(async () => (await since()).filter(isCompleted).length >= 2, 'two ticks');
 
     const { rows: runs } = await database.query('SELECT process FROM ledger ORDER BY tick DESC LIMIT 1');
     await children[names.indexOf(runs[0].process)]?.kill();
@@ -35,7 +37,7 @@ describe.skipIf(!hasServer)('a schedule of every second that four processes serv
     await until(async () => ((await started()).at(-1)?.tick ?? 0) > killedAt + 4000, 'ticks behind the end of one');
     await Promise.all(children.map((child) => child.kill()));
 
-    const all = await started();
+    const all = await since();
     const ticks = all.map(({ tick }) => tick);
     const [first = 0] = ticks;
     expect(ticks).toEqual(ticks.map((_, i) => first + i * 1000));

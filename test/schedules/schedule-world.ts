@@ -1,12 +1,12 @@
 /** What the tests of schedules share: one process after another, or several at once, on one store and one clock. */
 
-import { memoryStorage, type Orchestrator } from '../../src/index.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
 import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/testing/manual-clock.ts';
-import type { Execution } from '../../src/engine/model/execution.ts';
 import type { ScheduleTrigger } from '../../src/engine/model/ensemble.ts';
+import type { Execution } from '../../src/engine/model/execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
+import { memoryStorage, type Orchestrator } from '../../src/index.ts';
 import type { OrchestratorOptions } from '../../src/options.ts';
+import { createOrchestrator } from '../../src/orchestrator.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;

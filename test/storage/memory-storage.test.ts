@@ -13,12 +13,14 @@ import {
   join,
   numbers,
   OWNER,
+  signal,
   starting,
   step,
   T0,
 } from '../../src/adapters/testing/storage-suite/context.ts';
 import { storageSuite } from '../../src/adapters/testing/storage-suite.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
+import { createTestOrchestrator } from '../../src/testing.ts';
 import { laterStorage } from './later-storage.ts';
 
 storageSuite({ name: 'memoryStorage', create: () => memoryStorage(), owners: 'many', test: { describe, it } });
@@ -61,7 +63,7 @@ function oneOwner(inner: Storage): Storage {
       await inner.join(next, lease);
       if (owner !== undefined && owner !== next) {
         await inner.renew(owner, lease.now);
-        await inner.recover(next, lease.now);
+        await inner.recover(next, lease.now, lease.blameFrom);
       }
       owner = next;
     },
@@ -83,7 +85,7 @@ describe('memoryStorage({ keep })', () => {
     expect(await kept(storage)).toEqual([10, 9, 8, 0]);
     expect(storage.commit(OWNER, [entry(0, { steps: [step('flow[0]')] })])).toEqual(['stored']);
     expect(await storage.getExecution(executionId(7))).toBeUndefined();
-    expect(await storage.listSteps(executionId(7), { after: 0, limit: 10 })).toEqual([]);
+    expect(await storage.listSteps(executionId(7), { limit: 10 })).toEqual([]);
   });
 
   it('newest means finished last, not accepted last', async () => {
@@ -143,6 +145,95 @@ describe('memoryStorage({ keep })', () => {
   });
 });
 
+describe('memoryStorage({ keepBytes })', () => {
+  const KIB = 1024;
+  const big = (number: number, kib = 100) => execution(number, { input: 'x'.repeat(kib * KIB) });
+  const finishBig = async (storage: Storage, number: number, kib?: number) => {
+    await accept(storage, big(number, kib));
+    storage.commit(OWNER, [entry(number, { end: end() })]);
+  };
+  const start = async (storage: Storage, number: number, kib?: number) =>
+    storage.commit(OWNER, [starting(big(number, kib))]);
+  const refusal = { code: 'OVERLOADED', details: { limit: 350 * KIB }, retryable: false };
+
+  it('drops the oldest finished executions when inputs, steps and outputs take more', async () => {
+    const storage = memoryStorage({ keepBytes: 350 * KIB });
+    for (const number of [1, 2, 3, 4]) await finishBig(storage, number);
+    expect(await kept(storage)).toEqual([4, 3, 2]);
+    await accept(storage, execution(5));
+    storage.commit(OWNER, [entry(5, { steps: [step('a', { output: 'x'.repeat(150 * KIB) })] })]);
+    expect(await kept(storage)).toEqual([5, 4]);
+    storage.commit(OWNER, [entry(5, { end: end({ output: 'x'.repeat(120 * KIB) }) })]);
+    expect(await kept(storage)).toEqual([5]);
+  });
+
+  it('counts what a value takes in memory: an empty object is not 2 bytes', async () => {
+    const storage = memoryStorage({ keepBytes: 350 * KIB });
+    await finishBig(storage, 1);
+    await accept(storage, execution(2, { input: Array.from({ length: 6000 }, () => ({})) }));
+    expect(await kept(storage)).toEqual([2]);
+  });
+
+  it('a start is refused while what is at work and waiting takes all of it, and taken again when that has ended', async () => {
+    const storage = memoryStorage({ keepBytes: 350 * KIB });
+    await join(storage);
+    for (const number of [1, 2, 3]) await start(storage, number);
+    await enqueue(storage, big(4));
+    await expect(start(storage, 5)).rejects.toMatchObject(refusal);
+    await expect(enqueue(storage, execution(6))).rejects.toMatchObject(refusal);
+    // What is stored already goes on: its results, its end, its children, and a repeat of its start.
+    expect(storage.commit(OWNER, [entry(1, { steps: [step('a', { output: 'x'.repeat(100 * KIB) })] })])).toEqual([
+      'stored',
+    ]);
+    const child = execution(7, { trigger: { type: 'ensemble', parentId: executionId(1) } });
+    expect(storage.commit(OWNER, [starting(child)])).toEqual(['stored']);
+    expect(await start(storage, 2)).toEqual(['stored']);
+    for (const number of [1, 2, 3]) storage.commit(OWNER, [entry(number, { end: end() })]);
+    expect(await start(storage, 5)).toEqual(['stored']);
+  });
+
+  it('signals count too: they are refused where there is no more room', async () => {
+    const storage = memoryStorage({ keepBytes: 350 * KIB });
+    await accept(storage, execution(1));
+    const payload = 'x'.repeat(100 * KIB);
+    for (const number of [1, 2, 3, 4]) storage.putSignal(signal(number, 1, { payload }));
+    expect(() => storage.putSignal(signal(5, 1))).toThrow(/holds \(`keepBytes`\)/);
+    expect(storage.putSignal(signal(5, 9))).toBe('unknown');
+  });
+
+  it('what was deleted counts no more', async () => {
+    const storage = memoryStorage({ keepBytes: 350 * KIB });
+    for (const number of [1, 2, 3]) await finishBig(storage, number);
+    expect(storage.purge({ owner: OWNER, before: T0 + 1000, limit: 10 })).toEqual({ deleted: 3 });
+    for (const number of [4, 5, 6]) await finishBig(storage, number);
+    expect(await kept(storage)).toEqual([6, 5, 4]);
+  });
+
+  it('is 256 MiB by default: 400 finished executions of 1 MiB leave 255', async () => {
+    const storage = memoryStorage();
+    for (let number = 1; number <= 400; number++) await finishBig(storage, number, 1024);
+    const count = (await kept(storage)).length;
+    expect(count).toBeGreaterThan(240);
+    expect(count).toBeLessThanOrEqual(256);
+  });
+
+  it.each([-1, 1.5, Number.NaN, '5'])('keepBytes: %s is a TypeError', (keepBytes) => {
+    expect(() => memoryStorage({ keepBytes: keepBytes as number })).toThrow(
+      TypeError(`memoryStorage: keepBytes must be a whole number of at least 0, not ${keepBytes}`),
+    );
+  });
+
+  it('a start that is refused is told at once, and nothing of it is tried again', async () => {
+    const orchestrator = createTestOrchestrator({
+      storage: memoryStorage({ keepBytes: 10 * KIB }),
+      ensembles: [{ name: 'e', flow: [{ wait: 'go' }] }],
+    });
+    await orchestrator.start('e', { text: 'x'.repeat(20 * KIB) });
+    await expect(orchestrator.start('e')).rejects.toMatchObject({ code: 'OVERLOADED' });
+    expect((await orchestrator.executions.list()).executions).toHaveLength(1);
+  });
+});
+
 describe('memoryStorage({ shared })', () => {
   it('is what the capabilities say; by default, one orchestrator works on it', () => {
     const others = { sharedCommits: true, groupedCommits: false };
@@ -171,7 +262,7 @@ describe('memoryStorage, what is due', () => {
       storage.getAccepted(id),
       storage.getExecution(id),
       storage.listExecutions({ limit: 1 }),
-      storage.listSteps(id, { after: 0, limit: 1 }),
+      storage.listSteps(id, { limit: 1 }),
       storage.listDeliveries(id),
       storage.leave(OWNER, T0),
       storage.close(),

@@ -30,6 +30,8 @@ describe('options', () => {
     ['namespace must be text of 1 to 128 characters', { pool, namespace: '' }],
     ['namespace must be text of 1 to 128 characters', { pool, namespace: 'a\u0000' }],
     ['sessions must be true or false', { pool, sessions: 1 }],
+    ['sessionGraceMs must be a whole number from 500 to 600,000, not 100', { pool, sessionGraceMs: 100 }],
+    ['sessionGraceMs says nothing with sessions: false', { pool, sessionGraceMs: 5000, sessions: false }],
     ['queryTimeoutMs must be a whole number from 100 to 600,000, not 5', { pool, queryTimeoutMs: 5 }],
     ['pool must have at least 2 connections, not 1', { pool: { ...pool, options: { max: 1 } } }],
   ])('%s', (message, options) => {

@@ -140,11 +140,32 @@ describe.skipIf(!hasServer)('plans', () => {
       await ending.findEnded([1, 2].map(executionId));
       await executions.getAccepted(executionId(1));
       await executions.getExecution(executionId(1));
-      expect(ran).toHaveLength(5);
+      await executions.getStatus(executionId(1));
+      await executions.getStep(executionId(1), 'a');
+      expect(ran).toHaveLength(7);
       for (const one of ran)
         expect(
-          others(await explain(one), /^(executions_pkey .*namespace.* AND .*\bid =|steps_pkey .*execution)/),
+          others(
+            await explain(one),
+            /^(executions_pkey .*namespace.* AND .*\bid =|steps_pkey .*execution.* AND .*key|steps_runs .*execution)/,
+          ),
         ).toEqual([]);
+    });
+
+    it('a page of steps begins where the one before ended, and the ends of waits are found among the notes', async () => {
+      const executions = executionsTable(client, tableNames('ensemble'), 'default');
+      ran = [];
+      for (const notes of [true, false])
+        for (const after of [undefined, 'a']) await executions.listSteps(executionId(1), { after, limit: 10, notes });
+      await executions.skipRuns(executionId(1), 10);
+      await executions.listEndedWaits(executionId(1), 'go', T0);
+      const byPlace =
+        /^(executions_pkey .*namespace.* AND .*\bid =|steps_pkey .*execution.* AND .*key|steps_(runs|notes) .*execution.* AND .*seq >)/;
+      for (const one of ran.slice(0, 4)) expect(others(await explain(one), byPlace)).toEqual([]);
+      expect(others(await explain(ran[4] as (typeof ran)[0]), /^(executions_pkey|steps_runs .*execution)/)).toEqual([]);
+      expect(others(await explain(ran[5] as (typeof ran)[0]), /^(executions_pkey|steps_notes .*execution)/)).toEqual(
+        [],
+      );
     });
 
     it('a signal finds its execution and what came before by their keys', async () => {

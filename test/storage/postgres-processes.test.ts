@@ -102,11 +102,11 @@ describe.skipIf(!hasServer)('processes on one Postgres', () => {
       await takeOver(storage);
       const [claimed] = await claim(storage, { now: Date.now() }, OTHER);
       expect(claimed?.epoch).toBe(2);
-      const before = await storage.listSteps(executionId(number), { after: 0, limit: 1000 });
+      const before = await storage.listSteps(executionId(number), { limit: 1000 });
       child.signal('SIGCONT');
       await child.said('fenced');
       expect(child.lines).toEqual(['joined', 'stored', 'fenced']);
-      expect(await storage.listSteps(executionId(number), { after: 0, limit: 1000 })).toEqual(before);
+      expect(await storage.listSteps(executionId(number), { limit: 1000 })).toEqual(before);
       expect(await commitOne(storage, entry(number, { epoch: 2, steps: [step('late')] }), OTHER)).toBe('stored');
       await child.kill();
       await commitOne(storage, entry(number, { epoch: 2, release: { status: 'waiting', dueAt: 1e15 } }), OTHER);
@@ -143,6 +143,44 @@ describe.skipIf(!hasServer)('processes on one Postgres', () => {
       expect(await storage.renew(OWNER, Date.now() + 60_000)).toBe(true);
     },
   );
+
+  it.each([
+    ['on the same machine', {}, true],
+    ['elsewhere, within the grace', { sessionGraceMs: 30_000 }, false],
+  ] as const)('a process that can not connect for seconds keeps what it holds: %s', async (_, grace, isKnown) => {
+    if (isKnown && process.platform !== 'linux') return;
+    const namespace = fresh();
+    const real = database.pool({ max: 4 });
+    let isCut = false;
+    const pool = {
+      options: real.options,
+      connect: (done: Parameters<typeof real.connect>[0]) =>
+        isCut
+          ? done(Object.assign(new Error('no'), { code: 'ECONNREFUSED' }), undefined, () => undefined)
+          : real.connect(done),
+      on: (event: 'error', listener: (error: Error) => void) => real.on(event, listener),
+      end: () => real.end(),
+    };
+    const storage = postgresStorage({ pool, namespace, ...grace });
+    const other = postgresStorage({ pool: database.pool({ max: 4 }), namespace, ...grace });
+    opened.push(storage, other);
+    await storage.join(OWNER, lease(60_000));
+    await accept(storage, execution(1));
+    await other.join(OTHER, lease(60_000));
+    if (!isKnown) await database.query('UPDATE ensemble.owners SET process = NULL WHERE namespace = $1', [namespace]);
+    isCut = true;
+    const holders = await lockHolders();
+    await database.query('SELECT pg_terminate_backend(pid) FROM unnest($1::integer[]) pid', [holders]);
+    await until(async () => (await lockHolders()).length === 1, 'the lock to be free');
+    for (const end = performance.now() + 3000; performance.now() < end; ) {
+      expect((await other.recover(OTHER, Date.now())).freed).toBe(0);
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    expect((await lockHolders()).length).toBe(1);
+    isCut = false;
+    expect(await commitOne(storage, entry(1, { steps: [step('flow[0]')] }))).toBe('stored');
+    await until(async () => (await lockHolders()).length === 2, 'both locks');
+  });
 
   it('an owner without a session is taken for dead by its lease alone', async () => {
     const namespace = fresh();
@@ -278,7 +316,7 @@ describe.skipIf(!hasServer)('processes on one Postgres', () => {
     expect(await write).toBe('stored');
     await recovered;
     expect(freed).toBe(1);
-    expect(await other.listSteps(executionId(1), { after: 0, limit: 10 })).toEqual([step('flow[0]')]);
+    expect(await other.listSteps(executionId(1), { limit: 10 })).toEqual([step('flow[0]')]);
   });
 
   it('a write beside a takeover is there wholly, or refused', async () => {
@@ -294,7 +332,7 @@ describe.skipIf(!hasServer)('processes on one Postgres', () => {
         other.recover(OTHER, T0 + 1),
       ]);
       expect(freed).toBe(1);
-      const seen = await other.listSteps(executionId(round), { after: 0, limit: 100 });
+      const seen = await other.listSteps(executionId(round), { limit: 100 });
       expect([answer, seen.length]).toEqual(answer === 'stored' ? ['stored', 20] : ['fenced', 0]);
     }
   });

@@ -26,7 +26,7 @@ import { createDatabase, findServer, type TestDatabase, until } from './postgres
 
 const hasServer = await findServer();
 /** Knows of no process. */
-const unknown: Processes = { own: undefined, isGone: () => false };
+const unknown: Processes = { own: undefined, look: () => undefined };
 
 describe.skipIf(!hasServer)('owners that are dead, or seem to be', () => {
   let database: TestDatabase;
@@ -65,8 +65,9 @@ describe.skipIf(!hasServer)('owners that are dead, or seem to be', () => {
     return connection;
   };
   /** Somebody who looks, and remembers nothing of what others saw. */
-  const watcher = (processes = unknown): Owners =>
+  const watcher = (processes = unknown, sessionGraceMs = 1500): Owners =>
     createOwners({
+      sessionGraceMs,
       client,
       names: tableNames('ensemble'),
       namespace,
@@ -153,7 +154,7 @@ describe.skipIf(!hasServer)('owners that are dead, or seem to be', () => {
   });
 
   it('a process that is known to be gone is not waited for, unless its lock is held', async () => {
-    const gone: Processes = { own: 'this', isGone: (name) => name === 'gone' };
+    const gone: Processes = { own: 'this', look: (name) => (name === 'gone' ? 'gone' : undefined) };
     const ref = await add('a', { process: 'gone' });
     await add('b', { process: 'other' });
     await add('c');
@@ -163,6 +164,28 @@ describe.skipIf(!hasServer)('owners that are dead, or seem to be', () => {
     await lock('unlock', ref);
     await look(watcher(gone));
     expect(await known()).toEqual(['b', 'c']);
+  });
+
+  it('a process that is known to live is not taken for dead because its lock is free, before its lease has ended', async () => {
+    const alive: Processes = { own: 'this', look: (name) => (name === 'alive' ? 'alive' : undefined) };
+    await add('a', { process: 'alive' });
+    await add('b', { process: 'other' });
+    expect(await look(watcher(alive))).toBe(1500);
+    await elapse(60_000);
+    await look(watcher(alive));
+    expect(await known()).toEqual(['a']);
+    await look(watcher(alive), T0 + 1);
+    expect(await known()).toEqual([]);
+  });
+
+  it('a longer grace is waited for, a shorter one not', async () => {
+    await add('a');
+    expect(await look(watcher(unknown, 20_000))).toBe(20_000);
+    await elapse(10_000);
+    expect(await look(watcher(unknown, 20_000))).toBeGreaterThan(9000);
+    expect(await known()).toEqual(['a']);
+    await look(watcher(unknown, 5000));
+    expect(await known()).toEqual([]);
   });
 
   it('a storage tells which process its owner is', async () => {
@@ -243,7 +266,7 @@ describe('this process', () => {
   it('is named on Linux, the same way each time, and is not gone', () => {
     expect(processes.own === undefined).toBe(!isLinux);
     expect(readProcesses().own).toBe(processes.own);
-    expect(processes.isGone(processes.own ?? '')).toBe(false);
+    expect(processes.look(processes.own ?? '')).toBe(isLinux ? 'alive' : undefined);
   });
 
   it('sees that another one has ended, or that its number was given to another one', async () => {
@@ -253,14 +276,14 @@ describe('this process', () => {
     const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
     const stat = readFileSync(`/proc/${child.pid}/stat`, 'utf8');
     const name = `${machine} ${child.pid} ${stat.slice(stat.lastIndexOf(')')).split(' ')[20]}`;
-    expect(processes.isGone(name)).toBe(false);
-    expect(processes.isGone(`${machine} ${child.pid} ${began}`)).toBe(true);
+    expect(processes.look(name)).toBe('alive');
+    expect(processes.look(`${machine} ${child.pid} ${began}`)).toBe('gone');
     const ended = new Promise((resolve) => child.on('exit', resolve));
     child.kill('SIGKILL');
     await ended;
-    expect(processes.isGone(name)).toBe(true);
-    expect(processes.isGone(name.replace('pid:', 'other:'))).toBe(false);
-    expect(processes.isGone('')).toBe(false);
+    expect(processes.look(name)).toBe('gone');
+    expect(processes.look(name.replace('pid:', 'other:'))).toBeUndefined();
+    expect(processes.look('')).toBeUndefined();
   });
 
   const files = (stat: string) => ({
@@ -280,7 +303,7 @@ describe('this process', () => {
   it('is not named where that can not be read, and nobody is gone then', () => {
     const found = host(STAT, fails('ESRCH'));
     expect(found.own).toBe('boot pid:[1] 7 99');
-    expect(found.isGone('boot pid:[1] 8 99')).toBe(true);
+    expect(found.look('boot pid:[1] 8 99')).toBe('gone');
     for (const none of [
       host(STAT, fails('ESRCH'), { getBuiltinModule: undefined }),
       host(STAT, fails('ESRCH'), { getBuiltinModule: () => undefined }),
@@ -290,12 +313,12 @@ describe('this process', () => {
       host('7 (a)', fails('ESRCH')),
     ]) {
       expect(none.own).toBeUndefined();
-      expect(none.isGone('boot pid:[1] 8 99')).toBe(false);
+      expect(none.look('boot pid:[1] 8 99')).toBeUndefined();
     }
   });
 
-  it('one that is there and hidden, or another user’s, is not gone', () => {
-    expect(host(STAT, () => true).isGone('boot pid:[1] 8 99')).toBe(false);
-    expect(host(STAT, fails('EPERM')).isGone('boot pid:[1] 8 99')).toBe(false);
+  it('of one that is there and hidden, or another user’s, nothing is known', () => {
+    expect(host(STAT, () => true).look('boot pid:[1] 8 99')).toBeUndefined();
+    expect(host(STAT, fails('EPERM')).look('boot pid:[1] 8 99')).toBeUndefined();
   });
 });

@@ -13,11 +13,12 @@ const FOLDER = join(ROOT, 'node_modules/.cache/ensemble-orchestrator', String(pr
 const CHILD = join(FOLDER, 'sqlite-child.mjs');
 const started = new Set<ChildProcess>();
 
-export function buildChildren(): void {
+/** @param source - what they run, from the root of the repository */
+export function buildChildren(source = 'test/storage/sqlite-child.ts'): void {
   beforeAll(async () => {
     mkdirSync(FOLDER, { recursive: true });
     await build({
-      entryPoints: [join(ROOT, 'test/storage/sqlite-child.ts')],
+      entryPoints: [join(ROOT, source)],
       outfile: CHILD,
       bundle: true,
       platform: 'node',

@@ -213,7 +213,7 @@ describe('owners in processes of their own', () => {
       [executionId(3), 1, 0, false],
       [executionId(1), 2, 1, true],
     ]);
-    expect((await here.listSteps(executionId(1), { after: 0, limit: 10 })).map(({ key }) => key)).toEqual(['flow[0]']);
+    expect((await here.listSteps(executionId(1), { limit: 10 })).map(({ key }) => key)).toEqual(['flow[0]']);
     await here.close();
   }, 60_000);
 

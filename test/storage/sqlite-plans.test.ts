@@ -88,6 +88,22 @@ describe('a store that holds millions', () => {
     expect(found.filter((text) => text.includes('TEMP B-TREE'))).toEqual([]);
   });
 
+  it('a page of steps begins where the one before ended: nothing is sorted, and no step before it is read', async () => {
+    const { connection, all } = await statements();
+    const pages = all.filter((sql) => sql.includes('coalesce((SELECT seq FROM ensemble_steps'));
+    expect(pages.length).toBe(2);
+    for (const sql of pages) {
+      const found = plan(connection, sql).join('\n');
+      expect(found).toContain('INDEX ensemble_steps_runs (execution=? AND note=? AND rowid>?)');
+      expect(found).not.toContain('TEMP B-TREE');
+    }
+    expect(plan(connection, pages[1] as string).join('\n')).toContain('ensemble_steps_notes (execution=? AND rowid>?)');
+    const skips = all.filter((sql) => /count\(\*\) AS runs|OFFSET \?\)$/.test(sql)).map((sql) => plan(connection, sql));
+    expect(skips.length).toBe(2);
+    for (const found of skips)
+      expect(found.join('\n')).toContain('USING COVERING INDEX ensemble_steps_runs (execution=? AND note=?)');
+  });
+
   it('what is due is looked for lane by lane, and taken in the order of the index', async () => {
     const { connection, all } = await statements();
     const due = all.filter((sql) => sql.includes('firsts'));

@@ -35,7 +35,7 @@ async function torn(storage: Storage): Promise<string[]> {
   for (let before: string | undefined; ; ) {
     const page = await storage.listExecutions({ limit: 250, ...(before !== undefined && { before }) });
     for (const { id, status } of page) {
-      const steps = await storage.listSteps(id, { after: 0, limit: 100 });
+      const steps = await storage.listSteps(id, { limit: 100 });
       const keys = steps
         .map(({ key }) => key[0])
         .join('')

@@ -25,7 +25,14 @@ export function systemClock(): Clock {
     monotonic: () => performance.now(),
     setTimer,
     sleep: sleepByTimer(setTimer),
+    turn: () => new Promise(nextTurn),
   };
+}
+
+function nextTurn(callback: () => void): void {
+  const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
+  if (setImmediate) setImmediate(callback);
+  else setTimeout(callback, 0);
 }
 
 // Node.js, Deno and Bun end a process that has nothing but such timers left; elsewhere a timer is a number.

@@ -7,13 +7,14 @@
  * | nothing is left but to wait | it waits until an instant, or for a signal | gone |
  * | the engine gives it back | another owner is to go on | gone |
  * | a write was refused: it is another owner's | nothing | gone |
+ * | its outcome, which no storage can hold | an end without it, as failed | gives its record |
  * | the end can't be stored | nothing; the engine gives it back once the storage answers | rejects |
  */
 
-import { OrchestratorError } from '../../engine/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
 import { signalsOfEnd } from '../../engine/model/child.ts';
 import type { Execution } from '../../engine/model/execution.ts';
-import { toExecution } from '../../engine/model/execution-record.ts';
+import { toAgentRuns, toExecution } from '../../engine/model/execution-record.ts';
 import type { ExecutionEnd, Release } from '../../engine/model/stored-execution.ts';
 import type { ExecutionOutcome, InterpretedRun, Runnable } from '../../engine/ports/execution-engine.ts';
 import { JournalLostError } from '../../engine/ports/journal.ts';
@@ -53,11 +54,19 @@ export class ActiveRun {
     if (this.#waitsFrom !== undefined) this.suspend(this.#waitsFrom);
   }
 
+  /** How many results are stored of it, as far as this process knows. */
+  get stored(): number {
+    return this.#journal.kept.agents;
+  }
+
   /** Nothing of it is at work, and it is to go on at an instant. */
   suspend(dueAt: number): void {
     // It may come to that before its run was handed over.
     if (this.#run === undefined) this.#waitsFrom = dueAt;
-    else this.#leave({ status: 'waiting', dueAt, signals: this.#journal.heard });
+    else {
+      const { heard, waitsFor } = this.#journal;
+      this.#leave({ status: 'waiting', dueAt, signals: heard, ...(waitsFor && { waitsFor }) });
+    }
   }
 
   /** So many signals have come for it by now. */
@@ -118,21 +127,39 @@ export class ActiveRun {
     const end: ExecutionEnd = error
       ? { status, output, error, finishedAt, duration, agents }
       : { status, output, finishedAt, duration, agents };
+    return this.#store(end);
+  }
+
+  #store(end: ExecutionEnd): MaybePromise<Execution | undefined> {
     try {
       const stored = this.#journal.end(end, signalsOfEnd(this.held.execution, end));
       if (!(stored instanceof Promise)) return this.#record(end);
       return stored.then(
         () => this.#record(end),
-        (thrown) => this.#lose(thrown),
+        (thrown) => this.#storeLess(end, thrown),
       );
     } catch (thrown) {
-      return this.#lose(thrown);
+      return this.#storeLess(end, thrown);
     }
+  }
+
+  /** @param end - one that was not stored */
+  #storeLess(end: ExecutionEnd, thrown: unknown): MaybePromise<Execution | undefined> {
+    if (!isOrchestratorError(thrown, 'INVALID_OUTPUT') || (end.status === 'failed' && end.output === null))
+      return this.#lose(thrown);
+    const { code, message } = thrown;
+    return this.#store({ ...end, status: 'failed', output: null, error: { code, message } });
   }
 
   #record(end: ExecutionEnd): Execution {
     const { execution, startedAt } = this.held;
-    return toExecution(execution, { status: 'running', startedAt }, end, this.#journal.kept.list, end.agents);
+    return toExecution(
+      execution,
+      { status: 'running', startedAt },
+      end,
+      toAgentRuns(this.#journal.kept.list),
+      end.agents,
+    );
   }
 
   /** What a refused write means: nothing, where it is another owner's now. */

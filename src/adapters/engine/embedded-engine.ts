@@ -24,8 +24,11 @@ import { type EmbeddedEngineOptions, readEngineOptions } from './engine-options.
 import { createOrphans } from './orphans.ts';
 import { createOwner } from './owner.ts';
 import { createPatience } from './patience.ts';
+import { createRunStorage } from './run-storage.ts';
 import { createRuns } from './runs.ts';
+import { createSetbacks } from './setbacks.ts';
 import { createStarts } from './starts.ts';
+import { createSuspects, SOON_MS } from './suspects.ts';
 import { createTakeUp, idOf } from './take-up.ts';
 import { createWaiters } from './waiters.ts';
 import { createWorkLoop } from './work-loop.ts';
@@ -41,19 +44,26 @@ export function embeddedEngine(options: EmbeddedEngineOptions = {}): ExecutionEn
   return { attach: (host) => attach(host, settings) };
 }
 
+/** Between the tries to resume an execution whose storage fails for it again and again. */
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 300_000;
 const NONE: AcceptedRun = { finished: Promise.resolve(undefined) };
 
 function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): RunningEngine {
   const { storage, clock, logger } = host;
   const { concurrency, leaseMs, renewMs, sweepMs, groupCommit, queueLimit } = settings;
   const foreign = new Set<string>();
+  const setbacks = createSetbacks(clock, FIRST_PAUSE_MS, LONGEST_PAUSE_MS);
   const waiters = createWaiters(storage);
   const patiently = createPatience(clock, logger, leaseMs);
-  const writer = createCommitWriter({ storage, patiently, groupCommit });
+  const runStorage = createRunStorage(storage, patiently);
+  const writer = createCommitWriter({ storage, clock, patiently, groupCommit });
   let closed = false;
 
+  // A death is noticed up to a lease later.
+  const blameFrom = () => clock.now() - SOON_MS - leaseMs;
   const owner = createOwner({
-    ...{ storage, clock, logger, patiently, leaseMs, renewMs },
+    ...{ storage, clock, logger, patiently, leaseMs, renewMs, blameFrom },
     newOwner: host.newOwner,
     onLost() {
       for (const run of runs.all()) run.drop();
@@ -64,7 +74,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
   const starts = createStarts({ ...{ storage, patiently, writer, owner, orphans }, queueLimit });
 
   const runs = createRuns({
-    ...{ host, storage, clock, writer, patiently, lease: storage.capabilities.shared ? owner : undefined },
+    ...{ host, storage: runStorage, clock, writer, lease: storage.capabilities.shared ? owner : undefined },
     ended(id, record) {
       host.ended(record);
       if (waiters.size > 0) waiters.settle(id, record);
@@ -82,22 +92,32 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
       loop.freed();
     },
     broken(held, err) {
-      logger.error({ err, executionId: held.execution.id }, 'an execution was dropped: its storage stores nothing');
-      orphans.giveBack(held.owner, held.execution.id, held.epoch);
+      const { id } = held.execution;
+      const { pauseMs, times, isNew } = setbacks.add(id, err);
+      if (isNew)
+        logger.error(
+          { err, executionId: id },
+          'an execution is suspended, because its storage stores nothing; it is resumed later',
+        );
+      orphans.giveBack(held.owner, id, held.epoch, times === 1 ? 0 : pauseMs);
     },
   });
 
-  const takeUp = createTakeUp({ ...{ host, storage, patiently, writer, foreign }, launch: runs.launch });
+  const suspects = createSuspects(clock, () => loop.wake());
+  const takeUp = createTakeUp({
+    ...{ host, storage, patiently, writer, foreign, suspects, giveBack: orphans.giveBack, launch: runs.launch },
+    wake: (dueAt) => loop.wake(dueAt),
+    othersAtWork: () => runs.size - suspects.running,
+  });
 
   const loop = createWorkLoop({
-    ...{ storage, clock, logger, sweepMs, foreign, isSure: owner.isSure, doubt: owner.doubt },
+    ...{ storage, clock, logger, sweepMs, foreign, isSure: owner.isSure, doubt: owner.doubt, blameFrom },
     retentionMs: host.retentionMs,
     // One that closes claims nothing more, but for what nobody else would ever claim.
     owner: async () => ((closed && !runs.pending) || concurrency === 0 ? undefined : await owner.join()),
-    room: () => concurrency - runs.taken,
+    room: () => (suspects.areAtWork ? 0 : concurrency - runs.taken),
     take: (by, claimed, reached) =>
       runs.coming(idOf(claimed), runs.takePlace(async () => takeUp(by, claimed, reached)) as Promise<void>),
-    giveBack: orphans.giveBack,
     async giveBackUnknown(by) {
       for (const { executionId, epoch } of await storage.listHeld(by)) {
         if (!runs.knows(executionId)) orphans.giveBack(by, executionId, epoch);
@@ -108,7 +128,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
     lookForEnds: () => waiters.look(),
   });
 
-  const cancel = createCancel({ host, runs, waiters, loop });
+  const cancel = createCancel({ host, patiently, runs, waiters, loop });
 
   /** For a run that its caller's signal does not reach any more. */
   const cancelWith = (signal: AbortSignal, id: string) => {
@@ -153,6 +173,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
   };
 
   const engine: RunningEngine = {
+    storage: runStorage,
     get active() {
       return runs.size;
     },
@@ -163,7 +184,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
       // One that closes takes nothing up that another process could go on with.
       if (concurrency === 0 || options.repeatable || (closed && !runs.pending))
         return starts.withDefinition(definition, () => enqueue(execution, options));
-      const mustQueue = () => options.mayQueue && runs.taken >= concurrency;
+      const mustQueue = () => options.mayQueue && (runs.taken >= concurrency || suspects.areAtWork);
       const begin = (by: string): MaybePromise<AcceptedRun> =>
         starts.withDefinition(
           definition,
@@ -188,8 +209,8 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): Ru
         if (run.dueAt !== undefined && run.dueAt - clock.now() > longestWaitMs) return undefined;
       }
       if (closed && !runs.pending) {
-        const record = await storage.getExecution(id);
-        if (!record || isFinal(record.status)) return record;
+        const known = await storage.getStatus(id);
+        if (!known || isFinal(known.status)) return known && storage.getExecution(id);
         throw new OrchestratorError('OVERLOADED', `the orchestrator is closed; execution ${id} goes on elsewhere`);
       }
       loop.start();

@@ -15,7 +15,7 @@ import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, StoredState } from '../../engine/ports/storage.ts';
 import { Branches } from './branches.ts';
 import type { HeldExecution } from './held-execution.ts';
-import { check, type JournalParts, lose, SUSPEND_FROM_MS, type Suspendable } from './journal-parts.ts';
+import { check, fail, type JournalParts, SUSPEND_FROM_MS, type Suspendable, toNote } from './journal-parts.ts';
 import { KeptRecords } from './kept-records.ts';
 import { RecalledRecords } from './recalled-records.ts';
 import { RunSignals } from './run-signals.ts';
@@ -61,25 +61,26 @@ export class EmbeddedJournal implements Journal {
       if (stored && stored.attempts >= attempt) return stored;
       this.#goLive();
     }
-    // Others may have gone on with it while this process stood still: then its effect must not happen here too.
-    if (this.#parts.lease?.isSure(this.#held.owner) === false)
-      return this.#parts.lease
-        .confirm(this.#held.owner)
-        .then(() => (this.#closed ? undefined : run((record) => this.#store(record, options))));
     return run((record) => this.#store(record, options));
+  }
+
+  confirm(): Promise<void> | undefined {
+    const { lease } = this.#parts;
+    if (lease === undefined || lease.isSure(this.#held.owner)) return undefined;
+    // Others may have continued with it while this process stood still: then its effect must not happen here too.
+    return lease.confirm(this.#held.owner);
   }
 
   recalled(key: string): StepRecord | undefined {
     return this.#recalled?.get(key);
   }
 
-  note(key: string, decide: () => Json): MaybePromise<Json> {
+  note(...[key, decide, wait]: Parameters<Journal['note']>): MaybePromise<Json> {
     const known = this.#recalled?.get(key);
     if (known) return known.output;
     this.#goLive();
     const output = decide();
-    const about = { key, name: '', status: 'completed', attempts: 1, duration: 0, note: true } as const;
-    const record: StepRecord = { ...about, startedAt: this.#parts.clock.now(), output };
+    const record = toNote(key, output, wait ?? { name: '', at: this.#parts.clock.now() });
     if (this.#closed) return output;
     if (this.#holdBack) {
       this.#hold(record);
@@ -120,6 +121,11 @@ export class EmbeddedJournal implements Journal {
   /** How many signals have come, as far as the run knows. */
   get heard(): number {
     return this.#heard;
+  }
+
+  /** The names of the signals that the run waits for; undefined when there are too many. */
+  get waitsFor(): readonly string[] | undefined {
+    return this.#signals ? this.#signals.names : [];
   }
 
   /** So many signals have come by now. */
@@ -165,9 +171,7 @@ export class EmbeddedJournal implements Journal {
   }
 
   #readState(): MaybePromise<StoredState | undefined> {
-    const { storage, patiently } = this.#parts;
-    const stored = patiently(() => storage.readState(this.#held.execution.ensemble));
-    return stored instanceof Promise ? stored.catch(lose) : stored;
+    return this.#parts.storage.readState(this.#held.execution.ensemble);
   }
 
   #goLive(): void {
@@ -239,6 +243,6 @@ export class EmbeddedJournal implements Journal {
 
   #commit(entry: CommitEntry): MaybePromise<CommitResult> {
     const result = this.#parts.writer.write(this.#held.owner, entry);
-    return result instanceof Promise ? result.then(check, lose) : check(result);
+    return result instanceof Promise ? result.then(check, (thrown) => fail(thrown, entry)) : check(result);
   }
 }

@@ -41,6 +41,8 @@ export interface OwnerParts {
   readonly patiently: Patience;
   readonly leaseMs: number;
   readonly renewMs: number;
+  /** From when on what a dead process had claimed may be what it died of (Unix ms). */
+  blameFrom(): number;
   newOwner(): string;
   /** Called when it was taken for dead. */
   onLost(): void;
@@ -151,7 +153,7 @@ export function createOwner(parts: OwnerParts): Owner {
         const now = clock.now();
         askedAt = clock.monotonic();
         leaseUntil = shared ? now + leaseMs : FOR_EVER;
-        return storage.join(owner, { now, leaseUntil });
+        return storage.join(owner, { now, leaseUntil, blameFrom: parts.blameFrom() });
       });
       if (!(answer instanceof Promise)) return joined(owner);
       joining = answer.then(

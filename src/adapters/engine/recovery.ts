@@ -22,6 +22,8 @@ export function createRecovery(parts: {
   readonly logger: Logger;
   /** From beat to beat. */
   readonly beatMs: number;
+  /** From when on what a dead process had claimed may be what it died of (Unix ms). */
+  blameFrom(): number;
   /** Who looks; undefined while nobody does. */
   owner(): Promise<string | undefined>;
   /** Called when executions were freed. */
@@ -38,7 +40,7 @@ export function createRecovery(parts: {
     lookedAt = clock.monotonic();
     const owner = await parts.owner();
     if (owner === undefined || isStopped) return;
-    const { freed, againInMs = beatMs } = await storage.recover(owner, clock.now());
+    const { freed, againInMs = beatMs } = await storage.recover(owner, clock.now(), parts.blameFrom());
     if (againInMs < beatMs && !isStopped) cancelTimer = clock.setTimer(againInMs, beat, { background: true });
     if (freed > 0) parts.onFreed();
   };

@@ -2,21 +2,23 @@
 
 import type { Json } from '../../engine/json.ts';
 import { isTakenSignal, type NewSignal } from '../../engine/model/stored-execution.ts';
-import type { TakenSignal } from '../../engine/ports/journal.ts';
+import type { TakenSignal, WaitNote } from '../../engine/ports/journal.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { HeldExecution } from './held-execution.ts';
-import { type JournalParts, lose } from './journal-parts.ts';
+import type { JournalParts } from './journal-parts.ts';
 import type { RecalledRecords } from './recalled-records.ts';
 
 /** What is asked of the run's journal. */
 interface Noting {
   /** How many signals have come, as far as the run knows. */
   readonly heard: number;
-  note(key: string, decide: () => Json): MaybePromise<Json>;
+  note(key: string, decide: () => Json, wait: WaitNote): MaybePromise<Json>;
   idle(instant: number): () => void;
 }
 
 const PAGE = 100;
+/** One that waits for more names than this is due for any signal: the store keeps no longer list of them. */
+const MOST_NAMES = 100;
 
 export class RunSignals {
   readonly #parts: JournalParts;
@@ -26,7 +28,7 @@ export class RunSignals {
   readonly #taken = new Set<string>();
   /** By name, in the order in which they came. */
   readonly #known = new Map<string, NewSignal[]>();
-  readonly #waiting = new Set<() => void>();
+  readonly #waiting = new Set<{ readonly name: string; readonly wake: () => void }>();
   #looking: Promise<unknown> = Promise.resolve();
 
   constructor(parts: JournalParts, journal: Noting, held: HeldExecution, recalled: RecalledRecords | undefined) {
@@ -57,13 +59,20 @@ export class RunSignals {
       signal.throwIfAborted();
       if (isOver) return undefined;
       if (looks === 1) onWait();
-      isOver = !(await this.#untilSignal(heard, until, signal));
+      isOver = !(await this.#untilSignal(name, heard, until, signal));
     }
   }
 
   /** More have come: every wait looks for its own. */
   look(): void {
-    for (const wake of [...this.#waiting]) wake();
+    for (const { wake } of [...this.#waiting]) wake();
+  }
+
+  /** The names that are waited for at the moment; undefined when there are too many. */
+  get names(): readonly string[] | undefined {
+    const names = new Set<string>();
+    for (const { name } of this.#waiting) names.add(name);
+    return names.size > MOST_NAMES ? undefined : [...names];
   }
 
   async #take(name: string, until: number, signal: AbortSignal): Promise<NewSignal | undefined> {
@@ -82,27 +91,25 @@ export class RunSignals {
   }
 
   #list(name: string, after: number): MaybePromise<readonly NewSignal[]> {
-    const { storage, patiently } = this.#parts;
-    const listed = patiently(() => storage.listSignals(this.#held.execution.id, { name, after, limit: PAGE }));
-    return listed instanceof Promise ? listed.catch(lose) : listed;
+    return this.#parts.storage.listSignals(this.#held.execution.id, { name, after, limit: PAGE });
   }
 
-  async #note(key: string, { id, payload }: NewSignal): Promise<TakenSignal> {
+  async #note(key: string, { id, name, payload }: NewSignal): Promise<TakenSignal> {
     const taken: TakenSignal = { signal: id, payload, at: this.#parts.clock.now() };
-    return (await this.#journal.note(key, () => taken as unknown as Json)) as unknown as TakenSignal;
+    const of = { name, at: taken.at };
+    return (await this.#journal.note(key, () => taken as unknown as Json, of)) as unknown as TakenSignal;
   }
 
   /** @returns whether more have come than had by `heard`; false at `until` */
-  #untilSignal(heard: number, until: number, signal: AbortSignal): MaybePromise<boolean> {
+  #untilSignal(name: string, heard: number, until: number, signal: AbortSignal): MaybePromise<boolean> {
     if (this.#journal.heard > heard) return true;
     const { clock } = this.#parts;
     return new Promise((resolve, reject) => {
-      const goesOn = this.#journal.idle(until);
       let cancelTimer: (() => void) | undefined;
       const over = () => {
         cancelTimer?.();
         signal.removeEventListener('abort', abort);
-        this.#waiting.delete(wake);
+        this.#waiting.delete(waiting);
         // Counted at once: a run in which something is about to look must not be given up.
         goesOn();
       };
@@ -118,11 +125,13 @@ export class RunSignals {
         over();
         reject(signal.reason);
       };
-      // It may have been given up just now.
+      const waiting = { name, wake };
+      // It may be given up just now, with the names that it waits for.
+      this.#waiting.add(waiting);
+      const goesOn = this.#journal.idle(until);
       if (signal.aborted) abort();
       else {
         signal.addEventListener('abort', abort);
-        this.#waiting.add(wake);
         if (until !== Number.POSITIVE_INFINITY) cancelTimer = clock.setTimer(until - clock.now(), timeOut);
       }
     });

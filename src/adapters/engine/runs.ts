@@ -45,7 +45,7 @@ export function createRuns(parts: RunsParts): Runs {
   // No Map: one whose entries come and go by the thousand leaves tables behind that keep what was in them for long.
   const active: ActiveRun[] = [];
   let reserved = 0;
-  const pending = parts.storage.capabilities.shared ? undefined : new Map<string, number | undefined>();
+  const pending = parts.host.storage.capabilities.shared ? undefined : new Map<string, number | undefined>();
   const coming = new Set<string>();
   let watching: { readonly withPending: boolean; readonly resolve: () => void }[] = [];
 

@@ -1,13 +1,13 @@
 /** How executions come into the storage: held by this owner and about to run, or queued for whoever has room. */
 
-import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/errors.ts';
 import type { CommitEntry, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
 import type { CommitWriter } from './commit-writer.ts';
 import type { Orphans } from './orphans.ts';
 import type { Owner } from './owner.ts';
-import type { Patience } from './patience.ts';
+import { isUnstorable, type Patience } from './patience.ts';
 
 export interface Starts {
   /** Stores a definition, where this process has not done so yet, then goes on. */
@@ -46,9 +46,11 @@ export function createStarts(parts: {
     const result = writer.write(by ?? '', entry);
     if (!(result instanceof Promise)) return result;
     return result.catch((thrown) => {
-      // Whether it was stored is not known. The caller is told that it was not, so it must not run.
-      if (isOrchestratorError(thrown) && thrown.retryable) orphans.forget(by, entry);
-      throw thrown;
+      // Whether it was stored is not known.
+      if (isOrchestratorError(thrown) && thrown.retryable) orphans.notConfirmed(by, entry);
+      if (!isUnstorable(thrown)) throw thrown;
+      const message = `the execution could not be stored: ${messageOf(thrown)}`;
+      throw new OrchestratorError('INVALID_INPUT', message, { cause: thrown });
     });
   };
 

@@ -46,8 +46,8 @@ export function createWaiters(storage: Storage): Waiters {
         else waiters.set(id, [waiter]);
       });
       try {
-        const record = await storage.getExecution(id);
-        if (!record || isFinal(record.status)) settle(id, record);
+        const known = await storage.getStatus(id);
+        if (!known || isFinal(known.status)) settle(id, known && (await storage.getExecution(id)));
       } catch {
         // It is looked at again, and whoever ends it here tells.
       }

@@ -3,7 +3,7 @@
  * to the next thing that is due; where other processes share the storage, a beat beside it, and looks at who of them is dead.
  */
 
-import { OrchestratorError } from '../../engine/errors.ts';
+import { messageOf, OrchestratorError } from '../../engine/errors.ts';
 import { type ClaimedExecution, type DamagedExecution, NEVER } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
@@ -41,16 +41,17 @@ export interface WorkLoopParts {
   isSure(owner: string): boolean;
   /** Asks the storage whether an owner that is not sure is still known. */
   doubt(): Promise<void>;
+  /** From when on what a dead process had claimed may be what it died of (Unix ms). */
+  blameFrom(): number;
   /** How many more runs there is room for. */
   room(): number;
-  /** @param reached - the instant up to which it was due */
+  /** Never rejects. @param reached - the instant up to which it was due */
   take(owner: string, claimed: ClaimedExecution | DamagedExecution, reached: number): Promise<void>;
   /** Gives back what the storage says that this owner holds, and is not at work here. */
   giveBackUnknown(owner: string): Promise<void>;
   cancel(id: string): void;
   /** So many signals have come for an execution by now. */
   hear(id: string, signals: number): void;
-  giveBack(owner: string, executionId: string, epoch: number): void;
   /** Looks for ends that other processes brought about. */
   lookForEnds(): Promise<void>;
 }
@@ -65,7 +66,10 @@ export function createWorkLoop(parts: WorkLoopParts): WorkLoop {
   const { shared, sharedCommits } = storage.capabilities;
   const beatMs = sweepMs / LOOKS;
   const purge = createPurge({ storage, clock, logger, retentionMs: parts.retentionMs, owner: parts.owner });
-  const recovery = createRecovery({ storage, clock, logger, beatMs, owner: parts.owner, onFreed: () => soon() });
+  const recovery = createRecovery({
+    ...{ storage, clock, logger, beatMs, owner: parts.owner, blameFrom: parts.blameFrom },
+    onFreed: () => soon(),
+  });
   let started = false;
   let stopped = false;
   let turning: Promise<number | undefined> | undefined;
@@ -80,6 +84,8 @@ export function createWorkLoop(parts: WorkLoopParts): WorkLoop {
   let unwatch: (() => unknown) | undefined;
   /** A claim failed, and may have given executions that this process does not know of. */
   let claimInDoubt = false;
+  /** What the storage says when it is asked for what is due: told once. */
+  let failing: string | undefined;
   /** The instant of the timer that fired. */
   let firedFor = Number.NEGATIVE_INFINITY;
 
@@ -125,11 +131,14 @@ export function createWorkLoop(parts: WorkLoopParts): WorkLoop {
         again = false;
         const next = await turn(() => makeTurn(Number.POSITIVE_INFINITY));
         firedFor = Number.NEGATIVE_INFINITY;
+        failing = undefined;
         if (next === undefined) disarm();
         else if (!(more && parts.room() <= 0)) wakeAt(next);
       } while (again && !stopped);
     } catch (error) {
-      logger.warn({ err: error }, 'the storage could not be asked for what is due; it is asked again');
+      if (messageOf(error) !== failing)
+        logger.warn({ err: error }, 'the storage could not be asked for what is due; it is asked again');
+      failing = messageOf(error);
       wakeAt(clock.now() + Math.max(sweepMs, 100));
     }
   };
@@ -170,7 +179,7 @@ export function createWorkLoop(parts: WorkLoopParts): WorkLoop {
       if (claimed.length > 0 && !parts.isSure(owner) && !(await isStillKnown(owner))) return undefined;
       claimInDoubt = false;
       left -= claimed.length;
-      for (const one of claimed) void takeUp(owner, one, due);
+      for (const one of claimed) void parts.take(owner, one, due);
       if (claimed.length < asked) break;
     }
     await andThen?.();
@@ -187,16 +196,6 @@ export function createWorkLoop(parts: WorkLoopParts): WorkLoop {
     if (parts.isSure(owner)) return true;
     if ((await parts.owner()) !== owner) return false;
     throw new OrchestratorError('OVERLOADED', 'the lease has ended and could not be renewed', { retryable: true });
-  };
-
-  const takeUp = async (owner: string, claimed: ClaimedExecution | DamagedExecution, reached: number) => {
-    try {
-      await parts.take(owner, claimed, reached);
-    } catch (error) {
-      const executionId = 'damage' in claimed ? claimed.executionId : claimed.execution.id;
-      logger.error({ err: error, executionId }, 'an execution could not be taken up; it is given back');
-      parts.giveBack(owner, executionId, claimed.epoch);
-    }
   };
 
   const beat = () => {

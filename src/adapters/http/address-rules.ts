@@ -21,11 +21,12 @@ type Entry =
 /**
  * Compiles an allow list.
  *
+ * @param namesAreUnseen - what names resolve to is not judged: names that only a private network answers are refused then
  * @param allow - ranges (`10.0.0.0/8`, `fd00::/8`), addresses (`127.0.0.1`, `::1`), names (`localhost`),
  *   wildcards (`*.internal.example`: names below it, not itself); each but a range also with `:port`
  * @throws TypeError for an entry that is none of these
  */
-export function addressRules(allow: readonly string[] = []): AddressRules {
+export function addressRules(allow: readonly string[] = [], namesAreUnseen = false): AddressRules {
   const entries = allow.map(parseEntry);
 
   const allowsAddress = (address: Address, port: number): boolean =>
@@ -55,7 +56,9 @@ export function addressRules(allow: readonly string[] = []): AddressRules {
       if (port !== 80 && port !== 443 && port < 1024) return `port ${port} is none of 80, 443 and 1024 to 65535`;
       const literal = literalAddress(host);
       if (literal !== undefined) return publicProblem(literal);
-      return isLocalName(withoutFinalDots(host)) ? 'its host is a local name' : undefined;
+      const name = withoutFinalDots(host);
+      if (isLocalName(name)) return 'its host is a local name';
+      return namesAreUnseen && isPrivateName(name) ? 'its host is a name of a private network' : undefined;
     },
     addressProblem(address, port) {
       if (!ipaddr.isValid(address)) return 'its host resolves to something that is no address';
@@ -84,14 +87,28 @@ function unwrap(address: Address): Address {
   return address;
 }
 
+// ISATAP keeps the IPv4 address that packets are sent on to in its last half, below any prefix.
+function tunnelled(address: Address): ipaddr.IPv4 | undefined {
+  if (!isV6(address)) return undefined;
+  const [, , , , owner, mark, high = 0, low = 0] = address.parts;
+  if ((owner !== 0 && owner !== 0x200) || mark !== 0x5efe) return undefined;
+  return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
+}
+
 // Default deny: an address must be known as public. For IPv6 that is 2000::/3 less its special ranges (6to4 and Teredo among
 // them), which also keeps out ::127.0.0.1 and whatever is not assigned.
 function publicProblem(address: Address): string | undefined {
   const judged = unwrap(address);
+  const inner = tunnelled(judged);
+  if (inner && publicProblem(inner) !== undefined) return publicProblem(inner);
+  if (judged.toString() === AZURE_WIRE_SERVER) return "the address is a cloud's own service";
   const range = judged.range();
   if (range === 'unicast' && (!isV6(judged) || ((judged.parts[0] ?? 0) & 0xe000) === 0x2000)) return undefined;
   return `the address is not public (${range === 'unicast' ? 'unassigned' : range})`;
 }
+
+/** Public by its number, and answered by the machine that an Azure VM runs on: with certificates and settings. */
+const AZURE_WIRE_SERVER = '168.63.129.16';
 
 // Names that mean this machine or a cloud's metadata service wherever they resolve at all.
 function isLocalName(name: string): boolean {
@@ -106,9 +123,20 @@ const LOCAL_NAMES: ReadonlySet<string> = new Set([
   'ip6-loopback',
   'localhost',
   'localhost.localdomain',
+  'localhost4',
+  'localhost4.localdomain4',
+  'localhost6',
+  'localhost6.localdomain6',
   'metadata',
   'metadata.google.internal',
 ]);
+
+// No public name server answers these: whoever does is a private network's, a cluster's or this machine's.
+function isPrivateName(name: string): boolean {
+  return !name.includes('.') || PRIVATE_SUFFIXES.some((suffix) => name.endsWith(suffix));
+}
+
+const PRIVATE_SUFFIXES: readonly string[] = ['.home.arpa', '.internal', '.local', '.svc'];
 
 function withoutFinalDots(host: string): string {
   let end = host.length;

@@ -7,7 +7,10 @@ import type { AddressRules } from './address-rules.ts';
 
 /** A request that passed, in the one form that clients send. */
 export interface AdmittedRequest {
-  /** `GET https://host/path`, without the query: how messages name the request. */
+  /**
+   * `GET https://host/path`, without the query: how messages name the request. The path is whole: a message is cut after it was
+   * masked, for half of a secret is not found any more.
+   */
   readonly label: string;
   readonly method: string;
   readonly url: URL;
@@ -42,7 +45,7 @@ export function admitRequest(request: HttpRequest, rules: AddressRules): Admitte
   if (!TOKEN.test(method) || FORBIDDEN_METHODS.has(method)) {
     throw refuse('method', `method ${JSON.stringify(method.slice(0, 32))} can't be sent; use one such as GET or POST`);
   }
-  const label = requestLabel(method, url);
+  const label = `${method} ${url.origin}${url.pathname}`;
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   const problem = rules.hostProblem(url.hostname, port);
   if (problem !== undefined) throw refuse('address', addressRefusal(label, problem));
@@ -124,10 +127,6 @@ function positive(value: number | undefined, fallback: number, name: string, lab
   if (value === undefined) return fallback;
   if (Number.isFinite(value) && value > 0) return value;
   throw refuse('limit', `${label} was refused: ${name} is ${value}; expected a number above 0`);
-}
-
-function requestLabel(method: string, url: URL): string {
-  return `${method} ${url.origin}${url.pathname.length > 200 ? `${url.pathname.slice(0, 200)}...` : url.pathname}`;
 }
 
 function refuse(reason: string, message: string): OrchestratorError {

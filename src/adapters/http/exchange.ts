@@ -39,34 +39,6 @@ function timeoutFailure(request: AdmittedRequest): OrchestratorError {
   return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs: request.timeoutMs }, retryable: true });
 }
 
-/** Collects the pieces of a body and refuses the one that would pass the limit. */
-export function bodyCollector(request: AdmittedRequest): { add(chunk: Uint8Array): void; join(): Uint8Array } {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  return {
-    add(chunk) {
-      size += chunk.byteLength;
-      if (size > request.maxResponseBytes) throw tooLarge(request);
-      chunks.push(chunk);
-    },
-    join() {
-      const body = new Uint8Array(size);
-      let offset = 0;
-      for (const chunk of chunks) {
-        body.set(chunk, offset);
-        offset += chunk.byteLength;
-      }
-      return body;
-    },
-  };
-}
-
-function tooLarge(request: AdmittedRequest): OrchestratorError {
-  const limit = request.maxResponseBytes;
-  const message = `${request.label} answered with more than ${limit} bytes; ask for less, by pages for instance`;
-  return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'too-large', limit } });
-}
-
 // They describe the hop, not the answer, and differ from runtime to runtime.
 const HOP_HEADERS: ReadonlySet<string> = new Set([
   'connection',

@@ -3,8 +3,8 @@
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import { addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
+import { bodyCollector } from './body-collector.ts';
 import {
-  bodyCollector,
   collectHeaders,
   contentCoding,
   encodingFailure,
@@ -28,15 +28,16 @@ export interface FetchHttpOptions {
 
 /**
  * The outbound HTTP port over `fetch`, for every runtime. http and https only; private, loopback, link-local and reserved
- * addresses and `localhost` names are refused unless allowed; redirects are not followed. It judges the URL alone: a public name
- * that resolves to a private address is not seen (runtimes without a resolver hook can't), so where definitions may hold URLs
- * of strangers use `nodeHttp`, or an egress proxy.
+ * addresses, `localhost` names, names without a dot and those below `.internal`, `.local`, `.svc` and `.home.arpa` are refused
+ * unless allowed; redirects are not followed. It judges the URL alone: a public name that resolves to a private address is not
+ * seen (runtimes without a resolver hook can't), so where definitions may hold URLs of strangers use `nodeHttp`, or an egress
+ * proxy.
  *
  * @param options - see {@link FetchHttpOptions}
  * @throws TypeError for an option that has no meaning
  */
 export function fetchHttp(options: FetchHttpOptions = {}): HttpClient {
-  const rules = addressRules(options.allow);
+  const rules = addressRules(options.allow, true);
   const slots = socketSlots(options.maxSocketsPerHost ?? 64);
   const own = options.fetch;
   return Object.freeze({

@@ -1,14 +1,15 @@
 /** The HTTP client for Node: as `fetchHttp`, and it checks every address that a name resolves to and connects to just those. */
 
-import { lookup as systemLookup } from 'node:dns/promises';
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import { type AddressRules, addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
+import { bodyCollector, fragmented } from './body-collector.ts';
 import { decodeBody } from './decode-body.ts';
-import { bodyCollector, collectHeaders, contentCoding, toExchangeFailure, underDeadline } from './exchange.ts';
+import { collectHeaders, contentCoding, toExchangeFailure, underDeadline } from './exchange.ts';
+import { nameLookups, type ResolveName } from './name-lookups.ts';
 import { socketSlots } from './socket-slots.ts';
 
 export interface NodeHttpOptions {
@@ -16,7 +17,10 @@ export interface NodeHttpOptions {
   readonly allow?: readonly string[];
   /** Exchanges at a time with one host and port, default 64; the others wait within their timeout. */
   readonly maxSocketsPerHost?: number;
-  /** Gives all addresses of a name; default the system's resolver. Asked once for each new connection. */
+  /**
+   * Gives all addresses of a name. Default the system's resolver, and while a name that nobody answers occupies that, the name
+   * servers. Asked for each new connection.
+   */
   readonly resolve?: (host: string) => Promise<readonly string[]>;
 }
 
@@ -39,7 +43,7 @@ const IDLE_SOCKET_MS = 4_000;
 export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
   const rules = addressRules(options.allow);
   const slots = socketSlots(options.maxSocketsPerHost ?? 64);
-  const resolve = options.resolve ?? resolveBySystem;
+  const resolve = options.resolve ?? nameLookups();
   const agents = {
     http: new HttpAgent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
     https: new HttpsAgent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
@@ -61,16 +65,8 @@ export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
   });
 }
 
-async function resolveBySystem(host: string): Promise<readonly string[]> {
-  return (await systemLookup(host, { all: true })).map((entry) => entry.address);
-}
-
 // The socket connects to what this hands over and asks nobody else: the checked addresses are the pinned ones.
-function guardedLookup(
-  request: AdmittedRequest,
-  rules: AddressRules,
-  resolve: (host: string) => Promise<readonly string[]>,
-): LookupFunction {
+function guardedLookup(request: AdmittedRequest, rules: AddressRules, resolve: ResolveName): LookupFunction {
   const trusted = rules.allowsHost(request.url.hostname, request.port);
   const check = async (host: string) => {
     const addresses = await resolve(host);
@@ -116,7 +112,8 @@ async function exchange(
     const status = answer.statusCode ?? 0;
     const coding = contentCoding(request, status, answer.headers['content-encoding']);
     const collector = bodyCollector(request);
-    for await (const chunk of coding === undefined ? answer : decodeBody(answer, coding)) collector.add(chunk);
+    const received = piecesOf(request, answer);
+    for await (const piece of coding === undefined ? received : decodeBody(received, coding)) collector.add(piece);
     return {
       status,
       headers: collectHeaders(rawPairs(answer.rawHeaders), coding !== undefined),
@@ -127,6 +124,22 @@ async function exchange(
     throw toExchangeFailure(request, thrown);
   } finally {
     signal.removeEventListener('abort', destroy);
+  }
+}
+
+/** What a peer may send beside the body, as framing, besides as much as the body itself. */
+const FRAMING_BYTES = 512 * 1024;
+
+// Node's parser calls for each chunk of a chunked answer, at some microseconds each, before the stream puts them together: what the
+// socket has received tells what the chunks cost.
+async function* piecesOf(request: AdmittedRequest, answer: IncomingMessage): AsyncGenerator<Uint8Array> {
+  const { socket } = answer;
+  const before = socket.bytesRead;
+  let size = 0;
+  for await (const piece of answer as AsyncIterable<Uint8Array>) {
+    size += piece.byteLength;
+    if (socket.bytesRead - before > 2 * size + FRAMING_BYTES) throw fragmented(request);
+    yield piece;
   }
 }
 

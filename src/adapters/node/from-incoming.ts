@@ -1,8 +1,9 @@
 /** A Node request as a plain one. */
 
-import type { PlainRequest } from '../../engine/ports/host.ts';
+import { ByteBuffer } from '../../engine/byte-buffer.ts';
+import type { PlainRequest, TakeBytes } from '../../engine/ports/host.ts';
 import type { NodeRequest } from './node-types.ts';
-import { readTarget } from './read-target.ts';
+import type { Target } from './read-target.ts';
 
 /** A class, because a fresh set of closures a request would cost more than the request's own work here. */
 export class IncomingRequest implements PlainRequest {
@@ -11,8 +12,7 @@ export class IncomingRequest implements PlainRequest {
   readonly query: string;
   readonly #request: NodeRequest;
 
-  constructor(request: NodeRequest) {
-    const { path, query } = readTarget(request.url ?? '/');
+  constructor(request: NodeRequest, { path, query }: Target) {
     this.#request = request;
     this.method = request.method ?? 'GET';
     this.path = path;
@@ -35,11 +35,11 @@ export class IncomingRequest implements PlainRequest {
     return this.#request.httpVersionMajor > 1 || this.header('transfer-encoding') !== undefined;
   }
 
-  body(maxBytes: number): Uint8Array | undefined | Promise<Uint8Array | undefined> {
+  body(take: TakeBytes): Uint8Array | undefined | Promise<Uint8Array | undefined> {
     const request = this.#request;
-    if (request.readableEnded) return within(maxBytes, parsedBody(request.body));
-    if (Number(this.header('content-length') ?? 0) > maxBytes) return undefined;
-    return collect(request, maxBytes);
+    if (!request.readableEnded) return collect(request, take);
+    const parsed = parsedBody(request.body);
+    return take(parsed.byteLength) ? parsed : undefined;
   }
 }
 
@@ -56,10 +56,6 @@ function readHeader(raw: readonly string[], name: string): string | undefined {
   return value;
 }
 
-function within(maxBytes: number, bytes: Uint8Array): Uint8Array | undefined {
-  return bytes.byteLength > maxBytes ? undefined : bytes;
-}
-
 // A body parser in front has read the stream to its end: what it made of it is all that there is.
 function parsedBody(body: unknown): Uint8Array {
   if (body === undefined || body === null) return EMPTY;
@@ -67,7 +63,7 @@ function parsedBody(body: unknown): Uint8Array {
   return new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body));
 }
 
-function collect(request: NodeRequest, maxBytes: number): Promise<Uint8Array | undefined> {
+function collect(request: NodeRequest, take: TakeBytes): Promise<Uint8Array | undefined> {
   return new Promise((resolve, reject) => {
     // Without an end before it, a connection that was cut. The error is made only then: its stack costs as much as a small request.
     const onClose = () => {
@@ -75,12 +71,10 @@ function collect(request: NodeRequest, maxBytes: number): Promise<Uint8Array | u
     };
     // Its `close` has been: nobody would call back.
     if (request.destroyed) return onClose();
-    const chunks: Uint8Array[] = [];
-    let size = 0;
+    const buffer = new ByteBuffer();
     const onData = (chunk: Uint8Array) => {
-      size += chunk.byteLength;
-      if (size <= maxBytes) {
-        chunks.push(chunk);
+      if (take(chunk.byteLength)) {
+        buffer.append(chunk);
         return;
       }
       request.off('data', onData);
@@ -88,7 +82,7 @@ function collect(request: NodeRequest, maxBytes: number): Promise<Uint8Array | u
       resolve(undefined);
     };
     request.on('data', onData);
-    request.on('end', () => resolve(chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, size)));
+    request.on('end', () => resolve(buffer.bytes()));
     request.on('close', onClose);
   });
 }

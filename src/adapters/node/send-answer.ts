@@ -5,6 +5,7 @@ import type { NodeRequest, NodeResponse } from './node-types.ts';
 
 /** What of a body that nobody wants is still taken, so that its sender gets to read the answer. */
 const DISCARD_BYTES = 8 * 1024 * 1024;
+const DISCARD_MS = 10_000;
 
 export function sendAnswer(request: NodeRequest, response: NodeResponse, { status, headers, body }: PlainAnswer): void {
   if (response.destroyed || response.headersSent) {
@@ -29,13 +30,15 @@ export function sendAnswer(request: NodeRequest, response: NodeResponse, { statu
   response.end(body, length === body.length ? 'latin1' : 'utf8');
 }
 
-// Node would read on for ever; a sender that goes on past this is cut off.
+// Node would read on for minutes; a sender that goes on past this is cut off.
 function discardRest(request: NodeRequest): void {
   let left = DISCARD_BYTES;
   request.on('data', (chunk: Uint8Array) => {
     left -= chunk.byteLength;
     if (left < 0) request.destroy();
   });
+  const timer = setTimeout(() => request.destroy(), DISCARD_MS);
+  request.on('close', () => clearTimeout(timer));
   // A sender that breaks off has its answer or wants none.
   request.on('error', () => {});
   request.resume();

@@ -1,7 +1,14 @@
 /** Keyed values and objects in the memory of one process. */
 
 import type { Json } from '../../engine/json.ts';
-import type { KeyPage, KvStore, ObjectStore, StoredObject } from '../../engine/ports/data.ts';
+import {
+  checkKey,
+  isPlainText,
+  type KeyPage,
+  type KvStore,
+  type ObjectStore,
+  type StoredObject,
+} from '../../engine/ports/data.ts';
 
 export function memoryKv(): KvStore {
   const entries = new Map<string, { readonly value: Json; readonly expiresAt: number }>();
@@ -13,11 +20,11 @@ export function memoryKv(): KvStore {
   };
   return {
     kind: 'kv',
-    get: (key, now) => (isLive(key, now) ? entries.get(key)?.value : undefined),
+    get: (key, now) => (isLive(checkKey(key), now) ? entries.get(key)?.value : undefined),
     put(key, value, expiresAt = Number.POSITIVE_INFINITY) {
-      entries.set(key, { value, expiresAt });
+      entries.set(checkKey(key), { value, expiresAt });
     },
-    delete: (key) => entries.delete(key),
+    delete: (key) => entries.delete(checkKey(key)),
     list: (page) =>
       pageOf(
         [...entries.keys()].filter((key) => isLive(key, page.now)),
@@ -30,16 +37,17 @@ export function memoryObjects(): ObjectStore {
   const objects = new Map<string, StoredObject>();
   return {
     kind: 'objects',
-    get: (key) => objects.get(key),
+    get: (key) => objects.get(checkKey(key)),
     put(key, object) {
-      objects.set(key, object);
+      objects.set(checkKey(key), object);
     },
-    delete: (key) => objects.delete(key),
+    delete: (key) => objects.delete(checkKey(key)),
     list: (page) => pageOf([...objects.keys()], page),
   };
 }
 
 function pageOf(keys: readonly string[], { prefix = '', limit, after }: KeyPage): readonly string[] {
+  if (!isPlainText(prefix)) return [];
   const encoder = new TextEncoder();
   const bytes = new Map(keys.filter((key) => key.startsWith(prefix)).map((key) => [key, encoder.encode(key)] as const));
   const start = after === undefined ? undefined : encoder.encode(after);

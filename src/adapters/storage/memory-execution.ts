@@ -1,6 +1,7 @@
 /** One execution in a memory storage: who holds it, its records, and whether a write was stored before. */
 
 import { equalJson, type Json } from '../../engine/json.ts';
+import { heldBytes } from '../../engine/json-bytes.ts';
 import type {
   CommitEntry,
   ExecutionEnd,
@@ -22,6 +23,11 @@ export interface Held {
   dueAt: number | undefined;
   startedAt: number | undefined;
   recoveries: number;
+  /** Unix ms of the last claim, or of the start. */
+  claimedAt: number;
+  blame: number;
+  /** How many owners had joined when it was last blamed. */
+  blamedAt: number;
   /** Unix ms at which it was asked to stop. */
   cancelRequestedAt: number | undefined;
   steps: StepRecord[];
@@ -34,8 +40,16 @@ export interface Held {
   signals: NewSignal[] | undefined;
   /** Unix ms of the first signal since it was claimed. */
   signalledAt: number | undefined;
+  /** The names of the signals that it waits for; undefined when it waits for any. */
+  waitsFor: readonly string[] | undefined;
+  /** Roughly what it takes in memory. */
+  bytes: number;
   end: ExecutionEnd | undefined;
 }
+
+/** What an execution and a step take beside their values. */
+const EXECUTION_BYTES = 1000;
+const STEP_BYTES = 300;
 
 /** Up to so many records, walking over them is quicker than a map. */
 const SCANNED_STEPS = 16;
@@ -49,6 +63,9 @@ export function hold(execution: NewExecution, epoch: number): Held {
     dueAt: undefined,
     startedAt: undefined,
     recoveries: 0,
+    claimedAt: execution.createdAt,
+    blame: 0,
+    blamedAt: 0,
     cancelRequestedAt: undefined,
     steps: [],
     notes: 0,
@@ -56,8 +73,15 @@ export function hold(execution: NewExecution, epoch: number): Held {
     deliveries: undefined,
     signals: undefined,
     signalledAt: undefined,
+    waitsFor: undefined,
+    bytes: EXECUTION_BYTES + heldBytes(execution.input),
     end: undefined,
   };
+}
+
+/** Whether it may be what its owner died of: it was claimed late, and nothing was stored of it since. */
+export function bearsBlame({ claimedAt, steps }: Held, blameFrom: number): boolean {
+  return claimedAt >= blameFrom && !steps.some(({ startedAt }) => startedAt > claimedAt);
 }
 
 export function holds(held: Held, owner: string, epoch: number): boolean {
@@ -105,6 +129,7 @@ export function putDeliveries(held: Held, deliveries: readonly NewDelivery[]): v
 /** A record takes the place of an earlier attempt that announced another one; one that is final stays. */
 export function putStep(held: Held, step: StepRecord): void {
   const { steps } = held;
+  held.bytes += STEP_BYTES + heldBytes(step.output);
   const at = findStep(held, step.key);
   if (at < 0) {
     held.places?.set(step.key, steps.length);
@@ -116,9 +141,11 @@ export function putStep(held: Held, step: StepRecord): void {
   if (retryAt !== undefined && attempts <= step.attempts) steps[at] = step;
 }
 
-function findStep(held: Held, key: string): number {
+/** @returns its place in `steps`; -1 when there is none of that key */
+export function findStep(held: Held, key: string): number {
   const { steps } = held;
-  if (steps.length > SCANNED_STEPS) {
+  // Who reads what has ended makes no map of it, which would be kept.
+  if (steps.length > SCANNED_STEPS && held.end === undefined) {
     held.places ??= new Map(steps.map((step, at) => [step.key, at]));
     return held.places.get(key) ?? -1;
   }

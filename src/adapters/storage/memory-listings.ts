@@ -1,14 +1,25 @@
 /** Executions, steps and deliveries in a memory storage: every way of reading. */
 
-import type { Execution } from '../../engine/model/execution.ts';
-import { toExecution } from '../../engine/model/execution-record.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
-import { countRuns, type Held } from './memory-execution.ts';
+import { jsonBytes } from '../../engine/json-bytes.ts';
+import { type AgentRun, type Execution, PAGE_BYTES } from '../../engine/model/execution.ts';
+import { toAgentRuns, toExecution, toListed, toSummary } from '../../engine/model/execution-record.ts';
+import type { StepRecord } from '../../engine/model/stored-execution.ts';
+import type { StepQuery, Storage } from '../../engine/ports/storage.ts';
+import { countRuns, findStep, type Held } from './memory-execution.ts';
 
 /** The verbs of the storage port that stand here. */
 export type MemoryListings = Pick<
   Storage,
-  'countDescendants' | 'getAccepted' | 'getExecution' | 'listExecutions' | 'listSteps' | 'listDeliveries'
+  | 'countDescendants'
+  | 'getAccepted'
+  | 'getStatus'
+  | 'getExecution'
+  | 'listExecutions'
+  | 'listSteps'
+  | 'getStep'
+  | 'skipRuns'
+  | 'listEndedWaits'
+  | 'listDeliveries'
 >;
 
 export function memoryListings(executions: ReadonlyMap<string, Held>): MemoryListings {
@@ -22,9 +33,13 @@ export function memoryListings(executions: ReadonlyMap<string, Held>): MemoryLis
       return count;
     },
     getAccepted: (id) => executions.get(id)?.execution,
-    getExecution(id) {
+    getStatus(id) {
       const held = executions.get(id);
-      return held && record(held);
+      return held && toSummary(held.execution, held.end?.status ?? held.status, held.end?.finishedAt);
+    },
+    getExecution(id, { agents = true } = {}) {
+      const held = executions.get(id);
+      return held && record(held, agents ? toAgentRuns(runsOf(held)) : []);
     },
     listExecutions({ ensemble, status, parentId, limit, before }) {
       const found = [...executions.values()]
@@ -35,14 +50,27 @@ export function memoryListings(executions: ReadonlyMap<string, Held>): MemoryLis
           return before === undefined || execution.id < before;
         })
         .sort((a, b) => (a.execution.id < b.execution.id ? 1 : -1));
-      return found.slice(0, limit).map((held) => ({ ...record(held), agents: [] }));
+      return found.slice(0, limit).map((held) => toListed(record(held, [])));
     },
-    listSteps(id, { after, limit, notes = false }) {
+    listSteps(id, query) {
       const held = executions.get(id);
-      if (!held) return [];
-      const steps = notes || held.notes === 0 ? held.steps : held.steps.filter(({ note }) => !note);
-      return steps.slice(after, after + limit);
+      return held ? page(held, query) : [];
     },
+    getStep(executionId, key) {
+      const held = executions.get(executionId);
+      return held?.steps[findStep(held, key)];
+    },
+    skipRuns(executionId, count) {
+      const held = executions.get(executionId);
+      const runs = held ? runsOf(held) : [];
+      const skipped = Math.min(runs.length, count);
+      const last = runs[skipped - 1];
+      return last ? { skipped, key: last.key } : { skipped };
+    },
+    listEndedWaits: (executionId, signal, behind) =>
+      (executions.get(executionId)?.steps ?? [])
+        .filter(({ note, name, startedAt }) => note === true && name !== '' && name === signal && startedAt > behind)
+        .map(({ key, startedAt }) => ({ key, at: startedAt })),
     listDeliveries: (executionId) =>
       (executions.get(executionId)?.deliveries ?? []).map((delivery) => ({
         ...delivery,
@@ -53,7 +81,27 @@ export function memoryListings(executions: ReadonlyMap<string, Held>): MemoryLis
   };
 }
 
-function record({ execution, status, startedAt, end, steps, notes }: Held): Execution {
-  const runs = notes > 0 ? steps.filter(({ note }) => !note) : steps;
-  return toExecution(execution, { status, startedAt }, end, runs, end ? end.agents : countRuns(runs));
+function runsOf({ steps, notes }: Held): readonly StepRecord[] {
+  return notes > 0 ? steps.filter(({ note }) => !note) : steps;
+}
+
+function record(held: Held, runs: readonly AgentRun[]): Execution {
+  const { execution, status, startedAt, end } = held;
+  return toExecution(execution, { status, startedAt }, end, runs, end ? end.agents : countRuns(runsOf(held)));
+}
+
+function page(held: Held, { after, limit, notes = false, bytes = PAGE_BYTES }: StepQuery): readonly StepRecord[] {
+  const { steps } = held;
+  const behind = after === undefined ? -1 : findStep(held, after);
+  if (after !== undefined && behind < 0) return [];
+  const found: StepRecord[] = [];
+  let left = bytes;
+  for (let at = behind + 1; at < steps.length && found.length < limit; at++) {
+    const step = steps[at] as StepRecord;
+    if (step.note && !notes) continue;
+    if (left !== Number.POSITIVE_INFINITY) left -= jsonBytes(step.output, PAGE_BYTES);
+    if (left < 0 && found.length > 0) break;
+    found.push(step);
+  }
+  return found;
 }

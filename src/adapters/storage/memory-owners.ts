@@ -2,13 +2,13 @@
 
 import type { Release } from '../../engine/model/stored-execution.ts';
 import type { Recovered } from '../../engine/ports/storage.ts';
-import type { Held } from './memory-execution.ts';
+import { bearsBlame, type Held } from './memory-execution.ts';
 
 export interface MemoryOwners {
   readonly join: (owner: string, lease: { readonly now: number; readonly leaseUntil: number }) => void;
   readonly renew: (owner: string, leaseUntil: number) => boolean;
   readonly leave: (owner: string, now: number) => void;
-  readonly recover: (owner: string, now: number) => Recovered;
+  readonly recover: (owner: string, now: number, blameFrom?: number) => Recovered;
   readonly held: (owner: string) => readonly { readonly executionId: string; readonly epoch: number }[];
   has(owner: string): boolean;
   /** The one that joined first. */
@@ -27,12 +27,24 @@ export function memoryOwners(parts: {
 }): MemoryOwners {
   /** In the order in which they joined. */
   const owners = new Map<string, Owner>();
+  /** How many have joined so far. */
+  let joins = 0;
 
-  const forget = (owner: string, now: number, recoveries: number): number => {
+  const blame = (held: Held, blamed: number) => {
+    const share = BLAME / (blamed * Math.max(1, joins - held.blamedAt));
+    held.blame = held.blame > 0 ? held.blame + Math.floor(share) : 1;
+    held.blamedAt = joins;
+  };
+
+  const forget = (owner: string, now: number, recoveries: number, blameFrom = Number.POSITIVE_INFINITY): number => {
     owners.delete(owner);
+    const all = [...parts.heldBy(owner)];
+    const blamed = new Set(all.filter((held) => bearsBlame(held, blameFrom)));
     let freed = 0;
-    for (const held of [...parts.heldBy(owner)]) {
+    for (const held of all) {
       held.recoveries += recoveries;
+      if (blamed.has(held)) blame(held, blamed.size);
+      else held.blame = 0;
       parts.release(held, { status: 'running', dueAt: now });
       freed += 1;
     }
@@ -43,7 +55,10 @@ export function memoryOwners(parts: {
     join(owner, { leaseUntil }) {
       const known = owners.get(owner);
       if (known) known.leaseUntil = leaseUntil;
-      else owners.set(owner, { leaseUntil, cancelRequested: new Set(), signalled: new Set() });
+      else {
+        joins += 1;
+        owners.set(owner, { leaseUntil, cancelRequested: new Set(), signalled: new Set() });
+      }
     },
     renew(owner, leaseUntil) {
       const known = owners.get(owner);
@@ -53,10 +68,10 @@ export function memoryOwners(parts: {
     leave(owner, now) {
       if (owners.has(owner)) forget(owner, now, 0);
     },
-    recover(owner, now) {
+    recover(owner, now, blameFrom) {
       let freed = 0;
       for (const [other, { leaseUntil }] of [...owners]) {
-        if (other !== owner && leaseUntil <= now) freed += forget(other, now, 1);
+        if (other !== owner && leaseUntil <= now) freed += forget(other, now, 1, blameFrom);
       }
       return { freed };
     },
@@ -73,6 +88,9 @@ export function memoryOwners(parts: {
     signalled: (owner) => takeAll(owners.get(owner)?.signalled),
   };
 }
+
+/** For one death. */
+const BLAME = 1000;
 
 interface Owner {
   leaseUntil: number;

@@ -1,8 +1,12 @@
 /** The signals of an execution in a memory storage: what is stored of one that comes, and who is to hear of it. */
 
+import { heldBytes } from '../../engine/json-bytes.ts';
 import type { NewSignal } from '../../engine/model/stored-execution.ts';
 import type { SignalQuery, SignalResult } from '../../engine/ports/storage.ts';
 import { countSignals, type Held } from './memory-execution.ts';
+
+/** What a signal takes beside its payload. */
+const SIGNAL_BYTES = 300;
 
 interface Hearers {
   /** Its owner is to hear of it. */
@@ -17,13 +21,18 @@ export function putSignal(held: Held | undefined, signal: NewSignal, hearers: He
   if (held.end) return 'ended';
   held.signals ??= [];
   held.signals.push(signal);
+  held.bytes += SIGNAL_BYTES + heldBytes(signal.payload);
   held.signalledAt ??= signal.createdAt;
   if (held.owner !== undefined) hearers.tellOwner(held.owner, signal.executionId);
-  else if (held.status === 'waiting' && (held.dueAt as number) > signal.createdAt) {
+  else if (isWaitedFor(held, signal) && (held.dueAt as number) > signal.createdAt) {
     held.dueAt = signal.createdAt;
     hearers.makeDue(held);
   }
   return 'stored';
+}
+
+function isWaitedFor({ status, waitsFor }: Held, { name }: NewSignal): boolean {
+  return status === 'waiting' && (waitsFor === undefined || waitsFor.includes(name));
 }
 
 export function listSignals(held: Held | undefined, { name, after, limit }: SignalQuery): readonly NewSignal[] {

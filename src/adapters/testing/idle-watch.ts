@@ -1,10 +1,13 @@
 /** Knows when nothing is in flight, and moves a manual clock on then. */
 
+import type { Clock } from '../../engine/ports/clock.ts';
 import { hostTurn, type ManualClock } from './manual-clock.ts';
 
 export interface IdleWatch {
   /** The same function; while the promise that it gives is open, something is in flight. */
   watchCall<A extends unknown[], R>(call: (...args: A) => R): (...args: A) => R;
+  /** The same clock: while a run waits for a turn of the event loop, something is in flight. */
+  watchClock(): Clock;
   /** The same port, with every method watched. */
   watchPort<P extends object>(port: P): P;
   /** Gives the promise back, and moves time on while it is open and nothing is in flight. */
@@ -57,6 +60,13 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     });
 
   return {
+    watchClock: () => ({
+      now: () => clock.now(),
+      monotonic: () => clock.monotonic(),
+      sleep: (ms, signal) => clock.sleep(ms, signal),
+      setTimer: (ms, callback, options) => clock.setTimer(ms, callback, options),
+      turn: () => watch(clock.turn()),
+    }),
     watchCall:
       (call) =>
       (...args) =>

@@ -9,6 +9,7 @@ export interface ManualClockOptions {
 }
 
 export interface ManualClock extends Clock {
+  turn(): Promise<void>;
   /**
    * Moves wall and monotonic time on by `ms`. Timers that fall due fire in the order of their instants, each at its own
    * instant, and what they set off runs before the next one fires.
@@ -60,13 +61,20 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
     };
   };
 
+  let turning = 0;
+  // A run that waits for nothing takes a turn after the other.
+  const settle = async (): Promise<void> => {
+    do await hostTurn();
+    while (turning > 0);
+  };
+
   const fireNext = async (): Promise<void> => {
     const timer = timers.shift() as Timer;
     elapsed = Math.max(elapsed, timer.due);
     timer.callback();
-    await hostTurn();
+    await settle();
     // What was queued by then runs in the turn behind it.
-    await hostTurn();
+    await settle();
   };
 
   return {
@@ -74,16 +82,21 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
     monotonic: () => elapsed,
     setTimer,
     sleep: sleepByTimer(setTimer),
+    async turn() {
+      turning += 1;
+      await hostTurn();
+      turning -= 1;
+    },
     async advance(ms) {
       if (!Number.isFinite(ms) || ms < 0)
         throw new TypeError(`advance takes a number of milliseconds of at least 0, not ${ms}`);
       const target = elapsed + ms;
-      await hostTurn();
+      await settle();
       while (timers[0] && timers[0].due <= target) await fireNext();
       // A run that is awaited may have moved time further meanwhile.
       elapsed = Math.max(elapsed, target);
       // What the last one set off may take a turn of its own.
-      await hostTurn();
+      await settle();
     },
     async advanceToNext() {
       if (timers.length === 0) return false;

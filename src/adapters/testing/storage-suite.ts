@@ -3,6 +3,8 @@
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { SuiteRunner } from './http-suite.ts';
+import { awaitedSignalCases } from './storage-suite/awaited-signals.ts';
+import { blameCases, blameOfSuccessionCases } from './storage-suite/blame.ts';
 import { cancelCases, sharedCancelCases } from './storage-suite/cancels.ts';
 import { childCases } from './storage-suite/children.ts';
 import { claimCases, sharedClaimCases } from './storage-suite/claims.ts';
@@ -22,6 +24,7 @@ import { lateRepeatCases, repeatCases } from './storage-suite/repeats.ts';
 import { durableScheduleCases, scheduleCases } from './storage-suite/schedules.ts';
 import { sentSignalCases, sharedSignalCases } from './storage-suite/sent-signals.ts';
 import { signalCases } from './storage-suite/signals.ts';
+import { slimReadCases } from './storage-suite/slim-reads.ts';
 import { startCases } from './storage-suite/starts.ts';
 import { definitionCases, stateCases } from './storage-suite/state-and-definitions.ts';
 import { heldCases, rivalHeldCases, surveyCases } from './storage-suite/surveys.ts';
@@ -65,6 +68,7 @@ const ALWAYS = [
   cancelCases,
   childCases,
   signalCases,
+  awaitedSignalCases,
   sentSignalCases,
   purgeCases,
   recordCases,
@@ -72,6 +76,7 @@ const ALWAYS = [
   noteCases,
   deliveryCases,
   listingCases,
+  slimReadCases,
   stateCases,
   definitionCases,
   scheduleCases,
@@ -79,6 +84,7 @@ const ALWAYS = [
 const OF_MANY = [
   rivalCases,
   recoveryCases,
+  blameCases,
   sharedClaimCases,
   rivalHeldCases,
   sharedCancelCases,
@@ -130,7 +136,7 @@ export function storageSuite(options: StorageSuiteOptions): void {
   describe(`${options.name} as a Storage`, () => {
     for (const cases of ALWAYS) cases(declare);
     if (owners === 'many') for (const cases of OF_MANY) cases(declare);
-    else successionCases(declare);
+    else for (const cases of [successionCases, blameOfSuccessionCases]) cases(declare);
     if (!open) return;
     durableCases(declareWithHandles(open));
     durableScheduleCases(declareWithHandles(open));

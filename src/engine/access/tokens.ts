@@ -1,7 +1,7 @@
 /** API tokens: made, verified, listed and revoked over the storage (the seed's API token, rules 1 to 4 of its authentication). */
 
 import * as z from 'zod';
-import { OrchestratorError } from '../errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../errors.ts';
 import type { IdSource } from '../model/id.ts';
 import { PLANS, type Plan, type Principal, SCOPES, type Scope, type StoredToken } from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -51,6 +51,12 @@ export interface TokenItem {
 export interface Tokens {
   /** @throws INVALID_REQUEST with `details.issues` */
   create(token: NewToken): Promise<CreatedToken>;
+  /**
+   * Makes a token where the store has none. Of several processes that ask for one at once, one alone gets it.
+   * @returns undefined when the store has tokens
+   * @throws INVALID_REQUEST with `details.issues`
+   */
+  createFirst(token: NewToken): Promise<CreatedToken | undefined>;
   /** Oldest first. */
   list(): Promise<readonly TokenItem[]>;
   /** The token is deleted; from then on it is refused everywhere. @throws NOT_FOUND */
@@ -65,6 +71,8 @@ export interface Tokens {
 const TEN_YEARS_S = 315_360_000;
 const MINUTE_MS = 60_000;
 const MAX_SCOPES = 100;
+/** The same one in every process: the store takes it once. */
+const FIRST_ID = `tok_${'0'.repeat(26)}`;
 
 const NAME_SIZE = 'must have 1 to 200 characters';
 const LIFETIME = `must be 1 to ${TEN_YEARS_S} seconds (ten years); leave it out for a token that never expires`;
@@ -84,24 +92,36 @@ export function createTokens(parts: {
   readonly brand: string;
 }): Tokens {
   const { store, clock, ids, brand } = parts;
+  const make = async (given: NewToken, fixedId?: string): Promise<CreatedToken> => {
+    const { name, scopes, expiresIn, plan = 'free' } = checkNewToken(given);
+    const createdAt = clock.now();
+    const value = createTokenValue(brand);
+    const token: StoredToken = {
+      id: fixedId ?? ids.id('tok_', createdAt),
+      name,
+      scopes: [...new Set(scopes)],
+      plan,
+      digest: tokenDigest(value),
+      last4: value.slice(-4),
+      createdAt,
+      ...(expiresIn === undefined ? {} : { expiresAt: createdAt + expiresIn * 1000 }),
+    };
+    await store.put(token);
+    const { digest: _digest, last4: _last4, ...shown } = token;
+    return { token: value, ...shown };
+  };
+
   return {
-    async create(given) {
-      const { name, scopes, expiresIn, plan = 'free' } = checkNewToken(given);
-      const createdAt = clock.now();
-      const value = createTokenValue(brand);
-      const token: StoredToken = {
-        id: ids.id('tok_', createdAt),
-        name,
-        scopes: [...new Set(scopes)],
-        plan,
-        digest: tokenDigest(value),
-        last4: value.slice(-4),
-        createdAt,
-        ...(expiresIn === undefined ? {} : { expiresAt: createdAt + expiresIn * 1000 }),
-      };
-      await store.put(token);
-      const { digest: _digest, last4: _last4, ...shown } = token;
-      return { token: value, ...shown };
+    create: (given) => make(given),
+    async createFirst(given) {
+      if ((await store.list()).length > 0) return undefined;
+      try {
+        return await make(given, FIRST_ID);
+      } catch (thrown) {
+        // Another process was quicker.
+        if (isOrchestratorError(thrown, 'CONFLICT')) return undefined;
+        throw thrown;
+      }
     },
     async list() {
       return (await store.list()).map(({ digest: _digest, ...item }) => ({ ...item, scopes: [...item.scopes] }));

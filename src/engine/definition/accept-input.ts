@@ -2,6 +2,7 @@
 
 import { OrchestratorError } from '../errors.ts';
 import { copyJson, type Json, JsonError } from '../json.ts';
+import { shortList } from '../read-shape.ts';
 import type { CompiledEnsemble } from './compiled-ensemble.ts';
 
 /** @throws INVALID_INPUT when it is no JSON, or doesn't fit the declared `inputs` */
@@ -22,7 +23,7 @@ function invalidInput(
   name: string,
   issues: readonly { readonly path: string; readonly message: string }[],
 ): OrchestratorError {
-  const text = issues.map(({ path, message }) => `${path || 'the input'} ${message}`).join('; ');
+  const text = shortList(issues.map(({ path, message }) => `${path || 'the input'} ${message}`));
   return new OrchestratorError('INVALID_INPUT', `the input of \`${name}\` does not fit: ${text}`, {
     details: { issues },
   });

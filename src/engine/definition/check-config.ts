@@ -21,7 +21,9 @@ export function checkConfig(
   path: Path,
   report: Report,
 ): JsonObject | undefined {
-  for (const issue of operation.check?.(config) ?? []) reportConfig(issue, path, report);
+  const own = operation.check?.(config) ?? [];
+  for (const issue of own) reportConfig(issue, path, report);
+  if (own.some(({ alone }) => alone)) return undefined;
   const result = operation.config?.['~standard'].validate(config);
   if (result instanceof Promise) {
     throw new TypeError(`operation \`${operation.name}\`: its config schema must check without waiting`);

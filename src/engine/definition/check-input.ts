@@ -4,7 +4,7 @@ import * as z from 'zod';
 import { equalJson, formatPath, type Json, type JsonObject } from '../json.ts';
 import { KIND_NAMES } from '../kind-names.ts';
 import type { EnsembleDefinition, InputField } from '../model/ensemble.ts';
-import { suggestName } from '../suggest-name.ts';
+import { MAX_NAMED, suggestForMany } from '../suggest-name.ts';
 import { checkJsonSchema } from './check-json-schema.ts';
 import type { Report } from './check-shape.ts';
 import type { InputCheck, InputProblem } from './compiled-ensemble.ts';
@@ -58,14 +58,16 @@ function checkFields(input: Json, fields: readonly (readonly [string, InputField
   const given = input as JsonObject;
   let value: JsonObject = given;
   const problems: InputProblem[] = [];
+  const suggest = suggestForMany();
+  let undeclared: readonly string[] | undefined;
   for (const [name, field] of fields) {
     const found = Object.hasOwn(given, name) ? (given[name] as Json) : null;
     if (found !== null) {
       const wrong = fieldProblem(found, field);
       if (wrong) problems.push({ path: formatPath([name]), message: wrong });
     } else if (field.required) {
-      const others = Object.keys(given).filter((key) => !fields.some(([declared]) => declared === key));
-      const near = suggestName(name, others);
+      undeclared ??= undeclaredKeys(given, fields);
+      const near = suggest(name, undeclared);
       problems.push({ path: formatPath([name]), message: near ? `is required; \`${near}\` was given` : 'is required' });
     } else if (field.default !== undefined) {
       if (value === given) value = { ...given };
@@ -73,6 +75,11 @@ function checkFields(input: Json, fields: readonly (readonly [string, InputField
     }
   }
   return problems.length > 0 ? { problems } : { value };
+}
+
+function undeclaredKeys(given: JsonObject, fields: readonly (readonly [string, InputField])[]): string[] {
+  const declared = new Set(fields.map(([name]) => name));
+  return Object.keys(given).filter((key) => !declared.has(key));
 }
 
 function fieldProblem(value: Json, field: InputField): string | undefined {
@@ -125,7 +132,8 @@ function compileJsonSchema(schema: JsonObject, path: Path, report: Report): Inpu
   return (input) => {
     const result = check.safeParse(input);
     if (result.success) return { value: result.data as Json };
-    const problems = result.error.issues.flatMap((issue) => explainIssue(issue, input, [], SPEAKER));
+    const issues = result.error.issues.slice(0, MAX_NAMED);
+    const problems = issues.flatMap((issue) => explainIssue(issue, input, [], SPEAKER));
     return { problems: problems.map(({ path: at, message }) => ({ path: formatPath(at), message })) };
   };
 }

@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject } from '../json.ts';
 import { suggestName } from '../suggest-name.ts';
+import { slowPattern } from './check-pattern.ts';
 import type { Report } from './check-shape.ts';
 import type { Path } from './problem.ts';
 import { describe, oneOf } from './wording.ts';
@@ -27,7 +28,7 @@ export function checkJsonSchema(schema: Json, path: Path, report: Report): void 
     if (key === 'type') checkType(value, at, report);
     else if (ONE.includes(key)) checkJsonSchema(value, at, report);
     else if (LISTS.includes(key)) checkList(value, at, report);
-    else if (MAPS.includes(key)) checkMap(value, at, report);
+    else if (MAPS.includes(key)) checkMap(value, at, report, key === 'patternProperties');
     else checkPlainKeyword(key, value, at, report);
   }
 }
@@ -47,9 +48,16 @@ function checkList(value: Json, path: Path, report: Report): void {
   else for (const [i, inner] of (value as readonly Json[]).entries()) checkJsonSchema(inner, [...path, i], report);
 }
 
-function checkMap(value: Json, path: Path, report: Report): void {
-  if (!isMap(value)) report({ path, message: `must be a map of names to JSON Schemas, not ${describe(value)}` });
-  else for (const [key, inner] of Object.entries(value)) checkJsonSchema(inner, [...path, key], report);
+function checkMap(value: Json, path: Path, report: Report, keysArePatterns: boolean): void {
+  if (!isMap(value)) {
+    report({ path, message: `must be a map of names to JSON Schemas, not ${describe(value)}` });
+    return;
+  }
+  for (const [key, inner] of Object.entries(value)) {
+    const wrong = keysArePatterns ? patternProblem(key) : undefined;
+    if (wrong !== undefined) report({ path: [...path, key], key: true, message: wrong });
+    checkJsonSchema(inner, [...path, key], report);
+  }
 }
 
 function checkPlainKeyword(key: string, value: Json, path: Path, report: Report): void {
@@ -57,8 +65,9 @@ function checkPlainKeyword(key: string, value: Json, path: Path, report: Report)
     report({ path, message: `must be a list of the fields that are required, not ${describe(value)}` });
   } else if (key === 'enum' && !Array.isArray(value)) {
     report({ path, message: `must be a list of values, not ${describe(value)}` });
-  } else if (key === 'pattern' && !isPattern(value)) {
-    report({ path, message: `must be a regular expression, not ${describe(value)}` });
+  } else if (key === 'pattern') {
+    const wrong = patternProblem(value);
+    if (wrong !== undefined) report({ path, message: wrong });
   }
 }
 
@@ -70,7 +79,13 @@ function isTextList(value: Json): boolean {
   return Array.isArray(value) && value.every((entry) => typeof entry === 'string');
 }
 
-function isPattern(value: Json): boolean {
+function patternProblem(pattern: Json): string | undefined {
+  if (!isPattern(pattern)) return `must be a regular expression, not ${describe(pattern)}`;
+  const slow = slowPattern(pattern);
+  return slow === undefined ? undefined : `is a pattern that a text could make very slow: ${slow}`;
+}
+
+function isPattern(value: Json): value is string {
   try {
     return typeof value === 'string' && new RegExp(value) instanceof RegExp;
   } catch {

@@ -1,13 +1,9 @@
 /** Checks what the forms can't see of webhooks: default deny, secrets that resolve, paths that collide. */
 
-import { compileText } from '../expression/compile-text.ts';
-import type { NameResolver } from '../expression/compiled-expression.ts';
-import { ExpressionSyntaxError } from '../expression/expression-syntax-error.ts';
 import type { EnsembleDefinition, WebhookTrigger } from '../model/ensemble.ts';
-import { unknownVariable } from './outermost-names.ts';
 import type { Path } from './problem.ts';
 import type { FlowContext } from './resolve-agent.ts';
-import type { Scope } from './scope.ts';
+import { readSetting } from './setting-text.ts';
 
 /** Paths that belong to the API: `/api`, and the bare paths that answer the same. */
 const API_PATH = /^\/(api|ensembles)(\/|$)/i;
@@ -94,31 +90,12 @@ function checkAuth(auth: Auth, path: Path, context: FlowContext): void {
 }
 
 // Which secret it is must be known now: a webhook whose secret turns out empty would let anyone in.
-function checkSecret(secret: string, type: Auth['type'], path: Path, { host, report }: FlowContext): void {
-  let unknown = false;
-  const names: NameResolver<Scope> = {
-    hyphenated: [],
-    resolve(name, [variable]) {
-      if (name !== 'env' || typeof variable !== 'string') return { problem: 'a secret may read only `env.NAME`' };
-      if (Object.hasOwn(host.env, variable)) return { read: () => host.env[variable] as string, consumed: 1 };
-      if (!host.lenient) return unknownVariable(variable, host.env);
-      unknown = true;
-      return { read: () => null, consumed: 1 };
-    },
-  };
-  try {
-    const { evaluate } = compileText(secret, { names });
-    if (unknown) return;
-    const value = evaluate({ budget: SECRET_BUDGET, random: () => 0, now: () => 0, uuid: () => '' } as Scope);
-    if (typeof value !== 'string' || value.trim() === '') {
-      report({ path, message: 'is an empty secret, which would let anyone in; set one' });
-    } else if (type === 'basic' && value.indexOf(':') < 1) {
-      report({ path, message: 'must hold `username:password` for `type: basic`' });
-    }
-  } catch (error) {
-    if (!(error instanceof ExpressionSyntaxError)) throw error;
-    report({ path, message: error.message, offset: error.index, length: error.length, suggestion: error.suggestion });
+function checkSecret(secret: string, type: Auth['type'], path: Path, context: FlowContext): void {
+  const value = readSetting(secret, 'a secret', path, context);
+  if (value === undefined) return;
+  if (typeof value !== 'string' || value.trim() === '') {
+    context.report({ path, message: 'is an empty secret, which would let anyone in; set one' });
+  } else if (type === 'basic' && value.indexOf(':') < 1) {
+    context.report({ path, message: 'must hold `username:password` for `type: basic`' });
   }
 }
-
-const SECRET_BUDGET = 10_000;

@@ -36,6 +36,9 @@ export function compileAgentStep(
   const configAt = resolved.at('config');
   const values = behaviour.config ?? {};
   const staticConfig = checkConfig(operation, values, config.constant, configAt.path, configAt.report);
+  const { secretNames } = context.host;
+  const shown = config.references.filter(({ at: [key] }) => operation.shows?.includes(key as string));
+  refuseSecrets({ references: shown }, configAt.path, `what \`${operation.name}\` gives`, secretNames, configAt.report);
   context.needs.add(`operation:${operation.name}`);
   for (const need of operation.needs?.(values) ?? []) context.needs.add(need);
   const retryAt = resolved.at('retry');
@@ -79,7 +82,7 @@ function compileFields({ behaviour, at }: ResolvedAgent, names: Names, context: 
   return { condition, input, config: config ?? NO_CONFIG, setState };
 }
 
-const NO_CONFIG = { evaluate: () => ({}), constant: true, readsState: false };
+const NO_CONFIG = { evaluate: () => ({}), constant: true, readsState: false, references: [] };
 
 function findOperation({ behaviour, broken, at, name }: ResolvedAgent, context: FlowContext): AnyOperation | undefined {
   const { host } = context;

@@ -9,7 +9,7 @@ import type {
   WaitStep,
   WhileStep,
 } from '../model/ensemble.ts';
-import { RESERVED_NAMES } from '../model/name.ts';
+import { checkNotReserved } from './check-shape.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import {
   type CompiledBranch,
@@ -22,7 +22,10 @@ import {
 } from './compiled-ensemble.ts';
 import { namesOf } from './declare-names.ts';
 import type { Level, StepPlace } from './flow-level.ts';
+import { guardReads } from './guard-reads.ts';
+import type { NameSlot } from './names.ts';
 import type { Path } from './problem.ts';
+import { secretIn } from './refuse-secrets.ts';
 
 type Parent = CompiledList['parent'];
 
@@ -37,7 +40,7 @@ export function compileForeach(step: ForeachStep, place: StepPlace, parent: Pare
     typeof step.foreach === 'string'
       ? fields.whole(step.foreach, at('foreach'), 'an expression that gives a list')
       : fields.value(step.foreach, at('foreach'));
-  const inner = names.nest(as);
+  const inner = names.nest(as, secretIn(items, context.host.secretNames));
   const body = level.inside(step.steps, { path: at('steps'), key: 'steps', parent, last: false }, inner, context);
   const innerFields = createFieldCompiler(inner, context.host, context.report);
   return {
@@ -71,12 +74,7 @@ export function resultOf(
 
 function checkForeach(step: ForeachStep, as: string, at: (key: string) => Path, { names, context }: Level): void {
   const { report } = context;
-  if (as !== 'item' && RESERVED_NAMES.has(as)) {
-    report({
-      path: at('as'),
-      message: `\`${as}\` is a reserved name: it means something else in every expression; choose another`,
-    });
-  } else if (names.find(as)) {
+  if ((as === 'item' || checkNotReserved(as, at('as'), report)) && names.find(as)) {
     report({ path: at('as'), message: `the name \`${as}\` is taken by a step; choose another` });
   }
   if (Array.isArray(step.foreach) && step.foreach.length > MAX_FOREACH_ITEMS) {
@@ -149,13 +147,19 @@ export function compileTry(step: TryStep, place: StepPlace, parent: Parent, leve
   }
   const list = (steps: readonly StepDefinition[], key: string, around: Parent, last: boolean, view = level) =>
     view.list(steps, { path: at(key), key: `${place.key}.${key}`, parent: around, last }, view);
+  // What stands in `finally` is ahead of the rest as what stands behind the block is; what is in `catch`, of the body.
+  const ahead = (reads: ReadonlySet<NameSlot>): Parent => ({
+    list: { steps: [], parent, guardedAfter: [reads] },
+    index: 0,
+  });
+  const behindBody = new Set<NameSlot>();
+  const behindCatch = new Set<NameSlot>();
   const { names } = level;
-  return {
-    kind: 'try',
-    key: place.key,
-    // What is caught is handled: no guard behind the block is asked. Without a `catch`, they are.
-    body: list(step.try, 'try', step.catch ? undefined : parent, false),
-    catch: step.catch && list(step.catch, 'catch', parent, place.last && !step.finally, level.as(names.catching())),
-    finally: step.finally && list(step.finally, 'finally', parent, false),
-  };
+  const body = list(step.try, 'try', ahead(behindBody), false);
+  const caught = level.as(names.catching());
+  const handler = step.catch && list(step.catch, 'catch', ahead(behindCatch), place.last && !step.finally, caught);
+  const cleanup = step.finally && list(step.finally, 'finally', parent, false);
+  for (const slot of guardReads(cleanup)) behindCatch.add(slot);
+  for (const slot of [...guardReads(handler), ...behindCatch]) behindBody.add(slot);
+  return { kind: 'try', key: place.key, body, catch: handler, finally: cleanup };
 }

@@ -5,11 +5,13 @@ import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { canonicalJson, type Json, type JsonObject } from '../json.ts';
 import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../model/ensemble.ts';
 import { compileInputCheck, declaredInputs } from './check-input.ts';
+import { checkNotifications } from './check-notifications.ts';
 import { checkNotReserved, type Report } from './check-shape.ts';
 import { checkTriggers } from './check-triggers.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
 import type { CompileHost } from './compile-host.ts';
+import { compileOutputs } from './compile-outputs.ts';
 import { compileSchedules } from './compile-schedules.ts';
 import type { CompiledEnsemble } from './compiled-ensemble.ts';
 import { namesInsideForeach } from './declare-names.ts';
@@ -22,12 +24,15 @@ import { refuseExpressions } from './refuse-expressions.ts';
 import { refuseSecrets } from './refuse-secrets.ts';
 import type { Call, FlowContext } from './resolve-agent.ts';
 import { innerLists } from './step-lists.ts';
+import { warnUnserved } from './warn-unserved.ts';
 
 export interface CompileResult {
   /** Usable only when there are no problems. */
   readonly compiled: CompiledEnsemble;
   /** Those of the parser too, each once. */
   readonly problems: readonly Problem[];
+  /** What is right, and hardly meant or not yet served. */
+  readonly warnings: readonly Problem[];
   /** The ensembles that its steps start, with their places in the source. */
   readonly calls: readonly Call[];
 }
@@ -35,17 +40,18 @@ export interface CompileResult {
 /** @param parsed - what `parseDefinition` gave, with or without problems: what can be checked is checked */
 export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): CompileResult {
   const { definition } = parsed;
-  const { problems, report } = collectProblems(parsed);
+  const { problems, report, warningsFor } = collectProblems(parsed);
   const context = createContext(parsed, host, report);
   const known = knownNames(parsed, context);
   const names = createNames(known);
   const flow = compileFlow(definition.flow, names, context);
   checkUnusedAgents(context, known);
   checkTriggers(definition, context);
-  refuseNotifications(definition, report);
+  checkNotifications(definition, context);
+  warnUnserved(definition, report);
   refuseExpressions(definition.state?.initial ?? null, ['state', 'initial'], report);
 
-  const outputs = createFieldCompiler(names, host, report).value(definition.outputs ?? {}, ['outputs']);
+  const outputs = compileOutputs(definition.outputs ?? {}, createFieldCompiler(names, host, report));
   refuseSecrets(outputs, ['outputs'], 'the outputs', host.secretNames, report);
   const checkInput = compileInputCheck(definition.inputs, ['inputs'], report);
   const compiled: CompiledEnsemble = {
@@ -62,7 +68,7 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
     schedules: compileSchedules(definition, checkInput, context),
   };
   const calls = context.calls.map(({ ensemble, path }) => ({ ensemble, path: parsed.sourceOf(path) }));
-  return { compiled, problems: [...problems.values()], calls };
+  return { compiled, problems: [...problems.values()], warnings: warningsFor(context.usedAgents), calls };
 }
 
 /**
@@ -89,9 +95,10 @@ export function compileSingleAgent(agent: AgentDefinition, host: CompileHost): C
   const single: CompiledEnsemble = {
     ...compiled,
     name: `agent:${name}`,
-    output: (scope) => scope.results[0]?.output ?? null,
+    output: (scope, take) => take('', () => scope.results[0]?.output ?? null),
   };
-  return { compiled: single, problems, calls };
+  // What it reads of the ensembles that it is made for is not known here.
+  return { compiled: single, problems, warnings: [], calls };
 }
 
 // The compiler speaks of places in the definition. The author is told of the places in the source, of each thing once,
@@ -103,11 +110,32 @@ function collectProblems(parsed: ParsedEnsemble) {
     if (!problems.has(key)) problems.set(key, problem);
   };
   for (const problem of parsed.problems) add(problem);
+  const warnings = new Map<string, Warned>();
   const report: Report = (problem) => {
     const path = parsed.sourceOf(problem.path);
-    if (!parsed.dropped.has(path)) add({ ...problem, path });
+    if (parsed.dropped.has(path)) return;
+    if (!problem.warning) add({ ...problem, path });
+    else {
+      const key = JSON.stringify([problem.path, problem.offset, problem.message]);
+      const known = warnings.get(key);
+      warnings.set(key, { problem: { ...problem, path }, place: problem.path, times: (known?.times ?? 0) + 1 });
+    }
   };
-  return { problems, report };
+  // An agent that several steps use is compiled for each: what only some of them are warned of makes sense in the others.
+  const isForAll = ({ place: [key, index], times }: Warned, uses: ReadonlyMap<string, number>) => {
+    const agent = key === 'agents' ? parsed.definition.agents?.[index as number] : undefined;
+    return agent === undefined || times >= (uses.get(agent.name) ?? 0);
+  };
+  const warningsFor = (uses: ReadonlyMap<string, number>) =>
+    [...warnings.values()].filter((warned) => isForAll(warned, uses)).map(({ problem }) => problem);
+  return { problems, report, warningsFor };
+}
+
+interface Warned {
+  readonly problem: Problem;
+  /** In the definition, which may differ from the place in the source. */
+  readonly place: Path;
+  readonly times: number;
 }
 
 function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report): FlowContext {
@@ -119,7 +147,7 @@ function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report
     dropped: (path) => dropped.has(sourceOf(path)),
     agents: declareAgents(definition, report),
     mayBeBroken: (name) => parsed.openNames || parsed.brokenNames.has(name),
-    usedAgents: new Set(),
+    usedAgents: new Map(),
     needs: new Set(),
     calls: [],
   };
@@ -168,7 +196,7 @@ function awaitedSignals(steps: readonly StepDefinition[], signals = new Set<stri
 }
 
 function checkUnusedAgents(context: FlowContext, known: KnownNames): void {
-  const aside: FlowContext = { ...context, usedAgents: new Set(), needs: new Set(), calls: [] };
+  const aside: FlowContext = { ...context, usedAgents: new Map(), needs: new Set(), calls: [] };
   for (const [name, { path }] of context.agents) {
     if (context.usedAgents.has(name)) continue;
     // It may be meant for the inside of a `foreach`, or for a `catch`.
@@ -181,18 +209,11 @@ function checkUnusedAgents(context: FlowContext, known: KnownNames): void {
   }
 }
 
-function refuseNotifications(definition: EnsembleDefinition, report: Report): void {
-  for (const i of (definition.notifications ?? []).keys()) {
-    const message = 'notifications are not sent by this version; use `orchestrator.on(event, listener)`';
-    report({ path: ['notifications', i], notConfigured: true, message });
-  }
-}
-
 const VERSION_LENGTH = 32;
 
 /** The definition with the shared agents that it uses, so that it can be run again as it is now; and its hash. */
 function storedDefinition(definition: EnsembleDefinition, context: FlowContext): CompiledEnsemble['stored'] {
-  const used = [...context.usedAgents].filter((name) => !context.agents.has(name));
+  const used = [...context.usedAgents.keys()].filter((name) => !context.agents.has(name));
   const shared = used.flatMap((name) => context.host.sharedAgents.get(name) ?? []);
   const agents = shared.length > 0 ? { agents: [...(definition.agents ?? []), ...shared] } : {};
   const json = { ...definition, ...agents } as unknown as JsonObject;

@@ -3,7 +3,12 @@
 import { compileGuard as compileGuardText } from '../expression/compile-guard.ts';
 import { compileText } from '../expression/compile-text.ts';
 import { compileValue, type ValueReference } from '../expression/compile-value.ts';
-import type { CompiledExpression, CompileOptions } from '../expression/compiled-expression.ts';
+import type {
+  CompiledExpression,
+  CompileOptions,
+  ExpressionWarning,
+  Reference,
+} from '../expression/compiled-expression.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
 import { ExpressionSyntaxError } from '../expression/expression-syntax-error.ts';
 import type { Json } from '../json.ts';
@@ -12,6 +17,7 @@ import type { CompileHost } from './compile-host.ts';
 import type { CompiledGuard } from './compiled-ensemble.ts';
 import type { NameSlot, Names } from './names.ts';
 import type { Path } from './problem.ts';
+import { refuseSecret } from './refuse-secrets.ts';
 import type { Scope } from './scope.ts';
 
 export interface CompiledField {
@@ -35,7 +41,10 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
   const options: CompileOptions<Scope> = host.functions ? { names, functions: host.functions } : { names };
   const attempt = (path: Path, compile: () => CompiledExpression<Scope>): CompiledExpression<Scope> | undefined => {
     try {
-      return compile();
+      const compiled = compile();
+      refuseShown(compiled.references, () => path, host, report);
+      for (const warning of compiled.warnings) reportWarning(warning, path, report);
+      return compiled;
     } catch (error) {
       if (!(error instanceof ExpressionSyntaxError)) throw error;
       reportSyntax(error, path, host, report);
@@ -47,6 +56,8 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
       const compiled = compileValue(value, options, (inner, error) =>
         reportSyntax(error, [...path, ...inner], host, report),
       );
+      refuseShown(compiled.references, (reference) => [...path, ...(reference as ValueReference).at], host, report);
+      for (const { at, ...warning } of compiled.warnings) reportWarning(warning, [...path, ...at], report);
       return { ...compiled, readsState: readsState(compiled.references) };
     },
     guard(guard, path) {
@@ -100,6 +111,24 @@ function reportSyntax(error: ExpressionSyntaxError, path: Path, { lenient }: Com
   const { message, index: offset, length, suggestion, notConfigured } = error;
   if (notConfigured && lenient) return;
   report({ path, message, offset, length, suggestion, ...(notConfigured && { notConfigured }) });
+}
+
+// The page of a link shows its payload to whoever has the link.
+function refuseShown(
+  references: readonly Reference[],
+  at: (reference: Reference) => Path,
+  { secretNames }: CompileHost,
+  report: Report,
+): void {
+  for (const reference of references) {
+    if (reference.shownBy === undefined) continue;
+    refuseSecret(reference, at(reference), `${reference.shownBy}, whose page shows it`, secretNames, report);
+  }
+}
+
+function reportWarning(warning: ExpressionWarning, path: Path, report: Report): void {
+  const { message, index: offset, length, suggestion } = warning;
+  report({ path, message, offset, length, suggestion, warning: true });
 }
 
 function readsState(references: readonly { readonly name: string }[]): boolean {

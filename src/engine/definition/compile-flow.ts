@@ -7,15 +7,10 @@ import { compileChild } from './compile-child.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import { compileRouter } from './compile-routes.ts';
 import { compileSleep, compileWait } from './compile-waits.ts';
-import type {
-  CompiledGuard,
-  CompiledIfStep,
-  CompiledList,
-  CompiledStep,
-  CompiledSwitchStep,
-} from './compiled-ensemble.ts';
-import { declareNames } from './declare-names.ts';
+import type { CompiledIfStep, CompiledList, CompiledStep, CompiledSwitchStep } from './compiled-ensemble.ts';
+import { declareNames, reachedWith } from './declare-names.ts';
 import type { Level, ListPlace, StepPlace } from './flow-level.ts';
+import { readsOfStep } from './guard-reads.ts';
 import type { NameSlot, Names } from './names.ts';
 import type { Path } from './problem.ts';
 import { type FlowContext, resolveAgent } from './resolve-agent.ts';
@@ -63,38 +58,10 @@ function compileList(steps: readonly StepDefinition[], place: ListPlace, level: 
   let ahead = new Set<NameSlot>();
   for (let i = compiled.length - 1; i >= 0; i--) {
     guardedAfter[i] = ahead;
-    const reads = guardReads(compiled[i] as CompiledStep);
+    const reads = readsOfStep(compiled[i] as CompiledStep);
     if (reads.length > 0) ahead = new Set([...ahead, ...reads]);
   }
   return list;
-}
-
-/** The names whose failure some guard of a step, or of a step inside it, looks at. */
-function guardReads(step: CompiledStep): readonly NameSlot[] {
-  const of = (guard: CompiledGuard | undefined) => guard?.reads ?? [];
-  const inside = (list: CompiledList | undefined) => (list?.steps ?? []).flatMap(guardReads);
-  switch (step.kind) {
-    case 'agent':
-      return of(step.condition);
-    case 'route':
-      return [...of(step.condition), ...step.entries.flatMap((entry) => of(entry.condition))];
-    case 'if':
-      return [...of(step.guard), ...inside(step.then), ...inside(step.else)];
-    case 'switch':
-      return [...of(step.value), ...[...step.cases.values()].flatMap(inside), ...inside(step.default)];
-    case 'foreach':
-      return [...of(step.condition), ...inside(step.body)];
-    case 'while':
-      return [...of(step.guard), ...inside(step.body)];
-    case 'parallel':
-      return [...of(step.condition), ...step.branches.flatMap(({ list }) => inside(list))];
-    case 'try':
-      return [...inside(step.body), ...inside(step.catch), ...inside(step.finally)];
-    case 'ensemble':
-    case 'sleep':
-    case 'wait':
-      return of(step.condition);
-  }
 }
 
 function compileStep(
@@ -103,6 +70,7 @@ function compileStep(
   parent: CompiledList['parent'],
   level: Level,
 ): CompiledStep | undefined {
+  for (const name of reachedWith(step, place.path, level.context)) level.names.reach(name);
   if ('agent' in step) return compileAgent(step, place, level);
   if ('if' in step) return compileIf(step, place, parent, level);
   if ('switch' in step) return compileSwitch(step, place, parent, level);

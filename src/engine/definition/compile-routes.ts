@@ -6,6 +6,7 @@ import { createFieldCompiler } from './compile-fields.ts';
 import type { CompiledGuard, CompiledRoute, CompiledRouteStep } from './compiled-ensemble.ts';
 import type { Names } from './names.ts';
 import type { Path } from './problem.ts';
+import { refuseSecrets } from './refuse-secrets.ts';
 import { type FlowContext, type Origin, type ResolvedAgent, resolveAgent } from './resolve-agent.ts';
 import { quoted } from './wording.ts';
 
@@ -68,7 +69,9 @@ function compileRoutes(
     checkRoute(route, at, i === routes.length - 1, origin, context);
     const condition = compileGuard(route.condition, { path: [...at, 'condition'], report }, names, context);
     if (route.prompt !== undefined && route.member === undefined) {
-      const prompt = createFieldCompiler(names, context.host, report).value(route.prompt, [...at, 'prompt']);
+      const promptAt = [...at, 'prompt'];
+      const prompt = createFieldCompiler(names, context.host, report).value(route.prompt, promptAt);
+      refuseSecrets(prompt, promptAt, 'the target of a route', context.host.secretNames, report);
       return [{ condition, target: { kind: 'prompt', prompt: prompt.evaluate } }];
     }
     if (route.member === undefined) return [];

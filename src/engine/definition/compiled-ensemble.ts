@@ -20,12 +20,19 @@ export interface CompiledEnsemble {
   readonly flow: CompiledList;
   /** Result names at the level of the flow. */
   readonly slots: number;
-  readonly output: Evaluate<Scope>;
+  readonly output: EvaluateOutputs;
   readonly initialState: JsonObject | undefined;
   readonly timeoutMs: number | undefined;
   readonly durability: 'step' | 'none';
   readonly schedules: readonly CompiledSchedule[];
 }
+
+/**
+ * Computes the outputs.
+ *
+ * @param take - called for each output, with its name (empty for one that is all there is); gives what takes its place
+ */
+export type EvaluateOutputs = (scope: Scope, take: (name: string, evaluate: () => Json) => Json) => Json;
 
 /** When an ensemble starts by itself. */
 export interface CompiledSchedule extends ScheduleRules {

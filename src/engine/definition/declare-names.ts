@@ -82,6 +82,14 @@ function routesOf(
   return { routes: context.host.sharedAgents.get(step.agent)?.routes, at: () => [...path, 'agent'] };
 }
 
+/** The names that may be read from a step on: its own, and of a loop those of all its rounds. */
+export function reachedWith(step: StepDefinition, path: Path, context: FlowContext): Iterable<string> {
+  if ('while' in step) return namesOf(step.steps, path, context);
+  if ('agent' in step) return [step.name ?? step.agent, ...routeMembers(step, path, context).keys()];
+  if ('name' in step && step.name !== undefined) return [step.name];
+  return 'ensemble' in step ? [step.ensemble] : [];
+}
+
 /** What a name that can be read only inside a `foreach` stands for. */
 export type InnerName = 'step' | 'item';
 

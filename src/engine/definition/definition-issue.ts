@@ -16,6 +16,11 @@ export interface DefinitionIssue {
   readonly suggestion?: string;
   /** File name, when known. */
   readonly source?: string;
+  /**
+   * Among the definitions of `createOrchestrator`: the name of the ensemble, or its place such as `ensembles[2]` when its name
+   * could not be read.
+   */
+  readonly ensemble?: string;
 }
 
 /** The parts of a printed issue, so that a terminal can colour each; a part that the issue has not is ''. */

@@ -4,7 +4,7 @@ import type * as z from 'zod';
 import { KIND_NAMES } from '../kind-names.ts';
 import { suggestName } from '../suggest-name.ts';
 import { valueAt } from '../value-at.ts';
-import { formFacts, keyHint } from './form.ts';
+import { formFacts, keyHints } from './form.ts';
 import type { Path, Problem } from './problem.ts';
 import { describe, oneOf, quoted } from './wording.ts';
 
@@ -55,12 +55,14 @@ export function explainIssue(issue: z.core.$ZodIssue, root: unknown, base: Path,
 
 function explainUnknownKeys(issue: z.core.$ZodIssueUnrecognizedKeys, path: Path, { keysOf }: Speaker): Problem[] {
   const facts = formFacts(issue.message) ?? { what: keysOf, keys: [] };
-  return issue.keys.map((key) => {
-    const { says, means } = keyHint(facts, key);
+  const problems: Problem[] = keyHints(facts, issue.keys).map(({ key, says, means }) => {
     const advice = says === undefined ? keysMessage(facts.keys) : `: ${says}`;
     const message = `${quoted(key)} is not a key of ${facts.what}${advice}`;
     return { path: [...path, key], key: true, message, suggestion: says === undefined ? means : undefined };
   });
+  const more = issue.keys.length - problems.length;
+  if (more > 0) problems.push({ path, message: `has ${more} more keys that are not of ${facts.what}` });
+  return problems;
 }
 
 const MANY_KEYS = 8;
@@ -75,8 +77,7 @@ export function meantPaths(issue: z.core.$ZodIssue, root: unknown): (readonly (s
   const facts = issue.code === 'unrecognized_keys' ? formFacts(issue.message) : undefined;
   if (!facts || issue.code !== 'unrecognized_keys') return [];
   const held = valueAt(root, issue.path) as object;
-  return issue.keys.flatMap((key) => {
-    const { means } = keyHint(facts, key);
+  return keyHints(facts, issue.keys).flatMap(({ means }) => {
     return means === undefined || Object.hasOwn(held, means) ? [] : [[...(issue.path as (string | number)[]), means]];
   });
 }

@@ -2,7 +2,7 @@
 
 import * as z from 'zod';
 import { NAME_PATTERN, NAME_RULE } from '../model/name.ts';
-import { suggestName } from '../suggest-name.ts';
+import { MAX_NAMED, suggestForMany } from '../suggest-name.ts';
 
 /** What to say of a key that people write in a form though the form has it not. */
 export interface KeyHint {
@@ -50,11 +50,14 @@ export function formFacts(message: string): FormFacts | undefined {
   return message.startsWith('{"what":') ? (JSON.parse(message) as FormFacts) : undefined;
 }
 
-/** What is known of a key that a form has not. */
-export function keyHint(facts: FormFacts, key: string): KeyHint {
-  if (facts.hints && Object.hasOwn(facts.hints, key)) return facts.hints[key] as KeyHint;
-  const means = suggestName(key, facts.keys);
-  return means === undefined ? {} : { means };
+/** What is known of the keys that a form has not; of very many, of the first ones. */
+export function keyHints(facts: FormFacts, keys: readonly string[]): (KeyHint & { readonly key: string })[] {
+  const suggest = suggestForMany();
+  return keys.slice(0, MAX_NAMED).map((key) => {
+    if (facts.hints && Object.hasOwn(facts.hints, key)) return { key, ...facts.hints[key] };
+    const means = suggest(key, facts.keys);
+    return means === undefined ? { key } : { key, means };
+  });
 }
 
 /** The same hint for many keys. */

@@ -20,16 +20,22 @@ export interface Names extends NameResolver<Scope> {
   readonly parent: Names | undefined;
   /** What the item is called here; undefined outside a `foreach`. */
   readonly item: string | undefined;
+  /** The secret that the item may hold. */
+  readonly itemSecret: string | undefined;
   /** Slots handed out so far. */
   readonly size: number;
   /** Every name that may be read here, nearest level first. */
   visible(): string[];
   /** Gives a result name its slot; a name that has one keeps it. */
   declare(name: string): NameSlot;
+  /** Its step is being compiled: what is compiled from now on may read it. */
+  reach(name: string): void;
+  /** Whether the step of a name of this level is the one at hand, stands ahead of it, or in the loop around it. */
+  isReached(name: string): boolean;
   /** The slot of a name at this level or around it, and how many levels up. */
   find(name: string): { readonly slot: NameSlot; readonly depth: number } | undefined;
-  /** A level inside this one. @param item - the name of its item */
-  nest(item: string): Names;
+  /** A level inside this one. @param item - the name of its item. @param secret - what secret it may hold */
+  nest(item: string, secret?: string): Names;
   /**
    * The same level as one branch sees it, while others run beside it.
    *
@@ -49,7 +55,9 @@ interface LevelParts {
   readonly known: KnownNames;
   readonly parent: Names | undefined;
   readonly item: string | undefined;
+  readonly itemSecret: string | undefined;
   readonly slots: Map<string, NameSlot>;
+  readonly reached: Set<string>;
   readonly hides: (name: string) => boolean;
   readonly catches: boolean;
   readonly hyphenated: { size: number; names: readonly string[] };
@@ -59,15 +67,16 @@ const NOTHING = () => false;
 const unknown = () => ({ size: -1, names: [] });
 
 export function createNames(known: KnownNames): Names {
-  const outer = { parent: undefined, item: undefined, hides: NOTHING, catches: false };
-  return level({ known, ...outer, slots: new Map(), hyphenated: unknown() });
+  const outer = { parent: undefined, item: undefined, itemSecret: undefined, hides: NOTHING, catches: false };
+  return level({ known, ...outer, slots: new Map(), reached: new Set(), hyphenated: unknown() });
 }
 
 function level(parts: LevelParts): Names {
-  const { known, parent, item, slots, hides, catches, hyphenated } = parts;
+  const { known, parent, item, itemSecret, slots, reached, hides, catches, hyphenated } = parts;
   const names: Names = {
     parent,
     item,
+    itemSecret,
     hides,
     catches,
     get size() {
@@ -95,15 +104,17 @@ function level(parts: LevelParts): Names {
       slots.set(name, slot);
       return slot;
     },
+    reach: (name) => void reached.add(name),
+    isReached: (name) => reached.has(name),
     find(name) {
       const own = slots.get(name);
       if (own) return { slot: own, depth: 0 };
       const outer = parent?.find(name);
       return outer && { slot: outer.slot, depth: outer.depth + 1 };
     },
-    nest(itemName) {
-      const inner = { parent: names, item: itemName, hides: NOTHING };
-      return level({ ...parts, ...inner, slots: new Map(), hyphenated: unknown() });
+    nest(itemName, secret) {
+      const inner = { parent: names, item: itemName, itemSecret: secret, hides: NOTHING };
+      return level({ ...parts, ...inner, slots: new Map(), reached: new Set(), hyphenated: unknown() });
     },
     beside: (block, own) => level({ ...parts, hides: (name) => hides(name) || (block.has(name) && !own.has(name)) }),
     catching: () => level({ ...parts, catches: true }),
@@ -130,10 +141,14 @@ function resolveName(
   for (let at: Names | undefined = names; at; at = at.parent) {
     if (!isReserved && at.hides(name)) return { problem: runsBeside(name) };
     if (at.item !== undefined && (name === at.item || name === 'index')) {
-      return { read: readItem(name === at.item, depth), consumed: 0 };
+      const secret = name === at.item ? at.itemSecret : undefined;
+      return { read: readItem(name === at.item, depth), consumed: 0, secret };
     }
     const found = isReserved ? undefined : at.find(name);
-    if (found?.depth === 0) return unknownResultMember(name, path) ?? readSlot(found.slot.slot, depth, path);
+    if (found?.depth === 0) {
+      const read = unknownResultMember(name, path) ?? readSlot(found.slot.slot, depth, path);
+      return 'problem' in read || at.isReached(name) ? read : { ...read, warning: comesLater(name) };
+    }
     depth += 1;
   }
   return resolveOutermost(name, path, { item: nearestItem(names), visible: names.visible }, known);
@@ -149,6 +164,10 @@ function unknownSignal(name: string, { signals }: KnownNames) {
 
 function runsBeside(name: string): string {
   return `${quoted(name)} runs at the same time in another branch of this \`parallel\`: read it behind the block`;
+}
+
+function comesLater(name: string): string {
+  return `${quoted(name)} is a later step: here it always reads as not executed, and its output as null`;
 }
 
 // Items belong to the level that declares them; everything else hangs on the run, which all levels share.

@@ -10,7 +10,7 @@ import { ensembleSchema } from './forms.ts';
 import { type LocatedSource, type Path, type Problem, toIssues } from './problem.ts';
 import { type Fields, readSpelling, sourceOf, withoutUndefined } from './read-older-form.ts';
 import { readAgents, readInputs, readNotifications, readTriggers } from './read-parts.ts';
-import { readSource } from './read-source.ts';
+import { MAX_SOURCE_BYTES, readSource } from './read-source.ts';
 import { countSteps, type PartReader, readSteps } from './read-steps.ts';
 
 export { readAgent } from './read-parts.ts';
@@ -60,12 +60,29 @@ const MAX_PRINTED = 20;
 
 /** The error of a definition that can't be loaded. @param name - of the ensemble, if it could be read */
 export function invalidDefinition(issues: readonly DefinitionIssue[], name?: string): OrchestratorError {
-  const what = name ? `ensemble \`${name}\`` : 'the definition';
+  const what = name ? `ensemble \`${name}\` has` : 'the definition has';
+  return withIssues(what, issues, formatIssue);
+}
+
+/** The error of several definitions. @param issues - of all of them, each with its `ensemble` */
+export function invalidDefinitions(issues: readonly DefinitionIssue[]): OrchestratorError {
+  const count = new Set(issues.map(({ ensemble }) => ensemble)).size;
+  return withIssues(`${count} ensembles have`, issues, (issue, before) => {
+    const heading = issue.ensemble === before?.ensemble ? '' : `ensemble \`${issue.ensemble}\`:\n`;
+    return heading + formatIssue(issue);
+  });
+}
+
+function withIssues(
+  what: string,
+  issues: readonly DefinitionIssue[],
+  print: (issue: DefinitionIssue, before: DefinitionIssue | undefined) => string,
+): OrchestratorError {
   const count = issues.length === 1 ? '1 problem' : `${issues.length} problems`;
-  const shown = issues.slice(0, MAX_PRINTED).map(formatIssue).join('\n\n');
+  const shown = issues.slice(0, MAX_PRINTED).map((issue, i) => print(issue, issues[i - 1]));
   const left = issues.length - MAX_PRINTED;
   const rest = left > 0 ? `\n\n... and ${left} more in details.issues` : '';
-  return new OrchestratorError('INVALID_DEFINITION', `${what} has ${count}:\n\n${shown}${rest}`, {
+  return new OrchestratorError('INVALID_DEFINITION', `${what} ${count}:\n\n${shown.join('\n\n')}${rest}`, {
     details: { issues },
   });
 }
@@ -118,6 +135,9 @@ export function parseDefinition(source: string | object): ParsedEnsemble {
   };
 }
 
+// What the longest source text may count: `[]` inside `[]` is 48 bytes, and two characters.
+const MAX_DEFINITION_BYTES = 24 * MAX_SOURCE_BYTES;
+
 function readInput(source: string | object): { readonly value: Json; readonly map: LocatedSource | undefined } {
   if (typeof source === 'string') {
     const read = readSource(source);
@@ -126,7 +146,7 @@ function readInput(source: string | object): { readonly value: Json; readonly ma
     return { value: read.value, map: { ...read.map, text, value: read.value } };
   }
   try {
-    return { value: copyJson(source), map: undefined };
+    return { value: copyJson(source, MAX_DEFINITION_BYTES), map: undefined };
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
     throw invalidDefinition([{ path: error.problem.path, message: error.problem.message }]);

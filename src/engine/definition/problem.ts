@@ -21,6 +21,8 @@ export interface Problem {
   readonly length?: number;
   /** Set when the definition is right and the host lacks something: names the option to set. */
   readonly notConfigured?: boolean;
+  /** Nothing is wrong, but hardly what was meant, or not yet served: it is told, and refuses nothing. */
+  readonly warning?: boolean;
 }
 
 /** The map of a source that was text, with the text itself. */

@@ -1,4 +1,4 @@
-/** Refuses at load that a secret flows straight into what is kept and shown. */
+/** Refuses at load that a secret flows into what is kept and shown, also by way of items, prompts and keys. */
 
 import type { Reference } from '../expression/compiled-expression.ts';
 import type { Report } from './check-shape.ts';
@@ -10,28 +10,48 @@ import type { Path } from './problem.ts';
  * @param where - what the field fills, in words
  */
 export function refuseSecrets(
-  field: CompiledField,
+  field: Pick<CompiledField, 'references'>,
   path: Path,
   where: string,
   secretNames: ReadonlySet<string>,
   report: Report,
 ): void {
   for (const reference of field.references) {
-    const secret = secretOf(reference, secretNames);
-    if (secret === undefined) continue;
-    report({
-      path: [...path, ...reference.at],
-      offset: reference.index,
-      length: reference.length,
-      message: `\`${secret}\` is a secret and may not flow into ${where}, which is stored and shown`,
-    });
+    refuseSecret(reference, [...path, ...reference.at], `${where}, which is stored and shown`, secretNames, report);
   }
 }
 
+/** @param where - what the reference flows into, and why it must not */
+export function refuseSecret(
+  reference: Reference,
+  path: Path,
+  where: string,
+  secretNames: ReadonlySet<string>,
+  report: Report,
+): void {
+  const secret = secretOf(reference, secretNames);
+  if (secret === undefined) return;
+  const { name, index: offset, length } = reference;
+  const what = secret === reference.secret ? `\`${name}\` may hold \`${secret}\`, which` : `\`${secret}\``;
+  report({ path, offset, length, message: `${what} is a secret and may not flow into ${where}` });
+}
+
+/** The first secret that a field reads. */
+export function secretIn(
+  { references }: Pick<CompiledField, 'references'>,
+  secretNames: ReadonlySet<string>,
+): string | undefined {
+  for (const reference of references) {
+    const secret = secretOf(reference, secretNames);
+    if (secret !== undefined) return secret;
+  }
+  return undefined;
+}
+
 /** What of a reference is secret, as messages name it. */
-function secretOf({ name, path: [variable] }: Reference, secretNames: ReadonlySet<string>): string | undefined {
+function secretOf({ name, path: [variable], secret }: Reference, secretNames: ReadonlySet<string>): string | undefined {
   // A function that gives a secret; no name of a flow has brackets.
   if (name.endsWith('()')) return name;
   const isSecret = name === 'env' && typeof variable === 'string' && secretNames.has(variable);
-  return isSecret ? `env.${variable}` : undefined;
+  return isSecret ? `env.${variable}` : secret;
 }

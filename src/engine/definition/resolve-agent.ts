@@ -34,8 +34,8 @@ export interface FlowContext {
   readonly agents: ReadonlyMap<string, { readonly behaviour: AgentBehaviour; readonly path: Path }>;
   /** Whether an unknown agent may be one whose definition could not be read. */
   readonly mayBeBroken: (name: string) => boolean;
-  /** Filled while compiling. */
-  readonly usedAgents: Set<string>;
+  /** Filled while compiling: how many steps use each agent. */
+  readonly usedAgents: Map<string, number>;
   readonly needs: Set<string>;
   /** The ensembles that steps start, and where. */
   readonly calls: Call[];
@@ -60,7 +60,7 @@ export function resolveAgent(step: AgentStep, path: Path, name: Origin, context:
   const own = (field: string): Origin => ({ path: [...path, field], report });
   const declared = context.agents.get(agent);
   const shared = context.host.sharedAgents.get(agent);
-  if (declared || shared) context.usedAgents.add(agent);
+  if (declared || shared) context.usedAgents.set(agent, (context.usedAgents.get(agent) ?? 0) + 1);
   if (step.operation !== undefined || step.routes !== undefined) {
     if (declared) {
       const message = `agent ${quoted(agent)} is declared in \`agents\` and defined here again; keep one of them`;
@@ -94,7 +94,9 @@ export function resolveAgent(step: AgentStep, path: Path, name: Origin, context:
 
 // A shared agent stands in another source: its problems are shown at the step that uses it.
 function reportShared(agent: string, name: Origin): Report {
-  return ({ path, message, suggestion, notConfigured }) => {
+  return ({ path, message, suggestion, notConfigured, warning }) => {
+    // It is made for many flows: what is in vain in this one serves another.
+    if (warning) return;
     const where = path.length === 0 ? '' : ` at \`${formatPath(path)}\``;
     name.report({
       path: name.path,

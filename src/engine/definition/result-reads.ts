@@ -39,7 +39,7 @@ export function readSlot(index: number, depth: number, path: readonly PathSegmen
 }
 
 function wasExecuted(result: NameResult | undefined): boolean {
-  return result !== undefined && result.status !== 'skipped';
+  return result !== undefined && result.status !== 'skipped' && result.executed !== false;
 }
 
 function errorView(result: NameResult | undefined): Json {

@@ -12,6 +12,8 @@ export interface NameResult {
   readonly status: 'completed' | 'failed' | 'skipped';
   readonly output: Json;
   readonly error?: ExecutionError;
+  /** It failed before it began: its condition can't be read. */
+  readonly executed?: false;
 }
 
 /** What all scopes of one run share. */

@@ -23,6 +23,7 @@ export function signalUrlFunction(url: string, secret: string): BuiltInFunction 
     impure: true,
     isSecret: true,
     namesSignal: true,
+    showsArguments: true,
     call(args, evaluation) {
       const name = textAt(args, 0);
       if (!NAME_PATTERN.test(name)) throw new EvaluationProblem(`argument 1 must be a signal's name: ${NAME_RULE}`);

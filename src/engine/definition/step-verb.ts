@@ -1,6 +1,6 @@
 /** Finds what a step does: its one verb, or what was meant where it has none. */
 
-import { suggestName } from '../suggest-name.ts';
+import { MAX_NAMED, suggestName } from '../suggest-name.ts';
 import type { Report } from './check-shape.ts';
 import { STEP_FORMS } from './forms.ts';
 import type { Path } from './problem.ts';
@@ -59,7 +59,8 @@ export function verbOf(entry: unknown, path: Path, report: Report): Verb | undef
   return undefined;
 }
 
-function reportNoVerb(keys: readonly string[], path: Path, report: Report): void {
+function reportNoVerb(all: readonly string[], path: Path, report: Report): void {
+  const keys = all.slice(0, MAX_NAMED);
   for (const key of keys) {
     const verb = Object.hasOwn(ELSEWHERE, key) ? ELSEWHERE[key] : suggestName(key, VERBS);
     if (verb === undefined) continue;

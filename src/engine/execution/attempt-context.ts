@@ -17,7 +17,7 @@ export class AttemptContext implements OperationContext {
   readonly #scope: RunScope;
   readonly #key: string;
   readonly #attempt: number;
-  readonly #given: Json;
+  readonly #given: Json | undefined;
   #input: Json | undefined;
   #controller: AbortController | undefined;
   #abortedWith: unknown;
@@ -28,13 +28,14 @@ export class AttemptContext implements OperationContext {
     this.#scope = scope;
     this.#key = key;
     this.#attempt = attempt;
-    this.#given = step.input ? step.input(scope.begin(key, 'input')) : scope.run.input;
+    this.#given = step.input?.(scope.begin(key, 'input'));
     const fixed = step.takesPrompt && scope.findPrompt() !== undefined ? undefined : step.staticConfig;
     this.config = fixed ?? evaluateConfig(step, scope, key);
   }
 
-  // A copy of its own: what a script does to its input changes no stored result.
+  // A copy of its own, or one that can't be changed: what a script does to its input changes no stored result.
   get input(): Json {
+    if (this.#given === undefined) return this.#scope.run.frozenInput;
     if (this.#input === undefined) this.#input = copyJson(this.#given);
     return this.#input;
   }

@@ -2,7 +2,7 @@
 
 import type { CompiledAgentStep } from '../definition/compiled-ensemble.ts';
 import { OrchestratorError } from '../errors.ts';
-import { copyJson, JsonError } from '../json.ts';
+import { copySized, JsonError } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StoreRecord } from '../ports/journal.ts';
@@ -18,6 +18,8 @@ export interface AttemptPlace {
   readonly number: number;
   /** Whether the attempt was made now; otherwise its record is recalled, and nobody is told of it again. */
   made: boolean;
+  /** What its output counts, when it was made now. */
+  bytes: number;
   /** Unix ms. */
   readonly startedAt: number;
   readonly monotonic: number;
@@ -38,9 +40,27 @@ export function runAttempt(
   if (scope.halt.reason !== undefined) return undefined;
   place.made = true;
   let context: AttemptContext;
-  let given: unknown;
   try {
     context = new AttemptContext(step, scope, place.key, place.number);
+  } catch (thrown) {
+    return store(failed(step, scope, place, thrown));
+  }
+  return begin(context, step, scope, place, store);
+}
+
+/** The effect: begun once nobody else can have continued with the run, which is asked right before it and nowhere else. */
+function begin(
+  context: AttemptContext,
+  step: CompiledAgentStep,
+  scope: RunScope,
+  place: AttemptPlace,
+  store: StoreRecord,
+): MaybePromise<StepRecord | undefined> {
+  const doubt = scope.run.journal.confirm();
+  if (doubt !== undefined)
+    return doubt.then(() => (scope.halt.reason === undefined ? begin(context, step, scope, place, store) : undefined));
+  let given: unknown;
+  try {
     given = step.operation.run(context);
   } catch (thrown) {
     return store(failed(step, scope, place, thrown));
@@ -106,7 +126,8 @@ function completed(
 ): StepRecord | undefined {
   if (scope.halt.closed) return undefined;
   try {
-    const output = copyJson(value);
+    const { value: output, bytes } = copySized(value);
+    place.bytes = bytes;
     return {
       key: place.key,
       name: step.name,

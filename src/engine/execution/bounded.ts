@@ -1,11 +1,11 @@
 /** Waits for work that may ignore its signal, no longer than a grace. */
 
-import { HALT_GRACE_MS, type Halt } from './halt.ts';
+import { HALT_GRACE_MS, type Halt, isAtOnce } from './halt.ts';
 import type { RunScope } from './run-scope.ts';
 
 /**
  * Resolves with what the work gives; once it is stopped, with `otherwise` at the latest behind the grace, and behind the blocks
- * inside it, which have graces of their own. Steps of a run that is out of time have none. What the work still gives then goes
+ * inside it, which have graces of their own. Steps of a run that is out of time, or over a limit, have none. What the work still gives then goes
  * nowhere.
  *
  * @param scope - the stretch in which the work is
@@ -26,7 +26,7 @@ export function bounded<T>(
       if (!scope.hasBlocks) resolve(otherwise);
     };
     const forget = halt.onStop((reason) => {
-      cancelTimer = clock.setTimer(reason === 'timed_out' ? 0 : mostMs, () => {
+      cancelTimer = clock.setTimer(isAtOnce(reason) ? 0 : mostMs, () => {
         giveUp();
         // What a block inside came to is put together before anything behind it goes on.
         forgetClosed = run.onClosed(() => {

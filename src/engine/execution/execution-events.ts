@@ -2,11 +2,10 @@
 
 import { endEvent } from '../model/end-event.ts';
 import type { OrchestratorEvent } from '../model/event.ts';
-import type { Execution } from '../model/execution.ts';
 import { isFinal } from '../model/execution.ts';
-import type { StepRecord } from '../model/stored-execution.ts';
-import type { Clock } from '../ports/clock.ts';
+import type { NewExecution, StepRecord } from '../model/stored-execution.ts';
 import type { Storage } from '../ports/storage.ts';
+import type { ExecutionWatch } from './watch-executions.ts';
 
 /** An event and its id: its place in the execution, counted from 1. */
 export interface NumberedEvent {
@@ -14,14 +13,15 @@ export interface NumberedEvent {
   readonly event: OrchestratorEvent;
 }
 
-/** Tells when something of an execution may have been stored. */
-export interface WakeSource {
-  onExecution(id: string, listener: () => void): () => void;
-}
-
+/** Steps, and bytes of their outputs, that a reader has at hand. */
 const PAGE = 250;
-/** Other processes store without telling this one: look again after so long. */
-const POLL_MS = 500;
+const READ_BYTES = 1024 * 1024;
+
+/** Where a reader stands: the id of the last event, and the key of its step. */
+interface Place {
+  readonly position: number;
+  readonly key: string | undefined;
+}
 
 /**
  * The start is event 1, the n-th stored result event n + 1, the end the one behind the last result. A result that is
@@ -29,54 +29,57 @@ const POLL_MS = 500;
  */
 export async function* executionEvents(source: {
   readonly storage: Storage;
-  readonly clock: Clock;
-  readonly events: WakeSource;
+  readonly watch: ExecutionWatch;
   readonly id: string;
   /** Events up to this id are left out. */
   readonly after: number;
   readonly signal?: AbortSignal | undefined;
 }): AsyncIterableIterator<NumberedEvent> {
-  const { storage, clock, events, id, after, signal } = source;
-  const alarm = createAlarm();
-  const forget = events.onExecution(id, alarm.ring);
-  const stop = () => alarm.ring();
-  signal?.addEventListener('abort', stop, { once: true });
+  const { storage, watch, id, after, signal } = source;
+  const follower = watch.follow(id);
+  signal?.addEventListener('abort', follower.wake, { once: true });
   try {
-    for (let position = 0; !signal?.aborted; ) {
-      const execution = await storage.getExecution(id);
-      if (!execution) return;
-      if (position === 0) {
-        if (after < 1) yield { id: '1', event: started(execution) };
-        position = 1;
+    let place: Place | undefined;
+    while (!signal?.aborted) {
+      const known = await storage.getStatus(id);
+      if (!known) return;
+      if (!place) {
+        const accepted = after < 1 ? await storage.getAccepted(id) : undefined;
+        if (accepted) yield { id: '1', event: started(accepted) };
+        place = await placeOf(storage, id, after);
       }
-      position = yield* stored(storage, execution, position, after);
-      if (isFinal(execution.status)) {
-        if (position >= after) yield { id: String(position + 1), event: endEvent(execution) };
+      place = yield* stored(storage, id, place, after);
+      if (isFinal(known.status)) {
+        const ended = place.position >= after ? await storage.getExecution(id, { agents: false }) : undefined;
+        if (ended) yield { id: String(place.position + 1), event: endEvent(ended) };
         return;
       }
-      await alarm.wait(clock, POLL_MS);
+      await follower.wait(place.key);
     }
   } finally {
-    forget();
-    signal?.removeEventListener('abort', stop);
+    follower.close();
+    signal?.removeEventListener('abort', follower.wake);
   }
 }
 
-async function* stored(
-  storage: Storage,
-  execution: Execution,
-  from: number,
-  after: number,
-): AsyncGenerator<NumberedEvent, number> {
-  let position = from;
+/** Events up to an id are skipped without being read. */
+async function placeOf(storage: Storage, id: string, after: number): Promise<Place> {
+  if (after < 2) return { position: 1, key: undefined };
+  const { skipped, key } = await storage.skipRuns(id, after - 1);
+  return { position: skipped + 1, key };
+}
+
+async function* stored(storage: Storage, id: string, from: Place, after: number): AsyncGenerator<NumberedEvent, Place> {
+  let { position, key } = from;
   for (;;) {
-    const steps = await storage.listSteps(execution.id, { after: position - 1, limit: PAGE });
+    const steps = await storage.listSteps(id, { after: key, limit: PAGE, bytes: READ_BYTES });
+    if (steps.length === 0) return { position, key };
     for (const step of steps) {
-      if (step.retryAt !== undefined) return position;
+      if (step.retryAt !== undefined) return { position, key };
       position += 1;
-      if (position > after) yield { id: String(position), event: ofStep(execution, step) };
+      key = step.key;
+      if (position > after) yield { id: String(position), event: ofStep(id, step) };
     }
-    if (steps.length < PAGE) return position;
   }
 }
 
@@ -84,11 +87,11 @@ function at(ms: number): string {
   return new Date(ms).toISOString();
 }
 
-function started({ id, ensemble, input, createdAt }: Execution): OrchestratorEvent {
+function started({ id, ensemble, input, createdAt }: NewExecution): OrchestratorEvent {
   return { event: 'execution.started', timestamp: at(createdAt), data: { id, ensemble, input } };
 }
 
-function ofStep({ id: executionId }: Execution, step: StepRecord): OrchestratorEvent {
+function ofStep(executionId: string, step: StepRecord): OrchestratorEvent {
   const { key, name: agent, output, duration, attempts, error, startedAt } = step;
   const timestamp = at(startedAt + duration);
   if (!error) return { event: 'agent.completed', timestamp, data: { executionId, agent, key, output, duration } };
@@ -97,30 +100,5 @@ function ofStep({ id: executionId }: Execution, step: StepRecord): OrchestratorE
     event: 'agent.failed',
     timestamp,
     data: { executionId, agent, key, error: { code, message }, attempts, duration },
-  };
-}
-
-function createAlarm() {
-  let rung = false;
-  let wake: (() => void) | undefined;
-  return {
-    ring() {
-      rung = true;
-      wake?.();
-    },
-    async wait(clock: Clock, ms: number): Promise<void> {
-      if (!rung) {
-        await new Promise<void>((resolve) => {
-          wake = resolve;
-          const cancel = clock.setTimer(ms, resolve);
-          wake = () => {
-            cancel();
-            resolve();
-          };
-        });
-      }
-      rung = false;
-      wake = undefined;
-    },
   };
 }

@@ -22,6 +22,13 @@ function textOf(thrown: unknown): string {
   }
 }
 
+// In its middle: what is long are addresses and what peers said, and what went wrong often stands after them.
+function cut(message: string): string {
+  if (message.length <= MAX_MESSAGE) return message;
+  const end = MAX_MESSAGE / 4;
+  return `${message.slice(0, MAX_MESSAGE - end - 3)}...${message.slice(-end)}`;
+}
+
 /** What the library does not know may pass when it is tried again; secrets are masked before the text is cut. */
 export function toFailure(thrown: unknown, mask: MaskText): Failure {
   const known = isOrchestratorError(thrown);
@@ -29,7 +36,7 @@ export function toFailure(thrown: unknown, mask: MaskText): Failure {
   const retryAfter = known ? thrown.details.retryAfterMs : undefined;
   return {
     code: known ? thrown.code : 'AGENT_FAILED',
-    message: message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE - 3)}...` : message,
+    message: cut(message),
     retryable: known ? thrown.retryable : true,
     retryAfterMs: typeof retryAfter === 'number' && retryAfter > 0 ? retryAfter : 0,
   };

@@ -5,7 +5,7 @@ import { OrchestratorError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import { JournalLostError } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
-import { NO_NAME, noteFailure, stopsRecall } from './level.ts';
+import { boundNote, NO_NAME, noteFailure, stopsRecall } from './level.ts';
 import type { RunScope } from './run-scope.ts';
 
 /** @returns undefined when there is no list; the failure is noted */
@@ -16,7 +16,9 @@ export function readItems(step: CompiledForeachStep, scope: RunScope): MaybeProm
     // The state may be another one when the run is taken up again; its items must not be.
     const key = `${scope.keyPrefix}${step.key}.items`;
     if (stopsRecall(key, scope)) return undefined;
-    const noted = scope.run.journal.note(key, read);
+    const noted = scope.run.journal.note(key, () =>
+      boundNote(read(), `the list of the \`foreach\` at ${scope.keyPrefix}${step.key}`),
+    );
     return noted instanceof Promise
       ? noted.then((items) => checkItems(items, step, scope))
       : checkItems(noted as Json, step, scope);

@@ -1,17 +1,26 @@
 /** Stops a run, or a block of it: what is in flight hears of it through its signal, the rest at its next step boundary. */
 
-import { OrchestratorError } from '../errors.ts';
+import { type ErrorCode, OrchestratorError } from '../errors.ts';
 
 /**
  * | reason | what becomes of steps in flight |
  * |---|---|
- * | timed_out | signalled and given up at once |
+ * | timed_out, too_many_steps, too_large | signalled and given up at once |
  * | cancelled, abandoned | signalled; a result that still comes within the grace is stored |
  */
-export type HaltReason = 'cancelled' | 'timed_out' | 'abandoned';
+export type HaltReason = 'cancelled' | 'timed_out' | 'abandoned' | LimitReason;
+
+/** Limits of a run that it met: it fails. */
+export type LimitReason = 'too_many_steps' | 'too_large';
 
 /** How long a step that was signalled may still finish and have its result stored. */
 export const HALT_GRACE_MS = 25_000;
+
+/** Steps that one run may walk: blocks, items and rounds, those that are skipped too. */
+export const MOST_STEPS = 1_000_000;
+
+/** What one run may hold, counted as `copySized` counts: its input, the outputs that can be read, and those that are collected. */
+export const MOST_BYTES = 32 * 1024 * 1024;
 
 export class Halt {
   #reason: HaltReason | undefined;
@@ -103,8 +112,32 @@ export async function unlessStopped<T>(halt: Halt, work: (signal: AbortSignal) =
   }
 }
 
+/** Whether it leaves no time to what is in flight. */
+export function isAtOnce(reason: HaltReason): boolean {
+  return reason === 'timed_out' || isLimit(reason);
+}
+
+export function isLimit(reason: HaltReason | undefined): reason is LimitReason {
+  return reason === 'too_many_steps' || reason === 'too_large';
+}
+
+export const OUT_OF_TIME = 'the execution ran out of time';
+
+const TEXTS: Readonly<Record<HaltReason, readonly [ErrorCode, string]>> = {
+  timed_out: ['TIMEOUT', OUT_OF_TIME],
+  cancelled: ['EXECUTION_CANCELLED', 'the execution was cancelled'],
+  abandoned: ['EXECUTION_CANCELLED', 'another step of the block failed'],
+  too_many_steps: [
+    'ITERATION_LIMIT',
+    'the run took more than 1,000,000 steps (blocks, items and rounds together); make the loops smaller, or start other executions for parts of them (`ensemble`)',
+  ],
+  too_large: [
+    'INVALID_OUTPUT',
+    'the run holds more than 32 MiB of input and outputs; use `collect: false` where the outputs of a `foreach` are not read, or store large values and pass their keys',
+  ],
+};
+
 export function haltError(reason: HaltReason): OrchestratorError {
-  if (reason === 'timed_out') return new OrchestratorError('TIMEOUT', 'the execution ran out of time');
-  if (reason === 'cancelled') return new OrchestratorError('EXECUTION_CANCELLED', 'the execution was cancelled');
-  return new OrchestratorError('EXECUTION_CANCELLED', 'another step of the block failed');
+  const [code, message] = TEXTS[reason];
+  return new OrchestratorError(code, message);
 }

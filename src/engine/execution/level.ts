@@ -3,11 +3,13 @@
 import type { CompiledGuard, CompiledList } from '../definition/compiled-ensemble.ts';
 import type { NameSlot } from '../definition/names.ts';
 import type { NameResult } from '../definition/scope.ts';
+import { OrchestratorError } from '../errors.ts';
 import { isTruthy } from '../expression/is-truthy.ts';
-import type { Json, JsonObject } from '../json.ts';
+import { type Json, type JsonObject, sizeOfJson } from '../json.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { toFailure } from './failure.ts';
-import type { Failure, RunScope } from './run-scope.ts';
+import { MOST_BYTES } from './halt.ts';
+import type { RunScope } from './run-scope.ts';
 
 /** The result of a name whose step was not run. */
 export const SKIPPED: NameResult = Object.freeze({ status: 'skipped', output: null });
@@ -21,15 +23,18 @@ export interface GuardChain {
   readonly outer: GuardChain | undefined;
   /** How many failures there had been when it was read: those that came later it did not look at. */
   readonly since: number;
+  /** The branch that it led to; undefined where that is a single step. */
+  readonly list: CompiledList | undefined;
 }
 
-/** Whether a failure has a guard ahead, behind a step of a list or in a list around it. */
-export function isGuarded({ slots }: Failure, list: CompiledList, index: number): boolean {
-  for (let at: CompiledList['parent'] = { list, index }; at; at = at.list.parent) {
-    const ahead = at.list.guardedAfter[at.index];
-    if (ahead && slots.some((slot) => ahead.has(slot))) return true;
-  }
-  return false;
+/** A guard was read, and led on. @param list - the branch that it led to */
+export function led(
+  guard: CompiledGuard,
+  outer: GuardChain | undefined,
+  scope: RunScope,
+  list?: CompiledList,
+): GuardChain {
+  return { guard, outer, since: scope.run.failed, list };
 }
 
 /** Takes the one snapshot of the state that a step reads, then goes on. */
@@ -56,7 +61,7 @@ export function markLed(
   scope: RunScope,
 ): void {
   if (scope.run.unhandled === 0) return;
-  markHandled(condition ? { guard: condition, outer: guards, since: scope.run.failed } : guards, scope);
+  markHandled(condition ? led(condition, guards, scope) : guards, scope);
 }
 
 /**
@@ -77,7 +82,7 @@ export function decide<T>(
   const noteKey = `${scope.keyPrefix}${key}?`;
   if (stopsRecall(noteKey, scope)) return then(undefined);
   const read = () => ({ holds: isTruthy(guard.evaluate(scope.begin(scope.keyPrefix + key, 'condition'))) });
-  const noted = noteOnce(noteKey, read, scope, slot, handled);
+  const noted = noteOnce(noteKey, read, scope, slot, handled, false);
   return noted instanceof Promise ? noted.then((note) => then(note?.holds)) : then(noted?.holds);
 }
 
@@ -102,6 +107,7 @@ export async function isLetIn(
 /**
  * Stores what `work` gives, or why it can't be worked out: what follows from it must stay as it is when the run is taken up again.
  *
+ * @param executed - whether what failed had begun by then
  * @returns undefined when it can't be worked out; the failure is noted under `slot`
  */
 export function noteOnce<T extends JsonObject>(
@@ -110,10 +116,11 @@ export function noteOnce<T extends JsonObject>(
   scope: RunScope,
   slot: NameSlot,
   handled = false,
+  executed = true,
 ): MaybePromise<T | undefined> {
   const noted = scope.run.journal.note(key, (): JsonObject => {
     try {
-      return work();
+      return boundNote(work(), 'what it notes');
     } catch (thrown) {
       const { code, message } = toFailure(thrown, scope.run.ports.mask);
       return { code, message };
@@ -122,10 +129,19 @@ export function noteOnce<T extends JsonObject>(
   const use = (note: Json): T | undefined => {
     const { code, message } = note as { readonly code?: string; readonly message?: string };
     if (code === undefined) return note as T;
-    noteError({ code, message: message ?? '' }, scope, slot, handled);
+    noteError({ code, message: message ?? '' }, scope, slot, handled, executed);
     return undefined;
   };
   return noted instanceof Promise ? noted.then(use) : use(noted as Json);
+}
+
+/** @throws INVALID_OUTPUT for what is too large to be stored as a note, or for a state */
+export function boundNote<T extends Json>(value: T, what: string): T {
+  if (sizeOfJson(value) <= MOST_BYTES) return value;
+  throw new OrchestratorError(
+    'INVALID_OUTPUT',
+    `${what} is larger than 32 MiB; store large values and pass their keys`,
+  );
 }
 
 /** Of a part that is over and walked again: whether it ends here, because what comes next is not stored. */
@@ -151,7 +167,8 @@ export function readGuard(
   try {
     return isTruthy(guard.evaluate(scope.begin(scope.keyPrefix + key, 'condition')));
   } catch (thrown) {
-    noteFailure(thrown, scope, slot, handled);
+    const { code, message } = toFailure(thrown, scope.run.ports.mask);
+    noteError({ code, message }, scope, slot, handled, false);
     return undefined;
   }
 }
@@ -159,7 +176,7 @@ export function readGuard(
 /** Gives a name a failed result for something thrown outside an operation, and notes the failure. */
 export function noteFailure(thrown: unknown, scope: RunScope, slot: NameSlot, handled = false): void {
   const { code, message } = toFailure(thrown, scope.run.ports.mask);
-  noteError({ code, message }, scope, slot, handled);
+  noteError({ code, message }, scope, slot, handled, true);
 }
 
 function noteError(
@@ -167,9 +184,13 @@ function noteError(
   scope: RunScope,
   slot: NameSlot,
   handled: boolean,
+  executed: boolean,
 ): void {
   const error = slot === NO_NAME ? { code, message } : { code, message, agent: slot.name };
-  if (slot !== NO_NAME) scope.results[slot.slot] = { status: 'failed', output: null, error };
+  if (slot !== NO_NAME) {
+    const result: NameResult = { status: 'failed', output: null, error };
+    scope.put(slot.slot, executed ? result : { ...result, executed: false }, 0);
+  }
   scope.lastOutput = null;
   if (!handled) scope.fail({ slots: [slot], error });
 }
@@ -177,7 +198,7 @@ function noteError(
 export function skip(slot: NameSlot | undefined, key: string, scope: RunScope): true {
   scope.lastOutput = null;
   if (slot) {
-    scope.results[slot.slot] = SKIPPED;
+    scope.put(slot.slot, SKIPPED, 0);
     scope.run.ports.emit?.('agent.skipped', {
       executionId: scope.run.accepted.id,
       agent: slot.name,

@@ -1,8 +1,9 @@
-/** Takes secrets out of texts that people read: logs, errors, answers. Stored step results are never altered. */
+/** Takes secrets out of what people read: logs, errors, answers. Stored step results are never altered. */
 
-import { toBase64 } from '../base64.ts';
-import { MAX_DEPTH } from '../json.ts';
-import type { Logger } from '../ports/logger.ts';
+import type { Masking } from '../ports/masking.ts';
+import { findTexts } from './find-texts.ts';
+import { maskLogger } from './mask-logger.ts';
+import { formsOf, inJson } from './secret-forms.ts';
 
 /** Shorter secrets would blank out half of every text. */
 const SHORTEST = 8;
@@ -14,71 +15,45 @@ export type MaskText = (text: string) => string;
 const LINK = /(signals(?:\/|%2[Ff]))[A-Za-z0-9_-]+\.[0-9a-f]{64}/g;
 
 /**
- * @param secrets - values; each is looked for as it is, in JSON, base64, base64url, percent-encoded and as a form sends it
+ * @param secrets - values; each is looked for in every spelling that `formsOf` knows
  * @param hasLinks - signal links are made: they are masked too
  */
-export function createMask(secrets: Iterable<string>, hasLinks = false): MaskText {
-  const mask = maskValues(secrets);
-  return hasLinks ? (text) => mask(text.replace(LINK, `$1${MASK}`)) : mask;
-}
-
-function maskValues(secrets: Iterable<string>): MaskText {
+export function createMasking(secrets: Iterable<string>, hasLinks = false): Masking {
   const forms = new Set<string>();
   for (const secret of secrets) {
     if (secret.length < SHORTEST) continue;
     for (const form of formsOf(secret)) if (form.length >= SHORTEST - 1) forms.add(form);
   }
-  if (forms.size === 0) return (text) => text;
-  // The longest first, so that no form is cut by one that it contains.
-  const ordered = [...forms].sort((a, b) => b.length - a.length);
-  return (text) => ordered.reduce((masked, form) => masked.split(form).join(MASK), text);
-}
-
-function formsOf(secret: string): readonly string[] {
-  const form = new URLSearchParams({ s: secret }).toString().slice(2);
-  const percent = percentEncoded(secret);
-  const base64 = [0, 1, 2].map((shift) => base64Inside(secret, shift));
-  return [
-    secret,
-    JSON.stringify(secret).slice(1, -1),
-    ...[percent, form].flatMap((text) => [text, text.replace(/%../g, (code) => code.toLowerCase())]),
-    ...base64.flatMap((text) => [text, text.replace(/\+/g, '-').replace(/\//g, '_')]),
-  ];
-}
-
-// A lone surrogate has no percent-encoding, so no peer can have sent one.
-function percentEncoded(secret: string): string {
-  try {
-    return encodeURIComponent(secret);
-  } catch {
-    return secret;
-  }
-}
-
-// What of a secret's base64 stays the same whatever stands around it: it may begin at any of three places of a group.
-function base64Inside(secret: string, shift: number): string {
-  const bytes = new TextEncoder().encode(secret);
-  const shifted = new Uint8Array(shift + bytes.length);
-  shifted.set(bytes, shift);
-  const text = toBase64(shifted).replace(/=+$/, '');
-  const first = shift === 0 ? 0 : shift + 1;
-  return text.slice(first, shifted.length % 3 === 0 ? undefined : -1);
-}
-
-/** A logger whose messages and fields hold no secret. */
-export function maskLogger(logger: Logger, mask: MaskText): Logger {
-  const level = (name: keyof Logger) => (fields: object, message?: string) => {
-    logger[name](maskValue(fields, mask) as object, message === undefined ? undefined : mask(message));
+  if (forms.size === 0 && !hasLinks) return NOTHING;
+  const inText = forms.size > 0 ? findTexts(forms) : undefined;
+  // A text that holds a form holds it escaped once it is written as JSON, where the forms' own escapes are escaped again.
+  const inWritten = forms.size > 0 ? findTexts(new Set([...forms].map(inJson))) : undefined;
+  const text: MaskText = (given) => {
+    // Links first: one whose payload holds a secret is not found any more once that is masked.
+    const unlinked = hasLinks ? given.replace(LINK, `$1${MASK}`) : given;
+    return inText ? inText.replace(unlinked, MASK) : unlinked;
   };
-  return { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') };
+  const isClean = (written: string) => !inWritten?.isIn(written) && !(hasLinks && written.search(LINK) >= 0);
+  return {
+    text,
+    json(value) {
+      const written = JSON.stringify(value) as string | undefined;
+      return written === undefined || isClean(written) ? written : JSON.stringify(maskJson(JSON.parse(written), text));
+    },
+    logger: (logger) => maskLogger(logger, text),
+  };
 }
 
-function maskValue(value: unknown, mask: MaskText, depth = 0): unknown {
+const NOTHING: Masking = {
+  text: (text) => text,
+  json: (value) => JSON.stringify(value),
+  logger: (logger) => maskLogger(logger, NOTHING.text),
+};
+
+// By value: in the text of JSON a mask could end up inside of an escape or of a number.
+function maskJson(value: unknown, mask: MaskText): unknown {
   if (typeof value === 'string') return mask(value);
   if (typeof value !== 'object' || value === null) return value;
-  if (depth > MAX_DEPTH) return '...';
-  if (Array.isArray(value)) return value.map((inner) => maskValue(inner, mask, depth + 1));
-  if (value instanceof Error) return { name: value.name, message: mask(value.message), stack: mask(value.stack ?? '') };
-  const entries = Object.entries(value).map(([key, inner]) => [mask(key), maskValue(inner, mask, depth + 1)] as const);
-  return Object.fromEntries(entries);
+  if (Array.isArray(value)) return value.map((item) => maskJson(item, mask));
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [mask(key), maskJson(item, mask)]));
 }

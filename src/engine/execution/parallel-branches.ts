@@ -98,6 +98,7 @@ export class ParallelBranches {
     const { halt, release } = innerHalt(this.halt);
     const scope = this.inside.stretch(halt, this.#scope.keyPrefix, [...this.#scope.results]);
     scope.handled = new Set();
+    scope.isApart = true;
     const recalled = this.#queue.follow(place, scope);
     const branch: Branch = { place, compiled, scope, halt, succeeded: false };
     this.branches.push(branch);

@@ -2,12 +2,13 @@
 
 import type { CompiledAgentStep } from '../definition/compiled-ensemble.ts';
 import type { NameSlot } from '../definition/names.ts';
-import type { Json, JsonObject } from '../json.ts';
+import { type Json, type JsonObject, sizeOfJson } from '../json.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StateUpdate, StepOptions, StoreRecord } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { type AttemptPlace, isPromise, runAttempt } from './attempt.ts';
 import { toFailure } from './failure.ts';
+import { boundNote } from './level.ts';
 import type { RunScope } from './run-scope.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -28,7 +29,14 @@ export function runAgent(
   const { run } = scope;
   const { clock } = run.ports;
   const key = scope.keyPrefix === '' ? step.key : scope.keyPrefix + step.key;
-  const place: AttemptPlace = { key, number: 1, startedAt: clock.now(), monotonic: clock.monotonic(), made: false };
+  const place: AttemptPlace = {
+    key,
+    number: 1,
+    startedAt: clock.now(),
+    monotonic: clock.monotonic(),
+    made: false,
+    bytes: 0,
+  };
   const stepped = attempt(step, scope, place);
   if (isPromise(stepped)) return stepped.then((record) => afterAttempt(record, step, scope, place, router));
   return afterAttempt(stepped, step, scope, place, router);
@@ -66,7 +74,7 @@ function afterAttempt(
   place: AttemptPlace,
   router: NameSlot | undefined,
 ): MaybePromise<boolean> {
-  if (record?.retryAt === undefined) return noteResult(record, step, scope, router, place.made);
+  if (record?.retryAt === undefined) return noteResult(record, step, scope, router, place);
   return retry(record, step, scope, place, router);
 }
 
@@ -85,10 +93,10 @@ async function retry(
     const { startedAt, attempts: number } = record;
     // Begun in another process, perhaps: then wall time is all that is known of how long it took so far.
     const monotonic = first.made ? first.monotonic : monotonicOf(startedAt, record.retryAt, scope);
-    place = { ...first, startedAt, monotonic, number: number + 1, made: false };
+    place = { ...first, startedAt, monotonic, number: number + 1, made: false, bytes: 0 };
     record = await attempt(step, scope, place);
   }
-  return noteResult(record, step, scope, router, place.made);
+  return noteResult(record, step, scope, router, place);
 }
 
 /** The monotonic instant of a wall instant, seen from the end of a wait: a clock that was set back makes no wait shorter. */
@@ -102,11 +110,11 @@ function noteResult(
   step: CompiledAgentStep,
   scope: RunScope,
   router: NameSlot | undefined,
-  made: boolean,
+  { made, bytes }: AttemptPlace,
 ): boolean {
   if (!record) return false;
   scope.lastCommitAt = record.startedAt + record.duration;
-  scope.results[step.slot.slot] = record;
+  scope.put(step.slot.slot, record, made ? bytes : sizeOfJson(record.output));
   scope.lastOutput = record.output;
   if (step.takesPrompt) scope.takePrompt();
   if (record.error && !step.continueOnError) {
@@ -140,7 +148,8 @@ function stateUpdate(
         scope.results[step.slot.slot] = record;
         scope.state = current ?? (scope.run.compiled.initialState as JsonObject);
         const changes = setState(scope.begin(key, 'setState')) as JsonObject;
-        return { record, value: { ...scope.state, ...changes } };
+        const value = boundNote({ ...scope.state, ...changes }, 'the state of the ensemble, changed by `setState`,');
+        return { record, value };
       } catch (thrown) {
         const { code, message } = toFailure(thrown, scope.run.ports.mask);
         return { record: { ...record, status: 'failed', output: null, error: { code, message, agent: step.name } } };

@@ -14,12 +14,12 @@
 import type { CompiledEnsembleStep } from '../definition/compiled-ensemble.ts';
 import { LONGEST_SLEEP_MS } from '../duration.ts';
 import { type ErrorCode, OrchestratorError } from '../errors.ts';
-import type { Json } from '../json.ts';
+import { type Json, sizeOfJson } from '../json.ts';
 import { type ChildEnd, childSignalName, toChildEnd } from '../model/child.ts';
 import type { StartedChild } from '../ports/children.ts';
 import { JournalLostError } from '../ports/journal.ts';
 import { toFailure } from './failure.ts';
-import { unlessStopped } from './halt.ts';
+import { OUT_OF_TIME, unlessStopped } from './halt.ts';
 import { afterSnapshot, type GuardChain, isLetIn, markLed, noteFailure, noteOnce, stopsRecall } from './level.ts';
 import type { RunScope } from './run-scope.ts';
 import { durationValue } from './run-sleep.ts';
@@ -74,9 +74,7 @@ async function isOutOfTime({ payload, at }: NotedEnd, scope: RunScope): Promise<
   const { deadlineAt } = run.accepted;
   if (payload.status !== 'timed_out' || deadlineAt === undefined || at < deadlineAt || halt.recall) return false;
   await scope.goLive();
-  let root = scope;
-  while (root.outer) root = root.outer;
-  root.halt.stop('timed_out');
+  run.halt.stop('timed_out');
   return halt.reason !== undefined;
 }
 
@@ -102,7 +100,7 @@ async function endOf(child: Child): Promise<NotedEnd | undefined> {
   try {
     started = await start(child);
   } catch (thrown) {
-    if (thrown instanceof OrchestratorError && thrown.retryable) throw new JournalLostError(thrown);
+    if (thrown instanceof JournalLostError) throw thrown;
     const { code, message } = toFailure(thrown, run.ports.mask);
     return note({ status: 'failed', output: null, error: { code, message } });
   }
@@ -171,8 +169,16 @@ async function stop({ step, scope, id }: Child): Promise<undefined> {
   try {
     await run.ports.children.cancel(id);
   } catch (err) {
+    if (err instanceof JournalLostError) throw err;
     run.ports.logger.warn({ err, executionId: id, parentId: run.accepted.id }, 'a child could not be cancelled');
   }
+}
+
+/** What is known beyond the status. */
+function reasonOf(status: string, message: string): string {
+  if (status === 'failed') return `: ${message}`;
+  // Whose timeout it was: its own, or the one that its parent gave it.
+  return message.startsWith(OUT_OF_TIME) ? message.slice(OUT_OF_TIME.length) : '';
 }
 
 const CODES: Readonly<Record<string, ErrorCode>> = {
@@ -191,10 +197,10 @@ function conclude({ payload, at }: NotedEnd, step: CompiledEnsembleStep, scope: 
   if (at > scope.lastCommitAt) scope.lastCommitAt = at;
   if (status === 'completed') {
     scope.lastOutput = output;
-    scope.results[step.slot.slot] = { status: 'completed', output };
+    scope.put(step.slot.slot, { status: 'completed', output }, sizeOfJson(output));
     return true;
   }
-  const why = status === 'failed' && error ? `: ${error.message}` : '';
+  const why = error ? reasonOf(status, error.message) : '';
   const message = `ensemble \`${step.ensemble}\` ${ENDED[status] ?? status}${why}`;
   noteFailure(
     new OrchestratorError(CODES[status] ?? 'EXECUTION_FAILED', message),

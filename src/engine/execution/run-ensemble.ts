@@ -1,17 +1,16 @@
 /** Compiled ensemble, input and journal to an outcome: an agent's failure is a value, never a throw. */
 
 import type { CompiledEnsemble } from '../definition/compiled-ensemble.ts';
-import { copyJson, type Json } from '../json.ts';
+import { isOrchestratorError } from '../errors.ts';
+import type { Json } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
-import type { Clock } from '../ports/clock.ts';
 import type { ExecutionOutcome, InterpretedRun, RunOptions } from '../ports/execution-engine.ts';
 import { type Journal, JournalLostError } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
-import { toFailure } from './failure.ts';
-import { HALT_GRACE_MS, Halt, type HaltReason, haltError } from './halt.ts';
-import { afterSnapshot } from './level.ts';
+import { type ComputedOutput, computeOutput } from './compute-outputs.ts';
+import { HALT_GRACE_MS, Halt, type HaltReason, haltError, isAtOnce, isLimit } from './halt.ts';
 import { Run, type RunPorts } from './run.ts';
 import { runList } from './run-list.ts';
 import { RunScope } from './run-scope.ts';
@@ -34,7 +33,7 @@ export function runEnsemble(
   checkOutput: OutputCheck | undefined,
 ): InterpretedRun {
   const halt = new Halt();
-  const scope = new RunScope(new Run(compiled, accepted, journal, ports), undefined, compiled.slots, halt);
+  const scope = new RunScope(new Run(compiled, accepted, journal, ports, halt), undefined, compiled.slots, halt);
   if (!resumed)
     ports.emit?.('execution.started', { id: accepted.id, ensemble: accepted.ensemble, input: accepted.input });
   const cancel = () => halt.stop('cancelled');
@@ -56,7 +55,7 @@ export function runEnsemble(
       cancelTimer?.();
       // Blocks have graces of their own, and put together what they came to: the walk ends behind them.
       if (scope.run.blocks > 0) return;
-      if (reason === 'timed_out') end();
+      if (isAtOnce(reason)) end();
       else cancelTimer = ports.clock.setTimer(HALT_GRACE_MS, end);
     };
     halt.onStop(onHalt);
@@ -64,8 +63,7 @@ export function runEnsemble(
     const goLive = () => {
       if (ended) return;
       if (cancelled || signal?.aborted) cancel();
-      else if (accepted.deadlineAt !== undefined)
-        cancelTimer = armDeadline(accepted.deadlineAt, reached, halt, ports.clock);
+      else if (accepted.deadlineAt !== undefined) cancelTimer = armDeadline(accepted.deadlineAt, reached, scope.run);
     };
     journal.onLive(() => {
       scope.run.goLive();
@@ -79,7 +77,7 @@ export function runEnsemble(
           abandon(thrown.cause);
           return;
         }
-        end(internalError(thrown, scope));
+        end(crashOf(thrown, scope));
         scope.run.givenUp.stop('abandoned');
         halt.stop('abandoned');
       },
@@ -96,11 +94,14 @@ export function runEnsemble(
   return { outcome, stop: (reason) => halt.stop(reason), abandon: () => abandon() };
 }
 
-function armDeadline(deadlineAt: number, reached: number, halt: Halt, clock: Clock): (() => void) | undefined {
+function armDeadline(deadlineAt: number, reached: number, run: Run): (() => void) | undefined {
+  const { clock } = run.ports;
   // A wall clock that was set back puts no deadline off that was waited for.
   const left = deadlineAt - Math.max(clock.now(), reached);
-  if (left > 0) return clock.setTimer(left, () => halt.stop('timed_out'));
-  halt.stop('timed_out');
+  // No timer fires while a flow leaves the event loop no turn: its steps look at the clock themselves.
+  run.deadline = clock.monotonic() + left;
+  if (left > 0) return clock.setTimer(left, () => run.halt.stop('timed_out'));
+  run.halt.stop('timed_out');
   return undefined;
 }
 
@@ -110,7 +111,8 @@ function conclude(
   checkOutput: OutputCheck | undefined,
 ): MaybePromise<ExecutionOutcome> {
   const broken = (thrown: unknown): ExecutionOutcome => {
-    return { status: 'failed', output: null, error: internalError(thrown, scope) };
+    if (thrown instanceof JournalLostError) return { status: 'lost', output: null, cause: thrown.cause };
+    return { status: 'failed', output: null, error: crashOf(thrown, scope) };
   };
   try {
     const computed = computeOutput(scope);
@@ -131,9 +133,12 @@ function judge(
   const { reason } = scope.halt;
   if (reason === 'timed_out' || reason === 'cancelled') {
     const { code, message } = haltError(reason);
-    return { status: reason, output: output.value, error: { code, message } };
+    const why = reason === 'timed_out' ? whoseTimeout(scope.run) : '';
+    return { status: reason, output: output.value, error: { code, message: message + why } };
   }
-  const error = crash ?? scope.failures?.[0]?.error ?? output.error;
+  const limit = isLimit(reason) ? haltError(reason) : undefined;
+  const error =
+    crash ?? (limit && { code: limit.code, message: limit.message }) ?? scope.failures?.[0]?.error ?? output.error;
   if (error) return { status: 'failed', output: output.value, error };
   if (!checkOutput) return { status: 'completed', output: output.value };
   return checkOutput(output.value).then((problem) => {
@@ -146,25 +151,19 @@ function judge(
   });
 }
 
-interface ComputedOutput {
-  readonly value: Json;
-  readonly error?: ExecutionError;
+/** Which of the limits of time was the earliest. */
+function whoseTimeout({ accepted, compiled }: Run): string {
+  const { createdAt, deadlineAt, trigger } = accepted;
+  if (deadlineAt === undefined) return '';
+  const ms = deadlineAt - createdAt;
+  if (ms === compiled.timeoutMs) return `: \`timeout\` of ensemble \`${compiled.name}\` is ${ms} ms`;
+  return `: its ${trigger.parentId === undefined ? 'caller' : 'parent'} gave it ${ms} ms`;
 }
 
-function computeOutput(scope: RunScope): MaybePromise<ComputedOutput> {
-  const compute = (): ComputedOutput => {
-    try {
-      return { value: copyJson(scope.run.compiled.output(scope.begin('', 'outputs'))) };
-    } catch (thrown) {
-      const { code, message } = toFailure(thrown, scope.run.ports.mask);
-      return { value: null, error: { code, message: `outputs: ${message}` } };
-    }
-  };
-  return scope.run.compiled.initialState === undefined ? compute() : afterSnapshot(scope, compute);
-}
-
-// What the interpreter itself stumbles over, such as a store that is gone: the text stays in the log.
-function internalError(thrown: unknown, scope: RunScope): ExecutionError {
+// What can't be stored says so. What the interpreter itself stumbles over is a text for the log alone.
+function crashOf(thrown: unknown, scope: RunScope): ExecutionError {
+  if (isOrchestratorError(thrown, 'INVALID_OUTPUT'))
+    return { code: thrown.code, message: scope.run.ports.mask(thrown.message) };
   scope.run.ports.logger.error(
     { err: thrown, executionId: scope.run.accepted.id },
     'an execution ended on an internal error',

@@ -1,7 +1,7 @@
 /** Runs a `foreach`: a sliding pool of items, each with a level of names of its own. */
 
 import type { CompiledForeachStep, CompiledList } from '../definition/compiled-ensemble.ts';
-import type { Json } from '../json.ts';
+import { type Json, sizeOfJson } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import { isPromise } from './attempt.ts';
@@ -9,7 +9,8 @@ import { bounded } from './bounded.ts';
 import { begunBefore, readItems } from './foreach-items.ts';
 import { type Halt, innerHalt } from './halt.ts';
 import { ItemQueue } from './item-queue.ts';
-import { afterSnapshot, decide, type GuardChain, isLetIn, NO_NAME } from './level.ts';
+import { afterSnapshot, decide, type GuardChain, isLetIn, led, NO_NAME } from './level.ts';
+import { endsWalk } from './open-failures.ts';
 import { type Failure, RunScope } from './run-scope.ts';
 
 /** Walks the steps of one item; handed in, because a list holds blocks that hold lists. */
@@ -35,17 +36,21 @@ async function runBlock(
   let chain = guards;
   if (step.condition) {
     if (!(await isLetIn(step, scope, step.continueOnError))) return true;
-    chain = { guard: step.condition, outer: guards, since: scope.run.failed };
+    chain = led(step.condition, guards, scope, step.body);
   }
   const { journal } = scope.run;
   const blockKey = `${scope.keyPrefix}${step.key}.foreach`;
-  const ended = journal.recalled(blockKey);
-  if (ended) return conclude(ended.output as unknown as BlockEnd, step, scope);
+  const ended = journal.recalled(blockKey)?.output as BlockEnd | undefined;
+  if (ended) {
+    scope.run.countTo(ended.steps);
+    return conclude(ended, step, scope, scope.run.keepsAll ? 0 : sizeOfJson(ended.output));
+  }
 
   const items = await readItems(step, scope);
   if (!items) return true;
   const key = scope.keyPrefix + step.key;
   scope.run.ports.emit?.('foreach.started', { executionId: scope.run.accepted.id, key, items: items.length });
+  const workers = Math.min(step.concurrency, items.length);
   const { halt, release } = innerHalt(scope.halt);
   const block: Block = {
     step,
@@ -55,15 +60,17 @@ async function runBlock(
     guards: chain,
     runBody,
     lastCommitAt: scope.lastCommitAt,
+    isConcurrent: workers > 1,
+    isCut: false,
     working: 1,
     outputs: [],
+    bytes: 0,
     queue: new ItemQueue(scope.run, items.length, begunBefore(items, step, scope)),
     handled: new Set(),
     done: 0,
     ended: false,
     error: undefined,
   };
-  const workers = Math.min(step.concurrency, items.length);
   if (workers <= 1) await work(block, scope);
   else {
     const closed = scope.openBlock(false);
@@ -82,14 +89,21 @@ async function runBlock(
   block.queue.close();
   release();
   halt.close();
+  scope.run.hold(-block.bytes);
   if (scope.halt.reason !== undefined) return false;
+  if (block.isCut && scope.run.unhandled > 0) {
+    scope.handleNames(block.handled);
+    const { list, index } = step.body.parent as NonNullable<CompiledList['parent']>;
+    if (endsWalk(scope, list, index, guards)) return false;
+  }
 
   const { outputs, done, error, lastCommitAt } = block;
   const handled = [...block.handled];
-  const end: BlockEnd = { output: step.collect ? outputs : done, lastCommitAt, handled, ...(error && { error }) };
+  const output = step.collect ? outputs : done;
+  const end: BlockEnd = { output, lastCommitAt, handled, steps: scope.run.steps, ...(error && { error }) };
   // Which items were begun at all, of several at once, is chance: a run that is taken up again must not begin others.
   if (workers > 1 && (block.ended || error)) await journal.note(blockKey, () => end as unknown as Json);
-  return conclude(end, step, scope);
+  return conclude(end, step, scope, block.bytes);
 }
 
 /** How a block came out. */
@@ -99,18 +113,21 @@ interface BlockEnd {
   readonly error?: ExecutionError;
   /** Names around the block whose failures its items handled. */
   readonly handled?: readonly string[];
+  /** How many steps the run had walked by then. */
+  readonly steps?: number;
 }
 
 function conclude(
   { output, error, lastCommitAt, handled }: BlockEnd,
   step: CompiledForeachStep,
   scope: RunScope,
+  bytes: number,
 ): true {
   scope.lastOutput = output;
   scope.lastCommitAt = lastCommitAt;
   scope.handleNames(new Set(handled));
   if (step.slot) {
-    scope.results[step.slot.slot] = error ? { status: 'failed', output, error } : { status: 'completed', output };
+    scope.put(step.slot.slot, error ? { status: 'failed', output, error } : { status: 'completed', output }, bytes);
   }
   if (error && !step.continueOnError) scope.fail({ slots: [step.slot ?? NO_NAME], error });
   return true;
@@ -124,6 +141,11 @@ interface Block {
   readonly guards: GuardChain | undefined;
   readonly runBody: RunBody;
   readonly outputs: Json[];
+  /** What they count. */
+  bytes: number;
+  readonly isConcurrent: boolean;
+  /** An item came to nothing. */
+  isCut: boolean;
   /** Workers that have not ended. */
   working: number;
   lastCommitAt: number;
@@ -161,16 +183,20 @@ async function work(block: Block, outer: RunScope): Promise<void> {
       await queue.wait();
       continue;
     }
+    scope.run.count();
     const index = queue.take();
     if (step.collect) block.outputs[index] = null;
     const prefix = itemKey(step, scope, index);
     const item = new RunScope(scope.run, scope, step.slots, halt, prefix, items[index] as Json, index, outer);
     item.handled = block.handled;
+    item.isApart = block.isConcurrent || index < items.length - 1;
     const done = queue.follow(index, item);
     const ran = block.runBody(step.body, item, block.guards);
     const goesOn = isPromise(ran) ? await ran : ran;
-    // One that was stopped in another process has come to nothing.
+    // One that was stopped in another process, or ended by a failure outside of the block, has come to nothing.
     if (!goesOn && !item.failures?.length) {
+      block.isCut = true;
+      item.release();
       done();
       continue;
     }
@@ -178,6 +204,7 @@ async function work(block: Block, outer: RunScope): Promise<void> {
       ? afterSnapshot(item, () => finishItem(item, index, block))
       : finishItem(item, index, block);
     if (isPromise(finished)) await finished;
+    item.release();
     done();
   }
 }
@@ -205,5 +232,10 @@ function settleItem(item: RunScope, index: number, failure: Failure | undefined,
   }
   if (halt.reason !== undefined) return;
   block.done += 1;
-  if (step.collect) block.outputs[index] = item.lastOutput;
+  if (!step.collect) return;
+  block.outputs[index] = item.lastOutput;
+  if (item.run.keepsAll) return;
+  const bytes = item.lastSize;
+  block.bytes += bytes;
+  item.release(bytes);
 }

@@ -8,13 +8,18 @@
  * | has `continueOnError: true` | it is handled; the flow goes on |
  * | is read (`.failed`, `.success`) by a guard still ahead: a condition, a route, an `if` | it waits; the flow goes on |
  * | ... and that guard led to a step that ran (an agent, a child, a `sleep` or a `wait`) | it is handled |
- * | ... and no such guard is ahead any more | the level ends as failed |
+ * | ... and that guard led to a branch that has steps ahead, none of which has run | it waits; the branch goes on |
+ * | ... and no such guard is ahead any more, and no such branch either | the level ends as failed, from inside a block too |
  * | is read by no guard ahead | the level ends as failed |
  * | stands inside a `foreach` or a `parallel` that ends as failed | the block fails; its own failure follows this table |
  * | stands inside a `try` with a `catch` | it is caught, and `catch` runs |
  * | waits unhandled when its level is at its end | the level ends as failed |
  *
- * The first failure that nothing handled is the error of the run.
+ * Ahead of a `try` are the guards in its `finally`, as those behind it are; what its `catch` takes waits for neither. A failure
+ * outside of a block ends the walk inside it, but for what comes once more or beside it: a `finally`, a round of a `while`, a branch
+ * of a `parallel`, an item of a `foreach` that is not the last one, or one of several at a time.
+ *
+ * The first failure that nothing handled is the error of the run. `open-failures.ts` decides what waits.
  */
 
 import type {
@@ -33,14 +38,15 @@ import {
   afterSnapshot,
   decide,
   type GuardChain,
-  isGuarded,
   isLetIn,
+  led,
   markHandled,
   NO_NAME,
   noteFailure,
   SKIPPED,
   skip,
 } from './level.ts';
+import { endsWalk } from './open-failures.ts';
 import { runAgent } from './run-agent.ts';
 import { runChild } from './run-child.ts';
 import { runForeach } from './run-foreach.ts';
@@ -55,11 +61,13 @@ import { runSwitch, runWhile } from './run-while.ts';
 export async function runList(list: CompiledList, scope: RunScope, guards: GuardChain | undefined): Promise<boolean> {
   const { steps } = list;
   for (let i = 0; i < steps.length; i++) {
+    const turn = scope.run.begin();
+    if (turn) await turn;
     if (scope.halt.reason !== undefined) return false;
     const stepped = runStep(steps[i] as CompiledStep, scope, guards);
     const goesOn = isPromise(stepped) ? await stepped : stepped;
     if (!goesOn) return false;
-    if (scope.failures !== undefined && scope.failures.length > 0 && !allGuarded(scope, list, i)) return false;
+    if (scope.run.unhandled > 0 && endsWalk(scope, list, i, guards)) return false;
   }
   return true;
 }
@@ -103,11 +111,6 @@ function afterGuardSnapshots<T>(
   return guards.some((guard) => guard?.readsState) ? afterSnapshot(scope, then) : then();
 }
 
-/** Whether every waiting failure of the level still has a guard ahead, in this list or in one around it. */
-function allGuarded(scope: RunScope, list: CompiledList, index: number): boolean {
-  return (scope.failures ?? []).every((failure) => isGuarded(failure, list, index));
-}
-
 function runAgentStep(
   step: CompiledAgentStep,
   scope: RunScope,
@@ -119,7 +122,7 @@ function runAgentStep(
   return decide(condition, step.key, scope, step.slot, step.continueOnError, (holds) => {
     if (holds === undefined) return true;
     if (!holds) return skip(step.slot, step.key, scope);
-    return runHandled(step, scope, { guard: condition, outer: guards, since: scope.run.failed }, router);
+    return runHandled(step, scope, led(condition, guards, scope), router);
   });
 }
 
@@ -137,17 +140,18 @@ async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardC
   let chain = guards;
   if (step.condition) {
     if (!(await isLetIn(step, scope))) return true;
-    chain = { guard: step.condition, outer: chain, since: scope.run.failed };
+    chain = led(step.condition, chain, scope);
   }
   const give = (output: Json) => {
-    scope.results[step.slot.slot] = { status: 'completed', output };
+    // What its member gave is counted there.
+    scope.put(step.slot.slot, { status: 'completed', output }, 0);
     scope.lastOutput = output;
     return true;
   };
   for (const [route, entry] of step.entries.entries()) {
     if (entry.condition) {
       // Also a guard that did not hold led here: the default of `${a.success}` runs because `a` failed.
-      chain = { guard: entry.condition, outer: chain, since: scope.run.failed };
+      chain = led(entry.condition, chain, scope);
       const holds = await decide(entry.condition, `${step.key}.${route}`, scope, step.slot, false, (said) => said);
       if (holds === undefined) return true;
       if (!holds) continue;
@@ -168,8 +172,7 @@ async function runRoute(step: CompiledRouteStep, scope: RunScope, guards: GuardC
     if (!ran) return false;
     const result = scope.results[member.slot.slot] ?? SKIPPED;
     give({ route, target: member.name, output: result.output });
-    if (result.error)
-      scope.results[step.slot.slot] = { ...result, output: { route, target: member.name, output: null } };
+    if (result.error) scope.put(step.slot.slot, { ...result, output: { route, target: member.name, output: null } }, 0);
     return true;
   }
   return give({ route: null, target: null, output: null });
@@ -180,5 +183,5 @@ async function runIf(step: CompiledIfStep, scope: RunScope, guards: GuardChain |
   if (holds === undefined) return true;
   const branch = holds ? step.then : step.else;
   scope.lastOutput = null;
-  return branch ? runList(branch, scope, { guard: step.guard, outer: guards, since: scope.run.failed }) : true;
+  return branch ? runList(branch, scope, led(step.guard, guards, scope, branch)) : true;
 }

@@ -16,7 +16,8 @@ import type { NameResult } from '../definition/scope.ts';
 import type { Json } from '../json.ts';
 import { bounded } from './bounded.ts';
 import { recallHalt } from './halt.ts';
-import { type GuardChain, isGuarded, isLetIn, NO_NAME } from './level.ts';
+import { type GuardChain, isLetIn, led, NO_NAME } from './level.ts';
+import { isOpen } from './open-failures.ts';
 import { type Branch, ParallelBranches } from './parallel-branches.ts';
 import type { Failure, RunScope } from './run-scope.ts';
 import type { RunBody } from './run-while.ts';
@@ -32,6 +33,8 @@ interface BlockEnd {
   readonly handled: readonly string[];
   /** Unix ms */
   readonly at: number;
+  /** How many steps the run had walked by then. */
+  readonly steps?: number;
 }
 
 export async function runParallel(
@@ -43,7 +46,7 @@ export async function runParallel(
   let chain = guards;
   if (step.condition) {
     if (!(await isLetIn(step, scope, step.continueOnError))) return true;
-    chain = { guard: step.condition, outer: guards, since: scope.run.failed };
+    chain = led(step.condition, guards, scope);
   }
   const key = `${scope.keyPrefix}${step.key}.parallel`;
   const walk = (branch: CompiledBranch, inner: RunScope) => runBody(branch.list, inner, chain);
@@ -78,6 +81,7 @@ async function runBranches(
     ...(failed && { failed: failed.place }),
     lastCommitAt: latestCommit(scope, counted),
     at: run.ports.clock.now(),
+    steps: run.steps,
     handled: handledBy(counted),
   };
   if (winner || isCutShort) await run.journal.note(key, () => end as unknown as Json);
@@ -115,10 +119,15 @@ async function walkAgain(
     const halt = recallHalt(until);
     const inner = scope.stretch(halt, scope.keyPrefix, [...scope.results]);
     inner.handled = new Set();
+    inner.isApart = true;
     const succeeded = (await walk(compiled, inner)) === true && halt.reason === undefined;
     if (counts) branches.push({ place, compiled, scope: inner, halt, succeeded });
-    else inner.takeFailures();
+    else {
+      inner.takeFailures();
+      inner.release();
+    }
   }
+  scope.run.countTo(ended?.steps);
   if (ended) return conclude(step, scope, branches, ended, false);
   // A block around it was over before this one was.
   const isDone = branches.every(({ halt }) => halt.reason === undefined);
@@ -137,9 +146,10 @@ function conclude(
   const isRace = step.waitFor !== 'all';
   const counted = branches.filter(({ place }) => winner === undefined || place === winner);
   const waiting = new Map(branches.map((branch) => [branch.place, branch.scope.takeFailures()]));
+  for (const { scope: inner } of branches) inner.release();
   if (isStopped && isRace) return false;
   for (const { compiled, scope: inner } of counted) {
-    for (const { slot } of compiled.slots) scope.results[slot] = inner.results[slot];
+    for (const { slot } of compiled.slots) scope.put(slot, inner.results[slot], inner.sizeOf(slot));
   }
   scope.lastCommitAt = lastCommitAt;
   scope.handleNames(new Set(handled));
@@ -154,7 +164,8 @@ function conclude(
         step.branches.map(({ label }, place) => [label, outputOf(branches.find((branch) => branch.place === place))]),
       );
   scope.lastOutput = output;
-  const isGuardedBehind = (failure: Failure, { compiled }: Branch) => isGuarded(failure, compiled.list, 0);
+  const isGuardedBehind = (failure: Failure, { compiled }: Branch) =>
+    isOpen(failure, compiled.list, 0, undefined, scope.caughtBy);
   const culprit = culpritOf(branches, failed, waiting, isGuardedBehind);
   // What waits for a guard behind the block goes on waiting; the block's own failure stands for all else.
   if (winner !== undefined || !(isRace && failed !== undefined)) {
@@ -169,7 +180,10 @@ function conclude(
     !isStopped || (branches.length === step.branches.length && branches.every(({ succeeded }) => succeeded));
   if (step.slot && (error || isWhole)) {
     const result: NameResult = error ? { status: 'failed', output, error } : { status: 'completed', output };
-    scope.results[step.slot.slot] = result;
+    // What a branch gave is counted under its own name, where it has one.
+    const unnamed = counted.filter(({ compiled: { label, slots } }) => !slots.some(({ name }) => name === label));
+    const bytes = unnamed.reduce((sum, { scope: inner }) => sum + inner.lastSize, 0);
+    scope.put(step.slot.slot, result, scope.run.keepsAll ? 0 : bytes);
   }
   if (culprit && !step.continueOnError) {
     const slots = [...(step.slot ? [step.slot] : []), ...culprit.slots];

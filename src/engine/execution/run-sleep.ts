@@ -27,7 +27,7 @@ export async function runSleep(
   if (!(await waitUntil(until, key, scope))) return false;
   if (until > scope.lastCommitAt) scope.lastCommitAt = until;
   scope.lastOutput = until;
-  if (step.slot) scope.results[step.slot.slot] = { status: 'completed', output: until };
+  if (step.slot) scope.put(step.slot.slot, { status: 'completed', output: until }, 0);
   return true;
 }
 
@@ -46,7 +46,7 @@ function instantOf(step: CompiledSleepStep, scope: RunScope): number {
   const wanted = step.isInstant ? 'an instant (Unix ms or ISO text)' : 'a duration such as `90s`, or milliseconds';
   throw new OrchestratorError(
     'EXPRESSION_ERROR',
-    `\`sleep\` at ${scope.keyPrefix}${step.key} needs ${wanted} of at most ten years, and its expression gave ${JSON.stringify(value)}`,
+    `\`${step.isInstant ? 'until' : 'sleep'}\` at ${scope.keyPrefix}${step.key} needs ${wanted} of at most ten years, and its expression gave ${JSON.stringify(value)}`,
   );
 }
 

@@ -5,7 +5,7 @@
  * |---|---|
  * | goes on | runs as any other step |
  * | is cancelled, or the block around it stops | runs when they have ended, at most 25 s later, and has 25 s |
- * | is out of time | they are given up at once; it has 25 s |
+ * | is out of time, or over a limit | they are given up at once; it has 25 s |
  * | is given up by this process | does not run here: who goes on with the run comes to it |
  */
 
@@ -69,9 +69,7 @@ function resume({ reason, lastCommitAt }: Stopped, scope: RunScope): void {
   scope.lastCommitAt = lastCommitAt;
   if (reason === 'abandoned') return;
   // The run itself was stopped, whether or not that was stored.
-  let root = scope;
-  while (root.outer) root = root.outer;
-  scope.run.whenRecalled(() => root.halt.stop(reason));
+  scope.run.whenRecalled(() => scope.run.halt.stop(reason));
 }
 
 async function runCaught(
@@ -82,6 +80,7 @@ async function runCaught(
 ): Promise<boolean> {
   const { halt } = scope;
   const body = scope.stretch(halt);
+  if (step.catch) body.caughtBy = step.body;
   const goesOn = await runBody(step.body, body, guards);
   const [failure] = body.failures ?? [];
   if (!failure || !step.catch || halt.reason !== undefined) {
@@ -117,6 +116,7 @@ async function runFinally(
   });
   try {
     const cleanup = scope.stretch(halt);
+    cleanup.isApart = true;
     await bounded(Promise.resolve(runBody(list, cleanup, guards)), halt, cleanup, false, 0);
     if (halt.reason !== undefined) halt.close();
     scope.absorb(cleanup);

@@ -11,7 +11,7 @@
 import type { CompiledWaitStep } from '../definition/compiled-ensemble.ts';
 import { LONGEST_SLEEP_MS } from '../duration.ts';
 import { OrchestratorError } from '../errors.ts';
-import type { Json, JsonObject } from '../json.ts';
+import { type Json, type JsonObject, sizeOfJson } from '../json.ts';
 import type { TakenSignal } from '../ports/journal.ts';
 import { unlessStopped } from './halt.ts';
 import {
@@ -50,7 +50,8 @@ export async function runWait(
   if (scope.halt.reason !== undefined) return false;
   if (taken) return conclude(taken, step, scope);
   // Known before anything follows from it: a signal that comes late changes nothing any more.
-  const late = await journal.note(key, (): JsonObject => ({ signal: null, name: step.signal, at: until }));
+  const end = { name: step.signal, at: until };
+  const late = await journal.note(key, (): JsonObject => ({ signal: null, ...end }), end);
   return conclude(late as unknown as WaitEnd, step, scope);
 }
 
@@ -94,6 +95,6 @@ function conclude(end: WaitEnd, step: CompiledWaitStep, scope: RunScope): boolea
   }
   const output = end.signal === null ? null : end.payload;
   scope.lastOutput = output;
-  if (step.slot) scope.results[step.slot.slot] = { status: 'completed', output };
+  if (step.slot) scope.put(step.slot.slot, { status: 'completed', output }, sizeOfJson(output));
   return true;
 }

@@ -4,7 +4,7 @@ import type { CompiledList, CompiledSwitchStep, CompiledWhileStep } from '../def
 import { OrchestratorError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { MaybePromise } from '../ports/operation.ts';
-import { afterSnapshot, decide, type GuardChain, NO_NAME, noteFailure, noteOnce, stopsRecall } from './level.ts';
+import { afterSnapshot, decide, type GuardChain, led, NO_NAME, noteFailure, noteOnce, stopsRecall } from './level.ts';
 import type { RunScope } from './run-scope.ts';
 
 /** Walks a list of steps; handed in, because a list holds blocks that hold lists. */
@@ -18,6 +18,7 @@ export async function runWhile(
 ): Promise<boolean> {
   scope.lastOutput = null;
   for (let round = 0; ; round++) {
+    scope.run.count();
     if (scope.halt.reason !== undefined) return false;
     const key = `${step.key}.while[${round}]`;
     const check = () => decide(step.guard, key, scope, NO_NAME, false, (said) => said);
@@ -25,11 +26,12 @@ export async function runWhile(
     if (!holds) return true;
     if (round >= step.maxIterations) {
       const message = `\`while\` at ${scope.keyPrefix}${step.key} still holds after ${round} ${round === 1 ? 'round' : 'rounds'} (\`maxIterations\`)`;
-      noteFailure(new OrchestratorError('EXPRESSION_ERROR', message), scope, NO_NAME);
+      noteFailure(new OrchestratorError('ITERATION_LIMIT', message), scope, NO_NAME);
       return true;
     }
-    const chain = { guard: step.guard, outer: guards, since: scope.run.failed };
+    const chain = led(step.guard, guards, scope, step.body);
     const body = scope.stretch(scope.halt, `${scope.keyPrefix}${key}.`);
+    body.isApart = true;
     const goesOn = await runBody(step.body, body, chain);
     scope.absorb(body);
     if (!goesOn) return false;
@@ -46,7 +48,7 @@ export async function runSwitch(
   scope.lastOutput = null;
   if (chosen === undefined) return true;
   const list = (chosen === null ? undefined : step.cases.get(chosen)) ?? step.default;
-  return list ? runBody(list, scope, { guard: step.value, outer: guards, since: scope.run.failed }) : true;
+  return list ? runBody(list, scope, led(step.value, guards, scope, list)) : true;
 }
 
 /** @returns the case's name; null for a value that names none, undefined when it can't be read (the failure is noted) */

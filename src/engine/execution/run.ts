@@ -2,15 +2,16 @@
 
 import type { CompiledEnsemble } from '../definition/compiled-ensemble.ts';
 import type { ScopeRun } from '../definition/scope.ts';
-import type { Json, JsonObject } from '../json.ts';
+import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES, sizeOfJson } from '../json.ts';
 import type { EventData, EventKind } from '../model/event.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
 import type { Children } from '../ports/children.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Journal } from '../ports/journal.ts';
 import type { Logger } from '../ports/logger.ts';
-import { Halt } from './halt.ts';
+import { Halt, MOST_BYTES, MOST_STEPS } from './halt.ts';
 import type { MaskText } from './mask-secrets.ts';
+import type { Turns } from './turns.ts';
 
 /** What the interpreter is given beside the definition and the journal. */
 export interface RunPorts {
@@ -20,6 +21,7 @@ export interface RunPorts {
   readonly env: Readonly<Record<string, string>>;
   readonly mask: MaskText;
   readonly children: Children;
+  readonly turns: Turns;
   /** Tells observers; undefined when nobody listens to this run, so that no event is built for nobody. */
   readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
 }
@@ -30,6 +32,18 @@ export class Run implements ScopeRun {
   readonly accepted: NewExecution;
   readonly journal: Journal;
   readonly ports: RunPorts;
+  /** Stops the run as a whole. */
+  readonly halt: Halt;
+  /** Blocks, items and rounds that were walked, those that are only recalled too: a run that is taken up again counts the same. */
+  steps = 0;
+  /** Bytes of what is held, without the input. */
+  #held = 0;
+  #inputBytes: number | undefined;
+  #frozenInput: Json | undefined;
+  /** Every result is held until the run ends: they are stored together. */
+  readonly keepsAll: boolean;
+  /** The monotonic instant at which it is out of time. */
+  deadline = Number.POSITIVE_INFINITY;
   /** Failures that nothing has handled yet, at all levels together. */
   unhandled: number;
   /** All failures that there were. */
@@ -45,12 +59,43 @@ export class Run implements ScopeRun {
   blocks = 0;
   #whenClosed: Set<() => void> | undefined;
 
-  constructor(compiled: CompiledEnsemble, accepted: NewExecution, journal: Journal, ports: RunPorts) {
+  /** @param halt - stops the run as a whole */
+  constructor(compiled: CompiledEnsemble, accepted: NewExecution, journal: Journal, ports: RunPorts, halt: Halt) {
+    this.halt = halt;
     this.compiled = compiled;
+    this.keepsAll = compiled.durability === 'none';
     this.accepted = accepted;
     this.journal = journal;
     this.ports = ports;
     this.unhandled = 0;
+  }
+
+  /** Counts a step. A run that waits for nothing hears of its timeout here alone. @returns what is to be waited for first */
+  begin(): Promise<void> | undefined {
+    this.count();
+    const now = this.ports.clock.monotonic();
+    if (now >= this.deadline) this.halt.stop('timed_out');
+    return this.ports.turns.isDue(now) ? this.ports.turns.next() : undefined;
+  }
+
+  /** Counts a block, an item or a round. */
+  count(): void {
+    this.steps += 1;
+    if (this.steps > MOST_STEPS) this.halt.stop('too_many_steps');
+  }
+
+  /** A block that is not walked again had come so far. */
+  countTo(steps: number | undefined): void {
+    if (steps !== undefined && steps > this.steps) this.steps = steps;
+  }
+
+  /** Counts what is held. @param bytes - below 0 for what is held no more */
+  hold(bytes: number): void {
+    this.#held += bytes;
+    // No input is larger than one value may be.
+    if (this.#held <= MOST_BYTES - MAX_VALUE_BYTES) return;
+    this.#inputBytes ??= sizeOfJson(this.input);
+    if (this.#held + this.#inputBytes > MOST_BYTES) this.halt.stop('too_large');
   }
 
   /** Whether nothing is recalled any more. */
@@ -104,6 +149,12 @@ export class Run implements ScopeRun {
     return this.accepted.input;
   }
 
+  /** The input for scripts that read it as it is: one copy a run, which none of them can change. */
+  get frozenInput(): Json {
+    if (this.#frozenInput === undefined) this.#frozenInput = freeze(copyJson(this.input));
+    return this.#frozenInput;
+  }
+
   get env(): Readonly<Record<string, string>> {
     return this.ports.env;
   }
@@ -120,6 +171,12 @@ export class Run implements ScopeRun {
     const { id, ensemble, version, createdAt } = this.accepted;
     return { id, ensemble, version, startedAt: createdAt };
   }
+}
+
+function freeze(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) freeze(inner);
+  return Object.freeze(value);
 }
 
 const EMPTY: JsonObject = Object.freeze({});

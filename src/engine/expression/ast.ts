@@ -54,7 +54,7 @@ export interface UnaryNode extends Span {
 export type BinaryOperator = '+' | '-' | '*' | '/' | '%' | '<' | '<=' | '>' | '>=' | '==' | '!=' | '===' | '!==';
 
 /** Operators of one rank, evaluated from the left: `first op operand op operand ...`. */
-interface ChainNode extends Span {
+export interface ChainNode extends Span {
   readonly kind: 'chain';
   readonly first: Node;
   readonly rest: readonly { readonly operator: BinaryOperator; readonly index: number; readonly operand: Node }[];

@@ -9,17 +9,25 @@ import { failureAt } from './evaluation-problem.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import type { BuiltInFunction, ExpressionFunction } from './functions/function-table.ts';
 
-/** @throws ExpressionSyntaxError for an unknown function or a wrong number of arguments */
+/**
+ * @param before - how many references there were before those of the arguments
+ * @throws ExpressionSyntaxError for an unknown function or a wrong number of arguments
+ */
 export function compileCall<E extends Evaluation>(
   node: CallNode,
   args: readonly Evaluate<E>[],
+  before: number,
   context: CompileContext<E>,
 ): Evaluate<E> {
   const found = findFunction(node, context);
-  const { site } = context;
+  const { site, references } = context;
   const { name, index } = node;
   if (found.impure) context.impure = true;
-  if (found.isSecret) context.references.push({ name: `${name}()`, path: [], index, length: node.end - index });
+  if (found.showsArguments) {
+    const inside = references.splice(before).map((reference) => ({ ...reference, shownBy: `${name}()` }));
+    references.push(...inside);
+  }
+  if (found.isSecret) references.push({ name: `${name}()`, path: [], index, length: node.end - index });
   const call = (values: Json[], evaluation: E): Json => {
     try {
       return found.call(values, evaluation);

@@ -2,7 +2,7 @@
 
 import type { CompileContext } from './compile-context.ts';
 import { compileNode } from './compile-node.ts';
-import type { CompiledExpression, CompileOptions, Reference } from './compiled-expression.ts';
+import type { CompiledExpression, CompileOptions, ExpressionWarning, Reference } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt, outOfBudget, type Site } from './evaluation-problem.ts';
 import { builtinFunctions } from './functions/builtin-functions.ts';
@@ -22,6 +22,7 @@ export type { Evaluate, Evaluation } from './evaluation.ts';
 export interface CompiledPart<E extends Evaluation> {
   readonly evaluate: Evaluate<E>;
   readonly references: readonly Reference[];
+  readonly warnings: readonly ExpressionWarning[];
   readonly constant: boolean;
   /** Where the closing bracket stands, or the end of the text. */
   readonly end: number;
@@ -36,8 +37,8 @@ export function compileExpression<E extends Evaluation>(
   source: string,
   options: CompileOptions<E>,
 ): CompiledExpression<E> {
-  const { evaluate, references, constant } = compilePart(source, 0, undefined, options);
-  return { source, evaluate, references, constant };
+  const { evaluate, references, warnings, constant } = compilePart(source, 0, undefined, options);
+  return { source, evaluate, references, warnings, constant };
 }
 
 /**
@@ -60,6 +61,7 @@ export function compilePart<E extends Evaluation>(
     names: options.names,
     functions: options.functions ?? builtinFunctions,
     references: [],
+    warnings: [],
     impure: false,
   };
   const run = compileNode(root, context);
@@ -69,6 +71,6 @@ export function compilePart<E extends Evaluation>(
     if (evaluation.budget < 0) throw failureAt(site, start, outOfBudget());
     return run(evaluation);
   };
-  const { references, impure } = context;
-  return { evaluate, references, constant: references.length === 0 && !impure, end };
+  const { references, warnings, impure } = context;
+  return { evaluate, references, warnings, constant: references.length === 0 && !impure, end };
 }

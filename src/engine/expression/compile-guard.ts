@@ -13,12 +13,12 @@ import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 export function compileGuard<E extends Evaluation>(text: string, options: CompileOptions<E>): CompiledExpression<E> {
   const open = text.length - text.trimStart().length;
   if (!text.startsWith('${', open)) return compileExpression(text, options);
-  const { evaluate, references, constant, end } = compilePart(text, open + 2, '${', options);
+  const { evaluate, references, warnings, constant, end } = compilePart(text, open + 2, '${', options);
   const rest = text.slice(end + 1);
   if (rest.trim() !== '') {
     const message =
       'a guard is one expression: text beside ${...} would make it always true; write all of it inside the brackets';
     throw new ExpressionSyntaxError(message, end + 1 + rest.length - rest.trimStart().length, rest.trim().length);
   }
-  return { source: text, evaluate, references, constant };
+  return { source: text, evaluate, references, warnings, constant };
 }

@@ -10,7 +10,7 @@ import type { PathSegment } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt, type Site } from './evaluation-problem.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
-import { findHyphenSlip } from './hyphen-slip.ts';
+import { findHyphenSlip, noteHyphenTraps } from './hyphen-slip.ts';
 import { applySign } from './operators.ts';
 
 /** @throws ExpressionSyntaxError for a name or a function that can't be resolved */
@@ -25,12 +25,14 @@ export function compileNode<E extends Evaluation>(node: Node, context: CompileCo
     case 'member':
       return compileMember(node, context);
     case 'call': {
+      const before = context.references.length;
       const args = node.args.map((argument) => compileNode(argument, context));
-      return compileCall(node, args, context);
+      return compileCall(node, args, before, context);
     }
     case 'unary':
       return compileUnary(node, compileNode(node.operand, context), context.site);
     case 'chain': {
+      noteHyphenTraps(node, context);
       const first = compileNode(node.first, context);
       const rest = node.rest.map((step) => ({ ...step, evaluate: compileNode(step.operand, context) }));
       const [only] = rest;
@@ -111,7 +113,10 @@ function compileName<E extends Evaluation>(
     const slip = suggestion === undefined ? findHyphenSlip(node, problem, context) : undefined;
     throw slip ?? new ExpressionSyntaxError(problem, index, end - index, suggestion);
   }
-  context.references.push({ name, path, index, length: end - index });
+  context.references.push({ name, path, index, length: end - index, secret: resolution.secret });
+  if (resolution.warning !== undefined) {
+    context.warnings.push({ message: resolution.warning, index, length: end - index });
+  }
   return resolution;
 }
 

@@ -39,6 +39,7 @@ export function compileTemplate<E extends Evaluation>(text: string, options: Tem
     source: text,
     evaluate: parts.length === 0 ? () => text : joinParts(text, literals, parts, options.html ? escapeHtml : undefined),
     references: parts.flatMap(({ references }) => references),
+    warnings: parts.flatMap(({ warnings }) => warnings),
     constant: parts.every(({ constant }) => constant),
     hasExpressions: parts.length > 0,
   };

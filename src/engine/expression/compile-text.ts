@@ -53,13 +53,14 @@ function toCompiledText<E extends Evaluation>(
   const [part] = parts;
   if (!part) {
     const value: Json = literals[0] ?? '';
-    return { source, evaluate: () => value, references: [], constant: true, hasExpressions: false };
+    return { source, evaluate: () => value, references: [], warnings: [], constant: true, hasExpressions: false };
   }
   const isWhole = parts.length === 1 && literals.every((literal) => literal === '');
   return {
     source,
     evaluate: isWhole ? part.evaluate : joinParts(source, literals, parts),
     references: parts.flatMap(({ references }) => references),
+    warnings: parts.flatMap(({ warnings }) => warnings),
     constant: parts.every(({ constant }) => constant),
     hasExpressions: true,
   };

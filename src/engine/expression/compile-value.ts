@@ -2,7 +2,7 @@
 
 import { type Json, type JsonObject, MAX_DEPTH } from '../json.ts';
 import { compileText } from './compile-text.ts';
-import type { CompileOptions, PathSegment, Reference } from './compiled-expression.ts';
+import type { CompileOptions, ExpressionWarning, PathSegment, Reference } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 
@@ -11,10 +11,16 @@ export interface ValueReference extends Reference {
   readonly at: readonly PathSegment[];
 }
 
+/** A warning, with the place of its text in the value. */
+export interface ValueWarning extends ExpressionWarning {
+  readonly at: readonly PathSegment[];
+}
+
 export interface CompiledValue<E extends Evaluation = Evaluation> {
   /** Builds the value afresh on every call, so that whoever receives it may change it. What a name gives is passed as it is. */
   readonly evaluate: Evaluate<E>;
   readonly references: readonly ValueReference[];
+  readonly warnings: readonly ValueWarning[];
   readonly constant: boolean;
 }
 
@@ -29,6 +35,7 @@ export function compileValue<E extends Evaluation>(
   report: (path: readonly PathSegment[], error: ExpressionSyntaxError) => void,
 ): CompiledValue<E> {
   const references: ValueReference[] = [];
+  const warnings: ValueWarning[] = [];
   const path: PathSegment[] = [];
   let constant = true;
 
@@ -58,6 +65,7 @@ export function compileValue<E extends Evaluation>(
     try {
       const compiled = compileText(text, options);
       for (const reference of compiled.references) references.push({ ...reference, at: [...path] });
+      for (const warning of compiled.warnings) warnings.push({ ...warning, at: [...path] });
       if (!compiled.constant) constant = false;
       return compiled.evaluate;
     } catch (error) {
@@ -86,5 +94,5 @@ export function compileValue<E extends Evaluation>(
     };
   };
 
-  return { evaluate: compile(value), references, constant };
+  return { evaluate: compile(value), references, warnings, constant };
 }

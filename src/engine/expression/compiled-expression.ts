@@ -12,6 +12,10 @@ export type NameResolution<E extends Evaluation> =
       readonly read: Evaluate<E>;
       /** How many leading path segments `read` already covers; the rest is read by member access on what it gives. */
       readonly consumed: number;
+      /** The secret that it may hold, such as `env.API_KEY`. */
+      readonly secret?: string | undefined;
+      /** Right, and hardly what was meant: why. */
+      readonly warning?: string;
     }
   | { readonly problem: string; readonly suggestion?: string };
 
@@ -32,9 +36,23 @@ export interface NameResolver<E extends Evaluation> {
 export interface Reference {
   readonly name: string;
   readonly path: readonly PathSegment[];
+  /** The secret that the name may hold. */
+  readonly secret?: string | undefined;
+  /** The function whose arguments it stands in, when that shows them to people. */
+  readonly shownBy?: string;
   /** Where it stands in the text that was compiled, with its static path. */
   readonly index: number;
   readonly length: number;
+}
+
+/** What is right in an expression, and hardly meant. */
+export interface ExpressionWarning {
+  readonly message: string;
+  /** In the text that was compiled. */
+  readonly index: number;
+  readonly length: number;
+  /** What was probably meant. */
+  readonly suggestion?: string;
 }
 
 export interface CompileOptions<E extends Evaluation> {
@@ -49,6 +67,7 @@ export interface CompiledExpression<E extends Evaluation = Evaluation> {
   readonly evaluate: Evaluate<E>;
   /** In source order. */
   readonly references: readonly Reference[];
+  readonly warnings: readonly ExpressionWarning[];
   /** It reads no name and calls nothing that differs from call to call: it always gives one value, or always fails. */
   readonly constant: boolean;
 }

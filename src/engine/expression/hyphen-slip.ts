@@ -1,7 +1,7 @@
-/** Explains an unknown name that came from a hyphen: what looked like one word was read as a subtraction. */
+/** Explains what looks like one word with a hyphen in it, and is read as a subtraction. */
 
 import { suggestName } from '../suggest-name.ts';
-import type { NameNode } from './ast.ts';
+import type { ChainNode, NameNode, Node } from './ast.ts';
 import type { CompileContext } from './compile-context.ts';
 import type { Evaluation } from './evaluation.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
@@ -31,4 +31,31 @@ export function findHyphenSlip<E extends Evaluation>(
   const meant = suggestName(word, context.names.hyphenated);
   if (!meant) return undefined;
   return new ExpressionSyntaxError(`there is no ${word}; did you mean ${meant}?`, from, word.length, meant);
+}
+
+/** Warns of `input.first-name` where `name` is a name: nothing of it is wrong, and nobody means to subtract it. */
+export function noteHyphenTraps<E extends Evaluation>(node: ChainNode, context: CompileContext<E>): void {
+  let left = node.first;
+  for (const { operator, index, operand } of node.rest) {
+    if (operator === '-' && operand.kind === 'name' && operand.index === index + 1) noteTrap(left, index, context);
+    left = operand;
+  }
+}
+
+function noteTrap<E extends Evaluation>(left: Node, hyphen: number, context: CompileContext<E>): void {
+  const { names, site, warnings } = context;
+  const link = left.kind === 'member' ? left.links.at(-1) : undefined;
+  // `['first']-name` and `first - name` are written by who means to subtract.
+  if (left.kind !== 'member' || typeof link?.key !== 'string' || left.end !== hyphen) return;
+  if (site.text[hyphen - 1] === ']') return;
+  const from = hyphen - link.key.length;
+  const word = /^[\w$-]+/.exec(site.text.slice(from, Math.min(site.end, hyphen + LONGEST_WORD)))?.[0] ?? '';
+  const keys = left.links.slice(0, -1).map(({ key }) => key);
+  const path = keys.filter((key) => typeof key !== 'object');
+  if (left.object.kind === 'name' && path.length === keys.length) {
+    // The word is no key there: then a subtraction is all that it can be.
+    if ('problem' in names.resolve(left.object.name, [...path, word])) return;
+  }
+  const message = `\`${word}\` is read as a subtraction; a key with a hyphen is written ['${word}'], a subtraction with spaces around the -`;
+  warnings.push({ message, index: from, length: word.length, suggestion: `['${word}']` });
 }

@@ -8,3 +8,7 @@ export const MAX_PARTS = 256;
 export const MAX_BUILT_LENGTH = 4 * 1024 * 1024;
 /** Operations that suit one step: a fraction of a second of work at the very most, and enough to build the longest text. */
 export const DEFAULT_BUDGET = 5_000_000;
+/** Operations for each key of an object that is walked. */
+export const KEY_COST = 8;
+/** Operations for each value that is read from JSON text, beside its characters. */
+export const VALUE_COST = 4;

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../json.ts';
 import type { BinaryOperator } from './ast.ts';
 import type { Evaluation } from './evaluation.ts';
 import { charge, describeType, EvaluationProblem } from './evaluation-problem.ts';
+import { KEY_COST } from './limits.ts';
 import { joinTexts, toText } from './to-text.ts';
 
 /** A number that JSON can hold: what has no number (1/0, 0/0) is null, and there is no negative zero. */
@@ -47,7 +48,7 @@ export function areEqual(left: Json, right: Json, evaluation: Evaluation): boole
   }
   if (Array.isArray(right)) return false;
   const keys = Object.keys(left);
-  charge(evaluation, keys.length);
+  charge(evaluation, keys.length * KEY_COST);
   if (keys.length !== Object.keys(right).length) return false;
   for (const key of keys) {
     if (!Object.hasOwn(right, key)) return false;

@@ -1,7 +1,18 @@
 /** Builds an execution's record from what is stored of it: pure, and the same for every store and engine. */
 
 import { cloneJson, type Json } from '../json.ts';
-import { AGENTS_IN_RECORD, type AgentRun, type Execution, type ExecutionError } from './execution.ts';
+import { jsonBytes, mostJsonBytes } from '../json-bytes.ts';
+import {
+  AGENTS_IN_RECORD,
+  type AgentRun,
+  type Execution,
+  type ExecutionError,
+  type ExecutionStatus,
+  type ExecutionSummary,
+  LISTED_VALUE_BYTES,
+  OUTPUTS_IN_RECORD_BYTES,
+  SHORT_OUTPUT_BYTES,
+} from './execution.ts';
 import type { ExecutionEnd, NewExecution, StepRecord } from './stored-execution.ts';
 
 /** Where an execution stands that has not ended. */
@@ -12,19 +23,16 @@ export interface Progress {
 }
 
 /**
- * @param steps - without notes, in the order in which they were stored; the first 1,000 become the record's agent runs
+ * @param runs - the record's agent runs
  * @param agents - how many agents ran, those past the first 1,000 included
  */
 export function toExecution(
   accepted: NewExecution,
   { status, startedAt }: Progress,
   end: ExecutionEnd | undefined,
-  steps: readonly StepRecord[],
+  runs: readonly AgentRun[],
   agents: number,
 ): Execution {
-  const runs: AgentRun[] = [];
-  const count = Math.min(steps.length, AGENTS_IN_RECORD);
-  for (let i = 0; i < count; i++) runs.push(toAgentRun(steps[i] as StepRecord));
   const { id, ensemble, version, trigger, input, createdAt, deadlineAt, retryOf } = accepted;
   const record = {
     id,
@@ -48,6 +56,60 @@ export function toExecution(
     if (end.error) record.error = end.error;
   }
   return record;
+}
+
+/**
+ * The agent runs of a record: the first 1,000, with the outputs of the first ones up to 4 MiB in total.
+ * @param steps - without notes, in the order in which they were stored
+ */
+export function toAgentRuns(steps: readonly StepRecord[]): AgentRun[] {
+  const count = Math.min(steps.length, AGENTS_IN_RECORD);
+  const runs: AgentRun[] = [];
+  let most = 0;
+  for (let i = 0; i < count; i++) {
+    const step = steps[i] as StepRecord;
+    runs.push(toAgentRun(step));
+    if (most <= OUTPUTS_IN_RECORD_BYTES) most += mostJsonBytes(step.output, OUTPUTS_IN_RECORD_BYTES);
+  }
+  return most <= OUTPUTS_IN_RECORD_BYTES ? runs : omitOutputs(runs);
+}
+
+function omitOutputs(runs: readonly AgentRun[]): AgentRun[] {
+  const budget = outputBudget();
+  return runs.map((run) =>
+    budget(jsonBytes(run.output, OUTPUTS_IN_RECORD_BYTES)) ? run : { ...run, output: null, outputOmitted: true },
+  );
+}
+
+/** Tells of one output after the other whether the record carries it. */
+export function outputBudget(): (bytes: number) => boolean {
+  let total = 0;
+  return (bytes) => {
+    total += bytes;
+    return total <= OUTPUTS_IN_RECORD_BYTES || bytes <= SHORT_OUTPUT_BYTES;
+  };
+}
+
+export function toSummary(
+  { id, ensemble, version, trigger, createdAt }: Omit<NewExecution, 'input' | 'seed'>,
+  status: ExecutionStatus,
+  finishedAt: number | undefined,
+): ExecutionSummary {
+  const { parentId } = trigger;
+  const about = { id, ensemble, version, status, trigger, createdAt };
+  return { ...about, ...(finishedAt !== undefined && { finishedAt }), ...(parentId !== undefined && { parentId }) };
+}
+
+/** The record as listings have it. @param record - without agent runs */
+export function toListed(record: Execution): Execution {
+  const isLarge = (value: Json) => jsonBytes(value, LISTED_VALUE_BYTES) > LISTED_VALUE_BYTES;
+  return withoutValues(record, isLarge(record.input), isLarge(record.output));
+}
+
+export function withoutValues(record: Execution, input: boolean, output: boolean): Execution {
+  if (!input && !output) return record;
+  const omitted = [...(input ? (['input'] as const) : []), ...(output ? (['output'] as const) : [])];
+  return { ...record, ...(input && { input: null }), ...(output && { output: null }), omitted };
 }
 
 export function toAgentRun(step: StepRecord): AgentRun {

@@ -71,7 +71,24 @@ export interface AgentRun {
   /** Milliseconds from the first attempt's start to the end of the last, waits included. */
   readonly duration: number;
   readonly output: Json;
+  /** The output is not here, and `output` is null: the record carries 4 MiB of outputs. `executions.agent(id, key)` gives it. */
+  readonly outputOmitted?: true;
   readonly error?: ExecutionError;
+}
+
+/** Where an execution stands, without its values and without what its agents did. */
+export interface ExecutionSummary {
+  readonly id: string;
+  readonly ensemble: string;
+  /** Hash of the definition that it runs. */
+  readonly version: string;
+  readonly status: ExecutionStatus;
+  readonly trigger: ExecutionTrigger;
+  /** Unix ms. */
+  readonly createdAt: number;
+  readonly finishedAt?: number;
+  /** The execution whose `ensemble` step started it. */
+  readonly parentId?: string;
 }
 
 /** The record of one execution. */
@@ -101,9 +118,22 @@ export interface Execution<Output = Json> {
   /** The execution whose `ensemble` step started it. */
   readonly parentId?: string;
   readonly metrics: { readonly totalDuration: number; readonly agents: number };
-  /** The first 1,000 runs, in the order in which they were stored. */
+  /** The first 1,000 runs, in the order in which they were stored, with the outputs of the first ones up to 4 MiB in total. */
   readonly agents: readonly AgentRun[];
+  /**
+   * In a listing: which of them are larger than 4 KiB of JSON text. They are null there, and the record has them. Absent when both
+   * are given.
+   */
+  readonly omitted?: readonly ('input' | 'output')[];
 }
 
 /** How many agent runs a record carries. */
 export const AGENTS_IN_RECORD = 1000;
+/** How many bytes of JSON text the outputs of a record's agent runs may have in total. */
+export const OUTPUTS_IN_RECORD_BYTES = 4 * 1024 * 1024;
+/** An output of so many bytes is never left out of a record: `null` is one. */
+export const SHORT_OUTPUT_BYTES = 4;
+/** How many bytes of JSON text an input or output may have in a listing. */
+export const LISTED_VALUE_BYTES = 4 * 1024;
+/** How many bytes of outputs a page of agent runs holds. A single larger one is a page by itself. */
+export const PAGE_BYTES = 8 * 1024 * 1024;

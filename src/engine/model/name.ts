@@ -6,7 +6,7 @@ export const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 /** What a name must look like, in words for messages. */
 export const NAME_RULE = 'a letter, then up to 63 letters, digits, `_` or `-`';
 
-/** Words that name something in every expression, and so can't name a result. */
+/** Words that mean something in every expression, and so can't name a result. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'input',
   'env',
@@ -17,6 +17,9 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'item',
   'index',
   'error',
+  'true',
+  'false',
+  'null',
 ]);
 
 /** The operations that the seed names. */

@@ -23,7 +23,7 @@ export interface NewExecution {
 /** What is stored under one key of an execution: one attempt of an agent, or a note. */
 export interface StepRecord {
   readonly key: string;
-  /** The agent's name; empty for a note. */
+  /** The agent's name. Of a note of how a wait ended: the signal's name; otherwise empty for a note. */
   readonly name: string;
   readonly status: 'completed' | 'failed';
   /** Attempts made, this one included. */
@@ -80,6 +80,8 @@ export interface Release {
    * come since it was claimed.
    */
   readonly signals?: number;
+  /** The names of the signals that it waits for: one of another name leaves it waiting. Without it, any makes it due. */
+  readonly waitsFor?: readonly string[];
 }
 
 /** What is told to an execution from outside. */
@@ -146,6 +148,8 @@ export interface ClaimedExecution {
   readonly begun: boolean;
   /** How often it was taken from an owner that had died. */
   readonly recoveries: number;
+  /** Its part of the blame for the last of these deaths, in thousandths, summed; see `recover` of the storage. */
+  readonly blame: number;
   readonly cancelRequested: boolean;
   /** How many signals have come for it so far. */
   readonly signals: number;

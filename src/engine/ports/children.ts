@@ -32,10 +32,10 @@ export interface Children {
   /**
    * Stores and begins it, or queues it.
    *
-   * @throws NOT_FOUND for an unknown ensemble, INVALID_INPUT when the input doesn't fit, CONFLICT beyond 16 levels or 1,000
-   *   descendants (none of them retryable); what is retryable leaves open whether it was stored
+   * @throws NOT_FOUND for an unknown ensemble, INVALID_INPUT when the input doesn't fit or can't be stored, CONFLICT beyond 16 levels
+   *   or 1,000 descendants; JournalLostError when the storage does not answer, which leaves open whether it was stored
    */
   start(child: NewChild): Promise<StartedChild>;
-  /** Asks that it be stopped, wherever it runs; does nothing for one that was never stored. */
+  /** Asks that it be stopped, wherever it runs; does nothing for one that was never stored. @throws JournalLostError when the storage does not answer */
   cancel(id: string): Promise<void>;
 }

@@ -1,13 +1,33 @@
 /** The data ports behind the `storage` operation: keyed values and objects. */
 
+import { OrchestratorError } from '../errors.ts';
 import type { Json } from '../json.ts';
 import type { MaybePromise } from './operation.ts';
 
-/** Keys are taken as they are: no character has a meaning. From 1 to 512 bytes of UTF-8, without NUL. */
+/**
+ * Keys are taken as they are: no character has a meaning. From 1 to 512 bytes of UTF-8, without NUL and without halves of
+ * surrogate pairs, which UTF-8 can't hold; a store refuses any other key, in every call, with `INVALID_REQUEST`.
+ */
 export const MAX_KEY_BYTES = 512;
 
+// Drivers cut text at a NUL, and replace half a surrogate pair.
+const LONE_SURROGATE = /\p{Surrogate}/u;
+
+/** Whether UTF-8 holds a text as it is, and no driver changes it. */
+export function isPlainText(text: string): boolean {
+  return !text.includes('\u0000') && !LONE_SURROGATE.test(text);
+}
+
+/** The one rule of keys, for all stores. @throws INVALID_REQUEST for what is no key */
+export function checkKey(key: string): string {
+  const long = key.length * 3 > MAX_KEY_BYTES && new TextEncoder().encode(key).length > MAX_KEY_BYTES;
+  if (key !== '' && !long && isPlainText(key)) return key;
+  const message = `a key must be text of 1 to ${MAX_KEY_BYTES} bytes of UTF-8, without NUL and halves of surrogate pairs`;
+  throw new OrchestratorError('INVALID_REQUEST', message);
+}
+
 export interface KeyPage {
-  /** Only keys that begin with this text, literally. */
+  /** Only keys that begin with this text, literally. No key begins with what no key can hold. */
   readonly prefix?: string;
   /** 1 to 1,000. */
   readonly limit: number;

@@ -90,7 +90,15 @@ export interface BeginOptions {
   readonly steps?: readonly StepRecord[];
 }
 
+/**
+ * What a run asks of the storage. A call is made again while the storage fails, for as long as the engine waits for it.
+ * @throws JournalLostError when it still fails then: the run is suspended, and resumed once the storage answers
+ */
+export type RunStorage = Pick<Storage, 'readState' | 'listSignals' | 'getExecution' | 'countDescendants'>;
+
 export interface RunningEngine {
+  /** For what a run asks of the storage beside its journal. */
+  readonly storage: RunStorage;
   /**
    * Stores the execution, then begins it, or queues it.
    * @throws OVERLOADED when the engine is closed or its queue is full, what the storage throws; nothing runs then

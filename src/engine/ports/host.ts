@@ -25,11 +25,14 @@ export interface HttpHandler {
   handle(request: Request, host?: HostInfo): Promise<HandlerResult>;
 }
 
+/** Whether so many further bytes may be kept. */
+export type TakeBytes = (bytes: number) => boolean;
+
 /** A request in plain parts. */
 export interface PlainRequest {
   /** In upper case. */
   readonly method: string;
-  /** As a URL parser writes it: from `/` on, dot segments resolved, percent-encoding left as it is. */
+  /** As a URL parser writes it: from `/` on, no dot segments, percent-encoding left as it is. */
   readonly path: string;
   /** What stands behind `?`; empty without one. */
   readonly query: string;
@@ -40,10 +43,12 @@ export interface PlainRequest {
   /** Whether a body comes; it may still be empty. */
   readonly hasBody: boolean;
   /**
-   * The whole body, read once; undefined as soon as more than `maxBytes` have come, and the rest is not kept then.
+   * The whole body, read once, in memory of about its size however small its chunks are; undefined as soon as `take` refuses
+   * what has come, and the rest is not kept then.
+   * @param take - is told how many bytes have come with each chunk, before they are kept
    * @throws when the body breaks off
    */
-  body(maxBytes: number): MaybePromise<Uint8Array | undefined>;
+  body(take: TakeBytes): MaybePromise<Uint8Array | undefined>;
 }
 
 export interface PlainAnswer {

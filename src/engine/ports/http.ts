@@ -28,7 +28,8 @@ export interface HttpResponse {
  * It rejects with an `OrchestratorError` and no other: `INVALID_REQUEST` (not retryable) when the request itself is refused
  * (scheme, user info, a private address, a forbidden or malformed header); `TIMEOUT` (retryable) when `timeoutMs` passes;
  * `AGENT_FAILED` (retryable) when the exchange breaks (connection, TLS, malformed answer); `AGENT_FAILED` (not retryable) when the answer is larger
- * than `maxResponseBytes`. When `signal` aborts it rejects with the signal's reason. The socket is closed in every case.
+ * than `maxResponseBytes`, or nearly all framing. Its messages name a request by its whole path, without the query: whoever shows them
+ * masks and cuts them, in this order. When `signal` aborts it rejects with the signal's reason. The socket is closed in every case.
  */
 export interface HttpClient {
   send(request: HttpRequest): Promise<HttpResponse>;

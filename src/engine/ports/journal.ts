@@ -4,7 +4,10 @@ import type { Json, JsonObject } from '../json.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { MaybePromise } from './operation.ts';
 
-/** Nothing of this run is stored any more: it belongs to another process now, or its storage fails for good (the `cause`). */
+/**
+ * Nothing of this run is stored any more: it belongs to another process now, or its storage does not answer (the `cause`). It is
+ * never a failure of the run: whoever resumes the run continues after its last stored result.
+ */
 export class JournalLostError extends Error {
   constructor(cause?: unknown) {
     super('nothing of this run is stored any more', cause === undefined ? undefined : { cause });
@@ -45,11 +48,20 @@ export interface TakenSignal {
   readonly at: number;
 }
 
+/** Of a note that says how a wait ended: what it was for, so that it is found without its payload. */
+export interface WaitNote {
+  /** The signal's name. */
+  readonly name: string;
+  /** Unix ms at which the wait ended. */
+  readonly at: number;
+}
+
 /**
  * What was stored before is given back in a run that was taken up again, in the order in which the flow asks for it. The first
  * thing that is asked for and is not there is where the run becomes live.
  *
- * Every method that stores rejects with {@link JournalLostError} when nothing of the run can be stored any more.
+ * Every method that asks the storage rejects with {@link JournalLostError} when nothing of the run can be stored any more, and one
+ * that stores with INVALID_OUTPUT when the storage can't hold what it was handed: then the run fails with that error.
  */
 export interface Journal {
   /**
@@ -64,10 +76,17 @@ export interface Journal {
   ): MaybePromise<StepRecord | undefined>;
 
   /**
+   * Asked right before each effect: whether the run is still this process's own.
+   * @returns undefined when it is; otherwise what is to be waited for before it is asked again
+   */
+  confirm(): Promise<void> | undefined;
+
+  /**
    * Gives the note under `key`, or stores what `decide` gives: for what can't be worked out again, and has to be known before
    * anything that follows from it has an effect.
+   * @param wait - of the note of a wait's end
    */
-  note(key: string, decide: () => Json): MaybePromise<Json>;
+  note(key: string, decide: () => Json, wait?: WaitNote): MaybePromise<Json>;
 
   /** The record or note under `key`, if it was stored before the run was taken up. */
   recalled(key: string): StepRecord | undefined;

@@ -39,6 +39,8 @@ export interface ConfigIssue {
   readonly message: string;
   /** The value that was meant, if one is near. */
   readonly suggestion?: string;
+  /** What the config asks for can't be had: nothing else of it is checked. */
+  readonly alone?: boolean;
 }
 
 export interface Operation<Config = JsonObject> {
@@ -47,6 +49,8 @@ export interface Operation<Config = JsonObject> {
   readonly config?: StandardSchema<unknown, Config>;
   /** Called at load with the config as written (expressions are still text): problems that the schema can't see. */
   check?(config: JsonObject): readonly ConfigIssue[];
+  /** Keys of the config whose values come back in what it gives: no secret may stand there. */
+  readonly shows?: readonly string[];
   /** What a process must have to run this agent, such as `script:score`. */
   needs?(config: JsonObject): readonly string[];
   /**

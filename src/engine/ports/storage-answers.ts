@@ -54,12 +54,33 @@ export interface ExecutionQuery {
   readonly before?: string;
 }
 
+export interface RecordQuery {
+  /** `false`: without agents' runs. */
+  readonly agents?: boolean;
+}
+
 export interface StepQuery {
-  /** How many are skipped. */
-  readonly after: number;
+  /** Only records after the one of this key. Default: from the first. */
+  readonly after?: string | undefined;
   readonly limit: number;
+  /** Bytes of outputs, as JSON text. Default 8 MiB. */
+  readonly bytes?: number;
   /** Notes are listed too. Default: agents' runs alone. */
   readonly notes?: boolean;
+}
+
+export interface SkippedRuns {
+  readonly skipped: number;
+  /** Of the last one that was skipped; absent when none was. */
+  readonly key?: string;
+}
+
+/** A wait that a signal ended, or its timeout. */
+export interface EndedWait {
+  /** Of its note. */
+  readonly key: string;
+  /** Unix ms. */
+  readonly at: number;
 }
 
 export interface SignalQuery {

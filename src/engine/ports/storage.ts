@@ -15,7 +15,7 @@
  * | ended | none | - |
  */
 
-import type { Execution, ExecutionStatus } from '../model/execution.ts';
+import type { Execution, ExecutionStatus, ExecutionSummary } from '../model/execution.ts';
 import type {
   ClaimedExecution,
   CommitEntry,
@@ -31,12 +31,15 @@ import type { MaybePromise } from './operation.ts';
 import type {
   ClaimQuery,
   CommitResult,
+  EndedWait,
   ExecutionQuery,
   PurgeQuery,
+  RecordQuery,
   Recovered,
   ScheduleChange,
   SignalQuery,
   SignalResult,
+  SkippedRuns,
   StepQuery,
   StoredDefinition,
   StoredSchedule,
@@ -66,10 +69,13 @@ export interface Storage {
 
   /**
    * Makes `owner` known, until `leaseUntil` (Unix ms); for one that is, the lease alone changes. A store that a single process
-   * works on frees what owners of processes before it held, with one more recovery each.
+   * works on frees what owners of processes before it held, with one more recovery each, and blames it as `recover` does.
    * @throws CONFLICT when the store takes one owner alone and another process is it
    */
-  join(owner: string, lease: { readonly now: number; readonly leaseUntil: number }): MaybePromise<void>;
+  join(
+    owner: string,
+    lease: { readonly now: number; readonly leaseUntil: number; readonly blameFrom?: number },
+  ): MaybePromise<void>;
   /** @returns false when the owner is known no more: it was taken for dead, or has left */
   renew(owner: string, leaseUntil: number): MaybePromise<boolean>;
   /** Forgets an owner. What it still holds is free, due at `now`. Does nothing for one that is not known. */
@@ -79,8 +85,15 @@ export interface Storage {
    * and what they held is free, due at `now`, with one more recovery each. Their late writes are refused from then on, and
    * what they wrote before is seen by whoever claims. One that can't be taken for dead at the moment holds the others up for
    * no longer than moments; it is looked at again by the next call.
+   *
+   * Of what a dead owner held, those bear the blame for its death that it had claimed (or started) at `blameFrom` or later, and of
+   * which no record is stored that began behind that. One that bore none so far bears 1. To what one bore before, its share is added: 1,000,
+   * divided by how many bear the blame for this death, and by how many owners have joined since it was last blamed (by 1 at least;
+   * rounded down): for processes that die without it, it is not to blame. The blame of all others is 0 from then on, as is that of one
+   * that is claimed after it waited, and of what an owner leaves behind that is alive.
+   * @param blameFrom - Unix ms; without it nothing bears blame
    */
-  recover(owner: string, now: number): MaybePromise<Recovered>;
+  recover(owner: string, now: number, blameFrom?: number): MaybePromise<Recovered>;
 
   /**
    * Stores a batch; one answer an entry, in order. An entry is stored wholly or not at all, and durable when it returns.
@@ -128,6 +141,9 @@ export interface Storage {
   /** The signals of one name, in the order in which they came. */
   listSignals(executionId: string, query: SignalQuery): MaybePromise<readonly NewSignal[]>;
 
+  /** One signal, by its id; undefined when there is none. */
+  findSignal(executionId: string, id: string): MaybePromise<NewSignal | undefined>;
+
   /** Those of the given executions that have ended, or are not there any more. */
   findEnded(ids: readonly string[]): MaybePromise<readonly string[]>;
 
@@ -146,14 +162,32 @@ export interface Storage {
   /** An execution as it was accepted; undefined when unknown. */
   getAccepted(id: string): MaybePromise<NewExecution | undefined>;
 
-  /** The record, with the first 1,000 agent runs; undefined when unknown. */
-  getExecution(id: string): MaybePromise<Execution | undefined>;
+  /** Where an execution stands; undefined when unknown. Reads no values and no steps, however large they are. */
+  getStatus(id: string): MaybePromise<ExecutionSummary | undefined>;
 
-  /** Newest first, by id; without their agent runs. */
+  /**
+   * The record, with the first 1,000 agent runs, and of these the outputs up to 4 MiB in total; undefined when unknown. Reads no
+   * more than it gives.
+   */
+  getExecution(id: string, query?: RecordQuery): MaybePromise<Execution | undefined>;
+
+  /** Newest first, by id; without their agent runs, and without an input or output of more than 4 KiB, which it does not read. */
   listExecutions(query: ExecutionQuery): MaybePromise<readonly Execution[]>;
 
-  /** The step records of an execution in the order in which they were first stored. */
+  /**
+   * Step records of an execution in the order in which they were first stored: at most `limit`, and no more than `bytes` of outputs,
+   * but for a single one. None when there are no more. It reads what it gives, wherever in the history that is.
+   */
   listSteps(executionId: string, query: StepQuery): MaybePromise<readonly StepRecord[]>;
+
+  /** One step record, by its key; undefined when there is none. */
+  getStep(executionId: string, key: string): MaybePromise<StepRecord | undefined>;
+
+  /** Skips so many agents' runs, in the order in which they were first stored, or all of them when there are no more. Reads no outputs. */
+  skipRuns(executionId: string, count: number): MaybePromise<SkippedRuns>;
+
+  /** The waits for a signal of this name that have ended after an instant (Unix ms): from the notes of waits alone, without payloads. */
+  listEndedWaits(executionId: string, signal: string, after: number): MaybePromise<readonly EndedWait[]>;
 
   /** The deliveries of an execution, in the order in which they were stored. */
   listDeliveries(executionId: string): MaybePromise<readonly StoredDelivery[]>;

@@ -17,7 +17,7 @@ export function locationOf({ parts, request }: Call, id: string): { readonly loc
 /** One that has ended meanwhile was running a moment ago; how it ended is told by its record alone. */
 async function progressOf({ parts, requestId }: Call, id: string): Promise<ExecutionStatus> {
   try {
-    const { status } = await parts.orchestrator.executions.get(id);
+    const { status } = await parts.orchestrator.executions.status(id);
     return isFinal(status) ? 'running' : status;
   } catch (thrown) {
     parts.logger.warn({ err: thrown, requestId, executionId: id }, 'where an accepted execution stands is not known');

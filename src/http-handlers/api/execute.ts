@@ -1,8 +1,9 @@
 /** `POST /execute/...`: runs an ensemble or an agent, and waits for it as long as the caller and the host like to. */
 
 import * as z from 'zod';
-import { OrchestratorError } from '../../engine/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
 import type { Execution } from '../../engine/model/execution.ts';
+import { hasScope } from '../../engine/model/token.ts';
 import { readShape } from '../../engine/read-shape.ts';
 import type { ExecuteOptions, ExecutionHandle } from '../../runner.ts';
 import type { Call } from '../call.ts';
@@ -36,31 +37,50 @@ function isInputAlone(json: unknown): json is { readonly input: object; readonly
 
 export function executeEnsemble(call: Call): Promise<Reply> {
   const name = readName(call, 'ensemble');
-  return execute(call, (input) => call.parts.orchestrator.start(name, input, FROM_HTTP));
+  return execute(call, 'ensemble', (input) => call.parts.orchestrator.start(name, input, FROM_HTTP));
 }
 
 export function executeAgent(call: Call): Promise<Reply> {
   const name = readName(call, 'agent');
-  return execute(call, (input) => call.parts.orchestrator.startAgent(name, input, FROM_HTTP));
+  return execute(call, 'agent', (input) => call.parts.orchestrator.startAgent(name, input, FROM_HTTP));
 }
 
-async function execute(call: Call, start: (input: unknown) => Promise<ExecutionHandle>): Promise<Reply> {
-  const { parts, request, host } = call;
-  const json = await readJson(request, parts.maxBodyBytes);
-  const body = isInputAlone(json) ? json : readShape(executeBody, json, 'the body does not fit');
-  const prefersAsync = isAsyncPreferred(request.header('prefer'));
-  const run = await start(body.input ?? {});
-  const isAwaited = !prefersAsync && body.async !== true;
+type Start = (input: unknown) => Promise<ExecutionHandle>;
+
+async function execute(call: Call, what: 'ensemble' | 'agent', start: Start): Promise<Reply> {
+  const { parts, host } = call;
+  const { run, isAsync, prefersAsync } = await accept(call, what, start);
+  call.held.release();
   // Nobody asks for the end of a run that nobody waits for: it may be weeks away.
-  const ended = isAwaited || host.waitUntil ? endOf(call, run) : undefined;
+  const ended = !isAsync || host.waitUntil ? endOf(call, run) : undefined;
   // The caller may go away at any moment: the run goes on, and on a Worker only what the host was told of does.
   if (ended) host.waitUntil?.(ended);
-  if (ended && isAwaited) {
+  if (ended && !isAsync) {
     const finished = await within(ended, parts.syncTimeoutMs, parts.setTimer);
     if (finished) return finishedReply(finished);
   }
   const reply = await acceptedReply(call, run.id);
   return prefersAsync ? { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } } : reply;
+}
+
+// Apart from what waits for the end: body and input are not kept for as long as a run takes.
+async function accept(call: Call, what: 'ensemble' | 'agent', start: Start) {
+  const json = await readJson(call);
+  const body = isInputAlone(json) ? json : readShape(executeBody, json, 'the body does not fit');
+  const prefersAsync = isAsyncPreferred(call.request.header('prefer'));
+  let run: ExecutionHandle;
+  try {
+    run = await start(body.input ?? {});
+  } catch (thrown) {
+    throw withoutNearName(thrown, call, what);
+  }
+  return { run, isAsync: prefersAsync || body.async === true, prefersAsync };
+}
+
+// The nearest name is told to those alone who may list the names.
+function withoutNearName(thrown: unknown, { principal }: Call, what: 'ensemble' | 'agent'): unknown {
+  if (!isOrchestratorError(thrown, 'NOT_FOUND') || (principal && hasScope(principal, `read:${what}s`))) return thrown;
+  return new OrchestratorError('NOT_FOUND', `there is no ${what} of this name`);
 }
 
 /** The finished record; undefined when it is far off, or this process does not learn of it. The execution was accepted, and goes on without it. */

@@ -4,10 +4,11 @@ import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
 import { readEventId } from '../../engine/model/cursor.ts';
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
+import { isStillAllowed } from '../authenticate.ts';
 import type { Call } from '../call.ts';
 import { noSuch, readExecutionId, readId } from '../read-id.ts';
 import { readLimit, readQuery } from '../read-query.ts';
-import type { Reply } from '../reply.ts';
+import { EVENT_STREAM, type Reply } from '../reply.ts';
 import { eventStream } from './event-stream.ts';
 
 /** Agents that run alone are executions too, of `agent:` and their name. */
@@ -27,14 +28,22 @@ export async function listExecutions({ parts, request }: Call): Promise<Reply> {
 
 export async function getExecution(call: Call): Promise<Reply> {
   const id = readId(call, 'execution');
-  return { status: 200, json: await known(call.parts.orchestrator.executions.get(id)) };
+  const { executions } = call.parts.orchestrator;
+  return { status: 200, json: await known(isHead(call) ? executions.status(id) : executions.get(id)) };
 }
 
 export async function listAgentRuns(call: Call): Promise<Reply> {
   const id = readId(call, 'execution');
   const { limit, cursor } = readQuery(call.request.query, ['limit', 'cursor']);
-  const page = { limit: readLimit(limit), cursor };
+  const page = { limit: isHead(call) ? 1 : readLimit(limit), cursor };
   return { status: 200, json: await known(call.parts.orchestrator.executions.agents(id, page)) };
+}
+
+export async function getAgentRun(call: Call): Promise<Reply> {
+  const id = readId(call, 'execution');
+  const { executions } = call.parts.orchestrator;
+  await known(executions.status(id));
+  return { status: 200, json: await executions.agent(id, call.params.key ?? '') };
 }
 
 /** Server-sent events; `Last-Event-ID`, or `?after`, takes up behind an event. */
@@ -45,10 +54,21 @@ export async function streamEvents(call: Call): Promise<Reply> {
   const after = request.header('last-event-id') ?? query.after;
   // An answer's status can't be taken back once the stream is open.
   readEventId(after);
-  const { status } = await known(parts.orchestrator.executions.get(id));
+  const { status } = await known(parts.orchestrator.executions.status(id));
   // Readers take a stream up again when it ends, until they are told that nothing comes any more (the event source's 204).
   if (after !== undefined && isFinal(status) && !(await hasMore(parts, id, after))) return { status: 204 };
-  return { status: 200, stream: eventStream(parts, id, after), headers: { 'x-accel-buffering': 'no' } };
+  const headers = { 'x-accel-buffering': 'no', 'content-type': EVENT_STREAM };
+  if (isHead(call)) return { status: 200, headers };
+  const reader = {
+    stillAllowed: () => isStillAllowed(request, parts.orchestrator, 'read:executions'),
+    release: parts.streams.take(call.principal?.tokenId ?? ''),
+  };
+  return { status: 200, stream: eventStream(parts, id, after, reader), headers };
+}
+
+/** Whose answer has no body: none is made. */
+function isHead({ request }: Call): boolean {
+  return request.method === 'HEAD';
 }
 
 /** Of an execution that has ended. */

@@ -4,7 +4,7 @@ import type { Route } from '../router.ts';
 import { getEnsemble, listEnsembles } from './ensembles.ts';
 import { executeAgent, executeEnsemble } from './execute.ts';
 import { cancelExecution, retryExecution, signalExecution } from './execution-control.ts';
-import { getExecution, listAgentRuns, listExecutions, streamEvents } from './executions.ts';
+import { getAgentRun, getExecution, listAgentRuns, listExecutions, streamEvents } from './executions.ts';
 import { health } from './health.ts';
 import { createToken, listTokens, revokeToken } from './tokens.ts';
 
@@ -30,6 +30,7 @@ export const API_ROUTES: readonly Route[] = [
     readsQuery: true,
     run: listAgentRuns,
   },
+  { method: 'GET', path: '/api/v1/executions/:id/agents/:key', scope: 'read:executions', run: getAgentRun },
   {
     method: 'GET',
     path: '/api/v1/executions/:id/events',

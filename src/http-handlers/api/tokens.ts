@@ -8,10 +8,10 @@ import type { Reply } from '../reply.ts';
 
 type NewToken = Parameters<Call['parts']['orchestrator']['tokens']['create']>[0];
 
-export async function createToken({ parts, request }: Call): Promise<Reply> {
-  const body = await readJson(request, parts.maxBodyBytes);
+export async function createToken(call: Call): Promise<Reply> {
+  const body = await readJson(call);
   // What it holds is checked where tokens are made: the same for every door.
-  return { status: 201, json: await parts.orchestrator.tokens.create(body as NewToken) };
+  return { status: 201, json: await call.parts.orchestrator.tokens.create(body as NewToken) };
 }
 
 export async function listTokens({ parts }: Call): Promise<Reply> {

@@ -112,10 +112,10 @@ function unreadable(request: ApiRequest, response: HttpResponse, reason: string,
   });
 }
 
-function describe(request: ApiRequest): string {
-  const url = new URL(request.url);
-  const path = url.pathname.length > 200 ? `${url.pathname.slice(0, 200)}...` : url.pathname;
-  return `${request.method} ${url.origin}${path}`;
+/** How messages name a request: without its query. */
+export function describe(request: ApiRequest): string {
+  const { origin, pathname } = new URL(request.url);
+  return `${request.method} ${origin}${pathname}`;
 }
 
 /**

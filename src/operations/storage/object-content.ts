@@ -40,7 +40,14 @@ function isContent(value: Json): value is Json & Content {
   return typeof content === 'string' && (encoding === 'base64' || encoding === 'utf8');
 }
 
+// UTF-8 has no half of a surrogate pair: it would be stored as another character.
 function encode(text: string): Uint8Array {
+  if (/\p{Surrogate}/u.test(text)) {
+    throw new OrchestratorError(
+      'INVALID_INPUT',
+      'storage: the text holds half of a surrogate pair, which is no character',
+    );
+  }
   return new TextEncoder().encode(text);
 }
 

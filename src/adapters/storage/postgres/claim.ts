@@ -60,9 +60,10 @@ export function createClaiming(
       WHERE EXISTS (SELECT FROM alive) LIMIT $5::bigint
     ), claimed AS (
       UPDATE ${executions} e SET owner = alive.ref, epoch = e.epoch + 1, due_at = NULL, status = 'running',
-        started_at = coalesce(e.started_at, $3::bigint), signalled_at = NULL
+        started_at = coalesce(e.started_at, $3::bigint), signalled_at = NULL, claimed_at = $3::bigint,
+        blame = CASE e.status WHEN 'waiting' THEN NULL ELSE e.blame END
       FROM picked p, alive WHERE e.ctid = p.tid
-      RETURNING ${ACCEPTED.map((column) => `e.${column}`).join(', ')}, e.epoch, e.started_at, e.recoveries, e.cancel_at,
+      RETURNING ${ACCEPTED.map((column) => `e.${column}`).join(', ')}, e.epoch, e.started_at, e.recoveries, e.blame, e.cancel_at,
         e.signals, e.parent_id, p.begun, p.turn, p.behind
     )
     SELECT (SELECT count(*) FROM due) >= $8::bigint OR EXISTS (SELECT FROM due, share WHERE due.turn = share.most) AS has_more, c.*
@@ -73,6 +74,7 @@ export function createClaiming(
       'epoch',
       'started_at',
       'recoveries',
+      'blame',
       'cancel_at',
       'signals',
       'parent_id',
@@ -150,6 +152,7 @@ function readClaimed(row: SqlRow): ClaimedExecution | DamagedExecution {
       startedAt: readNumber(row, 'started_at', name),
       begun: readBoolean(row, 'begun'),
       recoveries: readNumber(row, 'recoveries', name),
+      blame: row.blame === null ? 0 : readNumber(row, 'blame', name),
       cancelRequested: row.cancel_at !== null,
       signals: row.signals === null ? 0 : readNumber(row, 'signals', name),
     };

@@ -48,7 +48,10 @@ export const STEP_COLUMNS = [
 /** What is told of a result of a first attempt. */
 export const RESULT_COLUMNS = ['key', 'name', 'started_at', 'duration', 'output'];
 const RESULT = { columns: 'status, attempts, note', values: "'completed', 1, false" };
-export const SETTLE_COLUMNS = ['status', 'due_at', 'finished_at', 'duration', 'agents', 'heard', 'error', 'output'];
+export const SETTLE_COLUMNS = [
+  ...['status', 'due_at', 'finished_at', 'duration', 'agents', 'heard'],
+  ...['waits_for', 'error', 'output'],
+];
 export const STATE_COLUMNS = ['ensemble', 'expected', 'updated_at', 'value'];
 export const DELIVERY_COLUMNS = ['delivery', 'event', 'target', 'payload', 'created_at', 'due_at'];
 /** Of an entry that only changes a state: what its last step is stored under, if it is. */
@@ -159,7 +162,7 @@ export function commitStatements({ owners, executions, steps, states, deliveries
   // Who was asked to stop waits for nothing, and who was given a signal that its owner has not heard of does not wait.
   const updateSettled = (rows: string) => `
     UPDATE ${executions} e SET owner = NULL, status = x.status, finished_at = x.finished_at, duration = x.duration,
-      agents = x.agents, error = x.error, output = x.output,
+      agents = x.agents, error = x.error, output = x.output, waits_for = x.waits_for,
       due_at = least(x.due_at, CASE WHEN x.due_at IS NOT NULL THEN e.cancel_at END,
         CASE WHEN x.status = 'waiting' AND (x.heard IS NULL OR e.signals > x.heard) THEN e.signalled_at END),
       started_at = CASE WHEN x.status = 'queued' THEN NULL ELSE e.started_at END

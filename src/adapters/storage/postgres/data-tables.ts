@@ -1,9 +1,9 @@
 /** Keyed values that may expire, and objects: bytes under a key, with their content type. */
 
 import { fromBase64, toBase64 } from '../../../engine/base64.ts';
-import type { KeyPage, KvStore, ObjectStore } from '../../../engine/ports/data.ts';
+import { checkKey, type KeyPage, type KvStore, type ObjectStore } from '../../../engine/ports/data.ts';
 import { damaged, readJson, readNumber, readText, toJsonColumn } from '../sql/columns.ts';
-import { checkKey, keyRange } from '../sqlite/data-keys.ts';
+import { keyRange } from '../sqlite/data-keys.ts';
 import { toText } from './columns.ts';
 import type { Names } from './names.ts';
 import { type SqlClient, type SqlParam, type Statement, statement } from './sql-client.ts';

@@ -60,16 +60,17 @@ export const resultRow: ToRow<StepRecord> = withWidth(7, ({ entry, part, json })
   return [toText(entry.executionId), epochOf(entry), toText(key), toText(name), startedAt, duration, json];
 });
 
-export const settleRow: ToRow<ExecutionEnd | undefined> = withWidth(10, ({ entry, part: end, json }) => {
+export const settleRow: ToRow<ExecutionEnd | undefined> = withWidth(11, ({ entry, part: end, json }) => {
   const id = toText(entry.executionId);
   const epoch = epochOf(entry);
   if (!end) {
     const { release } = entry;
-    const { status = 'running', dueAt = null, signals = null } = release ?? {};
-    return [id, epoch, status, dueAt, null, null, null, signals, null, null];
+    const { status = 'running', dueAt = null, signals = null, waitsFor } = release ?? {};
+    const names = toOptionalJsonColumn(waitsFor?.map(toText));
+    return [id, epoch, status, dueAt, null, null, null, signals, names, null, null];
   }
   const { status, finishedAt, duration, agents, error } = end;
-  return [id, epoch, status, null, finishedAt, duration, agents, null, toOptionalJsonColumn(error), json];
+  return [id, epoch, status, null, finishedAt, duration, agents, null, null, toOptionalJsonColumn(error), json];
 });
 
 export const stateRow: ToRow<StateChange> = withWidth(6, ({ entry, part, json }) => {

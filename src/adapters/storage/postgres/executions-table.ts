@@ -1,17 +1,26 @@
-/** Executions, their steps and deliveries: every way of reading. */
+/** Executions and deliveries: every way of reading. */
 
-import { AGENTS_IN_RECORD, type ExecutionStatus } from '../../../engine/model/execution.ts';
+import { type ExecutionStatus, LISTED_VALUE_BYTES } from '../../../engine/model/execution.ts';
 import type { ExecutionQuery, Storage } from '../../../engine/ports/storage.ts';
-import { readAccepted, readDelivery, readExecution, readListed, readStep } from '../sql/read-execution.ts';
+import { readAccepted, readDelivery, readExecution, readListed, readSummary } from '../sql/read-execution.ts';
 import { toText } from './columns.ts';
 import type { Names } from './names.ts';
-import { ACCEPTED, DELIVERY, RECORD, STEP } from './record-columns.ts';
+import { ACCEPTED, DELIVERY, RECORD, SUMMARY } from './record-columns.ts';
 import { type SqlClient, type Statement, statement } from './sql-client.ts';
+import { stepsTable } from './steps-table.ts';
 
 /** The verbs of the storage port that stand here. */
 export type ExecutionsTable = Pick<
   Storage,
-  'getAccepted' | 'getExecution' | 'listExecutions' | 'listSteps' | 'listDeliveries'
+  | 'getAccepted'
+  | 'getStatus'
+  | 'getExecution'
+  | 'listExecutions'
+  | 'listSteps'
+  | 'getStep'
+  | 'skipRuns'
+  | 'listEndedWaits'
+  | 'listDeliveries'
 >;
 
 /** They stand in the statements themselves: an index of what has not completed serves those that name another status. */
@@ -25,19 +34,18 @@ const BEHIND_ALL = '\u{10FFFF}';
 export function executionsTable(client: SqlClient, names: Names, namespace: string): ExecutionsTable {
   const { executions, steps, deliveries } = names;
   const columns = RECORD.map((column) => (column === 'agents' ? agentsOf(steps) : `e.${column}`)).join(', ');
+  const listed = LISTED.map((column) => (column === 'agents' ? agentsOf(steps) : listedColumn(column))).join(', ');
+  const { readRuns, ...stepVerbs } = stepsTable(client, names, namespace);
+  const selectStatus = statement(
+    `SELECT ${SUMMARY.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,
+    SUMMARY,
+  );
   const select = statement(`SELECT ${columns} FROM ${executions} e WHERE e.namespace = $1 AND e.id = $2`, RECORD);
   const selectAccepted = statement(
     `SELECT ${ACCEPTED.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,
     ACCEPTED,
   );
   const ref = `(SELECT ref FROM ${executions} WHERE namespace = $1 AND id = $2)`;
-  const stepsOf = (notes: boolean) =>
-    statement(
-      `SELECT ${STEP.join(', ')} FROM ${steps} WHERE execution = ${ref} ${notes ? '' : 'AND NOT note'}
-      ORDER BY seq LIMIT $3::bigint OFFSET $4::bigint`,
-      STEP,
-    );
-  const selectSteps = { all: stepsOf(true), runs: stepsOf(false) };
   const selectDeliveries = statement(
     `SELECT ${DELIVERY.join(', ')} FROM ${deliveries} WHERE execution = ${ref} ORDER BY seq`,
     DELIVERY,
@@ -55,19 +63,11 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
     if (known) return known;
     const where = ['e.namespace = $1', 'e.id < $2', ...filters].join(' AND ');
     const made = statement(
-      `SELECT ${columns} FROM ${executions} e WHERE ${where} ORDER BY e.id DESC LIMIT $3::bigint`,
-      RECORD,
+      `SELECT ${listed} FROM ${executions} e WHERE ${where} ORDER BY e.id DESC LIMIT $3::bigint`,
+      LISTED,
     );
     lists.set(key, made);
     return made;
-  };
-
-  const readSteps = async (id: string, after: number, limit: number, notes: boolean) => {
-    const { rows } = await client.run(notes ? selectSteps.all : selectSteps.runs, [
-      ...[namespace, toText(id)],
-      ...[limit, after],
-    ]);
-    return rows.map((row) => readStep(row, id));
   };
 
   return {
@@ -75,9 +75,13 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
       const [row] = (await client.run(selectAccepted, [namespace, toText(id)])).rows;
       return row && readAccepted(row);
     },
-    async getExecution(id) {
+    async getStatus(id) {
+      const [row] = (await client.run(selectStatus, [namespace, toText(id)])).rows;
+      return row && readSummary(row);
+    },
+    async getExecution(id, { agents = true } = {}) {
       const [row] = (await client.run(select, [namespace, toText(id)])).rows;
-      return row && readExecution(row, await readSteps(id, 0, AGENTS_IN_RECORD, false));
+      return row && readExecution(row, agents ? await readRuns(id) : []);
     },
     async listExecutions(query) {
       const { ensemble, parentId, before, limit } = query;
@@ -89,12 +93,22 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
       ]);
       return rows.map(readListed);
     },
-    listSteps: (id, { after, limit, notes = false }) => readSteps(id, after, limit, notes),
+    ...stepVerbs,
     async listDeliveries(executionId) {
       const { rows } = await client.run(selectDeliveries, [namespace, toText(executionId)]);
       return rows.map((row) => readDelivery(row, executionId));
     },
   };
+}
+
+const LISTED = [...RECORD, 'input_omitted', 'output_omitted'];
+
+/** A column of a listing: a large value is told of, and not read. */
+function listedColumn(column: string): string {
+  const [value = column, omitted] = column.split('_omitted');
+  if (omitted !== undefined) return `octet_length(e.${value}) > ${LISTED_VALUE_BYTES} AS ${column}`;
+  if (column !== 'input' && column !== 'output') return `e.${column}`;
+  return `CASE WHEN octet_length(e.${column}) <= ${LISTED_VALUE_BYTES} THEN e.${column} END AS ${column}`;
 }
 
 /** Stored with the end; counted before. */

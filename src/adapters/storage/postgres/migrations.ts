@@ -6,6 +6,7 @@ import { CHILDREN_MIGRATION } from './children-table.ts';
 import { SCHEDULES_MIGRATION } from './schedules-table.ts';
 import { SIGNALS_MIGRATION } from './signals-table.ts';
 import { hash32, type SqlClient, type SqlRunner, type Statement, statement } from './sql-client.ts';
+import { STEPS_MIGRATION } from './steps-table.ts';
 
 /**
  * A migration that was released is never changed: the next version is a new entry. `$` stands for the schema's name.
@@ -141,6 +142,9 @@ export const MIGRATIONS: readonly string[] = [
   ['pkey', 'by_ensemble', 'by_status']
     .map((index) => `ALTER INDEX $.executions_${index} SET (deduplicate_items = off);`)
     .join('\n'),
+  STEPS_MIGRATION,
+  // When it was last claimed, what it bears of the blame for the death of its owners, and the newest owner when it was last blamed.
+  'ALTER TABLE $.executions ADD COLUMN claimed_at bigint, ADD COLUMN blame integer, ADD COLUMN blamed_at integer;',
 ];
 
 /** The key under which advisory locks of a schema stand; the second half is an owner, or 0 for migrations. */

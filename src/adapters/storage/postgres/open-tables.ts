@@ -44,7 +44,7 @@ const NOTIFY = statement('SELECT pg_notify($1, $2)', ['pg_notify']);
 
 /** @throws NOT_CONFIGURED and what `migrate` throws, or what the driver does; nothing stays open then */
 export async function openTables(settings: Settings): Promise<Tables> {
-  const { schema, namespace } = settings;
+  const { schema, namespace, sessionGraceMs } = settings;
   const client = await openClient(settings);
   try {
     await migrate(client, schema);
@@ -59,7 +59,10 @@ export async function openTables(settings: Settings): Promise<Tables> {
   const onFreed = () => notifier.notify();
   const signals = signalsTable(client, names, namespace, onFreed);
   return {
-    owners: createOwners({ client, names, namespace, sessions, onFreed, processes: readProcesses() }),
+    owners: createOwners({
+      ...{ client, names, namespace, sessions, sessionGraceMs, onFreed },
+      processes: readProcesses(),
+    }),
     claiming: createClaiming(client, names, namespace, signals.giveSent),
     commit: createCommit(client, names, namespace, onFreed, signals),
     signals,

@@ -1,6 +1,6 @@
 /** The options of the Postgres storage, and what they must be. */
 
-import { isPlainText } from '../sql/columns.ts';
+import { isPlainText } from '../../../engine/ports/data.ts';
 import type { PgPool } from './pg-client.ts';
 import type { PgliteDatabase } from './pglite-client.ts';
 import type { PostgresJsSql } from './postgres-js-client.ts';
@@ -25,6 +25,12 @@ export interface PostgresStorageOptions {
    * tells, and no statement is prepared. Default `true`.
    */
   readonly sessions?: boolean;
+  /**
+   * How long others wait, in ms, before they take over from a process whose connection is lost, unless it is known to be gone:
+   * it opens another one meanwhile, and keeps its executions. The same in all processes. Longer where a pooler or a network
+   * takes longer to come back; no longer than the lease in any case. Default 1,500.
+   */
+  readonly sessionGraceMs?: number;
   /** How long a statement may take, in ms; then the call fails with OVERLOADED. Default 10,000. */
   readonly queryTimeoutMs?: number;
 }
@@ -34,6 +40,7 @@ export interface Settings {
   readonly schema: string;
   readonly namespace: string;
   readonly sessions: boolean;
+  readonly sessionGraceMs: number;
   readonly queryTimeoutMs: number;
 }
 
@@ -41,7 +48,8 @@ const SOURCES = ['pool', 'sql', 'pglite', 'connectionString'] as const;
 
 /** @throws TypeError when an option is not what it must be */
 export function readOptions(options: PostgresStorageOptions): Settings {
-  const { schema = 'ensemble', namespace = 'default', sessions = true, queryTimeoutMs = 10_000 } = options;
+  const { schema = 'ensemble', namespace = 'default', sessions = true } = options;
+  const { sessionGraceMs = 1500, queryTimeoutMs = 10_000 } = options;
   const fail = (message: string): never => {
     throw new TypeError(`postgresStorage: ${message}`);
   };
@@ -64,6 +72,10 @@ export function readOptions(options: PostgresStorageOptions): Settings {
   if (typeof namespace !== 'string' || namespace === '' || namespace.length > 128 || !isPlainText(namespace))
     fail('namespace must be text of 1 to 128 characters');
   if (typeof sessions !== 'boolean') fail(`sessions must be true or false, not ${sessions}`);
+  if (!Number.isSafeInteger(sessionGraceMs) || sessionGraceMs < 500 || sessionGraceMs > 600_000)
+    fail(`sessionGraceMs must be a whole number from 500 to 600,000, not ${sessionGraceMs}`);
+  if (options.sessionGraceMs !== undefined && !sessions)
+    fail('sessionGraceMs says nothing with sessions: false, where the lease alone counts; leave one of them out');
   if (!Number.isSafeInteger(queryTimeoutMs) || queryTimeoutMs < 100 || queryTimeoutMs > 600_000)
     fail(`queryTimeoutMs must be a whole number from 100 to 600,000, not ${queryTimeoutMs}`);
   const most = pool?.options?.max;
@@ -78,6 +90,7 @@ export function readOptions(options: PostgresStorageOptions): Settings {
     schema,
     namespace,
     sessions,
+    sessionGraceMs,
     queryTimeoutMs,
   };
 }

@@ -23,20 +23,22 @@ export interface OwnersParts {
   /** Absent where owners live by their leases alone. */
   readonly sessions: Sessions | undefined;
   readonly processes: Processes;
+  /** For so long the lock of an owner must have been free before it is taken for dead. */
+  readonly sessionGraceMs: number;
   /** Told when executions became free. */
   readonly onFreed: () => void;
 }
 
-/** A process that lost nothing but its connection has its lock again long before. */
-const UNLOCKED_FOR_MS = 1500;
+/** For one death. */
+const BLAME = 1000;
 /** For so long a takeover waits for what others write or take over. */
 const LOCKED_FOR_MS = 2000;
 /** So often an owner that leaves waits: behind that, the server has ended whatever hangs. */
 const LEAVES = 3;
 
 export function createOwners(parts: OwnersParts): Owners {
-  const { client, names, namespace, sessions, processes, onFreed } = parts;
-  const { owners, executions } = names;
+  const { client, names, namespace, sessions, processes, sessionGraceMs, onFreed } = parts;
+  const { owners, executions, steps } = names;
   const key = lockKey(names.schema);
   const insert = statement(
     `INSERT INTO ${owners} AS o (namespace, id, lease_until, locks, process) VALUES ($1, $2, $3, $4, $5)
@@ -81,8 +83,28 @@ export function createOwners(parts: OwnersParts): Owners {
   );
   // A statement of its own behind the removal: it sees what those writes stored.
   const free = statement(
-    `UPDATE ${executions} SET owner = NULL, due_at = $3, recoveries = recoveries + $4
+    `UPDATE ${executions} SET owner = NULL, due_at = $3, blame = NULL
     WHERE namespace = $1 AND status = 'running' AND owner = $2`,
+  );
+  const claimedAt = 'coalesce(e.claimed_at, e.started_at)';
+  // Those that may be what the owner died of share the blame for it.
+  const freeOfDead = statement(
+    `WITH held AS MATERIALIZED (
+      SELECT e.ref, ${claimedAt} >= $4 AND NOT EXISTS (
+        SELECT FROM ${steps} s WHERE s.execution = e.ref AND s.started_at > ${claimedAt}
+      ) AS blamed
+      FROM ${executions} e WHERE e.namespace = $1 AND e.status = 'running' AND e.owner = $2
+    ), share AS (
+      SELECT greatest(count(*) FILTER (WHERE blamed), 1) AS many,
+        coalesce((SELECT max(o.ref) FROM ${owners} o WHERE o.namespace = $1), 0) AS newest
+      FROM held
+    )
+    UPDATE ${executions} e SET owner = NULL, due_at = $3, recoveries = e.recoveries + 1, blamed_at = share.newest,
+      blame = CASE
+        WHEN h.blamed AND e.blame > 0 THEN e.blame + ${BLAME} / (share.many * greatest(share.newest - e.blamed_at, 1))
+        WHEN h.blamed THEN 1
+      END
+    FROM held h, share WHERE e.namespace = $1 AND e.status = 'running' AND e.owner = $2 AND e.ref = h.ref`,
   );
 
   const selectHeld = statement(
@@ -90,9 +112,6 @@ export function createOwners(parts: OwnersParts): Owners {
     WHERE o.namespace = $1 AND o.id = $2 AND e.namespace = $1 AND e.status = 'running'`,
     ['id', 'epoch'],
   );
-
-  const freeAll = async (on: SqlTransaction, ref: number, now: number, recoveries: number): Promise<number> =>
-    (await on.run(free, [namespace, ref, now, recoveries])).count;
 
   /** @returns undefined when what it has to change is held by others: a write that takes its time, or a process that hangs */
   const unlessLocked = async <T>(work: (on: SqlTransaction) => Promise<T>): Promise<T | undefined> => {
@@ -107,12 +126,12 @@ export function createOwners(parts: OwnersParts): Owners {
     }
   };
 
-  const takeOver = async (ref: number, ended: boolean, now: number): Promise<number> => {
+  const takeOver = async (ref: number, ended: boolean, now: number, blameFrom: number): Promise<number> => {
     const freed = await unlessLocked(async (on) => {
       const { count } = ended
         ? await on.run(removeEnded, [namespace, ref, now])
         : await on.run(removeUnlocked, [namespace, ref]);
-      return count === 0 ? 0 : freeAll(on, ref, now, 1);
+      return count === 0 ? 0 : (await on.run(freeOfDead, [namespace, ref, now, blameFrom])).count;
     });
     return freed ?? 0;
   };
@@ -120,12 +139,16 @@ export function createOwners(parts: OwnersParts): Owners {
   const forget = (owner: string, now: number): Promise<number | undefined> =>
     unlessLocked(async (on) => {
       const [row] = (await on.run(remove, [namespace, toText(owner)])).rows;
-      return row ? freeAll(on, readNumber(row, 'ref', `owner ${owner}`), now, 0) : 0;
+      return row ? (await on.run(free, [namespace, readNumber(row, 'ref', `owner ${owner}`), now])).count : 0;
     });
 
-  /** For how long an owner's lock has been free, as far as anybody saw; its process may be known to be gone. */
-  const unlockedFor = ({ unlocked_for: ms, process }: SqlRow): number =>
-    process && processes.isGone(process) ? UNLOCKED_FOR_MS : Number(ms ?? 0);
+  /** How much longer an owner is waited for whose lock is free: as far as anybody saw for how long, and what its machine knows. */
+  const waitsFor = ({ unlocked_for: ms, process }: SqlRow): number => {
+    const seen = process === null || process === undefined ? undefined : processes.look(process);
+    if (seen === 'gone') return 0;
+    // It lost nothing but its connection: its lease alone speaks for it.
+    return seen === 'alive' ? Number.POSITIVE_INFINITY : sessionGraceMs - Number(ms ?? 0);
+  };
 
   return {
     async join(owner, { leaseUntil }) {
@@ -153,7 +176,7 @@ export function createOwners(parts: OwnersParts): Owners {
       const { rows } = await client.run(selectHeld, [namespace, toText(owner)]);
       return rows.map((row) => ({ executionId: readId(row), epoch: readNumber(row, 'epoch', `execution ${row.id}`) }));
     },
-    async recover(owner, now) {
+    async recover(owner, now, blameFrom = Number.MAX_SAFE_INTEGER) {
       const { rows } = await client.run(selectDoubtful, [namespace, toText(owner), now]);
       const dead: { readonly ref: number; readonly ended: boolean }[] = [];
       const unlocked: number[] = [];
@@ -162,9 +185,10 @@ export function createOwners(parts: OwnersParts): Owners {
       for (const row of rows) {
         const ref = readNumber(row, 'ref', 'an owner');
         const ended = readBoolean(row, 'ended');
-        const waitsMs = UNLOCKED_FOR_MS - unlockedFor(row);
-        if (ended || (readBoolean(row, 'unlocked') && waitsMs <= 0)) dead.push({ ref, ended });
-        else if (!readBoolean(row, 'unlocked')) locked.push(ref);
+        const isUnlocked = readBoolean(row, 'unlocked');
+        const waitsMs = isUnlocked ? waitsFor(row) : 0;
+        if (ended || (isUnlocked && waitsMs <= 0)) dead.push({ ref, ended });
+        else if (!isUnlocked) locked.push(ref);
         else {
           if (row.unlocked_for === null) unlocked.push(ref);
           leftMs = Math.min(leftMs, waitsMs);
@@ -173,7 +197,7 @@ export function createOwners(parts: OwnersParts): Owners {
       if (unlocked.length > 0) await client.run(markUnlocked, [namespace, toArray(unlocked)]);
       if (locked.length > 0) await client.run(markLocked, [namespace, toArray(locked)]);
       let freed = 0;
-      for (const { ref, ended } of dead) freed += await takeOver(ref, ended, now);
+      for (const { ref, ended } of dead) freed += await takeOver(ref, ended, now, blameFrom);
       if (freed > 0) onFreed();
       return Number.isFinite(leftMs) ? { freed, againInMs: leftMs } : { freed };
     },

@@ -1,6 +1,6 @@
 /** Postgres by the package `pg`: a pool that was handed in, or one of our own. */
 
-import { codeOf } from './failure.ts';
+import { leavesConnection, ofDriver } from './failure.ts';
 import type { SessionEvents, SqlClient, SqlParam, SqlResult, SqlRow, SqlSession, Statement } from './sql-client.ts';
 import { createTimeLimit, endIdleAfter, type TimeLimit } from './time-limit.ts';
 
@@ -60,7 +60,7 @@ export function pgClient(pool: PgPool, owned: boolean, { prepares, queryTimeoutM
     let late = false;
     const connecting = new Promise<PgPoolClient>((resolve, reject) => {
       pool.connect((error, client) => {
-        if (!client) return reject(error);
+        if (!client) return reject(ofDriver(error));
         if (late) return client.release();
         // Without a listener, a connection that is lost between two queries would end the process.
         client.on('error', nothing);
@@ -82,22 +82,22 @@ export function pgClient(pool: PgPool, owned: boolean, { prepares, queryTimeoutM
     };
     const result = new Promise<SqlResult>((resolve, reject) => {
       pool.connect((failure, client) => {
-        if (!client) return reject(failure);
+        if (!client) return reject(ofDriver(failure));
         if (isOver) return client.release();
         held = client;
         client.on('error', nothing);
         client.query(toQuery(statement, params), (error, found) => {
-          // Postgres itself said why, so the connection is as good as before.
-          end(error ? !isAnswer(error) : false);
-          if (error) reject(error);
+          end(error ? !leavesConnection(error) : false);
+          if (error) reject(ofDriver(error));
           else resolve(toResult(found));
         });
       });
     });
-    return inTime(result, () => {
+    const giveUp = () => {
       isOver = true;
       end(true);
-    });
+    };
+    return inTime(result, giveUp, params);
   };
 
   return {
@@ -108,7 +108,8 @@ export function pgClient(pool: PgPool, owned: boolean, { prepares, queryTimeoutM
       try {
         await queryOn(client, { text: `BEGIN; ${endIdleAfter(queryTimeoutMs)}` }, inTime);
         const result = await work({
-          run: async (statement, params) => toResult(await queryOn(client, toQuery(statement, params), inTime)),
+          run: async (statement, params) =>
+            toResult(await queryOn(client, toQuery(statement, params), inTime, nothing, params)),
           // What it runs is a migration, which takes as long as it takes.
           exec: async (text) => {
             await queryOn(client, { text });
@@ -140,11 +141,12 @@ function queryOn(
   query: PgQuery,
   inTime: TimeLimit = (work) => work,
   onTimeout: () => void = nothing,
+  sent?: readonly SqlParam[],
 ): Promise<PgResult> {
   const result = new Promise<PgResult>((resolve, reject) => {
-    client.query(query, (error, found) => (error ? reject(error) : resolve(found)));
+    client.query(query, (error, found) => (error ? reject(ofDriver(error)) : resolve(found)));
   });
-  return inTime(result, onTimeout);
+  return inTime(result, onTimeout, sent);
 }
 
 async function openPgSession(
@@ -188,12 +190,6 @@ async function openPgSession(
     end();
     throw error;
   }
-}
-
-/** Whether it is an error of Postgres that leaves the connection as it was. */
-function isAnswer(error: Error): boolean {
-  const code = codeOf(error);
-  return code !== undefined && /^(?!08|57P)[0-9A-Z]{5}$/.test(code);
 }
 
 function toResult({ rows, rowCount }: PgResult): SqlResult {

@@ -39,7 +39,7 @@ export function pgliteClient(database: PgliteDatabase, { queryTimeoutMs }: Clien
   return {
     // There is one session, and one process that works on it: a lock would say nothing.
     sessionLocks: false,
-    run: (statement, params) => inTime(runOn(database, statement, params)),
+    run: (statement, params) => inTime(runOn(database, statement, params), undefined, params),
     transaction: (work) =>
       transactInTime(
         inTime,

@@ -1,6 +1,7 @@
 /** Postgres by the package `postgres` (postgres.js): an instance that was handed in. */
 
 import { messageOf, OrchestratorError } from '../../../engine/errors.ts';
+import { ofDriver } from './failure.ts';
 import type { ClientOptions } from './pg-client.ts';
 import type { SqlClient, SqlParam, SqlResult, SqlRow, SqlRunner, Statement } from './sql-client.ts';
 import { createTimeLimit, endIdleAfter } from './time-limit.ts';
@@ -23,7 +24,10 @@ interface PostgresJsModule {
 
 interface Pending extends Promise<readonly (readonly (Uint8Array | null)[])[] & { readonly count: number | null }> {
   raw(): Pending;
-  cancel(): unknown;
+  /** Null until it is sent. */
+  readonly state?: unknown;
+  /** What `cancel()` calls, which drops the promise that this gives. */
+  canceller?: ((query: Pending) => Promise<unknown> | undefined) | null;
 }
 
 /** A connection of our own. */
@@ -55,9 +59,12 @@ export function postgresJsClient(
   ): Promise<SqlResult> => {
     // Bytes as they came: neither an app's types nor its transforms take part.
     const pending = (on.unsafe(text, [...params], { prepare: prepares }) as Pending).raw();
-    const rows = await inTime(pending, () => {
-      pending.cancel();
+    const giveUp = () => {
+      cancel(pending);
       onTimeout();
+    };
+    const rows = await inTime(pending, giveUp, params).catch((error: unknown) => {
+      throw ofDriver(error);
     });
     return { rows: rows.map((row) => toRow(row, columns)), count: rows.count ?? 0 };
   };
@@ -139,6 +146,17 @@ export function postgresJsClient(
     // The instance is the app's.
     async close() {},
   };
+}
+
+/**
+ * Asks the server to stop what had no answer in time. One that was not sent yet is left alone: a connection that opens with a
+ * query that was cancelled is never used again. And where the server can't be reached to be asked, nobody else would catch that.
+ */
+function cancel(pending: Pending): void {
+  const { canceller, state } = pending;
+  if (!state || typeof canceller !== 'function') return;
+  pending.canceller = null;
+  Promise.resolve(canceller(pending)).catch(nothing);
 }
 
 /** @throws NOT_CONFIGURED when it can't be loaded */

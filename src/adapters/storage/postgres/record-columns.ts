@@ -10,6 +10,8 @@ export const RECORD = [
   ...ACCEPTED,
   ...['status', 'started_at', 'finished_at', 'duration', 'agents', 'error', 'output'],
 ];
+/** Of where one stands. */
+export const SUMMARY = ['id', 'ensemble', 'version', 'status', 'started_by', 'created_at', 'finished_at'];
 export const STEP = [
   ...['key', 'name', 'status', 'attempts', 'started_at', 'duration'],
   ...['retry_at', 'note', 'error', 'output'],

@@ -32,7 +32,7 @@ export interface Sessions {
   close(): Promise<void>;
 }
 
-/** Others take an owner for dead whose lock is free for 1,500 ms. */
+/** Others take an owner for dead whose lock is free for `sessionGraceMs`, 1,500 ms by default. */
 const FIRST_PAUSE_MS = 20;
 const LONGEST_PAUSE_MS = 250;
 

@@ -39,7 +39,7 @@ export const SIGNALS_MIGRATION = `
   );
 `;
 
-export interface SignalsTable extends Pick<Storage, 'putSignal' | 'listSignals'> {
+export interface SignalsTable extends Pick<Storage, 'putSignal' | 'listSignals' | 'findSignal'> {
   /** Sees to it that nobody takes an owner for dead before the transaction ends. */
   holdOwner(on: SqlRunner, owner: string): Promise<void>;
   /** Stores what entries send, in their transaction. */
@@ -48,6 +48,7 @@ export interface SignalsTable extends Pick<Storage, 'putSignal' | 'listSignals'>
   giveSent(): Promise<void>;
 }
 
+const SIGNAL = ['id', 'name', 'payload', 'created_at'];
 /** How many are given on by one look. */
 const AT_ONCE = 100;
 
@@ -68,8 +69,10 @@ export function signalsTable(client: SqlClient, names: Names, namespace: string,
     ), told AS (
       UPDATE ${executions} e SET signals = coalesce(e.signals, 0) + 1,
         signalled_at = coalesce(e.signalled_at, put.created_at),
-        due_at = CASE WHEN e.status = 'waiting' AND e.owner IS NULL THEN least(e.due_at, put.created_at) ELSE e.due_at END
-      FROM put, t WHERE e.namespace = t.namespace AND e.id = t.id RETURNING 1
+        due_at = CASE WHEN e.status = 'waiting' AND e.owner IS NULL
+            AND (e.waits_for IS NULL OR position(to_json(x.name)::text IN e.waits_for) > 0)
+          THEN least(e.due_at, put.created_at) ELSE e.due_at END
+      FROM put, t, x WHERE e.namespace = t.namespace AND e.id = t.id RETURNING 1
     )
     SELECT (SELECT count(*) FROM x) AS given, (SELECT count(*) FROM told) AS told,
       (SELECT CASE WHEN t.finished_at IS NULL THEN 'stored' ELSE 'ended' END FROM t) AS answer,
@@ -81,12 +84,10 @@ export function signalsTable(client: SqlClient, names: Names, namespace: string,
     ),
     columns,
   );
-  const list = statement(
-    `SELECT id, name, payload, created_at FROM ${signals}
-    WHERE execution = (SELECT ref FROM ${executions} WHERE namespace = $1 AND id = $2) AND name = $3
-    ORDER BY seq LIMIT $4::bigint OFFSET $5::bigint`,
-    ['id', 'name', 'payload', 'created_at'],
-  );
+  const ofExecution = `SELECT id, name, payload, created_at FROM ${signals}
+    WHERE execution = (SELECT ref FROM ${executions} WHERE namespace = $1 AND id = $2)`;
+  const list = statement(`${ofExecution} AND name = $3 ORDER BY seq LIMIT $4::bigint OFFSET $5::bigint`, SIGNAL);
+  const selectOne = statement(`${ofExecution} AND id = $3`, SIGNAL);
   const insertSent = statement(
     `INSERT INTO ${sentSignals} (namespace, execution, id, name, payload, created_at)
     SELECT $1, x.execution, x.id, x.name, x.payload, x.created_at
@@ -119,6 +120,10 @@ export function signalsTable(client: SqlClient, names: Names, namespace: string,
     async listSignals(executionId, { name, after, limit }) {
       const { rows } = await client.run(list, [namespace, toText(executionId), toText(name), limit, after]);
       return rows.map((row) => readSignal(row, executionId));
+    },
+    async findSignal(executionId, id) {
+      const [row] = (await client.run(selectOne, [namespace, toText(executionId), toText(id)])).rows;
+      return row && readSignal(row, executionId);
     },
     async holdOwner(on, owner) {
       await on.run(holdOwner, [namespace, toText(owner)]);

@@ -1,6 +1,7 @@
 /**
- * Which process this is, and whether another one of the same machine is gone: read from Linux's `/proc` where the runtime can,
- * so that a process that is started again at once need not wait until the lock of the one before has been free for long.
+ * Which process this is, and whether another one of the same machine is gone or lives: read from Linux's `/proc` where the
+ * runtime can. A process that is started again at once need not wait until the lock of the one before has been free for long,
+ * and one that lost nothing but its connection is not taken for dead by its neighbours.
  *
  * A process is named by its machine's boot, its process namespace (containers of one machine have one each), its number there,
  * and the instant at which it began: the number alone is given to another process later.
@@ -9,8 +10,8 @@
 export interface Processes {
   /** Names this process, and no other that ever ran anywhere; undefined where that can't be known. */
   readonly own: string | undefined;
-  /** Whether the process of that name is surely gone; false also where it can't be known. */
-  isGone(name: string): boolean;
+  /** Whether the process of that name is gone or lives; undefined where that can't be known. */
+  look(name: string): 'gone' | 'alive' | undefined;
 }
 
 /** What is used of Node.js and of those that look like it. */
@@ -26,7 +27,7 @@ interface Files {
   readlinkSync(path: string): string;
 }
 
-const UNKNOWN: Processes = { own: undefined, isGone: () => false };
+const UNKNOWN: Processes = { own: undefined, look: () => undefined };
 
 /** @param host - the runtime's `process` */
 export function readProcesses(host = (globalThis as { readonly process?: Host }).process): Processes {
@@ -40,14 +41,15 @@ export function readProcesses(host = (globalThis as { readonly process?: Host })
     const self = readStat(files, 'self');
     // Where `/proc` is another namespace's, its numbers are not those of `kill`.
     if (self?.pid !== host.pid || boot === '') return UNKNOWN;
-    const isGone = (name: string): boolean => {
+    const look = (name: string) => {
       const [, machine, pid, began] = /^(.*) (\d+) (\d+)$/.exec(name) ?? [];
-      if (machine !== here) return false;
-      if (!exists(host, Number(pid))) return true;
+      if (machine !== here) return undefined;
+      if (!exists(host, Number(pid))) return 'gone';
       const stat = readStat(files, pid as string);
-      return stat !== undefined && (stat.began !== began || stat.hasEnded);
+      if (!stat) return undefined;
+      return stat.began !== began || stat.hasEnded ? 'gone' : 'alive';
     };
-    return { own: `${here} ${self.pid} ${self.began}`, isGone };
+    return { own: `${here} ${self.pid} ${self.began}`, look };
   } catch {
     return UNKNOWN;
   }

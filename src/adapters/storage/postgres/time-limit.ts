@@ -1,7 +1,8 @@
 /** Sees to it that no call waits for ever: what has no answer in time is rejected, and goes on by itself. */
 
 import { OrchestratorError } from '../../../engine/errors.ts';
-import { statement } from './sql-client.ts';
+import { transferMs } from '../answers-in-time.ts';
+import { type SqlParam, statement } from './sql-client.ts';
 
 /** A process that stands still within a transaction, or whose host is gone, must not hold up the others. */
 const MOST_IDLE_MS = 5000;
@@ -17,12 +18,16 @@ export const endIdleAfter = (timeoutMs: number) =>
 export const WAIT_FOR_LOCKS = statement(`SELECT set_config('lock_timeout', $1, true) AS set`, ['set']);
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/** @returns what `work` gives; rejected as OVERLOADED, behind `onTimeout`, when it gives nothing in time */
-export type TimeLimit = <T>(work: Promise<T>, onTimeout?: () => void) => Promise<T>;
+/**
+ * @param sent - what the server has to be sent for it: 1 s more for each MiB
+ * @returns what `work` gives; rejected as OVERLOADED, behind `onTimeout`, when it gives nothing in time
+ */
+export type TimeLimit = <T>(work: Promise<T>, onTimeout?: () => void, sent?: readonly SqlParam[]) => Promise<T>;
 
 interface Waiting {
   readonly since: number;
-  giveUp(): void;
+  readonly sent: readonly SqlParam[] | undefined;
+  giveUp(ms: number): void;
 }
 
 /** How often what waits is looked at while it waits: the limit is met to a tenth. */
@@ -40,8 +45,11 @@ export function createTimeLimit(timeoutMs: number): TimeLimit {
     const now = performance.now();
     for (const one of waiting) {
       if (now - one.since < timeoutMs) break;
+      // Its size is not asked for before it matters.
+      const limitMs = timeoutMs + transferMs(textLength(one.sent));
+      if (now - one.since < limitMs) continue;
       waiting.delete(one);
-      one.giveUp();
+      one.giveUp(limitMs);
     }
     if (waiting.size > 0 || isUsed) arm();
   };
@@ -53,14 +61,15 @@ export function createTimeLimit(timeoutMs: number): TimeLimit {
     (timer as { unref?(): void }).unref?.();
   };
 
-  return (work, onTimeout) =>
+  return (work, onTimeout, sent) =>
     new Promise((resolve, reject) => {
       const one: Waiting = {
         since: performance.now(),
-        giveUp() {
+        sent,
+        giveUp(ms) {
           onTimeout?.();
-          const message = `Postgres did not answer within ${timeoutMs} ms; whether it was stored is not known, try again`;
-          reject(new OrchestratorError('OVERLOADED', message, { retryable: true }));
+          const message = `Postgres did not answer within ${ms} ms; whether it was stored is not known, try again`;
+          reject(new OrchestratorError('OVERLOADED', message, { details: { timeoutMs: ms }, retryable: true }));
         },
       };
       waiting.add(one);
@@ -77,6 +86,12 @@ export function createTimeLimit(timeoutMs: number): TimeLimit {
         },
       );
     });
+}
+
+function textLength(params: readonly SqlParam[] | undefined): number {
+  let length = 0;
+  for (const param of params ?? []) if (typeof param === 'string') length += param.length;
+  return length;
 }
 
 /**

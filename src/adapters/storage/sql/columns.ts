@@ -20,13 +20,6 @@ export function toOptionalJsonColumn(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value);
 }
 
-// Drivers cut text at a NUL, and replace half a surrogate pair.
-const LONE_SURROGATE = /\p{Surrogate}/u;
-
-export function isPlainText(text: string): boolean {
-  return !text.includes('\u0000') && !LONE_SURROGATE.test(text);
-}
-
 /** Text that was stored as it is, or as a JSON string, which begins with a quote. @throws INTERNAL when the column is damaged */
 export function readText(row: StoredRow, column: string, name: RowName): string {
   const value = row[column];

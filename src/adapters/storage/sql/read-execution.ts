@@ -1,26 +1,56 @@
 /** Builds executions, step records and deliveries from their rows in a SQL store; a damaged row says which it is, and what of it. */
 
 import { isOrchestratorError } from '../../../engine/errors.ts';
-import type { Execution, ExecutionError, ExecutionTrigger, FinalStatus } from '../../../engine/model/execution.ts';
-import { type Progress, toExecution } from '../../../engine/model/execution-record.ts';
+import type {
+  AgentRun,
+  Execution,
+  ExecutionError,
+  ExecutionStatus,
+  ExecutionSummary,
+  ExecutionTrigger,
+  FinalStatus,
+} from '../../../engine/model/execution.ts';
+import {
+  type Progress,
+  toAgentRun,
+  toExecution,
+  toSummary,
+  withoutValues,
+} from '../../../engine/model/execution-record.ts';
 import type { ExecutionEnd, NewExecution, StepRecord, StoredDelivery } from '../../../engine/model/stored-execution.ts';
 import { type RowName, readBoolean, readJson, readNumber, readObject, readText, type StoredRow } from './columns.ts';
 
 /** @throws INTERNAL when a column is damaged */
-export function readExecution(row: StoredRow, steps: readonly StepRecord[]): Execution {
+export function readExecution(row: StoredRow, runs: readonly AgentRun[]): Execution {
   const name = nameOf(row);
   const startedAt = row.started_at === null ? undefined : readNumber(row, 'started_at', name);
   const progress = { status: row.status as Progress['status'], startedAt };
-  return toExecution(readAccepted(row, name), progress, readEnd(row, name), steps, readNumber(row, 'agents', name));
+  return toExecution(readAccepted(row, name), progress, readEnd(row, name), runs, readNumber(row, 'agents', name));
+}
+
+/** @throws INTERNAL when a column is damaged */
+export function readSummary(row: StoredRow): ExecutionSummary {
+  const name = nameOf(row);
+  const about = {
+    id: readText(row, 'id', name),
+    ensemble: readText(row, 'ensemble', name),
+    version: readText(row, 'version', name),
+    trigger: readTrigger(row, name),
+    createdAt: readNumber(row, 'created_at', name),
+  };
+  const finishedAt = row.finished_at === null ? undefined : readNumber(row, 'finished_at', name);
+  return toSummary(about, row.status as ExecutionStatus, finishedAt);
 }
 
 /**
- * The record in a listing, without its runs. One damaged row must not hide the others, nor itself: what of it can't be read
- * is null there, and its `error` says so.
+ * The record in a listing, without its runs and its large values, which `input_omitted` and `output_omitted` tell. One damaged row
+ * must not hide the others, nor itself: what of it can't be read is null there, and its `error` says so.
  */
 export function readListed(row: StoredRow): Execution {
+  const [input, output] = [readBoolean(row, 'input_omitted'), readBoolean(row, 'output_omitted')];
+  const given = { ...row, ...(input && { input: 'null' }), ...(output && { output: 'null' }) };
   try {
-    return readExecution(row, []);
+    return withoutValues(readExecution(given, []), input, output);
   } catch (error) {
     if (!isOrchestratorError(error, 'INTERNAL')) throw error;
     return { ...readExecution(mended(row), []), error: { code: 'INTERNAL', message: error.message } };
@@ -79,17 +109,27 @@ export function readStep(row: StoredRow, executionId: string): StepRecord {
   };
 }
 
+/** A run of a record: without an output in its row, the record does not carry it. @throws INTERNAL when a column is damaged */
+export function readRun(row: StoredRow, executionId: string): AgentRun {
+  if (row.output !== null) return toAgentRun(readStep(row, executionId));
+  return { ...toAgentRun(readStep({ ...row, output: 'null' }, executionId)), outputOmitted: true };
+}
+
 /** The id as it was handed in, or what stands in its place when it is damaged. */
 export function readId(row: StoredRow): string {
   try {
     return readText(row, 'id', nameOf(row));
   } catch {
-    return String(row.id);
+    return shownId(row);
   }
 }
 
 function nameOf(row: StoredRow): RowName {
-  return `execution ${String(row.id)}`;
+  return `execution ${shownId(row)}`;
+}
+
+function shownId({ id }: StoredRow): string {
+  return typeof id === 'object' ? '(damaged id)' : String(id);
 }
 
 /** @throws INTERNAL when a column is damaged */
@@ -98,7 +138,7 @@ export function readAccepted(row: StoredRow, name: RowName = nameOf(row)): NewEx
     id: readText(row, 'id', name),
     ensemble: readText(row, 'ensemble', name),
     version: readText(row, 'version', name),
-    trigger: readObject(row, 'started_by', name) as unknown as ExecutionTrigger,
+    trigger: readTrigger(row, name),
     input: readJson(row, 'input', name),
     seed: readText(row, 'seed', name),
     createdAt: readNumber(row, 'created_at', name),
@@ -121,6 +161,10 @@ export function readEnd(row: StoredRow, name: RowName = nameOf(row)): ExecutionE
     duration: readNumber(row, 'duration', name),
     agents: readNumber(row, 'agents', name),
   };
+}
+
+function readTrigger(row: StoredRow, name: RowName): ExecutionTrigger {
+  return readObject(row, 'started_by', name) as unknown as ExecutionTrigger;
 }
 
 function readError(row: StoredRow, name: RowName): ExecutionError {

@@ -1,6 +1,6 @@
 /** How values go into SQLite's columns: text that no driver can cut or alter. */
 
-import { isPlainText } from '../sql/columns.ts';
+import { isPlainText } from '../../../engine/ports/data.ts';
 
 /** Text as it is; what a driver would alter, and what begins with a quote, as a JSON string: no two texts become one. */
 export function toTextColumn(text: string): string {

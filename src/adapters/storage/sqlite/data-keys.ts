@@ -1,16 +1,6 @@
-/** Keys of values and objects: what a key may be, and pages of them. */
+/** Pages of the keys of values and objects. */
 
-import { OrchestratorError } from '../../../engine/errors.ts';
-import { type KeyPage, MAX_KEY_BYTES } from '../../../engine/ports/data.ts';
-import { isPlainText } from '../sql/columns.ts';
-
-/** @throws INVALID_REQUEST for a key that is empty, too long, or not text that UTF-8 can hold without NUL */
-export function checkKey(key: string): string {
-  const long = key.length * 3 > MAX_KEY_BYTES && new TextEncoder().encode(key).length > MAX_KEY_BYTES;
-  if (key !== '' && !long && isPlainText(key)) return key;
-  const message = `a key must be text of 1 to ${MAX_KEY_BYTES} bytes of UTF-8, without NUL and halves of surrogate pairs`;
-  throw new OrchestratorError('INVALID_REQUEST', message);
-}
+import { isPlainText, type KeyPage } from '../../../engine/ports/data.ts';
 
 /** Where the page's keys lie; undefined when no key can begin with the prefix. */
 export interface KeyRange {

@@ -5,7 +5,9 @@ import type { Storage } from '../../../engine/ports/storage.ts';
 import { readNumber } from '../sql/columns.ts';
 import { readAccepted, readId } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from './connection.ts';
+import type { RunTransaction, SqlConnection, SqlRow } from './connection.ts';
+import { type Lost, whereDamaged } from './damaged.ts';
+import { createDamagedDue } from './damaged-due.ts';
 import { STARTED_AT } from './started-at.ts';
 import { OPEN_OR_FAILED } from './statuses.ts';
 
@@ -20,7 +22,12 @@ interface Lane {
 
 const BY_DUE = 'INDEXED BY ensemble_executions_due';
 
-export function dueTable(connection: SqlConnection, namespace: string, transaction: RunTransaction): DueTable {
+export function dueTable(
+  connection: SqlConnection,
+  namespace: string,
+  transaction: RunTransaction,
+  lost: Lost,
+): DueTable {
   const here = `namespace = ${toLiteral(namespace)}`;
   // From lane to lane by one look into the index each, however many executions wait in it: the first of a lane stands for it.
   // Behind a lane is behind every instant in it: a comparison of its name alone would begin at its first and walk through it.
@@ -45,15 +52,17 @@ export function dueTable(connection: SqlConnection, namespace: string, transacti
   const selectNextBut = connection.prepare(
     `${lanes} SELECT min(due) AS due FROM lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
   );
+  const claimed = `SELECT ref, id, ensemble, version, epoch + 1 AS epoch, seed, started_by, created_at, deadline_at, input, retry_of,
+      ${STARTED_AT}, recoveries, CASE status WHEN 'waiting' THEN 0 ELSE coalesce(blame, 0) END AS blame, cancel_requested, coalesce(signals, 0) AS signals, parent_id
+    FROM ensemble_executions`;
+  const selectByRef = connection.prepare(`${claimed} WHERE ref = ?`);
   const selectDue = connection.prepare(`
-    SELECT ref, id, ensemble, version, epoch + 1 AS epoch, seed, started_by, created_at, deadline_at, input, retry_of,
-      ${STARTED_AT}, recoveries, cancel_requested, coalesce(signals, 0) AS signals, parent_id
-    FROM ensemble_executions ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ?
+    ${claimed} ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ?
     ORDER BY due_at, ref LIMIT ? OFFSET ?`);
   const updateClaimed = connection.prepare(`
     UPDATE ensemble_executions
     SET epoch = epoch + 1, owner = ?, due_at = NULL, status = 'running', started_at = coalesce(started_at, ?),
-      signalled_at = NULL
+      signalled_at = NULL, claimed_at = ?, blame = CASE status WHEN 'waiting' THEN NULL ELSE blame END
     WHERE ref IN (SELECT value FROM json_each(?))`);
   const selectOwner = connection.prepare(`SELECT 1 FROM ensemble_owners WHERE ${here} AND owner = ?`);
   const selectToCancel = connection.prepare(`
@@ -66,6 +75,7 @@ export function dueTable(connection: SqlConnection, namespace: string, transacti
     SELECT count(*) AS queued FROM (
       SELECT 1 FROM ensemble_executions WHERE ${here} AND ${OPEN_OR_FAILED} AND status = 'queued' LIMIT ?
     )`);
+  const damagedDue = createDamagedDue(connection, `ensemble_executions ${BY_DUE} WHERE ${here}`, here, lost);
   /** Whose turn it was last. */
   let served: Lane | undefined;
 
@@ -87,7 +97,7 @@ export function dueTable(connection: SqlConnection, namespace: string, transacti
       for (const at of open.slice(0, left)) {
         const lane = lanes[at] as Lane;
         const rows = taken[at] as SqlRow[];
-        const found = selectDue.all([toParameter(lane.ensemble), toParameter(lane.version), now, share, rows.length]);
+        const found = selectDue.all([lane.ensemble, lane.version, now, share, rows.length]);
         rows.push(...found);
         left -= found.length;
         if (found.length > 0) served = lane;
@@ -107,34 +117,44 @@ export function dueTable(connection: SqlConnection, namespace: string, transacti
 
   return {
     claim(owner, { now, limit, except }) {
+      if (lost.untold.size > 0) damagedDue.tell();
       const by = toTextColumn(owner);
-      const lanes = limit > 0 ? lanesDue(now, except) : [];
-      if (lanes.length === 0) return [];
-      return transaction(() => {
+      const claimRows = (rows: readonly SqlRow[]) =>
+        updateClaimed.run([by, now, now, JSON.stringify(rows.map(({ ref }) => ref))]);
+      const claimWhole = () => {
+        const lanes = limit > 0 ? lanesDue(now, except) : [];
+        if (lanes.length === 0) return [];
+        const rows = transaction(() => {
+          if (selectOwner.all([by]).length === 0) return undefined;
+          const found = takeTurns(lanes, now, limit);
+          claimRows(found);
+          return found;
+        });
+        // A lane without rows has a name that is damaged: no parameter is equal to it.
+        return rows?.length === 0 ? claimByRow() : (rows ?? []);
+      };
+      const claimByRow = () => {
         if (selectOwner.all([by]).length === 0) return [];
-        const rows = takeTurns(lanes, now, limit);
-        updateClaimed.run([by, now, JSON.stringify(rows.map(({ ref }) => ref))]);
-        return rows.map((row) => readClaimed(row, now));
-      });
+        const query = { now, limit, except: except.map(toTextColumn) };
+        return damagedDue.claim(query, { read: (ref) => selectByRef.all([ref])[0], claim: (row) => claimRows([row]) });
+      };
+      return whereDamaged(claimWhole, claimByRow).map((row) => readClaimed(row, now));
     },
     survey(owner, except) {
-      const [row] =
-        except.length === 0 ? selectNext.all([]) : selectNextBut.all([JSON.stringify(except.map(toTextColumn))]);
+      const versions = except.map(toTextColumn);
+      const next = () =>
+        (versions.length === 0 ? selectNext.all([]) : selectNextBut.all([JSON.stringify(versions)]))[0]?.due;
+      const nextByRow = () => damagedDue.next(versions);
+      const due = lost.refs.size > 0 ? nextByRow() : whereDamaged(next, nextByRow);
       const cancelRequested = selectToCancel.all([toTextColumn(owner)]).map(readId);
       const signalled = selectSignalled
         .all([toTextColumn(owner)])
         .map((held) => ({ executionId: readId(held), signals: held.signals as number }));
-      const due = row?.due;
       const told = { cancelRequested, signalled };
       return typeof due === 'number' ? { nextDueAt: due, ...told } : told;
     },
     countQueued: (limit) => countQueued.all([limit])[0]?.queued as number,
   };
-}
-
-/** A name that is damaged may be bytes, which libsql hands out in a form that it does not take. */
-function toParameter(name: unknown): SqlValue {
-  return name instanceof ArrayBuffer ? new Uint8Array(name) : (name as SqlValue);
 }
 
 function isBehind(lane: Lane, served: Lane): boolean {
@@ -153,6 +173,7 @@ function readClaimed(row: SqlRow, now: number): ClaimedExecution | DamagedExecut
       startedAt: begun ? readNumber(row, 'started_at', name) : now,
       begun,
       recoveries: readNumber(row, 'recoveries', name),
+      blame: readNumber(row, 'blame', name),
       cancelRequested: row.cancel_requested === 1,
       signals: readNumber(row, 'signals', name),
     };

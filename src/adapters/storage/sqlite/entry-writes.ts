@@ -86,7 +86,7 @@ export function entryWrites(connection: SqlConnection, namespace: string): Entry
   // One that was asked to stop meanwhile is due at once, and so is one that waits and was given a signal of which its owner has
   // not heard. What is queued has not begun.
   const updateRelease = connection.prepare(`
-    UPDATE ensemble_executions SET owner = NULL, status = ?,
+    UPDATE ensemble_executions SET owner = NULL, status = ?, waits_for = ?,
       due_at = CASE WHEN cancel_requested = 1 THEN 0
         WHEN signalled_at IS NULL OR ? <> 'waiting' OR signals <= ? THEN ? ELSE min(?, signalled_at) END,
       started_at = CASE ? WHEN 'queued' THEN NULL ELSE started_at END
@@ -157,8 +157,19 @@ export function entryWrites(connection: SqlConnection, namespace: string): Entry
       const about = [toTextColumn(own), toTextColumn(event), createdAt, dueAt];
       return insertDelivery.run([...about, toJsonColumn(target), toJsonColumn(payload), id, epoch, owner]) > 0;
     },
-    release: ({ status, dueAt, signals = null }, { id, epoch, owner }) =>
-      updateRelease.run([status, status, signals, dueAt, dueAt, status, id, epoch, owner]) > 0,
+    release: ({ status, dueAt, signals = null, waitsFor }, { id, epoch, owner }) =>
+      updateRelease.run([
+        status,
+        toOptionalJsonColumn(waitsFor),
+        status,
+        signals,
+        dueAt,
+        dueAt,
+        status,
+        id,
+        epoch,
+        owner,
+      ]) > 0,
     end({ status, output, error, finishedAt, duration, agents }, { id, epoch, owner }) {
       const about = [status, toJsonColumn(output), toOptionalJsonColumn(error), finishedAt, duration, agents];
       return updateEnd.run([...about, id, epoch, owner]) > 0;

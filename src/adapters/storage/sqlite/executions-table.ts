@@ -1,22 +1,32 @@
-/** Executions and their steps: every way of reading. */
+/** Executions: every way of reading. */
 
-import { AGENTS_IN_RECORD, type ExecutionStatus } from '../../../engine/model/execution.ts';
-import type { ExecutionQuery, StepQuery, Storage } from '../../../engine/ports/storage.ts';
-import { readAccepted, readExecution, readListed, readStep } from '../sql/read-execution.ts';
+import { type ExecutionStatus, LISTED_VALUE_BYTES } from '../../../engine/model/execution.ts';
+import type { ExecutionQuery, Storage } from '../../../engine/ports/storage.ts';
+import { readAccepted, readExecution, readListed, readSummary } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlRow, SqlStatement } from './connection.ts';
 import { STARTED_AT } from './started-at.ts';
 import { OPEN_OR_FAILED } from './statuses.ts';
+import { bytesOf, COUNT_RUNS, stepsTable } from './steps-table.ts';
 
 /** The verbs of the storage port that this table answers. */
-export type ExecutionsTable = Pick<Storage, 'getAccepted' | 'getExecution' | 'listExecutions' | 'listSteps'>;
+export type ExecutionsTable = Pick<
+  Storage,
+  | 'getAccepted'
+  | 'getStatus'
+  | 'getExecution'
+  | 'listExecutions'
+  | 'listSteps'
+  | 'getStep'
+  | 'skipRuns'
+  | 'listEndedWaits'
+>;
 
-// Notes have an index of their own: whether a row is one stands behind its output, which may be long.
-const NOTES = 'FROM ensemble_steps AS notes INDEXED BY ensemble_steps_notes WHERE notes.note = 1 AND notes.execution';
-const COUNT_AGENTS = `(SELECT count(*) FROM ensemble_steps WHERE execution = ref AND retry_at IS NULL)
-  - (SELECT count(*) ${NOTES} = ref)`;
-const RECORD = `ref, id, ensemble, version, status, seed, started_by, created_at, deadline_at, finished_at, duration,
-  coalesce(agents, ${COUNT_AGENTS}) AS agents, error, output, input, ${STARTED_AT}, retry_of`;
+/** What stands before the long columns: what is behind them is reached through all of them. */
+const SUMMARY = 'id, ensemble, version, status, started_by, created_at, finished_at';
+const ABOUT = `ref, id, ensemble, version, status, seed, started_by, created_at, deadline_at, finished_at, duration,
+  coalesce(agents, ${COUNT_RUNS}) AS agents, error`;
+const RECORD = `${ABOUT}, output, input, ${STARTED_AT}, retry_of`;
 /** Behind every id that can be made. */
 const BEHIND_ALL = '\u{10FFFF}';
 
@@ -34,24 +44,15 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
   const selectAccepted = connection.prepare(`
     SELECT id, ensemble, version, seed, started_by, created_at, deadline_at, input, retry_of
     FROM ensemble_executions WHERE namespace = ? AND id = ?`);
-  const one = '(SELECT ref FROM ensemble_executions WHERE namespace = ? AND id = ?)';
-  // Inside, the index alone is read and sorted: long outputs are fetched for the page only.
-  const prepareSteps = (but: string) =>
-    connection.prepare(`
-      SELECT * FROM ensemble_steps WHERE seq IN (
-        SELECT seq FROM ensemble_steps WHERE execution = ${one} ${but} ORDER BY seq LIMIT ? OFFSET ?
-      ) ORDER BY seq`);
-  const selectSteps = prepareSteps('');
-  const selectRuns = prepareSteps(`AND seq NOT IN (SELECT notes.seq ${NOTES} = ${one})`);
+  const selectStatus = connection.prepare(`SELECT ${SUMMARY} FROM ensemble_executions WHERE namespace = ? AND id = ?`);
+  const { readRuns, ...steps } = stepsTable(connection, namespace);
+  const bytes = bytesOf(connection);
+  const listed = (
+    column: string,
+  ) => `CASE WHEN ${bytes(column)} <= ${LISTED_VALUE_BYTES} THEN ${column} END AS ${column},
+    ${bytes(column)} > ${LISTED_VALUE_BYTES} AS ${column}_omitted`;
+  const LISTED = `${ABOUT}, ${listed('output')}, ${listed('input')}, ${STARTED_AT}, retry_of`;
   const lists = new Map<string, SqlStatement>();
-
-  const readSteps = (executionId: string, { after, limit, notes }: StepQuery) => {
-    const id = toTextColumn(executionId);
-    const rows = notes
-      ? selectSteps.all([namespace, id, limit, after])
-      : selectRuns.all([namespace, id, namespace, id, limit, after]);
-    return rows.map((row) => readStep(row, executionId));
-  };
 
   const list = ({ ensemble, status, parentId, before, limit }: ExecutionQuery): readonly SqlRow[] => {
     const filters = `${ensemble === undefined ? '' : 'AND ensemble = ? '}${parentId === undefined ? '' : 'AND parent_id = ? '}`;
@@ -60,7 +61,7 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
     let statement = lists.get(key);
     if (!statement) {
       const parts = places.map(
-        (place) => `SELECT ${RECORD} FROM ensemble_executions WHERE ${here} ${filters}${place}AND id < ?`,
+        (place) => `SELECT ${LISTED} FROM ensemble_executions WHERE ${here} ${filters}${place}AND id < ?`,
       );
       statement = connection.prepare(`${parts.join(' UNION ALL ')} ORDER BY id DESC LIMIT ?`);
       lists.set(key, statement);
@@ -78,11 +79,15 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
       const [row] = selectAccepted.all([namespace, toTextColumn(id)]);
       return row && readAccepted(row);
     },
-    getExecution(id) {
+    getStatus(id) {
+      const [row] = selectStatus.all([namespace, toTextColumn(id)]);
+      return row && readSummary(row);
+    },
+    getExecution(id, { agents = true } = {}) {
       const [row] = select.all([namespace, toTextColumn(id)]);
-      return row && readExecution(row, readSteps(id, { after: 0, limit: AGENTS_IN_RECORD }));
+      return row && readExecution(row, agents ? readRuns(id) : []);
     },
     listExecutions: (query) => list(query).map(readListed),
-    listSteps: readSteps,
+    ...steps,
   };
 }

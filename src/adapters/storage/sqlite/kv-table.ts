@@ -1,9 +1,9 @@
 /** Keyed values that may expire. */
 
-import type { KvStore } from '../../../engine/ports/data.ts';
+import { checkKey, type KvStore } from '../../../engine/ports/data.ts';
 import { readJson, toJsonColumn } from '../sql/columns.ts';
 import type { SqlConnection, SqlStatement } from './connection.ts';
-import { checkKey, keyRange } from './data-keys.ts';
+import { keyRange } from './data-keys.ts';
 
 /** Expired keys are deleted by the reads that pass by: this seldom, or by the next one where so many were found. */
 const SWEEP_EVERY_MS = 60_000;

@@ -169,6 +169,19 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX ensemble_executions_by_status ON ensemble_executions (namespace, status, id)
     WHERE status <> 'completed' AND owner IS NULL;
   `,
+  // Agents' runs in the order in which they were first stored, which is that of the rows; the ends of waits, by the signal's name.
+  // With its column `note`, the first index counts runs by itself.
+  `
+  CREATE INDEX ensemble_steps_runs ON ensemble_steps (execution, note) WHERE note IS NULL;
+  CREATE INDEX ensemble_steps_waits ON ensemble_steps (execution, name) WHERE note = 1 AND name <> '';
+  ALTER TABLE ensemble_executions ADD COLUMN waits_for TEXT;
+  `,
+  // When it was last claimed, what it bears of the blame for the death of its owners, and the newest owner when it was last blamed.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN claimed_at INTEGER;
+  ALTER TABLE ensemble_executions ADD COLUMN blame INTEGER;
+  ALTER TABLE ensemble_executions ADD COLUMN blamed_at INTEGER;
+  `,
 ];
 
 /**

@@ -1,10 +1,10 @@
 /** Objects: bytes under a key, with their content type. */
 
-import type { ObjectStore } from '../../../engine/ports/data.ts';
+import { checkKey, type ObjectStore } from '../../../engine/ports/data.ts';
 import { damaged, readNumber, readText } from '../sql/columns.ts';
 import { toTextColumn } from './columns.ts';
 import type { SqlConnection, SqlStatement } from './connection.ts';
-import { checkKey, keyRange } from './data-keys.ts';
+import { keyRange } from './data-keys.ts';
 
 export function objectsTable(connection: SqlConnection, namespace: string): ObjectStore {
   const select = connection.prepare(
@@ -24,7 +24,7 @@ export function objectsTable(connection: SqlConnection, namespace: string): Obje
       if (!row) return undefined;
       const name = `object ${key}`;
       const content = row.content;
-      if (!isBytes(content)) throw damaged(name, 'content');
+      if (!(content instanceof Uint8Array)) throw damaged(name, 'content');
       return {
         content: toBytes(content),
         contentType: readText(row, 'content_type', name),
@@ -46,12 +46,7 @@ export function objectsTable(connection: SqlConnection, namespace: string): Obje
   };
 }
 
-// libsql gives its bytes as a Buffer, or as the ArrayBuffer itself.
-function isBytes(value: unknown): value is Uint8Array | ArrayBuffer {
-  return value instanceof Uint8Array || value instanceof ArrayBuffer;
-}
-
-function toBytes(value: Uint8Array | ArrayBuffer): Uint8Array {
-  if (value instanceof ArrayBuffer) return new Uint8Array(value);
+// Some drivers give a Buffer.
+function toBytes(value: Uint8Array): Uint8Array {
   return new Uint8Array(value.buffer, value.byteOffset, value.byteLength);
 }

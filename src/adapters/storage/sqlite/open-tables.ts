@@ -4,6 +4,7 @@ import type { Storage } from '../../../engine/ports/storage.ts';
 import { childrenTable } from './children-table.ts';
 import { createCommit } from './commit.ts';
 import { createTransaction, type SqlDriver } from './connection.ts';
+import { createLost } from './damaged.ts';
 import { definitionsTable } from './definitions-table.ts';
 import { deliveriesTable } from './deliveries-table.ts';
 import { dueTable } from './due-table.ts';
@@ -27,12 +28,13 @@ export function openTables(driver: SqlDriver, options: DatabaseOptions, namespac
   const transaction = createTransaction(connection);
   const lock = ownerLock(driver, connection, namespace);
   const putSignal = createPutSignal(connection, namespace);
+  const lost = createLost();
   return {
-    ...ownersTable(connection, namespace, { transaction, lock }),
+    ...ownersTable(connection, namespace, { transaction, lock, lost }),
     commit: createCommit(connection, namespace, transaction, putSignal),
     ...signalsTable(connection, namespace, transaction, putSignal),
     ...childrenTable(connection, namespace),
-    ...dueTable(connection, namespace, transaction),
+    ...dueTable(connection, namespace, transaction, lost),
     ...ending(connection, namespace, transaction),
     ...executionsTable(connection, namespace),
     ...deliveriesTable(connection, namespace),

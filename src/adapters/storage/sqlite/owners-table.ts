@@ -3,7 +3,8 @@
 import type { Recovered, Storage } from '../../../engine/ports/storage.ts';
 import { readId } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { RunTransaction, SqlConnection } from './connection.ts';
+import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from './connection.ts';
+import { type Lost, updateFound, whereDamaged } from './damaged.ts';
 import type { OwnerLock } from './owner-lock.ts';
 import { HELD, OPEN_OR_FAILED } from './statuses.ts';
 
@@ -13,9 +14,9 @@ export type OwnersTable = Pick<Storage, 'join' | 'renew' | 'leave' | 'recover' |
 export function ownersTable(
   connection: SqlConnection,
   namespace: string,
-  parts: { readonly transaction: RunTransaction; readonly lock: OwnerLock },
+  parts: { readonly transaction: RunTransaction; readonly lock: OwnerLock; readonly lost: Lost },
 ): OwnersTable {
-  const { transaction, lock } = parts;
+  const { transaction, lock, lost } = parts;
   const here = `namespace = ${toLiteral(namespace)}`;
   const known = new Set<string>();
 
@@ -30,12 +31,52 @@ export function ownersTable(
   );
   const selectHeld = connection.prepare(`SELECT id, epoch FROM ${HELD} WHERE ${here} AND owner = ?`);
   const free = (from: string) =>
-    `UPDATE ${from} SET owner = NULL, due_at = ?, recoveries = recoveries + ? WHERE ${here}`;
-  const freeOf = connection.prepare(`${free(HELD)} AND owner = ?`);
-  const freeAll = connection.prepare(`${free(HELD)} AND owner IS NOT NULL`);
+    `UPDATE ${from} SET owner = NULL, due_at = ?, recoveries = recoveries + ?, blame = NULL WHERE ${here}`;
+  const freeOf = updateFound(connection, free, { from: HELD, here, where: 'AND owner = ?' });
+  const freeAll = updateFound(connection, free, { from: HELD, here, where: 'AND owner IS NOT NULL' });
+  const claimedAt = `coalesce(claimed_at, CASE started_at WHEN -1 THEN created_at ELSE started_at END)`;
+  const blamed = (whose: string) => `
+    SELECT ref, coalesce(blame, 0) AS blame, coalesce(blamed_at, 0) AS blamed_at FROM ${HELD} WHERE ${here} AND ${whose} AND ${claimedAt} >= ? AND NOT EXISTS (
+      SELECT 1 FROM ensemble_steps AS step WHERE step.execution = ref AND step.started_at > ${claimedAt}
+    )`;
+  const selectBlamed = connection.prepare(blamed('owner = ?'));
+  const selectAllBlamed = connection.prepare(blamed('owner IS NOT NULL'));
+  const selectNewest = connection.prepare(
+    `SELECT coalesce(max(joined), 0) AS newest FROM ensemble_owners WHERE ${here}`,
+  );
+  const updateBlame = connection.prepare('UPDATE ensemble_executions SET blame = ?, blamed_at = ? WHERE ref = ?');
   // What a process of an older version accepted: it knew nothing of owners, and of what is due.
   const freeOlder = connection.prepare(`
     ${free('ensemble_executions')} AND ${OPEN_OR_FAILED} AND status = 'running' AND due_at IS NULL AND finished_at IS NULL`);
+
+  /** Those that may be what their owner died of, shared alike. @param rows - before they were freed */
+  const share = (rows: readonly SqlRow[]) => {
+    if (rows.length === 0) return;
+    const newest = selectNewest.all([])[0]?.newest as number;
+    for (const row of rows) {
+      const { ref, blame, blamed_at: blamedAt } = row as Readonly<Record<string, number>>;
+      const each = Math.floor(BLAME / (rows.length * Math.max(1, newest - (blamedAt as number))));
+      updateBlame.run([blame === 0 ? 1 : (blame as number) + each, newest, ref as number]);
+    }
+  };
+
+  const freeAndRemove = (by: string, set: readonly SqlValue[], blameFrom?: number): number =>
+    whereDamaged(
+      () =>
+        transaction(() => {
+          const found = blameFrom === undefined ? [] : selectBlamed.all([by, blameFrom]);
+          remove.run([by]);
+          const freed = freeOf.all(set, [by]);
+          share(found);
+          return freed;
+        }),
+      // Who is to blame can't be told from a file that is damaged.
+      () => {
+        const freed = freeOf.byRow(set, [by], lost);
+        remove.run([by]);
+        return freed;
+      },
+    );
 
   const forget = (owner: string) => {
     known.delete(owner);
@@ -43,17 +84,31 @@ export function ownersTable(
   };
 
   return {
-    join(owner, { now, leaseUntil }) {
+    join(owner, { now, leaseUntil, blameFrom = Number.MAX_SAFE_INTEGER }) {
       const by = toTextColumn(owner);
       const alone = lock.take();
       try {
-        transaction(() => {
-          if (alone) {
-            for (const freeing of [freeAll, freeOlder]) freeing.run([now, 1]);
-            removeAll.run([]);
-          }
-          upsert.run([by, leaseUntil]);
-        });
+        const enter = (free?: () => void) =>
+          transaction(() => {
+            free?.();
+            if (alone) removeAll.run([]);
+            upsert.run([by, leaseUntil]);
+          });
+        const freeWhole = () => {
+          const found = selectAllBlamed.all([blameFrom]);
+          freeAll.all([now, 1], []);
+          freeOlder.run([now, 1]);
+          share(found);
+        };
+        if (!alone) enter();
+        else
+          whereDamaged(
+            () => enter(freeWhole),
+            () => {
+              freeAll.byRow([now, 1], [], lost);
+              enter();
+            },
+          );
         known.add(by);
       } catch (error) {
         if (known.size === 0) lock.release();
@@ -68,21 +123,13 @@ export function ownersTable(
     },
     leave(owner, now) {
       const by = toTextColumn(owner);
-      transaction(() => {
-        freeOf.run([now, 0, by]);
-        remove.run([by]);
-      });
+      freeAndRemove(by, [now, 0]);
       forget(by);
     },
-    recover(owner, now) {
+    recover(owner, now, blameFrom = Number.MAX_SAFE_INTEGER) {
       const stale = selectStale.all([toTextColumn(owner), now]).map((row) => row.owner as string);
       if (stale.length === 0) return NOTHING;
-      const freed = transaction(() =>
-        stale.reduce((count, other) => {
-          remove.run([other]);
-          return count + freeOf.run([now, 1, other]);
-        }, 0),
-      );
+      const freed = stale.reduce((count, other) => count + freeAndRemove(other, [now, 1], blameFrom), 0);
       for (const other of stale) forget(other);
       return { freed };
     },
@@ -91,4 +138,6 @@ export function ownersTable(
   };
 }
 
+/** For one death. */
+const BLAME = 1000;
 const NOTHING: Recovered = { freed: 0 };

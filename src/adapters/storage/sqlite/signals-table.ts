@@ -8,7 +8,7 @@ import { toLiteral, toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection, SqlRow } from './connection.ts';
 
 /** The verbs of the storage port that this table answers. */
-export type SignalsTable = Pick<Storage, 'putSignal' | 'listSignals'>;
+export type SignalsTable = Pick<Storage, 'putSignal' | 'listSignals' | 'findSignal'>;
 
 /** Stores a signal; its caller has begun a transaction. */
 export type PutSignal = (signal: NewSignal) => SignalResult;
@@ -24,7 +24,8 @@ export function createPutSignal(connection: SqlConnection, namespace: string): P
   const update = connection.prepare(`
     UPDATE ensemble_executions
     SET signals = coalesce(signals, 0) + 1, signalled_at = coalesce(signalled_at, ?),
-      due_at = CASE WHEN status = 'waiting' AND owner IS NULL THEN min(due_at, ?) ELSE due_at END
+      due_at = CASE WHEN status = 'waiting' AND owner IS NULL AND (waits_for IS NULL OR instr(waits_for, ?) > 0)
+        THEN min(due_at, ?) ELSE due_at END
     WHERE ref = ?`);
   return ({ id, executionId, name, payload, createdAt }) => {
     const [row] = select.all([toTextColumn(executionId)]);
@@ -33,7 +34,7 @@ export function createPutSignal(connection: SqlConnection, namespace: string): P
     if (selectKnown.all([ref, toTextColumn(id)]).length > 0) return 'stored';
     if (isFinal(row.status as ExecutionStatus)) return 'ended';
     insert.run([ref, toTextColumn(id), toTextColumn(name), createdAt, toJsonColumn(payload)]);
-    update.run([createdAt, createdAt, ref]);
+    update.run([createdAt, JSON.stringify(name), createdAt, ref]);
     return 'stored';
   };
 }
@@ -44,17 +45,20 @@ export function signalsTable(
   transaction: RunTransaction,
   put: PutSignal,
 ): SignalsTable {
-  const select = connection.prepare(`
-    SELECT id, name, created_at, payload FROM ensemble_signals
-    WHERE execution = (SELECT ref FROM ensemble_executions WHERE namespace = ${toLiteral(namespace)} AND id = ?)
-      AND name = ?
-    ORDER BY seq LIMIT ? OFFSET ?`);
+  const ofExecution = `SELECT id, name, created_at, payload FROM ensemble_signals
+    WHERE execution = (SELECT ref FROM ensemble_executions WHERE namespace = ${toLiteral(namespace)} AND id = ?)`;
+  const select = connection.prepare(`${ofExecution} AND name = ? ORDER BY seq LIMIT ? OFFSET ?`);
+  const selectOne = connection.prepare(`${ofExecution} AND id = ?`);
   return {
     putSignal: (signal) => transaction(() => put(signal)),
     listSignals: (executionId, { name, after, limit }) =>
       select
         .all([toTextColumn(executionId), toTextColumn(name), limit, after])
         .map((row) => readSignal(row, executionId)),
+    findSignal(executionId, id) {
+      const [row] = selectOne.all([toTextColumn(executionId), toTextColumn(id)]);
+      return row && readSignal(row, executionId);
+    },
   };
 }
 

@@ -1,9 +1,9 @@
 /** The SQLite storage: everything in one file, durable when a call returns, opened at its first use. */
 
 import { OrchestratorError } from '../../../engine/errors.ts';
+import { isPlainText } from '../../../engine/ports/data.ts';
 import type { MaybePromise } from '../../../engine/ports/operation.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
-import { isPlainText } from '../sql/columns.ts';
 import { toStorageError } from './failure.ts';
 import { DRIVERS, loadDriver, type SqliteDriverName } from './load-driver.ts';
 import { openTables, type Tables } from './open-tables.ts';
@@ -62,7 +62,7 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     try {
       return openTables(load, { path, busyTimeoutMs, synchronous }, namespace);
     } catch (error) {
-      throw toStorageError(error);
+      throw toStorageError(error, path);
     }
   };
 
@@ -86,8 +86,9 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     return opening;
   };
 
-  const on = <T>(work: (tables: Tables) => MaybePromise<T>): MaybePromise<T> =>
-    tables ? attempt(work, tables) : opened().then((made) => attempt(work, made));
+  /** @param row - what is read, where it is one row, and `name` which of them */
+  const on = <T>(work: (tables: Tables) => MaybePromise<T>, row?: string, name?: string): MaybePromise<T> =>
+    tables ? attempt(work, tables, path, row, name) : opened().then((made) => attempt(work, made, path, row, name));
 
   return {
     capabilities: { sharedCommits: true, groupedCommits: true, shared: true },
@@ -115,28 +116,36 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
     join: (owner, lease) => on((tables) => tables.join(owner, lease)),
     renew: (owner, leaseUntil) => on((tables) => tables.renew(owner, leaseUntil)),
     leave: (owner, now) => on((tables) => tables.leave(owner, now)),
-    recover: (owner, now) => on((tables) => tables.recover(owner, now)),
+    recover: (...given) => on((tables) => tables.recover(...given)),
     listHeld: (owner) => on((tables) => tables.listHeld(owner)),
     commit: (owner, batch) => on((tables) => tables.commit(owner, batch)),
     claim: (owner, query) => on((tables) => tables.claim(owner, query)),
     survey: (owner, except) => on((tables) => tables.survey(owner, except)),
     countQueued: (limit) => on((tables) => tables.countQueued(limit)),
     countDescendants: (rootId, limit) => on((tables) => tables.countDescendants(rootId, limit)),
-    requestCancel: (id, now, end) => on((tables) => tables.requestCancel(id, now, end)),
+    requestCancel: (id, now, end) => on((tables) => tables.requestCancel(id, now, end), 'execution', id),
     putSignal: (signal) => on((tables) => tables.putSignal(signal)),
-    listSignals: (id, query) => on((tables) => tables.listSignals(id, query)),
+    listSignals: (id, query) => on((tables) => tables.listSignals(id, query), 'the signals of execution', id),
+    findSignal: (executionId, id) =>
+      on((tables) => tables.findSignal(executionId, id), 'the signals of execution', executionId),
     findEnded: (ids) => on((tables) => tables.findEnded(ids)),
     purge: (query) => on((tables) => tables.purge(query)),
-    getAccepted: (id) => on((tables) => tables.getAccepted(id)),
-    getExecution: (id) => on((tables) => tables.getExecution(id)),
+    getAccepted: (id) => on((tables) => tables.getAccepted(id), 'execution', id),
+    getStatus: (id) => on((tables) => tables.getStatus(id), 'execution', id),
+    getExecution: (id, query) => on((tables) => tables.getExecution(id, query), 'execution', id),
     listExecutions: (query) => on((tables) => tables.listExecutions(query)),
-    listSteps: (id, query) => on((tables) => tables.listSteps(id, query)),
-    listDeliveries: (executionId) => on((tables) => tables.listDeliveries(executionId)),
-    readState: (ensemble) => on((tables) => tables.readState(ensemble)),
-    readSchedule: (name) => on((tables) => tables.readSchedule(name)),
+    listSteps: (id, query) => on((tables) => tables.listSteps(id, query), 'the steps of execution', id),
+    getStep: (id, key) => on((tables) => tables.getStep(id, key), 'the steps of execution', id),
+    skipRuns: (id, count) => on((tables) => tables.skipRuns(id, count), 'the steps of execution', id),
+    listEndedWaits: (id, signal, behind) =>
+      on((tables) => tables.listEndedWaits(id, signal, behind), 'the steps of execution', id),
+    listDeliveries: (executionId) =>
+      on((tables) => tables.listDeliveries(executionId), 'the deliveries of execution', executionId),
+    readState: (ensemble) => on((tables) => tables.readState(ensemble), 'the state of ensemble', ensemble),
+    readSchedule: (name) => on((tables) => tables.readSchedule(name), 'schedule', name),
     advanceSchedule: (name, change) => on((tables) => tables.advanceSchedule(name, change)),
     putDefinition: (definition) => on((tables) => tables.putDefinition(definition)),
-    getDefinition: (version) => on((tables) => tables.getDefinition(version)),
+    getDefinition: (version) => on((tables) => tables.getDefinition(version), 'definition', version),
     close() {
       if (closed) return undefined;
       closed = true;
@@ -152,11 +161,18 @@ export function sqliteStorage(options: SqliteStorageOptions): Storage {
   };
 }
 
-function attempt<T>(work: (tables: Tables) => MaybePromise<T>, tables: Tables): MaybePromise<T> {
+// Not within the storage: it is called for every write.
+function attempt<T>(
+  work: (tables: Tables) => MaybePromise<T>,
+  tables: Tables,
+  path: string,
+  row: string | undefined,
+  name: string | undefined,
+): MaybePromise<T> {
   try {
     return work(tables);
   } catch (error) {
-    throw toStorageError(error);
+    throw toStorageError(error, path, row === undefined ? undefined : `${row} ${name}`);
   }
 }
 

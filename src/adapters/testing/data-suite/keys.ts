@@ -18,6 +18,15 @@ export interface Keyed {
   list(page: KeyPage): MaybePromise<readonly string[]>;
 }
 
+async function refusalOf(call: () => unknown): Promise<unknown> {
+  try {
+    await call();
+  } catch (thrown) {
+    return (thrown as { code?: unknown }).code;
+  }
+  return undefined;
+}
+
 /** One odd key a word. */
 const ODD_WORDS = `a A a/b a:b a.b a\\b /a a/ a//b ../a . .. ?x a?x=1#y % _ * constructor __proto__ toString " ' "a" ;-- null 2 02 ä a\u0308 漢 👍`;
 const ODD_KEYS: readonly string[] = [
@@ -72,6 +81,17 @@ export function keyCases(it: DeclareCase<Keyed>): void {
     for (const key of ODD_KEYS) await store.put(key);
     for (const key of ODD_KEYS) same(await store.has(key), true, JSON.stringify(key));
     same([...(await store.list({ limit: 1000, now: T0 }))].sort(), [...ODD_KEYS].sort(), 'keys');
+  });
+
+  it('what no store could hold is refused as a key by each call, and begins no key', async (store) => {
+    await store.put('a😀');
+    for (const key of ['', 'x'.repeat(513), '漢'.repeat(171), 'a\u0000b', 'a\ud83d', '\ude00']) {
+      for (const call of [() => store.put(key), () => store.has(key), () => store.delete(key)]) {
+        same(await refusalOf(call), 'INVALID_REQUEST', JSON.stringify(key.slice(0, 10)));
+      }
+    }
+    same(await store.list({ prefix: 'a\ud83d', limit: 10, now: T0 }), [], 'half a character');
+    same(await store.list({ limit: 10, now: T0 }), ['a😀'], 'what is there');
   });
 
   it('delete: says whether the key was there, and takes that one alone', async (store) => {

@@ -145,7 +145,7 @@ export const FORM_FLOWS: readonly Flow[] = [
       { state: { initial: { count: 0 } } },
     ),
     status: 'completed',
-    output: { more: 10, heard: 'EXPRESSION_ERROR', one: 1, two: 2 },
+    output: { more: 10, heard: 'ITERATION_LIMIT', one: 1, two: 2 },
     agents: ['step', 'one', 'many', 'step', 'two', 'step', 'more', 'ever', 'heard'],
   },
   {

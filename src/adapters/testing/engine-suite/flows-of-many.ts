@@ -150,7 +150,8 @@ export const BLOCK_FLOWS: readonly Flow[] = [
     points: (commits) => [1, 2, Math.ceil(commits / 2), commits - 1, commits],
     async check({ reader }, { id, metrics }) {
       same(metrics.agents, 1101, 'how many agents ran');
-      const last = await reader.listSteps(id, { after: 1100, limit: 10 });
+      const { key } = await reader.skipRuns(id, 1100);
+      const last = await reader.listSteps(id, { after: key, limit: 10 });
       same(last.length, 1, 'agents that are listed behind the first 1,100');
     },
   },

@@ -91,9 +91,12 @@ export const PLAIN_FLOWS: readonly Flow[] = [
   },
   {
     title: 'outputs that can not be computed fail the run',
-    ensemble: ensemble([echo('a', { v: true }), echo('b', 1)], { bad: '${a.output.v - b.output}' }),
+    ensemble: ensemble([echo('a', { v: true }), echo('b', 1)], {
+      bad: '${a.output.v - b.output}',
+      good: '${b.output}',
+    }),
     status: 'failed',
-    output: null,
+    output: { bad: null, good: 1 },
     error: { code: 'EXPRESSION_ERROR' },
     agents: ['a', 'b'],
   },

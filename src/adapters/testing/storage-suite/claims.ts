@@ -51,6 +51,7 @@ export function claimCases(it: StorageCase): void {
           startedAt: T0 + 40,
           begun: false,
           recoveries: 0,
+          blame: 0,
           cancelRequested: false,
           signals: 0,
         },

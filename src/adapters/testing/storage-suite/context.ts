@@ -183,7 +183,7 @@ export async function everything(storage: Storage, ...numbers: readonly number[]
     found.push(
       await storage.getAccepted(id),
       await storage.getExecution(id),
-      await storage.listSteps(id, { after: 0, limit: 2000, notes: true }),
+      await storage.listSteps(id, { limit: 2000, notes: true }),
       await storage.listDeliveries(id),
       await storage.listSignals(id, { name: 'go', after: 0, limit: 100 }),
       await storage.findEnded([id]),
@@ -194,7 +194,7 @@ export async function everything(storage: Storage, ...numbers: readonly number[]
 
 /** Keys of the stored steps, in order. */
 export async function stepKeys(storage: Storage, number: number): Promise<string[]> {
-  return (await storage.listSteps(executionId(number), { after: 0, limit: 1000 })).map(({ key }) => key);
+  return (await storage.listSteps(executionId(number), { limit: 1000 })).map(({ key }) => key);
 }
 
 /** @throws Error unless both are the same JSON; the order of keys does not count, and undefined is absent */

@@ -109,7 +109,7 @@ export function listingCases(it: StorageCase): void {
   });
 
   it('listSteps: an unknown execution has none', async (storage) => {
-    same(await storage.listSteps(executionId(1), { after: 0, limit: 10 }), [], 'steps');
+    same(await storage.listSteps(executionId(1), { limit: 10 }), [], 'steps');
   });
 
   it('listSteps: the records as they were handed in, in the order in which they were first stored', async (storage) => {
@@ -117,19 +117,22 @@ export function listingCases(it: StorageCase): void {
     const records = [step('flow[2]'), step('flow[0]', { duration: 0 }), retrying('flow[1]', 1)];
     await commitOne(storage, entry(1, { steps: records.slice(0, 2) }));
     await commitOne(storage, entry(1, { steps: records.slice(2) }));
-    same(await storage.listSteps(executionId(1), { after: 0, limit: 10 }), records, 'steps');
+    same(await storage.listSteps(executionId(1), { limit: 10 }), records, 'steps');
   });
 
-  it('listSteps: `after` skips that many, `limit` bounds the page', async (storage) => {
+  it('listSteps: `after` is the key of the record before, `limit` bounds the page', async (storage) => {
     await accept(storage, execution(1));
+    await accept(storage, execution(2));
     const keys = Array.from({ length: 1200 }, (_, i) => `flow[0].foreach[${i}].steps[0]`);
     await commitOne(storage, entry(1, { steps: keys.map((key) => step(key)) }));
-    const page = async (after: number, limit: number) =>
+    await commitOne(storage, entry(2, { steps: [step('flow[9]')] }));
+    const page = async (after: string | undefined, limit: number) =>
       (await storage.listSteps(executionId(1), { after, limit })).map(({ key }) => key);
-    same(await page(0, 2), keys.slice(0, 2), 'the first page');
-    same(await page(999, 3), keys.slice(999, 1002), 'across the first 1,000');
-    same(await page(1198, 10), keys.slice(1198), 'the last page');
-    same(await page(1200, 10), [], 'behind the end');
+    same(await page(undefined, 2), keys.slice(0, 2), 'the first page');
+    same(await page(keys[998], 3), keys.slice(999, 1002), 'across the first 1,000');
+    same(await page(keys[1197], 10), keys.slice(1198), 'the last page');
+    same(await page(keys[1199], 10), [], 'behind the end');
+    same(await page('flow[9]', 10), [], 'behind a key of another execution');
   });
 
   it('listSteps: a record that is replaced keeps its place between two pages', async (storage) => {

@@ -30,10 +30,10 @@ export function noteCases(it: StorageCase): void {
     const records = [note('a'), step('flow[0]'), note('b', null), retrying('flow[1]', 1), note('c', [1, { two: 2 }])];
     await commitOne(storage, entry(1, { steps: records.slice(0, 3) }));
     await commitOne(storage, entry(1, { steps: records.slice(3) }));
-    same(await storage.listSteps(executionId(1), { after: 0, limit: 10, notes: true }), records, 'with notes');
+    same(await storage.listSteps(executionId(1), { limit: 10, notes: true }), records, 'with notes');
     same(await stepKeys(storage, 1), ['flow[0]', 'flow[1]'], 'without');
     same(
-      await storage.listSteps(executionId(1), { after: 0, limit: 10, notes: false }),
+      await storage.listSteps(executionId(1), { limit: 10, notes: false }),
       [records[1], records[3]],
       'without, when it is said',
     );
@@ -63,20 +63,44 @@ export function noteCases(it: StorageCase): void {
     await accept(storage, execution(1));
     const steps = Array.from({ length: 30 }, (_, i) => (i % 3 === 0 ? note(`note-${i}`) : step(`flow[${i}]`)));
     await commitOne(storage, entry(1, { steps }));
-    const page = async (after: number, limit: number, notes: boolean) =>
+    const page = async (after: string | undefined, limit: number, notes: boolean) =>
       (await storage.listSteps(executionId(1), { after, limit, notes })).map(({ key }) => key);
     const keys = steps.map(({ key }) => key);
-    same(await page(4, 5, true), keys.slice(4, 9), 'with notes');
+    same(await page(keys[3], 5, true), keys.slice(4, 9), 'with notes');
     const runs = keys.filter((key) => key.startsWith('flow'));
-    same(await page(4, 5, false), runs.slice(4, 9), 'without');
-    same(await page(18, 5, false), runs.slice(18), 'the last page');
+    same(await page(runs[3], 5, false), runs.slice(4, 9), 'without');
+    same(await page('note-9', 3, false), ['flow[10]', 'flow[11]', 'flow[13]'], 'without, behind a note');
+    same(await page(runs[17], 5, false), runs.slice(18), 'the last page');
+  });
+
+  it('notes: the ends of waits are found by the name of their signal and their instant, without what they hold', async (storage) => {
+    await accept(storage, execution(1));
+    const wait = (key: string, name: string, startedAt: number) => ({ ...note(key, { big: 'x' }), name, startedAt });
+    const steps = [
+      wait('flow[0].wait', 'go', T0 + 1),
+      wait('flow[1].wait', 'stop', T0 + 2),
+      note('flow[2].wait'),
+      wait('flow[3].wait', 'go', T0 + 3),
+      step('flow[4]', { name: 'go', startedAt: T0 + 9 }),
+    ];
+    await commitOne(storage, entry(1, { steps }));
+    const waits = (name: string, behind: number) => storage.listEndedWaits(executionId(1), name, behind);
+    const both = [
+      { key: 'flow[0].wait', at: T0 + 1 },
+      { key: 'flow[3].wait', at: T0 + 3 },
+    ];
+    same(await waits('go', T0), both, 'both');
+    same(await waits('go', T0 + 1), both.slice(1), 'behind the first');
+    same(await waits('stop', T0), [{ key: 'flow[1].wait', at: T0 + 2 }], 'of another signal');
+    for (const name of ['', 'other']) same(await waits(name, 0), [], `of ${JSON.stringify(name)}`);
+    same(await storage.listEndedWaits(executionId(2), 'go', 0), [], 'of an execution that is unknown');
   });
 
   it('notes: one that is stored stays as it is', async (storage) => {
     await accept(storage, execution(1));
     await commitOne(storage, entry(1, { steps: [note('a', 'first')] }));
     same(await commitOne(storage, entry(1, { steps: [note('a', 'second')] })), 'stored', 'answer');
-    const [stored] = await storage.listSteps(executionId(1), { after: 0, limit: 10, notes: true });
+    const [stored] = await storage.listSteps(executionId(1), { limit: 10, notes: true });
     same(stored?.output, 'first', 'output');
   });
 }

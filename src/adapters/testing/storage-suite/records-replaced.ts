@@ -19,14 +19,10 @@ export function replacingCases(it: StorageCase): void {
     await commitOne(storage, entry(1, { steps: [retrying('flow[0]', 1)] }));
     await commitOne(storage, entry(1, { steps: [step('flow[1]')] }));
     await commitOne(storage, entry(1, { steps: [retrying('flow[0]', 2)] }));
-    same(
-      await storage.listSteps(executionId(1), { after: 0, limit: 10 }),
-      [retrying('flow[0]', 2), step('flow[1]')],
-      'steps',
-    );
+    same(await storage.listSteps(executionId(1), { limit: 10 }), [retrying('flow[0]', 2), step('flow[1]')], 'steps');
     await commitOne(storage, entry(1, { steps: [step('flow[0]', { attempts: 3 })] }));
     same(
-      await storage.listSteps(executionId(1), { after: 0, limit: 10 }),
+      await storage.listSteps(executionId(1), { limit: 10 }),
       [step('flow[0]', { attempts: 3 }), step('flow[1]')],
       'steps',
     );
@@ -41,7 +37,7 @@ export function replacingCases(it: StorageCase): void {
       error: { code: 'TIMEOUT', message: 'late' },
     });
     await commitOne(storage, entry(1, { steps: [retrying('flow[0]', 1), failed] }));
-    same(await storage.listSteps(executionId(1), { after: 0, limit: 10 }), [failed], 'steps');
+    same(await storage.listSteps(executionId(1), { limit: 10 }), [failed], 'steps');
   });
 
   for (const attempts of [1, 2]) {
@@ -53,7 +49,7 @@ export function replacingCases(it: StorageCase): void {
         'stored',
         'answer',
       );
-      const steps = await storage.listSteps(executionId(1), { after: 0, limit: 10 });
+      const steps = await storage.listSteps(executionId(1), { limit: 10 });
       same(
         steps.map(({ output }) => output),
         ['first'],
@@ -73,7 +69,7 @@ export function replacingCases(it: StorageCase): void {
         steps: [step(key(7), { attempts: 2 }), step(key(999), { attempts: 2 }), step(key(7), { output: 'again' })],
       }),
     );
-    const steps = await storage.listSteps(executionId(1), { after: 0, limit: 2000 });
+    const steps = await storage.listSteps(executionId(1), { limit: 2000 });
     same(steps.length, 1000, 'records');
     same(
       [steps[7], steps[8], steps[999]],

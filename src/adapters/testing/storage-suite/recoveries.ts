@@ -123,7 +123,7 @@ export function recoveryCases(it: StorageCase): void {
     await join(storage, OTHER, T0 + LEASE);
     await storage.recover(OTHER, T0 + LEASE);
     same((await claim(storage, {}, OTHER)).length, 1, 'claimed');
-    const steps = await storage.listSteps(executionId(1), { after: 0, limit: 10, notes: true });
+    const steps = await storage.listSteps(executionId(1), { limit: 10, notes: true });
     same(
       steps.map(({ key }) => key),
       ['flow[0]', 'flow[1]'],

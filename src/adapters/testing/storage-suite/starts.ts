@@ -154,7 +154,7 @@ export function startCases(it: StorageCase): void {
       const record = await storage.getExecution(executionId(2));
       same([record?.retryOf, record?.metrics.agents], [executionId(1), 2], 'what it tries again, and agents that ran');
       same(await stepKeys(storage, 2), ['flow[0]', 'flow[2]'], 'steps');
-      same(await storage.listSteps(executionId(2), { after: 0, limit: 10, notes: true }), steps, 'steps and notes');
+      same(await storage.listSteps(executionId(2), { limit: 10, notes: true }), steps, 'steps and notes');
       const stored = await storage.listDeliveries(executionId(2));
       same(
         stored.map(({ id }) => id),

@@ -1,6 +1,8 @@
 /** The functions that every expression may call, and how a host adds its own to them. */
 
-import { copyJson, type Json } from '../../json.ts';
+import { copySized, type Json } from '../../json.ts';
+import type { Evaluation } from '../evaluation.ts';
+import { charge } from '../evaluation-problem.ts';
 import type { BuiltInFunction, ExpressionFunction, FunctionTable } from './function-table.ts';
 import { hashFunctions } from './hash-functions.ts';
 import { listFunctions } from './list-functions.ts';
@@ -74,12 +76,15 @@ function isolate(name: string, definition: ExpressionFunction): ExpressionFuncti
     maxArgs,
     impure,
     // A host that sorts what it is given in place would otherwise change a step's stored result.
-    call: (args, evaluation): Json =>
-      copyJson(
-        call(
-          args.map((argument) => copyJson(argument)),
-          evaluation,
-        ),
-      ),
+    call: (args, evaluation): Json => {
+      const copies = args.map((argument) => chargedCopy(argument, evaluation));
+      return chargedCopy(call(copies, evaluation), evaluation);
+    },
   };
+}
+
+function chargedCopy(value: unknown, evaluation: Evaluation): Json {
+  const copied = copySized(value);
+  charge(evaluation, copied.bytes >> 3);
+  return copied.value;
 }

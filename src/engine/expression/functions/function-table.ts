@@ -20,6 +20,8 @@ export interface ExpressionFunction {
 export interface BuiltInFunction extends ExpressionFunction {
   /** What it gives may not be kept nor shown. */
   readonly isSecret?: boolean;
+  /** What it is given is shown to people. */
+  readonly showsArguments?: boolean;
   /** Its first argument is a signal's name, which is checked where it is written out. */
   readonly namesSignal?: boolean;
   /** The option that the host did not set: an expression that calls it is refused with this. */

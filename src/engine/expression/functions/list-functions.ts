@@ -11,9 +11,18 @@ import { integerAt, isAbsent, listAt, textAt, wrongArgument } from './arguments.
 import { type FunctionTable, takesValue } from './function-table.ts';
 
 export const listFunctions = {
-  first: takesValue(1, 1, (args) => sequenceAt(args)[0] ?? null),
-  last: takesValue(1, 1, (args) => sequenceAt(args).at(-1) ?? null),
+  first: takesValue(1, 1, (args) => {
+    const sequence = sequenceAt(args);
+    if (typeof sequence !== 'string') return sequence[0] ?? null;
+    return sequence === '' ? null : sequence.slice(0, splitsPair(sequence, 1) ? 2 : 1);
+  }),
+  last: takesValue(1, 1, (args) => {
+    const sequence = sequenceAt(args);
+    if (typeof sequence !== 'string') return sequence.at(-1) ?? null;
+    return sequence === '' ? null : sliceText(sequence, -1, undefined);
+  }),
   slice: takesValue(2, 3, slice),
+  compact: takesValue(1, 1, compact),
   sort: takesValue(1, 3, sort),
   unique: takesValue(1, 1, unique),
   flatten: takesValue(1, 2, flatten),
@@ -31,9 +40,35 @@ function slice(args: readonly Json[], evaluation: Evaluation): Json {
   const sequence = sequenceAt(args);
   const { MIN_SAFE_INTEGER: least, MAX_SAFE_INTEGER: most } = Number;
   const start = isAbsent(args, 1) ? 0 : integerAt(args, 1, least, most);
-  const part = sequence.slice(start, isAbsent(args, 2) ? undefined : integerAt(args, 2, least, most));
+  const end = isAbsent(args, 2) ? undefined : integerAt(args, 2, least, most);
+  const part = typeof sequence === 'string' ? sliceText(sequence, start, end) : sequence.slice(start, end);
   charge(evaluation, part.length);
   return part;
+}
+
+// A cut inside a character that takes two units is made in front of it.
+function sliceText(text: string, start: number, end: number | undefined): string {
+  const cut = (position: number) => {
+    const at = position < 0 ? Math.max(0, text.length + position) : position;
+    return splitsPair(text, at) ? at - 1 : at;
+  };
+  return text.slice(cut(start), end === undefined ? undefined : cut(end));
+}
+
+function splitsPair(text: string, position: number): boolean {
+  return isSurrogate(text, position - 1, 0xd800) && isSurrogate(text, position, 0xdc00);
+}
+
+// High surrogates begin at 0xd800, low ones at 0xdc00. No text has a unit at -1.
+function isSurrogate(text: string, position: number, first: number): boolean {
+  const unit = text.charCodeAt(position);
+  return unit >= first && unit < first + 0x400;
+}
+
+function compact(args: readonly Json[], evaluation: Evaluation): Json {
+  const list = listAt(args, 0);
+  charge(evaluation, list.length);
+  return list.filter((item) => item !== null);
 }
 
 // By the values themselves, or by the own property `key` of each; null comes last in either direction; stable.

@@ -20,13 +20,13 @@ export const textFunctions = {
     return mapText(toText(value, evaluation), evaluation, encode);
   }),
   contains: takes(2, 2, contains),
-  startsWith: takes(2, 2, (args) => args[0] !== null && textAt(args, 0).startsWith(textAt(args, 1))),
-  endsWith: takes(2, 2, (args) => args[0] !== null && textAt(args, 0).endsWith(textAt(args, 1))),
+  startsWith: affixed((text, part) => text.startsWith(part)),
+  endsWith: affixed((text, part) => text.endsWith(part)),
   replace: takesValue(3, 3, replace),
   split: takesValue(2, 2, (args, evaluation) => {
     const text = textAt(args, 0);
     const separator = textAt(args, 1);
-    charge(evaluation, text.length + 1);
+    charge(evaluation, searchCost(text, separator) + 1);
     // By characters, not by halves of them.
     return separator === '' ? Array.from(text) : text.split(separator);
   }),
@@ -40,6 +40,16 @@ function mapping(map: (text: string) => string): ExpressionFunction {
 function mapText(text: string, evaluation: Evaluation, map: (text: string) => string): Json {
   charge(evaluation, text.length);
   return checkLength(map(text));
+}
+
+function affixed(test: (text: string, part: string) => boolean): ExpressionFunction {
+  return takes(2, 2, (args, evaluation) => {
+    if (args[0] === null) return false;
+    const text = textAt(args, 0);
+    const part = textAt(args, 1);
+    charge(evaluation, 1 + (Math.min(text.length, part.length) >> 4));
+    return test(text, part);
+  });
 }
 
 function contains(args: readonly Json[], evaluation: Evaluation): Json {

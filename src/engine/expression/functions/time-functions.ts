@@ -22,6 +22,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   day: 86_400_000,
   week: 604_800_000,
 };
+// No unit has as many characters.
+const LONGEST_UNIT = 16;
 const SHORT_UNITS: Readonly<Record<string, string>> = {
   ...{ ms: 'millisecond', s: 'second', m: 'minute', h: 'hour', d: 'day', w: 'week' },
 };
@@ -36,7 +38,7 @@ function instantAt(args: readonly Json[], position: number): number {
 function addTime(args: readonly Json[]): Json {
   if (args[1] === null) return null;
   const instant = instantAt(args, 0);
-  const written = textAt(args, 2);
+  const written = textAt(args, 2).slice(0, LONGEST_UNIT);
   const unit = Object.hasOwn(SHORT_UNITS, written) ? (SHORT_UNITS[written] as string) : written.replace(/s$/, '');
   if (Object.hasOwn(UNIT_MS, unit)) {
     return toIsoText(instant + Math.round(numberAt(args, 1) * (UNIT_MS[unit] as number)));

@@ -1,10 +1,11 @@
 /** Functions over values of any type, and over objects. */
 
 import { copyJson, type Json, JsonError, type JsonObject, MAX_DEPTH } from '../../json.ts';
-import { nestsTooDeep } from '../../json-text.ts';
+import { countValues } from '../../json-text.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
 import { isTruthy } from '../is-truthy.ts';
+import { KEY_COST, VALUE_COST } from '../limits.ts';
 import { toJsonText, toText } from '../to-text.ts';
 import { integerAt, isAbsent, objectAt, textAt, wrongArgument } from './arguments.ts';
 import { type FunctionTable, takes, takesValue } from './function-table.ts';
@@ -35,9 +36,10 @@ function lengthOf(args: readonly Json[], evaluation: Evaluation): Json {
   throw wrongArgument(args, 0, 'text, an array or an object');
 }
 
+// To list a key and to look it up costs more than an element: with many keys, an object is a table.
 function keysAt(args: readonly Json[], position: number, evaluation: Evaluation): string[] {
   const keys = Object.keys(objectAt(args, position));
-  charge(evaluation, keys.length);
+  charge(evaluation, keys.length * KEY_COST);
   return keys;
 }
 
@@ -57,8 +59,9 @@ function merge(args: readonly Json[], evaluation: Evaluation): Json {
 
 function parseJson(args: readonly Json[], evaluation: Evaluation): Json {
   const text = textAt(args, 0);
-  charge(evaluation, text.length);
-  if (nestsTooDeep(text)) throw new EvaluationProblem(`the JSON is nested deeper than ${MAX_DEPTH} levels`);
+  const values = countValues(text);
+  if (values === undefined) throw new EvaluationProblem(`the JSON is nested deeper than ${MAX_DEPTH} levels`);
+  charge(evaluation, text.length + values * VALUE_COST);
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);

@@ -1,0 +1,106 @@
+/** Keys that a caller sent in great number: refused at once, with a message that still helps. */
+
+import { describe, expect, it } from 'vitest';
+import * as z from 'zod';
+import { readShape } from '../../src/engine/read-shape.ts';
+import { suggestName } from '../../src/engine/suggest-name.ts';
+import { createOrchestrator, isOrchestratorError, type OrchestratorError } from '../../src/index.ts';
+
+const many = (count: number, prefix = 'customerNo') =>
+  Object.fromEntries(Array.from({ length: count }, (_, i) => [`${prefix}${i}`, i]));
+
+async function refusalOf(work: () => unknown): Promise<{ error: OrchestratorError; ms: number }> {
+  const began = performance.now();
+  try {
+    await work();
+  } catch (error) {
+    if (isOrchestratorError(error)) return { error, ms: performance.now() - began };
+    throw error;
+  }
+  throw new Error('it was taken');
+}
+
+const required = Array.from({ length: 10 }, (_, i) => `customerName${i}`);
+const fields = Object.fromEntries(required.map((name) => [name, { type: 'string', required: true }]));
+const schema = { type: 'object', properties: { id: { type: 'string' } }, additionalProperties: false };
+const orchestrator = createOrchestrator({
+  ensembles: [
+    { name: 'fields', inputs: fields as never, flow: [] },
+    { name: 'schema', inputs: schema, flow: [] },
+  ],
+});
+
+const keys45000 = many(45_000);
+const keys75000 = many(75_000);
+// Far above what it takes, far below what it took.
+const QUICK_MS = 1_500;
+
+describe('wrong keys in great number', () => {
+  it('45,000 keys where ten others are required: each missing one is named', async () => {
+    const { error, ms } = await refusalOf(() => orchestrator.execute('fields', keys45000 as never));
+    expect(ms).toBeLessThan(QUICK_MS);
+    expect((error.details.issues as unknown[]).length).toBe(10);
+    expect(error.message).toContain('customerName9 is required');
+  });
+
+  it('75,000 keys that a JSON Schema does not allow: the first hundred are named, the others counted', async () => {
+    const { error, ms } = await refusalOf(() => orchestrator.execute('schema', keys75000 as never));
+    expect(ms).toBeLessThan(QUICK_MS);
+    const issues = error.details.issues as { message: string }[];
+    expect(issues).toHaveLength(101);
+    expect(issues.at(-1)?.message).toBe('has 74900 more keys that are not of the input');
+    expect(error.message).toMatch(/`customerNo19` is not a key of the input; and 81 more in details\.issues$/);
+  });
+
+  it('90,000 keys beside those of a request', async () => {
+    const body = z.strictObject({ input: z.unknown(), async: z.boolean().optional() });
+    const { error, ms } = await refusalOf(() =>
+      readShape(body, { ...many(90_000), imput: 1 }, 'the body does not fit'),
+    );
+    expect(ms).toBeLessThan(QUICK_MS);
+    expect(error.message).toContain('`customerNo0` is not a key here; there are input, async');
+    expect((error.details.issues as { message: string }[]).at(-1)?.message).toContain('89901 more keys');
+  });
+
+  it('30,000 keys that a definition has not', async () => {
+    const definition = { name: 'a', flow: [], nmae: 1, ...many(30_000) } as never;
+    const { error, ms } = await refusalOf(() => createOrchestrator({ ensembles: [definition] }));
+    expect(ms).toBeLessThan(2 * QUICK_MS);
+    const [first] = error.details.issues as { suggestion?: string }[];
+    expect(first?.suggestion).toBe('name');
+  });
+
+  it('a key of a megabyte is cut where it is shown', async () => {
+    const { error } = await refusalOf(() => orchestrator.execute('schema', { ['x'.repeat(1_000_000)]: 1 } as never));
+    expect(JSON.stringify([error.message, error.details]).length).toBeLessThan(1_000);
+    const deep = { a: { ['y'.repeat(1_000_000)]: () => 1 } };
+    expect((await refusalOf(() => orchestrator.execute('fields', deep as never))).error.message.length).toBeLessThan(
+      500,
+    );
+  });
+});
+
+describe('suggestions', () => {
+  it('the first ten unknown keys of a list get one, the others are named alone', async () => {
+    const twenty = Object.fromEntries(
+      Array.from({ length: 20 }, (_, i) => [`descriptio${String.fromCharCode(65 + i)}`, 1]),
+    );
+    const { error } = await refusalOf(() =>
+      createOrchestrator({ ensembles: [{ name: 'a', flow: [], ...twenty } as never] }),
+    );
+    const issues = error.details.issues as { suggestion?: string }[];
+    expect(issues.map(({ suggestion }) => suggestion)).toEqual([
+      ...Array(10).fill('description'),
+      ...Array(10).fill(undefined),
+    ]);
+  });
+
+  it('of many thousand names of a near length the first ones are compared, and a name of another length costs nothing', () => {
+    const near = Array.from({ length: 50_000 }, (_, i) => `customer-${String(i).padStart(5, '0')}`);
+    const began = performance.now();
+    for (let i = 0; i < 10; i++) suggestName('costumer_x1y2z', near);
+    expect(performance.now() - began).toBeLessThan(QUICK_MS);
+    const long = near.map((name) => `${name}-and-more`);
+    expect(suggestName('fetchUsr', [...long, 'fetchUser'])).toBe('fetchUser');
+  });
+});

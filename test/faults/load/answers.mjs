@@ -1,0 +1,167 @@
+/** Attacks by what is asked for: records and listings of hundreds of megabytes, and streams of events that wait. */
+
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ask, countStatuses, inParallel, openStream } from './requests.mjs';
+import { processorMs } from './served.mjs';
+
+const MB = { 'scripts/text.mjs': "export default ({ config }) => 'x'.repeat(config.bytes);\n" };
+const foreachTexts = (bytes) => `
+  - foreach: \${input.items}
+    concurrency: 2
+    collect: false
+    steps: [{ agent: text, operation: code, config: { script: text, bytes: ${bytes} } }]
+`;
+
+const BIG = {
+  ...MB,
+  'ensembles/big.yaml': `name: big\nflow:${foreachTexts(1_000_000)}`,
+  'ensembles/echo.yaml': 'name: echo\nflow: []\noutputs: { a: "${input.a}" }\n',
+};
+const numbers = (count) => Array.from({ length: count }, (_, i) => i);
+
+/** One execution with 300 results of 1 MB, which has ended. */
+const record = {
+  name: 'record',
+  async fill(server) {
+    const answer = await ask(server, '/execute/ensemble/big', { body: { input: { items: numbers(300) } } });
+    return { id: await ended(server, idOf(answer)) };
+  },
+};
+/** 150 executions with 0.9 MB of input, which is their output too. */
+const listing = {
+  name: 'listing',
+  async fill(server) {
+    const body = { input: { a: 'x'.repeat(900_000) } };
+    await inParallel(150, 4, () => ask(server, '/execute/ensemble/echo', { body }));
+    return {};
+  },
+};
+const stored = { files: BIG, storage: 'sqlite', peakMb: 500, blockMs: 2_000, seconds: 60 };
+
+export const ANSWERS = [
+  {
+    ...stored,
+    name: 'record',
+    about: 'GET of a record with 300 results of 1 MB',
+    filled: record,
+    attack: ({ server, facts, signal }) => told(ask(server, `/executions/${facts.id}`, { signal })),
+  },
+  {
+    ...stored,
+    name: 'record-five',
+    about: 'the same 5 times at once',
+    filled: record,
+    attack: async ({ server, facts, signal }) =>
+      countStatuses(await inParallel(5, 5, () => ask(server, `/executions/${facts.id}`, { signal }))),
+  },
+  {
+    ...stored,
+    name: 'record-head',
+    about: 'HEAD of it',
+    filled: record,
+    attack: ({ server, facts, signal }) => told(ask(server, `/executions/${facts.id}`, { method: 'HEAD', signal })),
+  },
+  {
+    ...stored,
+    name: 'cancel-ended',
+    about: 'POST .../cancel of it, which has ended',
+    filled: record,
+    blockMs: 1_000,
+    attack: ({ server, facts, signal }) =>
+      told(ask(server, `/executions/${facts.id}/cancel`, { method: 'POST', signal })),
+  },
+  {
+    ...stored,
+    name: 'listing',
+    about: 'GET /executions?limit=250 over 150 with 0.9 MB in and out',
+    filled: listing,
+    attack: ({ server, signal }) => told(ask(server, '/executions?limit=250', { signal })),
+  },
+  {
+    name: 'idle-streams-input',
+    about: '20 streams of events of an execution that waits, with an input of 80,000 objects',
+    files: { 'ensembles/waits.yaml': 'name: waits\nflow:\n  - wait: go\n' },
+    storage: 'sqlite',
+    peakMb: 500,
+    blockMs: 2_000,
+    seconds: 40,
+    async attack({ server, signal }) {
+      const body = { input: { a: Array(80_000).fill({}) }, async: true };
+      return streams(server, idOf(await ask(server, '/execute/ensemble/waits', { body, signal })), 20);
+    },
+  },
+  {
+    name: 'idle-streams-results',
+    about: '10 streams of one that waits behind 1,000 results of 20 KB',
+    files: { ...MB, 'ensembles/waits.yaml': `name: waits\nflow:${foreachTexts(20_000)}  - wait: go\n` },
+    storage: 'sqlite',
+    peakMb: 500,
+    blockMs: 2_000,
+    seconds: 60,
+    async attack({ server, signal }) {
+      const body = { input: { items: numbers(1_000) }, async: true };
+      const id = idOf(await ask(server, '/execute/ensemble/waits', { body, signal }));
+      await waits(server, id);
+      return streams(server, id, 10);
+    },
+  },
+  {
+    name: 'late-stream',
+    about: '5 streams that come back behind event 10,000 of one that waits',
+    files: {
+      'scripts/tiny.mjs': 'export default () => 1;\n',
+      'ensembles/waits.yaml':
+        'name: waits\nflow:\n  - foreach: ${input.items}\n    collect: false\n    steps: [{ agent: tiny, operation: code, config: { script: tiny } }]\n  - wait: go\n',
+    },
+    storage: 'sqlite',
+    peakMb: 500,
+    blockMs: 2_000,
+    seconds: 90,
+    async attack({ server, signal }) {
+      const body = { input: { items: numbers(10_000) }, async: true };
+      const id = idOf(await ask(server, '/execute/ensemble/waits', { body, signal }));
+      await waits(server, id);
+      return streams(server, id, 5, '10000');
+    },
+  },
+];
+
+const idOf = ({ first }) => /exec_\w+/.exec(first)?.[0];
+const statusOf = async (server, id) => {
+  // The record may be large: its status stands near its start.
+  const { first } = await ask(server, `/executions/${id}`);
+  return /"status":"(\w+)"/.exec(first)?.[1];
+};
+
+async function ended(server, id) {
+  for (let i = 0; i < 300; i++) {
+    if (['completed', 'failed'].includes(await statusOf(server, id))) return id;
+    await sleep(1_000);
+  }
+  throw new Error(`execution ${id} did not end`);
+}
+
+async function waits(server, id) {
+  for (let i = 0; i < 100; i++) {
+    if ((await statusOf(server, id)) === 'waiting') return;
+    await sleep(500);
+  }
+}
+
+const told = async (asked) => {
+  const { status, bytes, ms } = await asked;
+  return `${status}, ${(bytes / 1e6).toFixed(1)} MB in ${ms} ms`;
+};
+
+/** Streams that hear nothing new must cost nothing. */
+async function streams(server, id, count, after) {
+  const open = Array.from({ length: count }, () => openStream(server, id, after));
+  await sleep(4_000);
+  const before = processorMs(server.pid);
+  await sleep(5_000);
+  const used = (processorMs(server.pid) - before) / 5;
+  for (const one of open) one.destroy();
+  const answer = `${Math.round(used)} ms of processor a second`;
+  // The bystanders take some of it too.
+  return used > 250 ? { answer, problem: 'idle streams take the processor' } : answer;
+}
