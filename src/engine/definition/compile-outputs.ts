@@ -1,10 +1,8 @@
 /** Compiles the outputs of an ensemble: each by itself, so that one which can't be computed leaves the others. */
 
-import type { Evaluate } from '../expression/evaluation.ts';
 import type { Json, JsonObject } from '../json.ts';
 import type { CompiledField, FieldCompiler } from './compile-fields.ts';
 import type { EvaluateOutputs } from './compiled-ensemble.ts';
-import type { Scope } from './scope.ts';
 
 export interface CompiledOutputs {
   readonly evaluate: EvaluateOutputs;
@@ -12,17 +10,15 @@ export interface CompiledOutputs {
   readonly references: CompiledField['references'];
 }
 
-export function compileOutputs(outputs: JsonObject, fields: FieldCompiler): CompiledOutputs {
-  const compiled = Object.entries(outputs).map(([name, value]) => {
+export function compileOutputs(definition: JsonObject, fields: FieldCompiler): CompiledOutputs {
+  const compiled = Object.entries(definition).map(([name, value]) => {
     return { name, field: fields.value(value, ['outputs', name]) };
   });
-  const evaluates = compiled.map(({ name, field }): readonly [string, Evaluate<Scope>] => [name, field.evaluate]);
+  const outputs = compiled.map(({ name, field }) => ({ name, part: `outputs.${name}`, evaluate: field.evaluate }));
   return {
     evaluate(scope, take) {
       const values: Record<string, Json> = {};
-      for (const [name, evaluate] of evaluates) {
-        values[name] = take(name, () => evaluate(scope.begin('', `outputs.${name}`)));
-      }
+      for (const { name, part, evaluate } of outputs) values[name] = take(name, () => evaluate(scope.begin('', part)));
       return values;
     },
     references: compiled.flatMap(({ name, field }) =>

@@ -1,16 +1,21 @@
 /** Refuses at load that a secret flows into what is kept and shown, also by way of items, prompts and keys. */
 
+import type { ValueReference } from '../expression/compile-value.ts';
 import type { Reference } from '../expression/compiled-expression.ts';
 import type { Report } from './check-shape.ts';
-import type { CompiledField } from './compile-fields.ts';
 import type { Path } from './problem.ts';
+
+/** A field, as far as it reads names. */
+interface ReadingField {
+  readonly references: readonly ValueReference[];
+}
 
 /**
  * @param path - where the field stands
  * @param where - what the field fills, in words
  */
 export function refuseSecrets(
-  field: Pick<CompiledField, 'references'>,
+  field: ReadingField,
   path: Path,
   where: string,
   secretNames: ReadonlySet<string>,
@@ -37,10 +42,7 @@ export function refuseSecret(
 }
 
 /** The first secret that a field reads. */
-export function secretIn(
-  { references }: Pick<CompiledField, 'references'>,
-  secretNames: ReadonlySet<string>,
-): string | undefined {
+export function secretIn({ references }: ReadingField, secretNames: ReadonlySet<string>): string | undefined {
   for (const reference of references) {
     const secret = secretOf(reference, secretNames);
     if (secret !== undefined) return secret;

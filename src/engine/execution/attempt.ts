@@ -179,7 +179,9 @@ function nextAttempt(
 }
 
 function elapsed(scope: RunScope, place: AttemptPlace): number {
-  return Math.round(scope.run.ports.clock.monotonic() - place.monotonic);
+  const { clock, turns } = scope.run.ports;
+  turns.now = clock.monotonic();
+  return Math.round(turns.now - place.monotonic);
 }
 
 export function isPromise(value: unknown): value is PromiseLike<unknown> {

@@ -237,5 +237,6 @@ function settleItem(item: RunScope, index: number, failure: Failure | undefined,
   if (item.run.keepsAll) return;
   const bytes = item.lastSize;
   block.bytes += bytes;
-  item.release(bytes);
+  item.release();
+  item.run.hold(bytes);
 }

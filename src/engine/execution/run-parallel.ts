@@ -149,7 +149,7 @@ function conclude(
   for (const { scope: inner } of branches) inner.release();
   if (isStopped && isRace) return false;
   for (const { compiled, scope: inner } of counted) {
-    for (const { slot } of compiled.slots) scope.put(slot, inner.results[slot], inner.sizeOf(slot));
+    for (const { slot } of compiled.slots) scope.put(slot, inner.results[slot], inner.sizes?.of(slot) ?? 0);
   }
   scope.lastCommitAt = lastCommitAt;
   scope.handleNames(new Set(handled));

@@ -6,9 +6,12 @@ import { type NameResult, Scope } from '../definition/scope.ts';
 import { type Json, sizeOfJson } from '../json.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { Halt } from './halt.ts';
+import { HeldSizes } from './held-sizes.ts';
 import type { Run } from './run.ts';
 
 const NONE: readonly Failure[] = [];
+/** A result that counts less is not counted where a name holds it. */
+const LEAST_BYTES = 256;
 
 /** A failure that waits for a guard. */
 export interface Failure {
@@ -35,14 +38,10 @@ export class RunScope extends Scope {
   #blocks = 0;
   /** Of a branch or an item: the names around it whose failures its steps handled. They count when the block does. */
   handled: Set<string> | undefined;
-  /** The stretch that has the results: its own, or those of the level that it is a stretch of. */
-  holder: RunScope = this;
-  /** Of each result, by slot, what it counts. */
-  #sizes: number[] | undefined;
-  /** What the results of it count together. */
-  held = 0;
+  /** What its results count; of a stretch that shares the results of its level, those of the level. */
+  sizes: HeldSizes | undefined;
   /** What failed outside of it does not end it: what may still handle that comes once more, or beside it. */
-  isApart = false;
+  isApart: boolean;
   /** The body of the nearest `try` with a `catch` around it: no guard outside that is asked about what fails in it. */
   caughtBy: CompiledList | undefined;
   /** The prompt that a route of this level chose, for the next `think` that names none. */
@@ -65,7 +64,9 @@ export class RunScope extends Scope {
     this.prompt = undefined;
     this.onLive = undefined;
     this.handled = undefined;
-    this.caughtBy = outer?.caughtBy;
+    this.caughtBy = outer === undefined ? undefined : outer.caughtBy;
+    this.isApart = false;
+    this.sizes = undefined;
   }
 
   /** Whether blocks are at work in it that end by themselves when they are stopped. */
@@ -93,8 +94,8 @@ export class RunScope extends Scope {
   stretch(halt: Halt, keyPrefix = this.keyPrefix, results = this.results): RunScope {
     const inner = new RunScope(this.run, this.parent, 0, halt, keyPrefix, this.item, this.index, this);
     inner.results = results;
-    if (results === this.results) inner.holder = this.holder;
-    else inner.#sizes = this.holder.#sizes && [...this.holder.#sizes];
+    this.sizes ??= new HeldSizes();
+    inner.sizes = results === this.results ? this.sizes : this.sizes.copy();
     inner.state = this.state;
     inner.caught = this.caught;
     inner.lastCommitAt = this.lastCommitAt;
@@ -104,38 +105,31 @@ export class RunScope extends Scope {
   /** Gives a name its result. @param bytes - what the output counts; 0 for one that is counted elsewhere */
   put(slot: number, result: NameResult | undefined, bytes: number): void {
     this.results[slot] = result;
-    const { holder, run } = this;
-    if (run.keepsAll) {
-      if (bytes > 0) run.hold(bytes);
+    if (this.run.keepsAll) {
+      if (bytes > 0) this.run.hold(bytes);
       return;
     }
-    const change = bytes - (holder.#sizes?.[slot] ?? 0);
-    if (change === 0) return;
-    holder.#sizes ??= [];
-    holder.#sizes[slot] = bytes;
-    holder.held += change;
-    run.hold(change);
-  }
-
-  /** What the result of a slot counts. */
-  sizeOf(slot: number): number {
-    return this.holder.#sizes?.[slot] ?? 0;
+    // A level has a thousand names at most: small results are not worth the counting.
+    if (bytes < LEAST_BYTES && this.sizes === undefined) return;
+    this.sizes ??= new HeldSizes();
+    this.run.hold(this.sizes.set(slot, bytes));
   }
 
   /** What the latest output of this level counts, by itself. */
   get lastSize(): number {
-    const { lastOutput, results } = this;
-    if (typeof lastOutput !== 'object' || lastOutput === null) return sizeOfJson(lastOutput);
-    for (let slot = 0; slot < results.length; slot++) {
-      if (results[slot]?.output === lastOutput && this.sizeOf(slot) > 0) return this.sizeOf(slot);
+    const { lastOutput, results, sizes } = this;
+    if (typeof lastOutput === 'number') return 0;
+    if (sizes !== undefined && typeof lastOutput === 'object' && lastOutput !== null) {
+      for (let slot = 0; slot < results.length; slot++) {
+        if (results[slot]?.output === lastOutput && sizes.of(slot) > 0) return sizes.of(slot);
+      }
     }
     return sizeOfJson(lastOutput);
   }
 
-  /** It is over: what is in its results is held no more. @param bytes - what of it goes on being held, elsewhere */
-  release(bytes = 0): void {
-    if (bytes !== this.held) this.run.hold(bytes - this.held);
-    this.held = 0;
+  /** It is over: what is in its results is held no more. */
+  release(): void {
+    if (this.sizes !== undefined) this.run.hold(-this.sizes.take());
   }
 
   /** Goes on where a stretch ended, with the failures that wait in it. */

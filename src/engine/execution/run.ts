@@ -32,6 +32,7 @@ export class Run implements ScopeRun {
   readonly accepted: NewExecution;
   readonly journal: Journal;
   readonly ports: RunPorts;
+  readonly turns: Turns;
   /** Stops the run as a whole. */
   readonly halt: Halt;
   /** Blocks, items and rounds that were walked, those that are only recalled too: a run that is taken up again counts the same. */
@@ -67,15 +68,17 @@ export class Run implements ScopeRun {
     this.accepted = accepted;
     this.journal = journal;
     this.ports = ports;
+    this.turns = ports.turns;
     this.unhandled = 0;
   }
 
   /** Counts a step. A run that waits for nothing hears of its timeout here alone. @returns what is to be waited for first */
   begin(): Promise<void> | undefined {
     this.count();
-    const now = this.ports.clock.monotonic();
-    if (now >= this.deadline) this.halt.stop('timed_out');
-    return this.ports.turns.isDue(now) ? this.ports.turns.next() : undefined;
+    const { turns } = this;
+    const isDue = turns.isDue();
+    if (turns.now >= this.deadline) this.halt.stop('timed_out');
+    return isDue ? turns.next() : undefined;
   }
 
   /** Counts a block, an item or a round. */
@@ -91,6 +94,7 @@ export class Run implements ScopeRun {
 
   /** Counts what is held. @param bytes - below 0 for what is held no more */
   hold(bytes: number): void {
+    if (bytes === 0) return;
     this.#held += bytes;
     // No input is larger than one value may be.
     if (this.#held <= MOST_BYTES - MAX_VALUE_BYTES) return;

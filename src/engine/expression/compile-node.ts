@@ -113,10 +113,9 @@ function compileName<E extends Evaluation>(
     const slip = suggestion === undefined ? findHyphenSlip(node, problem, context) : undefined;
     throw slip ?? new ExpressionSyntaxError(problem, index, end - index, suggestion);
   }
-  context.references.push({ name, path, index, length: end - index, secret: resolution.secret });
-  if (resolution.warning !== undefined) {
-    context.warnings.push({ message: resolution.warning, index, length: end - index });
-  }
+  const { secret, warning } = resolution;
+  context.references.push({ name, path, index, length: end - index, ...(secret !== undefined && { secret }) });
+  if (warning !== undefined) context.warnings.push({ message: warning, index, length: end - index });
   return resolution;
 }
 
