@@ -7,11 +7,12 @@
  * | `ts no-run` | type-checked |
  * | `yaml` with a `flow:` | must be a right ensemble |
  * | `yaml broken` | must be refused |
+ * | with a file name behind the language (`yaml order.yaml`) | also written to a folder of its page; the page's programs read it by that name |
  * | any other | nothing |
  */
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { formatWithOptions, inspect } from 'node:util';
 import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -27,10 +28,32 @@ const ensembles = blocks.filter(
   ({ language, marks, code }) => language === 'yaml' && (/^flow:/m.test(code) || marks.includes('broken')),
 );
 const fileOf = ({ at }: CodeBlock) => join(GENERATED, `${at.replace(/[^A-Za-z0-9]+/g, '-')}.ts`);
+const pageOf = ({ at }: CodeBlock) => at.replace(/:\d+$/, '');
+/** Blocks that name a file. */
+const pageFiles = blocks.flatMap((block) =>
+  block.marks
+    .filter((mark) => mark.includes('.'))
+    .map((name) => ({
+      page: pageOf(block),
+      name,
+      path: join(GENERATED, pageOf(block).replace(/[^A-Za-z0-9]+/g, '-'), name),
+      text: block.code,
+    })),
+);
+
+/** The program with the names of its page's files as paths. */
+function withPageFiles(text: string, block: CodeBlock): string {
+  const own = pageFiles.filter(({ page }) => page === pageOf(block));
+  return own.reduce((changed, { name, path }) => changed.replaceAll(`'${name}'`, JSON.stringify(path)), text);
+}
 
 beforeAll(() => {
   rmSync(GENERATED, { recursive: true, force: true });
   mkdirSync(GENERATED, { recursive: true });
+  for (const { path, text } of pageFiles) {
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
 });
 afterAll(() => rmSync(GENERATED, { recursive: true, force: true }));
 
@@ -48,7 +71,7 @@ async function run({ block, text, expected }: Runnable): Promise<readonly (reado
   );
   Object.assign(globalThis, { [PRINTER]: { at } });
   const file = fileOf(block);
-  writeFileSync(file, text);
+  writeFileSync(file, withPageFiles(text, block));
   try {
     await import(/* @vite-ignore */ file);
   } finally {
