@@ -173,7 +173,7 @@ describe('issue 3.4: what keeps ensemble serve from starting is told in one line
     [
       'Postgres where none is',
       ['serve', '--storage', 'postgres://me:secret@127.0.0.1:1/x'],
-      /^error: Postgres could not be reached.*\(connect ECONNREFUSED 127\.0\.0\.1:1\)\n$/,
+      /^error: Postgres, or a pooler in front of it, could not be reached.*\(connect ECONNREFUSED 127\.0\.0\.1:1\)\n$/,
     ],
     [
       'an address that is not of this machine',
