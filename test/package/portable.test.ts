@@ -9,10 +9,11 @@ import { builtFiles, DIST, manifest, PORTABLE_ENTRIES, runNode } from './built-p
 const KB = 1000;
 /**
  * Figures in gzipped bytes, minified. The aim is 150 and 70; durable executions and the flow forms took it past that, schedules
- * brought croner (9.5) and 4 of their own, signals and children 8, refusals of misuse 1.5; each further kilobyte is to be weighed.
+ * brought croner (9.5) and 4 of their own, signals and children 8, refusals of misuse 1.5, suspects, setbacks and
+ * bounds of writes 2; each further kilobyte is to be weighed.
  */
-const MAX_WITH_DEPENDENCIES = 189 * KB;
-const MAX_OWN = 99 * KB;
+const MAX_WITH_DEPENDENCIES = 191 * KB;
+const MAX_OWN = 101.5 * KB;
 
 /** Bundles one entry as for a Worker. */
 function bundle(
