@@ -33,7 +33,7 @@ export interface TakeUpParts {
 }
 
 /** More takeovers than this, and an execution is ended, whatever its processes died of. */
-export const MOST_RECOVERIES = 100;
+const MOST_RECOVERIES = 100;
 /** An execution that the store can't give so many times in a row, over half a minute, is ended. */
 const MOST_FAILURES = 6;
 const FIRST_PAUSE_MS = 1000;
