@@ -130,11 +130,10 @@ describe('contract 2, wait', () => {
   it.each([
     ['a function', () => 1],
     ['a date', new Date(0)],
-  ])('a payload that is %s is refused, or left out as JSON has it', async (_, payload) => {
+  ])('a payload that is %s is refused', async (_, payload) => {
     const orchestrator = open([{ wait: 'go' }]);
     const { id } = await orchestrator.start('e');
     const given = orchestrator.executions.signal(id, 'go', { payload });
-    if (payload instanceof Date) await expect(given).rejects.toMatchObject({ code: 'INVALID_INPUT' });
-    else expect((await given).id).toBe(id);
+    await expect(given).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });
 });

@@ -60,13 +60,7 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     });
 
   return {
-    watchClock: () => ({
-      now: () => clock.now(),
-      monotonic: () => clock.monotonic(),
-      sleep: (ms, signal) => clock.sleep(ms, signal),
-      setTimer: (ms, callback, options) => clock.setTimer(ms, callback, options),
-      turn: () => watch(clock.turn()),
-    }),
+    watchClock: () => Object.create(clock, { turn: { value: () => watch(clock.turn()) } }) as Clock,
     watchCall:
       (call) =>
       (...args) =>

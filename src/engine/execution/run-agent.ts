@@ -14,6 +14,8 @@ import type { RunScope } from './run-scope.ts';
 import { waitUntil } from './wait-until.ts';
 
 const LAST: StepOptions = Object.freeze({ last: true });
+/** From here on the clock is looked at once more. */
+const LARGE_BYTES = 65_536;
 const NOT_LAST: StepOptions = Object.freeze({ last: false });
 
 /**
@@ -117,6 +119,8 @@ function noteResult(
   scope.lastCommitAt = record.startedAt + record.duration;
   scope.put(step.slot.slot, record, made ? bytes : sizeOfJson(record.output));
   scope.lastOutput = record.output;
+  // What is large took long to store.
+  if (bytes >= LARGE_BYTES) scope.run.turns.look();
   if (step.takesPrompt) scope.takePrompt();
   if (record.error && !step.continueOnError) {
     scope.fail({ slots: router ? [step.slot, router] : [step.slot], error: record.error });

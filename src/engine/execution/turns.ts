@@ -29,9 +29,14 @@ export class Turns {
   isDue(): boolean {
     if (!this.#isWatched) this.#watch();
     this.#steps += 1;
-    if (this.#steps % LOOK_EVERY === 0) this.now = this.#clock.monotonic();
+    if (this.#steps % LOOK_EVERY === 0) this.look();
     const took = this.now - this.#since;
     return took >= LONGEST_MS || (took === 0 && this.#steps > MOST_STEPS);
+  }
+
+  /** Looks at the clock: something may have taken long. */
+  look(): void {
+    this.now = this.#clock.monotonic();
   }
 
   /** Resolves on the next turn. Each that waits has one of its own: what belongs to a request must not wait for another one. */
@@ -41,7 +46,7 @@ export class Turns {
 
   #watch(): void {
     this.#isWatched = true;
-    this.now = this.#clock.monotonic();
+    this.look();
     this.#since = this.now;
     this.#steps = 0;
     void this.next().then(() => {
