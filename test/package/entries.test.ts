@@ -102,7 +102,7 @@ describe('the entries of the package', () => {
     );
     const files: readonly string[] = packed[0].files.map(({ path }: { path: string }) => path);
     expect(files.filter((path) => !/^dist\/[\w-]+(\.d)?\.(js|ts|js\.map)$/.test(path)).sort()).toEqual(
-      ['ARCHITECTURE.md', 'LICENSE', 'README.md', 'package.json'].sort(),
+      ['ARCHITECTURE.md', 'CHANGELOG.md', 'LICENSE', 'README.md', 'package.json'].sort(),
     );
   });
 

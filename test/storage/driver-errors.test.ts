@@ -31,6 +31,6 @@ describe('what a driver of Postgres throws', () => {
 describe('what a driver of SQLite throws', () => {
   it('a value that is too large is INVALID_OUTPUT, and is not tried again', () => {
     const thrown = Object.assign(coded('string or blob too big', 'SQLITE_TOOBIG'), { rawCode: 18 });
-    expect(ofSqlite(thrown)).toMatchObject({ code: 'INVALID_OUTPUT', retryable: false });
+    expect(ofSqlite(thrown, 'x.sqlite')).toMatchObject({ code: 'INVALID_OUTPUT', retryable: false });
   });
 });
