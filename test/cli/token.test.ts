@@ -66,7 +66,10 @@ describe('issue 3.3: ensemble token', () => {
     await ensemble(create('--scope', 'admin', '--storage', 'sqlite:cut.sqlite'), { cwd });
     truncateSync(join(cwd, 'cut.sqlite'), 6000);
     const { code, stderr } = await ensemble(['token', 'list', '--storage', 'sqlite:cut.sqlite'], { cwd });
-    expect([code, stderr]).toEqual([1, expect.stringContaining('the SQLite file is damaged; restore it from a copy')]);
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^error: the SQLite file .*cut\.sqlite is damaged, .*restore the file from a backup/),
+    ]);
   });
 
   it('lists them as a table, oldest first, that fits 80 columns', async () => {

@@ -10,7 +10,7 @@ export type DeliveriesTable = Pick<Storage, 'listDeliveries'>;
 
 export function deliveriesTable(connection: SqlConnection, namespace: string): DeliveriesTable {
   const select = connection.prepare(`
-    SELECT * FROM ensemble_deliveries
+    SELECT id, event, status, attempts, created_at, due_at, target, payload FROM ensemble_deliveries
     WHERE execution = (SELECT ref FROM ensemble_executions WHERE namespace = ${toLiteral(namespace)} AND id = ?)
     ORDER BY seq`);
   return {

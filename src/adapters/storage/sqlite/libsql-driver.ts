@@ -1,7 +1,7 @@
 /** SQLite by the package `libsql`, for runtimes that have none of their own: Node.js 20 and 22 before 22.13. */
 
 import type { SqlDriver, SqlRow, SqlValue } from './connection.ts';
-import { isBusy, isCorrupt } from './failure.ts';
+import { CORRUPT, isBusy, isCorrupt } from './failure.ts';
 
 interface LibsqlStatement {
   run(params: readonly SqlValue[]): { readonly changes: number };
@@ -28,10 +28,13 @@ export function libsqlDriver({ default: Database }: Libsql): SqlDriver {
     const check = () => {
       if (closed) throw new TypeError('the database is closed');
     };
+    let isSchemaRead = false;
     return {
       prepare(sql) {
         const statement = database.prepare(sql);
         let read: LibsqlStatement['all'] = (params) => {
+          if (!isSchemaRead) readSchema(database);
+          isSchemaRead = true;
           read = QUERY.test(sql) ? readSafely(database, sql, statement) : (given) => statement.all(given);
           return read(params);
         };
@@ -72,6 +75,18 @@ function release(database: LibsqlDatabase, statement: LibsqlStatement, params: r
     // It is meant to fail: the caller gets the first error.
   } finally {
     database.exec('PRAGMA query_only = OFF');
+  }
+}
+
+/**
+ * libsql also ends the process when a column's type in the schema is not UTF-8, and gives that type with each query.
+ * @throws SQLITE_CORRUPT when the schema is damaged
+ */
+function readSchema(database: LibsqlDatabase): void {
+  for (const { sql } of database.prepare('SELECT CAST(sql AS BLOB) AS sql FROM sqlite_master').all([])) {
+    const text = typeof sql === 'object' && sql !== null ? decode(sql) : '';
+    if (typeof text === 'string') continue;
+    throw Object.assign(new Error('the schema is malformed'), { code: 'SQLITE_CORRUPT', rawCode: CORRUPT });
   }
 }
 

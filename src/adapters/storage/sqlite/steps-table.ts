@@ -29,6 +29,8 @@ export const COUNT_RUNS = `(SELECT count(*) ${RUNS} ref AND retry_at IS NULL)`;
 
 /** Of what stands before the output alone: what is behind it is reached through all of it. */
 const SHORT = 'seq, key, name, status, attempts, started_at, duration, retry_at, error';
+/** All that a record is made of. Never `*`: the names of columns come from the file then, which may be damaged. */
+export const STEP = `${SHORT}, output, note`;
 const PICKED = 'FROM ensemble_steps WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq';
 
 export function stepsTable(connection: SqlConnection, namespace: string): StepsTable {
@@ -40,10 +42,10 @@ export function stepsTable(connection: SqlConnection, namespace: string): StepsT
   const selectAll = connection.prepare(
     `${size} ${RUNS} ${one} ${behind} UNION ALL ${size} ${NOTES} ${one} ${behind} ORDER BY seq LIMIT ?`,
   );
-  const select = connection.prepare(`SELECT * ${PICKED}`);
+  const select = connection.prepare(`SELECT ${STEP} ${PICKED}`);
   const selectRecord = connection.prepare(`
     SELECT ${SHORT}, CASE WHEN seq <= ? OR ${bytes('output')} <= ${SHORT_OUTPUT_BYTES} THEN output END AS output ${PICKED}`);
-  const selectOne = connection.prepare(`SELECT * FROM ensemble_steps WHERE execution = ${one} AND key = ?`);
+  const selectOne = connection.prepare(`SELECT ${STEP} FROM ensemble_steps WHERE execution = ${one} AND key = ?`);
   const countRuns = connection.prepare(`SELECT count(*) AS runs FROM (SELECT 1 ${RUNS} ${one} LIMIT ?)`);
   const selectNth = connection.prepare(`
     SELECT key FROM ensemble_steps WHERE seq = (SELECT seq ${RUNS} ${one} ORDER BY seq LIMIT 1 OFFSET ?)`);

@@ -7,6 +7,7 @@ import { readEnd, readStep } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection } from './connection.ts';
 import type { Fence } from './entry-writes.ts';
+import { STEP } from './steps-table.ts';
 
 export interface StoredBefore {
   /** What to answer for a start: undefined when its id is not known. */
@@ -20,7 +21,7 @@ export function storedBefore(connection: SqlConnection, namespace: string): Stor
   const selectPlace = connection.prepare(
     `SELECT ref, id, epoch, owner, status, due_at, cancel_requested, signals, finished_at, duration, agents, error, output ${one}`,
   );
-  const selectStep = connection.prepare('SELECT * FROM ensemble_steps WHERE execution = ? AND key = ?');
+  const selectStep = connection.prepare(`SELECT ${STEP} FROM ensemble_steps WHERE execution = ? AND key = ?`);
 
   const isRepeated = ({ steps, end, release }: CommitEntry, { id, epoch }: Fence): boolean => {
     const [row] = selectPlace.all([id]);
