@@ -12,7 +12,8 @@ export function sizeOfJson(value: Json): number {
     for (let i = 0; i < value.length; i++) bytes += sizeOfJson(value[i] as Json);
     return bytes;
   }
-  for (const key of Object.keys(value)) {
+  // Values of ours inherit nothing; a list of their keys would cost more than the counting.
+  for (const key in value) {
     bytes += key.length + ENTRY_BYTES + sizeOfJson((value as JsonObject)[key] as Json);
   }
   return bytes;
