@@ -60,25 +60,28 @@ export function toExecution(
 
 /**
  * The agent runs of a record: the first 1,000, with the outputs of the first ones up to 4 MiB in total.
- * @param steps - without notes, in the order in which they were stored
+ * @param steps - without notes, in the order in which they were stored; those whose output is known to be left out say so
  */
-export function toAgentRuns(steps: readonly StepRecord[]): AgentRun[] {
+export function toAgentRuns(steps: readonly (StepRecord & { readonly outputOmitted?: true })[]): AgentRun[] {
   const count = Math.min(steps.length, AGENTS_IN_RECORD);
   const runs: AgentRun[] = [];
   let most = 0;
   for (let i = 0; i < count; i++) {
-    const step = steps[i] as StepRecord;
-    runs.push(toAgentRun(step));
-    if (most <= OUTPUTS_IN_RECORD_BYTES) most += mostJsonBytes(step.output, OUTPUTS_IN_RECORD_BYTES);
+    const step = steps[i] as StepRecord & { readonly outputOmitted?: true };
+    const run = toAgentRun(step);
+    runs.push(step.outputOmitted ? { ...run, outputOmitted: true } : run);
+    if (step.outputOmitted) most = Number.POSITIVE_INFINITY;
+    else if (most <= OUTPUTS_IN_RECORD_BYTES) most += mostJsonBytes(step.output, OUTPUTS_IN_RECORD_BYTES);
   }
   return most <= OUTPUTS_IN_RECORD_BYTES ? runs : omitOutputs(runs);
 }
 
 function omitOutputs(runs: readonly AgentRun[]): AgentRun[] {
   const budget = outputBudget();
-  return runs.map((run) =>
-    budget(jsonBytes(run.output, OUTPUTS_IN_RECORD_BYTES)) ? run : { ...run, output: null, outputOmitted: true },
-  );
+  return runs.map((run) => {
+    const bytes = run.outputOmitted ? OUTPUTS_IN_RECORD_BYTES + 1 : jsonBytes(run.output, OUTPUTS_IN_RECORD_BYTES);
+    return budget(bytes) ? run : { ...run, output: null, outputOmitted: true };
+  });
 }
 
 /** Tells of one output after the other whether the record carries it. */
