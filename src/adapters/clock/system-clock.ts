@@ -1,5 +1,6 @@
 /** The platform's clock as the clock port. */
 
+import { nextTurn } from '../../engine/next-turn.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { sleepByTimer } from './sleep-by-timer.ts';
 
@@ -27,12 +28,6 @@ export function systemClock(): Clock {
     sleep: sleepByTimer(setTimer),
     turn: () => new Promise(nextTurn),
   };
-}
-
-function nextTurn(callback: () => void): void {
-  const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
-  if (setImmediate) setImmediate(callback);
-  else setTimeout(callback, 0);
 }
 
 // Node.js, Deno and Bun end a process that has nothing but such timers left; elsewhere a timer is a number.

@@ -20,10 +20,10 @@
 
 import { entryBytes } from '../../engine/model/entry-bytes.ts';
 import type { CommitEntry } from '../../engine/model/stored-execution.ts';
+import { nextTurn } from '../../engine/next-turn.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
-import { nextTurn } from './next-turn.ts';
 import { isLate, mayPass, type Patience } from './patience.ts';
 
 export interface CommitWriter {

@@ -5,10 +5,10 @@
 
 import { messageOf, OrchestratorError } from '../../engine/errors.ts';
 import { type ClaimedExecution, type DamagedExecution, NEVER } from '../../engine/model/stored-execution.ts';
+import { nextTurn } from '../../engine/next-turn.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
-import { nextTurn } from './next-turn.ts';
 import { createPurge } from './purge.ts';
 import { createRecovery } from './recovery.ts';
 

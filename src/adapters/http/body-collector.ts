@@ -1,5 +1,6 @@
 /** Collects the pieces of an answer's body: however small they are, they cost what they hold. */
 
+import { ByteBuffer } from '../../engine/byte-buffer.ts';
 import { OrchestratorError } from '../../engine/errors.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 
@@ -9,54 +10,24 @@ export interface BodyCollector {
   join(): Uint8Array;
 }
 
-/** Smaller pieces are copied into pages; a piece of one byte would be kept with an object of a hundred. */
-const SMALL_BYTES = 4 * 1024;
-const PAGE_BYTES = 64 * 1024;
 /** So many pieces cost some tenths of a second, whatever they hold. */
 const MANY_PIECES = 65_536;
 const FEW_BYTES = 16;
 
 export function bodyCollector(request: AdmittedRequest): BodyCollector {
-  const parts: Uint8Array[] = [];
-  let page = new Uint8Array(0);
-  let begun = 0;
-  let end = 0;
+  const body = new ByteBuffer();
   let size = 0;
   let pieces = 0;
-  const closePart = () => {
-    if (end > begun) parts.push(page.subarray(begun, end));
-    begun = end;
-  };
   return {
     add(piece) {
       size += piece.byteLength;
       pieces += 1;
       if (size > request.maxResponseBytes) throw tooLarge(request);
       if (pieces > MANY_PIECES && size < pieces * FEW_BYTES) throw fragmented(request);
-      if (piece.byteLength >= SMALL_BYTES) {
-        closePart();
-        parts.push(piece);
-        return;
-      }
-      if (end + piece.byteLength > page.byteLength) {
-        closePart();
-        page = new Uint8Array(PAGE_BYTES);
-        begun = 0;
-        end = 0;
-      }
-      page.set(piece, end);
-      end += piece.byteLength;
+      // The buffer takes the first part as it is, and a runtime may use a small one again.
+      body.append(size === piece.byteLength ? new Uint8Array(piece) : piece);
     },
-    join() {
-      closePart();
-      const body = new Uint8Array(size);
-      let offset = 0;
-      for (const part of parts) {
-        body.set(part, offset);
-        offset += part.byteLength;
-      }
-      return body;
-    },
+    join: () => body.bytes(),
   };
 }
 

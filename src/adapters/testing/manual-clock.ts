@@ -1,5 +1,6 @@
 /** A clock that stands still until a test moves it. */
 
+import { nextTurn } from '../../engine/next-turn.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { sleepByTimer } from '../clock/sleep-by-timer.ts';
 
@@ -114,9 +115,5 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
 
 /** One turn of the host's event loop: everything that is ready runs, promises and their followers included. */
 export function hostTurn(): Promise<void> {
-  const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
-  return new Promise((resolve) => {
-    if (setImmediate) setImmediate(resolve);
-    else setTimeout(resolve, 0);
-  });
+  return new Promise(nextTurn);
 }

@@ -1,4 +1,4 @@
-/** Calls back behind everything that is ready to run: on the event loop's next turn. */
+/** Calls back on the next turn of the event loop, after everything that is ready to run. */
 
 export function nextTurn(callback: () => void): void {
   const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
