@@ -1,6 +1,6 @@
 import { defineConfig } from 'tsup';
 
-const names = ['index', 'node', 'deno', 'bun', 'workers', 'sqlite', 'postgres', 'testing'];
+const names = ['index', 'node', 'deno', 'bun', 'workers', 'sqlite', 'postgres', 'adapter', 'testing'];
 const entries = Object.fromEntries(names.map((name) => [name, `src/${name}.ts`]));
 
 export default defineConfig({
@@ -10,7 +10,6 @@ export default defineConfig({
   platform: 'neutral',
   external: [/^node:/],
   dts: { entry: entries },
-  sourcemap: true,
   clean: true,
   silent: true,
   splitting: true,

@@ -1,10 +1,10 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-// The package's own names lead to the source: `ensemble-orchestrator/testing` is src/testing.ts.
+// The names of the package resolve to the source: `ensemble-orchestrator/testing` is src/testing.ts.
 const src = fileURLToPath(new URL('./src', import.meta.url));
 
-// `.ci/run` names a file here, to add up what ran.
+// `.ci/run` sets a file name, and counts the tests in that report.
 const report = process.env.VITEST_REPORT;
 
 export default defineConfig({
@@ -17,7 +17,9 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     exclude: ['test/runtimes/**', '**/node_modules/**'],
-    // Some of the storage suite's cases take 17 s on PGlite, which is one connection.
+    // By default one processor is left for the main process, which has little to do: half of a machine of two.
+    maxWorkers: '100%',
+    // Some cases of the storage suite take 17 s on PGlite, which has one connection.
     testTimeout: 60_000,
     reporters: report ? ['default', ['json', { outputFile: report }]] : ['default'],
   },

@@ -1,4 +1,4 @@
-/** Runs a script of this folder in a process of its own. */
+/** Runs a script of this folder in its own process. */
 
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -7,9 +7,9 @@ const cwd = fileURLToPath(new URL('.', import.meta.url));
 
 /**
  * @param args - for `node`, the script first
- * @param options - `env` beside this process's own; `timeoutMs`, after which it is killed
- * @returns what it wrote to its standard output
- * @throws when it fails, with what it wrote to its standard error
+ * @param options - `env`: variables in addition to those of this process; `timeoutMs`: the script is killed after this time
+ * @returns its standard output
+ * @throws when it fails, with its standard error
  */
 export function runChild(args, { env = {}, timeoutMs = 0 } = {}) {
   const child = spawn(process.execPath, args, {

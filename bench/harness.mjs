@@ -2,8 +2,8 @@
  * Measures one case in this process, one execution at a time, and prints one line of JSON.
  * Usage: node harness.mjs <module> <seconds> [argument...]
  *
- * A case is a module with `setup(arguments)`, which gives `run()` (it throws when the result is wrong) and, for a run of many
- * alike parts, how many `units` it has.
+ * A case is a module with `setup(arguments)`, which returns `run()` (it throws when the result is wrong) and, if a run consists of
+ * many equal parts, their number as `units`.
  */
 
 import { resolve } from 'node:path';
@@ -14,7 +14,7 @@ const seconds = Number(secondsText);
 const { setup } = await import(pathToFileURL(resolve(module)).href);
 const { run, units = 1 } = await setup(rest);
 
-// Throughput reads the clock once a batch: read after each execution, it would be a part of the fastest case that shows.
+// Throughput reads the clock once per batch. Reading it after each execution would distort the fastest case.
 let batch = 1;
 await phase(Math.max(1, seconds * 0.4), (ms) => {
   if (ms < 2) batch *= 2;
@@ -51,7 +51,7 @@ async function phase(length, afterBatch) {
   return { count, elapsedMs: performance.now() - start };
 }
 
-// Kept as a ring in one array that is there from the start, so that measuring grows no heap.
+// A ring buffer that is allocated at the start, so that the measurement does not grow the heap.
 async function measureLatencies(length) {
   const ring = new Float64Array(1_000_000);
   let count = 0;

@@ -15,7 +15,7 @@ else for (const specifier of packages) await import(specifier);
 const ms = performance.now() - start;
 console.log(JSON.stringify({ ms, rssMb: (process.memoryUsage().rss - rssBefore) / 2 ** 20 }));
 
-/** The packages that a built file and the files of the build behind it import. They resolve from here too: this folder has none of its own. */
+/** The packages that a built file and its chunks import. They also resolve from this folder, which has no packages of these names. */
 function packagesOf(file, found = new Set(), seen = new Set()) {
   if (seen.has(file.href)) return found;
   seen.add(file.href);

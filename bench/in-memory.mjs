@@ -5,7 +5,7 @@ import { cell, median, medianAndRange, significant, whole } from './statistics.m
 import { chosenRows, IN_MEMORY } from './tables.mjs';
 
 /**
- * @param options - `rounds`, `seconds` of a case in a round, the names that were `chosen`, and why a peer is `missing`
+ * @param options - `rounds`; `seconds` for a case in a round; the `chosen` names; `missing`: why a peer cannot be measured
  */
 export async function printInMemory({ rounds, seconds, chosen, missing }) {
   const results = await measureAll(chosenRows(IN_MEMORY, chosen), missing, rounds, seconds);
@@ -19,7 +19,7 @@ export async function printInMemory({ rounds, seconds, chosen, missing }) {
   printHttp(rowsOf('http'), results);
 }
 
-/** Rounds are interleaved, so that a busy minute of the machine falls on all cases alike. */
+/** Rounds are interleaved, so that a busy minute of the machine affects all cases equally. */
 async function measureAll(rows, missing, rounds, seconds) {
   const measured = Object.entries(rows).filter(([, { peer }]) => !missing[peer]);
   const all = Object.fromEntries(measured.map(([name]) => [name, []]));

@@ -1,10 +1,10 @@
-/** Installs each peer in a folder of its own, from its lock file; a peer that can't be installed costs its row, not the run. */
+/** Installs each peer in its own folder, from its lock file. If that fails, the benchmark runs without the peer's rows. */
 
 import { spawnSync } from 'node:child_process';
 import { pathToFileURL } from 'node:url';
 import { isInstalled, PEERS, peerFolder } from './peers.mjs';
 
-/** @returns what went wrong, by peer; empty when all are there */
+/** @returns the problem of each peer that failed; empty if all are installed */
 export function installPeers(names = Object.keys(PEERS)) {
   const problems = {};
   for (const name of names) {

@@ -14,13 +14,13 @@ export function importLibrary() {
   return import(pathToFileURL(entry).href);
 }
 
-/** @param name - of a further entry, such as `sqlite`; gives undefined when the build has none of that name */
+/** @param name - of another entry, such as `sqlite`. @returns undefined if the build has no such entry */
 export async function importEntry(name) {
   const path = join(dirname(entry), `${name}.js`);
   return existsSync(path) ? import(pathToFileURL(path).href) : undefined;
 }
 
-/** Builds the library when there is no `dist`, or when a source file is newer than it. */
+/** Builds the library if there is no `dist`, or if a source file is newer. */
 export function buildLibrary() {
   if (process.env.LIBRARY) return;
   const built = existsSync(entry) ? statSync(entry).mtimeMs : 0;
@@ -41,5 +41,5 @@ function npm(args) {
     shell: process.platform === 'win32',
   });
   if (ran.status !== 0)
-    throw new Error(`\`npm ${args.join(' ')}\` failed in the library's folder; the lines above say why`);
+    throw new Error(`\`npm ${args.join(' ')}\` failed in the folder of the library; see its output above`);
 }

@@ -1,5 +1,5 @@
 /**
- * Runs a million executions over a storage that keeps 10,000, and prints what the process holds on the way, as a table.
+ * Runs a million executions on a storage that keeps 10,000, and prints a table of the memory of the process.
  * Usage: node --expose-gc memory.mjs [executions]
  */
 

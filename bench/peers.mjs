@@ -1,4 +1,4 @@
-/** The libraries that are measured beside this one, and whether they are installed. */
+/** The other libraries that are measured, and whether they are installed. */
 
 import { existsSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -14,13 +14,13 @@ export function peerFolder(name) {
   return fileURLToPath(new URL(`./peers/${name}/`, import.meta.url));
 }
 
-/** Whether all that its folder asks for is there, in the versions that it asks for. */
+/** Whether all packages of the peer's folder are installed in the required versions. */
 export function isInstalled(name) {
   const { dependencies } = readPackage(`${peerFolder(name)}package.json`);
   return Object.entries(dependencies).every(([dependency, version]) => versionOf(name, dependency) === version);
 }
 
-/** `Mastra 1.2.3`, with the version that is installed. */
+/** Name and installed version, such as `Mastra 1.2.3`. */
 export function titleOf(name) {
   const version = versionOf(name, PEERS[name].package);
   return version ? `${PEERS[name].title} ${version}` : PEERS[name].title;

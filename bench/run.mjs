@@ -38,7 +38,7 @@ async function printImportTime() {
   for (let i = 0; i < 4 * rounds + 1; i++) {
     for (const [what, all] of Object.entries(runs)) {
       const result = JSON.parse(await runChild(['import-time.mjs', what]));
-      // The first pair finds the files cold.
+      // In the first pair, the files are not in the cache.
       if (i > 0) all.push(result);
     }
   }

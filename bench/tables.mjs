@@ -1,4 +1,4 @@
-/** Every table and its rows: what a row is called, the module that is measured, and the peer that it needs. */
+/** All tables and their rows: the title of a row, the module that is measured, and the peer that it needs. */
 
 import { titleOf } from './peers.mjs';
 
@@ -37,7 +37,7 @@ export const IN_MEMORY = {
   },
 };
 
-/** Five steps, each stored before the next, one execution at a time and 50. */
+/** Five steps, each stored before the next, one and 50 executions at a time. */
 export const DURABLE = {
   sqlite: {
     'sqlite-raw': row('bare SQLite, a commit for each record', 'cases/durable/raw-sqlite.mjs', 'each'),
@@ -56,21 +56,21 @@ export const DURABLE = {
   },
 };
 
-/** Tables that measure this library alone, and print themselves. */
+/** Tables that measure this library only. Each has its own way of printing. */
 const FURTHER = { memory: {}, import: {}, queue: {}, resume: {}, waiting: {} };
 
 const TABLES = { ...IN_MEMORY, ...DURABLE, ...FURTHER };
 
 /**
  * The tables and rows that CASES names, all by default.
- * @throws for a name that there is not
+ * @throws for an unknown name
  */
 export function chooseCases(asked = Object.keys(TABLES).join(',')) {
   const known = new Set(Object.entries(TABLES).flatMap(([table, cases]) => [table, ...Object.keys(cases)]));
   const names = asked.split(',').map((name) => name.trim());
   const unknown = names.filter((name) => !known.has(name));
   if (unknown.length > 0)
-    throw new Error(`CASES: there is no case ${unknown.join(', ')}; there are ${[...known].join(', ')}`);
+    throw new Error(`CASES: there is no case ${unknown.join(', ')}; use one of ${[...known].join(', ')}`);
   return new Set(names.flatMap((name) => [name, ...Object.keys(TABLES[name] ?? {})]));
 }
 

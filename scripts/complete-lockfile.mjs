@@ -1,8 +1,8 @@
 /**
- * Adds to package-lock.json the platform packages that npm left out, because the registry that it asked does not hold them.
- * Without them `npm ci` refuses the lockfile everywhere; with them it skips those of other platforms, as it should.
+ * Adds the platform packages to package-lock.json that npm omits if its registry does not have them. Without them, `npm ci`
+ * refuses the lockfile on every platform. With them, it skips the packages of other platforms.
  *
- * `node scripts/complete-lockfile.mjs [package-lock.json ...]`, after `npm install` has changed one
+ * `node scripts/complete-lockfile.mjs [package-lock.json ...]`, after `npm install` has changed a lockfile
  */
 
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -11,8 +11,10 @@ const SYSTEMS = ['aix', 'android', 'darwin', 'freebsd', 'linux', 'netbsd', 'open
 const PROCESSORS = ['arm', 'arm64', 'ia32', 'loong64', 'mips64el', 'ppc64', 'riscv64', 's390x', 'wasm32', 'x64'];
 const SPELLED_OTHERWISE = { windows: 'win32', aarch64: 'arm64', x86: 'ia32' };
 
+const LOCKFILES = ['package-lock.json', 'site/package-lock.json', 'test/runtimes/package-lock.json'];
+
 const files = process.argv.slice(2);
-for (const file of files.length > 0 ? files : ['package-lock.json', 'test/runtimes/package-lock.json']) complete(file);
+for (const file of files.length > 0 ? files : LOCKFILES) complete(file);
 
 function complete(file) {
   const lock = JSON.parse(readFileSync(file, 'utf8'));
@@ -35,7 +37,7 @@ function complete(file) {
   console.log(`${file}: added ${added.length} packages of other platforms:\n  ${added.join('\n  ')}`);
 }
 
-/** Whether the package is there for its parent: beside it, or in a folder above. */
+/** Whether the lockfile has the package where its parent finds it: in the parent's `node_modules` or in a folder above. */
 function isLocked(lock, path, name) {
   for (let at = path; ; at = at.slice(0, Math.max(0, at.lastIndexOf('node_modules/') - 1))) {
     if (lock.packages[`${at === '' ? '' : `${at}/`}node_modules/${name}`]) return true;
@@ -43,15 +45,15 @@ function isLocked(lock, path, name) {
   }
 }
 
-/** The lockfile's entry of a platform package, with the platform that its name says. */
+/** The lockfile entry of a platform package. Its name contains the platform. */
 function platformEntry(name, version, parent) {
   if (!/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))
-    throw new Error(`${name}@${version}: add it by hand, its version is no single one`);
+    throw new Error(`${name}@${version}: add it by hand; its version is a range`);
   const words = name.split(/[/-]/).map((word) => SPELLED_OTHERWISE[word] ?? word);
   const cpu = words.filter((word) => PROCESSORS.includes(word));
   const os = words.filter((word) => SYSTEMS.includes(word));
   if (cpu.length !== 1 || os.length !== 1)
-    throw new Error(`${name}: add it by hand, its name does not say for which platform it is`);
+    throw new Error(`${name}: add it by hand; its name does not contain one platform`);
   const libc = words.includes('musl') ? ['musl'] : words.includes('gnu') ? ['glibc'] : undefined;
   return { version, cpu, ...(parent.dev && { dev: true }), ...(libc && { libc }), optional: true, os };
 }

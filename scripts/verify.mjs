@@ -1,4 +1,4 @@
-/** `npm run verify`: every check of the repository that is not a test, one npm script after the other; shows the output of those that fail. */
+/** `npm run verify`: runs every check of the repository that is not a test, one after the other, and prints the output of those that fail. */
 
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +7,7 @@ const ROOT = fileURLToPath(new URL('../', import.meta.url));
 
 const CHECKS = [
   ['build', 'the build'],
-  ['typecheck', 'types, also without those of Node.js'],
+  ['typecheck', 'types, also without the types of Node.js'],
   ['lint', 'lint'],
   ['format:check', 'format'],
   ['check:imports', 'import rules'],
@@ -17,11 +17,15 @@ const CHECKS = [
   ['docs', 'the API documentation'],
 ];
 
+// The first check builds: a check that packs must not build again (`prepack`). `npm publish --dry-run` must not keep it from packing.
+const env = { ...process.env, npm_config_ignore_scripts: 'true', npm_config_dry_run: 'false' };
+
 const failed = [];
 for (const [script, what] of CHECKS) {
   const began = performance.now();
   const { status, stdout, stderr } = spawnSync('npm', ['run', '--silent', script], {
     cwd: ROOT,
+    env,
     encoding: 'utf8',
     maxBuffer: 2 ** 26,
   });

@@ -1,4 +1,8 @@
-/** The public names for Bun, beside those of the main entry. */
+/**
+ * The public names for Bun, in addition to those of the main entry.
+ *
+ * @module ensemble-orchestrator/bun
+ */
 
-export type { BunServer } from './adapters/bun/to-bun-handler.ts';
-export { toBunHandler } from './adapters/bun/to-bun-handler.ts';
+export type { BunServer } from './adapters/hosts/bun/to-bun-handler.ts';
+export { toBunHandler } from './adapters/hosts/bun/to-bun-handler.ts';

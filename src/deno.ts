@@ -1,4 +1,8 @@
-/** The public names for Deno, beside those of the main entry. */
+/**
+ * The public names for Deno, in addition to those of the main entry.
+ *
+ * @module ensemble-orchestrator/deno
+ */
 
-export type { DenoServeInfo } from './adapters/deno/to-deno-handler.ts';
-export { toDenoHandler } from './adapters/deno/to-deno-handler.ts';
+export type { DenoServeInfo } from './adapters/hosts/deno/to-deno-handler.ts';
+export { toDenoHandler } from './adapters/hosts/deno/to-deno-handler.ts';

@@ -1,17 +1,22 @@
-/** The public names of the main entry, in the order in which data flows. */
+/**
+ * The public names of the main entry, in the order in which data flows.
+ *
+ * @module ensemble-orchestrator
+ */
 
 // Definitions
-export { defineConfig, type ProjectConfig } from './config.ts';
+export { defineConfig, type ProjectConfig } from './project/define-config.ts';
 export {
   defineAgent,
   defineEnsemble,
   defineOperation,
+  type DefinedEnsemble,
   type EnsembleDraft,
   type EnsembleSource,
   type EnsembleTypes,
   type InputOf,
   type OutputsOf,
-} from './define.ts';
+} from './authoring/define.ts';
 export {
   agent,
   ensemble,
@@ -24,69 +29,76 @@ export {
   wait,
   whileLoop,
   when,
-} from './steps.ts';
-export type { DefinitionIssue } from './engine/definition/definition-issue.ts';
-export { parseEnsemble } from './engine/definition/parse-ensemble.ts';
+} from './authoring/steps.ts';
+export { parseEnsemble } from './engine/definition/read/parse-ensemble.ts';
 export type * from './engine/model/ensemble.ts';
 
 // The orchestrator
-export type { OrchestratorOptions, SignalLinksOptions } from './options.ts';
-export { createOrchestrator, type Orchestrator } from './orchestrator.ts';
-export type { ExecuteOptions, ExecutionHandle } from './runner.ts';
-export type { EnsembleItem, Ensembles } from './ensembles.ts';
-export type { ExecutionFilter, Executions } from './executions.ts';
-export type { SignalLinks, SignalLinkState, SignalLinkStatus } from './signal-links.ts';
-export type { SignalOptions } from './signals.ts';
-export type { CreatedToken, NewToken, TokenItem, Tokens } from './engine/access/tokens.ts';
+export type { ErrorsOptions, OrchestratorOptions, SignalLinksOptions } from './orchestrator/options.ts';
+export { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
+export type { ExecuteOptions, ExecutionHandle } from './orchestrator/runs/execution-service.ts';
+export type { EnsembleItem, Ensembles } from './orchestrator/definitions/ensembles.ts';
+export type { EventTicket } from './orchestrator/runs/event-tickets.ts';
+export type { ExecutionHistory } from './engine/model/execution-history.ts';
+export type { ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';
+export type { SignalLinks, SignalLinkState, SignalLinkStatus } from './orchestrator/signals/signal-links.ts';
+export type { SignalOptions } from './orchestrator/signals/signals.ts';
+export type { CreatedToken, ImportedToken, NewToken, TokenItem, Tokens } from './engine/access/tokens.ts';
 export type {
   AgentRun,
+  ErrorCause,
   Execution,
   ExecutionError,
+  ExecutionMetrics,
   ExecutionStatus,
   ExecutionSummary,
   ExecutionTrigger,
   FinalStatus,
+  PendingWait,
 } from './engine/model/execution.ts';
-export type { EventData, EventKind, OrchestratorEvent } from './engine/model/event.ts';
-export type { EventListener } from './engine/notification/emitter.ts';
-export type { NumberedEvent } from './engine/execution/execution-events.ts';
-export type { Plan, Principal, Scope, StoredToken } from './engine/model/token.ts';
+export type { ExecutionStep, StepStatus } from './engine/model/execution-step.ts';
+export type { StepPage } from './orchestrator/runs/list-steps.ts';
+export type { StepKind } from './engine/model/step-kind.ts';
+export type {
+  EventData,
+  EventDetails,
+  EventError,
+  EventKind,
+  EventSubject,
+  OrchestratorEvent,
+} from './engine/model/event.ts';
+export type { EventListener } from './engine/events/emitter.ts';
+export type { NumberedEvent } from './engine/events/execution-events.ts';
+export type { Plan, Principal, TokenScope } from './engine/model/token.ts';
 
 // Operations and functions
 export type { Evaluation } from './engine/expression/evaluation.ts';
 export type { ExpressionFunction, FunctionTable } from './engine/expression/functions/function-table.ts';
-export type { ApiOutput } from './operations/api.ts';
-export type { Script, ScriptContext } from './operations/code.ts';
-export type { Binding } from './operations/storage.ts';
+export type { ApiOutput } from './operations/api/api-operation.ts';
+export type { Script, ScriptContext } from './operations/code/code-operation.ts';
+export type { Binding } from './operations/storage/storage-operation.ts';
 
-// The HTTP door
+// HTTP handlers
 export { createApiHandler } from './http-handlers/create-api-handler.ts';
 export { createHandler } from './http-handlers/create-handler.ts';
+export type { Authenticate, HostPrincipal } from './http-handlers/host-principal.ts';
 export type { HandlerOptions } from './http-handlers/handler-options.ts';
 export type { HandlerResult, HostInfo, HttpHandler } from './engine/ports/host.ts';
 
 // Default adapters
 export { systemClock } from './adapters/clock/system-clock.ts';
-export { embeddedEngine } from './adapters/engine/embedded-engine.ts';
-export type { EmbeddedEngineOptions } from './adapters/engine/engine-options.ts';
+export { embeddedEngine } from './adapters/embedded-engine/embedded-engine.ts';
+export type { EmbeddedEngineOptions } from './adapters/embedded-engine/engine-options.ts';
 export { type FetchHttpOptions, fetchHttp } from './adapters/http/fetch-http.ts';
-export { memoryStorage, type MemoryStorageOptions } from './adapters/storage/memory-storage.ts';
+export { memoryStorage, type MemoryStorageOptions } from './adapters/storage/memory/memory-storage.ts';
 
-// Ports
-export type { Json, JsonObject } from './engine/json.ts';
+// The types of options, which adapters implement. The entry `adapter` has what else their authors need.
+export type { Duration } from './engine/base/duration.ts';
+export type { Json, JsonObject } from './engine/base/json.ts';
 export type { CancelTimer, Clock, TimerOptions } from './engine/ports/clock.ts';
-export type * from './engine/ports/data.ts';
-export type * from './engine/ports/execution-engine.ts';
+export type { KvStore, ObjectStore } from './engine/ports/data.ts';
+export type { ExecutionEngine } from './engine/ports/execution-engine.ts';
 export type { HttpClient, HttpRequest, HttpResponse } from './engine/ports/http.ts';
-export {
-  type Journal,
-  JournalLostError,
-  type StateUpdate,
-  type StepOptions,
-  type StoreRecord,
-  type TakenSignal,
-  type WaitNote,
-} from './engine/ports/journal.ts';
 export type { Logger } from './engine/ports/logger.ts';
 export type {
   AnyOperation,
@@ -96,10 +108,16 @@ export type {
   Operation,
   OperationContext,
 } from './engine/ports/operation.ts';
-export type { OutputOf, StandardIssue, StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
-export type * from './engine/ports/storage.ts';
-export type * from './engine/model/stored-execution.ts';
-export type { TokenStore } from './engine/ports/token-store.ts';
+export type { StandardIssue, StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
+export type { Storage } from './engine/ports/storage.ts';
 
 // Errors
-export { isOrchestratorError, OrchestratorError, type ErrorCode, type ErrorOptions } from './engine/errors.ts';
+export {
+  type DefinitionIssue,
+  type ErrorCode,
+  type ErrorDetails,
+  type ErrorOptions,
+  type ErrorWithCode,
+  isOrchestratorError,
+  OrchestratorError,
+} from './engine/base/errors.ts';

@@ -1,12 +1,17 @@
-/** The public names for storage in a Postgres database. */
+/**
+ * The public names for storage in a Postgres database.
+ *
+ * @module ensemble-orchestrator/postgres
+ */
 
 export type { PostgresStorageOptions } from './adapters/storage/postgres/options.ts';
-export type { PgPool, PgPoolClient, PgQuery, PgResult } from './adapters/storage/postgres/pg-client.ts';
+export type { PgPool, PgPoolClient, PgQuery, PgResult } from './adapters/storage/postgres/pg-driver.ts';
 export type {
+  PgliteAnswer,
   PgliteDatabase,
   PgliteOptions,
   PgliteResult,
   PgliteRunner,
-} from './adapters/storage/postgres/pglite-client.ts';
-export type { PostgresJsSql } from './adapters/storage/postgres/postgres-js-client.ts';
+} from './adapters/storage/postgres/pglite-driver.ts';
+export type { PostgresJsSql } from './adapters/storage/postgres/postgres-js-driver.ts';
 export { postgresStorage } from './adapters/storage/postgres/postgres-storage.ts';

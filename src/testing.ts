@@ -1,59 +1,96 @@
-/** The testing kit: an orchestrator whose time is the test's, fakes for its ports, and the conformance suites. */
+/**
+ * The testing kit: an orchestrator with a manual clock, stubbed HTTP, and the conformance suites.
+ *
+ * @module ensemble-orchestrator/testing
+ */
 
-import { memoryStorage } from './adapters/storage/memory-storage.ts';
-import { declareEngineSuite, type EngineSuiteOptions } from './adapters/testing/engine-suite.ts';
-import { createIdleWatch } from './adapters/testing/idle-watch.ts';
-import { type ManualClock, manualClock } from './adapters/testing/manual-clock.ts';
-import { type StubHttp, stubHttp } from './adapters/testing/stub-http.ts';
-import type { EnsembleSource, EnsembleTypes } from './define.ts';
-import type { HttpClient } from './engine/ports/http.ts';
-import type { OrchestratorOptions } from './options.ts';
-import { createOrchestrator, type Orchestrator } from './orchestrator.ts';
-import type { ExecuteOptions, ExecutionHandle } from './runner.ts';
+import { memoryStorage } from './adapters/storage/memory/memory-storage.ts';
+import { declareEngineSuite, type EngineSuiteOptions } from './testing-kit/engine-suite.ts';
+import { type ManualClock, manualClock } from './testing-kit/manual-clock.ts';
+import { type StubHttp, stubHttp } from './testing-kit/stub-http.ts';
+import { replayHistory, type ReplayResult } from './testing-kit/replay/replay-history.ts';
+import { type Script, type ScriptStub, stubbedScripts } from './testing-kit/stub-script.ts';
+import { startTestProcess, type TestProcess } from './testing-kit/test-process.ts';
+import type { EnsembleSource, EnsembleTypes } from './authoring/define.ts';
+import type { Execution } from './engine/model/execution.ts';
+import type { ExecutionHistory } from './engine/model/execution-history.ts';
+import { checkOptions, type OrchestratorOptions } from './orchestrator/options.ts';
+import { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
+import type { ExecuteOptions, ExecutionHandle } from './orchestrator/runs/execution-service.ts';
 
-export { type DataStores, type DataSuiteOptions, dataSuite } from './adapters/testing/data-suite.ts';
-export type { SuiteStore } from './adapters/testing/engine-suite/world.ts';
-export type { EngineSuiteOptions } from './adapters/testing/engine-suite.ts';
-export { type FakeModel, type FakeReply, fakeModel } from './adapters/testing/fake-model.ts';
-export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './adapters/testing/http-suite.ts';
-export { type ManualClock, type ManualClockOptions, manualClock } from './adapters/testing/manual-clock.ts';
-export { type MemoryMail, memoryMail } from './adapters/testing/memory-mail.ts';
-export { type StorageSuiteOptions, storageSuite } from './adapters/testing/storage-suite.ts';
+export { type DataStores, type DataSuiteOptions, dataSuite } from './testing-kit/data-suite.ts';
+export type {
+  EngineProcessOptions,
+  EngineProcess,
+  EngineWorld,
+  SimulatedProcess,
+  WorldReader,
+} from './testing-kit/engine-suite/engine-world.ts';
+export type { SuiteStore } from './testing-kit/engine-suite/storage-world.ts';
+export type {
+  EngineSuiteOptions,
+  StorageEngineSuiteOptions,
+  WorldEngineSuiteOptions,
+} from './testing-kit/engine-suite.ts';
+export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './testing-kit/http-suite.ts';
+export { type ManualClock, type ManualClockOptions, manualClock } from './testing-kit/manual-clock.ts';
+export { type StorageSuiteOptions, storageSuite } from './testing-kit/storage-suite.ts';
 export {
   type StubAnswer,
   type StubCall,
   type StubHttp,
   type StubReply,
   stubHttp,
-} from './adapters/testing/stub-http.ts';
-export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from './adapters/testing/token-suite.ts';
-export type * from './engine/ports/mail.ts';
-export type * from './engine/ports/model.ts';
+} from './testing-kit/stub-http.ts';
+export type { ReplayDifference } from './testing-kit/replay/replay-journal.ts';
+export type { ReplayResult } from './testing-kit/replay/replay-history.ts';
+export type { ScriptCall, ScriptStub } from './testing-kit/stub-script.ts';
+export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from './testing-kit/token-suite.ts';
 
 export interface TestOrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]>
   extends Omit<OrchestratorOptions<E>, 'clock'> {
   /** Default `manualClock()`. */
   readonly clock?: ManualClock;
-  /** Default true: time moves on by itself while a result is awaited and no step is in flight. */
+  /** Default true: time advances automatically while a result is awaited and no step is in flight. */
   readonly autoAdvance?: boolean;
 }
 
+/** Options of the process that follows a crash. Those that are left out stay. `scripts` are added to those of the crashed process. */
+export type AfterCrash = Omit<TestOrchestratorOptions, 'clock' | 'storage'>;
+
 export interface TestOrchestrator<T> extends Orchestrator<T> {
-  /** The same object, for those who take the parts apart. */
+  /** The same object, for destructuring. */
   readonly orchestrator: Orchestrator<T>;
   readonly clock: ManualClock;
-  /** What was given as `http`; an empty `stubHttp()` otherwise. */
+  /** The option `http`. Default: an empty `stubHttp()`. */
   readonly http: StubHttp;
+  /** Waits for the end of an execution that another process started, and returns its record. @throws NOT_FOUND */
+  result(id: string): Promise<Execution<unknown>>;
+  /**
+   * Replaces a script, for the calls from now on. The stub stays over a crash.
+   * @throws TypeError for a name that is not registered, with the nearest one
+   */
+  stubScript(name: string, script: Script): ScriptStub;
+  /**
+   * Ends the process of this orchestrator as `kill -9` does. What was stored stays; nothing else is stored, released or cancelled. What a
+   * script still does has no effect on the store. Starts that wait for a result are rejected, and this orchestrator refuses all
+   * further calls.
+   *
+   * @param changes - options of the next process, such as the next version of a script
+   * @returns the orchestrator of the next process, with the same storage, clock and HTTP client. It has begun to resume the unfinished
+   *   executions, without waiting for a lease
+   */
+  crash(changes?: AfterCrash): Promise<TestOrchestrator<T>>;
 }
 
 /**
- * An orchestrator for tests: memory storage, stubbed HTTP, and a clock that jumps to the next due instant when no step is in
- * flight, while an `execute()` or a `result()` is awaited. Retries of 1, 2 and 4 seconds run in milliseconds, and the record
- * says 7,000 ms.
+ * Creates an orchestrator for tests, with memory storage, stubbed HTTP and a manual clock. While an `execute()` or a `result()` is
+ * awaited and no step is in flight, the clock jumps to the next due instant. Retries after 1, 2 and 4 seconds take milliseconds, and
+ * the record says 7,000 ms.
  *
- * A step that never ends is in flight: to see its timeout, move time by `clock.advance(ms)`.
+ * A step that never ends is in flight: to reach its timeout, call `clock.advance(ms)`.
  *
- * @param options - those of `createOrchestrator`; `clock` is a manual one
+ * @param options - the options of `createOrchestrator`. `clock` is a manual clock
  *
  * @example
  * ```ts
@@ -71,42 +108,127 @@ export interface TestOrchestrator<T> extends Orchestrator<T> {
 export function createTestOrchestrator<const E extends readonly EnsembleSource[] = readonly EnsembleSource[]>(
   options: TestOrchestratorOptions<E> = {},
 ): TestOrchestrator<EnsembleTypes<E>> {
-  const { autoAdvance = true, clock = manualClock(), http = stubHttp(), ...rest } = options;
-  const watch = createIdleWatch(clock);
-  const inner = createOrchestrator<E>({
-    ...rest,
-    clock: watch.watchClock(),
-    http: watch.watchPort(http as HttpClient),
-    storage: watch.watchPort(rest.storage ?? memoryStorage()),
-    scripts: Object.fromEntries(
-      Object.entries(rest.scripts ?? {}).map(([name, script]) => [name, watch.watchCall(script)]),
-    ),
-    operations: (rest.operations ?? []).map((operation) => watch.watchPort(operation)),
+  return startProcess(options, new Map()) as unknown as TestOrchestrator<EnsembleTypes<E>>;
+}
+
+function startProcess(
+  options: TestOrchestratorOptions,
+  stubs: Map<string, readonly Script[]>,
+): TestOrchestrator<Record<string, never>> {
+  const { autoAdvance = true, clock = manualClock(), http = stubHttp(), storage = memoryStorage(), ...rest } = options;
+  const { scripts: given = {}, operations = [], bindings } = rest;
+  // Before they are wrapped: a wrapped port has every member.
+  checkOptions({ ...rest, clock, http, storage });
+  const { scripts, stub } = stubbedScripts(given, stubs);
+  const process = startTestProcess({
+    ...{ clock, storage, http, autoAdvance, scripts, operations, bindings },
   });
-  const awaited = <R>(result: Promise<R>): Promise<R> => (autoAdvance ? watch.driveUntil(result) : result);
+  const inner = createOrchestrator({ errors: { stack: true }, ...rest, ...process.ports });
+  const { awaited } = process;
+  let closing: Promise<void> | undefined;
   const driven = (handle: ExecutionHandle) => ({ ...handle, result: () => awaited(handle.result()) });
-  // The typed arguments of `inner` can't be spread through; they pass as they are.
-  const calls = inner as unknown as Orchestrator;
+  const ended = async (id: string) => {
+    for await (const _event of inner.executions.events(id));
+    return inner.executions.get(id);
+  };
   const orchestrator = {
     ...inner,
-    execute: (name: string, input?: unknown, opts?: ExecuteOptions) => awaited(calls.execute(name, input, opts)),
+    execute: (name: string, input?: unknown, opts?: ExecuteOptions) => awaited(inner.execute(name, input, opts)),
     executeAgent: (name: string, input?: unknown, opts?: ExecuteOptions) =>
-      awaited(calls.executeAgent(name, input, opts)),
-    start: async (name: string, input?: unknown, opts?: ExecuteOptions) => driven(await calls.start(name, input, opts)),
+      awaited(inner.executeAgent(name, input, opts)),
+    start: async (name: string, input?: unknown, opts?: ExecuteOptions) => driven(await inner.start(name, input, opts)),
     startAgent: async (name: string, input?: unknown, opts?: ExecuteOptions) =>
-      driven(await calls.startAgent(name, input, opts)),
-    executions: { ...calls.executions, retry: async (id: string) => driven(await calls.executions.retry(id)) },
-    // A run that waits holds it up until its grace is over, which nobody else would bring about.
-    close: (opts?: { readonly grace?: number }) => awaited(calls.close(opts)),
+      driven(await inner.startAgent(name, input, opts)),
+    executions: { ...inner.executions, retry: async (id: string) => driven(await inner.executions.retry(id)) },
+    // A run that waits delays the close until its grace period is over, and only this kit advances the time.
+    close(opts?: { readonly grace?: number | string }) {
+      if (process.crashed) return Promise.resolve();
+      // A call that was refused closes nothing: the next one may.
+      closing ??= awaited(inner.close(opts)).catch((error: unknown) => {
+        closing = undefined;
+        throw error;
+      });
+      return closing;
+    },
     clock,
     http: http as StubHttp,
-  } as unknown as TestOrchestrator<EnsembleTypes<E>>;
-  return Object.assign(orchestrator, { orchestrator });
+    result: (id: string) => awaited(ended(id)),
+    stubScript: stub,
+    async crash(changes: AfterCrash = {}) {
+      for (const kept of ['clock', 'storage']) {
+        if (kept in changes) throw new TypeError(`crash: \`${kept}\` stays the same after a crash; leave it out`);
+      }
+      await process.crash();
+      const after = { ...options, ...changes, scripts: { ...given, ...changes.scripts }, clock, storage };
+      const next = startProcess({ http, ...after }, stubs);
+      await next.ready();
+      return next;
+    },
+  };
+  return refusing(Object.assign(orchestrator, { orchestrator }) as never, process);
+}
+
+/** The members that a crashed orchestrator still has. */
+const AFTER_A_CRASH: readonly PropertyKey[] = ['clock', 'http', 'close', 'stubScript'];
+
+/** The same object, whose members throw after the crash: a call would never be answered. */
+function refusing<O extends { orchestrator: object }>(orchestrator: O, process: TestProcess): O {
+  const refused = new Proxy(orchestrator, {
+    get(target, key) {
+      if (process.crashed && typeof key === 'string' && key in target && !AFTER_A_CRASH.includes(key))
+        throw process.crashed;
+      return Reflect.get(target, key);
+    },
+  });
+  orchestrator.orchestrator = refused;
+  return refused;
+}
+
+/** Options of `createOrchestrator`. A replay has a clock, a storage and an engine of its own. */
+export type ReplayOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]> = Omit<
+  OrchestratorOptions<E>,
+  'clock' | 'storage' | 'engine' | 'schedules'
+>;
+
+/**
+ * Replays a recorded execution against the definitions of today. No operation is called: each step has the result that was recorded
+ * under its key. Random values and instants are those of the recorded execution.
+ *
+ * @param history - the result of `executions.history(id)`, which may have been stored as JSON
+ * @param options - the definitions of today, as for `createOrchestrator`
+ * @returns whether today's definition goes the recorded way to the recorded end. If not, where the two part, and why
+ * @throws NOT_FOUND if there is no ensemble of that name; TypeError for a value that is not a history; what `createOrchestrator` throws
+ *
+ * @example
+ * ```ts
+ * import { createTestOrchestrator, replay } from 'ensemble-orchestrator/testing';
+ *
+ * const scripts = { charge: () => 'ch_1', invoice: () => 7 };
+ * const before = 'name: order\nflow:\n  - { agent: charge, operation: code, config: { script: charge } }';
+ * const after = `${before}\n  - { agent: invoice, operation: code, config: { script: invoice } }`;
+ *
+ * const orchestrator = createTestOrchestrator({ ensembles: [before], scripts });
+ * const { id } = await orchestrator.execute('order');
+ * const history = await orchestrator.executions.history(id);
+ *
+ * console.log(await replay(history, { ensembles: [before], scripts })); // { matches: true }
+ * const result = await replay(history, { ensembles: [after], scripts });
+ * console.log(result.matches || result.reason); // today's definition has agent `invoice` at flow[1], and nothing was recorded there
+ * ```
+ */
+export function replay<const E extends readonly EnsembleSource[] = readonly EnsembleSource[]>(
+  history: ExecutionHistory,
+  options: ReplayOptions<E>,
+): Promise<ReplayResult> {
+  return replayHistory(
+    history,
+    (own) => createOrchestrator({ ...(options as OrchestratorOptions), ...own }) as Orchestrator,
+  );
 }
 
 /**
- * Declares the suite of the engine: ensembles run on a store of yours, their process dies at every commit, before it and
- * behind it, another one goes on, and both come to the same record. Time is the suite's own: no test sleeps.
+ * Declares the tests of the engine suite: ensembles run on your storage. Their process dies before and after every commit, another
+ * process resumes the execution, and the record must be the same as without a crash. The suite uses a manual clock: no test sleeps.
  *
  * @param options - see {@link EngineSuiteOptions}
  * @example
@@ -121,7 +243,7 @@ export function createTestOrchestrator<const E extends readonly EnsembleSource[]
  *     const storage = memoryStorage({ shared: true });
  *     return { connect: () => storage };
  *   },
- *   owners: 'many',
+ *   workers: 'many',
  *   test: { describe, it },
  * });
  * ```

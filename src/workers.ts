@@ -1,4 +1,16 @@
-/** The public names for Workers, beside those of the main entry. */
+/**
+ * The public names for Workers, in addition to those of the main entry.
+ *
+ * @module ensemble-orchestrator/workers
+ */
 
-export type { Worker, WorkerContext } from './adapters/workers/to-worker.ts';
-export { toWorker } from './adapters/workers/to-worker.ts';
+export type { Worker, WorkerContext } from './adapters/hosts/workers/to-worker.ts';
+export type {
+  DurableObjectParts,
+  OrchestratingObject,
+  WokenOrchestrator,
+} from './adapters/hosts/workers/to-durable-object.ts';
+export { toDurableObject } from './adapters/hosts/workers/to-durable-object.ts';
+export { toWorker } from './adapters/hosts/workers/to-worker.ts';
+export type { DurableObjectContext } from './engine/ports/host.ts';
+export { durableObjectStorage } from './adapters/storage/sqlite/durable-object-storage.ts';

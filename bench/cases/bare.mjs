@@ -1,4 +1,4 @@
-/** The floor: five awaited async functions, and nothing around them. */
+/** The lower bound: five awaited async functions, without a library. */
 
 const step = async (x) => x + 1;
 

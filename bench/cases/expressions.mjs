@@ -1,4 +1,4 @@
-/** Five trivial steps that hand their results on through 15 expressions, two of them behind a condition. */
+/** Five trivial steps that pass their results on in 15 expressions. Two of the steps have a condition. */
 
 import { importLibrary } from '../library.mjs';
 
@@ -43,7 +43,7 @@ export async function setup() {
   return {
     async run() {
       const { status, output } = await orchestrator.execute('bench', { x: 0, who: 'Ada' });
-      if (status !== 'completed' || output.x !== 5) throw new Error(`the run came out as ${status}`);
+      if (status !== 'completed' || output.x !== 5) throw new Error(`the status of the run is ${status}`);
     },
   };
 }

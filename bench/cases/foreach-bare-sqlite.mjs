@@ -1,11 +1,11 @@
-/** 10,000 records, as the items of a `foreach` would leave them, into a bare SQLite file: a commit a turn of the event loop. */
+/** Writes 10,000 records, like the items of a `foreach`, into a bare SQLite file: one commit for each turn of the event loop. */
 
 import { setup as setupRaw } from './durable/raw-sqlite.mjs';
 import { ownFolder } from '../durable/own-folder.mjs';
 
 const RECORDS = 10_000;
 
-/** @param concurrency - records that are waited for at a time */
+/** @param concurrency - number of records that are awaited at the same time */
 export async function setup([concurrency]) {
   const { put } = await setupRaw({ argument: 'group', folder: ownFolder() });
   let runs = 0;

@@ -1,4 +1,4 @@
-/** One `foreach` over 10,000 items with one trivial step each, in memory or with each of them durable in a SQLite file. */
+/** One `foreach` over 10,000 items with one trivial step each, in memory or with each item durable in a SQLite file. */
 
 import { join } from 'node:path';
 import { importStore } from '../durable/library-store.mjs';
@@ -7,7 +7,7 @@ import { importLibrary } from '../library.mjs';
 
 const ITEMS = 10_000;
 
-/** @param concurrency - items at work at a time; @param kind - `memory` or `sqlite` */
+/** @param concurrency - number of items that run at the same time; @param kind - `memory` or `sqlite` */
 export async function setup([concurrency, kind = 'memory']) {
   const { createOrchestrator } = await importLibrary();
   const steps = [{ agent: 'increment', operation: 'code', config: { script: 'increment' } }];
@@ -23,7 +23,7 @@ export async function setup([concurrency, kind = 'memory']) {
     units: ITEMS,
     async run() {
       const { status, metrics } = await orchestrator.execute('bench', { items });
-      if (status !== 'completed' || metrics.agents !== ITEMS) throw new Error(`the run came out as ${status}`);
+      if (status !== 'completed' || metrics.agents !== ITEMS) throw new Error(`the status of the run is ${status}`);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** A bare Hono route that reads the same body and answers with JSON: what a request over a socket costs by itself. */
+/** A bare Hono route that reads the same body and answers with JSON: the cost of a request over a socket alone. */
 
 import { createAdaptorServer } from '@hono/node-server';
 import { Hono } from 'hono';

@@ -9,7 +9,7 @@ export async function setup() {
     async run() {
       const response = await handler.fetch(new Request('http://localhost/api/v1/execute/ensemble/bench', request));
       const { status } = await response.json();
-      if (status !== 'completed') throw new Error(`the run is ${status}`);
+      if (status !== 'completed') throw new Error(`the status of the run is ${status}`);
     },
   };
 }

@@ -1,4 +1,4 @@
-/** The same call over a real socket, server and client in one process. */
+/** The same call over a real socket, with server and client in one process. */
 
 import { createServer } from 'node:http';
 import { join } from 'node:path';

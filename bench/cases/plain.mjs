@@ -1,4 +1,4 @@
-/** Five trivial steps without expressions: each reads the input of the run. */
+/** Five trivial steps without expressions. Each reads the input of the execution. */
 
 import { stepsCase } from './steps.mjs';
 

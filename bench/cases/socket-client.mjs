@@ -1,8 +1,8 @@
-/** Sends one request after the other over one kept-alive connection, with as little client code as Node has. */
+/** Sends one request after the other over one kept-alive connection, with the least client code that Node.js offers. */
 
 import { Agent, request as send } from 'node:http';
 
-/** @param expected - text that every answer must hold */
+/** @param expected - text that every answer must contain */
 export async function socketCase(server, path, { method, headers, body }, expected) {
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address();

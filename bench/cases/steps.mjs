@@ -4,7 +4,7 @@ import { importLibrary } from '../library.mjs';
 
 const KEPT_RECORDS = 50_000;
 
-/** @param count - steps of the flow */
+/** @param count - number of steps */
 export const setup = ([count]) => stepsCase(Number(count));
 
 export async function stepsCase(count) {
@@ -15,7 +15,7 @@ export async function stepsCase(count) {
     config: { script: 'increment' },
   }));
   const orchestrator = createOrchestrator({
-    // The default of 10,000 for five steps: as many step records are kept at every length, so that only the length differs.
+    // At every length, keeps as many step records as the default (10,000 executions) keeps for five steps.
     storage: memoryStorage({ keep: Math.ceil(KEPT_RECORDS / count) }),
     ensembles: [{ name: 'bench', flow }],
     scripts: { increment: async ({ input }) => input.x + 1 },
@@ -24,7 +24,8 @@ export async function stepsCase(count) {
     units: count,
     async run() {
       const { status, agents } = await orchestrator.execute('bench', { x: 0 });
-      if (status !== 'completed' || agents[count - 1].output !== 1) throw new Error(`the run came out as ${status}`);
+      if (status !== 'completed' || agents[count - 1].output !== 1)
+        throw new Error(`the status of the run is ${status}`);
     },
   };
 }

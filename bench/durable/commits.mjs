@@ -1,9 +1,9 @@
-/** Counts the commits that wrote something, whatever library made them, without a word from it. */
+/** Counts the commits that wrote something, from outside of the library that made them. */
 
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 
-/** Where SQLite counts the transactions that went into its write-ahead log: `iChange` of the header of its index. */
+/** Position of `iChange` in the index of SQLite's write-ahead log: the number of transactions in the log. */
 const CHANGE_COUNTER = 8;
 
 /** @param file - a SQLite file with a write-ahead log, opened by this process */
@@ -14,7 +14,7 @@ export function sqliteCommits(file) {
   };
 }
 
-/** Each transaction that writes takes one number, those that only read take none. The numbers are counted by the whole server. */
+/** Every transaction that writes takes a number; one that only reads takes none. The numbers are those of the whole server. */
 export async function postgresCommits(url) {
   const client = new pg.Client({ connectionString: url });
   await client.connect();

@@ -1,4 +1,4 @@
-/** How long the disk takes to acknowledge a write, the least that a durable commit costs. */
+/** Measures how long the disk takes to acknowledge a write: the lower bound for a durable commit. */
 
 import { closeSync, fdatasyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ export function measureDisk(folder) {
   try {
     for (let i = 0; i < WRITES; i++) {
       const before = performance.now();
-      // Over and over the same place, as a log does that is written anew.
+      // Always at the same position, like a log that is overwritten.
       writeSync(file, block, 0, block.length, 0);
       fdatasyncSync(file);
       times.push(performance.now() - before);

@@ -2,9 +2,9 @@
  * Measures one case of durable execution in this process, and prints one line of JSON.
  * Usage: node durable/harness.mjs <module> <seconds> <executions at a time> [argument]
  *
- * A case is a module with `setup({ argument, concurrency, folder, postgres })`, which gives
- * `run(number)` (it throws when the result is wrong), `file` (its SQLite file) or nothing (its tables are in `postgres`),
- * `check(executions)`, which looks whether all is stored, `close()`, and a `note` for the table.
+ * A case is a module with `setup({ argument, concurrency, folder, postgres })`, which returns `run(number)` (it throws when the
+ * result is wrong), `file` (the SQLite file; undefined if the tables are in `postgres`), `check(executions)` (checks whether
+ * everything is stored), `close()`, and a `note` for the table.
  * BENCH_POSTGRES is the URL of an empty database.
  */
 

@@ -1,6 +1,6 @@
 /**
- * Measures the memory of one `foreach` over many items on a SQLite file, each item durable, 50 at a time; the process is killed in
- * the middle, and another one goes on. Prints a table.
+ * Measures the memory of one `foreach` over many items on a SQLite file, each item durable, 50 at a time. The process is killed
+ * in the middle, and another process resumes the execution. Prints a table.
  * Usage: node --expose-gc durable/items.mjs [items, 100000]
  */
 
@@ -32,7 +32,7 @@ async function measure() {
   console.log(`\nThe second process ran ${done.toLocaleString('en')} of ${items.toLocaleString('en')} items.`);
 }
 
-/** @returns what the process told last */
+/** @returns the last message of the process */
 async function run(role, path, onLook) {
   const child = fork(fileURLToPath(import.meta.url), [itemsText, role, path], { execArgv: ['--expose-gc'] });
   let last;
@@ -49,7 +49,7 @@ async function run(role, path, onLook) {
   return last;
 }
 
-/** One of the two processes: the first starts the execution, the second goes on with what the first left. */
+/** One of the two processes: the first starts the execution, the second resumes it. */
 async function work() {
   const { createOrchestrator } = await importLibrary();
   const { storage } = await openStore('sqlite', file);

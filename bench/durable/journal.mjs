@@ -1,9 +1,9 @@
-/** The least that a durable execution of five steps writes: a record at the start, one for each step, one at the end. */
+/** The fewest records that a durable execution of five steps writes: one at the start, one for each step, one at the end. */
 
 export const RECORDS = 7;
 
 /**
- * @param put - stores a record, `(execution, position, data)`, and is done once it is durable
+ * @param put - stores a record, `(execution, position, data)`, and resolves once the record is durable
  * @returns `run(number)`
  */
 export function fiveSteps(put) {
@@ -21,8 +21,8 @@ export function fiveSteps(put) {
   };
 }
 
-/** @throws when there are not as many records as there must be, or a last one is not what it must be */
+/** @throws when the number of records, or a last record, is wrong */
 export function checkRecords({ records, right }, executions) {
   if (Number(records) === executions * RECORDS && Number(right) === executions) return;
-  throw new Error(`${executions} executions left ${records} records, ${right} of them a right last one`);
+  throw new Error(`${executions} executions left ${records} records, ${right} of them a correct last record`);
 }

@@ -1,4 +1,4 @@
-/** This library: an ensemble of five steps, each of which hands its result to the next. */
+/** This library: an ensemble of five steps, each of which passes its result to the next. */
 
 import { importLibrary } from '../library.mjs';
 
@@ -9,7 +9,7 @@ const FLOW = Array.from({ length: 5 }, (_, i) => ({
   input: { x: i === 0 ? '${input.x}' : `\${s${i - 1}.output}` },
 }));
 
-/** @returns the `orchestrator` and `run()`, which runs it once, and throws when the result is wrong */
+/** @returns the `orchestrator` and `run()`, which runs the ensemble once and throws when the result is wrong */
 export async function fiveSteps(storage) {
   const { createOrchestrator } = await importLibrary();
   const orchestrator = createOrchestrator({
@@ -19,19 +19,19 @@ export async function fiveSteps(storage) {
   });
   const run = async () => {
     const { status, output } = await orchestrator.execute('bench', { x: 0 });
-    if (status !== 'completed' || output.x !== 5) throw new Error(`the run came out as ${status}`);
+    if (status !== 'completed' || output.x !== 5) throw new Error(`the status of the run is ${status}`);
   };
   return { orchestrator, run };
 }
 
-/** @returns the SQL that counts what is stored, given how the tables' names begin in that store */
+/** @param prefix - of the table names in that store. @returns SQL that counts what is stored */
 export function countStored(prefix) {
   return `SELECT
     (SELECT count(*) FROM ${prefix}executions WHERE status = 'completed') AS executions,
     (SELECT count(*) FROM ${prefix}steps) AS steps`;
 }
 
-/** @throws when there are not as many finished executions and steps as there must be */
+/** @throws when the number of finished executions or steps is wrong */
 export function checkStored(found, executions) {
   if (Number(found.executions) === executions && Number(found.steps) === 5 * executions) return;
   throw new Error(`${executions} executions left ${found.executions} finished ones with ${found.steps} steps`);

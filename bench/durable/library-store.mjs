@@ -4,7 +4,7 @@ import pg from 'pg';
 import { importEntry } from '../library.mjs';
 import { unavailable } from './unavailable.mjs';
 
-/** @param kind - `sqlite` or `postgres`: the library's entry of that name */
+/** @param kind - `sqlite` or `postgres`: the name of an entry of the library */
 export async function importStore(kind) {
   const entry = await importEntry(kind);
   if (!entry) throw unavailable(`this build has no entry \`ensemble-orchestrator/${kind}\``);
@@ -13,7 +13,7 @@ export async function importStore(kind) {
 
 /**
  * @param kind - `sqlite`, at a path, or `postgres`, at a URL
- * @returns `storage`, and `close()` for what the storage does not close
+ * @returns `storage`, and `close()`, which closes what the storage does not close
  */
 export async function openStore(kind, where) {
   const entry = await importStore(kind);

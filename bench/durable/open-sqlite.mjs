@@ -1,4 +1,4 @@
-/** A bare SQLite file with the driver that the library picks in this process, durable as the library makes it. */
+/** Opens a bare SQLite file with the driver and the durability settings that the library uses in this process. */
 
 import { createRequire } from 'node:module';
 import { entry } from '../library.mjs';
@@ -8,7 +8,7 @@ export async function openSqlite(path) {
   const { driver, database } = await open(path);
   database.exec('PRAGMA busy_timeout = 5000');
   const journal = ask(database, 'journal_mode = WAL');
-  // Set at each opening: a build of SQLite may put a file that has a write-ahead log already to NORMAL.
+  // Set each time: a build of SQLite may use NORMAL for a file that already has a write-ahead log.
   database.exec('PRAGMA synchronous = FULL');
   const synchronous = ask(database, 'synchronous');
   if (journal !== 'wal' || synchronous !== 2) throw new Error(`journal is ${journal}, synchronous is ${synchronous}`);
@@ -20,12 +20,12 @@ export async function openSqlite(path) {
   };
 }
 
-/** Which driver that is. */
+/** @returns the name of the driver */
 export async function sqliteDriver() {
   return (await nodeSqlite()) ? 'node:sqlite' : 'libsql';
 }
 
-/** Node.js has its own from 22.13 on; before, the library takes the package `libsql`, which is found from where the library is. */
+/** Node.js has its own driver from 22.13 on. For older versions the library uses the package `libsql`, resolved from its own folder. */
 async function open(path) {
   const own = await nodeSqlite();
   if (own) return { driver: 'node:sqlite', database: new own.DatabaseSync(path) };

@@ -1,15 +1,15 @@
-/** What a run of the durable tables works in, a folder and a database of its own; both are gone at its end, however it ends. */
+/** Creates the folder and the database for one run of the durable tables. Both are removed at its end, even after a failure. */
 
 import { mkdirSync, rmSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { openPostgres } from './postgres.mjs';
 
 /**
- * @param needsPostgres - without it no server is looked for
- * @returns `folder`; `postgres`, as `openPostgres` gives it; `close()`
+ * @param needsPostgres - if false, no server is used
+ * @returns `folder`; `postgres`, as `openPostgres` returns it; `close()`
  */
 export async function openPlace(needsPostgres) {
-  // Beside the packages and not in the system's folder for temporary files, which may be held in memory.
+  // In `node_modules`, because the system's folder for temporary files may be in memory.
   const folder = fileURLToPath(new URL(`../node_modules/.bench-${process.pid}/`, import.meta.url));
   mkdirSync(folder, { recursive: true });
   const postgres = needsPostgres ? await openPostgres(`ensemble_bench_${process.pid}`) : undefined;

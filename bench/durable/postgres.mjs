@@ -1,4 +1,4 @@
-/** The Postgres server that is measured: POSTGRES_URL, or the one at 127.0.0.1:5432; each run gets a database of its own in it. */
+/** The Postgres server that is measured: POSTGRES_URL, or the server at 127.0.0.1:5432. Each run creates its own database. */
 
 import { userInfo } from 'node:os';
 import pg from 'pg';
@@ -15,9 +15,9 @@ function urlOf(database) {
 }
 
 /**
- * @param name - the run's own database
- * @returns `problem` when no server can be used; else its `settings`, `fresh()`, which makes the database anew and gives its URL,
- *   and `drop()`
+ * @param name - the database of the run
+ * @returns `problem` if no server can be used; otherwise the `settings` of the server, `fresh()`, which creates the database again
+ *   and returns its URL, and `drop()`
  */
 export async function openPostgres(name) {
   const client = new pg.Client({ connectionString: server, connectionTimeoutMillis: 5000 });
@@ -26,7 +26,7 @@ export async function openPostgres(name) {
   } catch (error) {
     return { problem: `no Postgres server can be reached (${reasonOf(error)}); name one in POSTGRES_URL` };
   }
-  // A server that goes away is noticed by the next statement.
+  // If the server ends, the next statement fails.
   client.on('error', () => {});
   const settings = {};
   for (const setting of SETTINGS) settings[setting] = (await client.query(`SHOW ${setting}`)).rows[0][setting];
@@ -42,7 +42,7 @@ export async function openPostgres(name) {
     async fresh() {
       await dropped();
       await client.query(`CREATE DATABASE "${name}"`);
-      // So that no case pays for what the one before it wrote; only an administrator may ask for it.
+      // Without a checkpoint, a case would pay for the writes of the previous case. Only an administrator may request it.
       await client.query('CHECKPOINT').catch(() => {});
       return urlOf(name);
     },
@@ -53,7 +53,7 @@ export async function openPostgres(name) {
   };
 }
 
-/** @throws when the sessions of this pool don't wait for the disk */
+/** @throws when the sessions of this pool do not wait for the disk */
 export async function checkSynchronousCommit(pool) {
   const { rows } = await pool.query('SHOW synchronous_commit');
   if (rows[0].synchronous_commit !== 'on') throw new Error(`synchronous_commit is ${rows[0].synchronous_commit}`);

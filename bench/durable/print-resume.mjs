@@ -1,16 +1,16 @@
-/** Measures and prints how soon a killed process is resumed. */
+/** Measures and prints how soon the executions of a killed process resume. */
 
 import { cell, medianAndRange, significant } from '../statistics.mjs';
 
-/** Kills in one round: one takes a second. */
+/** Kills in one round. Each takes a second. */
 const IN_A_ROUND = 3;
 const TIMEOUT_MS = 90_000;
 const ROWS = {
   node: 'an empty Node process, to its first line',
   'import-sqlite': 'one that imports this library and `sqliteStorage`',
-  sqlite: 'SQLite file: to the step that it goes on with',
+  sqlite: 'SQLite file: to the resumed step',
   'import-postgres': 'one that imports this library, `postgresStorage` and `pg`',
-  postgres: 'Postgres: to the step that it goes on with',
+  postgres: 'Postgres: to the resumed step',
 };
 
 /** @param options - `rounds`, and `measure`, which runs a script */

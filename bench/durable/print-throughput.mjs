@@ -5,8 +5,8 @@ import { cell, median, medianAndRange, significant, whole } from '../statistics.
 const COLUMNS = ['executions/s (min..max)', 'p50, ms', 'p99, ms', 'commits', 'CPU, ms', 'peak RSS, MB', 'of bare'];
 
 /**
- * @param head - of the table's first column
- * @param rows - of each row its `name`, its `title`, and its `runs` or the `problem` why there are none
+ * @param head - title of the first column
+ * @param rows - each with `name`, `title`, and `runs` or the `problem` that prevented them
  */
 export function printThroughput(head, rows) {
   const bare = fastestBare(rows);
@@ -29,7 +29,7 @@ function cellsOf(runs, bare) {
   ];
 }
 
-/** What the store can do at best: the faster one of its bare rows. */
+/** The best that the store can do: the faster of its bare rows. */
 function fastestBare(rows) {
   const bare = rows.filter(({ name, problem }) => /-(raw|group)$/.test(name) && !problem);
   return bare.length === 0 ? undefined : Math.max(...bare.map(({ runs }) => medianOf(runs, 'perSecond')));

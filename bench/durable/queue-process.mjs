@@ -1,6 +1,6 @@
 /**
  * One of the two processes of `queue.mjs`: `enqueue` starts executions that it does not run, `work [backlog]` runs what is queued.
- * Times are those of the machine's monotonic clock, which is the same in all processes.
+ * Times are read from the machine's monotonic clock, which is the same in all processes.
  */
 
 import { inspect } from 'node:util';
@@ -13,7 +13,7 @@ const now = () => Number(process.hrtime.bigint()) / 1e6;
 const tell = (what, more) => process.send({ what, ...more });
 
 process.on('unhandledRejection', fail);
-// Whoever asked for it is gone.
+// The parent process has exited.
 process.on('disconnect', () => process.exit());
 try {
   await work();

@@ -1,6 +1,6 @@
 /**
- * Measures the queue between two processes on one Postgres, and prints one line of JSON: how long an execution takes from
- * `start()` in one process, which only queues, to its step in the other; then how fast a backlog is worked off.
+ * Measures the queue between two processes on one Postgres, and prints one line of JSON: the time from `start()` in a process
+ * that only queues to the step in the other process, and the throughput of a backlog.
  * Usage: BENCH_POSTGRES=<URL of an empty database> node durable/queue.mjs <seconds>
  */
 
@@ -13,7 +13,7 @@ import { isUnavailable } from './unavailable.mjs';
 
 const BACKLOG = 5000;
 const WARM_UP_HOPS = 20;
-const MOST_HOPS = 300;
+const MAX_HOPS = 300;
 const seconds = Number(process.argv[2]);
 const processes = [];
 
@@ -29,15 +29,15 @@ process.exit(0);
 
 async function measure() {
   const enqueuer = open('enqueue');
-  await enqueuer.hear('ready');
+  await enqueuer.receive('ready');
   const worker = open('work');
-  await worker.hear('ready');
+  await worker.receive('ready');
   const hops = await measureHops(enqueuer, worker);
   await worker.ask('close', 'closed');
 
   const enqueued = await enqueuer.ask('enqueue', 'enqueued', BACKLOG);
   const drainer = open('work', String(BACKLOG));
-  const drained = await drainer.hear('drained');
+  const drained = await drainer.receive('drained');
   await Promise.all([drainer.ask('close', 'closed'), enqueuer.ask('close', 'closed')]);
   await check(hops.length + WARM_UP_HOPS + BACKLOG);
 
@@ -51,15 +51,15 @@ async function measure() {
   };
 }
 
-/** One by one, each when the queue has been idle for a while, which is never the same. */
+/** Starts one execution after another, each after the queue has been idle for a random time. */
 async function measureHops(enqueuer, worker) {
   const hops = [];
   const start = performance.now();
-  for (let i = 0; hops.length < MOST_HOPS && (i < WARM_UP_HOPS || performance.now() - start < 2000 * seconds); i++) {
+  for (let i = 0; hops.length < MAX_HOPS && (i < WARM_UP_HOPS || performance.now() - start < 2000 * seconds); i++) {
     const [started, begun] = await Promise.all([
       enqueuer.ask('start', 'started', i),
-      worker.hear('begun', i),
-      worker.hear('ended', i),
+      worker.receive('begun', i),
+      worker.receive('ended', i),
     ]);
     if (i >= WARM_UP_HOPS) hops.push(begun.at - started.at);
     await sleep(10 + 30 * Math.random());
@@ -67,11 +67,11 @@ async function measureHops(enqueuer, worker) {
   return hops;
 }
 
-/** Starts `queue-process.mjs`. @returns the `child`; `hear(what, number)`, its next such message; `ask(what, answer, number)` */
+/** Starts `queue-process.mjs`. @returns the `child`; `receive(what, number)`, its next such message; `ask(what, answer, number)` */
 function open(...args) {
   const child = fork(fileURLToPath(new URL('./queue-process.mjs', import.meta.url)), args);
   const waiting = new Map();
-  const heard = new Map();
+  const received = new Map();
   let failure;
   const fail = (error) => {
     failure ??= error;
@@ -81,24 +81,24 @@ function open(...args) {
     if (message.failed) fail(Object.assign(new Error(message.failed), { code: message.code }));
     const key = keyOf(message.what, message.number);
     if (waiting.has(key)) waiting.get(key).resolve(message);
-    else heard.set(key, message);
+    else received.set(key, message);
     waiting.delete(key);
   });
   child.on('exit', (code, signal) => fail(new Error(`the process \`${args[0]}\` ended with ${code ?? signal}`)));
-  const hear = (what, number) =>
+  const receive = (what, number) =>
     new Promise((resolve, reject) => {
       const key = keyOf(what, number);
-      if (heard.has(key)) resolve(heard.get(key));
+      if (received.has(key)) resolve(received.get(key));
       else if (failure) reject(failure);
       else waiting.set(key, { resolve, reject });
-      heard.delete(key);
+      received.delete(key);
     });
   const opened = {
     child,
-    hear,
+    receive,
     ask(what, answer, number) {
       child.send({ what, number });
-      return hear(answer, what === 'start' ? number : undefined);
+      return receive(answer, what === 'start' ? number : undefined);
     },
   };
   processes.push(opened);

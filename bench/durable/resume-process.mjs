@@ -2,19 +2,19 @@
  * The process that `resume.mjs` kills and starts again.
  * Usage: node durable/resume-process.mjs sqlite | postgres <file or URL> begin | resume, or: import sqlite | postgres
  *
- * It prints `first` and `second` as the steps begin. `begin` stays in the second one; `resume` ends it, prints the status and ends.
+ * Prints `first` and `second` as the steps begin. `begin` stays in the second step. `resume` completes it, prints the status and ends.
  */
 
 import { importLibrary } from '../library.mjs';
 import { importStore, openStore } from './library-store.mjs';
 import { isUnavailable } from './unavailable.mjs';
 
-/** In case that whoever started it is gone, and nothing ends it. */
-const LONGEST_LIFE_MS = 60_000;
+/** Ends this process if its parent has exited and nothing else ends it. */
+const MAX_LIFE_MS = 60_000;
 
 const [kind, where, role] = process.argv.slice(2);
-setTimeout(() => process.exit(1), LONGEST_LIFE_MS).unref();
-// A pipe is written at once: what was said is out, whatever happens next.
+setTimeout(() => process.exit(1), MAX_LIFE_MS).unref();
+// A pipe is written synchronously, so the line is out before the process is killed.
 const say = (line) => process.stdout.write(`${line}\n`);
 
 const work = kind === 'import' ? importAll : run;
@@ -45,7 +45,7 @@ async function run() {
       first: () => say('first'),
       second() {
         say('second');
-        // A timer, so that the process stays.
+        // The timer keeps the process alive.
         return role === 'begin' ? new Promise(() => setInterval(() => {}, 60_000)) : 'done';
       },
     },

@@ -1,8 +1,8 @@
 /**
- * Measures the time from the start of a process to the first step that it goes on with, after the process before it was killed
- * with SIGKILL in the second of two steps; prints one line of JSON.
- * Usage: node durable/resume.mjs <what>, which is
- *   `node`: a process that does nothing; `import-sqlite`, `import-postgres`: one that only imports this library and its driver;
+ * Measures the time from the start of a process to the first step that it resumes, after the previous process was killed with
+ * SIGKILL in the second of two steps. Prints one line of JSON.
+ * Usage: node durable/resume.mjs <what>, where <what> is
+ *   `node`: a process that does nothing; `import-sqlite`, `import-postgres`: a process that only imports this library and its driver;
  *   `sqlite`; `postgres`, with BENCH_POSTGRES as the URL of an empty database
  */
 
@@ -53,7 +53,7 @@ async function measure() {
   return { ms };
 }
 
-/** @returns the child; when it was started; `next()`, its next line */
+/** @returns the child process, the time of its start, and `next()`, which returns its next line */
 function start(...args) {
   const startedAt = performance.now();
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
@@ -76,5 +76,5 @@ async function timeTo(line, { startedAt, next }) {
 
 function expect(line, wanted) {
   if (line.startsWith('unavailable ')) throw unavailable(line.slice('unavailable '.length));
-  if (line !== wanted) throw new Error(`it said \`${line}\` and not \`${wanted}\``);
+  if (line !== wanted) throw new Error(`the process printed \`${line}\`, not \`${wanted}\``);
 }

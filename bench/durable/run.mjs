@@ -13,7 +13,7 @@ import { printWaiting } from './print-waiting.mjs';
 const AT_A_TIME = [1, 50];
 const HEADS = { sqlite: 'SQLite', postgres: 'Postgres' };
 const IN_POSTGRES = ['postgres', 'queue', 'resume'];
-/** Beyond its measured time and its warm-up, what a case may take to start, to look at what it stored, and to close. */
+/** The time limit of a case beyond its measured time and its warm-up: to start, to check what it stored, and to close. */
 const ALLOWANCE_MS = 120_000;
 
 /** @param options - as for `printInMemory` */
@@ -26,7 +26,7 @@ export async function runDurable({ rounds, seconds, chosen, missing }) {
   const place = await openPlace(needsPostgres);
   try {
     const disk = [measureDisk(place.folder)];
-    /** Runs a script of this folder, with a fresh database when it is asked for. */
+    /** Runs a script of this folder, with a new database if requested. */
     const measure = async (args, { onPostgres = false, timeoutMs }) => {
       if (onPostgres && place.postgres.problem) return { unavailable: place.postgres.problem };
       const env = { BENCH_FOLDER: place.folder, ...(onPostgres && { BENCH_POSTGRES: await place.postgres.fresh() }) };
@@ -69,12 +69,12 @@ function printMachine(disk, postgres) {
   console.log('');
 }
 
-/** The error itself, of all that a process says when it ends with one. */
+/** The error line in the output of a process that ended with an error. */
 function reasonOf(message) {
   return message.match(/^\w*Error\b.*: .*$/m)?.[0] ?? message;
 }
 
-/** Rounds are interleaved over all tables, so that a busy minute of the machine falls on all cases alike. */
+/** Rounds are interleaved over all tables, so that a busy minute of the machine affects all cases equally. */
 async function measureThroughput(rows, { rounds, seconds, missing, measure, beforeRound }) {
   const cases = Object.entries(rows).flatMap(([name, { title, module, argument, peer }]) => {
     const problem = missing[peer] && `could not be installed: ${missing[peer]}`;

@@ -1,4 +1,4 @@
-/** What a case throws that can't be measured here, for a reason that its row says; anything else that is thrown is a failure. */
+/** The error of a case that cannot be measured on this machine. Its row shows the reason. Any other error is a failure. */
 
 export function unavailable(reason) {
   return Object.assign(new Error(reason), { code: 'UNAVAILABLE' });

@@ -1,6 +1,6 @@
 /**
- * Starts a million executions that wait an hour for their second attempt, lets go of them, and prints what the process holds on
- * the way and how punctually a sample wakes, as a table.
+ * Starts a million executions that wait an hour for their second attempt. Prints a table of the memory of the process, and of
+ * how punctually a sample resumes.
  * Usage: node --expose-gc durable/waiting.mjs [executions]
  */
 
@@ -17,7 +17,7 @@ const EXECUTIONS = Number(process.argv[2] ?? 1_000_000);
 const SAMPLE = 100;
 const SAMPLE_DELAY_MS = 30_000;
 const IN_FLIGHT = 200;
-const MOST_MEMORY_MB = 8192;
+const MAX_MEMORY_MB = 8192;
 const root = process.env.BENCH_FOLDER ?? fileURLToPath(new URL('../node_modules/', import.meta.url));
 
 const folder = mkdtempSync(join(root, '.bench-'));
@@ -69,7 +69,7 @@ async function measure() {
       while (started < count) {
         started += 1;
         await orchestrator.start(name, {}, { events: false });
-        // What is started is on its way to its wait; no more than this may be.
+        // Limits the executions that have started but do not wait yet.
         while (started - waiting > 2 * IN_FLIGHT) await sleep(1);
       }
     };
@@ -86,7 +86,7 @@ async function measure() {
   const deadline = Date.now() + SAMPLE_DELAY_MS + 60_000;
   while (late.length < SAMPLE && Date.now() < deadline) await sleep(50);
   if (late.length < SAMPLE)
-    throw new Error(`${SAMPLE - late.length} of ${SAMPLE} did not wake within a minute of their time`);
+    throw new Error(`${SAMPLE - late.length} of ${SAMPLE} did not resume within a minute after they were due`);
   const worst = Math.max(...late);
   lines.push(
     `\nOf these, ${SAMPLE} waited ${SAMPLE_DELAY_MS / 1000} s: they went on ${significant(median(late))} ms late (median), ${significant(worst)} ms at most.`,
@@ -115,11 +115,11 @@ async function report(count, perSecond) {
     `| ${whole(count)} | ${perSecond ? whole(perSecond) : ''} | ${megabytes(heapUsed)} | ${megabytes(rss)} | ${megabytes(onDisk)} |`,
   );
   console.error(lines.at(-1));
-  if (rss > MOST_MEMORY_MB * 2 ** 20)
-    throw new Error(`${whole(count)} waiting executions hold ${megabytes(rss)} MB: given up`);
+  if (rss > MAX_MEMORY_MB * 2 ** 20)
+    throw new Error(`${whole(count)} waiting executions hold ${megabytes(rss)} MB: stopped`);
 }
 
-/** What waits is stored as waiting, and the sample is done. */
+/** Checks that the waiting executions are stored as waiting and that the sample has completed. */
 async function check() {
   const reader = await openSqlite(file);
   const rows = reader

@@ -1,4 +1,4 @@
-/** Prints how to call the service, with a token of its own. */
+/** Creates a token, and prints a command that calls the service. */
 export async function printCall(orchestrator, url) {
   const { token } = await orchestrator.tokens.create({ name: 'example', scopes: ['execute:ensembles'] });
   console.log(`Listening on ${url}. Try:

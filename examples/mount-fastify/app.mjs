@@ -5,6 +5,6 @@ import { handler } from './service.mjs';
 export const app = Fastify();
 const listener = toNodeListener(handler);
 
-// `onRequest` comes before Fastify reads a body; paths that are not the handler's go on to the routes.
+// `onRequest` runs before Fastify reads a body. Requests for other paths continue to the routes.
 app.addHook('onRequest', (request, reply, done) => listener(request.raw, reply.raw, done));
 app.get('/', () => 'my own page');

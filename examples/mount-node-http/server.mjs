@@ -4,7 +4,7 @@ import { handler } from './service.mjs';
 
 const listener = toNodeListener(handler);
 
-// What is not the handler's is the app's own.
+// Requests for other paths go to the app.
 export const server = createServer((request, response) => {
   listener(request, response, () => response.end('my own page'));
 });

@@ -14,7 +14,7 @@ const ensembles = [
 ];
 const scripts = { hello: ({ input, env }) => `${env.GREETING} ${input.who}` };
 
-// Called once, with the Worker's own variables.
+// Called once, with the variables of the Worker.
 const service = toWorker(async (env) => {
   const orchestrator = createOrchestrator({ ensembles, scripts, env: { GREETING: env.GREETING } });
   await printCall(orchestrator, 'http://localhost:8787');

@@ -1,4 +1,4 @@
-/** Runs four orders. Time is a test clock's: it jumps to what is due, so that the half minutes and the night pass in no time. */
+/** Runs four orders on a manual clock, which jumps to the next due instant. So the waits take no real time. */
 import { loadProject } from 'ensemble-orchestrator/node';
 import { createTestOrchestrator, manualClock } from 'ensemble-orchestrator/testing';
 
@@ -12,10 +12,10 @@ orchestrator.on('agent.completed', ({ timestamp, data }) => line(timestamp, 'ok'
 orchestrator.on('agent.failed', ({ timestamp, data }) => line(timestamp, 'failed', data.agent, data.error.message));
 
 await settle('an express order', { order: '2001', card: 'visa', shipping: 'express' });
-await settle('one that goes by parcel, in the morning', { order: '2002', card: 'visa' });
-await settle('one whose card has expired', { order: '2003', card: 'expired' });
+await settle('an order sent by parcel in the morning', { order: '2002', card: 'visa' });
+await settle('an order with an expired card', { order: '2003', card: 'expired' });
 
-console.log('\none that its buyer cancels while the bank is asked');
+console.log('\nan order that its buyer cancels while the bank is polled');
 const handle = await orchestrator.start('settle-order', { order: '2004', card: 'visa', shipping: 'pickup' });
 await clock.advance(45_000);
 await handle.cancel();

@@ -1,20 +1,20 @@
 import { createServer } from 'node:http';
 
-const TRIES = 20;
+const MAX_PORTS = 20;
 
-/** Listens on loopback: on `port`, or on the next one that is free. */
+/** Listens on loopback, on `port` or on the next free port. */
 export async function listenFrom(port, listener) {
-  for (let tried = port; ; tried++) {
+  for (let current = port; ; current++) {
     const server = createServer(listener);
     try {
       await new Promise((resolve, reject) => {
         server.once('error', reject);
-        server.listen(tried, '127.0.0.1', resolve);
+        server.listen(current, '127.0.0.1', resolve);
       });
-      if (tried > port) console.log(`\nPort ${port} is taken; the next free one is ${tried}.`);
-      return { server, url: `http://127.0.0.1:${tried}` };
+      if (current > port) console.log(`\nPort ${port} is in use; the next free port is ${current}.`);
+      return { server, url: `http://127.0.0.1:${current}` };
     } catch (error) {
-      if (error.code !== 'EADDRINUSE' || tried >= port + TRIES) throw error;
+      if (error.code !== 'EADDRINUSE' || current >= port + MAX_PORTS) throw error;
     }
   }
 }

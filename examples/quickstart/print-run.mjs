@@ -1,4 +1,4 @@
-/** Prints every agent as it goes. */
+/** Prints a line for each event of an agent. */
 export function printAgents(orchestrator) {
   orchestrator.on('agent.completed', ({ data }) => console.log(line(data.agent, 'ok', data.duration)));
   orchestrator.on('agent.failed', ({ data }) =>
@@ -8,12 +8,12 @@ export function printAgents(orchestrator) {
   orchestrator.on('agent.retrying', ({ data, timestamp }) => {
     const wait = data.retryAt - Date.parse(timestamp);
     console.log(
-      line(data.agent, 'retry', undefined, `attempt ${data.attempt}: ${data.error.message}; again in ${wait} ms`),
+      line(data.agent, 'retry', undefined, `attempt ${data.attempt}: ${data.error.message}; retry in ${wait} ms`),
     );
   });
 }
 
-/** The outputs that there are, one a line. */
+/** Prints each output that is not null on a line. */
 export function printOutput(output) {
   for (const [name, value] of Object.entries(output))
     if (value !== null) console.log(`     ${name.padEnd(12)} ${value}`);

@@ -6,13 +6,13 @@ const CUSTOMERS = {
 };
 
 /**
- * Starts the shop that the example talks to: customers, and a warehouse that is busy the first time it is asked.
+ * Starts the shop that the example calls: customers, and a warehouse that is busy at the first request.
  * It listens on loopback only, on a free port.
  */
 export async function startShop() {
   let reservations = 0;
   const server = createServer((request, response) => {
-    const answer = (status, body) => {
+    const reply = (status, body) => {
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(JSON.stringify(body));
     };
@@ -20,14 +20,14 @@ export async function startShop() {
     const [, kind, id] = pathname.split('/');
     if (kind === 'customers') {
       const customer = CUSTOMERS[decodeURIComponent(id ?? '')];
-      return customer ? answer(200, customer) : answer(404, { error: 'no such customer' });
+      return customer ? reply(200, customer) : reply(404, { error: 'no such customer' });
     }
     if (kind === 'reservations' && request.method === 'POST') {
       request.resume();
       reservations += 1;
-      return reservations === 1 ? answer(503, { error: 'busy' }) : answer(201, { id: `R-${4000 + reservations}` });
+      return reservations === 1 ? reply(503, { error: 'busy' }) : reply(201, { id: `R-${4000 + reservations}` });
     }
-    return answer(404, { error: 'nothing here' });
+    return reply(404, { error: 'not found' });
   });
   await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
   const url = `http://127.0.0.1:${server.address().port}`;

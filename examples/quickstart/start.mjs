@@ -10,12 +10,12 @@ import { startShop } from './shop-server.mjs';
 const here = new URL('.', import.meta.url);
 const shop = await startShop();
 
-// Everything that runs is kept in one SQLite file, which no repository takes up.
+// Executions are stored in one SQLite file. The .gitignore keeps it out of the repository.
 await mkdir(new URL('.ensemble/', here), { recursive: true });
 await writeFile(new URL('.ensemble/.gitignore', here), '*\n');
 const path = fileURLToPath(new URL('.ensemble/quickstart.sqlite', here));
 
-// The whole library, in two lines: read a project folder, run its ensembles.
+// Loads the project folder, and creates an orchestrator that runs its ensembles.
 const project = await loadProject(here, { env: { SHOP_URL: shop.url }, storage: sqliteStorage({ path }) });
 const orchestrator = createOrchestrator(project);
 
@@ -23,11 +23,11 @@ console.log(`order intake: a customer service and a warehouse listen on ${shop.u
 printAgents(orchestrator);
 await runOrders();
 
-// The same ensembles over HTTP, behind Node's own server. `createHandler` fits any other one, too.
+// Serves the same ensembles over HTTP. `createHandler` works with any other server too.
 const { server, url } = await listenFrom(3000, toNodeListener(createHandler(orchestrator)));
 const { token, expiresAt } = await createToken();
-console.log(`\nThe same as a service, on ${url}; its store is ${path}`);
-console.log(`A token for everything, shown this once${expiresAt ? ', good for a day' : ''}: ${token}`);
+console.log(`\nThe same project as a service: ${url}, with the store ${path}`);
+console.log(`An admin token, shown only once${expiresAt ? ', valid for a day' : ''}: ${token}`);
 await callOnce();
 
 const stop = new Promise((resolve) => {
@@ -35,13 +35,13 @@ const stop = new Promise((resolve) => {
   process.once('SIGTERM', resolve);
 });
 if (!process.argv.includes('--once')) {
-  console.log('\nIt goes on listening; Ctrl-C ends it.');
+  console.log('\nThe service continues to listen. Press Ctrl-C to stop it.');
   await stop;
 }
-// Nothing new comes in, runs at work end, then the store closes.
+// Accepts no further requests, waits for running executions, then closes the store.
 const closed = new Promise((resolve) => server.close(resolve));
 await orchestrator.close();
-// Callers may keep their connection for a next request, which does not come any more.
+// Clients may keep idle connections open.
 setTimeout(() => server.closeAllConnections(), 1000).unref();
 await closed;
 await shop.close();
@@ -61,14 +61,14 @@ async function runOrders() {
       console.log(line('=>', run.output.decision, run.duration, `${run.metrics.agents} agents ran`));
       printOutput(run.output);
     } catch (error) {
-      // An input that doesn't fit is refused before anything runs.
+      // An input that does not fit is refused before anything runs.
       if (!isOrchestratorError(error, 'INVALID_INPUT')) throw error;
       console.log(line('=>', 'refused', undefined, error.message));
     }
   }
 }
 
-/** The value of a token is never stored: a store that has some gets another one for this start, and loses those run out. */
+/** Creates a token, because the values of earlier tokens are not stored. Revokes the expired tokens of earlier starts. */
 async function createToken() {
   const tokens = await orchestrator.tokens.list();
   const admin = { scopes: ['admin'], plan: 'enterprise' };
@@ -78,7 +78,7 @@ async function createToken() {
   return orchestrator.tokens.create({ name: 'quickstart', ...admin, expiresIn: 86_400 });
 }
 
-/** Prints a line to paste into a shell, sends the same itself, and shows the run as the service tells it. */
+/** Prints a curl command, sends the same request, and prints the record that the service returns. */
 async function callOnce() {
   const body = JSON.stringify({
     input: { order: '1004', customer: 'ada', lines: [{ sku: 'chair-02', quantity: 2 }], express: true },
@@ -88,11 +88,11 @@ async function callOnce() {
   const options = Object.entries(headers).map(([name, value]) => `-H '${name}: ${value}'`);
   console.log(`\nTry it:\n\ncurl ${api}/execute/ensemble/order-intake ${options.join(' ')} -d '${body}'`);
 
-  console.log('\nThe same, sent from here');
+  console.log('\nThe same request, sent by this program');
   const response = await fetch(`${api}/execute/ensemble/order-intake`, { method: 'POST', headers, body });
-  const answer = await response.json();
-  if (!response.ok) throw new Error(`the service answered ${response.status}: ${JSON.stringify(answer)}`);
-  const run = await (await fetch(`${api}/executions/${answer.executionId}`, { headers })).json();
+  const result = await response.json();
+  if (!response.ok) throw new Error(`the service responded with ${response.status}: ${JSON.stringify(result)}`);
+  const run = await (await fetch(`${api}/executions/${result.executionId}`, { headers })).json();
   console.log(line('=>', run.output.decision, run.duration, `${run.agents.length} agents ran, as ${run.id}`));
   printOutput(run.output);
 }

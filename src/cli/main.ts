@@ -1,19 +1,19 @@
 #!/usr/bin/env node
-/** The command `ensemble`: runs what was asked for, and turns failures into messages and exit codes. */
+/** The command `ensemble`: runs a subcommand, and turns failures into messages and exit codes. */
 
 import { CommanderError } from 'commander';
-import { isOrchestratorError, type OrchestratorError } from '../engine/errors.ts';
-import { CliError } from './cli-error.ts';
-import { createOutput, type Output } from './output.ts';
+import { isOrchestratorError, type OrchestratorError } from '../engine/base/errors.ts';
+import { CliError } from './terminal/cli-error.ts';
+import { createOutput, type Output } from './terminal/output.ts';
 import { createProgram } from './program.ts';
-import { oneLine } from './text.ts';
+import { oneLine } from './terminal/text.ts';
 
 const output = createOutput(process);
-// A reader that has seen enough (`ensemble schema | head`) is no failure.
+// A reader that closes the pipe early (`ensemble schema | head`) is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 const exitCode = await main(output);
 await output.flush();
-// Scripts may have left connections open, which would keep the process.
+// Connections that scripts left open would keep the process alive.
 process.exit(exitCode);
 
 async function main({ colors, say }: Output): Promise<number> {
@@ -25,7 +25,7 @@ async function main({ colors, say }: Output): Promise<number> {
     await program.parseAsync(process.argv);
     return code;
   } catch (error) {
-    // Commander has explained it.
+    // Commander has printed the message.
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     if (error instanceof CliError) {
       say(`${colors.red('error:')} ${error.message}\n`);
@@ -40,7 +40,7 @@ async function main({ colors, say }: Output): Promise<number> {
   }
 }
 
-/** What a store that does not answer has run into, such as a port on which nothing listens. */
+/** Why a store does not respond, such as a port without a listener; empty for other errors. */
 function whyUnreachable({ code, cause }: OrchestratorError): string {
   if (code !== 'OVERLOADED' || !(cause instanceof Error)) return '';
   const reason = cause.message || (cause as NodeJS.ErrnoException).code;

@@ -1,14 +1,14 @@
 /** The commands of `ensemble`, their options and their help. */
 
+import { existsSync, readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { init } from './init-command.ts';
-import type { Output } from './output.ts';
-import { packageVersion } from './package-version.ts';
-import { type RunOptions, run } from './run-command.ts';
-import { addGraph, addServiceCommands } from './service-commands.ts';
-import { definitionSchema } from './start.ts';
-import { printJson } from './text.ts';
-import { type ValidateOptions, validate } from './validate-command.ts';
+import { init } from './commands/init-command.ts';
+import type { Output } from './terminal/output.ts';
+import { type RunOptions, run } from './commands/run-command.ts';
+import { addGraph, addServiceCommands } from './commands/service-commands.ts';
+import { type SchemaOptions, schema } from './commands/schema-command.ts';
+import { type ValidateOptions, validate } from './commands/validate-command.ts';
 
 export interface ProgramHost {
   readonly cwd: string;
@@ -16,9 +16,9 @@ export interface ProgramHost {
 }
 
 /**
- * Builds the command. Parsing throws commander's `CommanderError` for wrong usage, after it was explained on stderr.
+ * Builds the command. For wrong usage, parsing prints a message on stderr and throws commander's `CommanderError`.
  *
- * @param end - told the exit code of the command that ran
+ * @param end - receives the exit code of the command that ran
  */
 export function createProgram(output: Output, { cwd, process }: ProgramHost, end: (exitCode: number) => void): Command {
   const version = packageVersion();
@@ -33,29 +33,58 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
 
   program
     .command('init')
-    .argument('[dir]', 'folder to write to (default: this one)')
+    .argument('[dir]', 'folder to write to (default: this folder)')
     .description('writes a project that validates, runs and has a test')
-    .addHelpText('after', examples('ensemble init my-project'))
+    .addHelpText('after', examples('npx ensemble-orchestrator init my-project'))
     .action(async (dir: string | undefined) => end(await init(dir, version, output, cwd)));
 
   program
     .command('validate')
     .argument('[paths...]', 'definition files and project folders (default: the project in this folder)')
-    .option('--dir <folder>', 'project folder; files are checked against its scripts, agents and variables')
+    .option('--dir <folder>', 'project folder: its scripts, agents and variables are used to check the files')
     .option('--json', 'prints { files: [{ file, issues }] }')
-    .description('prints every problem of definitions; exits with 1 when there are any')
+    .description('prints every problem of the definitions; exits with 1 if there is one')
     .addHelpText(
       'after',
       examples('ensemble validate', 'ensemble validate ensembles/order.yaml', 'ensemble validate ../shop --json'),
     )
     .action(async (paths: string[], options: ValidateOptions) => end(await validate(paths, options, output, cwd)));
 
+  addRun(program, output, { cwd, process }, end);
+  addGraph(program, { output, host: { cwd, process }, end });
+  addServiceCommands(program, { output, host: { cwd, process }, end });
+
+  program
+    .command('schema')
+    .option(
+      '--dir <folder>',
+      'project folder: its operations, and the names of its agents, scripts and ensembles, are offered too',
+    )
+    .description('prints the JSON Schema of definition files, for editors')
+    .addHelpText('after', examples('ensemble schema --dir . > ensemble.schema.json'))
+    .action(async (options: SchemaOptions) => end(await schema(options, output, cwd)));
+  pointToHelp(program, 'ensemble');
+  return program.addHelpText(
+    'after',
+    examples('npx ensemble-orchestrator init my-project', 'ensemble validate', 'ensemble run hello', 'ensemble serve'),
+  );
+}
+
+function addRun(program: Command, output: Output, host: ProgramHost, end: (exitCode: number) => void): void {
   program
     .command('run')
     .argument('<ensemble>', 'name of an ensemble of the project, or a definition file')
     .option('--input <json>', 'the input: JSON, @file, or @- for standard input (default: {})')
-    .option('--env <name>', 'a process variable that ${env.NAME} may read; may be given again', collect, [])
-    .option('--dir <folder>', 'project folder (default: this one)')
+    .option('--env <name>', 'a process variable that ${env.NAME} may read; repeatable', collect, [])
+    .option('--id <id>', 'the id of the execution, in place of a generated one')
+    .option('--tag <tag>', 'a tag of the execution; repeatable', collect, [])
+    .option('--dir <folder>', 'project folder (default: this folder)')
+    .option(
+      '--signal <name=json>',
+      'answers a `wait`: sent when the run waits for this signal; JSON, @file, or nothing for null; repeatable',
+      collect,
+      [],
+    )
     .option('--json', "prints the execution's record, and no progress")
     .option('--watch', 'shows progress with --json too')
     .description('runs an ensemble; prints progress on stderr and its output on stdout')
@@ -65,32 +94,25 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
         `ensemble run order --input '{"id": 7}'`,
         'ensemble run order --input @order.json --env API_URL',
         'ensemble run ./order.yaml --json',
+        `ensemble run approval --signal 'approved={"by": "Ada"}'`,
       ),
     )
-    .action(async (target: string, options: RunOptions) => end(await run(target, options, output, { cwd, process })));
-
-  addGraph(program, { output, host: { cwd, process }, end });
-  addServiceCommands(program, { output, host: { cwd, process }, end });
-
-  program
-    .command('schema')
-    .description('prints the JSON Schema of definition files, for editors')
-    .addHelpText('after', examples('ensemble schema > ensemble.schema.json'))
-    .action(() => {
-      output.print(`${printJson(definitionSchema())}\n`);
-      end(0);
-    });
-  pointToHelp(program, 'ensemble');
-  return program.addHelpText(
-    'after',
-    examples('ensemble init my-project', 'ensemble validate', 'ensemble run hello', 'ensemble serve'),
-  );
+    .action(async (target: string, options: RunOptions) => end(await run(target, options, output, host)));
 }
 
-/** What a command is written like is said by its own help. @param name - with those of the commands that it belongs to */
+/** After a usage error, names the help of the command that was called. @param name - with the names of its parent commands */
 function pointToHelp(command: Command, name: string): void {
   command.showHelpAfterError(`Help: ${name} --help`);
   for (const inner of command.commands) pointToHelp(inner, `${name} ${inner.name()}`);
+}
+
+/** The version in this package's manifest, which is one folder above the built file and two above the source. */
+function packageVersion(): string {
+  for (const up of ['../', '../../']) {
+    const path = fileURLToPath(new URL(`${up}package.json`, import.meta.url));
+    if (existsSync(path)) return (JSON.parse(readFileSync(path, 'utf8')) as { readonly version: string }).version;
+  }
+  throw new Error('the package.json of ensemble-orchestrator is missing; install the package again');
 }
 
 function collect(value: string, before: readonly string[]): string[] {

@@ -1,42 +1,44 @@
-/** The command line's only door to the library: what it opens, checks and runs comes from here. */
+/** The only module of the command line that imports the library: it opens, checks and runs projects and definitions. */
 
 import { relative, resolve } from 'node:path';
-import type { FileIssues } from '../check-project.ts';
-import type { CompileHost } from '../engine/definition/compile-host.ts';
-import type { DefinitionIssue } from '../engine/definition/definition-issue.ts';
-import { parseEnsemble } from '../engine/definition/parse-ensemble.ts';
-import { ensembleJsonSchema } from '../engine/definition/schema.ts';
-import { messageOf } from '../engine/errors.ts';
+import { type FileIssues, unsetVariable } from '../project/check-project.ts';
+import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
+import { parseEnsemble } from '../engine/definition/read/parse-ensemble.ts';
+import { readSource } from '../engine/definition/source/read-source.ts';
+import { type DefinitionIssue, messageOf } from '../engine/base/errors.ts';
 import type { EnsembleDefinition } from '../engine/model/ensemble.ts';
+import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/token-value.ts';
 import { createHandler, embeddedEngine, memoryStorage } from '../index.ts';
-import { checkEnsemble } from '../load-definitions.ts';
-import { type OpenedProject, openProject, type ProjectOptions } from '../load-project.ts';
+import { checkEnsemble } from '../orchestrator/definitions/load-definitions.ts';
+import { type OpenedProject, openProject, type ProjectOptions } from '../project/load-project.ts';
+import { definitionSchema, type ProjectNames } from './schema/definition-schema.ts';
 import { nodeHttp, toNodeListener } from '../node.ts';
-import { compileHost, createOrchestrator, type Orchestrator } from '../orchestrator.ts';
+import { compileHost, createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { sqliteStorage } from '../sqlite.ts';
 
-export { issueParts } from '../engine/definition/definition-issue.ts';
-export { innerLists } from '../engine/definition/step-lists.ts';
+export { issueParts } from '../engine/definition/source/definition-issue.ts';
+export { awaitedNames } from '../orchestrator/signals/awaited-names.ts';
+export { innerLists } from '../engine/definition/forms/step-lists.ts';
 export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
 export { embeddedEngine, memoryStorage, parseEnsemble, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;
 export type Logger = NonNullable<ProjectOptions['logger']>;
 export type Storage = NonNullable<ProjectOptions['storage']>;
 
-/** Opens a project to run it: variables must have values. @throws NOT_FOUND */
-export function openToRun(directory: string, given: ProjectOptions): Promise<OpenedProject> {
-  return openProject(directory, given);
+/** Opens a project to run it: variables must have values. @param query - see `openProject` @throws NOT_FOUND */
+export function openToRun(directory: string, given: ProjectOptions, query?: string): Promise<OpenedProject> {
+  return openProject(directory, given, query === undefined ? {} : { query });
 }
 
 /**
- * Opens a project to check it: its files, and the whole that they make. Variables that the config lists need no value.
+ * Opens a project to check each file, and the project as a whole. Variables that the config lists need no value.
  *
  * @throws NOT_FOUND
  */
 export async function openToCheck(directory: string): Promise<OpenedProject> {
   const opened = await openProject(directory, {}, { assumeVariables: true });
   if (opened.files.some(({ issues }) => issues.length > 0)) return opened;
-  // What no single file shows, such as two triggers on one path, or an ensemble that the config holds.
+  // Problems that no single file shows, such as two triggers on one path, or an ensemble in the config.
   const config = opened.project.config?.file ?? '.';
   const fileOf = new Map(
     opened.files.flatMap(({ file, ensemble }) => (ensemble === undefined ? [] : [[ensemble, file]])),
@@ -47,7 +49,7 @@ export async function openToCheck(directory: string): Promise<OpenedProject> {
     more.push({ file, issues: [], warnings: [], [key]: [{ ...issue, source: file }] });
   };
   const warn = ({ ensemble, path }: { readonly ensemble?: string; readonly path?: string }, message = '') => {
-    // The files' own are known.
+    // The warnings of files are known already.
     if (path !== undefined && !fileOf.has(ensemble ?? '')) add(ensemble, 'warnings', { path, message });
   };
   try {
@@ -70,13 +72,13 @@ function joinFiles(all: readonly FileIssues[]): FileIssues[] {
 }
 
 /**
- * Opens a project for its store alone: what is wrong with its definitions is no matter then.
+ * Opens a project only for its store, and ignores problems of its definitions.
  *
- * @param parts - `all`: beside what its config says of the store, all that stored definitions are run with
- * @returns what is wrong with the config in `problem`
+ * @param parts - `store`: the options that a store needs; `all`: also everything that stored definitions need to run
+ * @returns `problem`: the first problem of the config file, if it has one
  * @throws NOT_FOUND
  */
-export async function openAsGuest(
+export async function openAsClient(
   directory: string,
   parts: 'store' | 'all',
 ): Promise<{
@@ -93,18 +95,21 @@ export async function openAsGuest(
   return { options: { ...(brand !== undefined && { brand }), ...(storage && { storage }) } };
 }
 
-/** A store in Postgres; what it takes is loaded now, its driver at the first use. @throws TypeError for what is no such address */
+/** A store in Postgres. Its module is loaded now, its driver at the first use. @throws TypeError when it is not the URL of a Postgres database */
 export async function postgresStorage(connectionString: string): Promise<Storage> {
   const postgres = await import('../postgres.ts');
   return postgres.postgresStorage({ connectionString });
 }
 
+/** For development: a config can set it to false. */
+export const KEEPS_STACKS: Pick<ProjectOptions, 'errors'> = { errors: { stack: true } };
+
 /**
- * An orchestrator that runs one ensemble and leaves everything else alone: its executions are kept in memory, and nothing that
- * stands in the project's storage is taken up. Values and objects are the storage's own.
+ * An orchestrator that only runs one ensemble. Its executions are kept in memory, and it resumes no execution of the project's
+ * storage. The operation `storage` uses the values and objects of the project's storage.
  */
 export function startAlone({ storage, ...given }: ProjectOptions): Orchestrator {
-  const options = { ...given, schedules: false };
+  const options = { ...KEEPS_STACKS, ...given, schedules: false };
   if (!storage) return startOrchestrator(options);
   const { kv, objects } = storage;
   const orchestrator = startOrchestrator({ ...options, bindings: { kv, objects, ...options.bindings } });
@@ -115,8 +120,8 @@ export function startAlone({ storage, ...given }: ProjectOptions): Orchestrator 
   return { ...orchestrator, close };
 }
 
-/** An orchestrator beside those that work on its storage: it reads, queues and cancels, and runs nothing. */
-export function startGuest(options: ProjectOptions & { readonly storage: Storage }): Orchestrator {
+/** An orchestrator that reads, queues and cancels executions of a storage, and runs none. */
+export function startClient(options: ProjectOptions & { readonly storage: Storage }): Orchestrator {
   return startOrchestrator({ ...options, schedules: false, engine: embeddedEngine({ concurrency: 0 }) });
 }
 
@@ -128,19 +133,48 @@ export function nodeListener(
   return toNodeListener(createHandler(orchestrator, logger ? { logger } : {}));
 }
 
+const DEFAULT_BRAND = 'service';
+
+/** A value for a token and its hash. Nothing is stored. */
+export function newToken(brand = DEFAULT_BRAND): { readonly token: string; readonly hash: string } {
+  const token = createTokenValue(brand);
+  return { token, hash: tokenDigest(token) };
+}
+
+/** The hash of a token's value. @returns undefined for a text that is not the value of a token of this brand */
+export function hashOfToken(value: string, brand = DEFAULT_BRAND): string | undefined {
+  return isTokenValue(value, brand) ? tokenDigest(value) : undefined;
+}
+
 /** A definition in its current form. @throws INVALID_DEFINITION */
 export function readDefinition(source: NonNullable<ProjectOptions['ensembles']>[number]): EnsembleDefinition {
   if (typeof source === 'string') return parseEnsemble(source);
-  const { outputSchema, ...definition } = source as { readonly outputSchema?: unknown };
+  const { inputSchema, outputSchema, ...definition } = source as { inputSchema?: unknown; outputSchema?: unknown };
   return parseEnsemble(definition);
 }
 
-/** Problems of a definition against a project's scripts, agents and variables. */
-export function checkInProject(text: string, file: string, options: ProjectOptions): FileIssues {
-  return { file, ...checkEnsemble(text, compileHost(options), file) };
+/**
+ * Problems of a definition against a project's scripts, agents and variables.
+ *
+ * @param listed - the variables without a value that the config lists
+ */
+export function checkInProject(
+  text: string,
+  file: string,
+  options: ProjectOptions,
+  listed: readonly string[] = [],
+): FileIssues {
+  const host = { ...compileHost(options), unknownVariable: unsetVariable(listed) };
+  return { file, ...checkEnsemble(text, host, file) };
 }
 
-/** Problems of a definition that belongs to no project: what only its host can know is taken on trust. */
+/** Problems of a definition outside a project that is about to run with the given options. */
+export function checkToRunAlone(text: string, file: string, options: ProjectOptions): FileIssues {
+  const unset = (name: string) => `variable \`${name}\` is not set: set it for the process and pass \`--env ${name}\``;
+  return { file, ...checkEnsemble(text, { ...compileHost(options), unknownVariable: unset }, file) };
+}
+
+/** Problems of a definition outside a project. References that only a host can check, such as scripts, are accepted. */
 export function checkAlone(text: string, file: string): FileIssues {
   const host = compileHost({});
   const operations = new Map(host.operations);
@@ -156,7 +190,7 @@ export function checkAlone(text: string, file: string): FileIssues {
   return { file, ...checkEnsemble(text, lenient, file) };
 }
 
-/** Options that run one definition which belongs to no project. */
+/** The options that run one definition outside a project. */
 export function optionsAlone(text: string, given: ProjectOptions): ProjectOptions {
   return { http: nodeHttp(), ...given, ensembles: [text] };
 }
@@ -166,12 +200,29 @@ export function startOrchestrator(options: ProjectOptions): Orchestrator {
   return createOrchestrator(options) as Orchestrator;
 }
 
-/** The JSON Schema of definition files. */
-export function definitionSchema(): object {
-  return ensembleJsonSchema();
+/** The JSON Schema of definition files, for editors. @param options - of a project, whose operations it knows */
+export function editorSchema(names?: ProjectNames, options: ProjectOptions = {}): object {
+  return definitionSchema(compileHost(options).operations, names);
 }
 
-/** The files of a project by the names that a user in `cwd` knows them by, and so in their issues. */
+/** The names that the definitions of a project can use. An ensemble whose definition has problems counts too. */
+export function projectNames({ agents = [], scripts = {}, ensembles = [] }: ProjectOptions): ProjectNames {
+  const nameOf = (ensemble: unknown): unknown => {
+    const source = typeof ensemble === 'string' ? readSource(ensemble) : undefined;
+    const data = source?.ok ? source.value : ensemble;
+    return typeof data === 'object' && data !== null ? (data as { readonly name?: unknown }).name : undefined;
+  };
+  return {
+    agents: agents.map(({ name }) => name).sort(),
+    scripts: Object.keys(scripts).sort(),
+    ensembles: ensembles
+      .map(nameOf)
+      .filter((name) => typeof name === 'string')
+      .sort(),
+  };
+}
+
+/** The files of a project and their issues, with paths as a user in `cwd` writes them. */
 export function shownFrom(cwd: string, directory: string, files: readonly FileIssues[]): FileIssues[] {
   return files.map(({ file, issues, warnings }) => {
     const shown = showPath(cwd, resolve(directory, file));
@@ -180,7 +231,7 @@ export function shownFrom(cwd: string, directory: string, files: readonly FileIs
   });
 }
 
-/** A path as a user in `cwd` would write it. */
+/** A path as a user in `cwd` writes it. */
 export function showPath(cwd: string, path: string): string {
   const short = relative(cwd, path);
   return (short.startsWith('..') && short.length > path.length ? path : short || '.').replaceAll('\\', '/');

@@ -1,34 +1,80 @@
-/** Stage two of the request line: who calls, or why nobody knows, as a value (RFC 6750; the seed's API tokens, rules 1 and 4). */
+/** The second stage of the pipeline: identifies the caller, or says why it can't, as a value (RFC 6750; the specification's API tokens, rules 1 and 4). */
 
-import { isOrchestratorError, OrchestratorError } from '../engine/errors.ts';
-import { hasScope, type Principal, type Scope } from '../engine/model/token.ts';
-import type { PlainRequest } from '../engine/ports/host.ts';
-import type { Orchestrator } from '../orchestrator.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../engine/base/errors.ts';
+import { hasScope, type Principal } from '../engine/model/token.ts';
+import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
+import type { HandlerParts, HttpCall } from './call.ts';
+import { type Authenticate, readPrincipal } from './host-principal.ts';
+import { readId } from './read-id.ts';
 
 export type Caller =
   | { readonly principal: Principal }
   | {
       readonly failure: OrchestratorError;
-      /** What `WWW-Authenticate` says. */
-      readonly challenge: string;
+      /** The value of `WWW-Authenticate`. */
+      readonly challenge?: string;
     };
+
+/** A request, before its caller is known. */
+export interface Arrival {
+  readonly request: PlainRequest;
+  readonly host: HostInfo;
+  readonly parts: HandlerParts;
+}
+
+type Found = Pick<HttpCall, 'route' | 'params'>;
 
 const SCHEME = 'bearer ';
 
-/** @throws what the storage throws */
-export async function authenticate(request: PlainRequest, { tokens }: Orchestrator): Promise<Caller> {
+/**
+ * @param found - the route of the request, if it has one
+ * @param isOpen - the response is an event stream that is open already
+ * @throws what the storage throws; INTERNAL when `authenticate` of the host fails
+ */
+export async function authenticate(arrival: Arrival, found: Found | undefined, isOpen = false): Promise<Caller> {
+  const { request, parts } = arrival;
+  const ticket = found?.route.takesTicket ? new URLSearchParams(request.query).get('ticket') : null;
+  if (found && ticket !== null) {
+    return identified(() => parts.orchestrator.executions.verifyTicket(readId(found, 'execution'), ticket, { isOpen }));
+  }
+  const known = found && parts.authenticate ? await askHost(parts.authenticate, arrival) : undefined;
+  return known ?? byToken(arrival);
+}
+
+async function byToken({ request, parts }: Arrival): Promise<Caller> {
   const header = request.header('authorization');
   if (header === undefined) {
     return refused('Bearer', 'this needs an API token: send the header `Authorization: Bearer <token>`');
   }
   if (header.slice(0, SCHEME.length).toLowerCase() !== SCHEME) {
-    return refused('Bearer', 'API tokens are sent as `Authorization: Bearer <token>`; other schemes are not taken');
+    return refused('Bearer', 'API tokens are sent as `Authorization: Bearer <token>`; other schemes are not accepted');
   }
+  return identified(() => parts.orchestrator.tokens.verify(header.slice(SCHEME.length).trim()));
+}
+
+async function identified(verify: () => Promise<Principal>): Promise<Caller> {
   try {
-    return { principal: await tokens.verify(header.slice(SCHEME.length).trim()) };
+    return { principal: await verify() };
   } catch (thrown) {
-    if (!isOrchestratorError(thrown, 'UNAUTHORIZED') && !isOrchestratorError(thrown, 'TOKEN_EXPIRED')) throw thrown;
+    if (!isUnknownCaller(thrown)) throw thrown;
     return { failure: thrown, challenge: 'Bearer error="invalid_token"' };
+  }
+}
+
+function isUnknownCaller(thrown: unknown): thrown is OrchestratorError {
+  return isOrchestratorError(thrown, 'UNAUTHORIZED') || isOrchestratorError(thrown, 'TOKEN_EXPIRED');
+}
+
+async function askHost(ask: Authenticate, { request, host }: Arrival): Promise<Caller | undefined> {
+  try {
+    const given = await ask(request.withoutBody(), host);
+    return given === undefined || given === null ? undefined : { principal: readPrincipal(given) };
+  } catch (thrown) {
+    if (isUnknownCaller(thrown)) return { failure: thrown, challenge: 'Bearer' };
+    if (isOrchestratorError(thrown, 'FORBIDDEN')) return { failure: thrown };
+    throw new OrchestratorError('INTERNAL', `\`authenticate\` of the handler failed: ${messageOf(thrown)}`, {
+      cause: thrown,
+    });
   }
 }
 
@@ -37,17 +83,15 @@ export function principalOf(caller: Caller | undefined): Principal | undefined {
 }
 
 /**
- * Whether who sent a request may still do what needs the scope: a token may have been revoked, or have expired, since it came.
+ * Whether the reader of an open event stream still has the scope of its route. Since the request arrived, its token may have expired
+ * or may have been revoked.
  *
- * @throws what the storage throws
+ * @throws what `authenticate` throws
  */
-export async function isStillAllowed(
-  request: PlainRequest,
-  orchestrator: Orchestrator,
-  scope: Scope,
-): Promise<boolean> {
-  const principal = principalOf(await authenticate(request, orchestrator));
-  return principal !== undefined && hasScope(principal, scope);
+export async function isStillAllowed(arrival: Arrival, found: Found): Promise<boolean> {
+  const principal = principalOf(await authenticate(arrival, found, true));
+  const { scope } = found.route;
+  return principal !== undefined && (scope === 'public' || hasScope(principal, scope));
 }
 
 function refused(challenge: string, message: string): Caller {

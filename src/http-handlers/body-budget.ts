@@ -1,7 +1,8 @@
-/** Bounds what the bodies of all requests of a handler take up in memory at once, and keeps for each of them how much it holds. */
+/** Limits the memory that the bodies of all requests of a handler use at once, and counts the bytes of each request. */
 
-/** What an object or an array takes up beside its text, with a first entry, and what each further entry does. Bytes. */
+/** Memory of an object or an array, with its first entry, in addition to its text. */
 const CONTAINER_BYTES = 48;
+/** Memory of each further entry. */
 const ENTRY_BYTES = 16;
 const COMMA = 0x2c;
 const BRACE = 0x7b;
@@ -9,17 +10,19 @@ const BRACKET = 0x5b;
 
 /** Shared by all requests of a handler. */
 export class BodyBudget {
-  readonly #most: number;
+  readonly #maxBytes: number;
   #held = 0;
 
-  /** @param most - bytes */
-  constructor(most: number) {
-    this.#most = most;
+  constructor(maxBytes: number) {
+    this.#maxBytes = maxBytes;
   }
 
-  /** @param own - what the one that asks holds already: alone, it may have more than there is. @returns whether there was room */
+  /**
+   * @param own - bytes that this request holds already. A request that is the only holder may exceed the maximum
+   * @returns whether the bytes were taken
+   */
   take(bytes: number, own: number): boolean {
-    if (this.#held + bytes > this.#most && this.#held > own) return false;
+    if (this.#held + bytes > this.#maxBytes && this.#held > own) return false;
     this.#held += bytes;
     return true;
   }
@@ -29,7 +32,7 @@ export class BodyBudget {
   }
 }
 
-/** What the body of one request holds of the budget. */
+/** The part of the budget that the body of one request holds. */
 export class HeldBody {
   readonly #budget: BodyBudget;
   #bytes = 0;
@@ -38,7 +41,7 @@ export class HeldBody {
     this.#budget = budget;
   }
 
-  /** @returns whether so many bytes in all are held now */
+  /** Raises what is held to `bytes` in total. @returns whether the budget allowed it */
   holdUpTo(bytes: number): boolean {
     const more = bytes - this.#bytes;
     if (more <= 0) return true;
@@ -47,17 +50,17 @@ export class HeldBody {
     return true;
   }
 
-  /** The body is not needed any more, or its content is stored. */
+  /** Called when the body is no longer needed, or its content is stored. */
   release(): void {
     this.#budget.give(this.#bytes);
     this.#bytes = 0;
   }
 }
 
-/** What a JSON text and its value take up in memory, about: an empty object is 2 bytes of text, and many times that as a value. */
+/** The approximate memory of a JSON text and its value, in bytes: an empty object is 2 bytes of text, and many times that as a value. */
 export function weighJson(text: Uint8Array): number {
   let bytes = text.byteLength;
-  // A part of every request: an iterator would take three times as long.
+  // Every request runs this loop: an iterator would take three times as long.
   for (let i = 0; i < text.length; i++) {
     const byte = text[i];
     if (byte === COMMA) bytes += ENTRY_BYTES;

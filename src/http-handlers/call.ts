@@ -1,19 +1,20 @@
-/** A call: one request that found its route, with what the route's work may draw on. */
+/** A call: one request with its route, and what the route's function may use. */
 
-import type { Principal } from '../engine/model/token.ts';
+import type { Principal, TokenScope } from '../engine/model/token.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import type { Masking } from '../engine/ports/masking.ts';
-import type { Orchestrator } from '../orchestrator.ts';
+import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import type { BodyBudget, HeldBody } from './body-budget.ts';
 import type { CorsRule } from './cors.ts';
+import type { Authenticate } from './host-principal.ts';
 import type { StreamSlots } from './stream-slots.ts';
 
-/** What a handler is made of; the same for all its requests. */
+/** The parts of a handler; all its requests share them. */
 export interface HandlerParts {
   readonly orchestrator: Orchestrator;
-  /** Stands in front of every path; empty or such as `/service`. */
+  /** Precedes every path; empty, or such as `/service`. */
   readonly basePath: string;
   readonly maxBodyBytes: number;
   readonly bodies: BodyBudget;
@@ -21,25 +22,36 @@ export interface HandlerParts {
   readonly heartbeatMs: number;
   readonly streams: StreamSlots;
   readonly cors: CorsRule | undefined;
+  /** The host's own check of callers. */
+  readonly authenticate: Authenticate | undefined;
   readonly setTimer: Clock['setTimer'];
   readonly monotonic: Clock['monotonic'];
   readonly logger: Logger;
-  /** Takes the orchestrator's secrets out of a text. */
+  /** Masks the orchestrator's secrets in a text. */
   readonly mask: Masking['text'];
-  /** A value as JSON text, without the orchestrator's secrets: every answer and every event is written by it. */
+  /** A value as JSON text with the orchestrator's secrets masked: writes every response and every event. */
   readonly toJson: Masking['json'];
 }
 
-export interface Call {
+/** Who may use a route. */
+export interface RouteAccess {
+  /** The scope that the token must hold; `public` needs no token. */
+  readonly scope: TokenScope | 'public';
+  /** Whether a ticket in the query (`?ticket=`) counts in place of an API token. */
+  readonly takesTicket?: true;
+}
+
+export interface HttpCall {
   readonly parts: HandlerParts;
   readonly request: PlainRequest;
   readonly host: HostInfo;
-  /** Values of the path's parameters, decoded once. */
+  readonly route: RouteAccess;
+  /** The values of the path's parameters, decoded once. */
   readonly params: Readonly<Record<string, string>>;
-  /** Who calls; undefined on a public route. */
+  /** The caller; undefined on a public route. */
   readonly principal: Principal | undefined;
-  /** In every answer's `X-Request-Id`, and in the log. */
+  /** In every response's `X-Request-Id`, and in the log. */
   readonly requestId: string;
-  /** What the body holds in memory: released when the answer is made, or as soon as what came with it is stored. */
+  /** The memory that the body holds: released when the response is ready, or before that, when the body's content is stored. */
   readonly held: HeldBody;
 }

@@ -1,4 +1,4 @@
-/** Cross-origin calls: off unless the host lists the origins whose pages may call, and never with credentials (A125). */
+/** Cross-origin calls: off unless the host lists the origins whose pages may call, and never with credentials. */
 
 import type { PlainRequest } from '../engine/ports/host.ts';
 
@@ -10,14 +10,14 @@ const PREFLIGHT = {
   'access-control-max-age': '600',
 } as const;
 
-/** @throws TypeError for what is no origin: scheme, host and port, as a browser writes it */
+/** @throws TypeError for an entry that is not an origin: scheme, host and port, as a browser writes them */
 export function corsRule(origins: readonly string[] | undefined): CorsRule | undefined {
   if (origins === undefined) return undefined;
   if (!Array.isArray(origins)) throw new TypeError("`cors` must be a list of origins, such as ['https://app.example']");
   for (const origin of origins) {
     if (typeof origin !== 'string' || !isOrigin(origin)) {
       throw new TypeError(
-        `\`cors\`: ${JSON.stringify(origin)} is no origin; write scheme, host and port alone, such as 'https://app.example'`,
+        `\`cors\`: ${JSON.stringify(origin)} is not an origin; write only scheme, host and port, such as 'https://app.example'`,
       );
     }
   }
@@ -32,7 +32,7 @@ function isOrigin(text: string): boolean {
   }
 }
 
-/** The headers that an answer carries; nothing that says `yes` to an origin that isn't listed. */
+/** The CORS headers of a response. They allow nothing to an origin that is not listed. */
 export function corsHeaders(
   rule: CorsRule | undefined,
   request: PlainRequest,

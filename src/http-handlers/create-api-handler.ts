@@ -1,21 +1,21 @@
 /** `createApiHandler()`: the API as a handler that any host can mount. */
 
-import { type HttpHandler, PLAIN_DOOR, type PlainDoor } from '../engine/ports/host.ts';
-import type { Orchestrator } from '../orchestrator.ts';
+import { type HttpHandler, RAW_HANDLER, type RawHandler } from '../engine/ports/host.ts';
+import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { API_ROOT, API_ROUTES } from './api/routes.ts';
-import { FetchedRequest, toResponse } from './fetch-door.ts';
+import { FetchedRequest, toResponse } from './fetch-request.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import { answerRequest } from './pipeline.ts';
 import { createRouter } from './router.ts';
-import { LINK_ROUTES } from './signal-link.ts';
+import { LINK_ROUTES } from './signal-pages/signal-link.ts';
 
 const NO_HOST = Object.freeze({});
 
 /**
- * The API under `/api/v1`, `/ensembles`, which the seed names bare, and `/signals` where `signalLinks` is set. `handle` takes every path below `/api/v1`,
- * unknown ones included, and leaves the others to the host.
+ * The API under `/api/v1` and `/ensembles`, and under `/signals` where `signalLinks` is set. The specification names `/ensembles`
+ * without `/api/v1`. `handle` takes every path below `/api/v1`, unknown ones included. It leaves all other unknown paths to the host.
  *
- * @throws TypeError for an option that has no meaning
+ * @throws TypeError for an unknown option or a wrong value
  *
  * @example
  * ```ts
@@ -30,7 +30,7 @@ export function createApiHandler<T>(orchestrator: Orchestrator<T>, options: Hand
   const parts = readHandlerOptions(orchestrator as unknown as Orchestrator, options);
   const routes = orchestrator.signalLinks ? [...API_ROUTES, ...LINK_ROUTES] : API_ROUTES;
   const router = createRouter(routes, parts.basePath, API_ROOT);
-  const door: PlainDoor = (request, host, ownPathsOnly) => {
+  const handleRaw: RawHandler = (request, host, ownPathsOnly) => {
     const match = router.match(request.path);
     if (match === undefined && ownPathsOnly) return undefined;
     return answerRequest(request, host, match, parts);
@@ -41,10 +41,10 @@ export function createApiHandler<T>(orchestrator: Orchestrator<T>, options: Hand
       return toResponse(await answerRequest(plain, host, router.match(plain.path), parts));
     },
     async handle(request, host = NO_HOST) {
-      const answer = door(new FetchedRequest(request), host, true);
-      return answer ? { matched: true, response: toResponse(await answer) } : { matched: false };
+      const response = handleRaw(new FetchedRequest(request), host, true);
+      return response ? { matched: true, response: toResponse(await response) } : { matched: false };
     },
   };
-  Object.defineProperty(handler, PLAIN_DOOR, { value: door });
+  Object.defineProperty(handler, RAW_HANDLER, { value: handleRaw });
   return handler;
 }

@@ -1,14 +1,14 @@
-/** `createHandler()`: everything that the service answers over HTTP, as one handler. */
+/** `createHandler()`: everything that the service offers over HTTP, as one handler. */
 
 import type { HttpHandler } from '../engine/ports/host.ts';
-import type { Orchestrator } from '../orchestrator.ts';
+import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { createApiHandler } from './create-api-handler.ts';
 import type { HandlerOptions } from './handler-options.ts';
 
 /**
- * Serves all that there is of an orchestrator over HTTP.
+ * Serves everything of an orchestrator over HTTP.
  *
- * @throws TypeError for an option that has no meaning
+ * @throws TypeError for an unknown option or a wrong value
  *
  * @example
  * ```ts

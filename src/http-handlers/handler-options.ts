@@ -1,39 +1,47 @@
-/** What a handler takes, and the checks that it makes of it. */
+/** The options of a handler, and their checks. */
 
 import type { Clock } from '../engine/ports/clock.ts';
-import type { Logger } from '../engine/ports/logger.ts';
+import { type Logger, SILENT } from '../engine/ports/logger.ts';
 import { MASKING, type Masking } from '../engine/ports/masking.ts';
-import { suggestName } from '../engine/suggest-name.ts';
-import type { Orchestrator } from '../orchestrator.ts';
+import { suggestName } from '../engine/base/suggest-name.ts';
+import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { BodyBudget } from './body-budget.ts';
 import type { HandlerParts } from './call.ts';
 import { corsRule } from './cors.ts';
+import type { Authenticate } from './host-principal.ts';
 import { streamSlots } from './stream-slots.ts';
 
 export interface HandlerOptions {
-  /** Stands in front of every path, such as `/service`; default none. */
+  /** Precedes every path, such as `/service`. Default: none. */
   readonly basePath?: string;
-  /** Largest body of a request, in bytes as they come. Default 1 MiB. */
+  /** The largest body of a request, in received bytes. Default 1 MiB. */
   readonly maxBodyBytes?: number;
   /**
-   * Bytes that bodies may take up in memory at once, over all requests: from the first byte, or from the announced length, until
-   * what came is stored or refused. A value counts for more than its text: 48 bytes more an object or array, 16 an entry. A
-   * request past it is 503 `OVERLOADED` with `Retry-After`, unless there is no other. Default 64 MiB.
+   * The bytes that the bodies of all requests may hold in memory at once. A body counts from its announced length, or with each
+   * received byte, until its request is stored or refused. A value counts for more than its text: 48 bytes for each object or array,
+   * and 16 for each further entry. A request that does not fit gets 503 `OVERLOADED` with `Retry-After`, unless it is the only one. Default 64 MiB.
    */
   readonly maxInFlightBytes?: number;
-  /** How long, in ms, a caller waits for a run at most before it gets 202. Default 30,000. */
+  /** How long a caller waits for an execution at most before it gets 202, in ms. Default 30,000. */
   readonly syncTimeoutMs?: number;
-  /** Silence on a stream of events, in ms, after which a comment is sent. Default 15,000. */
+  /** A comment is sent on an event stream after this time without an event, in ms. Default 15,000. */
   readonly heartbeatMs?: number;
-  /** How many streams of events may be open at once; the next one is 503. Default 1,000. */
+  /** How many event streams may be open at once. The next one gets 503. Default 1,000. */
   readonly maxStreams?: number;
-  /** How many of them one token may have open. Default 100. */
+  /** How many event streams one token may have open at once. Default 100. */
   readonly maxStreamsPerToken?: number;
   /** Origins whose pages may call, such as `https://app.example`. Default: none, and no CORS header at all. */
   readonly cors?: readonly string[];
-  /** Hears of failures that an answer hides (`INTERNAL`), with the answer's request id. Default: silent. */
+  /**
+   * Identifies callers in your own way, for example by a session of your app. It is called before the check of API tokens, on every
+   * route that needs a scope, and again while an event stream is open. What it returns is who calls. For undefined, the API token of
+   * the request counts. If it throws, the response is 500 and the log has the reason. An `OrchestratorError` with UNAUTHORIZED or
+   * FORBIDDEN is answered as such. Default: API tokens only.
+   */
+  readonly authenticate?: Authenticate;
+  /** Receives the failures that a response hides (such as `INTERNAL`), with the request id of the response. Default: no logger. */
   readonly logger?: Logger;
-  /** Whose timers measure the times above. Default: the platform's. */
+  /** Measures the times above. Default: the platform's timers. */
   readonly clock?: Pick<Clock, 'setTimer'> & Partial<Pick<Clock, 'monotonic'>>;
 }
 
@@ -46,21 +54,22 @@ const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
   maxStreams: true,
   maxStreamsPerToken: true,
   cors: true,
+  authenticate: true,
   logger: true,
   clock: true,
 };
-const LONGEST_MS = 2 ** 31 - 1;
-const SILENT: Logger = { debug() {}, info() {}, warn() {}, error() {} };
+const MAX_MS = 2 ** 31 - 1;
 
 /** @throws TypeError for an unknown key or a value of a wrong kind */
 export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerOptions): HandlerParts {
-  if (typeof orchestrator?.start !== 'function') throw new TypeError('a handler needs what createOrchestrator() gave');
+  if (typeof orchestrator?.start !== 'function')
+    throw new TypeError('a handler needs an orchestrator of createOrchestrator()');
   for (const key of Object.keys(options)) {
     if (Object.hasOwn(KNOWN, key)) continue;
     const near = suggestName(key, Object.keys(KNOWN));
-    throw new TypeError(`\`${key}\` is no option of a handler${near ? `; did you mean \`${near}\`?` : ''}`);
+    throw new TypeError(`\`${key}\` is not an option of a handler${near ? `; did you mean \`${near}\`?` : ''}`);
   }
-  // One that somebody put together from parts has none.
+  // An orchestrator that does not come from createOrchestrator(), such as a wrapper, has no masking.
   const masking = (orchestrator as { readonly [MASKING]?: Masking })[MASKING];
   const logger = options.logger ?? SILENT;
   return {
@@ -72,13 +81,14 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     bodies: new BodyBudget(
       checkNumber('maxInFlightBytes', options.maxInFlightBytes ?? 64 * 1024 * 1024, Number.MAX_SAFE_INTEGER),
     ),
-    syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, LONGEST_MS),
-    heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, LONGEST_MS),
+    syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, MAX_MS),
+    heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, MAX_MS),
     streams: streamSlots(
       checkNumber('maxStreams', options.maxStreams ?? 1000, Number.MAX_SAFE_INTEGER),
       checkNumber('maxStreamsPerToken', options.maxStreamsPerToken ?? 100, Number.MAX_SAFE_INTEGER),
     ),
     cors: corsRule(options.cors),
+    authenticate: checkAuthenticate(options.authenticate),
     logger: masking?.logger(logger) ?? logger,
     monotonic: options.clock?.monotonic ?? platformInstant,
     setTimer: options.clock?.setTimer ?? platformTimers(globalThis as Immediates),
@@ -98,8 +108,8 @@ interface Immediates {
 }
 
 /**
- * Timers of the platform that are made only when the turn is over in which they were asked for, where it can tell (Node.js, Deno,
- * Bun): nearly every run has ended by then, and making a timer costs more than many a run.
+ * The platform's timers, set one turn of the event loop late where `setImmediate` exists (Node.js, Deno, Bun). Nearly every run has
+ * ended before that, and setting a timer costs more than many runs.
  */
 function platformTimers({ setImmediate, clearImmediate }: Immediates): Clock['setTimer'] {
   if (!setImmediate || !clearImmediate) return setPlatformTimer;
@@ -112,6 +122,11 @@ function platformTimers({ setImmediate, clearImmediate }: Immediates): Clock['se
   };
 }
 
+function checkAuthenticate(given: Authenticate | undefined): Authenticate | undefined {
+  if (given === undefined || typeof given === 'function') return given;
+  throw new TypeError('`authenticate` must be a function that takes a Request and returns a principal or undefined');
+}
+
 function checkBasePath(basePath: string): string {
   if (basePath === '' || /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(basePath)) return basePath;
   throw new TypeError(
@@ -119,7 +134,7 @@ function checkBasePath(basePath: string): string {
   );
 }
 
-function checkNumber(name: keyof HandlerOptions, value: number, most: number): number {
-  if (Number.isSafeInteger(value) && value > 0 && value <= most) return value;
-  throw new TypeError(`\`${name}\` must be a whole number from 1 to ${most}, not ${value}`);
+function checkNumber(name: keyof HandlerOptions, value: number, max: number): number {
+  if (Number.isSafeInteger(value) && value > 0 && value <= max) return value;
+  throw new TypeError(`\`${name}\` must be a whole number from 1 to ${max}, not ${value}`);
 }

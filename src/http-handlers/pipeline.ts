@@ -1,17 +1,17 @@
-/** The request line: request, authenticate, route and scope, orchestrator, respond. No stage reaches back to an earlier one. */
+/** The pipeline of a request: request, authenticate, route and scope, orchestrator, respond. No stage calls an earlier stage. */
 
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
-import { type FoundRoute, findRoute, refuseCaller, refuseUnread } from './admit-route.ts';
+import { type FoundRoute, findRoute, authorizeCaller, rejectUnusedInput } from './authorize.ts';
 import { authenticate, principalOf } from './authenticate.ts';
 import { HeldBody } from './body-budget.ts';
-import type { Call, HandlerParts } from './call.ts';
+import type { HttpCall, HandlerParts } from './call.ts';
 import { corsHeaders } from './cors.ts';
 import { EVENT_STREAM, errorReply, isHidden, type Reply } from './reply.ts';
 import type { Match } from './router.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9_.-]{1,128}$/;
 
-/** Answers one request. Never rejects: whatever goes wrong is an answer. */
+/** Responds to one request. Never rejects: every failure becomes a response. */
 export async function answerRequest(
   request: PlainRequest,
   host: HostInfo,
@@ -24,17 +24,19 @@ export async function answerRequest(
   let body: PlainAnswer['body'];
   try {
     const found = findRoute(match, request.method);
-    const isPublic = 'route' in found && found.route.scope === 'public';
-    const caller = isPublic ? undefined : await authenticate(request, parts.orchestrator);
-    // An unknown path is refused behind the stages that must see every request, with what they found out about the caller.
+    const route = 'route' in found ? found : undefined;
+    const isPublic = route?.route.scope === 'public';
+    const caller = isPublic ? undefined : await authenticate({ request, host, parts }, route);
+    // An unknown path is refused after authentication, because authentication must see every request.
     reply =
       'refusal' in found
         ? found.refusal
-        : (refuseCaller(caller, found.route) ??
+        : (authorizeCaller(caller, found.route) ??
           (await runRoute(found, {
             parts,
             request,
             host,
+            route: found.route,
             principal: principalOf(caller),
             params: found.params,
             requestId,
@@ -55,8 +57,8 @@ export async function answerRequest(
   return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
 }
 
-function runRoute({ route }: FoundRoute, call: Call): Reply | Promise<Reply> {
-  refuseUnread(call.request, route);
+function runRoute({ route }: FoundRoute, call: HttpCall): Reply | Promise<Reply> {
+  rejectUnusedInput(call.request, route);
   return route.run(call);
 }
 
@@ -65,7 +67,7 @@ function requestIdOf(request: PlainRequest): string {
   return given !== undefined && REQUEST_ID.test(given) ? given : crypto.randomUUID();
 }
 
-/** As logs may hold it: a link is a credential. */
+/** The path without a link's token, for logs: a link is a credential. */
 function shownPath({ path }: PlainRequest, match: Match | 'nothing' | undefined): string {
   const isLink = typeof match === 'object' && match.params.token !== undefined;
   return isLink ? `${path.slice(0, path.lastIndexOf('/') + 1)}***` : path;
@@ -89,7 +91,7 @@ function headersOf(
     'x-request-id': requestId,
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-    // A browser that is led to an answer shows it as text at most, whatever a run put into it (A128).
+    // A browser that opens a response runs nothing in it, whatever an execution has put there.
     'content-security-policy': 'sandbox',
   };
   if (reply.stream) headers['content-type'] = EVENT_STREAM;

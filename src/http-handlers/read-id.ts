@@ -1,35 +1,36 @@
-/** Reads names and ids from a path: what can't be one is not there, and no store is asked for it (A92, A124). */
+/** Reads names and ids from a path. A malformed name or id is NOT_FOUND without a read of the storage. */
 
-import { OrchestratorError } from '../engine/errors.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
+import { EXECUTION_ID } from '../engine/model/id.ts';
 import { NAME_PATTERN } from '../engine/model/name.ts';
-import type { Call } from './call.ts';
+import type { HttpCall } from './call.ts';
 
 const ID_PATTERNS = {
-  execution: /^exec[_-][0-9A-Z]{26}$/,
+  execution: EXECUTION_ID,
   token: /^tok_[0-9A-Z]{26}$/,
 } as const;
 
-/** The path's `:name`. @param what - what it names, for the message; @throws NOT_FOUND */
-export function readName({ params }: Call, what: 'ensemble' | 'agent'): string {
+/** The path's `:name`. @param what - what it names, for the message. @throws NOT_FOUND */
+export function readName({ params }: HttpCall, what: 'ensemble' | 'agent'): string {
   const { name = '' } = params;
   if (NAME_PATTERN.test(name)) return name;
-  throw new OrchestratorError('NOT_FOUND', `there is no ${what} of that name`);
+  throw new OrchestratorError('NOT_FOUND', `there is no ${what} with this name`);
 }
 
 /** The path's `:id`. @throws NOT_FOUND */
-export function readId({ params }: Call, what: keyof typeof ID_PATTERNS): string {
+export function readId({ params }: Pick<HttpCall, 'params'>, what: keyof typeof ID_PATTERNS): string {
   const { id = '' } = params;
   if (ID_PATTERNS[what].test(id)) return id;
   throw noSuch(what);
 }
 
-/** A query parameter that names an execution. @throws INVALID_REQUEST for what can't be an id */
+/** A query parameter that names an execution. @throws INVALID_REQUEST for a malformed id */
 export function readExecutionId(given: string | undefined, parameter: string): string | undefined {
   if (given === undefined || ID_PATTERNS.execution.test(given)) return given;
   throw new OrchestratorError('INVALID_REQUEST', `\`${parameter}\` must be the id of an execution`);
 }
 
-/** The one answer for an id that is unknown or malformed. */
+/** The same error for an unknown id and a malformed one. */
 export function noSuch(what: keyof typeof ID_PATTERNS): OrchestratorError {
   return new OrchestratorError('NOT_FOUND', `there is no such ${what}`);
 }

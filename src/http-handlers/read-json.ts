@@ -1,22 +1,23 @@
-/** Reads a request's body as JSON, and as nothing else: the sender never chooses the parser (A85, A116, A126). */
+/** Reads a request's body as JSON only: the sender never chooses the parser. */
 
-import { OrchestratorError } from '../engine/errors.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
+import { isPromise } from '../engine/base/maybe-promise.ts';
 import { weighJson } from './body-budget.ts';
-import type { Call } from './call.ts';
+import type { HttpCall } from './call.ts';
 
 /**
- * The value of the body; `empty` when there is none. Of a key that stands twice in an object the last one counts, as
- * `JSON.parse` has it on every runtime. How deep it is nested, and which keys it has, is checked by who takes the value.
+ * The value of the body; `empty` when there is none. Of a key that is twice in an object the last one counts, as in `JSON.parse`
+ * on every runtime. The reader of the value checks its nesting and its keys.
  *
  * @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST; OVERLOADED when too many bytes are held already
  */
-export async function readJson(call: Call, empty: unknown = {}): Promise<unknown> {
+export async function readJson(call: HttpCall, empty: unknown = {}): Promise<unknown> {
   const { request } = call;
   const type = request.header('content-type');
   if (type !== undefined) checkType(type);
   const coding = request.header('content-encoding');
   if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') {
-    throw unsupported('a body must come as it is: leave Content-Encoding out');
+    throw unsupported('a body must not be encoded: leave Content-Encoding out');
   }
   if (!request.hasBody) return empty;
   const bytes = await readBytes(call);
@@ -40,14 +41,14 @@ function checkType(header: string): void {
   }
 }
 
-// What a host hands on of another one is still in it.
+// A host may pass on a body with the transfer encoding that it received.
 function checkTransfer(coding: string | undefined): void {
   if (coding === undefined || coding.trim().toLowerCase() === 'chunked') return;
-  throw unsupported('a body must come as it is: leave every Transfer-Encoding but `chunked` out');
+  throw unsupported('a body must not be encoded: send no Transfer-Encoding other than `chunked`');
 }
 
-/** What is announced counts at once, so that who is let in is not turned away halfway; what comes unannounced counts as it comes. */
-async function readBytes({ request, parts, held }: Call): Promise<Uint8Array> {
+/** An announced length counts at once, so that an accepted body is not refused halfway. Without one, the bytes count as they arrive. */
+async function readBytes({ request, parts, held }: HttpCall): Promise<Uint8Array> {
   const { maxBodyBytes } = parts;
   const announced = request.header('content-length');
   if (announced === undefined) checkTransfer(request.header('transfer-encoding'));
@@ -62,7 +63,7 @@ async function readBytes({ request, parts, held }: Call): Promise<Uint8Array> {
     };
     try {
       const body = request.body(take);
-      bytes = body instanceof Promise ? await body : body;
+      bytes = isPromise(body) ? await body : body;
     } catch (cause) {
       throw new OrchestratorError('INVALID_REQUEST', 'the body could not be read to its end', { cause });
     }
@@ -84,13 +85,16 @@ function parse(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own message quotes the body, and is another one on each runtime.
+    // The parser's own message quotes the body, and differs on each runtime.
     throw new OrchestratorError('INVALID_REQUEST', 'the body is not valid JSON');
   }
 }
 
 function overloaded(): OrchestratorError {
-  return new OrchestratorError('OVERLOADED', 'the service holds as many bytes of requests as it may; try again');
+  return new OrchestratorError(
+    'OVERLOADED',
+    'the bodies of all requests together are too large for the service now; try again later',
+  );
 }
 
 function unsupported(message: string): OrchestratorError {

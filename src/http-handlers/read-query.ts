@@ -1,9 +1,10 @@
 /** Reads a request's query: known parameters only, each at most once. */
 
-import { OrchestratorError } from '../engine/errors.ts';
-import { suggestName } from '../engine/suggest-name.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
+import { readInstant } from '../engine/base/read-instant.ts';
+import { suggestName } from '../engine/base/suggest-name.ts';
 
-/** @throws INVALID_REQUEST for a parameter that is unknown, stands twice, or is empty */
+/** @throws INVALID_REQUEST for a parameter that is unknown, occurs twice, or is empty */
 export function readQuery<K extends string>(query: string, known: readonly K[]): { readonly [P in K]?: string } {
   const values: { [P in K]?: string } = {};
   if (query === '') return values;
@@ -13,20 +14,30 @@ export function readQuery<K extends string>(query: string, known: readonly K[]):
       const near = suggestName(name, known);
       throw wrong(`the query parameter ${quote(name)} is not known${near ? `; did you mean \`${near}\`?` : ''}`);
     }
-    if (Object.hasOwn(values, key)) throw wrong(`the query parameter \`${key}\` must stand once`);
+    if (Object.hasOwn(values, key)) throw wrong(`the query parameter \`${key}\` must occur only once`);
     if (value === '') throw wrong(`the query parameter \`${key}\` is empty; leave it out`);
     values[key] = value;
   }
   return values;
 }
 
-/** A page size: a whole number of at least 1, also as `1e2`; what is above the largest page is taken as that. @throws INVALID_REQUEST */
+/** A page size: a whole number of at least 1, also as `1e2`. A larger number than the largest page means the largest page. @throws INVALID_REQUEST */
 export function readLimit(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const limit = /^\d{1,15}(e\d)?$/i.test(text) ? Number(text) : 0;
   if (limit < 1) throw wrong(`\`limit\` must be a whole number of at least 1, not ${quote(text)}`);
-  // Every page is smaller than this, and a larger number need not be exact.
+  // Every page is smaller than this, so a larger number need not be exact.
   return Math.min(limit, Number.MAX_SAFE_INTEGER);
+}
+
+/** An instant: Unix ms, or ISO 8601 with an offset. @returns Unix ms. @throws INVALID_REQUEST */
+export function readInstantParameter(text: string | undefined, name: string): number | undefined {
+  if (text === undefined) return undefined;
+  const instant = readInstant(text);
+  if (instant !== undefined) return instant;
+  // A query decodes the + of an offset as a space.
+  const help = readInstant(text.replace(' ', '+')) === undefined ? '' : '; write the + as %2B';
+  throw wrong(`\`${name}\` must be Unix ms or ISO 8601 such as 2026-01-31T09:00:00Z, not ${quote(text)}${help}`);
 }
 
 function quote(text: string): string {

@@ -1,6 +1,6 @@
-/** Replies: what a stage of the request line answers, before the headers that every answer carries. */
+/** Replies: what a stage of the pipeline returns, without the headers that every response has. */
 
-import { isOrchestratorError, type OrchestratorError } from '../engine/errors.ts';
+import { isOrchestratorError, type OrchestratorError } from '../engine/base/errors.ts';
 import { STATUS } from './status.ts';
 
 /** The content type of server-sent events. */
@@ -8,7 +8,7 @@ export const EVENT_STREAM = 'text/event-stream; charset=utf-8';
 
 export interface Reply {
   readonly status: number;
-  /** Becomes the JSON body; without it the answer has none, unless there is a page or a stream. */
+  /** Becomes the JSON body. Without it the response has no body, unless there is a page or a stream. */
   readonly json?: unknown;
   /** A whole page. */
   readonly html?: string;
@@ -18,7 +18,7 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** What people see of failures whose own message is not for them. */
+/** The messages that replace those of internal failures, which are for the log alone. */
 const FIXED_MESSAGES: Readonly<Record<string, string>> = {
   INTERNAL: 'something went wrong inside the service; its log has the details under this X-Request-Id',
   NOT_CONFIGURED: 'the service is not set up for this; its log has the details under this X-Request-Id',
@@ -26,18 +26,18 @@ const FIXED_MESSAGES: Readonly<Record<string, string>> = {
 const MAX_MESSAGE = 2_000;
 const MAX_ISSUES = 250;
 
-/** Whether the log must have what the answer hides. */
+/** Whether the response hides what was thrown, so that the log must have it. */
 export function isHidden(thrown: unknown): boolean {
   return !isOrchestratorError(thrown) || thrown.code in FIXED_MESSAGES;
 }
 
-/** The seed's error body: `{ error: { code, message, ...extra } }`. Anything that is no error of ours becomes `INTERNAL`. */
+/** The specification's error body: `{ error: { code, message, ...extra } }`. Anything but an OrchestratorError becomes `INTERNAL`. */
 export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
   const code = isOrchestratorError(thrown) ? thrown.code : 'INTERNAL';
   const fixed = FIXED_MESSAGES[code];
   if (fixed !== undefined) return { status: STATUS[code], json: { error: { code, message: fixed } }, headers };
   const { message, details } = thrown as OrchestratorError;
-  const { code: _code, message: _message, ...extra } = bounded(details);
+  const { code: _code, message: _message, ...extra } = boundDetails(details);
   const text = message.length > MAX_MESSAGE ? `${message.slice(0, MAX_MESSAGE)}...` : message;
   return {
     status: STATUS[code],
@@ -46,8 +46,8 @@ export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
   };
 }
 
-// A request of a megabyte may be wrong in a hundred thousand places: the answer names the first ones.
-function bounded(details: OrchestratorError['details']): OrchestratorError['details'] {
+// A request of a megabyte may be wrong in a hundred thousand places: the response names the first ones.
+function boundDetails(details: OrchestratorError['details']): OrchestratorError['details'] {
   const { issues } = details;
   return Array.isArray(issues) && issues.length > MAX_ISSUES
     ? { ...details, issues: issues.slice(0, MAX_ISSUES) }

@@ -1,30 +1,27 @@
-/** Finds what stands at a path: a table of segments, compared as they are; no pattern is ever built from a request. */
+/** Finds the resource of a path in a table of segments. Segments are compared as they are; no pattern is ever built from a request. */
 
-import type { Scope } from '../engine/model/token.ts';
-import type { Call } from './call.ts';
+import type { HttpCall, RouteAccess } from './call.ts';
 import type { Reply } from './reply.ts';
 
-export interface Route {
+export interface Route extends RouteAccess {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Literal segments, and parameters such as `:name`. */
   readonly path: string;
-  /** What the token must hold; `public` asks for none. */
-  readonly scope: Scope | 'public';
-  /** Whether its work reads the query; elsewhere a query is refused. */
+  /** Whether `run` reads the query; other routes refuse a query. */
   readonly readsQuery?: true;
-  /** Whether a request that is sent twice does no more than one; elsewhere an `Idempotency-Key` is refused. */
+  /** Whether a second, equal request has no further effect; other routes refuse an `Idempotency-Key`. */
   readonly repeatable?: true;
-  readonly run: (call: Call) => Reply | Promise<Reply>;
+  readonly run: (call: HttpCall) => Reply | Promise<Reply>;
 }
 
-/** Everything that stands at one path. */
+/** All routes of one path. */
 export interface Resource {
-  /** The path up to its first parameter, with the slash in front of it; the whole path when it has none. */
+  /** The path up to its first parameter, with the slash before it; the whole path when it has no parameter. */
   readonly head: string;
   /** The segments from the first parameter on. */
   readonly rest: readonly string[];
   readonly routes: ReadonlyMap<string, Route>;
-  /** What `Allow` says. */
+  /** The value of `Allow`. */
   readonly allow: string;
 }
 
@@ -34,13 +31,13 @@ export interface Match {
 }
 
 export interface Router {
-  /** @returns `nothing` for a path that is the handler's but leads nowhere, undefined for one that is not the handler's */
+  /** @returns `nothing` for an unknown path that belongs to the handler, undefined for a path that does not */
   match(path: string): Match | 'nothing' | undefined;
 }
 
 const NO_PARAMS: Match['params'] = Object.freeze({});
 
-/** @param own - a path that is the handler's with everything below it, such as `/api/v1` */
+/** @param own - the path that belongs to the handler with everything below it, such as `/api/v1` */
 export function createRouter(routes: readonly Route[], basePath: string, own: string): Router {
   const resources = toResources(routes);
   const inside = `${own}/`;
@@ -74,7 +71,7 @@ function toResources(routes: readonly Route[]): readonly Resource[] {
   });
 }
 
-/** @param text - what stands behind the resource's head */
+/** @param text - the path after the resource's head */
 function read(rest: readonly string[], text: string): Match['params'] | undefined {
   if (rest.length === 0) return text === '' ? NO_PARAMS : undefined;
   const given = text.split('/');

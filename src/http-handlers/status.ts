@@ -1,6 +1,6 @@
-/** The HTTP status of each error code: the one place that knows both. */
+/** The HTTP status of each error code. */
 
-import type { ErrorCode } from '../engine/errors.ts';
+import type { ErrorCode } from '../engine/base/errors.ts';
 
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
   AGENT_FAILED: 500,
@@ -10,6 +10,7 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   EXECUTION_TIMEOUT: 504,
   EXPRESSION_ERROR: 500,
   FORBIDDEN: 403,
+  IDEMPOTENCY_KEY_REUSED: 422,
   INTERNAL: 500,
   INVALID_CURSOR: 400,
   INVALID_DEFINITION: 400,

@@ -1,27 +1,27 @@
-/** How many streams of events are open at once: of one token, and of all. */
+/** Limits how many event streams are open at once: for each token, and in total. */
 
-import { OrchestratorError } from '../engine/errors.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
 
 export interface StreamSlots {
   /**
-   * @returns gives the place back; a second call does nothing
-   * @throws OVERLOADED when there is no place
+   * @returns a function that frees the slot; a second call has no effect
+   * @throws OVERLOADED when no slot is free
    */
   take(tokenId: string): () => void;
 }
 
-export function streamSlots(most: number, mostOfToken: number): StreamSlots {
+export function streamSlots(max: number, maxPerToken: number): StreamSlots {
   const byToken = new Map<string, number>();
   let open = 0;
-  const refuse = (limit: number, whose: string): never => {
-    const message = `${limit} streams of events are open already, as many as ${whose} may have; close one, or try again later`;
+  const refuse = (limit: number, holder: string): never => {
+    const message = `event streams: ${holder} has ${limit} open, which is the maximum; close one, or try again later`;
     throw new OrchestratorError('OVERLOADED', message, { details: { limit }, retryable: true });
   };
   return {
     take(tokenId) {
       const own = byToken.get(tokenId) ?? 0;
-      if (own >= mostOfToken) refuse(mostOfToken, 'a token');
-      if (open >= most) refuse(most, 'this process');
+      if (own >= maxPerToken) refuse(maxPerToken, 'this token');
+      if (open >= max) refuse(max, 'this handler');
       open += 1;
       byToken.set(tokenId, own + 1);
       let isOpen = true;

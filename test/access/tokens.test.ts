@@ -1,5 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
-import { memoryTokens } from '../../src/adapters/storage/memory-tokens.ts';
+import { memoryTokens } from '../../src/adapters/storage/memory/tokens.ts';
 import { createTokens, type NewToken } from '../../src/engine/access/tokens.ts';
 import { createIdSource } from '../../src/engine/model/id.ts';
 import { SCOPES } from '../../src/engine/model/token.ts';
@@ -18,8 +18,8 @@ async function sha256Of(text: string): Promise<string> {
 
 const READER: NewToken = { name: 'reader', scopes: ['read:executions'] };
 
-describe('the seed, API token: what a token is', () => {
-  it('has the form sk-service-, 36 random characters and 6 of checksum, and is shown once', async () => {
+describe('a token', () => {
+  it('is sk-service-, 36 random characters and 6 characters of checksum, and is shown once', async () => {
     const { tokens, clock } = made();
     const created = await tokens.create({ ...READER, plan: 'pro', expiresIn: 60 });
     expect(created.token).toMatch(/^sk-service-[0-9A-Za-z]{42}$/);
@@ -35,7 +35,7 @@ describe('the seed, API token: what a token is', () => {
     expect(JSON.stringify(await tokens.list())).not.toContain(created.token);
   });
 
-  it('A95: only its SHA-256 and its last four characters are stored', async () => {
+  it('is stored as its SHA-256 and its last four characters', async () => {
     const { tokens, store } = made();
     const { token } = await tokens.create(READER);
     const [stored] = await store.list();
@@ -43,7 +43,7 @@ describe('the seed, API token: what a token is', () => {
     expect(JSON.stringify(stored)).not.toContain(token.slice(11, 30));
   });
 
-  // Values of 44 to 78 bytes: SHA-256 takes 55 and fewer as one block, more as two.
+  // Values of 44 to 78 bytes: SHA-256 processes up to 55 bytes as one block, more as two.
   it.each(['a', 'ten0letters', 'thirteen0long', 'fourteen0longs', 'x'.repeat(32)])(
     'each token of the brand %s has a digest of its own value, whichever was made or verified before',
     async (brand) => {
@@ -59,7 +59,7 @@ describe('the seed, API token: what a token is', () => {
     },
   );
 
-  it('the brand stands in its prefix, and a token of another brand is refused', async () => {
+  it('has the brand in its prefix, and a token of another brand is refused', async () => {
     const acme = made('acme');
     const { token } = await acme.tokens.create(READER);
     expect(token).toMatch(/^sk-acme-/);
@@ -67,7 +67,7 @@ describe('the seed, API token: what a token is', () => {
     expect(await acme.tokens.verify(token)).toMatchObject({ name: 'reader' });
   });
 
-  it('without a plan it is free; without expiresIn it never expires; scopes count once', async () => {
+  it('has the plan `free` by default, never expires without expiresIn, and has each scope once', async () => {
     const { tokens, clock } = made();
     const created = await tokens.create({ name: 'n', scopes: ['admin', 'read:agents', 'admin'] });
     expect(created).toMatchObject({ plan: 'free', scopes: ['admin', 'read:agents'] });
@@ -76,7 +76,7 @@ describe('the seed, API token: what a token is', () => {
     expect(await tokens.verify(created.token)).toMatchObject({ tokenId: created.id, plan: 'free' });
   });
 
-  it('A96: tokens and ids differ though the clock stands and Math.random is constant', async () => {
+  it('differs from others, and so does its id, even if the clock stops and Math.random is constant', async () => {
     const random = vi.spyOn(Math, 'random').mockReturnValue(0.5);
     const { tokens } = made();
     const all = await Promise.all(Array.from({ length: 500 }, () => tokens.create(READER)));
@@ -86,7 +86,7 @@ describe('the seed, API token: what a token is', () => {
   });
 });
 
-describe('A87, A88: what can not be made', () => {
+describe('an invalid token is refused', () => {
   it.each<[string, object]>([
     ['scopes *', { name: 'n', scopes: ['*'] }],
     ['scopes in other case', { name: 'n', scopes: ['ADMIN'] }],
@@ -114,7 +114,7 @@ describe('A87, A88: what can not be made', () => {
     expect(await store.list()).toEqual([]);
   });
 
-  it('a hundred thousand scopes give one short problem', async () => {
+  it('a hundred thousand scopes cause one short problem', async () => {
     const scopes = Array.from({ length: 100_000 }, () => 'x');
     const failure = await made()
       .tokens.create({ name: 'n', scopes } as unknown as NewToken)
@@ -124,14 +124,14 @@ describe('A87, A88: what can not be made', () => {
     ]);
   });
 
-  it('every scope of the seed can be given', async () => {
+  it('every scope of the specification is valid', async () => {
     const { tokens } = made();
     expect((await tokens.create({ name: 'n', scopes: SCOPES })).scopes).toEqual(SCOPES);
   });
 });
 
-describe('the seed, Authentication: who a token speaks for', () => {
-  it('A89: good at expiresAt - 1 ms, TOKEN_EXPIRED with expiredAt at expiresAt', async () => {
+describe('verify()', () => {
+  it('accepts a token at expiresAt - 1 ms, and throws TOKEN_EXPIRED with expiredAt at expiresAt', async () => {
     const { tokens, clock } = made();
     const { token, expiresAt } = await tokens.create({ ...READER, expiresIn: 10 });
     await clock.advance(9_999);
@@ -143,7 +143,7 @@ describe('the seed, Authentication: who a token speaks for', () => {
     });
   });
 
-  it('I12, A91: a revoked token is deleted, and never good again', async () => {
+  it('a revoked token is deleted, and is never valid again', async () => {
     const { tokens } = made();
     const { token, id } = await tokens.create(READER);
     expect(await tokens.revoke(id)).toEqual({ id, revoked: true });
@@ -164,7 +164,7 @@ describe('the seed, Authentication: who a token speaks for', () => {
     ['a megabyte', () => `sk-service-${'a'.repeat(1_000_000)}`],
     ['not ASCII', (token: string) => `${token.slice(0, 20)}ü${token.slice(21)}`],
     ['empty', () => ''],
-  ])('A93: %s is refused without a look into the store', async (_what, change) => {
+  ])('%s is refused without a call of the store', async (_what, change) => {
     const { tokens, store } = made();
     const { token } = await tokens.create(READER);
     const find = vi.spyOn(store, 'findByDigest');
@@ -174,7 +174,7 @@ describe('the seed, Authentication: who a token speaks for', () => {
     expect(find).toHaveBeenCalledTimes(1);
   });
 
-  it('A97: lastUsed is noted to the minute, with at most one write a minute', async () => {
+  it('lastUsed is recorded to the minute, with at most one write a minute', async () => {
     const { tokens, store, clock } = made();
     const { token } = await tokens.create(READER);
     const touch = vi.spyOn(store, 'touch');
@@ -200,7 +200,7 @@ describe('the seed, Authentication: who a token speaks for', () => {
 describe('the first token of a store', () => {
   const ADMIN: NewToken = { name: 'admin', scopes: ['admin'], plan: 'enterprise' };
 
-  it('is made where there are none, and not where there is one', async () => {
+  it('is created if there is none', async () => {
     const { tokens } = made();
     const first = await tokens.createFirst(ADMIN);
     expect(first).toMatchObject({
@@ -216,7 +216,7 @@ describe('the first token of a store', () => {
     expect((await tokens.list()).map(({ name }) => name)).toEqual(['reader']);
   });
 
-  it('is made once by several processes that begin at the same time', async () => {
+  it('is created once, also by several processes at the same time', async () => {
     const { store, clock } = made();
     const processes = Array.from({ length: 5 }, () =>
       createTokens({ store, clock, ids: createIdSource(), brand: 'service' }),
@@ -226,7 +226,7 @@ describe('the first token of a store', () => {
     expect(await store.list()).toHaveLength(1);
   });
 
-  it('is older than all that come later, in whichever order they are made', async () => {
+  it('is listed before all later tokens', async () => {
     const { tokens } = made();
     const first = await tokens.createFirst(ADMIN);
     const second = await tokens.create(READER);
@@ -234,7 +234,7 @@ describe('the first token of a store', () => {
     expect(first?.id).toMatch(/^tok_[0-9A-Z]{26}$/);
   });
 
-  it('is refused as any other when it is malformed, and a failing store is no token', async () => {
+  it('is refused if it is malformed, and a failure of the store is thrown', async () => {
     const { tokens, store, clock } = made();
     await expect(tokens.createFirst({ name: '', scopes: ['admin'] })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',

@@ -1,4 +1,4 @@
-/** Runs the built command in a process of its own, on files of its own. */
+/** Runs the built command in a separate process, on temporary files. */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -11,17 +11,17 @@ import { onTestFinished } from 'vitest';
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url)).replace(/[/\\]$/, '');
 export const CLI = join(ROOT, 'dist/cli.js');
 
-/** `npm test` builds first; a single test file run by hand may not have been built for. */
+/** Builds the package if it is not built. `npm test` builds it first, but a single test file may run without a build. */
 export async function ensureBuilt(): Promise<void> {
   const built = () =>
     ['cli.js', 'index.js', 'node.js', 'testing.js'].every((file) => existsSync(join(ROOT, 'dist', file)));
   if (built()) return;
-  // Test files run side by side: the first one builds, the others wait for it.
+  // Test files run in parallel: the first one builds, the others wait for it.
   const lock = join(tmpdir(), `ensemble-orchestrator-build-${process.ppid}`);
   try {
     mkdirSync(lock);
   } catch {
-    for (let tries = 0; !built() && tries < 600; tries++) await wait(100);
+    for (let attempt = 0; !built() && attempt < 600; attempt++) await wait(100);
     return;
   }
   const done = spawnSync(process.execPath, [join(ROOT, 'node_modules/tsup/dist/cli-default.js'), '--no-dts'], {
@@ -32,7 +32,7 @@ export async function ensureBuilt(): Promise<void> {
   if (done.status !== 0) throw new Error(`the build failed:\n${done.stdout}${done.stderr}`);
 }
 
-/** A folder with these files, gone after the test. The package can be imported in it by its name. */
+/** A folder with these files, removed after the test. Its files can import the package by name. */
 export function makeFolder(files: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'ensemble-cli-'));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -57,7 +57,7 @@ export interface CliOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
-/** Runs `ensemble` to its end. Variables that would colour its output are taken away. */
+/** Runs `ensemble` to its end, without variables that would colour its output. */
 export async function ensemble(args: readonly string[], options: CliOptions = {}): Promise<Ran> {
   const started = startEnsemble(args, options);
   started.child.stdin?.end(options.stdin ?? '');
@@ -67,7 +67,7 @@ export async function ensemble(args: readonly string[], options: CliOptions = {}
 export interface Started {
   readonly child: ChildProcess;
   readonly ended: Promise<Ran>;
-  /** Resolves when stderr holds the text. */
+  /** Resolves when stderr contains the text. */
   saw(text: string): Promise<void>;
 }
 

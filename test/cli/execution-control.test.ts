@@ -1,4 +1,4 @@
-/** `ensemble execution cancel`, `retry` and `signal`, and what the other commands show of executions that wait or are queued. */
+/** `ensemble execution cancel`, `retry` and `signal`, and how the other commands show executions that wait or are queued. */
 
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import {
 
 beforeAll(ensureBuilt, 60_000);
 
-/** Its second step fails as long as there is a file `refused`; its first one writes a line each time that it runs. */
+/** The second step fails while the file `refused` exists; the first step writes a line each time that it runs. */
 const ORDER = {
   'ensembles/order.yaml': `name: order
 flow:
@@ -32,6 +32,8 @@ flow:
     operation: code
     config: { script: charge }
     retry: { maxAttempts: 2, backoff: fixed, delay: 60000 }
+  - if: "\${false}"
+    then: [{ wait: go }]
 `,
   'scripts/first.mjs': `import { appendFileSync } from 'node:fs';
 export default () => appendFileSync(new URL('../ran.txt', import.meta.url), 'first\\n');
@@ -58,7 +60,7 @@ const ways = ({ cwd, url, token }: Served) =>
   ] as const;
 
 describe('ensemble execution cancel', () => {
-  it('stops a run at work, from the store beside its server and from the server alike', async () => {
+  it('cancels a running execution, through its store and through its server', async () => {
     const served = await serveProject(makeProject(GATED_BY_SIGNAL));
     for (const [, where, options] of ways(served)) {
       const gate = await startGate();
@@ -67,7 +69,7 @@ describe('ensemble execution cancel', () => {
       const { code, stdout, stderr } = await ensemble(['execution', 'cancel', id, ...where], options);
       expect([code, stdout]).toEqual([0, '']);
       expect(stderr).toMatch(
-        new RegExp(`^✓ execution ${id} (is cancelled|is to stop; it is running until its process hears of it)\n$`),
+        new RegExp(`^✓ execution ${id} (is cancelled|is being cancelled; it is still running)\n$`),
       );
       await recordOf(served, id, 'cancelled');
       const again = await ensemble(['execution', 'cancel', id, '--json', ...where], options);
@@ -75,16 +77,18 @@ describe('ensemble execution cancel', () => {
     }
   });
 
-  it('ends one that waits, which is listed, shown and watched until then', async () => {
+  it('cancels an execution that waits, after the other commands showed it', async () => {
     const served = await serveProject(makeProject(ORDER));
     const { cwd } = served;
     const id = await begin(served, 'patient');
     await recordOf(served, id, 'waiting');
     const listed = await ensemble(['execution', 'list', '--status', 'waiting'], { cwd });
-    expect(listed.stdout.split('\n')[1]).toMatch(new RegExp(`^${id}  patient   waiting  (now|\\d+s ago) *$`));
+    expect(listed.stdout.split('\n')[1]).toMatch(
+      new RegExp(`^${id}  patient   waiting  (now|\\d+s ago) +the next attempt of charge, .+$`),
+    );
     const shown = (await ensemble(['execution', 'show', id], { cwd })).stdout;
     expect(shown).toContain('  status    waiting\n');
-    expect(shown).toMatch(/ {2}… charge {2} +\d+ms {2}tries again\n {6}AGENT_FAILED: card refused\n/);
+    expect(shown).toMatch(/ {2}… charge {2} +\d+ms {2}will be retried\n {6}AGENT_FAILED: card refused\n/);
     const watching = startEnsemble(['execution', 'watch', id], { cwd });
     await watching.saw(`patient ${id}`);
     expect((await ensemble(['execution', 'cancel', id], { cwd })).code).toBe(0);
@@ -93,7 +97,7 @@ describe('ensemble execution cancel', () => {
     expect((await recordOf(served, id, 'cancelled')).agents).toMatchObject([{ name: 'charge', attempts: 1 }]);
   });
 
-  it('with a token that may execute alone, says which execution it is, and prints what the server told', async () => {
+  it('with a token that may only execute, prints the id and the status that the server returned', async () => {
     const served = await serveProject(makeProject(ORDER));
     const made = await served.api('/tokens', { name: 'ci', scopes: ['execute:ensembles'] });
     const { token } = (await made.json()) as { token: string };
@@ -111,30 +115,33 @@ describe('ensemble execution cancel', () => {
     await recordOf(served, failed, 'failed');
     const again = await ensemble(['execution', 'retry', failed, ...where]);
     expect([again.code, again.stdout]).toEqual([0, expect.stringMatching(/^exec_\w{26}\n$/)]);
-    expect(again.stderr).toContain(`${again.stdout.trim()} tries ${failed} again`);
+    expect(again.stderr).toContain(`${again.stdout.trim()} retries ${failed}`);
   });
 
   it.each([
     ['cancel', 'has ended: it is failed'],
     ['retry', "can't be retried: it has not ended: it is waiting"],
-  ] as const)('%s refuses what makes no sense, and an unknown id, with exit code 1', async (verb, why) => {
-    const served = await serveProject(makeProject(ORDER));
-    const id = await begin(served, verb === 'cancel' ? 'order' : 'patient');
-    await recordOf(served, id, verb === 'cancel' ? 'failed' : 'waiting');
-    const nobody = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
-    for (const [, where, options] of ways(served)) {
-      const refused = await ensemble(['execution', verb, id, ...where], options);
-      expect([refused.code, refused.stdout, refused.stderr.split('\n').length]).toEqual([1, '', 2]);
-      expect(refused.stderr).toContain(`execution ${id} ${why}`);
-      const unknown = await ensemble(['execution', verb, nobody, ...where], options);
-      expect([unknown.code, unknown.stdout]).toEqual([1, '']);
-      expect(unknown.stderr).toMatch(/^error: (NOT_FOUND: )?there is no (such )?execution/);
-    }
-  });
+  ] as const)(
+    '%s refuses an execution with an unsuitable status, and an unknown id, with exit code 1',
+    async (verb, why) => {
+      const served = await serveProject(makeProject(ORDER));
+      const id = await begin(served, verb === 'cancel' ? 'order' : 'patient');
+      await recordOf(served, id, verb === 'cancel' ? 'failed' : 'waiting');
+      const nobody = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
+      for (const [, where, options] of ways(served)) {
+        const refused = await ensemble(['execution', verb, id, ...where], options);
+        expect([refused.code, refused.stdout, refused.stderr.split('\n').length]).toEqual([1, '', 2]);
+        expect(refused.stderr).toContain(`execution ${id} ${why}`);
+        const unknown = await ensemble(['execution', verb, nobody, ...where], options);
+        expect([unknown.code, unknown.stdout]).toEqual([1, '']);
+        expect(unknown.stderr).toMatch(/^error: there is no (such )?execution/);
+      }
+    },
+  );
 });
 
 describe('ensemble execution retry', () => {
-  it('gives the server a new execution, which runs only what did not succeed; its id alone is on stdout', async () => {
+  it('creates an execution on the server, which runs only the steps that did not succeed; prints only its id on stdout', async () => {
     const served = await serveProject(makeProject(ORDER));
     const { cwd } = served;
     const failed = await begin(served, 'order');
@@ -144,7 +151,7 @@ describe('ensemble execution retry', () => {
       const { code, stdout, stderr } = await ensemble(['execution', 'retry', failed, ...where], options);
       expect([code, stdout]).toEqual([0, expect.stringMatching(/^exec_[0-9A-Z]{26}\n$/)]);
       const id = stdout.trim();
-      expect(stderr).toContain(`✓ execution ${id} tries ${failed} again`);
+      expect(stderr).toContain(`✓ execution ${id} retries ${failed}`);
       expect(await recordOf(served, id, 'completed')).toMatchObject({
         output: { charged: 'charged' },
         retryOf: failed,
@@ -156,7 +163,7 @@ describe('ensemble execution retry', () => {
     expect(readFileSync(join(cwd, 'ran.txt'), 'utf8')).toBe('first\n');
   });
 
-  it('without a server it waits in the store, shown as queued, and the next server begins it', async () => {
+  it('without a server the execution is queued in the store, and the next server starts it', async () => {
     const cwd = makeProject(ORDER);
     const first = await serveProject(cwd);
     const failed = await begin(first, 'order');
@@ -183,7 +190,7 @@ describe('ensemble execution retry', () => {
     expect(readFileSync(join(cwd, 'ran.txt'), 'utf8')).toBe('first\n');
   });
 
-  it('says what is missing where the store is named and the project is not', async () => {
+  it('names the missing option when the store is named and the project is not', async () => {
     const served = await serveProject(makeProject(ORDER));
     const failed = await begin(served, 'order');
     await recordOf(served, failed, 'failed');
@@ -191,12 +198,29 @@ describe('ensemble execution retry', () => {
     const elsewhere = await ensemble(['execution', 'retry', failed, '--storage', store], { cwd: makeFolder({}) });
     expect([elsewhere.code, elsewhere.stdout]).toEqual([1, '']);
     expect(elsewhere.stderr).toMatch(/^error: execution exec_\w+ can't be retried here: [\s\S]*script `first`/);
-    expect(elsewhere.stderr).toMatch(/\nhelp: name the project that it belongs to with --dir, or a server .* --url\n$/);
+    expect(elsewhere.stderr).toMatch(/\nhelp: name the project of the execution with --dir, or a server .* --url\n$/);
     const named = ['execution', 'retry', failed, '--storage', store, '--dir', served.cwd];
     expect((await ensemble(named, { cwd: makeFolder({}) })).code).toBe(0);
   });
 
-  it('needs no right definitions beside the one that it retries', async () => {
+  it('works for an execution that started another ensemble, with the project and without it', async () => {
+    const starter = `name: starter\nflow:\n  - ensemble: patient-child\n`;
+    const child = `name: patient-child\nflow:\n  - { wait: never, timeout: 1 }\n`;
+    const files = { 'ensembles/starter.yaml': starter, 'ensembles/patient-child.yaml': child };
+    const served = await serveProject(makeProject(files));
+    const failed = await begin(served, 'starter');
+    await recordOf(served, failed, 'failed');
+    const store = ['--storage', `sqlite:${join(served.cwd, '.ensemble/data.sqlite')}`];
+    for (const where of [['--dir', served.cwd], [...store, '--dir', served.cwd], store]) {
+      const { code, stdout, stderr } = await ensemble(['execution', 'retry', failed, ...where], {
+        cwd: makeFolder({}),
+      });
+      expect([code, stderr]).toEqual([0, expect.stringContaining(`retries ${failed}`)]);
+      expect(await recordOf(served, stdout.trim(), 'failed')).toMatchObject({ retryOf: failed });
+    }
+  });
+
+  it('works although other definitions of the project have problems', async () => {
     const served = await serveProject(makeProject(ORDER));
     const failed = await begin(served, 'order');
     await recordOf(served, failed, 'failed');
@@ -218,7 +242,7 @@ outputs: { both: ["\${first.output}", "\${second.output}"] }
 };
 
 describe('ensemble execution signal', () => {
-  it('gives a signal by the store beside its server and by the server alike, and the run goes on', async () => {
+  it('sends a signal through the store and through its server, and the execution resumes', async () => {
     const served = await serveProject(makeProject(ASKS));
     const id = await begin(served, 'ask');
     await recordOf(served, id, 'waiting');
@@ -240,12 +264,12 @@ describe('ensemble execution signal', () => {
     for (const [, where, options] of ways(served)) {
       const refused = await ensemble(['execution', 'signal', id, 'approved', ...where], options);
       expect([refused.code, refused.stdout]).toEqual([1, '']);
-      expect(refused.stderr).toContain(`execution ${id} takes no signals any more: it is completed`);
+      expect(refused.stderr).toContain(`error: execution ${id} accepts no more signals: it is completed`);
     }
   });
 
-  it('refuses a payload that is no JSON, with exit code 2', async () => {
+  it('refuses a payload that is not JSON, with exit code 2', async () => {
     const { code, stderr } = await ensemble(['execution', 'signal', 'exec_0', 'approved', '--payload', 'yes']);
-    expect([code, stderr]).toEqual([2, expect.stringContaining(`--payload is no JSON`)]);
+    expect([code, stderr]).toEqual([2, expect.stringContaining(`--payload is not JSON`)]);
   });
 });

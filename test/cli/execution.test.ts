@@ -1,8 +1,8 @@
-/** `ensemble execution`: from a store and from a running server (issue 3, point 4; contract 10). */
+/** `ensemble execution list`, `show` and `watch`: from a store and from a running server. */
 
 import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { readEventStream } from '../../src/cli/read-event-stream.ts';
+import { readEventStream } from '../../src/cli/service/read-event-stream.ts';
 import { ensemble, ensureBuilt, startEnsemble } from './cli-process.ts';
 import { GATED, GREET, listen, makeProject, type Served, serveProject, startGate } from './served-project.ts';
 
@@ -41,8 +41,8 @@ const ways = ({ cwd, url, token }: Served) =>
     ['the server', ['--url', url, '--token', token], {}],
   ] as const;
 
-describe('issue 3.4: ensemble execution list', () => {
-  it('lists executions newest first, from the store and from the server alike', async () => {
+describe('ensemble execution list', () => {
+  it('lists executions newest first, from the store and from the server', async () => {
     const served = await serveProject(makeProject({ ...GREET, ...FLAKY }));
     const first = await execute(served, 'greet', { who: 'Ada' });
     const second = await execute(served, 'flaky');
@@ -57,7 +57,7 @@ describe('issue 3.4: ensemble execution list', () => {
     }
   });
 
-  it('--json gives them as the API does, filters and limit apply, and it says when there are more', async () => {
+  it('--json prints the body of the API; filters and limit apply; a message says when there are more', async () => {
     const served = await serveProject(makeProject({ ...GREET, ...FLAKY }));
     const ids = [await execute(served, 'greet', { who: 'Ada' }), await execute(served, 'greet', { who: 'Bo' })];
     await execute(served, 'flaky');
@@ -69,13 +69,13 @@ describe('issue 3.4: ensemble execution list', () => {
       const page = await list('--limit', '2');
       expect([page.stdout.trimEnd().split('\n').length, page.stderr]).toEqual([
         3,
-        'There are more; show them with --limit 10\n',
+        'there are more; show them with --limit 10\n',
       ]);
-      expect((await list('--status', 'cancelled')).stderr).toBe('no such executions\n');
+      expect((await list('--status', 'cancelled')).stderr).toBe('no matching executions\n');
     }
   });
 
-  it('issue 5: --parent gives those that an execution started, and `show` names the parent', async () => {
+  it('--parent lists the child executions of an execution, and `show` names the parent', async () => {
     const family = 'name: family\nflow: [{ ensemble: greet, input: { who: Ada } }]\n';
     const served = await serveProject(makeProject({ ...GREET, 'ensembles/family.yaml': family }));
     const parent = await execute(served, 'family');
@@ -89,7 +89,7 @@ describe('issue 3.4: ensemble execution list', () => {
     }
   });
 
-  it('pages through more than one answer holds', async () => {
+  it('reads several pages for a large --limit', async () => {
     const asked: string[] = [];
     const one = (n: number) => ({ id: `exec_${n}`, ensemble: 'e', status: 'completed', createdAt: 1, duration: 1 });
     const pages = await listen(
@@ -113,7 +113,7 @@ describe('issue 3.4: ensemble execution list', () => {
   });
 });
 
-describe('issue 3.4: ensemble execution show', () => {
+describe('ensemble execution show', () => {
   it('shows status, times, agents with attempts, errors and outputs, and the output', async () => {
     const served = await serveProject(makeProject({ ...GREET, ...FLAKY }));
     const good = await execute(served, 'greet', { who: 'Ada' });
@@ -150,13 +150,15 @@ describe('issue 3.4: ensemble execution show', () => {
       expect(failed).toContain('  status    failed\n');
       expect(failed).toContain('  error     AGENT_FAILED at charge: card refused \ufffd[31m\n');
       expect(failed).toMatch(/ {2}✗ charge {2} +\d+ms {2}2 attempts\n {6}AGENT_FAILED: card refused \ufffd\[31m\n/);
+      // The frames follow, that of the script first.
+      expect(failed).toMatch(/refused \ufffd\[31m\n {8}at .*scripts\/charge\.mjs:\d+:\d+\)?\n/);
       shown.push((await ensemble(['execution', 'show', bad, '--json', ...where], options)).stdout);
     }
     expect(JSON.parse(shown[0] as string)).toMatchObject({ id: bad, status: 'failed', agents: [{ attempts: 2 }] });
     expect(shown[1]).toBe(shown[0]);
   });
 
-  it('tells one run of a loop from the other, and cuts long outputs at 80 columns, never errors', async () => {
+  it('shows the key of each run of a loop, and cuts long outputs at 80 columns, but not errors', async () => {
     const served = await serveProject(
       makeProject({
         'ensembles/loop.yaml': `name: loop
@@ -178,18 +180,18 @@ flow:
     );
   });
 
-  it('an id that is not there ends with 1', async () => {
+  it('an unknown id ends with 1', async () => {
     const served = await serveProject(makeProject());
     const [store, server] = ways(served);
     const asked = await ensemble(['execution', 'show', 'exec_nobody', ...store[1]], store[2]);
     expect([asked.code, asked.stderr]).toEqual([1, 'error: there is no execution exec_nobody\n']);
     const remote = await ensemble(['execution', 'show', 'exec_nobody', ...server[1]], server[2]);
-    expect([remote.code, remote.stderr]).toEqual([1, 'error: NOT_FOUND: there is no such execution\n']);
+    expect([remote.code, remote.stderr]).toEqual([1, 'error: there is no such execution\n']);
   });
 });
 
-describe('issue 3.4: ensemble execution watch', () => {
-  it('follows a run of another process until it ends, and prints its output', async () => {
+describe('ensemble execution watch', () => {
+  it('follows an execution of another process until it ends, and prints its output', async () => {
     const served = await serveProject(makeProject(GATED));
     for (const [, where, options] of ways(served)) {
       const gate = await startGate();
@@ -210,7 +212,7 @@ describe('issue 3.4: ensemble execution watch', () => {
     }
   });
 
-  it('ends with 1 when the run failed; --json prints each event as a line', async () => {
+  it('ends with 1 when the execution failed; --json prints each event as a line', async () => {
     const served = await serveProject(makeProject(FLAKY));
     const id = await execute(served, 'flaky');
     for (const [, where, options] of ways(served)) {
@@ -225,12 +227,14 @@ describe('issue 3.4: ensemble execution watch', () => {
         .trimEnd()
         .split('\n')
         .map((line) => JSON.parse(line));
-      expect(events.map(({ event }) => event)).toEqual(['execution.started', 'agent.failed', 'execution.failed']);
+      expect(events.map(({ event }) => event)).toEqual([
+        ...['execution.started', 'agent.retrying', 'agent.failed', 'execution.failed'],
+      ]);
       expect(stdout).not.toContain('\u001b');
     }
   });
 
-  it('Ctrl-C ends the watching alone', async () => {
+  it('Ctrl-C ends only the watching', async () => {
     const served = await serveProject(makeProject(GATED));
     for (const [, where, options] of ways(served)) {
       const gate = await startGate();
@@ -239,14 +243,14 @@ describe('issue 3.4: ensemble execution watch', () => {
       await watching.saw('before');
       watching.child.kill('SIGINT');
       const { code, stderr } = await watching.ended;
-      expect([code, stderr.endsWith('no longer watching; the execution goes on\n')]).toEqual([130, true]);
+      expect([code, stderr.endsWith('stopped watching; the execution continues\n')]).toEqual([130, true]);
       gate.open();
       const end = await ensemble(['execution', 'watch', id, ...where], options);
       expect([end.code, JSON.parse(end.stdout)]).toEqual([0, { passed: 'passed' }]);
     }
   });
 
-  it('takes a stream that broke off up behind the last event', async () => {
+  it('resumes a broken event stream after the last event', async () => {
     const after: (string | undefined)[] = [];
     const send = (id: number, event: string, data: object) =>
       `id: ${id}\r\nevent: ${event}\r\ndata: ${JSON.stringify({ event, timestamp: '', data })}\r\n\r\n`;
@@ -255,7 +259,7 @@ describe('issue 3.4: ensemble execution watch', () => {
         after.push(request.headers['last-event-id'] as string | undefined);
         response.setHeader('content-type', 'text/event-stream');
         if (after.length === 1) {
-          // The chunk ends inside of a line end, and the connection in the middle of an event.
+          // The chunk ends within a line end, and the connection within an event.
           response.write(send(1, 'execution.started', { id: 'exec_1', ensemble: 'far' }).slice(0, -1), () => {
             response.write('\n: alive\n\nid: 2\ndata: {"ev', () => response.destroy());
           });
@@ -273,8 +277,8 @@ describe('issue 3.4: ensemble execution watch', () => {
   });
 });
 
-describe('issue 3.4: a stream of events', () => {
-  it('is read whole, wherever it was cut', async () => {
+describe('an event stream', () => {
+  it('is read completely, wherever its chunks are cut', async () => {
     const text =
       ': hi\n\nid: 1\r\nevent: a\r\ndata: {"é":\r\ndata: "\u{1f600}"}\r\n\r\nid:2\ndata\n\nretry: 5\n\ndata: x: y\n\ndata: lost';
     const bytes = new TextEncoder().encode(text);

@@ -1,14 +1,14 @@
-/** The graph of a flow: its parts, its text, and how the results of an execution mark it. */
+/** The graph of a flow: its parts, its text, and the marks from the results of an execution. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { flowGraph, type GraphPart } from '../../src/cli/flow-graph.ts';
-import { mermaidText } from '../../src/cli/mermaid-text.ts';
-import { printMermaid } from '../../src/cli/print-mermaid.ts';
+import { flowGraph, type GraphPart } from '../../src/cli/graph/flow-graph.ts';
+import { mermaidText } from '../../src/cli/graph/mermaid-text.ts';
+import { printMermaid } from '../../src/cli/graph/print-mermaid.ts';
 import { readDefinition } from '../../src/cli/start.ts';
-import { type StepRun, stepMarks } from '../../src/cli/step-marks.ts';
+import { type StepRun, stepMarks } from '../../src/cli/graph/step-marks.ts';
 import type { EnsembleDefinition } from '../../src/engine/model/ensemble.ts';
 import type { AgentRun, ExecutionStatus } from '../../src/engine/model/execution.ts';
 import { ROOT } from './cli-process.ts';
@@ -24,7 +24,7 @@ function draw(flow: string): string[] {
     .map((line) => line.trim());
 }
 
-/** Every node and frame is declared once, both ends of an edge are there and in no frame of each other, labels are safe. */
+/** Checks that each node and frame is declared once, that the ends of each edge exist and do not contain each other, and that labels are safe. */
 function check(definition: EnsembleDefinition): void {
   const graph = flowGraph(definition);
   const frames = new Map<string, readonly string[]>();
@@ -43,7 +43,7 @@ function check(definition: EnsembleDefinition): void {
   const text = printMermaid(graph, 'TD');
   const safe = /^(?:[\p{L}\p{N}\p{M} .,=()!?+'/…_-]|<br\/>|#\d+;)+$/u;
   for (const [, label] of text.matchAll(/"([^"\n]*)"/g)) expect(label).toMatch(safe);
-  // Beside its labels, a line is a shape, an edge or a frame.
+  // Without its labels, a line is a shape, an edge or a frame.
   const rest = text
     .replace(/"[^"\n]*"/g, '""')
     .trimEnd()
@@ -56,8 +56,8 @@ function check(definition: EnsembleDefinition): void {
   }
 }
 
-describe('contract 10: the graph of a flow', () => {
-  it('draws choices with the way each edge stands for', () => {
+describe('the graph of a flow', () => {
+  it('draws choices with a label on each edge', () => {
     expect(
       draw(`flow:
   - if: \${input.a > 1}
@@ -82,7 +82,7 @@ describe('contract 10: the graph of a flow', () => {
     ]);
   });
 
-  it('draws loops as frames whose edges go back', () => {
+  it('draws loops as frames with an edge back', () => {
     const drawn = draw(`flow:
   - { while: "\${p.output}", steps: [${step('p')}], maxIterations: 9 }
   - { foreach: [1], as: x, concurrency: 4, breakWhen: x > 3, steps: [{ sleep: 5s }, ${step('q')}] }
@@ -110,7 +110,7 @@ describe('contract 10: the graph of a flow', () => {
     ]);
   });
 
-  it('draws branches beside each other, and what a failure leads to with dashes', () => {
+  it('draws parallel branches, and dashed edges to the steps after a failure', () => {
     const drawn = draw(`flow:
   - { parallel: [${step('a')}, ${step('b')}], waitFor: any, condition: input.go }
   - { try: [${step('c')}], catch: [${step('d')}], finally: [${step('f')}] }
@@ -141,12 +141,12 @@ describe('contract 10: the graph of a flow', () => {
     ]);
   });
 
-  it('draws no frame around nothing', () => {
+  it('draws no empty frame', () => {
     const drawn = draw(`flow: [{ try: [${step('c')}], catch: [] }]\n`);
     expect(drawn.filter((line) => line.startsWith('subgraph'))).toEqual(['subgraph b2["try"]', 'subgraph b3["try"]']);
   });
 
-  it('draws a router with its members, and an agent under another name with its own', () => {
+  it('draws a router with its members, and both names of a renamed agent', () => {
     const drawn = draw(`flow:
   - agent: choose
     routes: [{ condition: input.vip, member: fast }, { condition: input.p, prompt: "be brief" }]
@@ -168,19 +168,19 @@ agents: [{ name: fast, operation: api, config: { url: "https://x.example" } }]
     ]);
   });
 
-  it('draws a wait with what it waits for, and how long', () => {
+  it('draws a wait with its signal and its time', () => {
     const flow = [{ wait: 'approved', timeout: '24h', name: 'approval' }, { wait: 'paid' }];
     const drawn = printMermaid(flowGraph({ name: 'e', flow }), 'LR');
     expect(drawn).toContain('n2[/"wait for approved, at most 24h<br/>approval"/]');
     expect(drawn).toContain('n3[/"wait for paid"/]');
   });
 
-  it('draws a step that it does not know as one node', () => {
+  it('draws an unknown step as one node', () => {
     const flow = [{ teleport: 'home', name: 'made' }] as unknown as EnsembleDefinition['flow'];
     expect(printMermaid(flowGraph({ name: 'e', flow }), 'LR')).toContain('n2[/"teleport home<br/>made"/]');
   });
 
-  it('draws a step that starts another ensemble as one node, which says so', () => {
+  it('draws a step that starts another ensemble as one node with its name', () => {
     const flow = [
       { ensemble: 'child', name: 'made' },
       { ensemble: 'child', detached: true },
@@ -204,11 +204,11 @@ agents: [{ name: fast, operation: api, config: { url: "https://x.example" } }]
     ['\u0000\ud800', '#65533;#65533;'],
     ['zoë 漢字 😀', 'zoë 漢字 #128512;'],
     ['x'.repeat(80), `${'x'.repeat(59)}…`],
-  ])('writes %j so that it is shown, and means nothing', (text, label) => {
+  ])('writes %j so that it is shown unchanged and has no meaning for Mermaid', (text, label) => {
     expect(mermaidText(text, 60)).toBe(label);
   });
 
-  it('holds for every valid definition of the vectors, also with guards that would break it', () => {
+  it('draws every valid definition of the vectors, also with conditions that could break a label', () => {
     const folder = join(ROOT, 'test/vectors/definitions/valid');
     const definitions = readdirSync(folder)
       .flatMap((file) => parse(readFileSync(join(folder, file), 'utf8')) as { readonly source?: string }[])
@@ -225,7 +225,7 @@ agents: [{ name: fast, operation: api, config: { url: "https://x.example" } }]
   });
 });
 
-describe('contract 10: how an execution went', () => {
+describe('the marks of an execution', () => {
   const FLOW = `name: e
 flow:
   - { parallel: [${step('a')}, ${step('b')}] }
@@ -243,7 +243,7 @@ flow:
     );
   };
 
-  it('says where one stands that has not ended', () => {
+  it('show the current step of an execution that has not ended', () => {
     expect(states('running', {})).toEqual({
       start: 'completed',
       'flow[0]': 'running',
@@ -285,7 +285,7 @@ flow:
     });
   });
 
-  it('says of one that failed what did not run any more', () => {
+  it('show the steps that did not run after a failure', () => {
     expect(states('failed', { 'flow[0].parallel[0]': 'failed' })).toEqual({
       start: 'completed',
       end: 'failed',
@@ -305,7 +305,7 @@ flow:
     expect(stepMarks(readDefinition(FLOW), { status: 'queued' }, [])).toEqual(new Map());
   });
 
-  it('says of a child how it came out, and goes on behind one that has ended or is detached', () => {
+  it('show the status of a child execution, and continue after one that has ended or is detached', () => {
     const flow = 'name: e\nflow: [{ ensemble: a }, { ensemble: b, detached: true }, { ensemble: c }, { sleep: 1 }]\n';
     const marks = (...children: readonly StepRun['status'][]) => {
       const runs = children.map((status, i) => ({ key: `flow[${i}]`, status }));

@@ -1,8 +1,8 @@
-/** Live progress as a tree that follows the flow (issue 5: a live tree). */
+/** Live progress as a tree of the flow. */
 
 import pc from 'picocolors';
 import { describe, expect, it } from 'vitest';
-import { createLiveProgress } from '../../src/cli/live-progress.ts';
+import { createLiveProgress } from '../../src/cli/progress/live-progress.ts';
 import { readDefinition } from '../../src/cli/start.ts';
 import type { EventData, EventKind, OrchestratorEvent } from '../../src/index.ts';
 import { createScreen } from './screen.ts';
@@ -16,29 +16,31 @@ function watch(flow: string, { columns = 70, rows = 40 } = {}) {
   const definition = readDefinition(`name: e\n${flow}`);
   const given = { stream: screen, colors: pc.createColors(false), now, nameWidth: 4, definition };
   const progress = createLiveProgress(given);
-  const tell = <K extends EventKind>(event: K, data: Partial<EventData[K]>) =>
+  const emit = <K extends EventKind>(event: K, data: Partial<EventData[K]>) =>
     progress.update({ event, timestamp: '', data: { executionId: 'e', ...data } } as unknown as OrchestratorEvent);
   return {
     screen,
-    start: (agent: string, key: string) => tell('agent.started', { agent, key }),
+    start: (agent: string, key: string) => emit('agent.started', { agent, key }),
     complete: (agent: string, key: string, duration = 5) =>
-      tell('agent.completed', { agent, key, output: null, duration }),
+      emit('agent.completed', { agent, key, output: null, duration }),
     retry: (agent: string, key: string, ms: number) =>
-      tell('agent.retrying', {
+      emit('agent.retrying', {
         ...{ agent, key, attempt: 1, retryAt: 1_000_000 + time + ms },
         error: { code: 'AGENT_FAILED', message: 'busy' },
       }),
     fail: (agent: string, key: string, message: string) =>
-      tell('agent.failed', { agent, key, error: { code: 'AGENT_FAILED', message }, attempts: 1, duration: 5 }),
-    skip: (agent: string, key: string) => tell('agent.skipped', { agent, key }),
-    items: (key: string, items: number) => tell('foreach.started', { key, items }),
-    wait: (key: string, ms: number) => tell('step.waiting', { key, until: 1_000_000 + time + ms }),
+      emit('agent.failed', { agent, key, error: { code: 'AGENT_FAILED', message }, attempts: 1, duration: 5 }),
+    skip: (agent: string, key: string) => emit('agent.skipped', { agent, key }),
+    items: (key: string, items: number) => emit('foreach.started', { key, items }),
+    wait: (key: string, ms: number) => emit('step.waiting', { key, until: 1_000_000 + time + ms }),
     waitFor: (key: string, signal: string, ms?: number) =>
-      tell('step.waiting', { key, signal, ...(ms !== undefined && { until: 1_000_000 + time + ms }) }),
+      emit('step.waiting', { key, signal, ...(ms !== undefined && { until: 1_000_000 + time + ms }) }),
+    goOn: (key: string, signal?: string) => emit('step.continued', { key, ...(signal !== undefined && { signal }) }),
+    take: (key: string, signal: string) => emit('signal.taken', { key, signal }),
     child: (key: string, status?: EventData['child.ended']['status']) =>
       status === undefined
-        ? tell('child.started', { key, ensemble: 'x', childId: 'c' })
-        : tell('child.ended', { key, ensemble: 'x', childId: 'c', status }),
+        ? emit('child.started', { key, ensemble: 'x', childId: 'c' })
+        : emit('child.ended', { key, ensemble: 'x', childId: 'c', status }),
     /** The lines at an instant. */
     at(ms: number) {
       time = ms;
@@ -52,8 +54,8 @@ function watch(flow: string, { columns = 70, rows = 40 } = {}) {
   };
 }
 
-describe('issue 5: a live tree', () => {
-  it('indents what stands inside of a block, and says which way a choice went', () => {
+describe('a live tree', () => {
+  it('indents the steps of a block, and shows the chosen list of a choice', () => {
     const run = watch(`flow:
   - if: input.big
     then: [${step('approve')}]
@@ -81,7 +83,7 @@ describe('issue 5: a live tree', () => {
     ]);
   });
 
-  it('keeps a foreach of one agent in one line, however many items it has', () => {
+  it('shows a foreach of one agent in one line, however many items it has', () => {
     const none = watch(`flow: [{ foreach: "\${input.all}", steps: [${step('send')}] }]\n`);
     none.items('flow[0]', 0);
     expect(none.end()).toEqual(['  ✓ foreach send    0ms  0 of 0 done']);
@@ -99,13 +101,13 @@ describe('issue 5: a live tree', () => {
     expect(run.end()).toEqual(['  ✗ foreach send   1.7s  4,000 of 10,000 done  1 failed  item 3,001: gone']);
   });
 
-  it('counts items and rounds in the line of their loop, runs in those of its agents', () => {
+  it('counts items and rounds in the line of the loop, and runs in the lines of its agents', () => {
     const run = watch(`flow:
   - foreach: [1, 2, 3]
     steps: [${step('pack')}, { while: pack.output, steps: [${step('poll')}] }]
 `);
     run.items('flow[0]', 3);
-    // Several at once: the second item comes to its steps first.
+    // With several at once, the second item reaches its steps first.
     for (const [i, rounds] of [
       [1, 2],
       [0, 1],
@@ -132,7 +134,7 @@ describe('issue 5: a live tree', () => {
     ]);
   });
 
-  it('tells apart what runs at the same time under one name, and the items of which some wait to be tried again', () => {
+  it('distinguishes agents of one name that run at the same time, and counts items that wait for a retry', () => {
     const loop = (list: string) => `{ foreach: "\${input.${list}}", concurrency: 3, steps: [${step('send')}] }`;
     const run = watch(`flow: [{ parallel: [${loop('a')}, ${loop('b')}] }]\n`, { columns: 90 });
     const key = (branch: number, i: number) => `flow[0].parallel[${branch}].foreach[${i}].steps[0]`;
@@ -161,24 +163,20 @@ describe('issue 5: a live tree', () => {
     ]);
   });
 
-  it('shows the time that is left of a wait, and a run that goes on behind it as one', () => {
+  it('shows the remaining time of a wait, and an execution that resumes after it as the same one', () => {
     const run = watch(`flow:
   - { foreach: [1], steps: [${step('one')}] }
   - { foreach: [1, 2], steps: [${step('gift')}] }
   - sleep: 90s
   - ${step('last')}
 `);
-    const walk = () => {
-      run.items('flow[0]', 1);
-      run.items('flow[1]', 2);
-      for (const i of [0, 1]) run.skip('gift', `flow[1].foreach[${i}].steps[0]`);
-    };
-    walk();
+    run.items('flow[0]', 1);
+    run.items('flow[1]', 2);
+    for (const i of [0, 1]) run.skip('gift', `flow[1].foreach[${i}].steps[0]`);
     run.wait('flow[2]', 90_000);
     expect(run.at(30_000).at(-1)).toBe('  ⠴ sleep 90s     30.0s  1m 00s left');
     run.at(90_000);
-    // Given up for the wait, the flow is walked again up to where it stood.
-    walk();
+    run.goOn('flow[2]');
     run.start('last', 'flow[3]');
     expect(run.at(90_080)).toEqual([
       '  ✓ foreach one     0ms  0 of 1 done',
@@ -188,14 +186,34 @@ describe('issue 5: a live tree', () => {
     ]);
   });
 
-  it('shows a wait that the end of the run cut off as stopped', () => {
+  it('shows a wait as over once it took its signal, and without saying whether a timeout was handled', () => {
+    const run = watch('flow: [{ wait: go, name: x }, { wait: go, timeout: 1s, onTimeout: continue, name: y }]\n');
+    run.waitFor('flow[0]', 'go');
+    expect(run.at(500)[0]).toMatch(/^ {2}[^✓•] .*500ms$/);
+    run.take('flow[0]', 'go');
+    expect(run.at(1000)[0]).toMatch(/^ {2}✓ .*500ms$/);
+    run.waitFor('flow[1]', 'go', 1000);
+    run.at(2000);
+    run.goOn('flow[1]', 'go');
+    expect(run.at(2500)[1]).toMatch(/^ {2}• .*1\.0s$/);
+  });
+
+  it('shows an agent of another process that is retried, of which only the failed attempt is known', () => {
+    const run = watch(`flow: [${step('charge')}]\n`);
+    run.retry('charge', 'flow[0]', 5000);
+    expect(run.at(1000)).toEqual([expect.stringMatching(/^ {2}\S charge .*attempt 2 in 4\.0s {2}busy$/)]);
+    run.complete('charge', 'flow[0]', 6000);
+    expect(run.at(6000)).toEqual([expect.stringMatching(/^ {2}✓ charge .*6\.0s {2}2 attempts$/)]);
+  });
+
+  it('shows a wait that the end of the execution cut off as stopped', () => {
     const run = watch('flow: [{ sleep: 1h }]\n');
     run.wait('flow[0]', 3_600_000);
     run.at(1000);
     expect(run.end()).toEqual(['  - sleep 1h  1.0s  stopped']);
   });
 
-  it('shows what a failure led to, and does not judge whether it was handled', () => {
+  it('shows the steps after a failure, and not whether the failure was handled', () => {
     const run = watch(`flow:
   - { try: [${step('charge')}], catch: [${step('alert')}], finally: [${step('close')}] }
   - { agent: choose, routes: [{ condition: input.a, member: m }, { default: true, member: n }] }
@@ -223,7 +241,7 @@ agents: [{ name: m, operation: code, config: { script: x } }, { name: n, operati
     ]);
   });
 
-  it('leaves out what is done where the window is too small, and shows all of it at the end', () => {
+  it('leaves out finished steps when the window is too small, and shows all steps at the end', () => {
     const agents = Array.from({ length: 8 }, (_, i) => `a${i}`);
     const run = watch(`flow: [{ parallel: [${agents.map(step).join(', ')}] }]\n`, { rows: 6 });
     for (const [i, name] of agents.entries()) run.start(name, `flow[0].parallel[${i}]`);
@@ -233,34 +251,34 @@ agents: [{ name: m, operation: code, config: { script: x } }, { name: n, operati
     expect(run.end()).toEqual(['  ✓ parallel   80ms', ...agents.map((name) => `    ✓ ${name}        5ms`)]);
   });
 
-  it('without the begins of steps, as a watched execution has them, nothing is shown as running', () => {
+  it('shows nothing as running without the begins of steps, as for a watched execution', () => {
     const run = watch(`flow:
   - { if: input.a, then: [${step('a')}, ${step('same')}], else: [${step('same')}] }
 `);
     run.complete('a', 'flow[0].then[0]');
     expect(run.at(80)).toEqual(['  · if input.a   85ms  then', '    ✓ a           5ms']);
-    // Of the two that have this name, the one in whose place it ran.
+    // Of the two agents with this name, the one at the place of the run.
     run.complete('same', 'flow[0].then[1]');
     expect(run.at(80).at(-1)).toBe('    ✓ same        5ms');
   });
 
-  it('shows what a wait waits for, and how long at most', () => {
+  it('shows the signal of a wait and its longest time', () => {
     const run = watch(`flow: [{ wait: approved }, { wait: paid, timeout: 1h }, ${step('a')}]`);
     run.waitFor('flow[0]', 'approved');
     expect(run.at(100)).toEqual(['  ⠙ wait for approved  100ms']);
     run.waitFor('flow[1]', 'paid', 3_600_000);
     const paid = 'wait for paid, at most 1h  100ms';
-    expect(run.at(200)).toEqual(['  ✓ wait for approved          100ms', `  ⠹ ${paid}  60m 00s left`]);
+    expect(run.at(200)).toEqual(['  ✓ wait for approved          100ms', `  ⠹ ${paid}  1h 00m left`]);
     run.start('a', 'flow[2]');
     run.complete('a', 'flow[2]');
     expect(run.end().slice(1)).toEqual([`  ✓ ${paid}`, '  ✓ a                            5ms']);
   });
 
-  it('shows a child while it goes on, how it ended, and one that the end of the run cut off', () => {
+  it('shows a child execution while it runs, its end, and one that the end of its parent cut off', () => {
     const run = watch(`flow:
   - ensemble: pay
   - { ensemble: ship, continueOnError: true }
-  - { ensemble: tell, detached: true }
+  - { ensemble: emit, detached: true }
   - ensemble: last`);
     run.child('flow[0]');
     expect(run.at(100)).toEqual(['  ⠙ ensemble pay  100ms']);
@@ -275,7 +293,7 @@ agents: [{ name: m, operation: code, config: { script: x } }, { name: n, operati
     expect(run.end()).toEqual([
       '  ✓ ensemble pay             100ms',
       '  • ensemble ship            100ms',
-      '  ✓ ensemble tell, detached    0ms',
+      '  ✓ ensemble emit, detached    0ms',
       '  - ensemble last            100ms  stopped',
     ]);
   });

@@ -1,11 +1,11 @@
-/** The command against a server that answers with what a terminal would obey: nothing of it reaches the terminal. */
+/** The command and a server that sends control characters: none of them reaches the terminal. */
 
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ensembleHere } from './in-process.ts';
 
-// Clears the screen, sets the title, moves the cursor up, conceals, turns the direction of the text around.
+// Clears the screen, sets the title, moves the cursor up, hides text, and reverses the direction of text.
 const EVIL = 'x\u001b[2J\u001b]0;title\u0007\u009b1A\u001b[8m\u202etxt\u2066\u200f\u061cy\r';
 const RECORD = {
   ...{ id: EVIL, ensemble: EVIL, status: EVIL, version: EVIL, retryOf: EVIL, parentId: EVIL, trigger: { type: EVIL } },
@@ -31,13 +31,18 @@ const EVENTS = [
   ['agent.retrying', { agent: EVIL, key: EVIL, attempt: EVIL, retryAt: 5, error: { message: EVIL } }],
   ['agent.completed', { agent: EVIL, key: EVIL, duration: 1, output: EVIL }],
   ['agent.skipped', { agent: EVIL, key: `${EVIL}2` }],
-  ['child.ended', { ensemble: EVIL, status: EVIL, childId: EVIL }],
+  ['foreach.started', { key: EVIL, items: EVIL }],
+  ['child.started', { childEnsemble: EVIL, childId: EVIL }],
+  ['child.ended', { childEnsemble: EVIL, status: EVIL, childId: EVIL }],
   ['step.waiting', { key: EVIL, signal: EVIL }],
+  ['signal.taken', { key: EVIL, signal: EVIL }],
+  ['step.continued', { key: EVIL, signal: EVIL }],
+  ['run.resumed', { recoveries: EVIL }],
   ['agent.failed', { agent: EVIL, key: EVIL, duration: 1, attempts: EVIL, error: { message: EVIL } }],
   ['execution.failed', { duration: 1, error: { message: EVIL } }],
 ] as const;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the characters that must not be there
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these characters must not be in the output
 const OBEYED = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
 
 let url: string;
@@ -68,7 +73,7 @@ beforeAll(async () => {
 });
 afterAll(() => void server.close());
 
-describe('what a server sends is printed without what a terminal obeys', () => {
+describe('text from a server is printed without control characters', () => {
   it.each([
     ['execution show', ['execution', 'show', 'x']],
     ['execution show --json', ['execution', 'show', 'x', '--json']],

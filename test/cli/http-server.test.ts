@@ -1,12 +1,12 @@
-/** The server of `ensemble serve` on real sockets: readers that do not read, requests in a row, and bodies that nobody asked for. */
+/** The server of `ensemble serve` on real sockets: clients that do not read, pipelined requests, and bodies that are not read. */
 
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
-import { startHttpServer } from '../../src/cli/http-server.ts';
+import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
+import { startHttpServer } from '../../src/cli/service/http-server.ts';
 import { createService } from '../http-api/service.ts';
 
 const MIB = 1024 * 1024;
@@ -42,7 +42,7 @@ async function start(listener: (request: IncomingMessage, response: ServerRespon
 const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`;
 const large = (_request: IncomingMessage, response: ServerResponse) => void response.end('a'.repeat(32 * MIB));
 
-/** All that comes on a socket, until it matches or the connection is closed. */
+/** The text that a socket receives until it matches or the connection is closed. */
 async function readUntil(socket: Socket, pattern: RegExp): Promise<string> {
   let text = '';
   for await (const chunk of socket) {
@@ -52,8 +52,8 @@ async function readUntil(socket: Socket, pattern: RegExp): Promise<string> {
   return text;
 }
 
-describe('a reader', () => {
-  it('that takes nothing of its answer is cut off after a while', async () => {
+describe('a client', () => {
+  it('that reads nothing of its response is cut off after a time', async () => {
     const { open, log } = await start(large, { stallMs: 300 });
     for (let i = 0; i < 3; i++) {
       const socket = await open();
@@ -64,7 +64,7 @@ describe('a reader', () => {
     for (const line of log) expect(line).toMatch(/^GET \/silent\/\d broken off \d+ms$/);
   });
 
-  it('that takes nothing of a stream is cut off too', async () => {
+  it('that reads nothing of a stream is cut off too', async () => {
     const cancelled = vi.fn();
     const chunk = new Uint8Array(MIB);
     const body = () =>
@@ -80,7 +80,7 @@ describe('a reader', () => {
     await vi.waitFor(() => expect(cancelled).toHaveBeenCalled(), { timeout: 20_000 });
   });
 
-  it('that is slow gets its whole answer, however long it takes', async () => {
+  it('that reads slowly gets its whole response, however long it takes', async () => {
     const { open } = await start(large, { stallMs: 2_000 });
     const socket = await open();
     socket.write(get('/slow'));
@@ -93,14 +93,14 @@ describe('a reader', () => {
     expect(taken).toBeGreaterThan(32 * MIB);
   }, 120_000);
 
-  it('is not cut off while its answer is still to be made', async () => {
+  it('is not cut off before its response begins', async () => {
     const { url } = await start((_request, response) => void setTimeout(() => response.end('late'), 1_500), {
       stallMs: 100,
     });
     expect(await (await fetch(url)).text()).toBe('late');
   });
 
-  it('that keeps its connection open between two requests is let go after a while', async () => {
+  it('that keeps its connection open between two requests is disconnected after a time', async () => {
     const { open } = await start((_request, response) => void response.end('ok'), { stallMs: 100, keepAliveMs: 200 });
     const socket = await open();
     socket.write(get('/'));
@@ -108,8 +108,8 @@ describe('a reader', () => {
   }, 20_000);
 });
 
-describe('requests in a row on one connection', () => {
-  it('are handled one after the other: none begins while the answer before it is not taken', async () => {
+describe('pipelined requests on one connection', () => {
+  it('are handled one after the other: none begins before the previous response is read', async () => {
     const began: string[] = [];
     const { open } = await start((request, response) => {
       began.push(request.url ?? '');
@@ -126,7 +126,7 @@ describe('requests in a row on one connection', () => {
     await vi.waitFor(() => expect(began).toEqual(paths), { timeout: 20_000 });
   });
 
-  it('are all answered, in their order', async () => {
+  it('all get a response, in their order', async () => {
     const { open } = await start((request, response) => {
       setTimeout(() => response.end(`<${request.url}>`), request.url === '/0' ? 100 : 0);
     });
@@ -138,7 +138,7 @@ describe('requests in a row on one connection', () => {
     );
   });
 
-  it('are too many when a hundred wait: the connection is cut', async () => {
+  it('are cut off when more than a hundred wait', async () => {
     let began = 0;
     const { open } = await start(() => {
       began += 1;
@@ -149,7 +149,7 @@ describe('requests in a row on one connection', () => {
     expect(began).toBe(1);
   });
 
-  it('are forgotten when their sender goes away', async () => {
+  it('are dropped when the client disconnects', async () => {
     const began: string[] = [];
     const { open, url } = await start((request, response) => {
       began.push(request.url ?? '');
@@ -168,7 +168,7 @@ describe('a request', () => {
   const head = (fields: string) =>
     `POST /api/v1/execute/ensemble/echo HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${fields}\r\n`;
 
-  it('that asks whether its body is welcome is refused before it, and told to go on when it is', async () => {
+  it('with `Expect: 100-continue` is refused before its body, or gets 100 Continue when the caller is known', async () => {
     const service = createService();
     const { authorization } = await service.bearer('admin');
     const { open } = await start(toNodeListener(service.handler));
@@ -178,21 +178,21 @@ describe('a request', () => {
     expect(await readUntil(stranger, /UNAUTHORIZED/)).toMatch(/^HTTP\/1\.1 401 /);
     const known = await open();
     known.write(head(`Authorization: ${authorization}\r\n${expects}`));
-    const [told] = await once(known, 'data');
-    expect(String(told)).toBe('HTTP/1.1 100 Continue\r\n\r\n');
+    const [received] = await once(known, 'data');
+    expect(String(received)).toBe('HTTP/1.1 100 Continue\r\n\r\n');
     known.write('{}');
     expect(await readUntil(known, /completed/)).toMatch(/^HTTP\/1\.1 200 OK/);
   });
 
-  it('with two hosts is 400, and nobody is asked', async () => {
+  it('with two `Host` headers is 400, and does not reach the handler', async () => {
     const listener = vi.fn();
     const { open } = await start(listener);
     const socket = await open();
     socket.write('GET /api/v1/health HTTP/1.1\r\nHost: a\r\nhost: b\r\n\r\n');
-    const answer = await readUntil(socket, /INVALID_REQUEST/);
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    const response = await readUntil(socket, /INVALID_REQUEST/);
+    expect(response).toMatch(/^HTTP\/1\.1 400 /);
     for (const header of ['x-request-id: ', 'x-content-type-options: nosniff', 'cache-control: no-store'])
-      expect(answer).toContain(header);
+      expect(response).toContain(header);
     expect(listener).not.toHaveBeenCalled();
   });
 });

@@ -1,22 +1,49 @@
-/** Runs a command in the process of the test: what it prints, without the start of a process. */
+/** Runs a command in the process of the test, and returns what it prints. */
 
+import { EventEmitter } from 'node:events';
+import { PassThrough } from 'node:stream';
 import { CommanderError } from 'commander';
-import { CliError } from '../../src/cli/cli-error.ts';
-import { createOutput } from '../../src/cli/output.ts';
+import { CliError } from '../../src/cli/terminal/cli-error.ts';
+import { createOutput } from '../../src/cli/terminal/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
-import { isOrchestratorError } from '../../src/engine/errors.ts';
+import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import type { Ran } from './cli-process.ts';
 
-/** @param cwd - the folder that the command is run in */
-export async function ensembleHere(args: readonly string[], cwd: string): Promise<Ran> {
-  const said = { stdout: '', stderr: '' };
-  const stream = (name: keyof typeof said) => ({
+/** A person at a terminal. */
+export interface Person {
+  /** Called with what is on stderr since the last answer, each time that it grows. Text is typed, `null` ends the input. */
+  types(shown: string): string | null | undefined;
+}
+
+/**
+ * @param cwd - the folder in which the command runs
+ * @param person - without one, stdin and stderr are no terminal, and stdin is empty
+ */
+export async function ensembleHere(args: readonly string[], cwd: string, person?: Person): Promise<Ran> {
+  const written = { stdout: '', stderr: '' };
+  const stdin = Object.assign(new PassThrough(), { isTTY: person !== undefined });
+  if (!person) stdin.end();
+  let answered = 0;
+  const stream = (name: keyof typeof written) => ({
+    isTTY: name === 'stderr' && person !== undefined,
     write(text: string) {
-      said[name] += text;
+      written[name] += text;
+      const typed = name === 'stderr' ? person?.types(written.stderr.slice(answered)) : undefined;
+      if (typed !== undefined) answered = written.stderr.length;
+      if (typed === null) stdin.end();
+      else if (typed !== undefined) stdin.write(typed);
       return true;
     },
   });
-  const host = { stdout: stream('stdout'), stderr: stream('stderr'), env: {}, on() {}, off() {} };
+  const signals = new EventEmitter();
+  const host = {
+    stdin,
+    stdout: stream('stdout'),
+    stderr: stream('stderr'),
+    env: person ? { TERM: 'dumb' } : {},
+    on: signals.on.bind(signals),
+    off: signals.off.bind(signals),
+  };
   const output = createOutput(host);
   let code = 0;
   const process = host as unknown as NodeJS.Process;
@@ -29,8 +56,8 @@ export async function ensembleHere(args: readonly string[], cwd: string): Promis
     if (error instanceof CommanderError) code = error.exitCode === 0 ? 0 : 2;
     else if (error instanceof CliError || isOrchestratorError(error)) {
       code = error instanceof CliError ? error.exitCode : 1;
-      said.stderr += `error: ${error.message}\n`;
+      written.stderr += `error: ${error.message}\n`;
     } else throw error;
   }
-  return { code, ...said };
+  return { code, ...written };
 }

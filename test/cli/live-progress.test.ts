@@ -1,10 +1,10 @@
-/** Live progress: one line an agent, updated in place (issue 2, point 10). */
+/** Live progress: one line for each agent, updated in place. */
 
 import { spawnSync } from 'node:child_process';
 import { stripVTControlCharacters } from 'node:util';
 import pc from 'picocolors';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createLiveProgress } from '../../src/cli/live-progress.ts';
+import { createLiveProgress } from '../../src/cli/progress/live-progress.ts';
 import type { EventData, EventKind, OrchestratorEvent } from '../../src/index.ts';
 import { CLI, ensureBuilt, makeFolder } from './cli-process.ts';
 import { createScreen } from './screen.ts';
@@ -16,24 +16,24 @@ function setUp({ columns = 60, rows = 20, nameWidth = 6 } = {}) {
   let time = 0;
   const now = () => ({ monotonic: time, wall: 1_000_000 + time });
   const progress = createLiveProgress({ stream: screen, colors: pc.createColors(true), now, nameWidth });
-  const tell = <K extends EventKind>(event: K, data: Partial<EventData[K]>) =>
+  const emit = <K extends EventKind>(event: K, data: Partial<EventData[K]>) =>
     progress.update({ event, timestamp: '', data: { executionId: 'e', ...data } } as unknown as OrchestratorEvent);
   return {
     screen,
     progress,
-    start: (agent: string) => tell('agent.started', { agent, key: agent }),
-    complete: (agent: string, duration = 5) => tell('agent.completed', { agent, key: agent, output: null, duration }),
+    start: (agent: string) => emit('agent.started', { agent, key: agent }),
+    complete: (agent: string, duration = 5) => emit('agent.completed', { agent, key: agent, output: null, duration }),
     fail: (agent: string, message: string, attempts = 1) =>
-      tell('agent.failed', { agent, key: agent, error: { code: 'AGENT_FAILED', message }, attempts, duration: 5 }),
+      emit('agent.failed', { agent, key: agent, error: { code: 'AGENT_FAILED', message }, attempts, duration: 5 }),
     retry: (agent: string, attempt: number, message: string, waitMs: number) =>
-      tell('agent.retrying', {
+      emit('agent.retrying', {
         agent,
         key: agent,
         error: { code: 'AGENT_FAILED', message },
         attempt,
         retryAt: 1_000_000 + time + waitMs,
       }),
-    skip: (agent: string) => tell('agent.skipped', { agent, key: agent }),
+    skip: (agent: string) => emit('agent.skipped', { agent, key: agent }),
     tick(at: number) {
       time = at;
       progress.tick();
@@ -41,8 +41,8 @@ function setUp({ columns = 60, rows = 20, nameWidth = 6 } = {}) {
   };
 }
 
-describe('issue 2.10: live progress', () => {
-  it('shows elapsed time and attempts of what runs, and how it came out', () => {
+describe('live progress', () => {
+  it('shows the elapsed time and the attempts of an agent, and its result', () => {
     const run = setUp();
     run.start('fetch');
     run.tick(80);
@@ -70,7 +70,7 @@ describe('issue 2.10: live progress', () => {
     ]);
   });
 
-  it('gives the agents of a foreach one line together', () => {
+  it('shows the agents of a foreach in one line', () => {
     const run = setUp();
     for (let i = 0; i < 3; i++) run.start('send');
     run.complete('send');
@@ -83,7 +83,7 @@ describe('issue 2.10: live progress', () => {
     expect(run.screen.lines()).toEqual(['  ✗ send    800ms  3 runs  1 failed  1 retry  gone']);
   });
 
-  it('shows what was at work when the run ended as stopped', () => {
+  it('shows an agent that was running at the end of the execution as stopped', () => {
     const run = setUp();
     run.start('slow');
     run.tick(500);
@@ -99,7 +99,7 @@ describe('issue 2.10: live progress', () => {
     expect(run.screen.cursor()).toBe(true);
   });
 
-  it('leaves what scripts print standing above, also a line without an end', () => {
+  it('keeps the text of scripts above the progress, also a line without an end', () => {
     const run = setUp();
     const print = (text: string) => {
       run.progress.foreign?.before();
@@ -117,7 +117,7 @@ describe('issue 2.10: live progress', () => {
     expect(run.screen.lines()).toEqual(['one', 'two, three', 'four', '  ⠹ a       160ms']);
   });
 
-  it('never draws more than the window holds: rows that are done move up and stay', () => {
+  it('never draws more lines than the window has: finished rows move up and stay', () => {
     const run = setUp({ rows: 5 });
     for (let i = 0; i < 12; i++) {
       run.start(`a${i}`);
@@ -128,14 +128,14 @@ describe('issue 2.10: live progress', () => {
     expect(run.screen.lines()).toEqual(Array.from({ length: 12 }, (_, i) => `  ✓ ${`a${i}`.padEnd(6)}    5ms`));
   });
 
-  it('cuts lines to the window, and redraws rightly after the window was made narrower', () => {
+  it('cuts lines to the window, and redraws correctly after the window became narrower', () => {
     const run = setUp({ columns: 40 });
     run.start('a');
     run.retry('a', 1, 'a message that is much longer than the window, 漢字漢字', 60_000);
     run.tick(80);
     expect(run.screen.lines()).toEqual(['  ⠙ a        80ms  attempt 2 in 59.9s …']);
     expect(run.screen.lines().every((line) => line.length < 40)).toBe(true);
-    // What stood in one line of 40 columns takes two of 20 now.
+    // A line of 40 columns is now two lines of 20.
     const narrow = createScreen(20);
     narrow.write(`${run.screen.lines()[0]}\n`);
     run.screen.columns = 20;
@@ -144,7 +144,7 @@ describe('issue 2.10: live progress', () => {
     expect(narrow.lines()).toEqual(['  ⠹ a       160ms …']);
   });
 
-  it('lets no text from a script or a peer command the terminal', () => {
+  it('removes control characters from the text of scripts and peers', () => {
     const run = setUp();
     run.start('a');
     run.fail('a', 'red \u001b[31m\u009b2J\nnext\u202e');

@@ -1,4 +1,4 @@
-/** `--storage postgres://...`: servers that share a database, and commands beside them. */
+/** `--storage postgres://...`: servers that share a database, and commands on the same database. */
 
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { createDatabase, findServer } from '../storage/postgres-server.ts';
 import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
 import { begin, GATED, GREET, makeProject, recordOf, serveProject, startGate, stop } from './served-project.ts';
+import { scaled } from '../slowdown.ts';
 
 beforeAll(ensureBuilt, 60_000);
 
@@ -18,7 +19,7 @@ async function makeDatabase(): Promise<string> {
 }
 
 describe.skipIf(!isThere)('a store in Postgres', () => {
-  it('T22: is shared by servers: one goes on at once with what another one, which was killed, was running', async () => {
+  it('is shared by servers: one resumes the executions of a killed server at once', async () => {
     const cwd = makeProject({ ...GREET, ...GATED });
     const store = ['--storage', await makeDatabase()];
     const first = await serveProject(cwd, store);
@@ -32,11 +33,11 @@ describe.skipIf(!isThere)('a store in Postgres', () => {
     gate.open();
     const record = await recordOf(second, id, 'completed', first.token);
     expect(record).toMatchObject({ output: { passed: 'passed' }, agents: [{ name: 'before' }, { name: 'pass' }] });
-    // The library promises 2 s; the rest is for a machine that is busy.
-    expect(performance.now() - began).toBeLessThan(5_000);
+    // The library promises 2 s; the rest is for a busy machine.
+    expect(performance.now() - began).toBeLessThan(scaled(5_000));
   });
 
-  it('gives one first token to servers that begin on it at the same time', async () => {
+  it('gets one first token from several servers that start at the same time', async () => {
     const cwd = makeProject();
     const store = ['--storage', await makeDatabase()];
     const served = await Promise.all([1, 2, 3].map(() => serveProject(cwd, store)));
@@ -48,7 +49,7 @@ describe.skipIf(!isThere)('a store in Postgres', () => {
     }
   });
 
-  it('is open to the other commands beside a server: they list, cancel and retry', async () => {
+  it('is open to other commands while a server uses it: they list, cancel and retry', async () => {
     const cwd = makeProject({
       'ensembles/order.yaml': `name: order
 flow:
@@ -82,7 +83,7 @@ export default () => {
     expect([cancelled.code, cancelled.stderr]).toEqual([0, `✓ execution ${again} is cancelled\n`]);
   });
 
-  it('is closed behind the last answer: a stream of events gets its end from it while the server stops', async () => {
+  it('is closed after the last response: an event stream reads its end from it while the server stops', async () => {
     const served = await serveProject(makeProject(GATED), ['--storage', await makeDatabase()]);
     const gate = await startGate();
     const id = await begin(served, 'gated', { gate: gate.url });
@@ -120,7 +121,7 @@ register('data:text/javascript,' + encodeURIComponent(\`export async function re
     }
   });
 
-  it('says where nothing answers, and never the password', async () => {
+  it('names the address that does not respond, and never the password', async () => {
     const store = ['--storage', 'postgres://me:secret@127.0.0.1:1/x'];
     const { code, stderr } = await ensemble(['token', 'list', ...store], { cwd: makeFolder({}) });
     expect([code, stderr]).toEqual([1, expect.stringMatching(/^error: .*connect ECONNREFUSED 127\.0\.0\.1:1\)\n$/)]);

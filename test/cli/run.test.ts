@@ -1,4 +1,4 @@
-/** `ensemble run`: the output alone on stdout, how it went on stderr (issue 2, point 10; contract 10). */
+/** `ensemble run`: only the output on stdout, the progress on stderr. */
 
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ const GREET = {
 };
 const ADA = '{"who":"Ada"}';
 
-describe('contract 10: ensemble run', () => {
+describe('ensemble run', () => {
   it('prints the output on stdout, and a line for each agent on stderr', async () => {
     const cwd = makeFolder(GREET);
     const { code, stdout, stderr } = await ensemble(['run', 'greet', '--input', ADA], { cwd });
@@ -23,13 +23,13 @@ describe('contract 10: ensemble run', () => {
     expect(stderr).toMatch(/^ {2}hello {2}completed in \d+ms\n✓ greet completed in \d+ms, 1 agent\n$/);
   });
 
-  it('takes a file of a project for its name', async () => {
+  it('runs an ensemble by its file in a project', async () => {
     const cwd = makeFolder(GREET);
     const { code, stdout } = await ensemble(['run', 'ensembles/greet.yaml', '--input', ADA], { cwd });
     expect([code, JSON.parse(stdout)]).toEqual([0, { text: 'Hello Ada' }]);
   });
 
-  it('runs a file that belongs to no project, and one from elsewhere with --dir', async () => {
+  it('runs a file outside a project, by itself and with --dir', async () => {
     const folder = makeFolder({
       'alone.yaml': 'name: alone\nflow: []\noutputs: { twice: "${input.n * 2}" }\n',
       'other.yaml': GREET['ensembles/greet.yaml'],
@@ -43,7 +43,7 @@ describe('contract 10: ensemble run', () => {
     expect([other.code, JSON.parse(other.stdout)]).toEqual([0, { text: 'Hello Ada' }]);
   });
 
-  it('ends with 1 when the run fails, and names the agent and its message', async () => {
+  it('ends with 1 when the execution fails, and names the agent and its message', async () => {
     const cwd = makeFolder({
       'ensembles/pay.yaml': `name: pay\nflow:\n${code('charge')}outputs: { paid: "\${charge.success}" }\n`,
       'scripts/charge.mjs': "export default () => { throw new Error('card refused'); };\n",
@@ -51,12 +51,12 @@ describe('contract 10: ensemble run', () => {
     const { code: exit, stdout, stderr } = await ensemble(['run', 'pay'], { cwd });
     expect(exit).toBe(1);
     expect(stderr).toMatch(
-      / {2}charge {2}failed in \d+ms: card refused\n✗ pay failed at charge after \d+ms, 1 agent: card refused\n$/,
+      / {2}charge {2}failed in \d+ms: card refused\n✗ pay failed at charge after \d+ms, 1 agent: card refused\n {4}at .*charge\.mjs:1:\d+\)\n/,
     );
     expect(JSON.parse(stdout)).toEqual({ paid: false });
   });
 
-  it('--json prints the record and nothing else', async () => {
+  it('--json prints only the record', async () => {
     const cwd = makeFolder({
       ...GREET,
       'scripts/hello.mjs': "export default () => { console.log('noise'); return 1; };\n",
@@ -72,7 +72,7 @@ describe('contract 10: ensemble run', () => {
     expect(stderr).toBe('noise\n');
   });
 
-  it('--json ends with 1 for a failed run too, and prints its record', async () => {
+  it('--json ends with 1 for a failed execution too, and prints its record', async () => {
     const cwd = makeFolder({ ...GREET, 'scripts/hello.mjs': "export default () => { throw new Error('no'); };\n" });
     const { code, stdout } = await ensemble(['run', 'greet', '--json', '--input', ADA], { cwd });
     expect(code).toBe(1);
@@ -85,10 +85,10 @@ describe('contract 10: ensemble run', () => {
     const cwd = makeFolder({ ...GREET, 'scripts/hello.mjs': script });
     const { stdout, stderr } = await ensemble(['run', 'greet', '--input', ADA], { cwd });
     expect(JSON.parse(stdout)).toEqual({ text: 1 });
-    expect(stderr).toMatch(/^printed\ninfo {2}logged \{"n":1\}\n/);
+    expect(stderr).toMatch(/^printed\ninfo {2}logged \{"agent":"hello","n":1\}\n/);
   });
 
-  it('shows failed attempts, and how many there were', async () => {
+  it('shows failed attempts and their number', async () => {
     const cwd = makeFolder({
       'ensembles/e.yaml': `name: e\nflow:\n${code('flaky', ', retry: { maxAttempts: 3, backoff: fixed, delay: 1 }')}`,
       'scripts/flaky.mjs':
@@ -97,12 +97,12 @@ describe('contract 10: ensemble run', () => {
     const { code: exit, stderr } = await ensemble(['run', 'e'], { cwd });
     expect(exit).toBe(0);
     const lines = stderr.split('\n');
-    expect(lines[0]).toMatch(/^ {2}flaky {2}attempt 1 failed, next in \d+ms: busy 1 \ufffd\[31m$/);
-    expect(lines[1]).toMatch(/^ {2}flaky {2}attempt 2 failed, next in \d+ms: busy 2 \ufffd\[31m$/);
+    expect(lines[0]).toMatch(/^ {2}flaky {2}attempt 1 failed, (next in \d+ms|retried): busy 1 \ufffd\[31m$/);
+    expect(lines[1]).toMatch(/^ {2}flaky {2}attempt 2 failed, (next in \d+ms|retried): busy 2 \ufffd\[31m$/);
     expect(lines[2]).toMatch(/^ {2}flaky {2}completed in \d+ms, 3 attempts$/);
   });
 
-  it('gives a large foreach ten lines, and sums up the rest', async () => {
+  it('writes ten lines for a large foreach, and one line for the rest', async () => {
     const steps = `name: e\nflow:\n  - foreach: \${input.items}\n    steps:\n    ${code('one')}`;
     const cwd = makeFolder({ 'ensembles/e.yaml': steps, 'scripts/one.mjs': 'export default () => 1;\n' });
     const items = JSON.stringify({ items: Array.from({ length: 1200 }, (_, i) => i) });
@@ -124,8 +124,8 @@ describe('contract 10: ensemble run', () => {
   });
 
   it.each([
-    ['an input that is no JSON', ['run', 'greet', '--input', '{who: Ada}'], 2, '--input is no JSON: '],
-    ['a file that is no JSON', ['run', 'greet', '--input', '@bad.json'], 2, 'bad.json is no JSON: '],
+    ['an input that is not JSON', ['run', 'greet', '--input', '{who: Ada}'], 2, '--input is not JSON: '],
+    ['a file that is not JSON', ['run', 'greet', '--input', '@bad.json'], 2, 'bad.json is not JSON: '],
     [
       'a file that is missing',
       ['run', 'greet', '--input', '@none.json'],
@@ -145,7 +145,7 @@ describe('contract 10: ensemble run', () => {
       'there is no ensemble `great`; did you mean `greet`?\nThis project has: greet\n',
     ],
     ['a file that is not there', ['run', 'none.yaml'], 1, 'there is no file or folder none.yaml'],
-    ['a folder', ['run', './ensembles'], 2, './ensembles is a folder; run one file of it'],
+    ['a folder', ['run', './ensembles'], 2, './ensembles is a folder; name one of its files'],
     ['a variable that is not set', ['run', 'greet', '--env', 'NOT_SET'], 1, '--env names NOT_SET, which is not set'],
     [
       'a variable with its value',
@@ -171,7 +171,7 @@ describe('contract 10: ensemble run', () => {
     expect(stderr.endsWith('✗ 1 problem; nothing was run\n')).toBe(true);
   });
 
-  it('ends although a script left something open', async () => {
+  it('ends although a script left a timer or a connection open', async () => {
     const cwd = makeFolder({
       ...GREET,
       'scripts/hello.mjs': 'setInterval(() => {}, 1000);\nexport default () => 1;\n',
@@ -179,7 +179,7 @@ describe('contract 10: ensemble run', () => {
     expect((await ensemble(['run', 'greet', '--input', ADA], { cwd })).code).toBe(0);
   });
 
-  it('writes outputs whole, however large they are', async () => {
+  it('writes the whole output, however large it is', async () => {
     const cwd = makeFolder({ ...GREET, 'scripts/hello.mjs': "export default () => 'x'.repeat(3_000_000);\n" });
     const { stdout } = await ensemble(['run', 'greet', '--input', ADA], { cwd });
     expect(JSON.parse(stdout).text).toHaveLength(3_000_000);
@@ -194,12 +194,12 @@ describe('contract 10: ensemble run', () => {
   });
 });
 
-describe('contract 1 and 10: variables', () => {
+describe('variables', () => {
   const ENV = {
     'ensembles/e.yaml': 'name: e\nflow: []\noutputs: { a: "${env.A}" }\n',
   };
 
-  it('takes nothing from the process that is not named', async () => {
+  it('reads no variable of the process that is not named', async () => {
     const cwd = makeFolder(ENV);
     const { code, stderr } = await ensemble(['run', 'e'], { cwd, env: { A: 'from the process' } });
     expect(code).toBe(1);
@@ -208,7 +208,14 @@ describe('contract 1 and 10: variables', () => {
     expect(JSON.parse(named.stdout)).toEqual({ a: 'from the process' });
   });
 
-  it('masks secrets in what it prints', async () => {
+  it('outside a project, a variable without a value names the option', async () => {
+    const cwd = makeFolder({ 'e.yaml': ENV['ensembles/e.yaml'] });
+    const { code, stderr } = await ensemble(['run', 'e.yaml'], { cwd });
+    expect(code).toBe(1);
+    expect(stderr).toContain('variable `A` is not set: set it for the process and pass `--env A`');
+  });
+
+  it('masks secrets in its output', async () => {
     const cwd = makeFolder({
       'ensembles/e.yaml': 'name: e\nflow:\n  - { agent: x, operation: code, config: { script: leak } }\n',
       'scripts/leak.mjs':
@@ -225,13 +232,13 @@ describe('contract 1 and 10: variables', () => {
   });
 });
 
-describe('issue 2.10: Ctrl-C', () => {
+describe('Ctrl-C', () => {
   const WAIT = {
     'ensembles/e.yaml': `name: e\nflow:\n${code('wait')}${code('after')}`,
     'scripts/after.mjs': 'export default () => 1;\n',
   };
 
-  it('cancels the run: the step is signalled, no further one begins, the exit code is 130', async () => {
+  it('cancels the execution: the signal of the step is aborted, no further step begins, the exit code is 130', async () => {
     const script = [
       'export default ({ signal }) => new Promise((resolve) => {',
       "  const timer = setTimeout(resolve, 60_000); console.error('waiting');",
@@ -251,7 +258,7 @@ describe('issue 2.10: Ctrl-C', () => {
     expect(stderr).toMatch(/✗ e cancelled after \d/);
   });
 
-  it('a second one ends the process, whatever the step does', async () => {
+  it('a second signal ends the process, whatever the step does', async () => {
     const script = "export default () => new Promise(() => { setInterval(() => {}, 1000); console.error('deaf'); });\n";
     const { child, saw, ended } = startEnsemble(['run', 'e'], {
       cwd: makeFolder({ ...WAIT, 'scripts/wait.mjs': script }),

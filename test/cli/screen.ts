@@ -1,13 +1,13 @@
-/** A terminal's screen, as far as progress is drawn on it: what a person would see after each write. */
+/** A terminal's screen, as far as the live progress needs it: what a person sees after each write. */
 
 export interface Screen {
   write(text: string): boolean;
   isTTY: boolean;
   columns: number;
   rows: number;
-  /** All lines ever shown, those that scrolled away too, without colours; the empty end is cut off. */
+  /** All lines that were ever shown, also those that scrolled away, without colours and without empty lines at the end. */
   lines(): string[];
-  /** Whether the cursor can be seen. */
+  /** Whether the cursor is visible. */
   cursor(): boolean;
 }
 
@@ -35,7 +35,7 @@ export function createScreen(columns = 60, rows = 20): Screen {
     columns,
     rows,
     write(text) {
-      // biome-ignore lint/suspicious/noControlCharactersInRegex: control sequences are what is read here
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: the regex reads control sequences
       for (const [part, , sequence] of text.matchAll(/(\u001b\[([^A-Za-z]*[A-Za-z]))|[\s\S]/gu)) {
         if (sequence === undefined) put(part);
         else if (sequence === '?25l') cursor = false;
@@ -45,7 +45,7 @@ export function createScreen(columns = 60, rows = 20): Screen {
           lines[at] = (lines[at] as string).slice(0, column);
         } else if (sequence === 'K') lines[at] = (lines[at] as string).slice(0, column);
         else if (/^\d+A$/.test(sequence)) {
-          // Lines that scrolled away can't be reached any more.
+          // The cursor can't move to lines that scrolled away.
           const top = Math.max(0, lines.length - screen.rows);
           at = Math.max(top, at - Number.parseInt(sequence, 10));
         } else if (!/^\d+m$/.test(sequence)) throw new Error(`the screen doesn't know ${JSON.stringify(part)}`);

@@ -1,4 +1,4 @@
-/** Projects served by the built command in a process of its own, on a port of their own. */
+/** Projects served by the built command in a separate process, each on a port of its own. */
 
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -16,7 +16,7 @@ outputs: { text: "\${hello.output}" }
   'scripts/hello.mjs': 'export default ({ input }) => `Hello ${input.who}`;\n',
 };
 
-/** An ensemble whose agent waits until the test lets it go on: its script asks the gate of the input. */
+/** An ensemble whose agent waits for the test: its script calls the gate of the input, which responds when the test opens it. */
 export const GATED = {
   'ensembles/gated.yaml': `name: gated
 flow:
@@ -32,9 +32,9 @@ export interface Served extends Started {
   readonly cwd: string;
   /** Such as `http://127.0.0.1:40001`. */
   readonly url: string;
-  /** The first admin token; empty where the store had tokens. */
+  /** The first admin token; empty if the store had tokens. */
   readonly token: string;
-  /** What was printed at the start. */
+  /** The text that was printed at the start. */
   readonly printed: string;
   api(path: string, body?: unknown, token?: string): Promise<Response>;
 }
@@ -51,7 +51,7 @@ export async function serveProject(
 ): Promise<Served> {
   const started = startEnsemble(['serve', '--port', '0', ...args], { cwd, env });
   onTestFinished(() => void started.child.kill('SIGKILL'));
-  const printed = await saidOnStdout(started, /(tokens {5}\d+;.*|-d '.*')\n/);
+  const printed = await waitForStdout(started, /(tokens {5}\d+;.*|-d '.*')\n/);
   const url = /listening on (\S+)/.exec(printed)?.[1] as string;
   const token = /^ {2}(sk-\S+)$/m.exec(printed)?.[1] ?? '';
   const api = (path: string, body?: unknown, bearer = token) =>
@@ -62,8 +62,8 @@ export async function serveProject(
   return { ...started, cwd, url, token, printed, api };
 }
 
-/** Resolves with all of stdout once it matches; rejects when the process ends before. */
-export function saidOnStdout({ child, ended }: Pick<Started, 'child' | 'ended'>, pattern: RegExp): Promise<string> {
+/** Resolves with all of stdout when it matches. Rejects when the process ends before that. */
+export function waitForStdout({ child, ended }: Pick<Started, 'child' | 'ended'>, pattern: RegExp): Promise<string> {
   return new Promise((resolve, reject) => {
     let stdout = '';
     child.stdout?.on('data', (chunk) => {
@@ -71,16 +71,16 @@ export function saidOnStdout({ child, ended }: Pick<Started, 'child' | 'ended'>,
       if (pattern.test(stdout)) resolve(stdout);
     });
     void ended.then(({ code, stderr }) =>
-      reject(new Error(`ended with ${code} before it said ${pattern}:\n${stderr}`)),
+      reject(new Error(`ended with ${code} before it printed ${pattern}:\n${stderr}`)),
     );
   });
 }
 
 export interface Gate {
   readonly url: string;
-  /** Resolves when a script stands before the gate. */
+  /** Resolves when a script waits at the gate. */
   readonly reached: Promise<void>;
-  /** Lets every script pass, those that come later too. */
+  /** Lets every script continue, now and later. */
   open(): void;
 }
 
@@ -112,7 +112,7 @@ export async function listen(server: Server): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-/** What the line that was printed would send, when it is pasted into a shell. @param token - in the variable that it may name */
+/** The request of the printed curl command. @param token - the value of the variable in the command */
 export function readCurlLine(printed: string, token?: string): { readonly url: string; readonly init: RequestInit } {
   const [, url, authorization, type, body] =
     /^ *curl (\S+) -H ['"]Authorization: ([^'"]+)['"] -H 'Content-Type: ([^']+)' -d '([^']+)'$/m.exec(printed) ?? [];
@@ -127,13 +127,13 @@ export function readCurlLine(printed: string, token?: string): { readonly url: s
   };
 }
 
-/** Looks again and again until something is there: for what another process does in its own time. */
+/** Polls until a value is there, for what another process does. Fails after 15 s. */
 export async function until<T>(look: () => Promise<T | undefined | false>): Promise<T> {
-  const givesUpAt = performance.now() + 15_000;
+  const deadline = performance.now() + 15_000;
   for (;;) {
     const found = await look();
     if (found !== undefined && found !== false) return found;
-    if (performance.now() > givesUpAt) throw new Error(`did not come to be within 15 s: ${look}`);
+    if (performance.now() > deadline) throw new Error(`no value within 15 s: ${look}`);
     await wait(25);
   }
 }
@@ -148,7 +148,7 @@ export interface StoredRecord {
   readonly agents: readonly { readonly name: string; readonly attempts: number }[];
 }
 
-/** The record of an execution, once it has a status. @param token - default the first one of the server */
+/** Waits until an execution has a status. @param token - default: the first token of the server */
 export function recordOf(served: Served, id: string, status: string, token?: string): Promise<StoredRecord> {
   return until(async () => {
     const record = (await (await served.api(`/executions/${id}`, undefined, token)).json()) as StoredRecord;
@@ -156,13 +156,13 @@ export function recordOf(served: Served, id: string, status: string, token?: str
   });
 }
 
-/** Begins a run without waiting for its end. @returns its id */
+/** Starts an execution without waiting for its end. @returns its id */
 export async function begin(served: Served, name: string, input: object = {}): Promise<string> {
   const response = await served.api(`/execute/ensemble/${name}`, { input, async: true });
   return ((await response.json()) as { executionId: string }).executionId;
 }
 
-/** Ends a server as its user would. */
+/** Ends a server with SIGTERM. */
 export async function stop(served: Served): Promise<void> {
   served.child.kill('SIGTERM');
   await served.ended;

@@ -1,4 +1,4 @@
-/** `ensemble token`: on a store and on a running server (issue 3, point 3; contract 10). */
+/** `ensemble token`: on a store and on a running server. */
 
 import { existsSync, truncateSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -11,8 +11,8 @@ beforeAll(ensureBuilt, 60_000);
 
 const create = (...more: readonly string[]) => ['token', 'create', '--name', 'ci', ...more];
 
-describe('issue 3.3: ensemble token', () => {
-  it('a token made beside a running server is good there at once, and refused once it is revoked', async () => {
+describe('ensemble token', () => {
+  it('a token created in the store of a running server is valid there at once, and refused after it is revoked', async () => {
     const served = await serveProject(makeProject());
     const { cwd } = served;
     const made = await ensemble(create('--scope', 'read:ensembles'), { cwd });
@@ -28,7 +28,7 @@ describe('issue 3.3: ensemble token', () => {
     expect([again.code, again.stderr]).toEqual([1, `error: there is no token ${id}\n`]);
   });
 
-  it('--json gives the token object, and the list never its value', async () => {
+  it('--json prints the token object, and the list never has its value', async () => {
     const cwd = makeProject();
     const before = Date.now();
     const options = [
@@ -54,14 +54,14 @@ describe('issue 3.3: ensemble token', () => {
     [['--name', '', '--scope', 'admin'], '--name must have 1 to 200 characters, not 0'],
     [['--name', 'x'.repeat(201), '--scope', 'admin'], '--name must have 1 to 200 characters, not 201'],
     [['--name', 'x', '--scope', 'admin', '--expires-in', '315360001'], 'at most 315360000 (ten years)'],
-  ])('contract 10: what no token can have is wrong usage, and no store is made (%j)', async (args, message) => {
+  ])('a value that no token can have is wrong usage, and no store is created (%j)', async (args, message) => {
     const cwd = makeProject();
     const { code, stdout, stderr } = await ensemble(['token', 'create', ...args], { cwd });
     expect([code, stdout, stderr]).toEqual([2, '', expect.stringContaining(message)]);
     expect(existsSync(join(cwd, '.ensemble'))).toBe(false);
   });
 
-  it('a store that was cut off says that it is damaged, and what to do', async () => {
+  it('a truncated store gets a message that it is damaged, and what to do', async () => {
     const cwd = makeProject();
     await ensemble(create('--scope', 'admin', '--storage', 'sqlite:cut.sqlite'), { cwd });
     truncateSync(join(cwd, 'cut.sqlite'), 6000);
@@ -72,7 +72,7 @@ describe('issue 3.3: ensemble token', () => {
     ]);
   });
 
-  it('lists them as a table, oldest first, that fits 80 columns', async () => {
+  it('lists tokens as a table, oldest first, that fits 80 columns', async () => {
     const cwd = makeProject();
     const scopes = ['--scope', 'read:ensembles', '--scope', 'execute:ensembles'];
     await ensemble(create('--scope', 'admin', '--expires-in', '86400'), { cwd });
@@ -104,19 +104,19 @@ describe('issue 3.3: ensemble token', () => {
     expect((await served.api('/ensembles', undefined, token)).status).toBe(401);
   });
 
-  it("shows a server's refusal by its code and message", async () => {
+  it("shows a server's refusal as the store's own: only its message", async () => {
     const served = await serveProject(makeProject());
     const { stdout } = await ensemble(create('--scope', 'read:ensembles'), { cwd: served.cwd });
     const ask = (token: string) => ensemble(['token', 'list', '--url', served.url, '--token', token]);
     const poor = await ask(stdout.trim());
-    expect([poor.code, poor.stderr]).toEqual([1, 'error: FORBIDDEN: this needs a token with the scope `admin`\n']);
+    expect([poor.code, poor.stderr]).toEqual([1, 'error: this needs a token with the scope `admin`\n']);
     const unknown = await ask('sk-service-x');
-    expect([unknown.code, unknown.stderr]).toEqual([1, 'error: UNAUTHORIZED: the API token is not valid\n']);
+    expect([unknown.code, unknown.stderr]).toEqual([1, 'error: the API token is not valid\n']);
     const gone = await ensemble(['token', 'revoke', 'tok_nobody', '--url', served.url, '--token', served.token]);
-    expect([gone.code, gone.stderr]).toEqual([1, 'error: NOT_FOUND: there is no such token\n']);
+    expect([gone.code, gone.stderr]).toEqual([1, 'error: there is no such token\n']);
   });
 
-  it('tells what is there instead of a server', async () => {
+  it('explains that the address is not an ensemble server', async () => {
     const html = await listen(createServer((_, response) => response.end('<html>')));
     const json = await listen(createServer((_, response) => response.end('{"items":[]}')));
     const broken = await listen(createServer((_, response) => response.writeHead(502).end('bad gateway')));
@@ -127,33 +127,33 @@ describe('issue 3.3: ensemble token', () => {
     const ask = async (url: string) => (await ensemble(['token', 'list', '--url', url, '--token', 'x'])).stderr;
     const host = (url: string) => new URL(url).host;
     for (const stranger of [html, json]) {
-      const message = `error: ${host(stranger)} answered, but not as an ensemble server does; check the address\n`;
+      const message = `error: ${host(stranger)} responded, but it is not an ensemble server; check the address\n`;
       expect(await ask(stranger)).toBe(message);
       const watch = ['execution', 'watch', 'exec_1', '--url', stranger, '--token', 'x'];
       expect((await ensemble(watch)).stderr).toBe(message);
     }
     expect(await ask(broken)).toBe(
-      `error: ${host(broken)} answered 502, and not as an ensemble server does; check the address\n`,
+      `error: ${host(broken)} responded with 502, but it is not an ensemble server; check the address\n`,
     );
     expect(await ask(moved)).toBe(
-      `error: ${host(moved)} answered 307, and not as an ensemble server does; check the address\n`,
+      `error: ${host(moved)} responded with 307, but it is not an ensemble server; check the address\n`,
     );
     expect(seen).toEqual([]);
-    expect(await ask(cut)).toBe(`error: ${host(cut)} broke the connection off before it answered\n`);
+    expect(await ask(cut)).toBe(`error: ${host(cut)} closed the connection before it responded\n`);
     const free = createServer();
     const closed = await listen(free);
     await new Promise((resolve) => free.close(resolve));
     expect(await ask(closed)).toBe(
-      `error: nothing listens at ${host(closed)}; is the server running, and is the port right?\n`,
+      `error: no server listens at ${host(closed)}; check that it is running, and check the port\n`,
     );
   });
 
-  it('makes a store that is not there yet, which a server then uses', async () => {
+  it('creates a store that does not exist yet, which a server then uses', async () => {
     const cwd = makeProject();
     const listed = await ensemble(['token', 'list'], { cwd });
     expect([listed.code, listed.stderr]).toEqual([
       1,
-      'error: there is no store .ensemble/data.sqlite yet; `ensemble serve` and `ensemble token create` make it. A running server is named with --url\n',
+      'error: there is no store .ensemble/data.sqlite yet; `ensemble serve` and `ensemble token create` create it. Name a running server with --url\n',
     ]);
     const { stdout } = await ensemble(create('--scope', 'admin', '--storage', 'sqlite:shop.db'), { cwd });
     const served = await serveProject(cwd, ['--storage', 'sqlite:shop.db']);
@@ -161,13 +161,13 @@ describe('issue 3.3: ensemble token', () => {
     expect((await served.api('/tokens', undefined, stdout.trim())).status).toBe(200);
   });
 
-  it('--dir names the project, and a problem of its config is told', async () => {
+  it('--dir names the project, and a problem of its config is printed', async () => {
     const cwd = makeFolder({
       'a/ensembles/e.yaml': GREET['ensembles/greet.yaml'],
       'b/ensembles/e.yaml': 'name: e\nflow: []\n',
       'b/ensemble.config.mjs': 'export default [];\n',
     });
-    // What is wrong with its definitions (a script that is not there) is no matter here.
+    // Problems of its definitions (a missing script) do not matter here.
     expect((await ensemble(create('--scope', 'admin', '--dir', 'a'), { cwd })).code).toBe(0);
     expect(
       (await ensemble(['token', 'list', '--storage', `sqlite:${join(cwd, 'a/.ensemble/data.sqlite')}`])).stdout,
@@ -186,7 +186,7 @@ describe('issue 3.3: ensemble token', () => {
     ],
     [
       create('--scope', 'admin', '--plan', 'gold'),
-      'error: there is no plan "gold"; there are 3 plans: free, pro, enterprise\n',
+      'error: there is no plan "gold"; the 3 plans: free, pro, enterprise\n',
     ],
     [
       create('--scope', 'admin', '--expires-in', '1d'),
@@ -198,12 +198,12 @@ describe('issue 3.3: ensemble token', () => {
     ],
     [
       ['token', 'list', '--url', 'http://x', '--storage', 'sqlite:x'],
-      'error: --url names a running server, --storage and --dir a store: give one of them\n',
+      'error: --url names a running server, but --storage and --dir name a store: leave one of them out\n',
     ],
     [['token', 'list', '--token', 'x'], 'error: --token is for a running server; name it with --url\n'],
     [
       ['token', 'list', '--url', 'http://127.0.0.1:3000'],
-      'error: a running server wants a token: give it as --token, or in the variable ENSEMBLE_TOKEN\n',
+      'error: a running server needs a token: pass it with --token, or in the variable ENSEMBLE_TOKEN\n',
     ],
     [
       ['token', 'list', '--url', 'localhost:3000', '--token', 'x'],
@@ -211,7 +211,7 @@ describe('issue 3.3: ensemble token', () => {
     ],
     [
       ['token', 'list', '--storage', 'memory'],
-      'error: --storage memory is in the process that serves it; name that one with --url\n',
+      'error: --storage memory is inside the process that serves it; name that server with --url\n',
     ],
   ])('wrong usage ends with 2: %s', async (args, message) => {
     const { code, stdout, stderr } = await ensemble(args, { cwd: makeProject() });

@@ -1,13 +1,13 @@
-/** The command itself: help, version, wrong usage, and the JSON Schema (contract 10: errors on stderr, wrong usage 2). */
+/** The command itself: help, version, wrong usage (on stderr, exit code 2), and the JSON Schema. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CLI, ensemble, ensureBuilt, ROOT } from './cli-process.ts';
+import { CLI, ensemble, ensureBuilt, makeFolder, ROOT } from './cli-process.ts';
 
 beforeAll(ensureBuilt, 60_000);
 
-describe('contract 10: usage', () => {
+describe('usage', () => {
   it.each([
     [['rnu'], "error: unknown command 'rnu'\n(Did you mean run?)", 'ensemble'],
     [['run'], "error: missing required argument 'ensemble'", 'ensemble run'],
@@ -17,7 +17,7 @@ describe('contract 10: usage', () => {
     [['token', 'create'], "error: required option '--name <name>' not specified", 'ensemble token create'],
     [['execution', 'shwo'], "error: unknown command 'shwo'\n(Did you mean show?)", 'ensemble execution'],
     [['nonsense'], "error: unknown command 'nonsense'", 'ensemble'],
-  ])('%j is wrong usage: exit code 2, what was meant, and whose help says more', async (args, message, command) => {
+  ])('%j is wrong usage: exit code 2, a suggestion, and the command of its help', async (args, message, command) => {
     const { code, stdout, stderr } = await ensemble(args);
     expect([code, stdout]).toEqual([2, '']);
     expect(stderr).toContain(message);
@@ -36,11 +36,11 @@ describe('contract 10: usage', () => {
     async (args) => {
       const { code, stdout, stderr } = await ensemble(args);
       expect([code, stderr]).toEqual([0, '']);
-      expect(stdout).toMatch(/Usage: ensemble.*Examples:\n {2}ensemble /s);
+      expect(stdout).toMatch(/Usage: ensemble.*Examples:\n {2}(npx )?ensemble/s);
     },
   );
 
-  it('--version is that of the package', async () => {
+  it('--version prints the version of the package', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
     expect(await ensemble(['--version'])).toEqual({ code: 0, stdout: `${version}\n`, stderr: '' });
   });
@@ -50,13 +50,49 @@ describe('contract 10: usage', () => {
   });
 });
 
-describe('contract 2: ensemble schema', () => {
+describe('ensemble schema', () => {
   it('prints the JSON Schema of definitions', async () => {
     const { code, stdout } = await ensemble(['schema']);
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
-      $schema: 'https://json-schema.org/draft/2020-12/schema',
-      required: ['name', 'flow'],
+      $schema: 'http://json-schema.org/draft-07/schema#',
+      properties: { name: { type: 'string' }, flow: { type: 'array' } },
     });
+  });
+
+  it('refers to no other document', async () => {
+    const { stdout } = await ensemble(['schema']);
+    const refs = [...stdout.matchAll(/"\$ref": "([^"]*)"/g)].map(([, target]) => target);
+    expect(refs.length).toBeGreaterThan(0);
+    expect(refs.filter((target) => !target?.startsWith('#/definitions/'))).toEqual([]);
+  });
+
+  it('--dir adds the operations and names of a project, also of ensembles with problems', async () => {
+    const cwd = makeFolder({
+      'ensembles/order.yaml': 'name: order\nflow: [{ agent: fetch-user }]\n',
+      'ensembles/broken.yaml': 'name: broken\nflow: 5\n',
+      'agents/fetch-user.yaml': 'name: fetch-user\noperation: code\nconfig: { script: pricing/total }\n',
+      'scripts/pricing/total.mjs': 'export default () => 1;\n',
+      'ensemble.config.mjs': `import { defineOperation } from 'ensemble-orchestrator';
+export default {
+  operations: [defineOperation({ name: 'rate', run: () => null })],
+  agents: [{ name: 'shared', operation: 'rate' }],
+  scripts: { other: () => 2 },
+};\n`,
+    });
+    const { code, stdout, stderr } = await ensemble(['schema', '--dir', '.'], { cwd });
+    expect([code, stderr]).toEqual([0, '']);
+    const { definitions } = JSON.parse(stdout);
+    const offered = (form: string, key: string) =>
+      definitions[form].properties[key].anyOf.find((one: { enum?: unknown }) => one.enum).enum;
+    expect(offered('agentStep', 'agent')).toEqual(['fetch-user', 'shared']);
+    expect(offered('config-code', 'script')).toEqual(['other', 'pricing/total']);
+    expect(offered('ensembleStep', 'ensemble')).toEqual(['broken', 'order']);
+    expect(offered('agent', 'operation')).toEqual(['api', 'code', 'storage', 'rate']);
+  });
+
+  it('--dir names a folder that does not exist', async () => {
+    const { code, stderr } = await ensemble(['schema', '--dir', 'nowhere'], { cwd: makeFolder({}) });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('there is no folder')]);
   });
 });

@@ -1,4 +1,4 @@
-/** `ensemble validate`: problems as a compiler prints them (issue 2, points 5 and 10; contract 10). */
+/** `ensemble validate`: problems with their place and source lines. */
 
 import { beforeAll, describe, expect, it } from 'vitest';
 import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
@@ -8,13 +8,13 @@ beforeAll(ensureBuilt, 60_000);
 const GOOD = 'name: good\nflow:\n  - { agent: a, operation: code, config: { script: one } }\n';
 const ONE = 'export default () => 1;\n';
 
-describe('contract 10: ensemble validate', () => {
-  it('says how much is right, on stdout, and ends with 0', async () => {
+describe('ensemble validate', () => {
+  it('prints the number of valid files on stdout, and ends with 0', async () => {
     const cwd = makeFolder({ 'ensembles/good.yaml': GOOD, 'scripts/one.mjs': ONE });
     expect(await ensemble(['validate'], { cwd })).toEqual({ code: 0, stdout: '✓ 2 files, no problems\n', stderr: '' });
   });
 
-  it('prints every problem of every file with its place and frame, on stderr, and ends with 1', async () => {
+  it('prints every problem of every file with its place and source lines on stderr, and ends with 1', async () => {
     const cwd = makeFolder({
       'ensembles/a.yaml': 'name: a\nflow:\n  - agent: x\n    operation: code\n    config: { script: onne }\n',
       'ensembles/b.yaml': 'name: b\nflwo: []\nflow: []\noutputs:\n  y: ${nobody.output}\n',
@@ -33,7 +33,7 @@ describe('contract 10: ensemble validate', () => {
     expect(stderr.endsWith('✗ 3 problems in 2 of 3 files\n')).toBe(true);
   });
 
-  it('--json prints { files: [{ file, issues }] }, with the files that are right too', async () => {
+  it('--json prints { files: [{ file, issues }] }, also with valid files', async () => {
     const cwd = makeFolder({ 'ensembles/a.yaml': 'name: a\nflwo: []\nflow: []\n', 'scripts/one.mjs': ONE });
     const { code, stdout, stderr } = await ensemble(['validate', '--json'], { cwd });
     expect(code).toBe(1);
@@ -48,7 +48,7 @@ describe('contract 10: ensemble validate', () => {
     ]);
   });
 
-  it('takes on trust what only the host of a file alone can know: scripts, variables, operations', async () => {
+  it('accepts references that only a host can check in a file outside a project: scripts, variables, operations', async () => {
     const cwd = makeFolder({
       'loose.yaml': [
         'name: loose',
@@ -66,7 +66,7 @@ describe('contract 10: ensemble validate', () => {
     });
   });
 
-  it('still finds in a file alone what no host can put right', async () => {
+  it('finds all other problems of a file outside a project', async () => {
     const cwd = makeFolder({
       'loose.yaml':
         'name: loose\nflow:\n  - { agent: a, operation: coed, config: { script: s } }\noutputs: { x: "${b.output}" }\n',
@@ -79,7 +79,7 @@ describe('contract 10: ensemble validate', () => {
     expect(stderr.endsWith('✗ 2 problems in 1 file\n')).toBe(true);
   });
 
-  it('checks a file of a project against that project, and says nothing about its neighbours', async () => {
+  it('checks a file of a project against that project, without the problems of other files', async () => {
     const cwd = makeFolder({
       'shop/ensembles/a.yaml': 'name: a\nflow:\n  - { agent: x, operation: code, config: { script: onne } }\n',
       'shop/ensembles/b.yaml': 'name: b\nnonsense: 1\n',
@@ -103,7 +103,7 @@ describe('contract 10: ensemble validate', () => {
     expect(stderr).toContain('new.yaml:3:52 flow[0].config.script: there is no script `two` (registered: one)');
   });
 
-  it('takes several paths: files, a folder of files and a project', async () => {
+  it('accepts several paths: files, a folder of files and a project', async () => {
     const cwd = makeFolder({
       'p/ensembles/good.yaml': GOOD,
       'p/scripts/one.mjs': ONE,
@@ -114,7 +114,7 @@ describe('contract 10: ensemble validate', () => {
     expect([code, stdout]).toEqual([0, '✓ 4 files, no problems\n']);
   });
 
-  it('reports a script that is wrong once, at its own line, and blames no ensemble for it', async () => {
+  it('reports a broken script once, at its own line, and not in an ensemble', async () => {
     const cwd = makeFolder({
       'ensembles/good.yaml': GOOD,
       'ensembles/again.yaml': GOOD.replace('good', 'again'),
@@ -128,17 +128,17 @@ describe('contract 10: ensemble validate', () => {
   });
 
   const importsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript);
-  it('takes a .ts script where the runtime imports one, and says otherwise what to do', async () => {
+  it('accepts a .ts script if the runtime can import it, and otherwise says what to do', async () => {
     const cwd = makeFolder({ 'ensembles/good.yaml': GOOD, 'scripts/one.ts': 'export default (): number => 1;\n' });
     const { code, stderr } = await ensemble(['validate'], { cwd });
     if (importsTypeScript) expect(code).toBe(0);
     else
       expect(stderr).toContain(
-        'scripts/one.ts: this runtime imports no `.ts` files: use Node 22.18 or newer, Deno or Bun',
+        "scripts/one.ts: this runtime can't import `.ts` files: use Node 22.18 or newer, Deno or Bun",
       );
   });
 
-  it('reports a shared agent that is wrong in its own file, and blames no ensemble for it', async () => {
+  it('reports a broken shared agent in its own file, and not in an ensemble', async () => {
     const cwd = makeFolder({
       'ensembles/a.yaml': 'name: a\nflow:\n  - agent: mailer\n  - agent: caller\n',
       'agents/mailer.yaml': 'name: mailer\noperation: code\nconfig:\n  script: send\n',
@@ -150,7 +150,7 @@ describe('contract 10: ensemble validate', () => {
     expect(stderr.endsWith('✗ 2 problems in 2 of 3 files\n')).toBe(true);
   });
 
-  it('prints warnings with their place and ends with 0; --json has them beside the issues', async () => {
+  it('prints warnings with their place and ends with 0; --json has them in addition to the issues', async () => {
     const cwd = makeFolder({
       'ensembles/a.yaml':
         'name: a\nflow:\n  - { sleep: "${late.output}" }\n  - { agent: late, operation: code, config: { script: one } }\n',
@@ -171,7 +171,7 @@ describe('contract 10: ensemble validate', () => {
     ]);
   });
 
-  it('finds what no single file shows: two ensembles of one name, two triggers on one path', async () => {
+  it('finds problems between files: two ensembles of one name, two triggers on one path', async () => {
     const twins = makeFolder({
       'ensembles/a.yaml': 'name: same\nflow: []\n',
       'ensembles/b.yaml': 'name: same\nflow: []\n',
@@ -187,7 +187,7 @@ describe('contract 10: ensemble validate', () => {
     expect(stderr).toContain('POST /webhooks/in');
   });
 
-  it('knows the ensembles of the other files by name, also of one that is wrong in itself', async () => {
+  it('knows the ensembles of other files by name, also of a file with problems', async () => {
     const cwd = makeFolder({
       'ensembles/parent.yaml': 'name: parent\nflow:\n  - ensemble: kid\n  - ensemble: kidd\n  - ensemble: broken\n',
       'ensembles/kid.yaml': 'name: kid\nflow: []\n',
@@ -199,14 +199,16 @@ describe('contract 10: ensemble validate', () => {
     expect(stderr.endsWith('✗ 2 problems in 2 of 3 files\n')).toBe(true);
   });
 
-  it('needs no values of variables that the config names, and says which are missing', async () => {
+  it('needs no values for the variables that the config names, and warns of missing ones', async () => {
     const cwd = makeFolder({
       'ensembles/a.yaml': 'name: a\nflow:\n  - { agent: x, operation: api, config: { url: "${env.SHOP_URL}/x" } }\n',
       'ensemble.config.mjs': "export default { env: ['SHOP_URL'] };\n",
     });
     const { code, stdout, stderr } = await ensemble(['validate'], { cwd });
     expect([code, stdout]).toEqual([0, '✓ 2 files, no problems\n']);
-    expect(stderr).toBe('warning: ensemble.config.mjs names `SHOP_URL`, which has no value here; a run needs one\n');
+    expect(stderr).toBe(
+      'warning: ensemble.config.mjs names the variable `SHOP_URL`, which is not set here; `run` and `serve` need it\n',
+    );
   });
 
   it('warns of folders that this version does not read', async () => {
@@ -214,7 +216,7 @@ describe('contract 10: ensemble validate', () => {
     expect((await ensemble(['validate'], { cwd })).stderr).toBe('warning: `prompts` is not used by this version\n');
   });
 
-  it('colours only for those who can see it', async () => {
+  it('uses colours only on terminals', async () => {
     const cwd = makeFolder({ 'ensembles/a.yaml': 'name: a\nflwo: []\nflow: []\n' });
     expect((await ensemble(['validate'], { cwd })).stderr).not.toContain('\u001b');
     const forced = await ensemble(['validate'], { cwd, env: { FORCE_COLOR: '1' } });
@@ -225,8 +227,8 @@ describe('contract 10: ensemble validate', () => {
   it.each([
     [['validate'], 'there is no project here'],
     [['validate', 'nothing.yaml'], 'there is no file or folder nothing.yaml'],
-    [['validate', 'empty'], 'empty is no project: it has no folder `ensembles`, and no .yaml files'],
-    [['validate', '--dir', 'empty'], 'empty is no project'],
+    [['validate', 'empty'], 'empty is not a project: it has no folder `ensembles`, and no .yaml files'],
+    [['validate', '--dir', 'empty'], 'empty is not a project'],
   ])('%j is explained without a stack trace', async (args, message) => {
     const cwd = makeFolder({ 'empty/file.txt': '' });
     const { code, stdout, stderr } = await ensemble(args, { cwd });

@@ -1,8 +1,8 @@
 /**
- * What happens to processes and servers while they work: kills at any moment, processes that stand still, servers that restart.
+ * Runs fault scenarios on real processes and servers: kills at any moment, paused processes, server restarts.
  *
  * `npm run chaos -- [SCENARIO...] [--store sqlite|postgres] [--seconds N] [--cycles N] [--executions N] [--seed TEXT] [--keep]`;
- * all scenarios when none is named; the library must be built. The last line is `N passed, M failed`.
+ * without a name, all scenarios run. Build the library first. The last line is `N passed, M failed`.
  */
 
 import { copyFileSync, mkdtempSync, rmSync } from 'node:fs';
@@ -12,9 +12,9 @@ import { parseArgs } from 'node:util';
 import { bundleLibrary } from './library.mjs';
 import { seeded } from './random.mjs';
 import { SCENARIOS } from './scenarios/scenarios.mjs';
-import { createStage } from './stage.mjs';
+import { createTestBed } from './test-bed.mjs';
 import { findStores } from './stores.mjs';
-import { firstProblems } from './tell-story.mjs';
+import { firstProblems } from './print-history.mjs';
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -38,7 +38,7 @@ console.log(`seed ${values.seed}`);
 try {
   for (const scenario of chosen) {
     for (const at of stores) {
-      if (scenario.stores.includes(at.kind)) await play(scenario, at);
+      if (scenario.stores.includes(at.kind)) await runScenario(scenario, at);
       else if (positionals.length > 0) console.log(`skipped: ${scenario.name} on ${at.kind}`);
     }
   }
@@ -48,32 +48,32 @@ try {
 console.log(`${counts.passed} passed, ${counts.failed} failed`);
 process.exitCode = counts.failed === 0 && counts.passed > 0 ? 0 : 1;
 
-async function play({ name, about, play: run, ...defaults }, at) {
+async function runScenario({ name, about, run, ...defaults }, at) {
   const began = performance.now();
-  const stage = await createStage(at, name, folder);
-  let said = '';
+  const bed = await createTestBed(at, name, folder);
+  let summary = '';
   try {
     const options = {};
     for (const key of ['seconds', 'cycles', 'executions']) options[key] = Number(values[key] ?? defaults[key]);
-    said = await run(stage, { ...options, random: seeded(`${values.seed}/${name}/${at.kind}`) });
+    summary = await run(bed, { ...options, random: seeded(`${values.seed}/${name}/${at.kind}`) });
   } catch (error) {
-    stage.problems.push(String(error.stack ?? error));
+    bed.problems.push(String(error.stack ?? error));
   }
-  const { problems } = stage;
+  const { problems } = bed;
   if (problems.length > 0 && values.keep) {
-    copyFileSync(stage.ledgerPath, join(tmpdir(), `${name}-${at.kind}.ledger`));
-    console.log(`kept: ${join(tmpdir(), `${name}-${at.kind}.ledger`)}`);
+    copyFileSync(bed.historyPath, join(tmpdir(), `${name}-${at.kind}.history`));
+    console.log(`kept: ${join(tmpdir(), `${name}-${at.kind}.history`)}`);
   }
-  await stage.remove().catch((error) => problems.push(String(error)));
+  await bed.remove().catch((error) => problems.push(String(error)));
   const isOk = problems.length === 0;
   counts[isOk ? 'passed' : 'failed'] += 1;
   const seconds = ((performance.now() - began) / 1000).toFixed(0);
-  console.log(`${isOk ? 'ok    ' : 'FAILED'} ${at.kind.padEnd(8)} ${about}: ${said} (${seconds} s)`);
+  console.log(`${isOk ? 'ok    ' : 'FAILED'} ${at.kind.padEnd(8)} ${about}: ${summary} (${seconds} s)`);
   for (const line of firstProblems(problems)) console.log(line);
-  if (!isOk) console.log(`    again: npm run chaos -- ${name} --store ${at.kind} --seed ${values.seed}`);
+  if (!isOk) console.log(`    repeat: npm run chaos -- ${name} --store ${at.kind} --seed ${values.seed}`);
 }
 
 function refuse(message) {
-  console.error(`${message}; there are ${SCENARIOS.map(({ name }) => name).join(', ')}`);
+  console.error(`${message}; scenarios: ${SCENARIOS.map(({ name }) => name).join(', ')}`);
   process.exit(2);
 }

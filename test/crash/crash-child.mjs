@@ -1,26 +1,26 @@
 /**
- * One process of the crash matrix: goes on with what the one before it left, begins new executions, and dies at its point, if it
- * was given one. `node crash-child.mjs JSON`. Exit codes: 0 when it ended by itself, 3 when executions did not end in time.
+ * One process of the crash matrix: continues what the previous process left, starts new executions, and dies at its point, if
+ * it has one. `node crash-child.mjs JSON`. Exit codes: 0 if it ended by itself, 3 if executions did not end in time.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fastClock } from './fast-clock.mjs';
 import { createFaults } from './faults.mjs';
 import { createScripts, ENSEMBLES, INPUT } from './flows.mjs';
-import { openLedger } from './ledger.mjs';
+import { openHistory } from './history.mjs';
 import { loadLibrary } from './library.mjs';
 import { openStore } from './open-store.mjs';
 import { listUnended, readOne } from './read-store.mjs';
 import { watchStorage } from './watched-storage.mjs';
 
-/** How long what was left behind may take. */
-const PATIENCE_MS = 12_000;
-/** A dead owner is replaced soon; nobody else is there to take a living one for dead. */
+/** The maximum time to complete what the previous process left. */
+const TIMEOUT_MS = 12_000;
+/** A short lease, so a dead worker is replaced soon. No other process runs that could consider a living one dead. */
 const ENGINE = { leaseMs: 150, sweepMs: 30 };
 
 const {
   store,
-  ledgerPath,
+  historyPath,
   fault,
   phase = 'work',
   ensemble = 'line',
@@ -28,19 +28,19 @@ const {
   concurrency,
   ending,
 } = JSON.parse(process.argv[2]);
-const ledger = openLedger(ledgerPath);
-const faults = await createFaults(fault, ledger);
+const record = openHistory(historyPath);
+const faults = await createFaults(fault, record);
 const { createOrchestrator, embeddedEngine } = await loadLibrary();
 
 if (phase === 'migration') faults.arm();
 faults.hit('open');
-const storage = watchStorage(await openStore(store), ledger, faults.hit);
-const left = await look();
+const storage = watchStorage(await openStore(store), record, faults.hit);
+const left = await recordStored();
 const logger = createLogger();
-const clock = fastClock(ensemble === 'patient' ? 10 : 1);
+const clock = fastClock(ensemble === 'suspending' ? 10 : 1);
 const orchestrator = createOrchestrator({
   ensembles: ENSEMBLES,
-  scripts: createScripts(ledger, faults.hit),
+  scripts: createScripts(record, faults.hit),
   storage,
   engine: embeddedEngine({
     ...ENGINE,
@@ -59,24 +59,24 @@ if (phase === 'close') await closeAtWork();
 else await work();
 await orchestrator.close();
 
-/** What is stored is told first: nothing of it may happen again. @returns what has not ended */
-async function look() {
+/** Adds what is stored to the history, because nothing of it may happen again. @returns ids of unended executions */
+async function recordStored() {
   const ids = await listUnended(storage);
   for (const id of ids) {
-    const { steps } = await readOne(storage, await storage.getExecution(id));
-    ledger('seen', { id, steps });
+    const { steps } = await readOne(storage, await storage.executions.get(id));
+    record('seen', { id, steps });
   }
   return ids;
 }
 
 async function untilEnded(ids) {
-  const until = performance.now() + PATIENCE_MS;
+  const until = performance.now() + TIMEOUT_MS;
   let open = ids;
   while (open.length > 0) {
-    const ended = new Set(await storage.findEnded(open));
+    const ended = new Set(await storage.executions.findEnded(open));
     open = open.filter((id) => !ended.has(id));
     if (open.length > 0 && performance.now() > until) {
-      console.error(`not ended after ${PATIENCE_MS} ms: ${open.join(' ')}`);
+      console.error(`not ended after ${TIMEOUT_MS} ms: ${open.join(' ')}`);
       process.exit(3);
     }
     if (open.length > 0) await sleep(5);
@@ -86,7 +86,7 @@ async function untilEnded(ids) {
 async function work() {
   const begin = async () => {
     const handle = await orchestrator.start(ensemble, INPUT);
-    ledger('accepted', { id: handle.id });
+    record('accepted', { id: handle.id });
     return handle;
   };
   const numbers = Array.from({ length: count }, (_, i) => i);
@@ -95,10 +95,10 @@ async function work() {
   else await Promise.all(numbers.map(async () => (await begin()).result()));
 }
 
-/** Stops in the midst of it: what runs is given back. */
+/** Closes while executions run, so that they are released. */
 async function closeAtWork() {
   const handles = await Promise.all(Array.from({ length: count }, () => orchestrator.start(ensemble, INPUT)));
-  for (const { id } of handles) ledger('accepted', { id });
+  for (const { id } of handles) record('accepted', { id });
   await sleep(ending.afterMs);
   faults.hit('close');
   await orchestrator.close({ grace: ending.graceMs });
@@ -106,6 +106,6 @@ async function closeAtWork() {
 
 function createLogger() {
   const at = (level) => (about, message) =>
-    ledger('log', { level, message: message ?? about, error: about?.err?.message ?? about?.err });
+    record('log', { level, message: message ?? about, error: about?.err?.message ?? about?.err });
   return { debug() {}, info() {}, warn: at('warn'), error: at('error') };
 }

@@ -1,9 +1,9 @@
 /**
- * The crash matrix: processes that are killed at every point at which something is stored or done, and others that go on.
+ * The crash matrix: kills processes at every point at which something is stored or done, and lets other processes continue.
  *
- * `npm run crash -- [--kills 10] [--store sqlite|postgres] [--point NAME] [--seed TEXT] [--parallel 2] [--keep]`; the library
- * must be built. A point's kills are one chain over one store: each process first ends what the one before it left behind. What
- * fails is told with the command that does it again. The last line is `N passed, M failed`.
+ * `npm run crash -- [--kills 10] [--store sqlite|postgres] [--point NAME] [--seed TEXT] [--parallel 2] [--keep]`. Build the
+ * library first. All kills of a point use one store: each process first completes what the previous process left. A failure is
+ * printed with the command that repeats it. The last line is `N passed, M failed`.
  */
 
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -11,23 +11,23 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { checkLedger } from './check-ledger.mjs';
+import { checkHistory } from './check-history.mjs';
 import { AGENTS, COUNTED } from './flows.mjs';
-import { openLedger, readLedger } from './ledger.mjs';
+import { openHistory, readHistory } from './history.mjs';
 import { bundleLibrary } from './library.mjs';
 import { makeOlderStore } from './older-store.mjs';
 import { openStore } from './open-store.mjs';
-import { FIRST_KILLS, NOT_THERE, POINTS } from './points.mjs';
+import { FIRST_KILLS, POINTS } from './points.mjs';
 import { inParallel, start } from './processes.mjs';
 import { seeded } from './random.mjs';
 import { readStore } from './read-store.mjs';
 import { findStores } from './stores.mjs';
-import { firstProblems, tellStory } from './tell-story.mjs';
+import { firstProblems, historyOf } from './print-history.mjs';
 
 const CHILD = fileURLToPath(new URL('crash-child.mjs', import.meta.url));
 const TIMEOUT_MS = 30_000;
-/** Behind three deaths in a row, soon after it was claimed each time, an execution is ended. */
-const MOST_IN_A_ROW = 1;
+/** An execution fails after three deaths in a row, each soon after it was claimed. So a test allows fewer. */
+const MAX_IN_A_ROW = 1;
 
 const { values } = parseArgs({
   options: {
@@ -58,7 +58,6 @@ try {
 } finally {
   for (const at of stores) await at.close();
 }
-console.log(`not there yet: ${NOT_THERE.join(', ')}`);
 const { effects, repeats } = totals;
 const seconds = ((performance.now() - began) / 1000).toFixed(0);
 console.log(`${totals.kills} kills, ${effects} effects, ${repeats} of them repeated, ${seconds} s`);
@@ -77,26 +76,26 @@ async function runChain({ at, point }) {
     chain.problems.push(String(error.stack ?? error));
   }
   if (chain.kills < kills && chain.problems.length === 0)
-    chain.problems.push(`it was killed ${chain.kills} times only`);
+    chain.problems.push(`only ${chain.kills} of ${kills} kills happened`);
   report(chain, performance.now() - beganAt);
 }
 
-/** One store, killed again and again; the last process ends all that is left. */
+/** Kills one process after another on one store. The last process completes what is left. */
 async function killWorkers(chain) {
   const { at, point } = chain;
   const run = newRun(at, chain);
   try {
     /** Kills in a row during the recovery of the same executions. */
-    let row = MOST_IN_A_ROW;
+    let row = MAX_IN_A_ROW;
     for (let tries = 0; chain.kills < kills && tries < kills * 4 && chain.problems.length === 0; tries++) {
       if (point.isQueued) await run.child({ concurrency: 0 });
-      else if (point.phase === 'recovery' && row >= MOST_IN_A_ROW) {
+      else if (point.phase === 'recovery' && row >= MAX_IN_A_ROW) {
         await run.child({ fault: draw(chain, chain.random.one(FIRST_KILLS)) });
         row = 0;
       }
       const { signal } = await run.child({ fault: draw(chain, point), phase: point.phase });
       if (signal === 'SIGKILL') chain.kills += 1;
-      row = signal === 'SIGKILL' ? row + 1 : MOST_IN_A_ROW;
+      row = signal === 'SIGKILL' ? row + 1 : MAX_IN_A_ROW;
     }
     await run.child({ count: 0 });
     await run.check();
@@ -105,7 +104,7 @@ async function killWorkers(chain) {
   }
 }
 
-/** A new store for every kill: its schema is being made. */
+/** Uses a new store for every kill, because the kill happens while the schema is created. */
 async function killOpenings(chain) {
   for (let tries = 0; chain.kills < kills && tries < kills * 4 && chain.problems.length === 0; tries++) {
     const run = newRun(chain.at, chain);
@@ -121,35 +120,35 @@ async function killOpenings(chain) {
   }
 }
 
-/** A store and its ledger, on which processes work one after the other. */
+/** A store and its history, on which processes work one after the other. */
 function newRun(at, chain) {
   const { point, random, problems } = chain;
-  const store = at.place();
-  const ledgerPath = join(folder, `${at.kind}-${point.row}-${random.from(0, 1e9)}.ledger`);
-  const ledger = openLedger(ledgerPath);
+  const store = at.newStore();
+  const historyPath = join(folder, `${at.kind}-${random.from(0, 1e12)}.history`);
+  const record = openHistory(historyPath);
   const ensemble = point.ensemble ?? 'line';
   return {
     async child(about) {
       const { concurrency, count } = about.fault ? point : {};
       const ending = { afterMs: random.from(0, 60), graceMs: random.from(0, 40) };
-      const given = { store, ledgerPath, ensemble, concurrency, count, ending, ...about };
-      const { child, ended } = start(CHILD, given, { timeoutMs: TIMEOUT_MS });
+      const options = { store, historyPath, ensemble, concurrency, count, ending, ...about };
+      const { child, ended } = start(CHILD, options, { timeoutMs: TIMEOUT_MS });
       const end = await ended;
-      ledger('ended', { child: child.pid, ...end });
+      record('ended', { child: child.pid, ...end });
       if (end.late) problems.push(`a process hung\n${end.errors}`);
       else if (end.code !== 0 && end.signal !== 'SIGKILL')
         problems.push(`a process ended with ${end.code}\n${end.errors}`);
       return end;
     },
-    makeOlder: () => makeOlderStore(store.path, ledger),
+    makeOlder: () => makeOlderStore(store.path, record),
     async check() {
       const storage = await openStore(store);
       try {
         const found = await readStore(storage, COUNTED);
-        const lines = readLedger(ledgerPath);
-        const { broken, figures } = checkLedger(lines, found, { noRepeats: !point.repeats });
+        const lines = readHistory(historyPath);
+        const { broken, figures } = checkHistory(lines, found, { noRepeats: !point.repeats });
         problems.push(...broken);
-        if (broken.length > 0) problems.push(...tellStory(lines, broken[0]));
+        if (broken.length > 0) problems.push(...historyOf(lines, broken[0]));
         for (const name of ['effects', 'repeats']) chain.figures[name] += figures[name];
         if (found.executions.some(({ ensemble: name }) => !(name in AGENTS))) problems.push('an unknown ensemble ran');
       } finally {
@@ -157,13 +156,13 @@ function newRun(at, chain) {
       }
     },
     async remove() {
-      if (values.keep) console.log(`kept: ${ledgerPath} ${JSON.stringify(store)}`);
+      if (values.keep) console.log(`kept: ${historyPath} ${JSON.stringify(store)}`);
       else await at.remove(store);
     },
   };
 }
 
-/** A point's choices for one kill. */
+/** Draws the values of one kill from the ranges of its point. */
 function draw({ random }, { point, nth, delayUs, statement }) {
   const fault = { point, nth: random.from(...nth) };
   if (delayUs) fault.delayUs = random.from(...delayUs);
@@ -179,11 +178,11 @@ function report({ at, point, kills: count, problems, figures }, ms) {
   totals[isOk ? 'passed' : 'failed'] += 1;
   const { effects, repeats } = figures;
   const figure = `${count} kills, ${effects} effects, ${repeats} repeated`;
-  const name = `${String(point.row).padStart(2)} ${point.name}`.padEnd(30);
+  const name = point.name.padEnd(30);
   console.log(`${isOk ? 'ok    ' : 'FAILED'} ${at.kind.padEnd(8)} ${name} ${figure}, ${(ms / 1000).toFixed(1)} s`);
   if (isOk) return;
   for (const line of firstProblems(problems)) console.log(line);
   console.log(
-    `    again: npm run crash -- --store ${at.kind} --point '${point.name}' --kills ${kills} --seed ${values.seed} --parallel 1`,
+    `    repeat: npm run crash -- --store ${at.kind} --point '${point.name}' --kills ${kills} --seed ${values.seed} --parallel 1`,
   );
 }

@@ -1,6 +1,6 @@
-/** A clock that runs faster than the machine's, the same way in every process: what waits for seconds is waited for quickly. */
+/** A clock that runs faster than the machine's clock, equally in every process, so that waits of seconds pass quickly. */
 
-/** @param factor - how many times faster; 1 is the machine's own pace */
+/** @param factor - how many times faster; 1 is the speed of the machine's clock */
 export function fastClock(factor) {
   const setTimer = (ms, callback, options) => {
     const timer = setTimeout(callback, ms / factor);

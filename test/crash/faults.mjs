@@ -1,23 +1,24 @@
-/** The place where a process dies: told of every point that is passed, it ends the process at the chosen one. */
+/** Kills this process at a chosen point. The process reports every point that it passes. */
 
 import { Worker } from 'node:worker_threads';
 import { dieNow } from './flows.mjs';
 import { countStatements } from './statements.mjs';
 
 /**
- * @param fault - `point`, which `nth` pass of it, and how it dies: `at` once; `delayUs` later, by another thread, as nothing
- *   else runs during a synchronous call; at the `statement`th statement from there on. Undefined: it never dies
- * @param ledger - the pass is written there first
+ * @param fault - `point` and `nth`: the process dies at the nth pass of that point. `delayUs`: it dies that much later, killed by
+ *   another thread, because nothing else runs during a synchronous call. `statement`: it dies at the nth statement after the
+ *   point. Undefined: it never dies
+ * @param record - writes to the history; the pass is recorded before the kill
  */
-export async function createFaults(fault, ledger) {
+export async function createFaults(fault, record) {
   if (!fault) return { arm() {}, hit() {} };
   const { point, nth, delayUs, statement } = fault;
   const statements = statement === undefined ? undefined : await countStatements();
-  const strike = delayUs === undefined ? undefined : await thread(delayUs);
+  const killLater = delayUs === undefined ? undefined : await thread(delayUs);
   let armed = false;
   let passes = 0;
   return {
-    /** Passes count from here on. */
+    /** Passes count from this call on. */
     arm() {
       armed = true;
     },
@@ -25,9 +26,9 @@ export async function createFaults(fault, ledger) {
       if (!armed || passed !== point) return;
       passes += 1;
       if (passes !== nth) return;
-      ledger('point', fault);
+      record('point', fault);
       if (statements) statements.dieAt(statement);
-      else if (strike) strike();
+      else if (killLater) killLater();
       else dieNow();
     },
   };
@@ -43,7 +44,7 @@ while (process.hrtime.bigint() < end);
 process.kill(process.pid, 'SIGKILL');
 `;
 
-/** @returns makes another thread kill the process, so many microseconds later */
+/** @returns a function that makes another thread kill the process after `delayUs` microseconds */
 async function thread(delayUs) {
   const shared = new SharedArrayBuffer(4);
   const worker = new Worker(THREAD, { eval: true, workerData: { shared, delayUs } });

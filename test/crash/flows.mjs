@@ -1,4 +1,4 @@
-/** The ensembles that the processes run, and scripts whose effects are lines of the ledger. */
+/** The ensembles that the processes run, and scripts that record their effects in the history. */
 
 import { randomBytes } from 'node:crypto';
 import { closeSync, openSync } from 'node:fs';
@@ -7,8 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 const code = (agent, script = 'act', more = {}) => ({ agent, operation: 'code', config: { script }, ...more });
 
 /**
- * Every way of storing: results, a `foreach`, a retry, a guard that reads the state, a change of the state, a step that takes
- * its time, and an end.
+ * Uses every kind of stored data: results, a `foreach`, a retry, a condition that reads the state, a change of the state, a
+ * slow step, and an end.
  */
 const flow = ({ concurrency, delay }) => [
   code('reserve'),
@@ -23,11 +23,11 @@ const flow = ({ concurrency, delay }) => [
 const ensemble = (name, options) => ({ name, state: { initial: { count: 0 } }, flow: flow(options) });
 
 export const ENSEMBLES = [
-  // One thing at a time: what is killed between two things may repeat nothing.
+  // One step at a time: a kill between two steps may repeat nothing.
   ensemble('line', { concurrency: 1, delay: 20 }),
   ensemble('order', { concurrency: 3, delay: 20 }),
-  // It waits for so long that it is given up meanwhile.
-  ensemble('patient', { concurrency: 3, delay: 1500 }),
+  // The retry waits long enough for the execution to be suspended.
+  ensemble('suspending', { concurrency: 3, delay: 1500 }),
   { name: 'short', flow: [code('first'), code('last')] },
   { name: 'five', flow: ['a', 'b', 'c', 'd', 'e'].map((name) => code(name, name === 'c' ? 'slow' : 'act')) },
   { name: 'poison', flow: [code('before'), code('deadly', 'deadly')] },
@@ -35,33 +35,33 @@ export const ENSEMBLES = [
   { name: 'blocked', flow: [code('before'), code('hold', 'block'), code('after')] },
 ];
 
-/** The agents that a finished execution must have run, in order; `even` stands for `odd` too. */
+/** The agents that a completed execution must have run, sorted. `even` stands for `odd`, too. */
 const CHAIN = ['charge', 'count', 'even', 'last', 'pack', 'pack', 'pack', 'reserve', 'slow'];
 export const AGENTS = {
   line: CHAIN,
   order: CHAIN,
-  patient: CHAIN,
+  suspending: CHAIN,
   short: ['first', 'last'],
   five: ['a', 'b', 'c', 'd', 'e'],
   held: ['after', 'before', 'hold'],
   blocked: ['after', 'before', 'hold'],
 };
-export const COUNTED = ['line', 'order', 'patient'];
+export const COUNTED = ['line', 'order', 'suspending'];
 export const INPUT = { items: [1, 2, 3] };
 
 /**
- * @param ledger - where begins and effects are written
- * @param hit - told of the points inside scripts
+ * @param record - writes the begin and the effect of a script to the history
+ * @param hit - called at the points inside scripts
  */
-export function createScripts(ledger, hit = () => {}) {
+export function createScripts(record, hit = () => {}) {
   const begin = ({ execution: { id, attempt }, idempotencyKey: key }) => {
-    ledger('begin', { id, key, attempt });
+    record('begin', { id, key, attempt });
     hit('script:begin');
   };
-  /** The output tells which of several effects is the stored one. */
+  /** The output identifies the effect, so that a stored result can be matched with its effect. */
   const effect = ({ execution: { id, attempt }, idempotencyKey: key }) => {
     const nonce = randomBytes(6).toString('hex');
-    ledger('effect', { id, key, attempt, nonce });
+    record('effect', { id, key, attempt, nonce });
     hit('script:effect');
     return { nonce };
   };
@@ -87,7 +87,7 @@ export function createScripts(ledger, hit = () => {}) {
       begin(context);
       dieNow();
     },
-    /** Lets nothing else run for a while, in the first process that runs it. */
+    /** Blocks the event loop for a while, in the first process that runs it. */
     block: (context) => {
       begin(context);
       const { blockMs, flag } = context.input;
@@ -98,7 +98,7 @@ export function createScripts(ledger, hit = () => {}) {
   };
 }
 
-/** @param flag - a file that is made by whoever comes first */
+/** @param flag - a file that the first caller creates */
 function isFirst(flag) {
   try {
     closeSync(openSync(flag, 'wx'));
@@ -108,7 +108,7 @@ function isFirst(flag) {
   }
 }
 
-/** Ends this process as a kill from outside does; nothing runs behind it. */
+/** Ends this process as a kill from outside does; no code runs after it. */
 export function dieNow() {
   process.kill(process.pid, 'SIGKILL');
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);

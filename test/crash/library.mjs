@@ -1,25 +1,25 @@
-/** The library as it was built, in one file with what it imports: processes are started by the hundred, and that file loads quickly. */
+/** Bundles the built library and its imports into one file. The tests start hundreds of processes, and one file loads quickly. */
 
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-/** Tells the processes where the file stands. */
+/** The environment variable that holds the path of the file. */
 const FILE = 'CRASH_LIBRARY';
 const ENTRIES = { 'index.js': '*', 'sqlite.js': '{ sqliteStorage }', 'postgres.js': '{ postgresStorage }' };
 const BANNER = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
 /**
- * Makes the file, for this process and those that it starts; it is gone when this one ends. `CRASH_DIST` names another folder
- * than `dist/`.
+ * Creates the file for this process and its child processes, and removes it when this process ends. `CRASH_DIST` names a folder
+ * other than `dist/`.
  * @throws Error when the library is not built
  */
 export async function bundleLibrary() {
   const dist = resolve(process.env.CRASH_DIST ?? join(ROOT, 'dist'));
   const built = Object.keys(ENTRIES).filter((entry) => existsSync(join(dist, entry)));
-  if (!built.includes('index.js')) throw new Error(`${dist} is empty: run \`npm run build\` first`);
-  // Where packages are found from, and what no repository keeps.
+  if (!built.includes('index.js')) throw new Error(`${dist} holds no built library: run \`npm run build\` first`);
+  // From this folder Node.js finds the packages, and Git ignores it.
   const folder = join(ROOT, 'node_modules/.cache/ensemble-orchestrator', `crash-${process.pid}`);
   mkdirSync(folder, { recursive: true });
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -40,5 +40,5 @@ export async function bundleLibrary() {
   process.env[FILE] = outfile;
 }
 
-/** The public names of the library, with `sqliteStorage` and `postgresStorage`. */
+/** Imports the library: the public names, and `sqliteStorage` and `postgresStorage`. */
 export const loadLibrary = () => import(pathToFileURL(process.env[FILE]).href);

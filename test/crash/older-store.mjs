@@ -1,4 +1,4 @@
-/** A SQLite file as version 1 of its schema had it, with an execution that was at work when its process ended. */
+/** Creates a SQLite file with version 1 of the schema, and an execution in it that ran when its process ended. */
 
 import { rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -6,7 +6,7 @@ import { ENSEMBLES, INPUT } from './flows.mjs';
 import { loadLibrary } from './library.mjs';
 import { toStored } from './watched-storage.mjs';
 
-/** Version 1, word for word: what was released does not change. */
+/** Version 1, word for word: a released schema does not change. */
 const SCHEMA = `
   CREATE TABLE ensemble_schema (version INTEGER NOT NULL);
   INSERT INTO ensemble_schema VALUES (1);
@@ -49,7 +49,7 @@ const COPY = `
   INSERT INTO ensemble_executions (namespace, id, ensemble, version, status, epoch, seed, started_by, created_at, input)
     SELECT namespace, id, ensemble, version, 'running', 1, seed, started_by, created_at, input
     FROM newer.ensemble_executions;`;
-/** The first result of the flow, as its process stored it before it ended. */
+/** The first result of the flow, which the process stored before it ended. */
 const STEP = {
   key: 'flow[0]',
   name: 'reserve',
@@ -59,15 +59,15 @@ const STEP = {
   output: { nonce: 'older' },
 };
 
-/** @param path - of the file to be made; @param ledger - is told what happened to the execution so far */
-export async function makeOlderStore(path, ledger) {
+/** @param path - of the new file; @param record - writes to the history what happened to the execution */
+export async function makeOlderStore(path, record) {
   const newer = `${path}-newer`;
   const { createOrchestrator, embeddedEngine, sqliteStorage } = await loadLibrary();
   const storage = sqliteStorage({ path: newer });
   const engine = embeddedEngine({ concurrency: 0 });
   const orchestrator = createOrchestrator({ ensembles: ENSEMBLES.slice(0, 1), scripts: SCRIPTS, storage, engine });
   const { id } = await orchestrator.start('line', INPUT);
-  const { createdAt } = await storage.getAccepted(id);
+  const { createdAt } = await storage.executions.getAccepted(id);
   await orchestrator.close();
 
   const step = { ...STEP, startedAt: createdAt };
@@ -80,12 +80,12 @@ export async function makeOlderStore(path, ledger) {
 
   const stored = toStored(id, step);
   const about = { id, epoch: 1, result: 'stored', ensemble: 'line', steps: [stored] };
-  ledger('accepted', { id });
-  ledger('wrote', { number: 0, all: [about] });
-  ledger('effect', { id, key: stored.key, attempt: 1, nonce: step.output.nonce });
+  record('accepted', { id });
+  record('wrote', { number: 0, all: [about] });
+  record('effect', { id, key: stored.key, attempt: 1, nonce: step.output.nonce });
 }
 
-/** Nothing is run by them: the orchestrator only queues. */
+/** They never run, because the orchestrator only queues. */
 const SCRIPTS = { act() {}, flaky() {}, slow() {} };
 
 async function open(path) {

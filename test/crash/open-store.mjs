@@ -1,8 +1,8 @@
-/** Opens a store by the library as it was built. */
+/** Opens a store with the built library. */
 
 import { loadLibrary } from './library.mjs';
 
-/** @param store - what `place()` of a kind of store gave */
+/** @param store - what `newStore()` of a kind of store returned */
 export async function openStore({ kind, path, url, schema }) {
   const { sqliteStorage, postgresStorage } = await loadLibrary();
   return kind === 'sqlite' ? sqliteStorage({ path }) : postgresStorage({ connectionString: url, schema });

@@ -1,4 +1,4 @@
-/** A Postgres server of our own: on a free port, in a temporary folder, stopped and started as a test wants, gone with its starter. */
+/** Runs a temporary Postgres server on a free port. A test stops and starts it; it is removed when this process ends. */
 
 import { execFileSync, spawn } from 'node:child_process';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -9,8 +9,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 
 const DEBIAN = '/usr/lib/postgresql';
-const PATIENCE_MS = 20_000;
-/** What is killed here is processes, never the machine: nothing has to reach the disk. */
+const TIMEOUT_MS = 20_000;
+/** The tests kill processes, never the machine, so nothing has to reach the disk. */
 const SETTINGS = [
   'listen_addresses=127.0.0.1',
   'fsync=off',
@@ -26,7 +26,7 @@ export function findBinaries() {
   return folders.find((folder) => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres')));
 }
 
-/** @returns the server, at work: its address, `stop(signal)`, `start()`, and `remove()` when it is done with */
+/** @returns the running server: `url`, `stop(signal)`, `start()`, and `remove()` */
 export async function startServer(binaries = findBinaries()) {
   const user = serverUser();
   const data = mkdtempSync(join(tmpdir(), 'ensemble-postgres-'));
@@ -40,9 +40,9 @@ export async function startServer(binaries = findBinaries()) {
     const settings = [...SETTINGS, `unix_socket_directories=${data}`, `port=${port}`].flatMap((one) => ['-c', one]);
     server = spawn(join(binaries, 'postgres'), ['-D', data, ...settings], options);
     server.ended = new Promise((resolve) => server.on('exit', resolve));
-    for (const until = Date.now() + PATIENCE_MS; ; await sleep(30)) {
+    for (const until = Date.now() + TIMEOUT_MS; ; await sleep(30)) {
       if (await answers(url)) return;
-      if (Date.now() > until) throw new Error('a Postgres server did not start');
+      if (Date.now() > until) throw new Error(`the Postgres server did not answer within ${TIMEOUT_MS} ms`);
     }
   };
   const stop = async (signal) => {
@@ -54,7 +54,7 @@ export async function startServer(binaries = findBinaries()) {
     process.off('exit', abandon);
     rmSync(data, { recursive: true, force: true });
   };
-  /** Its backends end when they miss it. */
+  /** The backends of the server end by themselves. */
   const abandon = () => {
     server?.kill('SIGQUIT');
     rmSync(data, { recursive: true, force: true, maxRetries: 5 });
@@ -70,7 +70,7 @@ export async function startServer(binaries = findBinaries()) {
   return { url, start, stop, remove };
 }
 
-/** Postgres refuses to be run by root. */
+/** Postgres refuses to run as root. */
 function serverUser() {
   if (process.getuid?.() !== 0) return undefined;
   const ask = (what) => Number(execFileSync('id', [what, 'postgres'], { encoding: 'utf8' }));

@@ -1,4 +1,4 @@
-/** Child processes, each with an end: nothing that is started here outlives its starter. */
+/** Starts child processes. Every child process ends with this process at the latest. */
 
 import { spawn } from 'node:child_process';
 
@@ -10,7 +10,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exi
 
 /**
  * Starts a program with plain Node.js.
- * @param about - handed to it as JSON
+ * @param about - passed to the program as JSON
  * @returns the process, and `ended`: its exit code or signal, what it wrote to stderr, and whether it took too long
  */
 export function start(program, about, { timeoutMs }) {
@@ -36,7 +36,7 @@ export function start(program, about, { timeoutMs }) {
   return { child, ended };
 }
 
-/** Does work on each of a list, so many at a time. */
+/** Calls `work` for each entry of a list, `width` at a time. */
 export async function inParallel(width, list, work) {
   const rest = [...list];
   const lane = async () => {

@@ -1,10 +1,10 @@
-/** Numbers that look random and are the same for the same seed, so that what failed can be run again. */
+/** Pseudo-random numbers that are equal for equal seeds, so that a failed run can be repeated. */
 
 import { createHash } from 'node:crypto';
 
 /**
  * @param seed - any text
- * @returns `from(a, b)`: a whole number from `a` to `b`; `one(list)`: one of a list
+ * @returns `from(a, b)`: a whole number from `a` to `b`; `one(list)`: an entry of a list
  */
 export function seeded(seed) {
   let state = createHash('sha256').update(seed).digest().readUInt32LE(0);

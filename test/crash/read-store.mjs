@@ -1,6 +1,6 @@
-/** Reads all that a store holds of its executions, as one who does not work on it. */
+/** Reads all executions of a store, without running any. */
 
-import { toEnd, toStored } from './watched-storage.mjs';
+import { isDecision, toEnd, toStored } from './watched-storage.mjs';
 
 const PAGE = 250;
 const UNENDED = ['queued', 'running', 'waiting'];
@@ -17,23 +17,22 @@ export async function readStore(storage, ensembles) {
   const executions = [];
   for await (const record of list(storage, {})) executions.push(await readOne(storage, record));
   const states = {};
-  for (const name of ensembles) states[name] = (await storage.readState(name))?.value;
+  for (const name of ensembles) states[name] = (await storage.state.read(name))?.value;
   return { executions, states };
 }
 
 export async function readOne(storage, record) {
   const { id, ensemble, status } = record;
-  const records = await storage.listSteps(id, { limit: 1000, notes: true });
-  const agents = records.filter(({ note }) => !note).map(({ name }) => name);
+  const records = await storage.executions.listSteps(id, { limit: 1000, notes: true });
+  const agents = records.filter((step) => !isDecision(step)).map(({ name }) => name);
   const steps = records.map((step) => ({ ...toStored(id, step), name: step.name, nonce: step.output?.nonce }));
-  const deliveries = (await storage.listDeliveries(id)).length;
-  return { id, ensemble, status, error: record.error, end: toEnd(record), agents, steps, deliveries };
+  return { id, ensemble, status, error: record.error, end: toEnd(record), agents, steps };
 }
 
 async function* list(storage, filter) {
   let before;
   for (;;) {
-    const page = await storage.listExecutions({ ...filter, limit: PAGE, ...(before && { before }) });
+    const page = await storage.executions.list({ ...filter, limit: PAGE, ...(before && { before }) });
     yield* page;
     if (page.length < PAGE) return;
     before = page.at(-1).id;

@@ -1,10 +1,10 @@
-/** Ends the process before the n-th statement that a database's driver sends: between two rows of one commit, for one. */
+/** Kills this process before the n-th statement that a database driver sends, for example between two rows of one commit. */
 
 import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import { dieNow } from './flows.mjs';
 
-/** @returns `dieAt(n)`: from now on, the n-th statement is not sent any more (with 1, none) */
+/** @returns `dieAt(n)`: the process dies instead of sending the n-th statement from now on (1: it dies at once) */
 export async function countStatements() {
   let left = Number.POSITIVE_INFINITY;
   const count = () => {
@@ -33,10 +33,10 @@ export async function countStatements() {
     };
     wrap(prototype, 'exec', count);
   };
-  // SQLite's drivers: the runtime's own, or libsql where there is none.
+  // The SQLite driver: the one of the runtime, or libsql.
   const own = await import('node:sqlite').catch(() => undefined);
   wrapPrepare((own ? own.DatabaseSync : createRequire(import.meta.url)('libsql')).prototype);
-  // A server's driver: what it writes to its socket.
+  // The Postgres driver: what it writes to its socket.
   wrap(Socket.prototype, 'write', count);
   return {
     dieAt(n) {

@@ -1,4 +1,4 @@
-/** The stores under test: found, placed, and opened by the library as it was built. */
+/** The kinds of stores under test. */
 
 import { randomBytes } from 'node:crypto';
 import { rmSync } from 'node:fs';
@@ -8,8 +8,8 @@ import { loadLibrary } from './library.mjs';
 import { findBinaries, startServer } from './postgres-server.mjs';
 
 /**
- * SQLite in files of a folder, and Postgres on a server of our own; without its programs, Postgres is left out, which is told.
- * @param wanted - `sqlite` or `postgres` alone; both when it is undefined
+ * SQLite in files of a folder, and Postgres on its own server. If the programs of Postgres are missing, Postgres is skipped with a message.
+ * @param wanted - `sqlite` or `postgres`; undefined: both
  */
 export async function findStores(wanted, folder) {
   if (wanted !== undefined && wanted !== 'sqlite' && wanted !== 'postgres')
@@ -27,7 +27,7 @@ function sqliteStores(folder) {
   return {
     kind: 'sqlite',
     /** A new and empty store. */
-    place: () => ({ kind: 'sqlite', path: join(folder, `${newName()}.db`) }),
+    newStore: () => ({ kind: 'sqlite', path: join(folder, `${newName()}.db`) }),
     async remove({ path }) {
       for (const end of ['', '-wal', '-shm', '-owner']) rmSync(path + end, { force: true });
     },
@@ -40,7 +40,7 @@ function postgresStores(server) {
   return {
     kind: 'postgres',
     server,
-    place: () => ({ kind: 'postgres', url, schema: `t${newName()}` }),
+    newStore: () => ({ kind: 'postgres', url, schema: `t${newName()}` }),
     async remove({ schema }) {
       const client = new pg.Client({ connectionString: url });
       await client.connect();

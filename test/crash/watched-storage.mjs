@@ -1,17 +1,17 @@
-/** A storage that writes to the ledger what it is asked and what it answered, and passes the points at which a process may die. */
+/** A storage that records its calls and answers in the history, and reports the points at which a process may die. */
 
 import { createHash } from 'node:crypto';
-import { now } from './ledger.mjs';
+import { now } from './history.mjs';
 
 /**
- * @param hit - told of each point: `join`, `recover`, `claim`, `recall`, `leave` and the kinds of
- *   commits, with `:before` or `:after`, and others
+ * @param hit - called at each point: `register`, `reclaim`, `claim`, `replay`, `unregister` and the kinds of commits, with
+ *   `:before` or `:after`, and others
  */
-export function watchStorage(storage, ledger, hit = () => {}) {
-  const around = (name, call, tell) => {
+export function watchStorage(storage, record, hit = () => {}) {
+  const around = (name, call, onAnswer) => {
     hit(`${name}:before`);
     return then(call(), (answer) => {
-      tell?.(answer);
+      onAnswer?.(answer);
       hit(`${name}:after`);
       return answer;
     });
@@ -19,57 +19,63 @@ export function watchStorage(storage, ledger, hit = () => {}) {
   let writes = 0;
   return {
     __proto__: storage,
-    join: (owner, lease) =>
-      around(
-        'join',
-        () => storage.join(owner, lease),
-        () => {
-          ledger('joined', { owner });
-          hit('joined');
-        },
-      ),
-    renew: (owner, leaseUntil) =>
-      then(storage.renew(owner, leaseUntil), (known) => {
-        if (!known) ledger('lost', { owner });
-        return known;
-      }),
-    leave: (owner, now) =>
-      around(
-        'leave',
-        () => storage.leave(owner, now),
-        () => ledger('left', { owner }),
-      ),
-    recover: (owner, ...given) =>
-      around(
-        'recover',
-        () => storage.recover(owner, ...given),
-        ({ freed }) => {
-          if (freed === 0) return;
-          ledger('freed', { freed });
-          hit('freed');
-        },
-      ),
-    claim(owner, query) {
-      hit('claim:before');
-      const askedAt = now();
-      return then(storage.claim(owner, query), (claimed) => {
-        if (claimed.length === 0) return claimed;
-        ledger('claimed', { owner, askedAt, all: claimed.map(toClaim) });
-        hit('claim:after');
-        return claimed;
-      });
+    workers: {
+      __proto__: storage.workers,
+      register: (worker, lease) =>
+        around(
+          'register',
+          () => storage.workers.register(worker, lease),
+          () => {
+            record('registered', { worker });
+            hit('registered');
+          },
+        ),
+      renew: (worker, leaseUntil) =>
+        then(storage.workers.renew(worker, leaseUntil), (known) => {
+          if (!known) record('lost', { worker });
+          return known;
+        }),
+      unregister: (worker, now) =>
+        around(
+          'unregister',
+          () => storage.workers.unregister(worker, now),
+          () => record('left', { worker }),
+        ),
+      reclaimFromDead: (worker, ...options) =>
+        around(
+          'reclaim',
+          () => storage.workers.reclaimFromDead(worker, ...options),
+          ({ freed }) => {
+            if (freed === 0) return;
+            record('freed', { freed });
+            hit('freed');
+          },
+        ),
     },
-    listSteps: (id, query) => around('recall', () => storage.listSteps(id, query)),
-    commit(owner, batch) {
+    executions: {
+      __proto__: storage.executions,
+      claim(worker, query) {
+        hit('claim:before');
+        const askedAt = now();
+        return then(storage.executions.claim(worker, query), (claimed) => {
+          if (claimed.length === 0) return claimed;
+          record('claimed', { worker, askedAt, all: claimed.map(toClaim) });
+          hit('claim:after');
+          return claimed;
+        });
+      },
+      listSteps: (id, query) => around('replay', () => storage.executions.listSteps(id, query)),
+    },
+    commit(worker, batch) {
       const kinds = [...new Set(batch.map(kindOf))];
       for (const kind of kinds) hit(`${kind}:before`);
       if (batch.length > 1 || countParts(batch[0]) > 1) hit('commit:within');
       hit('commit:any');
       writes += 1;
       const number = writes;
-      ledger('write', { owner, number, all: batch.map(({ executionId: id, epoch }) => ({ id, epoch })) });
-      return then(storage.commit(owner, batch), (results) => {
-        ledger('wrote', { owner, number, all: batch.map((entry, i) => toWritten(entry, results[i])) });
+      record('write', { worker, number, all: batch.map(({ executionId: id, epoch }) => ({ id, epoch })) });
+      return then(storage.commit(worker, batch), (results) => {
+        record('wrote', { worker, number, all: batch.map((entry, i) => toWritten(entry, results[i])) });
         for (const kind of kinds) hit(`${kind}:after`);
         return results;
       });
@@ -85,21 +91,21 @@ function toClaim(claimed) {
   return { id: execution.id, epoch, recoveries };
 }
 
-/** What a commit's entry is, by what is most of it. */
+/** The kind of a commit's entry, by its most significant part. */
 function kindOf({ start, release, end, state, steps }) {
   if (start) return release ? 'enqueue' : 'start';
   if (end) return 'end';
   if (release) return 'release';
   if (state) return 'state';
-  if (steps.some((step) => step.note)) return 'note';
+  if (steps.some((step) => isDecision(step) && !isMark(step))) return 'decision';
   return steps.some((step) => step.retryAt !== undefined) ? 'retry' : 'step';
 }
 
-function countParts({ start, release, end, state, steps, deliveries = [] }) {
-  return [start, release, end, state, ...steps, ...deliveries].filter(Boolean).length;
+function countParts({ start, release, end, state, steps }) {
+  return [start, release, end, state, ...steps].filter(Boolean).length;
 }
 
-function toWritten({ executionId: id, epoch, start, release, end, steps, deliveries }, result) {
+function toWritten({ executionId: id, epoch, start, release, end, steps }, result) {
   return {
     id,
     epoch,
@@ -108,25 +114,37 @@ function toWritten({ executionId: id, epoch, start, release, end, steps, deliver
     ...(start && { ensemble: start.ensemble }),
     ...(release && { release: release.status }),
     ...(end && { end: digest([end.status, end.output, end.error, end.finishedAt]), status: end.status }),
-    ...(deliveries && { deliveries: deliveries.length }),
   };
 }
 
-/** A record as the ledger knows it: under the key that scripts are given, with what is compared of it. */
-export function toStored(id, { key, name, attempts, retryAt, output, error, startedAt, duration, note }) {
+/** Whether a record is a decision or a mark of the interpreter, not an attempt of an agent. */
+export const isDecision = ({ note }) => note === true;
+
+/** Whether a record only reports. */
+const isMark = ({ key, note }) => note === true && key.includes('!');
+
+/** A step record in the form of the history: under the key that scripts receive, with a digest of the compared values. */
+export function toStored(id, step) {
+  const { key, name, attempts, retryAt, output, error, startedAt, duration } = step;
   const hashed = createHash('sha256').update(`${id}|${key}`).digest('hex').slice(0, 32);
   const what = digest([name, attempts, retryAt, output, error, startedAt, duration]);
-  return { key: hashed, attempts, what, ...(retryAt === undefined && { final: true }), ...(note && { note }) };
+  return {
+    key: hashed,
+    attempts,
+    what,
+    ...(retryAt === undefined && { final: true }),
+    ...(isDecision(step) && { isDecision: true }),
+  };
 }
 
-/** How a record of an execution ended, as the ledger knows it. */
+/** The end of an execution in the form of the history. */
 export const toEnd = ({ status, output, error, finishedAt }) => digest([status, output, error, finishedAt]);
 
 function digest(values) {
   return createHash('sha256').update(JSON.stringify(values, sorted)).digest('hex').slice(0, 12);
 }
 
-/** Stores keep an object's keys in orders of their own. */
+/** Each store returns the keys of an object in its own order. */
 function sorted(_key, value) {
   if (value === undefined) return null;
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;

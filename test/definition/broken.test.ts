@@ -1,7 +1,8 @@
 /** Every definition of `test/vectors/definitions/broken` is refused with exactly the issues that it must get. */
 
 import { describe, expect, test } from 'vitest';
-import { type DefinitionIssue, formatIssue } from '../../src/engine/definition/definition-issue.ts';
+import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
+import { formatIssue } from '../../src/engine/definition/source/definition-issue.ts';
 import { createOrchestrator, isOrchestratorError, type OrchestratorError } from '../../src/index.ts';
 import { type BrokenVector, options, readVectors } from './definition-fixtures.ts';
 
@@ -14,7 +15,7 @@ function refusal(source: string | object, agents: BrokenVector['agents'] = []): 
     if (isOrchestratorError(error)) return error;
     throw error;
   }
-  throw new Error('the definition was taken');
+  throw new Error('the definition was accepted');
 }
 
 function issuesOf(error: OrchestratorError): readonly DefinitionIssue[] {
@@ -26,7 +27,7 @@ function brief({ line, column, path, message, suggestion }: DefinitionIssue) {
 }
 
 describe('broken definitions', () => {
-  test('there are at least 120 of them, no two with one source', () => {
+  test('there are at least 120 vectors, each with a different source', () => {
     expect(vectors.length).toBeGreaterThanOrEqual(120);
     expect(new Set(vectors.map(({ source, agents }) => source + JSON.stringify(agents))).size).toBe(vectors.length);
   });
@@ -39,7 +40,7 @@ describe('broken definitions', () => {
     if (vector.printed) expect(`${issuesOf(error).map(formatIssue).join('\n\n')}\n`).toBe(vector.printed);
   });
 
-  test('the error itself prints every issue, and names the ensemble when its name could be read', () => {
+  test('the message of the error contains every issue, and the name of the ensemble when it could be read', () => {
     const error = refusal('name: orders\nflow: [{ agent: nobody }]\noutputs: { x: "${b.output}" }\n');
     expect(error.message).toBe(
       `ensemble \`orders\` has 2 problems:\n\n${issuesOf(error).map(formatIssue).join('\n\n')}`,
@@ -51,7 +52,7 @@ describe('broken definitions', () => {
 });
 
 describe('definitions that are objects', () => {
-  test('an object gets the messages of its text, without places', () => {
+  test('an object gets the same messages as its text, without places', () => {
     const issues = issuesOf(refusal({ name: 'a', flow: [{ agnet: 'b' }], outputs: { x: '${nobody.output}' } }));
     expect(issues).toEqual([
       { ensemble: 'a', path: 'flow[0].agnet', message: '`agnet` is not a key of a step', suggestion: 'agent' },
@@ -59,19 +60,19 @@ describe('definitions that are objects', () => {
     ]);
   });
 
-  test('what is no plain data is refused with its place', () => {
-    const when = new Date(0);
+  test('a value that is not plain data is refused with its place', () => {
+    const when = new Map();
     const issues = issuesOf(refusal({ name: 'a', flow: [], outputs: { when } }));
     expect(issues).toEqual([
       {
         ensemble: 'ensembles[0]',
         path: 'outputs.when',
-        message: 'is a Date (use date.toISOString()), not plain data; return plain objects, arrays, strings, numbers',
+        message: 'is a Map (use Object.fromEntries(map)), not plain data',
       },
     ]);
   });
 
-  test('A18: an object with an own key __proto__ is refused', () => {
+  test('an object with an own key __proto__ is refused', () => {
     const source = JSON.parse('{ "name": "a", "flow": [], "__proto__": { "x": 1 } }') as object;
     expect(issuesOf(refusal(source)).map((issue) => issue.path)).toEqual(['__proto__']);
   });
@@ -81,16 +82,16 @@ describe('limits', () => {
   const step = '  - { agent: b }\n';
   const agents = 'agents: [{ name: b, operation: code, config: { script: score } }]\n';
 
-  test('A137: 1,001 steps are refused, counted at all levels, with one issue', () => {
+  test('1,001 steps at all levels together are refused with one issue', () => {
     const nested = `  - if: "true"\n    then:\n${`    ${step}`.repeat(500)}    else:\n${`    ${step}`.repeat(500)}`;
     const issues = issuesOf(refusal(`name: a\nflow:\n${nested}${agents}outputs: { x: "\${b.output}" }\n`));
     expect(issues.map(brief)).toEqual([
-      { at: '3:3', path: 'flow', message: 'has 1001 steps; at most 1000 are allowed: split it into ensembles' },
+      { at: '3:3', path: 'flow', message: 'has 1001 steps; at most 1000 are allowed; split it into several ensembles' },
     ]);
   });
 
-  test('A137: steps are counted inside of every form', () => {
-    // Nine steps each, themselves and the lists inside.
+  test('steps are counted inside every form', () => {
+    // `forms` has nine steps and `tries` has four, with the steps inside.
     const forms = (i: number) => `
   - parallel: [{ agent: b, name: p${i} }, { sleep: 1s }]
   - switch: \${input.x}
@@ -105,18 +106,18 @@ describe('limits', () => {
     const all = Array.from({ length: 76 }, (_, i) => forms(i) + tries(i)).join('');
     const rest = Array.from({ length: 12 }, (_, i) => `\n  - { agent: b, name: r${i} }`).join('');
     const load = (more: string) => refusal(`name: a\nflow:${all}${rest}${more}\n${agents}`);
-    expect(() => load('')).toThrow('the definition was taken');
+    expect(() => load('')).toThrow('the definition was accepted');
     expect(issuesOf(load('\n  - sleep: 1s')).map(({ message }) => message)).toEqual([
-      'has 1001 steps; at most 1000 are allowed: split it into ensembles',
+      'has 1001 steps; at most 1000 are allowed; split it into several ensembles',
     ]);
   });
 
-  test('A137: 1,000 steps are taken', () => {
+  test('1,000 steps are accepted', () => {
     const steps = Array.from({ length: 1000 }, (_, i) => `  - { agent: b, name: n${i} }\n`).join('');
     expect(() => createOrchestrator({ ...options(), ensembles: [`name: a\nflow:\n${steps}${agents}`] })).not.toThrow();
   });
 
-  test('A137: 1,001 agents are refused with one issue', () => {
+  test('1,001 agents are refused with one issue', () => {
     const many = Array.from(
       { length: 1001 },
       (_, i) => `  - { name: n${i}, operation: code, config: { script: score } }\n`,
@@ -127,7 +128,7 @@ describe('limits', () => {
     ]);
   });
 
-  test('a `foreach` over 100,001 literal items is refused, over 100,000 taken', () => {
+  test('a `foreach` over 100,001 literal items is refused, over 100,000 items it is accepted', () => {
     const over = (count: number) =>
       `name: a\nflow:\n  - foreach: [${Array(count).fill('1').join(',')}]\n    steps: [{ agent: b }]\n${agents}`;
     expect(issuesOf(refusal(over(100_001))).map(brief)).toEqual([
@@ -136,7 +137,7 @@ describe('limits', () => {
     expect(() => createOrchestrator({ ...options(), ensembles: [over(100_000)] })).not.toThrow();
   });
 
-  test('A12: a long expression is refused where it stands', () => {
+  test('an expression that is too long is refused at its place', () => {
     const issues = issuesOf(refusal(`name: a\nflow: []\noutputs:\n  x: "\${${'1+'.repeat(5000)}1}"\n`));
     expect(issues.map(({ line, column, path }) => ({ line, column, path }))).toEqual([
       { line: 4, column: 9, path: 'outputs.x' },
@@ -144,17 +145,17 @@ describe('limits', () => {
     expect(issues[0]?.message).toContain('longer than');
   });
 
-  test('of thousands of problems the first hundred are shown, and how many there are', () => {
+  test('of thousands of problems, the first hundred and the total number are shown', () => {
     const outputs = Array.from({ length: 3000 }, (_, i) => `  x${i}: \${nobody.output}\n`).join('');
     const issues = issuesOf(refusal(`name: a\nflow: []\noutputs:\n${outputs}`));
     expect(issues).toHaveLength(101);
     expect(issues[99]?.line).toBe(103);
-    expect(issues[100]?.message).toBe('only 100 of 3000 problems are shown; solve these first');
+    expect(issues[100]?.message).toBe('only 100 of 3000 problems are shown; fix these first');
   });
 
-  test('A137: ten thousand mistakes are told in linear time', () => {
+  test('ten thousand mistakes are reported in linear time', () => {
     const outputs = Array.from({ length: 10_000 }, (_, i) => `  x${i}: \${nobody.output + }\n`).join('');
-    // The fastest of three, so that a busy machine doesn't count; a quadratic search takes many seconds.
+    // The fastest of three runs counts, because the machine may be busy. A quadratic search takes many seconds.
     let best = Number.POSITIVE_INFINITY;
     for (let i = 0; i < 3; i++) {
       const start = performance.now();
@@ -165,8 +166,8 @@ describe('limits', () => {
   });
 });
 
-describe('what reaches a terminal', () => {
-  test('control characters of keys and names never stand in a printed issue', () => {
+describe('printed issues', () => {
+  test('a printed issue contains no control characters of keys and names', () => {
     const error = refusal('name: a\nflow: []\n"k\\e[31m\\nred": 1\n');
     expect(issuesOf(error).map(formatIssue).join('')).not.toContain('\u001b');
     expect(issuesOf(error)[0]?.message).toBe('`k\ufffd[31m\ufffdred` is not a key of an ensemble');

@@ -1,13 +1,13 @@
-/** What the definitions of the vectors are compiled against, and the vectors themselves. */
+/** The vectors of definitions, and the host that they are compiled for. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
-import type { CompileHost } from '../../src/engine/definition/compile-host.ts';
+import type { CompileHost } from '../../src/engine/definition/compile/compile-host.ts';
 import { type AgentDefinition, defineOperation, type OrchestratorOptions } from '../../src/index.ts';
-import { compileHost } from '../../src/orchestrator.ts';
+import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
 
-// A Standard Schema that no known library made.
+// A Standard Schema that no known library created.
 const plainConfig = {
   '~standard': {
     version: 1 as const,
@@ -19,7 +19,7 @@ const plainConfig = {
   },
 };
 
-/** Fresh options: scripts `score` and `notify`, an operation `plain`, some variables and secrets. */
+/** New options: scripts `score` and `notify`, an operation `plain`, some variables and secrets. */
 export function options(): OrchestratorOptions {
   return {
     scripts: { score: () => ({ value: 1 }), notify: () => null },
@@ -31,11 +31,11 @@ export function options(): OrchestratorOptions {
 
 interface HostNeeds {
   readonly agents?: readonly AgentDefinition[];
-  /** Operations that the library may not have yet: then they take any config. */
+  /** Operations that are added with any config when the library does not have them. */
   readonly operations?: readonly string[];
 }
 
-/** What to compile against. */
+/** The host that a definition is compiled for. */
 export function hostFor({ agents = [], operations = [] }: HostNeeds = {}): CompileHost {
   const host = compileHost({ ...options(), agents });
   const missing = operations.filter((name) => !host.operations.has(name));
@@ -43,7 +43,7 @@ export function hostFor({ agents = [], operations = [] }: HostNeeds = {}): Compi
   return { ...host, operations: new Map([...host.operations, ...added]) };
 }
 
-/** A definition that must be refused, and every issue it must get. */
+/** A definition that must be refused, with every issue that it must get. */
 export interface BrokenVector {
   readonly why: string;
   /** Default INVALID_DEFINITION. */
@@ -51,7 +51,7 @@ export interface BrokenVector {
   readonly agents?: readonly AgentDefinition[];
   readonly source: string;
   readonly issues: readonly BrokenIssue[];
-  /** All issues as they are printed. */
+  /** All issues in their printed form. */
   readonly printed?: string;
 }
 
@@ -63,21 +63,21 @@ export interface BrokenIssue {
   readonly suggestion?: string;
 }
 
-/** A definition that must be taken. */
+/** A definition that must be accepted. */
 export interface ValidVector extends HostNeeds {
   readonly why: string;
   readonly source: string;
   /** Other sources of the same definition. */
   readonly same?: readonly string[];
-  /** What it reads as, in the current form. */
+  /** The parsed definition, in the current form. */
   readonly definition?: object;
-  /** What is told of it and refuses nothing, beside the parts that this version does not serve. */
+  /** Its warnings, except the warnings about parts that this version does not serve. */
   readonly warnings?: readonly BrokenIssue[];
-  /** This version refuses to run it. */
+  /** Whether this version refuses to run it. */
   readonly parseOnly?: boolean;
 }
 
-/** The vectors of one folder, each with the file it stands in. */
+/** The vectors of one folder, each with the name of its file. */
 export function readVectors<V>(folder: 'broken' | 'valid'): (V & { readonly file: string })[] {
   const directory = fileURLToPath(new URL(`../vectors/definitions/${folder}/`, import.meta.url));
   return readdirSync(directory)

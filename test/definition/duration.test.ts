@@ -1,8 +1,8 @@
-/** Durations as people write them, and those that they meant. */
+/** Parsing of durations, and suggestions for wrong ones. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { nearestDuration, parseDuration } from '../../src/engine/duration.ts';
+import { nearestDuration, parseDuration } from '../../src/engine/base/duration.ts';
 
 describe('durations', () => {
   test.each([
@@ -38,7 +38,7 @@ describe('durations', () => {
     '5mo',
     '5y',
     '5s\n',
-  ])('%j is none', (text) => {
+  ])('%j is not a duration', (text) => {
     expect(parseDuration(text)).toBeUndefined();
   });
 
@@ -55,11 +55,11 @@ describe('durations', () => {
     ['5', undefined],
     ['PT5M', undefined],
     ['soon', undefined],
-  ])('%j means %j', (text, meant) => {
-    expect(nearestDuration(text)).toBe(meant);
+  ])('for %j the suggestion is %j', (text, suggestion) => {
+    expect(nearestDuration(text)).toBe(suggestion);
   });
 
-  test('parts add up, in whatever order they stand, with and without spaces', () => {
+  test('parts in any order are added up, with and without spaces', () => {
     const unit = fc.constantFrom(['ms', 1], ['s', 1000], ['m', 60_000], ['h', 3_600_000], ['d', 86_400_000] as const);
     const part = fc.tuple(fc.nat(10_000), unit);
     fc.assert(
@@ -71,7 +71,7 @@ describe('durations', () => {
     );
   });
 
-  test('a long text that is none is refused at once', () => {
+  test('a long text that is not a duration is refused at once', () => {
     const start = performance.now();
     expect(parseDuration(`${'1s '.repeat(100_000)}x`)).toBeUndefined();
     expect(parseDuration('1'.repeat(300_000))).toBeUndefined();

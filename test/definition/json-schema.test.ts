@@ -1,21 +1,20 @@
-/** Checks the JSON Schema that `ensemble schema` prints: a validator takes the right definitions and refuses wrong forms. */
+/** Checks the JSON Schema that `ensemble schema` prints: a validator accepts valid definitions and refuses wrong forms. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv } from 'ajv';
 import { describe, expect, test } from 'vitest';
-import { compileEnsemble } from '../../src/engine/definition/compile-ensemble.ts';
-import { parseDefinition } from '../../src/engine/definition/parse-ensemble.ts';
-import { readSource } from '../../src/engine/definition/read-source.ts';
-import { ensembleJsonSchema } from '../../src/engine/definition/schema.ts';
+import { definitionSchema } from '../../src/cli/schema/definition-schema.ts';
+import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
+import { compileEnsemble } from '../../src/engine/definition/compile/compile-ensemble.ts';
+import { parseDefinition } from '../../src/engine/definition/read/parse-ensemble.ts';
+import { readSource } from '../../src/engine/definition/source/read-source.ts';
 import { type BrokenVector, hostFor, readVectors, type ValidVector } from './definition-fixtures.ts';
 
-const validate = new Ajv2020({
-  strict: true,
-  strictTypes: false,
-  strictRequired: false,
-  allErrors: true,
-}).compile(ensembleJsonSchema());
+const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
+// What editors read in addition.
+ajv.addVocabulary(['markdownDescription', 'errorMessage', 'doNotSuggest']);
+const validate = ajv.compile(definitionSchema(compileHost({}).operations));
 
 function dataOf(source: string): unknown {
   const read = readSource(source);
@@ -29,46 +28,47 @@ function filesUnder(folder: string): string[] {
     .map((file) => `${folder}/${file}`);
 }
 
-// Faults that a schema sees: a wrong kind, an unknown key or value, a missing key, two spellings.
-const OF_FORM =
-  /^must be (?!`object`|a (?:plain|whole number, not 1\.5|number, not '0'))|is not a key of|is no step|step needs|one thing|is required$|is required:|means the same as|must have at|needs `(?:auth|catch)`/;
+// Mistakes that a schema can find: a wrong type, an unknown key or value, a missing key, two spellings.
+const FORM_PROBLEM =
+  /^must be (?!`object`|a (?:plain|whole number, not 1\.5|number, not '0'))|is not a key of|is not a step of its own|step needs|one thing|is required$|is required:|means the same as|must have at|needs `(?:auth|catch)`/;
 
 describe('the JSON Schema of a definition', () => {
-  test.each(readVectors<ValidVector>('valid'))('takes $file: $why', ({ source, same = [] }) => {
+  test.each(readVectors<ValidVector>('valid'))('accepts $file: $why', ({ source, same = [] }) => {
     for (const text of [source, ...same]) {
       validate(dataOf(text));
       expect(validate.errors, text).toBeNull();
     }
   });
 
-  test('takes every ensemble of the examples', () => {
+  test('accepts every ensemble of the examples', () => {
     for (const file of filesUnder(fileURLToPath(new URL('../../examples', import.meta.url)))) {
       validate(dataOf(readFileSync(file, 'utf8')));
       expect(validate.errors, file).toBeNull();
     }
   });
 
-  test('refuses the broken definitions whose fault is of form', () => {
+  test('refuses the broken definitions whose form is wrong', () => {
     const shaped = readVectors<BrokenVector>('broken').filter(
       ({ file, source, issues }) =>
         !['agents', 'expressions', 'many'].includes(file) &&
         dataOf(source) !== undefined &&
-        issues.some(({ message, path }) => OF_FORM.test(message) && !/config\.(?!routes)/.test(path)),
+        issues.some(({ message, path }) => FORM_PROBLEM.test(message) && !/config\.(?!routes)/.test(path)),
     );
     expect(shaped.length).toBeGreaterThanOrEqual(30);
-    const taken = shaped.filter(({ source }) => validate(dataOf(source)));
-    // What a schema without `$data` can't compare, addresses that may hold expressions, the text around an expression, and the older form's routes under config.
-    expect(taken.map(({ file, why }) => `${file}: ${why}`)).toEqual([
+    const accepted = shaped.filter(({ source }) => validate(dataOf(source)));
+    // A schema can't compare values without `$data`, can't check addresses that may contain expressions, text around an expression,
+    // and does not know the routes under `config` of the older form.
+    expect(accepted.map(({ file, why }) => `${file}: ${why}`)).toEqual([
       'inputs: the default is not in the enum',
       'inputs: an enum that does not fit the type',
-      'notifications: a url, addresses and a subject that can not be meant',
+      'notifications: an invalid url, invalid addresses and an invalid subject',
       'older-form: a Route whose routes under config are wrong',
-      'schedules: an input that is needed and not there',
+      'schedules: a missing input that is required',
       'steps: a `foreach` over mixed text',
     ]);
   });
 
-  test('names steps of every kind at every depth', () => {
+  test('checks steps of every kind at every depth', () => {
     const at = (step: unknown) => ({
       name: 'a',
       flow: [{ if: 'x', then: [{ foreach: [1], steps: [{ if: 'y', then: [], else: [step] }] }] }],
@@ -78,7 +78,7 @@ describe('the JSON Schema of a definition', () => {
     expect(validate(at({ agnt: 'b' }))).toBe(false);
   });
 
-  test('names steps inside of every list of every form', () => {
+  test('checks steps inside every list of every form', () => {
     const b = { agent: 'b' };
     const around = (step: unknown): readonly unknown[] => [
       { if: 'x', then: [step] },
@@ -92,16 +92,16 @@ describe('the JSON Schema of a definition', () => {
       { try: [b], catch: [step] },
       { try: [b], finally: [step] },
     ];
-    const taken = (step: unknown) => validate({ name: 'a', flow: [step] });
-    for (const outer of around(b)) expect(around(outer).map(taken), JSON.stringify(outer)).not.toContain(false);
+    const isAccepted = (step: unknown) => validate({ name: 'a', flow: [step] });
+    for (const outer of around(b)) expect(around(outer).map(isAccepted), JSON.stringify(outer)).not.toContain(false);
     for (const outer of around({ agnt: 'b' })) {
-      expect(around(outer).map(taken), JSON.stringify(outer)).not.toContain(true);
+      expect(around(outer).map(isAccepted), JSON.stringify(outer)).not.toContain(true);
     }
   });
 
   const b = [{ agent: 'b' }];
-  const nap = [{ sleep: 1 }];
-  test.each<[taken: boolean, steps: readonly object[]]>([
+  const sleepStep = [{ sleep: 1 }];
+  test.each<[isAccepted: boolean, steps: readonly object[]]>([
     [true, [{ parallel: b, waitFor: 'first', concurrency: 3, name: 'n', condition: true, continueOnError: false }]],
     [false, [{ parallel: [] }, { parallel: {} }, { parallel: b, waitFor: 'some' }, { parallel: b, concurrency: 0 }]],
     [
@@ -147,8 +147,8 @@ describe('the JSON Schema of a definition', () => {
       true,
       [
         { try: b, catch: [] },
-        { try: b, finally: nap },
-        { try: b, catch: nap, finally: [] },
+        { try: b, finally: sleepStep },
+        { try: b, catch: sleepStep, finally: [] },
       ],
     ],
     [false, [{ try: b }, { try: [], catch: b }, { try: b, catch: {} }, { try: b, catch: b, condition: 'x' }]],
@@ -194,16 +194,16 @@ describe('the JSON Schema of a definition', () => {
         ...more,
       })),
     ],
-  ])('takes what the parser takes, %s: %j', (taken, steps) => {
+  ])('agrees with the parser (accepted: %s): %j', (isAccepted, steps) => {
     const agents = [{ name: 'b', operation: 'code', config: { script: 'score' } }];
     for (const step of steps) {
-      expect(validate({ name: 'a', flow: [step] }), JSON.stringify(step)).toBe(taken);
+      expect(validate({ name: 'a', flow: [step] }), JSON.stringify(step)).toBe(isAccepted);
       const { problems } = compileEnsemble(
         parseDefinition({ name: 'a', flow: [step], inputs: { x: {} }, agents }),
         hostFor(),
       );
-      const ofForm = problems.filter(({ message }) => message !== 'there is no agent or name `x`');
-      expect(ofForm.length === 0, JSON.stringify([step, problems])).toBe(taken);
+      const formProblems = problems.filter(({ message }) => message !== 'there is no agent or name `x`');
+      expect(formProblems.length === 0, JSON.stringify([step, problems])).toBe(isAccepted);
     }
   });
 });

@@ -1,11 +1,12 @@
-/** Checks that a definition's text becomes exact JSON data with places, and that a hostile text is refused at once. */
+/** The text of a definition becomes exact JSON data with places, and a hostile text is refused fast. */
 
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { Document, isScalar, parseDocument, Scalar, stringify, visit } from 'yaml';
-import type { DefinitionIssue } from '../../src/engine/definition/definition-issue.ts';
-import { readSource, type SourceMap } from '../../src/engine/definition/read-source.ts';
-import type { Json } from '../../src/engine/json.ts';
+import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
+import { readSource, type SourceMap } from '../../src/engine/definition/source/read-source.ts';
+import type { Json } from '../../src/engine/base/json.ts';
+import { scaled } from '../slowdown.ts';
 
 function dataOf(text: string): Json {
   const result = readSource(text);
@@ -29,10 +30,14 @@ function brief(text: string): string[] {
   return issuesOf(text).map(({ line, column, path, message }) => `${line}:${column} ${path}: ${message}`);
 }
 
-/** Milliseconds of the fastest of some runs, so that a busy machine doesn't count: what hangs does so each time. */
-function fastest(run: () => unknown): number {
+/**
+ * The milliseconds of the fastest of several runs, because the machine may be busy. A slow function is slow in every run.
+ *
+ * @param boundMs - the first run below it is enough
+ */
+function fastest(run: () => unknown, boundMs: number): number {
   let best = Number.POSITIVE_INFINITY;
-  for (let i = 0; i < 5 || (i < 30 && best >= 50); i++) {
+  for (let i = 0; i < 30 && best >= boundMs; i++) {
     const start = performance.now();
     run();
     best = Math.min(best, performance.now() - start);
@@ -40,10 +45,16 @@ function fastest(run: () => unknown): number {
   return best;
 }
 
+/** The fastest of several runs stays below a bound that counts for a quiet machine. */
+function expectFast(run: () => unknown, boundMs: number): void {
+  const best = fastest(run, boundMs);
+  if (best >= boundMs) expect(best).toBeLessThan(scaled(boundMs));
+}
+
 const TOO_DEEP = 'the document is nested deeper than 64 levels';
 
 describe('hostile texts', () => {
-  test('A23: a nine-level alias bomb is refused in less than 50 ms', () => {
+  test('a nine-level alias bomb is refused in less than 50 ms', () => {
     const names = 'abcdefghi';
     const bomb = [...names]
       .map(
@@ -55,12 +66,12 @@ describe('hostile texts', () => {
       .join('\n');
     expect(bomb.length).toBeLessThan(400);
     expect(brief(bomb)).toEqual([
-      '6:17 f[3]: the aliases of the document grow past 1048576 characters when they are written out',
+      '6:17 f[3]: the aliases of the document expand to more than 1048576 characters; use fewer aliases',
     ]);
-    expect(fastest(() => readSource(bomb))).toBeLessThan(50);
+    expectFast(() => readSource(bomb), 50);
   });
 
-  test('A23: an alias that is used with measure stands for its value', () => {
+  test('a few aliases are replaced by their values', () => {
     const text = 'retry: &r { maxAttempts: 3 }\na: { retry: *r }\nb: { retry: *r }\n';
     expect(dataOf(text)).toEqual({
       retry: { maxAttempts: 3 },
@@ -69,7 +80,7 @@ describe('hostile texts', () => {
     });
   });
 
-  test('A24: 1,000 levels, then 2,000, then half a million in the same process are refused, not fatal', () => {
+  test('1,000 levels, then 2,000, then half a million in the same process are refused, not fatal', () => {
     for (const opening of ['[', '{', '{a: ', '- ', '? ', '[? ', '{? ', ': ', '&a [', '!!seq [', '- [', '[{', '{a: [']) {
       for (const levels of [1000, 2000, Math.floor((1 << 19) / opening.length)]) {
         const messages = issuesOf(opening.repeat(levels)).map((issue) => issue.message);
@@ -105,7 +116,7 @@ describe('hostile texts', () => {
       'aliases',
       (n: number) => `x: &x ${'['.repeat(40)}${']'.repeat(40)}\ny: ${'['.repeat(n - 41)}*x${']'.repeat(n - 41)}`,
     ],
-  ])('A24, A30: 64 levels of %s are read, 65 are not', (_style, nest) => {
+  ])('64 levels of %s are read, 65 are not', (_style, nest) => {
     expect(readSource(nest(64)).ok).toBe(true);
     expect(issuesOf(nest(65))[0]?.message).toMatch(/^the document is nested deeper than 64 levels/);
   });
@@ -120,7 +131,7 @@ describe('hostile texts', () => {
     ['a text in a flow list', `a: ["${'['.repeat(5000)}", '${'{'.repeat(5000)}']`],
     ['an expression', `a: [${'${f({})}, '.repeat(500)}]`],
     ['a list of siblings', `a: [${'[[]],'.repeat(5000)}]`],
-  ])('A24: brackets in %s are no nesting', (_what, text) => {
+  ])('brackets in %s do not count as nesting', (_what, text) => {
     expect(readSource(text).ok).toBe(true);
   });
 
@@ -131,14 +142,14 @@ describe('hostile texts', () => {
     '!!binary AAAA',
     '!!set {a}',
     '!e!x y',
-  ])('A25: the tag of %s is refused', (value) => {
+  ])('the tag of %s is refused', (value) => {
     const [issue, ...more] = issuesOf(`a: ${value}`);
     expect(more).toEqual([]);
     expect(issue).toMatchObject({ line: 1, column: 4 });
     expect(issue?.message).toMatch(/tag/);
   });
 
-  test('A25: tags of the core schema are read', () => {
+  test('tags of the core schema are read', () => {
     expect(dataOf('a: !!str 5\nb: !!int "12"\nc: !!map {}\nd: !!seq []\ne: !!null ""\nf: !!bool "true"')).toEqual({
       a: '5',
       b: 12,
@@ -149,7 +160,7 @@ describe('hostile texts', () => {
     });
   });
 
-  test('A26: a merge key and the key __proto__ are refused, in every spelling', () => {
+  test('a merge key and the key __proto__ are refused, in every spelling', () => {
     expect(brief('<<: {__proto__: {x: 1}}')).toEqual([
       '1:1 ["<<"]: YAML 1.2 has no merge keys (`<<`); write the keys out, or put "<<" in quotes for a key of that name',
       '1:6 ["<<"].__proto__: the key `__proto__` is never allowed; use another name',
@@ -162,46 +173,48 @@ describe('hostile texts', () => {
       '? __proto__\n',
       '!!str __proto__',
     ]) {
-      expect(issuesOf(`${key}: {polluted: true}`)[0]?.message, key).toMatch(/`__proto__` is never allowed|is no key/);
+      expect(issuesOf(`${key}: {polluted: true}`)[0]?.message, key).toMatch(
+        /`__proto__` is never allowed|can't be a key/,
+      );
     }
     expect(({} as { polluted?: unknown }).polluted).toBeUndefined();
     expect(dataOf('"<<": 1\nconstructor: 2')).toEqual({ '<<': 1, constructor: 2 });
   });
 
   test.each([
-    ['a list in itself', '&a [*a]', '1:5 [0]: the anchor `&a` contains itself by this alias; JSON has no cycles'],
+    ['a list in itself', '&a [*a]', '1:5 [0]: the anchor `&a` contains itself through this alias; JSON has no cycles'],
     [
       'a map in itself',
       'x: &a\n  b:\n    - *a',
-      '3:7 x.b[0]: the anchor `&a` contains itself by this alias; JSON has no cycles',
+      '3:7 x.b[0]: the anchor `&a` contains itself through this alias; JSON has no cycles',
     ],
-    ['an alias before its anchor', 'x: *a\ny: &a 1', '1:4 x: no anchor `&a` stands before this alias'],
-    ['a duplicate key', 'a: 1\nb: 2\na: 3', '3:1 a: the key `a` stands twice in this map; keep one of the two'],
+    ['an alias before its anchor', 'x: *a\ny: &a 1', '1:4 x: there is no anchor `&a` before this alias'],
+    ['a duplicate key', 'a: 1\nb: 2\na: 3', '3:1 a: the key `a` is given twice in this map; keep one of the two'],
     [
       'a duplicate in other spelling',
       '{"a": 1, b: {1: x, "1": y}}',
-      '1:20 b["1"]: the key `1` stands twice in this map; keep one of the two',
+      '1:20 b["1"]: the key `1` is given twice in this map; keep one of the two',
     ],
     [
       'a second document',
       'a: 1\n---\nb: 2',
-      '2:1 : the text holds several documents; keep one here and put the others in files of their own',
+      '2:1 : the text contains several documents; keep one and move each of the others to its own file',
     ],
     [
       'a second, empty document',
       'a: 1\n---\n',
-      '2:1 : the text holds several documents; keep one here and put the others in files of their own',
+      '2:1 : the text contains several documents; keep one and move each of the others to its own file',
     ],
     [
       'an older YAML',
       '%YAML 1.1\n---\na: yes',
-      '1:1 : the text asks for another version of YAML; only 1.2 is read, so remove this line',
+      '1:1 : the text asks for another version of YAML; only 1.2 is supported, so remove this line',
     ],
-  ])('A27: %s is refused', (_what, text, issue) => {
+  ])('%s is refused', (_what, text, issue) => {
     expect(brief(text)).toEqual([issue]);
   });
 
-  test('A28: an integer beyond 2^53 and what JSON has not are refused, not rounded', () => {
+  test('integers beyond 2^53, NaN and infinities are refused, not rounded', () => {
     expect(brief('- 9007199254740992\n- -9223372036854775808\n- 0xffffffffffffffff\n- .nan\n- -.inf\n- 1e400')).toEqual(
       [
         '1:3 [0]: the integer `9007199254740992` is beyond 2^53 and would be rounded; put it in quotes for text',
@@ -214,7 +227,7 @@ describe('hostile texts', () => {
     );
   });
 
-  test('A28: scalars are typed by the core schema of YAML 1.2', () => {
+  test('scalars have the types of the core schema of YAML 1.2', () => {
     const text =
       '[9007199254740991, 0o14, 012, 0x1F, 1e3, .5, -0, no, Yes, on, 2001-01-01, 1_000, 12:30:45, ~, Null, TRUE, "1", 1.2.3, ]';
     const value = dataOf(text) as Json[];
@@ -241,7 +254,7 @@ describe('hostile texts', () => {
     expect(Object.is(value[6], 0)).toBe(true);
   });
 
-  test('A28: keys are text as written, so that a switch can have number cases', () => {
+  test('keys are text as written, so that the cases of a switch can be numbers', () => {
     expect(dataOf('200: a\n1.0: b\ntrue: c\nnull: d\n"": e')).toEqual({
       200: 'a',
       '1.0': 'b',
@@ -250,12 +263,12 @@ describe('hostile texts', () => {
       '': 'e',
     });
     for (const text of ['? [a]\n: 1', '? {a: 1}\n: 1', '{[a]: 1}', 'x: &k a\n*k : 1', 'subject: {{name}}']) {
-      expect(issuesOf(text)[0]?.message, text).toMatch(/is no key; keys are text/);
+      expect(issuesOf(text)[0]?.message, text).toMatch(/can't be a key; keys are text/);
     }
-    expect(issuesOf(': x')[0]?.message).toBe('expected a key before the `:`; write "" for an empty one');
+    expect(issuesOf(': x')[0]?.message).toBe('expected a key before the `:`; write "" for an empty key');
   });
 
-  test('A29: a byte-order mark is skipped and moves no column', () => {
+  test('a byte-order mark is skipped and does not change columns', () => {
     expect(dataOf('\ufeffa: 1')).toEqual({ a: 1 });
     expect(mapOf('\ufeffa: 1').locate(['a'])).toEqual({ line: 1, column: 4 });
   });
@@ -267,7 +280,7 @@ describe('hostile texts', () => {
     ['an escape character', 'a: \u001b[31m', '1:4', /control character U\+001B/],
     ['half a surrogate pair', 'a: \ud83d', '1:4', /surrogate pair \(U\+D83D\)/],
     ['half a pair by an escape', '{"a": "\\ud83d"}', '1:7', /surrogate/],
-  ])('A29: %s is refused, and its frame is safe to print', (_what, text, place, message) => {
+  ])('%s is refused, and its frame is safe to print', (_what, text, place, message) => {
     const [issue] = issuesOf(text);
     expect(`${issue?.line}:${issue?.column}`).toBe(place);
     expect(issue?.message).toMatch(message);
@@ -275,11 +288,11 @@ describe('hostile texts', () => {
     expect(issue?.frame).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f]/);
   });
 
-  test('A29: pairs of escaped surrogates, as JSON writes them, are characters', () => {
+  test('escaped surrogate pairs, as in JSON, are characters', () => {
     expect(dataOf('{"a": "\\ud83d\\ude00"}')).toEqual({ a: '😀' });
   });
 
-  test('A29, D2: 1 MiB is read, a byte more and a 10 MB comment are not', () => {
+  test('1 MiB is read; one byte more, or a comment of 10 MB, is refused', () => {
     const text = (bytes: number) => `a: ${'é'.repeat((bytes - 4) / 2)}x`;
     expect(readSource(text(1 << 20)).ok).toBe(true);
     for (const large of [`${text(1 << 20)}y`, `a: 1 #${'x'.repeat(10_000_000)}`]) {
@@ -291,31 +304,33 @@ describe('hostile texts', () => {
     expect(issuesOf(text)).toEqual([{ path: '', message: 'the document is empty' }]);
   });
 
-  test('a text of nothing but mistakes is refused in linear time, with the first hundred', () => {
+  test('a text full of mistakes is refused in linear time, and the first hundred are reported', () => {
     for (const text of ['[,', '- {', 'a: b: c\n', '"\\q', '@ \n', ']']) {
-      const time = (length: number) => fastest(() => readSource(text.repeat(length / text.length)));
-      expect(time(64_000), text).toBeLessThan(40 * time(8_000) + 50);
+      const read = (length: number) => () => readSource(text.repeat(length / text.length));
+      // The fastest of 30 runs.
+      const boundMs = 40 * fastest(read(8_000), 0) + 50;
+      expect(fastest(read(64_000), boundMs), text).toBeLessThan(boundMs);
     }
     const issues = issuesOf('a: @\n'.repeat(500));
     expect(issues).toHaveLength(101);
-    expect(issues[100]).toEqual({ path: '', message: 'only the first 100 problems are shown; solve these first' });
+    expect(issues[100]).toEqual({ path: '', message: 'only the first 100 problems are shown; fix these first' });
   });
 
-  test('a map of 50,000 keys is not compared key by key', () => {
+  test('a map of 50,000 keys is read fast', () => {
     const text = Array.from({ length: 50_000 }, (_, i) => `k${i}: 1\n`).join('');
     expect(Object.keys(dataOf(text) as object)).toHaveLength(50_000);
-    expect(fastest(() => readSource(text))).toBeLessThan(5000);
+    expectFast(() => readSource(text), 5000);
   });
 });
 
 describe('problems', () => {
-  test('contract 2: all problems of a text are reported at once, in order, with place and frame', () => {
+  test('all problems of a text are reported at once, in order, with their places and frames', () => {
     const text = 'name: x\nflow:\n  - agent: !custom a\n    retry: 12345678901234567890\n    retry: 2\n? [k]\n: 1\n';
     expect(brief(text)).toEqual([
       "3:12 : unknown tag: !custom; only the tags of YAML's core schema (!!str, !!int, ...) are read",
       '4:12 flow[0].retry: the integer `12345678901234567890` is beyond 2^53 and would be rounded; put it in quotes for text',
-      '5:5 flow[0].retry: the key `retry` stands twice in this map; keep one of the two',
-      '6:3 : a list, a map, an alias or a tagged value is no key; keys are text (text that starts with { or [ needs quotes)',
+      '5:5 flow[0].retry: the key `retry` is given twice in this map; keep one of the two',
+      "6:3 : a list, a map, an alias or a tagged value can't be a key; keys are text (put text that starts with { or [ in quotes)",
     ]);
     expect(issuesOf(text)[1]?.frame).toBe(
       [
@@ -328,12 +343,12 @@ describe('problems', () => {
   });
 
   test.each([
-    ['a deeper key', 'a: 1\n b: 2', '1:4', 'this value goes on into another `key:`'],
+    ['a deeper key', 'a: 1\n b: 2', '1:4', 'this value continues into another `key:`'],
     ['a stray bracket', 'a: 1\n]', '2:1', 'Unexpected flow-seq-end token'],
-    ['an open list, with what is wrong in the guessed rest', 'a: [1\na: 2\na: 3', '2:1', 'expected the closing ]'],
+    ['an open list, without the errors that follow from it', 'a: [1\na: 2\na: 3', '2:1', 'expected the closing ]'],
     ['a tab', 'a:\n\t- b', '2:1', 'a tab is used as indentation; use spaces'],
-    ['a colon in a text', 'a: b: c', '1:4', 'this value goes on into another `key:`'],
-    ['a missing colon', 'a: 1\nb\nc: 2', '2:1', 'expected `key: value`, but there is no `:` behind the key'],
+    ['a colon in a text', 'a: b: c', '1:4', 'this value continues into another `key:`'],
+    ['a missing colon', 'a: 1\nb\nc: 2', '2:1', 'expected `key: value`, but there is no `:` after the key'],
     ['an open quote', "a: 'x", '1:6', "expected the closing quote ' before this place"],
     ['an open list', 'a: [1, 2\nb: 3', '2:1', 'expected the closing ] before this place'],
     ['a wrong indentation', 'a:\n  - b\n c: 1', '3:2', 'All mapping items must start at the same column'],
@@ -343,7 +358,7 @@ describe('problems', () => {
       '1:4',
       'Plain value cannot start with reserved character @; put the text in quotes',
     ],
-    ['a list beside a map', '- a\nb: 1\nc: 2', '2:1', 'expected the end of the value here'],
+    ['a list next to a map', '- a\nb: 1\nc: 2', '2:1', 'expected the end of the value here'],
   ])('%s is one issue of one line', (_what, text, place, message) => {
     const [issue, ...more] = issuesOf(text);
     expect(more).toEqual([]);
@@ -370,32 +385,32 @@ describe('unquoted expressions', () => {
     ['{ "${a}": 1, ${b}: 2 }', { '${a}': 1, '${b}': 2 }],
     ["a: ${b == ' #'} # comment ${c", { a: "${b == ' #'}" }],
     ['a: | # ${\n  ${x ? 1 : 2} {\nb: "${c: d}"', { a: '${x ? 1 : 2} {\n', b: '${c: d}' }],
-  ])('contract 2: %j keeps them whole', (text, value) => {
+  ])('%j keeps its expressions whole', (text, value) => {
     expect(dataOf(text)).toEqual(value);
   });
 
-  test('contract 2: places behind and inside of them are exact', () => {
+  test('places after expressions and inside expressions are exact', () => {
     const map = mapOf('a: { id: ${input.id}, b: x ${ {k: 1}.k } }');
     expect(map.locate(['a', 'id'], { offset: 8 })).toEqual({ line: 1, column: 18 });
     expect(map.locate(['a', 'b'], { offset: 5 })).toEqual({ line: 1, column: 31 });
     expect(mapOf('{ ${b}: 2 }').locate(['${b}'], { key: true })).toEqual({ line: 1, column: 3 });
   });
 
-  test('contract 2: one that is not closed on its line leaves the text to YAML, and issues show the text as written', () => {
+  test('YAML reads an expression that is not closed on its line, and issues show the text as written', () => {
     expect(dataOf('a: ${b')).toEqual({ a: '${b' });
     expect(dataOf('a: ${b\nc: d}')).toEqual({ a: '${b', c: 'd}' });
     const [issue] = issuesOf('a: { b: ${c} ${d: @ }');
     expect(JSON.stringify(issue)).not.toMatch(/[\ue000-\uf8ff]/);
     expect(brief('a: {${x}: 1, ${x}: 2}')).toEqual([
-      '1:14 a["${x}"]: the key `${x}` stands twice in this map; keep one of the two',
+      '1:14 a["${x}"]: the key `${x}` is given twice in this map; keep one of the two',
     ]);
   });
 
   test('characters of the private use area pass unchanged', () => {
     expect(dataOf('a: "\uf620 ${b}"')).toEqual({ a: '\uf620 ${b}' });
-    // The stand-ins of expressions are taken from there, so that such a text is left to YAML as it is.
+    // The stand-ins of expressions are in this area, so a text with these characters is not masked.
     expect(dataOf('a: { b: "${c}", d: "\\uf620" }')).toEqual({ a: { b: '${c}', d: '\uf620' } });
-    expect(issuesOf('a: { b: ${c}, d: "\\uf620" }')[0]?.message).toContain('does it need quotes?');
+    expect(issuesOf('a: { b: ${c}, d: "\\uf620" }')[0]?.message).toContain('whether it needs quotes');
   });
 });
 
@@ -420,9 +435,9 @@ set: { k }
     ['a quoted key', ['flow', 0, 'input', 'odd key'], { key: true }, '4:21'],
     ['an item', ['flow', 0, 'input', 'odd key', 1], {}, '4:36'],
     ['an alias', ['again', 0], {}, '7:9'],
-    ['a value behind an alias', ['again', 0, 'agent'], {}, '6:12'],
+    ['a value inside an alias', ['again', 0, 'agent'], {}, '6:12'],
     ['a key without value', ['empty'], {}, '8:7'],
-    ['the nearest ancestor of what is missing', ['flow', 1, 'input', 'id'], {}, '6:5'],
+    ['the nearest ancestor of a missing value', ['flow', 1, 'input', 'id'], {}, '6:5'],
     ['the nearest ancestor of an item past the end', ['flow', 9], {}, '3:3'],
     ['the nearest ancestor of a missing key', ['flow', 'x'], { key: true }, '3:3'],
     ['the start of an ancestor, whatever the offset', ['name', 'x'], { offset: 3 }, '1:10'],
@@ -433,7 +448,7 @@ set: { k }
     expect(`${found?.line}:${found?.column}`).toBe(place);
   });
 
-  // Each source holds one bad token, BAD, that is looked for in the value and must be found in the text.
+  // Each source contains one bad token, BAD. Its offset in the value must lead to its place in the text.
   test.each([
     ['plain', 'k: ${a + BAD}'],
     ['plain over lines', 'k: ${a}\n  and   \n\n   more ${BAD}'],
@@ -442,7 +457,7 @@ set: { k }
     ['single-quoted over lines', "k: 'a  \n  b''\n\n\n  ${BAD} '"],
     ['double-quoted', 'k: "a\\t\\x41\\u00e9\\U0001F600\\" ${BAD}"'],
     ['double-quoted over lines', 'k: "a\\\n     b  \n\n   c\\n ${BAD}"'],
-    ['double-quoted behind an escaped break', 'k: "a\\\n   BAD"'],
+    ['double-quoted after an escaped break', 'k: "a\\\n   BAD"'],
     ['JSON', '{"k": "\\ud83d\\ude00 \\/ ${BAD}"}'],
     ['literal', 'k: |\n    a\n\n      b ${BAD}\n'],
     ['literal with an indicator', 'k:\n  - |2-\n      a\n     ${BAD}'],
@@ -451,7 +466,7 @@ set: { k }
     ['folded with blank and deeper lines', 'k: > # why\n\n  a b\n\n\n    deep\n     er\n\n  back ${BAD}\n'],
     ['folded, CRLF', 'k: >\r\n  a\r\n  b\r\n  ${BAD}\r\n'],
     ['folded with an indicator', 'k: >1\n   a\n  ${BAD}\n'],
-  ])('contract 2: an offset into a string points at its column: %s', (_style, source) => {
+  ])('an offset into a string points at its column: %s', (_style, source) => {
     const result = readSource(source);
     if (!result.ok) throw new Error(brief(source).join());
     let path: (string | number)[] = [];
@@ -466,7 +481,7 @@ set: { k }
     expect(line.slice((found?.column ?? 0) - 1)).toMatch(/^BAD/);
   });
 
-  test('contract 2: every character of every style is found again (against the writer of the yaml package)', () => {
+  test('every character of every style is found, in texts that the yaml package writes', () => {
     const texts = fc.string({
       unit: fc.constantFrom('a', 'b', 'c', ' ', '\n', "'", ':', '\u00e9', '${x}'),
       maxLength: 60,
@@ -487,7 +502,7 @@ set: { k }
           },
         });
         const source = document.toString({ indent: indent + 1, lineWidth: 20, minContentWidth: 5 });
-        // The writer breaks a few texts that begin or end with white space or a colon.
+        // The package writes a few texts wrong that begin or end with white space or a colon.
         const written = parseDocument(source);
         fc.pre(written.errors.length === 0 && written.getIn(['k', 0]) === value);
         const result = readSource(source);
@@ -528,7 +543,7 @@ describe('frames', () => {
     expect(frame(`a: ${'x'.repeat(900)}`, ['a'], 900).at(-1)).toBe(`     |    ${'^'.repeat(97)}`);
   });
 
-  test('keep the marker under the place behind tabs and wide characters', () => {
+  test('keep the marker under the place after tabs and wide characters', () => {
     expect(frame('a:\tx', ['a'])).toEqual(['   1 | a:    x', '     |       ^']);
     expect(frame('漢字: x', ['漢字'])).toEqual(['   1 | 漢字: x', '     |       ^']);
   });
@@ -559,7 +574,7 @@ describe('any text', () => {
     );
   });
 
-  test('what the yaml package writes is read as it was', () => {
+  test('data that the yaml package writes is read unchanged', () => {
     fc.assert(
       fc.property(json, (value) => {
         expect(dataOf(stringify(value))).toEqual(JSON.parse(JSON.stringify(value)));
@@ -630,7 +645,7 @@ describe('any text', () => {
     { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 200 }) },
   );
 
-  test('A24, A30: gives data or issues with places inside the text, in less than 50 ms for 4 KB', () => {
+  test('every text gives data, or issues with places inside the text, in less than 50 ms for 4 KB', () => {
     fc.assert(
       fc.property(texts, (text) => {
         const result = readSource(text);
@@ -646,7 +661,7 @@ describe('any text', () => {
             expect(column).toBeLessThanOrEqual((lines[line - 1] as string).length + 1);
           }
         }
-        if (text.length > 3000) expect(fastest(() => readSource(text))).toBeLessThan(50);
+        if (text.length > 3000) expectFast(() => readSource(text), 50);
       }),
       { numRuns: 600 },
     );

@@ -1,8 +1,8 @@
-/** The builders of steps give the very objects that the YAML says. */
+/** The step builders return the same objects as the YAML text. */
 
 import { describe, expect, expectTypeOf, test } from 'vitest';
-import { compileEnsemble } from '../../src/engine/definition/compile-ensemble.ts';
-import { parseDefinition, parseEnsemble } from '../../src/engine/definition/parse-ensemble.ts';
+import { compileEnsemble } from '../../src/engine/definition/compile/compile-ensemble.ts';
+import { parseDefinition, parseEnsemble } from '../../src/engine/definition/read/parse-ensemble.ts';
 import {
   agent,
   defineEnsemble,
@@ -96,8 +96,8 @@ const settle = defineEnsemble({
   outputs: { both: '${both.output}' },
 });
 
-describe('builders of steps', () => {
-  test('give the objects of the text, with its hash', () => {
+describe('step builders', () => {
+  test('return the objects of the text, with the same hash', () => {
     const parsed = parseEnsemble(SETTLE);
     expect(settle.flow).toStrictEqual(parsed.flow);
     const versions = [SETTLE, settle].map((source) => {
@@ -108,7 +108,7 @@ describe('builders of steps', () => {
     expect(versions[0]).toBe(versions[1]);
   });
 
-  test('leave out what is not given', () => {
+  test('leave out options that are not given', () => {
     const steps: StepDefinition[] = [
       agent('b'),
       when(true, []),
@@ -131,9 +131,9 @@ describe('builders of steps', () => {
     ]);
   });
 
-  test('take no misuse, as tsc sees it', () => {
+  test('wrong use is a type error', () => {
     expectTypeOf(agent('b')).toExtend<StepDefinition>();
-    // @ts-expect-error - alone it changes nothing
+    // @ts-expect-error - `catch` or `finally` is needed
     tryCatch([], {});
     // @ts-expect-error - not a step
     parallel(['b']);

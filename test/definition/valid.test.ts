@@ -1,12 +1,12 @@
-/** Every definition of `test/vectors/definitions/valid` is taken, and means what its other spellings mean. */
+/** Every definition of `test/vectors/definitions/valid` is accepted, and has the same meaning as its other spellings. */
 
 import { describe, expect, test } from 'vitest';
-import { compileEnsemble } from '../../src/engine/definition/compile-ensemble.ts';
-import type { CompileHost } from '../../src/engine/definition/compile-host.ts';
-import type { DefinitionIssue } from '../../src/engine/definition/definition-issue.ts';
-import { parseDefinition, parseEnsemble } from '../../src/engine/definition/parse-ensemble.ts';
-import { toIssues } from '../../src/engine/definition/problem.ts';
-import { readSource } from '../../src/engine/definition/read-source.ts';
+import { compileEnsemble } from '../../src/engine/definition/compile/compile-ensemble.ts';
+import type { CompileHost } from '../../src/engine/definition/compile/compile-host.ts';
+import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
+import { parseDefinition, parseEnsemble } from '../../src/engine/definition/read/parse-ensemble.ts';
+import { toIssues } from '../../src/engine/definition/source/problem.ts';
+import { readSource } from '../../src/engine/definition/source/read-source.ts';
 import { createOrchestrator } from '../../src/index.ts';
 import { hostFor, readVectors, type ValidVector } from './definition-fixtures.ts';
 
@@ -40,7 +40,7 @@ function brief({ line, column, path, message, suggestion }: DefinitionIssue) {
 }
 
 describe('valid definitions', () => {
-  test('there are at least 60 of them', () => {
+  test('there are at least 60 vectors', () => {
     expect(vectors.length).toBeGreaterThanOrEqual(60);
   });
 
@@ -57,15 +57,15 @@ describe('valid definitions', () => {
   test.each(vectors.filter(({ parseOnly }) => !parseOnly))('warnings of $file: $why', (vector) => {
     const parsed = parseDefinition(vector.source);
     const { warnings } = compileEnsemble(parsed, hostFor(vector));
-    const told = toIssues(warnings, parsed.map).filter(({ message }) => !message.includes('by this version'));
-    expect(told.map(brief)).toEqual(vector.warnings ?? []);
+    const shown = toIssues(warnings, parsed.map).filter(({ message }) => !message.includes('by this version'));
+    expect(shown.map(brief)).toEqual(vector.warnings ?? []);
   });
 
   test.each(vectors.filter(({ definition }) => definition))('reads as: $why', ({ source, definition }) => {
     expect(parseEnsemble(source)).toEqual(definition);
   });
 
-  test('definitions that mean something else have another hash', () => {
+  test('definitions with different meanings have different hashes', () => {
     const hashes = vectors
       .filter(({ parseOnly }) => !parseOnly)
       .map((vector) => hashOf(vector.source, hostFor(vector)));
@@ -74,7 +74,7 @@ describe('valid definitions', () => {
 });
 
 describe('the compiled form', () => {
-  test('what a process must have to run a definition is known, each once', () => {
+  test('the needs of a definition are listed, each one once', () => {
     const parsed = parseDefinition(`
 name: a
 flow:
@@ -91,7 +91,7 @@ agents:
     ]);
   });
 
-  test('the stored definition carries the shared agents that it uses, and its hash changes with them', () => {
+  test('the stored definition contains the shared agents that it uses, and its hash changes with them', () => {
     const source = 'name: a\nflow: [{ agent: lookup }]\n';
     const stored = (script: string) => {
       const lookup = { name: 'lookup', operation: 'code', config: { script } };
@@ -106,11 +106,11 @@ agents:
     expect(stored('score').version).not.toBe(stored('notify').version);
   });
 
-  test('a shared agent may be made for a `catch`; run alone, it finds nothing caught', async () => {
+  test('a shared agent may read `error`, which is null when the agent runs alone', async () => {
     const alert = {
       name: 'alert',
       operation: 'code',
-      config: { script: 'tell' },
+      config: { script: 'echo' },
       input: '${error.code}: ${error.message}',
     };
     const flow = [
@@ -118,19 +118,19 @@ agents:
     ];
     const orchestrator = createOrchestrator({
       agents: [alert],
-      ensembles: [{ name: 'a', flow, outputs: { told: '${alert.output}' } }],
+      ensembles: [{ name: 'a', flow, outputs: { alert: '${alert.output}' } }],
       scripts: {
-        tell: ({ input }) => input,
+        echo: ({ input }) => input,
         fail: () => {
           throw new Error('too late');
         },
       },
     });
-    expect((await orchestrator.execute('a')).output).toEqual({ told: 'AGENT_FAILED: too late' });
+    expect((await orchestrator.execute('a')).output).toEqual({ alert: 'AGENT_FAILED: too late' });
     expect((await orchestrator.executeAgent('alert')).output).toBe(': ');
   });
 
-  test('retries wait 1, 2, 4 s, doubling to a minute; linear and fixed as their delay says, never past a day', () => {
+  test('exponential retries wait 1, 2, 4 s and at most a minute; linear and fixed retries follow `delay`, up to a day', () => {
     const waits = (retry: string) => {
       const { compiled } = compileEnsemble(
         parseDefinition(`name: a\nflow: [{ agent: b, operation: code, config: { script: score }, retry: ${retry} }]\n`),
@@ -146,7 +146,7 @@ agents:
     expect(waits('{ maxAttempts: 100, backoff: linear, delay: 86400000 }')[4]).toBe(86_400_000);
   });
 
-  test('a lenient host, as editors have one, knows no variables, scripts of other hosts or later operations', () => {
+  test('a lenient host, such as an editor, does not report missing variables, scripts and operations', () => {
     const source = `
 name: a
 trigger: [{ type: webhook, path: /webhooks/a, auth: { type: bearer, secret: "\${env.UNKNOWN}" } }]

@@ -1,4 +1,4 @@
-/** Finds the code blocks of the documentation: fenced in Markdown, and below `@example` in the source's comments. */
+/** Finds the code blocks of the documentation: fenced in Markdown, and after `@example` in comments of the source. */
 
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join, sep } from 'node:path';
@@ -11,12 +11,12 @@ export interface CodeBlock {
   readonly at: string;
   /** `ts`, `yaml`, ... */
   readonly language: string;
-  /** What stands behind the language: `no-run`, `broken`. */
+  /** The words after the language: `no-run`, `broken`. */
   readonly marks: readonly string[];
   readonly code: string;
 }
 
-/** The project's own Markdown: the pages at the root, `docs/` (what is generated aside) and the examples' READMEs. */
+/** The Markdown files of the project: the pages at the root, `docs/` without generated pages, and the READMEs of the examples. */
 export function markdownFiles(): readonly string[] {
   const under = (folder: string) =>
     existsSync(join(ROOT, folder))
@@ -40,7 +40,7 @@ export function readBlocks(): readonly CodeBlock[] {
   ];
 }
 
-/** @param prefix - stands before each line of a comment */
+/** @param prefix - what precedes each line in a comment */
 export function fencedBlocks(path: string, text: string, prefix = /^/): readonly CodeBlock[] {
   const blocks: CodeBlock[] = [];
   let open:
@@ -63,18 +63,18 @@ export function fencedBlocks(path: string, text: string, prefix = /^/): readonly
       open = undefined;
     } else open.lines.push(line.startsWith(open.indent) ? line.slice(open.indent.length) : line.trimStart());
   });
-  if (open) throw new Error(`${path}:${open.line}: the code block has no end`);
+  if (open) throw new Error(`${path}:${open.line}: the code block is not closed`);
   return blocks;
 }
 
-/** The blocks inside `/** ... *\/` comments that hold an `@example`. */
+/** The blocks of `/** ... *\/` comments that contain an `@example`. */
 export function exampleBlocks(path: string, text: string): readonly CodeBlock[] {
   const blocks: CodeBlock[] = [];
   for (const comment of text.matchAll(/\/\*\*[\s\S]*?\*\//g)) {
     const at = comment[0].indexOf('@example');
     if (at < 0) continue;
     const before = text.slice(0, comment.index + at).split('\n').length - 1;
-    // Lines ahead are kept as empty ones, so that the numbers are those of the file.
+    // The lines before the comment are kept as empty lines, so that line numbers are those of the file.
     blocks.push(...fencedBlocks(path, '\n'.repeat(before) + comment[0].slice(at), /^\s*\* ?/));
   }
   return blocks;

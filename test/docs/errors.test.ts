@@ -1,4 +1,4 @@
-/** The page of errors: a row for each code, with its HTTP status. */
+/** The page of error codes: a row for each code, with its HTTP status. */
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

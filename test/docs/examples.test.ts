@@ -1,14 +1,14 @@
 /**
- * Every example of the documentation is true: README.md, docs/, the examples' READMEs and the `@example`s of the source.
+ * Every example of the documentation works: README.md, docs/, the READMEs of the examples, and each `@example` of the source.
  *
- * | block | what is done with it |
+ * | block | check |
  * |---|---|
  * | `ts` | type-checked, then run against the source; `console.log(...) // text` must print that text (`...` is anything) |
  * | `ts no-run` | type-checked |
- * | `yaml` with a `flow:` | must be a right ensemble |
+ * | `yaml` with a `flow:` | must be a valid ensemble |
  * | `yaml broken` | must be refused |
- * | with a file name behind the language (`yaml order.yaml`) | also written to a folder of its page; the page's programs read it by that name |
- * | any other | nothing |
+ * | with a file name after the language (`yaml order.yaml`) | also written to a folder of its page; the programs of the page read it by that name, and import it (`ts store.ts`) |
+ * | any other | none |
  */
 
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -18,30 +18,31 @@ import ts from 'typescript';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { isOrchestratorError, parseEnsemble } from '../../src/index.ts';
 import { type CodeBlock, exampleBlocks, fencedBlocks, ROOT, readBlocks } from './code-blocks.ts';
-import { PRINTER, printsAs, type Runnable, toRunnable } from './runnable.ts';
+import { PRINTER, printsAs, type Program, toProgram } from './runnable.ts';
 
 const GENERATED = join(ROOT, 'test/docs/.generated');
 
 const blocks = readBlocks();
-const programs = blocks.filter(({ language }) => language === 'ts').map(toRunnable);
+const programs = blocks.filter(({ language }) => language === 'ts').map(toProgram);
 const ensembles = blocks.filter(
   ({ language, marks, code }) => language === 'yaml' && (/^flow:/m.test(code) || marks.includes('broken')),
 );
-const fileOf = ({ at }: CodeBlock) => join(GENERATED, `${at.replace(/[^A-Za-z0-9]+/g, '-')}.ts`);
 const pageOf = ({ at }: CodeBlock) => at.replace(/:\d+$/, '');
-/** Blocks that name a file. */
+const folderOf = (block: CodeBlock) => join(GENERATED, pageOf(block).replace(/[^A-Za-z0-9]+/g, '-'));
+const fileOf = (block: CodeBlock) => join(folderOf(block), `line-${block.at.replace(/^.*:/, '')}.ts`);
+/** Files that blocks name. */
 const pageFiles = blocks.flatMap((block) =>
   block.marks
     .filter((mark) => mark.includes('.'))
     .map((name) => ({
       page: pageOf(block),
       name,
-      path: join(GENERATED, pageOf(block).replace(/[^A-Za-z0-9]+/g, '-'), name),
+      path: join(folderOf(block), name),
       text: block.code,
     })),
 );
 
-/** The program with the names of its page's files as paths. */
+/** Replaces the names of the page's files by their paths. */
 function withPageFiles(text: string, block: CodeBlock): string {
   const own = pageFiles.filter(({ page }) => page === pageOf(block));
   return own.reduce((changed, { name, path }) => changed.replaceAll(`'${name}'`, JSON.stringify(path)), text);
@@ -57,8 +58,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(GENERATED, { recursive: true, force: true }));
 
-/** Runs a block. @returns what was printed at each promise, call by call */
-async function run({ block, text, expected }: Runnable): Promise<readonly (readonly string[])[]> {
+/** Runs a block. @returns for each promise, the output of each call */
+async function run({ block, text, expected }: Program): Promise<readonly (readonly string[])[]> {
   const printed: string[][] = expected.map(() => []);
   const format = (values: readonly unknown[]) =>
     formatWithOptions({ breakLength: Number.POSITIVE_INFINITY, depth: 6 }, ...values);
@@ -71,6 +72,7 @@ async function run({ block, text, expected }: Runnable): Promise<readonly (reado
   );
   Object.assign(globalThis, { [PRINTER]: { at } });
   const file = fileOf(block);
+  mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, withPageFiles(text, block));
   try {
     await import(/* @vite-ignore */ file);
@@ -89,6 +91,7 @@ describe('examples of the documentation', () => {
     const config = ts.readConfigFile(join(ROOT, 'tsconfig.json'), ts.sys.readFile).config;
     const { options } = ts.parseJsonConfigFileContent({ ...config, include: [], files: [] }, ts.sys, ROOT);
     const sources = new Map(programs.map(({ block }) => [fileOf(block), `${block.code}\nexport {};\n`]));
+    for (const { path, text } of pageFiles) if (path.endsWith('.ts')) sources.set(path, text);
     const host = ts.createCompilerHost(options);
     const { fileExists, readFile } = host;
     host.fileExists = (name) => sources.has(name) || fileExists(name);
@@ -107,7 +110,7 @@ describe('examples of the documentation', () => {
   }, 60_000);
 
   for (const program of programs.filter(({ block }) => !block.marks.includes('no-run'))) {
-    it(`${program.block.at} runs and prints what it says`, async () => {
+    it(`${program.block.at} runs and prints the promised output`, async () => {
       const printed = await run(program);
       const wrong = program.expected.flatMap((expected, i) => {
         const lines = printed[i] ?? [];
@@ -120,7 +123,7 @@ describe('examples of the documentation', () => {
   }
 
   for (const { at, code, marks } of ensembles) {
-    it(`${at} is ${marks.includes('broken') ? 'refused, as it is marked' : 'a right ensemble'}`, () => {
+    it(`${at} is ${marks.includes('broken') ? 'refused' : 'a valid ensemble'}`, () => {
       let problem: string | undefined;
       try {
         parseEnsemble(code);
@@ -142,22 +145,22 @@ describe('how examples are read', () => {
     expect(fencedBlocks('p.md', text)).toEqual([
       { at: 'p.md:3', language: 'ts', marks: ['no-run'], code: 'x();\n  y();\n' },
     ]);
-    expect(() => fencedBlocks('p.md', '```ts\nx();\n')).toThrow('p.md:1: the code block has no end');
+    expect(() => fencedBlocks('p.md', '```ts\nx();\n')).toThrow('p.md:1: the code block is not closed');
   });
 
-  it('an @example in a comment, on its line; a block that stands before @example is no example', () => {
+  it('an @example in a comment, with its line; a block before @example is not an example', () => {
     const text = '\n/**\n * ```ts\n * no();\n * ```\n * @example\n * ```ts\n * yes(`\n *   x`);\n * ```\n */\n';
     expect(exampleBlocks('a.ts', text)).toEqual([{ at: 'a.ts:7', language: 'ts', marks: [], code: 'yes(`\n  x`);\n' }]);
   });
 
-  it('what a console.log promises', () => {
+  it('the promised output of each console.log', () => {
     const code =
       "console.log(1); // 1\nconsole.log('//'); \nif (x) { console.log(\n  2,\n); } // 2 'b'\nconsole.log(3)\n// not a promise\n";
-    expect(toRunnable(block(code)).expected).toEqual(['1', "2 'b'"]);
+    expect(toProgram(block(code)).expected).toEqual(['1', "2 'b'"]);
   });
 
-  it('a promise that is broken, kept with other spaces, kept with `...`, or never called', async () => {
-    expect(await run(toRunnable(block('console.log({ a: 1 }, "x"); // y\nif (false) console.log(2); // 2')))).toEqual([
+  it('broken promises, different spaces, `...`, and calls that never happen', async () => {
+    expect(await run(toProgram(block('console.log({ a: 1 }, "x"); // y\nif (false) console.log(2); // 2')))).toEqual([
       ['{ a: 1 } x'],
       [],
     ]);

@@ -1,41 +1,19 @@
-/** The documentation's pages: their links lead somewhere, and the README holds the lines that a new user types. */
+/** The pages of the documentation: their links are valid, and the README contains the commands that a new user types. */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { brokenLinks } from '../package/markdown-links.ts';
 import { markdownFiles, ROOT } from './code-blocks.ts';
 
 const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
 
-/** The anchors of a page, as code hosts make them from headings. */
-function anchors(text: string): readonly string[] {
-  return [...text.matchAll(/^#{1,6} (.*)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replace(/ /g, '-'),
-  );
-}
-
-/** Links of a page that lead nowhere. */
-function brokenLinks(path: string): readonly string[] {
-  const text = read(path).replace(/^```[\s\S]*?^```/gm, '');
-  return [...text.matchAll(/\]\(([^)\s]+)\)/g)].flatMap(([, link = '']) => {
-    if (/^[a-z]+:/.test(link)) return [];
-    const [target = '', anchor] = link.split('#');
-    const file = target === '' ? path : join(dirname(path), target);
-    if (!existsSync(join(ROOT, file))) return [`${path}: ${link}`];
-    const known = anchor === undefined || !file.endsWith('.md') || anchors(read(file)).includes(anchor);
-    return known ? [] : [`${path}: ${link}`];
-  });
-}
-
 describe('pages of the documentation', () => {
-  it('link to files and headings that are there', () => {
-    expect(markdownFiles().flatMap(brokenLinks)).toEqual([]);
+  it('link to existing files and headings', () => {
+    expect(markdownFiles().flatMap((page) => brokenLinks(ROOT, page))).toEqual([]);
   });
 
-  it('name only files of the project that are there', () => {
+  it('name only existing files of the project', () => {
     const named = markdownFiles().flatMap((path) =>
       [...read(path).matchAll(/`((?:src|test|docs|scripts|examples|\.ci)\/[\w./-]+)`/g)].map(([, file = '']) => ({
         path,
@@ -48,7 +26,7 @@ describe('pages of the documentation', () => {
     ).toEqual([]);
   });
 
-  it('the README holds the two lines that a new user types, word for word', () => {
+  it('the README contains the two commands that a new user types, word for word', () => {
     const lines = read('README.md').split('\n');
     expect(lines.filter((line) => /^npm ci && npm start( -- --once)?$/.test(line))).not.toEqual([]);
     expect(lines).toContain('npm ci && npm test');

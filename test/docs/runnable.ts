@@ -1,28 +1,28 @@
-/** Makes a code block of the documentation a file that can be run, and knows what it says that it prints. */
+/** Turns a code block of the documentation into a program, and reads which output its comments promise. */
 
 import ts from 'typescript';
 import type { CodeBlock } from './code-blocks.ts';
 
-/** Where the file finds its `console.log`. */
+/** The global name under which the program finds its `console.log`. */
 export const PRINTER = '__documentationPrinter';
 
-export interface Runnable {
+export interface Program {
   readonly block: CodeBlock;
-  /** The block, each `console.log` with a comment behind it told apart by its number. */
+  /** The code, in which each `console.log` with a comment after it has a number. */
   readonly text: string;
-  /** What each of those says that it prints. */
+  /** The promised output of each of those calls. */
   readonly expected: readonly string[];
 }
 
-/** `console.log(...)` with a comment behind it in the same line is a promise: that is what it prints. */
-export function toRunnable(block: CodeBlock): Runnable {
+/** A `console.log(...)` with a comment after it on the same line promises to print the text of the comment. */
+export function toProgram(block: CodeBlock): Program {
   const ast = ts.createSourceFile('example.ts', block.code, ts.ScriptTarget.Latest, true);
   const expected: string[] = [];
   const callees: ts.Node[] = [];
   const visit = (node: ts.Node): void => {
     if (ts.isCallExpression(node) && node.expression.getText(ast) === 'console.log') {
-      const [behind = ''] = block.code.slice(node.end).split('\n', 1);
-      const comment = /^[\s;)}]*\/\/(.*)$/.exec(behind);
+      const [rest = ''] = block.code.slice(node.end).split('\n', 1);
+      const comment = /^[\s;)}]*\/\/(.*)$/.exec(rest);
       if (comment) {
         callees.push(node.expression);
         expected.push((comment[1] as string).trim());
@@ -39,7 +39,7 @@ export function toRunnable(block: CodeBlock): Runnable {
   return { block, text: `${text}\nexport {};\n`, expected };
 }
 
-/** Whether what was printed is what the comment says; `...` stands for anything, and the number of spaces and lines does not count. */
+/** Whether the output matches the comment. `...` matches anything; the number of spaces and line breaks does not matter. */
 export function printsAs(expected: string, printed: string): boolean {
   const squeeze = (text: string) => text.replace(/\s+/g, ' ').trim();
   const parts = squeeze(expected)

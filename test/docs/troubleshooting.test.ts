@@ -1,14 +1,14 @@
-/** The page of troubleshooting: the messages that it names are those of the source. */
+/** The troubleshooting page: every message on it exists in the source. */
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { ROOT } from './code-blocks.ts';
 
-/** Without what differs between a text in Markdown and a literal in the source. */
+/** Removes the characters that differ between Markdown and a literal in the source. */
 const plain = (text: string) => text.replace(/[`\\]/g, '');
 
-it('every message is in the source, apart from the parts that differ', () => {
+it('every message is in the source, apart from its variable parts', () => {
   const source = readdirSync(join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
     .filter((path) => path.endsWith('.ts'))
     .map((path) => plain(readFileSync(join(ROOT, 'src', path), 'utf8')))

@@ -1,7 +1,7 @@
-/** The engine on the memory storage passes the published suite, whether the storage answers at once or later. */
+/** The engine passes the published suite on the memory storage, with synchronous and with asynchronous answers. */
 
 import { describe, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { engineSuite } from '../../src/testing.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 
@@ -11,15 +11,15 @@ engineSuite({
     const storage = memoryStorage({ shared: true });
     return { connect: () => storage };
   },
-  owners: 'many',
+  workers: 'many',
   test: { describe, it },
 });
 engineSuite({
-  name: 'memoryStorage({ shared: true }) behind promises',
+  name: 'memoryStorage({ shared: true }) with asynchronous answers',
   create() {
     const storage = laterStorage(memoryStorage({ shared: true }));
     return { connect: () => storage };
   },
-  owners: 'many',
+  workers: 'many',
   test: { describe, it },
 });

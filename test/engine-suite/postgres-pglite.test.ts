@@ -1,4 +1,4 @@
-/** The engine on the Postgres storage passes the published suite on PGlite: without a server, all processes on one connection. */
+/** The engine passes the published suite on the Postgres storage with PGlite: without a server, on one connection. */
 
 import { PGlite } from '@electric-sql/pglite';
 import { afterAll, beforeAll, describe, it, vi } from 'vitest';
@@ -6,8 +6,8 @@ import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-st
 import { engineSuite } from '../../src/testing.ts';
 import { flowShare } from './share.ts';
 
-// It takes seconds to start: one for all, and a namespace for each store.
-// A crash at every write is hundreds of runs, each write a flush of the disk.
+// PGlite takes seconds to start, so all stores share one instance and each has a namespace.
+// A crash at every commit takes hundreds of runs, and each commit waits for the disk.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
 
 let pglite: PGlite;
@@ -25,7 +25,7 @@ engineSuite({
     const namespace = `store ${stores}`;
     return { connect: () => postgresStorage({ pglite, namespace }) };
   },
-  owners: 'many',
+  workers: 'many',
   share: flowShare(),
   test: { describe, it },
 });

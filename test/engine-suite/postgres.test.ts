@@ -1,4 +1,4 @@
-/** The engine on the Postgres storage passes the published suite on a real server: each process has connections of its own. */
+/** The engine passes the published suite on the Postgres storage with a real server. Each process has its own connections. */
 
 import { afterAll, beforeAll, describe, it, vi } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
@@ -6,7 +6,7 @@ import { engineSuite } from '../../src/testing.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
 import { flowShare } from './share.ts';
 
-// A crash at every write is hundreds of runs, each write a flush of the disk.
+// A crash at every commit takes hundreds of runs, and each commit waits for the disk.
 vi.setConfig({ testTimeout: 300_000, hookTimeout: 60_000 });
 
 const hasServer = await findServer();
@@ -26,7 +26,7 @@ describe.skipIf(!hasServer)('on a server', () => {
       const namespace = `store ${stores}`;
       return { connect: () => postgresStorage({ connectionString: database.connectionString, namespace }) };
     },
-    owners: 'many',
+    workers: 'many',
     share: flowShare(),
     test: { describe, it },
   });

@@ -1,11 +1,11 @@
-/** Which share of the crash flows a run of the tests takes on the slow stores. */
+/** Chooses the share of the crash flows that a test run covers on the slow stores. */
 
 const THIRDS = 3;
 const DAY_MS = 86_400_000;
 
 /**
- * Every flow runs on memory and SQLite each time. On Postgres and PGlite a third of them does, another one each day;
- * `ENGINE_SUITE=all` runs all of them, `ENGINE_SUITE=0`, `1` or `2` one third.
+ * On memory and SQLite every flow runs each time. On Postgres and PGlite a third of the flows runs, another third each day.
+ * `ENGINE_SUITE=all` runs every flow; `ENGINE_SUITE=0`, `1` or `2` chooses a third.
  */
 export function flowShare(): { readonly part: number; readonly of: number } | undefined {
   const asked = process.env.ENGINE_SUITE;

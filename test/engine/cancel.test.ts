@@ -1,18 +1,18 @@
-/** Cancelling a run: by its handle and by the caller's signal, at every moment of its life. */
+/** Cancelling a run by its handle or by the caller's signal, at every point of its life. */
 
 import { describe, expect, it } from 'vitest';
-import type { Script } from '../../src/operations/code.ts';
+import type { Script } from '../../src/operations/code/code-operation.ts';
 import { boom, code, deferred, ok, scene, turns, when } from './scene.ts';
 
 const CANCELLED = { code: 'EXECUTION_CANCELLED', message: 'the execution was cancelled' };
 
-/** A script that ends as soon as its signal aborts, by throwing its reason. */
+/** A script that throws the reason of its signal as soon as the signal aborts. */
 const obedient: Script = ({ signal }) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 const never: Script = () => new Promise(() => {});
 
-describe('contract 2, cancelling', () => {
-  it('by the handle, during a step: its signal aborts, what it throws is no result, and nothing runs behind it', async () => {
+describe('cancelling a run', () => {
+  it('by the handle, during a step: its signal aborts, what it throws is not a result, and nothing runs after it', async () => {
     const signals: AbortSignal[] = [];
     const work: Script = (context) => {
       signals.push(context.signal);
@@ -57,7 +57,7 @@ describe('contract 2, cancelling', () => {
     }
   });
 
-  it('during a retry wait: at once, and the attempt never comes', async () => {
+  it('during the wait before a retry: at once, without another attempt', async () => {
     const { start, clock, ran, orchestrator } = scene([
       boom('a', { retry: { maxAttempts: 5 } }),
       ok('b', when('a.failed')),
@@ -74,7 +74,7 @@ describe('contract 2, cancelling', () => {
     expect(await orchestrator.executions.get(handle.id)).toEqual(result);
   });
 
-  it('a step that ignores its signal may still end within 25 s: its result is stored', async () => {
+  it('a step that ignores its signal and ends within 25 s has its result stored', async () => {
     const pending = deferred();
     const { start, clock, ran } = scene(
       { flow: [code('a', 'slow'), ok('b')], outputs: { a: '${a.output}' } },
@@ -91,7 +91,7 @@ describe('contract 2, cancelling', () => {
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it('a step that ignores its signal holds up the end for 25 s, and no longer', async () => {
+  it('a step that ignores its signal delays the end by at most 25 s', async () => {
     const { start, clock, orchestrator } = scene([code('a', 'never')], { scripts: { never } });
     const handle = await start();
     handle.cancel();
@@ -102,7 +102,7 @@ describe('contract 2, cancelling', () => {
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it('a step with a timeout of its own that is cancelled while it begins leaves no timer behind', async () => {
+  it('a step with its own timeout that is cancelled while it begins leaves no timer', async () => {
     const made = scene([code('a', 'suicidal', { timeout: 40_000 })], {
       scripts: {
         async suicidal() {
@@ -117,7 +117,7 @@ describe('contract 2, cancelling', () => {
     expect(made.clock.nextIn).toBeUndefined();
   });
 
-  it('by a script at the end of its own step: the result is stored, and nothing runs behind it', async () => {
+  it('by a script at the end of its own step: the result is stored, and nothing runs after it', async () => {
     const caller = new AbortController();
     const { run, ran } = scene([code('a', 'stop'), ok('b')], {
       scripts: {
@@ -132,7 +132,7 @@ describe('contract 2, cancelling', () => {
     expect(ran).toEqual(['a']);
   });
 
-  it('in a foreach: all items in flight are signalled, and no further one begins', async () => {
+  it('in a foreach: all items in flight receive the abort signal, and no other item begins', async () => {
     const { start, ran } = scene(
       [{ foreach: [1, 2, 3, 4, 5], concurrency: 2, steps: [code('x', 'obedient')] }, ok('z')],
       { scripts: { obedient } },
@@ -144,7 +144,7 @@ describe('contract 2, cancelling', () => {
     expect(ran).toEqual(['x', 'x']);
   });
 
-  it('I4: after the end it does nothing, and a second time it does nothing', async () => {
+  it('has no effect after the end, and no effect the second time', async () => {
     const { start, orchestrator } = scene([ok('a')]);
     const handle = await start();
     const result = await handle.result();
@@ -155,7 +155,7 @@ describe('contract 2, cancelling', () => {
     expect((await handle.result()).status).toBe('completed');
   });
 
-  it('the first reason stays: a deadline that passes during the grace changes nothing', async () => {
+  it('keeps its reason: a deadline during the grace period changes nothing', async () => {
     const { start, clock } = scene({ timeout: 1000, flow: [code('a', 'never')] }, { scripts: { never } });
     const handle = await start();
     handle.cancel();
@@ -163,7 +163,7 @@ describe('contract 2, cancelling', () => {
     expect(await handle.result()).toMatchObject({ status: 'cancelled', error: CANCELLED });
   });
 
-  it("I11: the caller's signal keeps no listener of a run that has ended", async () => {
+  it("leaves no listener on the caller's signal after the run has ended", async () => {
     const listeners = new Set<unknown>();
     const signal = new AbortController().signal;
     const { addEventListener, removeEventListener } = signal;
@@ -180,7 +180,7 @@ describe('contract 2, cancelling', () => {
     expect(listeners.size).toBe(0);
   });
 
-  it('one run that is cancelled stops no other', async () => {
+  it('stops no other run', async () => {
     const first = deferred();
     let begun = 0;
     const { start } = scene([code('a', 'work'), ok('b')], {

@@ -1,20 +1,19 @@
-/** A child whose record was deleted before its parent came to look: its end is what it told, and it does not run again. */
+/** A child execution that was deleted before its parent read its end: the signal of the end counts, and the child does not run again. */
 
 import { expect, it } from 'vitest';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { createOrchestrator, embeddedEngine, memoryStorage } from '../../src/index.ts';
 
-it('issue 5, item 4: a child that ended and was deleted since has told its parent of its end, and is not started again', async () => {
+it('a child that ended and was deleted has signalled its end to its parent, and is not started again', async () => {
   const inner = memoryStorage();
   let deleted = '';
-  const storage: Storage = {
-    ...inner,
-    getExecution: (id) => (id === deleted ? undefined : inner.getExecution(id)),
-  };
+  const storage = changeStorage(inner, {
+    executions: { get: (id) => (id === deleted ? undefined : inner.executions.get(id)) },
+  });
   let ran = 0;
   const orchestrator = createOrchestrator({
     storage,
-    // One place: the parent gives its own up while the child has it.
+    // One place: the parent is suspended while the child has it.
     engine: embeddedEngine({ concurrency: 1 }),
     ensembles: [
       { name: 'parent', flow: [{ ensemble: 'child' }], outputs: { got: '${child.output.ran}' } },

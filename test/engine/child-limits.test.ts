@@ -1,10 +1,10 @@
-/** `ensemble`: how deep and how wide executions may lead to others, on one place and on five; what a child sees and tells. */
+/** `ensemble`: the limits of depth and number of child executions, with one place and with five; what a child reads and reports. */
 
 import { describe, expect, it } from 'vitest';
-import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { childrenOf, code, echo, ok, type Scene, scene, turns, when } from './scene.ts';
 
-/** All that one led to, itself included, the first ones first. */
+/** An execution and all its descendants, the oldest first. */
 async function tree(made: Scene, id: string): Promise<{ depth: number; status: string }[]> {
   const { status, trigger } = await made.orchestrator.executions.get(id);
   const rows: { depth: number; status: string }[] = [{ depth: trigger.depth ?? 0, status }];
@@ -14,7 +14,7 @@ async function tree(made: Scene, id: string): Promise<{ depth: number; status: s
 
 const DEPTHS = Array.from({ length: 17 }, (_, depth) => depth);
 
-describe.each([1, 5, 1000])('A138: executions that lead to each other, at concurrency %i', (concurrency) => {
+describe.each([1, 5, 1000])('executions that start each other, with concurrency %i', (concurrency) => {
   const engine = () => embeddedEngine({ concurrency });
 
   it.each<[string, readonly { name: string; flow: object[] }[]]>([
@@ -26,11 +26,11 @@ describe.each([1, 5, 1000])('A138: executions that lead to each other, at concur
         { name: 'B', flow: [{ ensemble: 'A' }, ok('never')] },
       ],
     ],
-  ])('%s ends at depth 16: every one of them fails, with a reason', async (_what, ensembles) => {
+  ])('%s ends at depth 16: every execution fails, with a reason', async (_what, ensembles) => {
     const made = scene([{ ensemble: 'A' }], { ensembles, engine: engine() });
     const run = await made.orchestrator.execute('A');
     expect(run).toMatchObject({ status: 'failed', error: { code: 'EXECUTION_FAILED' } });
-    expect(run.error?.message).toContain('over more than 16 levels');
+    expect(run.error?.message).toContain('more than 16 levels deep');
     const rows = await tree(made, run.id);
     expect(rows.map(({ depth }) => depth)).toEqual(DEPTHS);
     expect(new Set(rows.map(({ status }) => status))).toEqual(new Set(['failed']));
@@ -38,7 +38,7 @@ describe.each([1, 5, 1000])('A138: executions that lead to each other, at concur
     expect((await made.orchestrator.executions.list({ status: 'queued' })).executions).toEqual([]);
   });
 
-  it('one that handles the refusal goes on; all 16 levels complete', async () => {
+  it('an execution that handles the refusal continues; all 16 levels complete', async () => {
     const flow = [{ ensemble: 'A', continueOnError: true }, ok('z')];
     const made = scene([ok('x')], { ensembles: [{ name: 'A', flow }], engine: engine() });
     const run = await made.orchestrator.execute('A');
@@ -47,8 +47,8 @@ describe.each([1, 5, 1000])('A138: executions that lead to each other, at concur
   });
 });
 
-describe('A138: at most 1,000 descendants', () => {
-  it.each([1, 5])('the 1,001st is refused, wherever it stands; at concurrency %i', async (concurrency) => {
+describe('at most 1,000 descendants', () => {
+  it.each([1, 5])('the 1,001st is refused at any place in the flow, with concurrency %i', async (concurrency) => {
     const leaf = { name: 'leaf', flow: [] };
     const twig = { name: 'twig', flow: [{ foreach: '${input.list}', concurrency: 20, steps: [{ ensemble: 'leaf' }] }] };
     const list = Array.from({ length: 40 }, (_, i) => i);
@@ -66,11 +66,11 @@ describe('A138: at most 1,000 descendants', () => {
     );
     const run = await made.run();
     expect(run).toMatchObject({ status: 'failed', error: { code: 'EXECUTION_FAILED', agent: 'last' } });
-    expect(run.error?.message).toContain(`${run.id} has led to 1000 others already`);
+    expect(run.error?.message).toContain(`${run.id} already has 1000 descendants`);
     expect((await tree(made, run.id)).filter(({ status }) => status === 'completed').length).toBe(1000);
   });
 
-  it('another execution has its own count', async () => {
+  it('each execution has its own count', async () => {
     const made = scene([{ foreach: '${input.list}', steps: [{ ensemble: 'leaf' }] }], {
       ensembles: [{ name: 'leaf', flow: [] }],
     });
@@ -79,7 +79,7 @@ describe('A138: at most 1,000 descendants', () => {
     expect((await made.run({ list })).status).toBe('completed');
   });
 
-  it('a child takes no place in the queue: it is not refused where the queue is full', async () => {
+  it('a child is not refused when the queue is full', async () => {
     const engine = embeddedEngine({ concurrency: 1, queueLimit: 1 });
     const made = scene([{ foreach: [1, 2, 3], concurrency: 3, steps: [{ ensemble: 'leaf' }] }], {
       ensembles: [{ name: 'leaf', flow: [ok('a')] }],
@@ -89,8 +89,8 @@ describe('A138: at most 1,000 descendants', () => {
   });
 });
 
-describe('what a child sees and tells', () => {
-  it('secrets: it reads them by itself, and what it leaks in its error is masked in its parent', async () => {
+describe('what a child reads and reports', () => {
+  it('secrets: the child reads them itself, and a secret in its error is masked in its parent', async () => {
     const secret = 'pl4nted-secret-of-the-test';
     const child = {
       name: 'child',
@@ -120,7 +120,7 @@ describe('what a child sees and tells', () => {
     expect(JSON.stringify([run, executions])).not.toContain(secret);
   });
 
-  it('state: it has its own', async () => {
+  it('state: the child has the state of its own ensemble', async () => {
     const child = {
       name: 'child',
       state: { initial: { n: 10 } },
@@ -137,7 +137,7 @@ describe('what a child sees and tells', () => {
     expect((await made.run()).output).toEqual({ n: 1 });
   });
 
-  it('events: its start, its end, and each of its own, told once though the parent is given up meanwhile', async () => {
+  it('events: its start, its end and its own events are emitted once, even when the parent is suspended meanwhile', async () => {
     const child = { name: 'child', flow: [{ sleep: '${input.ms}' }, ok('b')] };
     const made = scene(
       [
@@ -148,26 +148,26 @@ describe('what a child sees and tells', () => {
         ensembles: [child],
       },
     );
-    const told: unknown[] = [];
+    const emitted: unknown[] = [];
     const ids: string[] = [];
     for (const kind of ['child.started', 'child.ended', 'execution.completed'] as const) {
       made.orchestrator.on(kind, ({ data }) => {
         if ('childId' in data && !ids.includes(data.childId)) ids.push(data.childId);
-        told.push([kind, 'childId' in data ? data.key : data.ensemble, ...('status' in data ? [data.status] : [])]);
+        emitted.push([kind, 'childId' in data ? data.key : data.ensemble, ...('status' in data ? [data.status] : [])]);
       });
     }
     const run = await made.run();
     await turns();
-    expect(told.filter((row) => JSON.stringify(row).includes('flow['))).toEqual([
+    expect(emitted.filter((row) => JSON.stringify(row).includes('flow['))).toEqual([
       ['child.started', 'flow[0]'],
       ['child.ended', 'flow[0]', 'completed'],
       ['child.started', 'flow[1]'],
     ]);
     expect(ids.sort()).toEqual((await childrenOf(made, run.id)).map(({ id }) => id).sort());
-    expect(told.filter((row) => JSON.stringify(row).includes('execution.completed')).length).toBe(3);
+    expect(emitted.filter((row) => JSON.stringify(row).includes('execution.completed')).length).toBe(3);
   });
 
-  it('a retry of the parent starts those anew that did not complete, and no other', async () => {
+  it('a retry of the parent starts only the children again that did not complete', async () => {
     let works = false;
     const made = scene(
       {
@@ -202,7 +202,7 @@ describe('what a child sees and tells', () => {
     expect((await childrenOf(made, failed.id)).length).toBe(2);
   });
 
-  it('a child that is retried by itself is nobody that its parent waits for', async () => {
+  it('the retry of a child is an execution that its parent does not wait for', async () => {
     let works = false;
     const made = scene([{ ensemble: 'bad' }, ok('z')], {
       ensembles: [{ name: 'bad', flow: [code('b', 'end')] }],

@@ -1,10 +1,10 @@
-/** `ensemble`: what ends a parent reaches its child, and what ends a child reaches its parent: cancel, timeout, close, damage. */
+/** `ensemble`: a parent that ends stops its child, and a child that ends notifies its parent: cancel, timeout, close, damage. */
 
 import { describe, expect, it } from 'vitest';
-import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Execution } from '../../src/engine/model/execution.ts';
-import type { Script } from '../../src/operations/code.ts';
+import type { Script } from '../../src/operations/code/code-operation.ts';
 import type { TestOrchestratorOptions } from '../../src/testing.ts';
 import { childrenOf, code, deferred, echo, ok, type Scene, scene, turns, when } from './scene.ts';
 
@@ -19,13 +19,13 @@ const wait = { name: 'child', flow: [{ wait: 'go' }, ok('c')] };
 const one = () => embeddedEngine({ concurrency: 1 });
 const flow = [ok('a'), { ensemble: 'child' }, ok('z', when('child.failed'))];
 
-/** The parent and its only child, as they are stored. */
+/** The stored parent and its only child. */
 async function both(made: Scene, id: string) {
   const [child] = await childrenOf(made, id);
   return [(await made.orchestrator.executions.get(id)).status, child?.status];
 }
 
-/** On its one place runs what the parent started first and does not wait for; the child is queued. */
+/** One place: a detached child runs there, and the other child is queued. */
 function busyScene() {
   const gate = deferred();
   const blocker = { name: 'blocker', flow: [code('busy', 'gate')] };
@@ -38,7 +38,7 @@ async function queuedChild(made: Scene, id: string) {
   return (await childrenOf(made, id)).find(({ ensemble }) => ensemble === 'child') as Execution<unknown>;
 }
 
-describe('contract 2: cancel reaches children', () => {
+describe('a cancellation of the parent', () => {
   it.each<[string, { name: string; flow: object[] }, TestOrchestratorOptions]>([
     ['runs', work, {}],
     ['sleeps', nap, {}],
@@ -46,7 +46,7 @@ describe('contract 2: cancel reaches children', () => {
     ['runs, at concurrency 1', work, { engine: one() }],
     ['sleeps, at concurrency 1', nap, { engine: one() }],
     ['waits for a signal, at concurrency 1', wait, { engine: one() }],
-  ])('issue 5: while the child %s, both end at once, and nothing runs behind', async (_what, child, options) => {
+  ])('while the child %s ends both at once, and nothing runs after that', async (_what, child, options) => {
     for (const way of ['executions', 'handle'] as const) {
       const made = scene({ flow }, { ensembles: [child], scripts: { obedient }, ...options });
       const handle = await made.start();
@@ -65,7 +65,7 @@ describe('contract 2: cancel reaches children', () => {
     }
   });
 
-  it('while the child is queued: it never begins', async () => {
+  it('while the child is queued: the child never begins', async () => {
     const made = busyScene();
     const handle = await made.start();
     await turns(10);
@@ -77,7 +77,7 @@ describe('contract 2: cancel reaches children', () => {
     expect(made.ran).toEqual(['a', 'busy']);
   });
 
-  it('a child that ignores its signal holds up neither longer than 25 s', async () => {
+  it('with a child that ignores its signal delays both by at most 25 s', async () => {
     const child = { name: 'child', flow: [code('b', 'never')] };
     const made = scene({ flow }, { ensembles: [child], scripts: { never } });
     const handle = await made.start();
@@ -88,7 +88,7 @@ describe('contract 2: cancel reaches children', () => {
     expect(await both(made, handle.id)).toEqual(['cancelled', 'cancelled']);
   });
 
-  it('over three levels, each of which waits', async () => {
+  it('reaches three levels that all wait', async () => {
     const top = { name: 'middle', flow: [{ ensemble: 'child' }] };
     const made = scene({ flow: [{ ensemble: 'middle' }, ok('z')] }, { ensembles: [top, nap] });
     const handle = await made.start();
@@ -100,7 +100,7 @@ describe('contract 2: cancel reaches children', () => {
     expect(await both(made, middle?.id as string)).toEqual(['cancelled', 'cancelled']);
   });
 
-  it('a queued child that is cancelled by itself tells its parent', async () => {
+  it('a queued child that is cancelled alone notifies its parent', async () => {
     const made = busyScene();
     const handle = await made.start();
     await turns(10);
@@ -113,8 +113,8 @@ describe('contract 2: cancel reaches children', () => {
   });
 });
 
-describe('contract 2: timeouts reach children', () => {
-  it('issue 5: a child ends no later than its parent, and both as `timed_out`', async () => {
+describe('timeouts of parent and child', () => {
+  it('a child ends no later than its parent, and both as `timed_out`', async () => {
     const made = scene({ flow, timeout: 60_000 }, { ensembles: [nap] });
     const handle = await made.start();
     await turns(10);
@@ -146,7 +146,7 @@ describe('contract 2: timeouts reach children', () => {
   });
 
   it.each([0, -5, 'soon', null, 400_000_000_000])(
-    'an expression that gives %j fails the step; nothing is started',
+    'a timeout expression with the value %j fails the step; nothing is started',
     async (ms) => {
       const made = scene([{ ensemble: 'child', timeout: '${input.ms}' }], { ensembles: [nap] });
       const run = await made.run({ ms });
@@ -157,27 +157,27 @@ describe('contract 2: timeouts reach children', () => {
   );
 });
 
-describe('close() while a parent waits', () => {
+describe('close() while a parent waits for its child', () => {
   it.each([
-    ['which is at work, ends it behind its grace', work, 'cancelled'],
-    ['which sleeps, ends it behind its grace', nap, 'cancelled'],
-  ])('for its child, %s', async (_what, child, status) => {
+    ['which is active, cancels it after the grace period', work, 'cancelled'],
+    ['which sleeps, cancels it after the grace period', nap, 'cancelled'],
+  ])('%s', async (_what, child, status) => {
     const storage = memoryStorage();
     const made = scene({ flow: [{ ensemble: 'child' }] }, { ensembles: [child], scripts: { obedient }, storage });
     const handle = await made.start();
     await turns(10);
     const [{ id = '' } = {}] = await childrenOf(made, handle.id);
     const closing = made.orchestrator.close({ grace: 5000 });
-    // Time moves by itself while no step is at hand.
+    // Time advances by itself while no step is active.
     if (child === work) await made.clock.advance(5000);
     await closing;
     expect(made.clock.monotonic()).toBe(5000);
-    expect((await storage.getExecution(handle.id))?.status).toBe(status);
-    expect((await storage.getExecution(id))?.status).toBe(status);
+    expect((await storage.executions.get(handle.id))?.status).toBe(status);
+    expect((await storage.executions.get(id))?.status).toBe(status);
     expect(made.clock.nextIn).toBeUndefined();
   });
 
-  it('waits for a child that ends within the grace, and for what its parent does then', async () => {
+  it('waits for a child that ends within the grace period, and for the next steps of its parent', async () => {
     const gate = deferred();
     const child = { name: 'child', flow: [code('b', 'gate')], outputs: { b: '${b.output}' } };
     const made = scene(

@@ -1,17 +1,17 @@
-/** `ensemble`: an execution of its own, whose end is the step's result; what the flow around it makes of that. */
+/** `ensemble`: a child execution, whose end is the result of the step; how the flow around it handles that result. */
 
 import { describe, expect, it } from 'vitest';
 import { boom, childrenOf, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
-/** Gives its input back, as `got`. */
+/** Returns its input as `got`. */
 const same = { name: 'same', flow: [echo('say', '${input}')], outputs: { got: '${say.output}' } };
 const failing = { name: 'failing', flow: [ok('before'), boom('broken')], outputs: { before: '${before.output}' } };
 const slow = { name: 'slow', flow: [{ sleep: '${input.ms}' }, ok('woke')], outputs: { woke: '${woke.output}' } };
 const hasty = { name: 'hasty', timeout: 700, flow: [{ sleep: '1h' }] };
 const ensembles = [same, failing, slow, hasty];
 
-describe('contract 2, ensemble', () => {
-  it('issue 5: its output is that of the child, which has a record of its own that names its parent', async () => {
+describe('ensemble', () => {
+  it('its output is the output of the child, which has its own record that names its parent', async () => {
     const flow = [ok('a'), { ensemble: 'same', input: { v: '${a.output}', n: '${input.n + 1}' } }, ok('z')];
     const made = scene({ flow, outputs: { child: '${same.output}' } }, { ensembles });
     const run = await made.run({ n: 1 });
@@ -37,7 +37,7 @@ describe('contract 2, ensemble', () => {
     expect((await childrenOf(made, child?.id as string)).length).toBe(0);
   });
 
-  it('a grandchild names its parent, and the first of all', async () => {
+  it('a grandchild names its parent and its root', async () => {
     const middle = { name: 'middle', flow: [{ ensemble: 'same', input: 7 }], outputs: { got: '${same.output.got}' } };
     const made = scene(
       { flow: [{ ensemble: 'middle' }], outputs: { got: '${middle.output.got}' } },
@@ -70,7 +70,7 @@ describe('contract 2, ensemble', () => {
       'EXECUTION_TIMEOUT',
       'ensemble `hasty` ran out of time: `timeout` of ensemble `hasty` is 700 ms',
     ],
-  ])('one that %s fails the step, with %j', async (_how, step, expected, message) => {
+  ])('a child that %s fails the step, with %j', async (_how, step, expected, message) => {
     const made = scene({ flow: [{ ...step, name: 'c' }, ok('z')], outputs: { c: '${c.failed}' } }, { ensembles });
     const run = await made.run();
     expect(run).toMatchObject({
@@ -81,7 +81,7 @@ describe('contract 2, ensemble', () => {
     expect(made.ran).not.toContain('z');
   });
 
-  it('one that is cancelled by itself tells its parent, which goes on', async () => {
+  it('a child that is cancelled alone notifies its parent, which continues', async () => {
     const flow = [{ try: [{ ensemble: 'slow', input: { ms: '5d' } }], catch: [echo('why', '${error}')] }];
     const made = scene({ flow, outputs: { why: '${why.output}' } }, { ensembles });
     const handle = await made.start();
@@ -100,7 +100,7 @@ describe('contract 2, ensemble', () => {
   it.each<[string, readonly object[], unknown]>([
     ['continueOnError', [{ ensemble: 'failing', continueOnError: true }, ok('z')], { failed: true, z: 'z', why: null }],
     [
-      'a guard that reads its failure',
+      'a condition that checks its failure',
       [{ ensemble: 'failing' }, echo('why', '${failing.error.code}', when('failing.failed')), ok('z')],
       { failed: true, z: 'z', why: 'EXECUTION_FAILED' },
     ],
@@ -117,7 +117,7 @@ describe('contract 2, ensemble', () => {
     expect(await scene({ flow: steps, outputs }, { ensembles }).run()).toMatchObject({ status: 'completed', output });
   });
 
-  it('a condition skips it: nothing is started, and its name reads so', async () => {
+  it('a condition skips it: nothing is started, and its name reads as skipped', async () => {
     const flow = [{ ensemble: 'same', ...when('input.go') }];
     const made = scene({ flow, outputs: { ran: '${same.executed}', got: '${same.output}' } }, { ensembles });
     const run = await made.run({ go: false });
@@ -126,7 +126,7 @@ describe('contract 2, ensemble', () => {
     expect((await made.run({ go: true })).output).toEqual({ ran: true, got: { got: {} } });
   });
 
-  it('its input is checked by its own `inputs`; a wrong one fails the step, and nothing is started', async () => {
+  it('its input is checked by its own `inputs`; an invalid input fails the step, and nothing is started', async () => {
     const strict = { name: 'strict', inputs: { n: { type: 'number', required: true } }, flow: [ok('never')] };
     const made = scene([{ ensemble: 'strict', input: { n: 'seven' } }], { ensembles: [strict] });
     const run = await made.run();
@@ -136,7 +136,7 @@ describe('contract 2, ensemble', () => {
     expect(made.ran).toEqual([]);
   });
 
-  it('in a `foreach` with concurrency: one for each item, so many at once, their outputs in order', async () => {
+  it('in a `foreach` with concurrency: one child for each item, that many at once, outputs in order', async () => {
     const gates = new Map<number, ReturnType<typeof deferred>>();
     const each = {
       name: 'each',
@@ -170,7 +170,7 @@ describe('contract 2, ensemble', () => {
     expect((await childrenOf(made, handle.id)).length).toBe(4);
   });
 
-  it.each(['first', 'any'])('in a `parallel` with waitFor: %s, the one that lost is cancelled', async (waitFor) => {
+  it.each(['first', 'any'])('in a `parallel` with waitFor: %s, the child that lost is cancelled', async (waitFor) => {
     const flow = [
       {
         parallel: [
@@ -191,7 +191,7 @@ describe('contract 2, ensemble', () => {
     expect(ends.sort()).toEqual(['2s completed', '5h cancelled']);
   });
 
-  it('in a `while`: a new one in each round', async () => {
+  it('in a `while`: a new child in each round', async () => {
     const flow = [
       {
         while: '${!poll.executed || poll.output.n < 3}',
@@ -205,7 +205,7 @@ describe('contract 2, ensemble', () => {
     expect((await childrenOf(made, run.id)).map(({ input }) => input)).toEqual([1, 2, 3]);
   });
 
-  it('detached: the flow goes on with its id; the end of its parent is not its end', async () => {
+  it('detached: the flow continues with its id, and the child continues after the end of its parent', async () => {
     const flow = [{ ensemble: 'slow', input: { ms: '5h' }, detached: true }, ok('z')];
     const made = scene({ flow, timeout: 60_000, outputs: { slow: '${slow.output}' } }, { ensembles });
     const run = await made.run();

@@ -1,11 +1,11 @@
 /**
- * T39: random flows whose processes die at random commits: what they come to is what the reference evaluator comes to, where
- * that is one thing; what must always hold holds everywhere (the ledger of the engine suite checks I2, I4, I9 and A21).
+ * Random flows whose processes die at random commits: their outcome is the outcome of the reference evaluator, where only one
+ * outcome is possible. The invariants hold for all flows (the ledger of the engine suite checks them).
  */
 
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Ledger } from '../../src/adapters/testing/engine-suite/ledger.ts';
+import type { History } from '../../src/testing-kit/engine-suite/history.ts';
 import { type CrashOptions, type CrashRun, type Death, runWithCrashes } from './crash-run.ts';
 import { expectedOutput, isOneThing, unclocked } from './expected.ts';
 import { listsOf, type Step, some } from './flow-model.ts';
@@ -22,15 +22,15 @@ const death: fc.Arbitrary<Death> = fc.record({
   ),
   when: fc.constantFrom('before', 'after'),
 });
-// One that its process dies of three times in a row, with nothing stored meanwhile, is ended.
+// An execution is ended after three deaths of its process in a row without a stored result.
 const deaths = fc.array(death, { minLength: 1, maxLength: 2 });
 const options: fc.Arbitrary<CrashOptions> = fc.record({
   later: fc.boolean(),
   pace: fc.constantFrom('at once', 'a turn', 'long'),
 });
 
-/** Attempts in the order in which they were first begun. */
-function firstAttempts({ effects }: Ledger): readonly string[] {
+/** Attempts in the order in which they first began. */
+function firstAttempts({ effects }: History): readonly string[] {
   const seen = new Map<string, string>();
   for (const { idempotencyKey, label } of effects) {
     const attempt = `${idempotencyKey} ${label}`;
@@ -54,16 +54,16 @@ function expectAsReference(flow: readonly Step[], { record, ledger, deaths: died
     ran: sort(expected.ran),
     output: expectedOutput(flow),
   });
-  // Only what was at hand when a process died may be done again.
+  // Only steps that were active when a process died may run again.
   if (ordered) expect(ledger.effects.length).toBeLessThanOrEqual(expected.ran.length + died);
 }
 
-/** What began was cleaned up, once, and began no more behind that: of every `try` that runs at most once. */
-function expectCleanedUp(flow: readonly Step[], { effects }: Ledger): void {
+/** For every `try` that runs at most once: if it began, its cleanup ran once, and no step of it began after that. */
+function expectCleanedUp(flow: readonly Step[], { effects }: History): void {
   const names = effects.map(({ label }) => label.replace(/@\d+$/, ''));
   for (const step of flow) {
     if (step.kind === 'foreach' || step.kind === 'while') continue;
-    for (const list of listsOf(step)) expectCleanedUp(list, { effects } as Ledger);
+    for (const list of listsOf(step)) expectCleanedUp(list, { effects } as History);
     if (step.kind !== 'try' || !step.finally) continue;
     const inside = agentsIn([...step.body, ...(step.catch?.steps ?? [])]);
     const cleanup = agentsIn(step.finally);
@@ -85,7 +85,7 @@ function agentsIn(steps: readonly Step[]): ReadonlySet<string> {
 }
 
 describe('random flows, crashes at random commits', () => {
-  it('T39: one thing at a time: status, error, outputs and the order of effects are those of the reference (1,000 flows)', async () => {
+  it('one step at a time: status, error, outputs and the order of effects equal the reference (1,000 flows)', async () => {
     let died = 0;
     await fc.assert(
       fc.asyncProperty(sequentialFlow, deaths, options, async (flow, fates, how) => {
@@ -98,7 +98,7 @@ describe('random flows, crashes at random commits', () => {
     expect(died).toBeGreaterThan(400 * RUNS);
   }, 120_000);
 
-  it('T39: several things at a time, where nothing fails: as one by one (400 flows)', async () => {
+  it('concurrent steps that never fail: the outputs equal those of sequential steps (400 flows)', async () => {
     await fc.assert(
       fc.asyncProperty(concurrentFlow, deaths, options, async (flow, fates, how) => {
         fc.pre(isOneThing(flow));
@@ -108,7 +108,7 @@ describe('random flows, crashes at random commits', () => {
     );
   }, 120_000);
 
-  it('T39: several things at a time, and anything may fail, be cancelled or run out of time (800 flows)', async () => {
+  it('concurrent steps that may fail, be cancelled or run out of time: all invariants hold (800 flows)', async () => {
     const stops = fc.record({
       cancelAt: fc.option(fc.integer({ min: 0, max: 3000 }), { nil: undefined, freq: 2 }),
       timeout: fc.option(fc.integer({ min: 1, max: 4000 }), { nil: undefined, freq: 1 }),

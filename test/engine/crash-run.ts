@@ -1,44 +1,45 @@
-/** Runs a flow of the property tests by processes that die at given commits, each followed by another one on the same store. */
+/** Runs a flow of the property tests with processes that die at given commits; after each, another process uses the same storage. */
 
-import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import type { Ledger } from '../../src/adapters/testing/engine-suite/ledger.ts';
-import type { SuiteScript } from '../../src/adapters/testing/engine-suite/subject.ts';
-import { inWorld } from '../../src/adapters/testing/engine-suite/world.ts';
-import { hostTurn, type ManualClock } from '../../src/adapters/testing/manual-clock.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import type { History } from '../../src/testing-kit/engine-suite/history.ts';
+import type { SuiteScript } from '../../src/testing-kit/engine-suite/subject.ts';
+import { openStorageWorld } from '../../src/testing-kit/engine-suite/storage-world.ts';
+import { inWorld } from '../../src/testing-kit/engine-suite/world.ts';
+import { hostTurn, type ManualClock } from '../../src/testing-kit/manual-clock.ts';
 import { type Execution, isFinal } from '../../src/engine/model/execution.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 import { SIGNAL, SIGNALLED_EVERY, toDefinition } from './flow-definition.ts';
 import { type Step, some } from './flow-model.ts';
-import { TOLD } from './reference-evaluator.ts';
+import { PAYLOAD } from './reference-evaluator.ts';
 
-/** Where a process dies: at its n-th commit, before or after that is applied. */
+/** Where a process dies: at its n-th commit, before or after the commit is applied. */
 export interface Death {
   readonly at: number;
   readonly when: 'before' | 'after';
 }
 
 export interface CrashRun {
-  /** Undefined when the first process died before the run was accepted. */
+  /** Undefined when the first process died before the execution was accepted. */
   readonly record: Execution | undefined;
-  readonly ledger: Ledger;
+  readonly ledger: History;
   /** How many processes died. */
   readonly deaths: number;
 }
 
 export interface CrashOptions {
-  /** The store answers a turn later. */
+  /** The storage answers one turn later. */
   readonly later: boolean;
-  /** How long the scripts take: nothing, a turn, or up to 800 ms, and one in seven of them whatever its signal says. */
+  /** How long the scripts take: no time, a turn, or up to 800 ms; one in seven ignores its signal. */
   readonly pace: 'at once' | 'a turn' | 'long';
   readonly durability?: 'step' | 'none';
-  /** Asked for so many ms behind the start. */
+  /** When the cancellation is requested, ms after the start. */
   readonly cancelAt?: number | undefined;
   readonly timeout?: number | undefined;
 }
 
-const MOST_MS = 60_000;
+const MAX_MS = 60_000;
 
 /** @throws Error when one of the ledger's invariants does not hold */
 export function runWithCrashes(
@@ -71,33 +72,34 @@ export function runWithCrashes(
     const storage = memoryStorage({ shared: true });
     return { connect: () => (later ? laterStorage(storage) : storage) };
   };
-  return inWorld({ create, engine: embeddedEngine, createSubject: createOrchestrator as never }, async (world) => {
+  const openWorld = () => openStorageWorld({ create, engine: embeddedEngine });
+  return inWorld({ openWorld, createSubject: createOrchestrator as never }, async (world) => {
     const scripts = scriptsOn(world.clock);
     let died = 0;
     const find = async () => {
-      const [found] = await world.reader.listExecutions({ limit: 1 });
-      return found && world.reader.getExecution(found.id);
+      const [found] = await world.reader.executions.list({ limit: 1 });
+      return found && world.reader.executions.get(found.id);
     };
     const isOver = async () => isFinal((await find())?.status ?? 'running');
-    // Whoever runs it by then: some come before they are waited for, some while nobody runs it, and each comes twice.
-    const tell = (number: number) => {
+    // Some signals come before a wait begins, some while no process runs the execution, and each comes twice.
+    const send = (number: number) => {
       world.later(number === 0 ? 1 : SIGNALLED_EVERY, async () => {
         const { id: executionId, status } = (await find()) ?? {};
         if (status && isFinal(status)) return;
-        const signal = { id: `sig_${number}`, name: SIGNAL, payload: TOLD, createdAt: world.clock.now() };
+        const signal = { id: `sig_${number}`, name: SIGNAL, payload: PAYLOAD, createdAt: world.clock.now() };
         for (const _ of [1, 2]) {
-          if (executionId) await world.reader.putSignal({ ...signal, executionId });
+          if (executionId) await world.reader.signals.put({ ...signal, executionId });
         }
-        tell(number + 1);
+        send(number + 1);
       });
     };
-    if (some(flow, ({ kind }) => kind === 'wait')) tell(0);
+    if (some(flow, ({ kind }) => kind === 'wait')) send(0);
     let isAsked = cancelAt === undefined;
     for (const death of [...deaths, undefined]) {
-      const fate = death && { method: 'commit' as const, ...death, then: 'dies' as const };
-      const { subject, life } = await world.open({ ensembles: [ensemble], scripts, ...(fate && { fate }) });
+      const fault = death && { method: 'commit' as const, ...death, then: 'kill' as const };
+      const { subject, control } = await world.open({ ensembles: [ensemble], scripts, ...(fault && { fault }) });
       if (died === 0) void subject.start('e').catch(() => undefined);
-      // One that dies meanwhile never answers.
+      // A process that dies meanwhile never answers.
       void subject.ready().catch(() => undefined);
       const cancel = async () => {
         const found = await find();
@@ -106,14 +108,18 @@ export function runWithCrashes(
         void subject.executions.cancel(found.id).catch(() => undefined);
       };
       if (!isAsked) {
-        await world.until('the cancel', () => life.struck || world.clock.monotonic() >= (cancelAt ?? 0), cancelAt);
-        if (!life.struck) await cancel();
+        await world.until(
+          'the cancel',
+          () => control.triggered || world.clock.monotonic() >= (cancelAt ?? 0),
+          cancelAt,
+        );
+        if (!control.triggered) await cancel();
       }
-      await world.until('its end, or a death', async () => life.struck || (await isOver()), MOST_MS);
+      await world.until('its end, or a death', async () => control.triggered || (await isOver()), MAX_MS);
       if (await isOver()) break;
       if (!(await find())) break;
       died += 1;
     }
-    return { record: (await find()) ?? undefined, ledger: world.ledger, deaths: died };
+    return { record: (await find()) ?? undefined, ledger: world.history, deaths: died };
   });
 }

@@ -1,9 +1,9 @@
-/** What the outputs of a random flow have to be. */
+/** The expected outputs of a random flow. */
 
 import { declared, guardsOf, type Step, some } from './flow-model.ts';
 import { evaluateFlow, SLEPT } from './reference-evaluator.ts';
 
-/** The outputs that `flow-definition.ts` declares, as the reference evaluator has them. */
+/** The outputs that `flow-definition.ts` declares, computed from the result of the reference evaluator. */
 export function expectedOutput(flow: readonly Step[]): Record<string, unknown> {
   const { results, count } = evaluateFlow(flow);
   const views = [...declared(flow)].map((name) => {
@@ -21,7 +21,7 @@ export function expectedOutput(flow: readonly Step[]): Record<string, unknown> {
   return { ...Object.fromEntries(views), count };
 }
 
-/** Outputs with the instants that sleeps gave replaced: the reference knows none. */
+/** Outputs with the instants of sleeps replaced: the reference does not know them. */
 export function unclocked(output: unknown): unknown {
   if (typeof output === 'number') return output > 1e12 ? SLEPT : output;
   if (Array.isArray(output)) return output.map(unclocked);
@@ -29,7 +29,7 @@ export function unclocked(output: unknown): unknown {
   return Object.fromEntries(Object.entries(output).map(([name, value]) => [name, unclocked(value)]));
 }
 
-/** Whether what a flow comes to does not hang on which of several things at once comes first. */
+/** Whether the outcome of a flow does not depend on which of several concurrent steps ends first. */
 export function isOneThing(flow: readonly Step[]): boolean {
   const hangs = (step: Step) =>
     (step.kind === 'foreach' && step.breakAt !== undefined) ||

@@ -1,4 +1,4 @@
-/** The failure rule of contract section 2, row by row: what becomes of an agent's failure. */
+/** The rules for failures of agents, row by row: see the table in `run-list.ts`. */
 
 import { describe, expect, it } from 'vitest';
 import { boom, echo, ok, scene, when } from './scene.ts';
@@ -9,9 +9,9 @@ interface Row {
   readonly rule: string;
   readonly flow: readonly Step[];
   readonly input?: unknown;
-  /** Agents that ran, in order. */
+  /** The agents that ran, in order. */
   readonly ran: string;
-  /** The agent whose failure ends the run; none when the run completes. */
+  /** The agent whose failure ends the run; undefined when the run completes. */
   readonly fails?: string;
 }
 
@@ -28,7 +28,7 @@ const each = (items: unknown, steps: readonly Step[], fields: Step = {}): Step =
 });
 
 const rows: readonly Row[] = [
-  { rule: 'read by no guard: the run ends there', flow: [boom('a'), ok('b')], ran: 'a', fails: 'a' },
+  { rule: 'checked by no guard: the run ends there', flow: [boom('a'), ok('b')], ran: 'a', fails: 'a' },
   { rule: 'the last step fails', flow: [ok('a'), boom('b')], ran: 'a b', fails: 'b' },
   { rule: 'continueOnError: handled', flow: [boom('a', { continueOnError: true }), ok('b')], ran: 'a b' },
   { rule: 'continueOnError on the last step', flow: [boom('a', { continueOnError: true })], ran: 'a' },
@@ -40,17 +40,17 @@ const rows: readonly Row[] = [
   { rule: 'a condition on .success, negated', flow: [boom('a'), ok('b', when('!a.success'))], ran: 'a b' },
   { rule: 'a bare condition without ${}', flow: [boom('a'), ok('b', { condition: 'a.failed' })], ran: 'a b' },
   {
-    rule: 'a guard two steps later: the flow goes on till there',
+    rule: 'a guard two steps later: the flow continues until there',
     flow: [boom('a'), ok('x'), ok('b', when('a.failed'))],
     ran: 'a x b',
   },
   {
-    rule: 'a step that waits is a step too: a condition on it, or an `if` around it, handles',
+    rule: 'a sleep: its condition, or an `if` around it, handles the failure',
     flow: [boom('a'), { sleep: 0, ...when('a.failed') }, boom('b'), { if: 'b.failed', then: [{ sleep: 5 }] }, ok('c')],
     ran: 'a b c',
   },
   {
-    rule: 'so is a wait, also one that nobody answers',
+    rule: 'a wait, even without a signal: its condition, or an `if` around it, handles the failure',
     flow: [boom('a'), { if: 'a.failed', then: [{ wait: 'go', timeout: 5, onTimeout: 'continue' }] }, ok('b')],
     ran: 'a b',
   },
@@ -61,13 +61,13 @@ const rows: readonly Row[] = [
     fails: 'a',
   },
   {
-    rule: 'no guard is ahead any more: the run ends there',
+    rule: 'no later guard is left: the run ends there',
     flow: [boom('a'), ok('b', when('a.success')), ok('c')],
     ran: 'a',
     fails: 'a',
   },
   {
-    rule: 'the second guard handles',
+    rule: 'the second guard handles it',
     flow: [boom('a'), ok('b', when('a.success')), ok('c', when('a.failed'))],
     ran: 'a c',
   },
@@ -79,7 +79,7 @@ const rows: readonly Row[] = [
     fails: 'a',
   },
   {
-    rule: 'a guard in front of the agent is not ahead',
+    rule: 'a guard before the agent is not a later guard',
     flow: [ok('b', when('a.failed')), boom('a')],
     ran: 'a',
     fails: 'a',
@@ -109,7 +109,7 @@ const rows: readonly Row[] = [
     fails: 'a',
   },
   {
-    rule: 'the handling step fails itself: its failure counts',
+    rule: 'the handling step fails: its failure counts',
     flow: [boom('a'), boom('b', when('a.failed'))],
     ran: 'a b',
     fails: 'b',
@@ -123,7 +123,7 @@ const rows: readonly Row[] = [
   { rule: 'if: then', flow: [boom('a'), branch('a.failed', [ok('b')])], ran: 'a b' },
   { rule: 'if: else', flow: [boom('a'), branch('a.success', [ok('b')], [ok('c')])], ran: 'a c' },
   {
-    rule: 'if without the branch that is taken',
+    rule: 'if without the chosen branch',
     flow: [boom('a'), branch('a.success', [ok('b')])],
     ran: 'a',
     fails: 'a',
@@ -154,12 +154,12 @@ const rows: readonly Row[] = [
     ran: 'a b',
   },
   {
-    rule: 'a failure inside a branch, guarded behind the if',
+    rule: 'a failure inside a branch, guarded after the if',
     flow: [branch('true', [boom('a')]), ok('b', when('a.failed'))],
     ran: 'a b',
   },
   {
-    rule: 'a failure inside a branch, guarded by nothing',
+    rule: 'a failure inside a branch, without a guard',
     flow: [branch('true', [boom('a'), ok('x')]), ok('b')],
     ran: 'a',
     fails: 'a',
@@ -170,7 +170,7 @@ const rows: readonly Row[] = [
     ran: 'a b c',
   },
   {
-    rule: 'a guard in the other branch of the same if is not ahead',
+    rule: 'a guard in the other branch of the same if is not a later guard',
     flow: [branch('true', [boom('a')], [ok('b', when('a.failed'))])],
     ran: 'a',
     fails: 'a',
@@ -182,7 +182,7 @@ const rows: readonly Row[] = [
     ran: 'a b',
   },
   {
-    rule: 'route: the default, behind a guard that did not hold',
+    rule: 'route: the default, after a guard that did not hold',
     flow: [
       boom('a'),
       route('r', [
@@ -199,7 +199,7 @@ const rows: readonly Row[] = [
     fails: 'a',
   },
   {
-    rule: 'route: an entry behind the one that was taken handles nothing',
+    rule: 'route: an entry after the chosen entry handles nothing',
     flow: [
       boom('a'),
       route('r', [
@@ -211,17 +211,17 @@ const rows: readonly Row[] = [
     fails: 'a',
   },
   {
-    rule: "the router's own condition",
+    rule: "the route's own condition",
     flow: [boom('a'), route('r', [{ default: true, member: 'b' }], when('a.failed'))],
     ran: 'a b',
   },
   {
-    rule: 'the member of a route fails, and a guard reads the router',
+    rule: 'the member of a route fails, and a guard checks the route',
     flow: [route('r', [{ default: true, member: 'bad' }]), ok('b', when('r.failed'))],
     ran: 'bad b',
   },
   {
-    rule: 'the member of a route fails, and a guard reads the member',
+    rule: 'the member of a route fails, and a guard checks the member',
     flow: [route('r', [{ default: true, member: 'bad' }]), ok('b', when('bad.failed'))],
     ran: 'bad b',
   },
@@ -288,30 +288,30 @@ const rows: readonly Row[] = [
     ran: 'x b',
   },
   {
-    rule: 'foreach: its condition read the failure, and led to items',
+    rule: 'foreach: its condition checked the failure, and led to items',
     flow: [boom('a'), each([1], [ok('b')], when('a.failed'))],
     ran: 'a b',
   },
   {
-    rule: 'foreach: its condition read the failure, and led to no step',
+    rule: 'foreach: its condition checked the failure, and led to no step',
     flow: [boom('a'), each([], [ok('b')], when('a.failed'))],
     ran: 'a',
     fails: 'a',
   },
   {
-    rule: 'foreach: a guard inside reads a failure outside',
+    rule: 'foreach: a guard inside checks a failure outside',
     flow: [boom('a'), each([1, 2], [ok('b', when('a.failed'))]), ok('c')],
     ran: 'a b b c',
   },
   {
-    rule: 'foreach: a guard inside would read a failure outside, but there is no item',
+    rule: 'foreach: a guard inside would check a failure outside, but there is no item',
     flow: [boom('a'), each('${input.none}', [ok('b', when('a.failed'))])],
     input: { none: [] },
     ran: 'a',
     fails: 'a',
   },
   {
-    rule: 'foreach: breakWhen is no guard in this sense',
+    rule: 'foreach: breakWhen does not count as a guard',
     flow: [each([1, 2], [boom('x')], { breakWhen: '${x.failed}' }), ok('b')],
     ran: 'x',
     fails: 'x',
@@ -321,7 +321,7 @@ const rows: readonly Row[] = [
     flow: [each([1, 2], [each([1, 2], [boom('x')], { name: 'inner' }), ok('y', when('inner.failed'))])],
     ran: 'x y x y',
   },
-  // A branch that the guard led to is still walked: the failure waits for a step of it that runs.
+  // The guard led to a list that has steps left: the failure is pending until a step of it runs.
   ...(
     [
       ['a step whose condition does not hold', ok('x', when('false'))],
@@ -339,88 +339,93 @@ const rows: readonly Row[] = [
     ] as const
   ).flatMap(([what, nothing]): readonly Row[] => [
     {
-      rule: `if: the branch goes on behind ${what}`,
+      rule: `if: the branch continues after ${what}`,
       flow: [boom('a'), branch('a.failed', [nothing, ok('r')]), ok('z')],
       ran: 'a r z',
     },
     {
-      rule: `else: the branch goes on behind ${what}`,
+      rule: `else: the branch continues after ${what}`,
       flow: [boom('a'), branch('a.success', [ok('y2')], [nothing, ok('r')]), ok('z')],
       ran: 'a r z',
     },
     {
-      rule: `switch: the case goes on behind ${what}`,
+      rule: `switch: the case continues after ${what}`,
       flow: [boom('a'), { switch: '${a.failed}', cases: { true: [nothing, ok('r')] } }, ok('z')],
       ran: 'a r z',
     },
     {
-      rule: `in a try: the branch goes on behind ${what}, and nothing is caught`,
+      rule: `in a try: the branch continues after ${what}, and nothing is caught`,
       flow: [{ try: [boom('a'), branch('a.failed', [nothing, ok('r')])], catch: [ok('c')] }, ok('z')],
       ran: 'a r z',
     },
     {
-      rule: `a try in a branch: the branch goes on behind ${what}`,
+      rule: `a try in a branch: the branch continues after ${what}`,
       flow: [boom('a'), branch('a.failed', [{ try: [nothing, ok('r')], catch: [ok('c')] }]), ok('z')],
       ran: 'a r z',
     },
     {
-      rule: `a foreach in a branch: it goes on behind ${what}`,
+      rule: `a foreach in a branch: it continues after ${what}`,
       flow: [boom('a'), branch('a.failed', [each([1], [nothing, ok('r')])]), ok('z')],
       ran: 'a r z',
     },
   ]),
   {
-    rule: 'a branch that goes on behind a branch inside it, in which nothing ran',
+    rule: 'a branch continues after a branch inside it, in which nothing ran',
     flow: [boom('a'), branch('a.failed', [branch('true', [ok('x', when('false'))]), ok('r')]), ok('z')],
     ran: 'a r z',
   },
   {
-    rule: 'a branch in which nothing at all ran: the run ends behind it',
+    rule: 'a branch in which nothing ran: the run ends after it',
     flow: [boom('a'), branch('a.failed', [ok('x', when('false')), each([], [ok('y')])]), ok('z')],
     ran: 'a',
     fails: 'a',
   },
   {
-    rule: 'a branch in which nothing at all ran, and another guard is ahead',
+    rule: 'a branch in which nothing ran, and another guard follows',
     flow: [boom('a'), branch('a.failed', [ok('x', when('false')), ok('y', when('false'))]), ok('z', when('a.failed'))],
     ran: 'a z',
   },
   {
-    rule: 'a branch in which nothing ran, in a branch of another guard on the failure',
+    rule: 'a branch in which nothing ran, inside a branch of another guard on the failure',
     flow: [boom('a'), branch('a.failed', [branch('!a.success', [ok('x', when('false'))]), ok('r')])],
     ran: 'a r',
   },
   {
-    rule: 'a failure that came behind the guard does not wait for the branch: it was not looked at',
+    rule: 'a failure after the guard is not pending for the branch: the guard did not check it',
     flow: [branch('!a.failed', [boom('a'), ok('x')]), ok('z')],
     ran: 'a',
     fails: 'a',
   },
   {
-    rule: 'a failure in the branch itself does not wait for the branch',
+    rule: 'a failure in the branch itself is not pending for the branch',
     flow: [boom('a'), branch('a.failed', [ok('x', when('false')), boom('y'), ok('r')])],
     ran: 'a y',
     fails: 'y',
   },
   {
-    rule: 'another failure does not wait for the branch',
+    rule: 'another failure is not pending for the branch',
     flow: [boom('a'), boom('b', when('a.failed')), branch('a.failed', [ok('x', when('b.failed && false')), ok('r')])],
     ran: 'a b',
     fails: 'b',
   },
   {
-    rule: 'foreach: its condition read the failure, and the first step of its only item is skipped',
+    rule: 'foreach: its condition checked the failure, and the first step of its only item is skipped',
     flow: [boom('a'), each([1], [ok('x', when('false')), ok('r')], when('a.failed')), ok('z')],
     ran: 'a r z',
   },
   {
-    rule: 'foreach: its condition read the failure, and nothing of its first item ran',
+    rule: 'foreach: its condition checked the failure, and nothing ran in a branch of its only item',
+    flow: [boom('a'), each([1], [branch('true', [ok('x', when('false'))]), ok('r')], when('a.failed')), ok('z')],
+    ran: 'a r z',
+  },
+  {
+    rule: 'foreach: its condition checked the failure, and nothing of its first item ran',
     flow: [boom('a'), each([1, 2], [ok('x', when('item == 2'))], when('a.failed')), ok('z')],
     ran: 'a x z',
   },
 
   {
-    rule: 'a guard in finally is ahead of the steps of its try',
+    rule: 'a guard in finally is a later guard for the steps of its try',
     flow: [{ try: [boom('a'), ok('x')], finally: [ok('f', when('a.failed'))] }, ok('z')],
     ran: 'a x f z',
   },
@@ -431,22 +436,22 @@ const rows: readonly Row[] = [
     fails: 'a',
   },
   {
-    rule: 'a guard in finally is ahead of the steps of its catch',
+    rule: 'a guard in finally is a later guard for the steps of its catch',
     flow: [{ try: [boom('a')], catch: [boom('b'), ok('x')], finally: [ok('f', when('b.failed'))] }, ok('z')],
     ran: 'a b x f z',
   },
   {
-    rule: 'a guard in finally is not asked about what is caught',
+    rule: 'a guard in finally does not check caught failures',
     flow: [{ try: [boom('a'), ok('x')], catch: [ok('c')], finally: [ok('f', when('a.failed'))] }, ok('z')],
     ran: 'a c f z',
   },
   {
-    rule: 'a guard in finally is ahead of a failure in front of the try',
+    rule: 'a guard in finally is a later guard for a failure before the try',
     flow: [boom('a'), { try: [ok('x')], catch: [], finally: [ok('f', when('a.failed'))] }, ok('z')],
     ran: 'a x f z',
   },
   {
-    rule: 'finally runs to its end, whatever failed in front of it',
+    rule: 'finally runs to its end after any failure before it',
     flow: [{ try: [boom('a')], finally: [ok('f'), ok('g')] }, ok('z')],
     ran: 'a f g',
     fails: 'a',
@@ -464,13 +469,13 @@ const rows: readonly Row[] = [
     const before = what === 'catch' ? 'a t' : 'a';
     return [
       {
-        rule: `${what}: an outer failure whose last guard has passed ends the walk inside`,
+        rule: `${what}: an outer failure without a later guard ends the steps inside`,
         flow: [boom('a'), block([ok('x', when('a.success')), ok('y')]), ok('z')],
         ran: before,
         fails: 'a',
       },
       {
-        rule: `${what}: an outer failure whose guard is behind the block does not`,
+        rule: `${what}: an outer failure with a guard after the block does not`,
         flow: [boom('a'), block([ok('x', when('a.success')), ok('y')]), ok('z', when('a.failed'))],
         ran: `${before} y z`,
       },
@@ -482,24 +487,24 @@ const rows: readonly Row[] = [
     ];
   }),
   {
-    rule: 'foreach: an outer failure whose guard has passed waits as long as another item begins',
+    rule: 'foreach: an outer failure whose guard has passed is pending while another item begins',
     flow: [boom('a'), each([1, 2, 3], [ok('x', when('a.failed && item == 2')), ok('y')]), ok('z')],
     ran: 'a y x y y z',
   },
   {
-    rule: 'foreach: ... and ends the walk in the last item',
+    rule: 'foreach: ... and ends the steps of the last item',
     flow: [boom('a'), each([1, 2], [ok('x', when('a.success')), ok('y')]), ok('z')],
     ran: 'a y',
     fails: 'a',
   },
   {
-    rule: 'foreach: of several items at a time, each comes to its end',
+    rule: 'foreach: with several items at a time, each item ends',
     flow: [boom('a'), each([1, 2], [ok('x', when('a.success')), ok('y')], { concurrency: 2 }), ok('z')],
     ran: 'a y y',
     fails: 'a',
   },
   {
-    rule: 'while: an outer failure whose guard has passed waits for the next round',
+    rule: 'while: an outer failure whose guard has passed is pending for the next round',
     flow: [
       boom('a'),
       { while: '!x.executed', steps: [ok('x', when('a.failed && y.executed')), ok('y')], maxIterations: 5 },
@@ -509,39 +514,39 @@ const rows: readonly Row[] = [
   },
 
   {
-    rule: 'a condition that cannot be read fails the agent, and a guard handles that',
+    rule: 'a condition that cannot be evaluated fails the agent, and a guard handles that',
     flow: [ok('a', when('input.text - 1')), ok('b', when('a.failed'))],
     input: { text: 'x' },
     ran: 'b',
   },
   {
-    rule: 'an input that cannot be read fails the agent, and a guard handles that',
+    rule: 'an input that cannot be evaluated fails the agent, and a guard handles that',
     flow: [echo('a', '${input.text - 1}'), ok('b', when('a.failed'))],
     input: { text: 'x' },
     ran: 'b',
   },
   {
-    rule: 'an `if` that cannot be read ends the run',
+    rule: 'an `if` that cannot be evaluated ends the run',
     flow: [branch('input.text - 1', [ok('a')]), ok('b')],
     input: { text: 'x' },
     ran: '',
     fails: '',
   },
   {
-    rule: 'continueOnError covers a condition that cannot be read',
+    rule: 'continueOnError handles a condition that cannot be evaluated',
     flow: [ok('a', { ...when('input.text - 1'), continueOnError: true }), ok('b')],
     input: { text: 'x' },
     ran: 'b',
   },
   {
-    rule: 'continueOnError covers a foreach whose list is none',
+    rule: 'continueOnError handles a foreach without a list',
     flow: [each('${input.text}', [ok('a')], { continueOnError: true }), ok('b')],
     input: { text: 'x' },
     ran: 'b',
   },
 ];
 
-describe('contract 2, failure', () => {
+describe('the failure of an agent', () => {
   it.each(rows.map((row) => [row.rule, row] as const))('%s', async (_rule, { flow, input, ran, fails }) => {
     const members = ['b', 'c', 'm'].filter((name) => !JSON.stringify(flow).includes(`"agent":"${name}"`));
     const agents = [...members.map((name) => ({ ...ok(name) })), boom('bad')].map(({ agent, ...rest }) => ({
@@ -555,7 +560,7 @@ describe('contract 2, failure', () => {
     expect(result.status).toBe(fails === undefined ? 'completed' : 'failed');
     if (fails === undefined) expect(result.error).toBeUndefined();
     else if (fails === '')
-      expect(result.error).toEqual({ code: 'EXPRESSION_ERROR', message: expect.stringContaining('number') });
+      expect(result.error).toMatchObject({ code: 'EXPRESSION_ERROR', message: expect.stringContaining('number') });
     else expect(result.error).toEqual({ code: 'AGENT_FAILED', message: `boom in ${fails}`, agent: fails });
   });
 
@@ -604,7 +609,7 @@ describe('contract 2, failure', () => {
     ['an object without', { status: 7 }, '{"status":7}'],
     ['nothing', undefined, 'undefined'],
     ['an error without a message', new RangeError(), 'RangeError'],
-  ])('the message is the thrown text: %s', async (_what, thrown, message) => {
+  ])('the message is the text of the thrown value: %s', async (_what, thrown, message) => {
     const { run } = scene([ok('x'), { ...boom('a'), config: { script: 'throws' } }], {
       scripts: {
         throws: () => {
@@ -615,14 +620,14 @@ describe('contract 2, failure', () => {
     expect((await run()).error).toEqual({ code: 'AGENT_FAILED', message, agent: 'a' });
   });
 
-  it('a rejected promise fails the agent as a throw does', async () => {
+  it('a rejected promise fails the agent like an exception', async () => {
     const { run } = scene([{ ...boom('a'), config: { script: 'rejects' } }], {
       scripts: { rejects: () => Promise.reject(new Error('later')) },
     });
     expect((await run()).error).toEqual({ code: 'AGENT_FAILED', message: 'later', agent: 'a' });
   });
 
-  it('an output that cannot be computed is named, fails a run that was right, and leaves the others and the error of a run that failed', async () => {
+  it('an output that cannot be computed is named and fails a run without an error; other outputs, and the error of a failed run, stay', async () => {
     const outputs = {
       a: '${a.success}',
       x: '${input.text - 1}',
@@ -632,13 +637,17 @@ describe('contract 2, failure', () => {
     const right = await scene({ flow: [ok('a')], outputs }).run({ text: 'x' });
     expect(right.status).toBe('failed');
     expect(right.output).toEqual({ a: true, x: null, 'y z': null, z: { t: 'x' } });
-    expect(right.error).toEqual({ code: 'EXPRESSION_ERROR', message: expect.stringMatching(/^outputs\.x: .*number/) });
+    expect(right.error).toEqual({
+      code: 'EXPRESSION_ERROR',
+      message: expect.stringMatching(/^outputs\.x: .*number/),
+      details: { expression: 'input.text - 1', index: 11 },
+    });
     const wrong = await scene({ flow: [boom('a')], outputs }).run({ text: 'x' });
     expect(wrong.error?.message).toBe('boom in a');
     expect(wrong.output).toMatchObject({ a: false, x: null, z: { t: 'x' } });
   });
 
-  it('outputs that are too large together: the one that is too much is named, the others stay', async () => {
+  it('outputs that are too large together: the output that exceeds the limit is named, the others stay', async () => {
     const big = 'x'.repeat(1.5 * 1024 * 1024);
     const outputs = { a: '${a.output}', b: '${a.output}', c: '${a.output}', d: 4 };
     const run = await scene({ flow: [ok('a', { config: { give: big } })], outputs }).run();
@@ -649,7 +658,7 @@ describe('contract 2, failure', () => {
     });
   });
 
-  it('what is drawn in one output is not drawn in another one', async () => {
+  it('random values differ between outputs', async () => {
     const { output } = await scene({ flow: [], outputs: { a: '${uuid()}', b: '${uuid()}' } }).run();
     const { a, b } = output as { a: string; b: string };
     expect(a).not.toBe(b);
@@ -661,7 +670,7 @@ describe('contract 2, failure', () => {
   });
 });
 
-describe('contract 2, skipped agents', () => {
+describe('a skipped agent', () => {
   const view = (name: string) => ({
     executed: `\${${name}.executed}`,
     success: `\${${name}.success}`,
@@ -674,13 +683,13 @@ describe('contract 2, skipped agents', () => {
 
   it.each([
     ['whose condition did not hold', { flow: [ok('a', when('false')), ok('z')] }, 'a'],
-    ['in the branch that was not taken', { flow: [branch('false', [ok('a')]), ok('z')] }, 'a'],
+    ['in the branch that was not chosen', { flow: [branch('false', [ok('a')]), ok('z')] }, 'a'],
     [
       'that no step names',
       { flow: [ok('z')], agents: [{ name: 'a', operation: 'code', config: { script: 'ok' } }] },
       'a',
     ],
-    ['behind the end of a failed run', { flow: [boom('z'), ok('a')] }, 'a'],
+    ['after the end of a failed run', { flow: [boom('z'), ok('a')] }, 'a'],
     [
       'that a route did not choose',
       {
@@ -709,7 +718,7 @@ describe('contract 2, skipped agents', () => {
       'a',
     ],
     ['a block whose condition did not hold', { flow: [each([1], [ok('x')], { name: 'a', ...when('false') })] }, 'a'],
-  ])('an agent %s: executed, success, failed false, output null', async (what, definition, name) => {
+  ])('an agent %s: executed, success and failed are false, output is null', async (what, definition, name) => {
     const { run, ran } = scene({ ...definition, outputs: { view: view(name) } });
     const { output } = await run({ text: 'x' });
     const unread = {
@@ -721,7 +730,7 @@ describe('contract 2, skipped agents', () => {
     expect(ran).not.toContain('a');
   });
 
-  it('an agent that ran: executed and success, and metrics count those that ran alone', async () => {
+  it('an agent that ran: executed and success are true, and metrics count only agents that ran', async () => {
     const { run } = scene({
       flow: [ok('a'), ok('b', when('false')), boom('c', { continueOnError: true })],
       outputs: { view: view('a') },

@@ -1,10 +1,10 @@
-/** Writes a flow of the property tests as a definition, with outputs that read every name at its outermost level. */
+/** Turns a flow of the property tests into a definition, with outputs that read every name of its outermost level. */
 
 import { declared, type Guard, listsOf, type Step } from './flow-model.ts';
 
-/** The signal that waits are told, again and again. */
+/** The signal that all waits wait for; it is sent repeatedly. */
 export const SIGNAL = 'go';
-/** How often, ms. */
+/** The interval between two signals, ms. */
 export const SIGNALLED_EVERY = 300;
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -27,7 +27,7 @@ export function toDefinition(flow: readonly Step[]): Fields {
   };
 }
 
-/** The members that routers lead to are declared beside the flow. */
+/** The members of routes are declared alongside the flow. */
 function members(steps: readonly Step[]): readonly Fields[] {
   return steps.flatMap((step): readonly Fields[] => {
     if (step.kind !== 'route') return listsOf(step).flatMap(members);
@@ -47,7 +47,7 @@ function toStep(step: Step): Fields {
         ...(step.continueOnError && { continueOnError: true }),
         ...(step.script === 'flaky' && { retry: { maxAttempts: 3, backoff: 'fixed', delay: 10 } }),
         ...(step.counts && { setState: { count: '${state.count + 1}' } }),
-        // All that an attempt is handed has to be the same when it is made again.
+        // The input of an attempt must be the same when the attempt is made again.
         input: {
           drawn: '${random()}',
           at: '${now()}',
@@ -60,7 +60,7 @@ function toStep(step: Step): Fields {
       const cases = { ...(step.yes && { true: list(step.yes) }), ...(step.no && { false: list(step.no) }) };
       return {
         switch: toExpression(step.on),
-        // One that is never chosen, where none is.
+        // Without cases, one case that is never chosen.
         cases: Object.keys(cases).length > 0 ? cases : { never: [] },
         ...(step.other && { default: list(step.other) }),
       };
@@ -80,7 +80,7 @@ function toStep(step: Step): Fields {
       return {
         while: `\${${made} < ${step.rounds} && ${bare(step.guard)}}`,
         maxIterations: step.most,
-        steps: [tell(step.tick, `\${${made} + 1}`), ...list(step.body)],
+        steps: [echoStep(step.tick, `\${${made} + 1}`), ...list(step.body)],
       };
     }
     case 'parallel':
@@ -94,7 +94,9 @@ function toStep(step: Step): Fields {
     case 'try':
       return {
         try: list(step.body),
-        ...(step.catch && { catch: [tell(step.catch.heard, "${error.agent ?? 'nobody'}"), ...list(step.catch.steps)] }),
+        ...(step.catch && {
+          catch: [echoStep(step.catch.caught, "${error.agent ?? 'nobody'}"), ...list(step.catch.steps)],
+        }),
         ...(step.finally && { finally: list(step.finally) }),
       };
     case 'wait':
@@ -114,7 +116,7 @@ function toStep(step: Step): Fields {
   }
 }
 
-function tell(agent: string, input: string): Fields {
+function echoStep(agent: string, input: string): Fields {
   return { agent, operation: 'code', config: { script: 'echo' }, input };
 }
 
@@ -127,7 +129,7 @@ function toCondition(guard: Guard | undefined): Fields {
 }
 
 function toExpression(guard: Guard): string {
-  // A guard without `${}` is an expression too.
+  // A condition without `${}` is an expression too.
   return guard.kind === 'succeeded' ? bare(guard) : `\${${bare(guard)}}`;
 }
 

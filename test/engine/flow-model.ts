@@ -1,6 +1,6 @@
-/** Flows of the property tests as data, and what can be said of one without running it. */
+/** Flows of the property tests as data, and properties of a flow that need no run. */
 
-/** A guard as data. `name` is read at the place where the guard stands. */
+/** A guard as data. `name` is a name that can be read where the guard is. */
 export type Guard =
   | { readonly kind: 'failed' | 'succeeded' | 'notFailed' | 'executed' | 'gaveOutput'; readonly name: string }
   | { readonly kind: 'both'; readonly failed: string; readonly succeeded: string }
@@ -16,7 +16,7 @@ export type Step =
       readonly condition?: Guard | undefined;
       readonly continueOnError: boolean;
       readonly counts: boolean;
-      /** Names whose results are a part of its input. */
+      /** The names whose results are a part of its input. */
       readonly sees: readonly string[];
     }
   | {
@@ -47,7 +47,7 @@ export type Step =
       readonly kind: 'while';
       /** The agent that counts the rounds: the first step of each. */
       readonly tick: string;
-      /** It goes on while fewer were made, and its guard holds. */
+      /** The maximum number of rounds, as long as its guard holds. */
       readonly rounds: number;
       readonly guard: Guard;
       readonly most: number;
@@ -65,8 +65,8 @@ export type Step =
   | {
       readonly kind: 'try';
       readonly body: readonly Step[];
-      /** `heard` gives the agent whose failure was caught: the first step of the `catch`. */
-      readonly catch?: { readonly heard: string; readonly steps: readonly Step[] } | undefined;
+      /** `caught` is the first step of the `catch`: it returns the agent whose failure was caught. */
+      readonly catch?: { readonly caught: string; readonly steps: readonly Step[] } | undefined;
       readonly finally?: readonly Step[] | undefined;
     }
   | {
@@ -78,7 +78,7 @@ export type Step =
   | {
       readonly kind: 'wait';
       readonly name?: string | undefined;
-      /** Nobody gives that signal. */
+      /** Nothing sends that signal. */
       readonly never: boolean;
       readonly condition?: Guard | undefined;
     }
@@ -95,7 +95,7 @@ export type Step =
 
 export type StepOf<K extends Step['kind']> = Extract<Step, { kind: K }>;
 
-/** The lists inside a step, in the order in which they stand. */
+/** The lists inside a step, in order. */
 export function listsOf(step: Step): readonly (readonly Step[])[] {
   const lists = (...found: (readonly Step[] | undefined)[]) => found.filter((list) => list !== undefined);
   switch (step.kind) {
@@ -133,7 +133,7 @@ export function guardsOf(step: Step): readonly Guard[] {
   }
 }
 
-/** Names whose `.failed` or `.success` the guard reads. */
+/** The names whose `.failed` or `.success` the guard reads. */
 export function readsFailure(guard: Guard): readonly string[] {
   switch (guard.kind) {
     case 'failed':
@@ -147,7 +147,7 @@ export function readsFailure(guard: Guard): readonly string[] {
   }
 }
 
-/** Names whose failure a guard of the step, or of one inside it, looks at. */
+/** The names whose failures are checked by a guard of the step, or of a step inside it. */
 export function readsInside(step: Step): readonly string[] {
   return [...guardsOf(step).flatMap(readsFailure), ...listsOf(step).flat().flatMap(readsInside)];
 }
@@ -159,14 +159,14 @@ export function declared(steps: readonly Step[]): Set<string> {
     if ('name' in step && step.name !== undefined) names.add(step.name);
     if (step.kind === 'route') for (const { member } of step.entries) names.add(member);
     if (step.kind === 'while') names.add(step.tick);
-    if (step.kind === 'try' && step.catch) names.add(step.catch.heard);
+    if (step.kind === 'try' && step.catch) names.add(step.catch.caught);
     if (step.kind !== 'foreach')
       for (const name of listsOf(step).flatMap((list) => [...declared(list)])) names.add(name);
   }
   return names;
 }
 
-/** Whether a step, here or inside, is such a one. */
+/** Whether a step of the list, or inside it, matches. */
 export function some(steps: readonly Step[], test: (step: Step) => boolean): boolean {
   return steps.some((step) => test(step) || listsOf(step).some((list) => some(list, test)));
 }

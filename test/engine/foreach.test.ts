@@ -1,8 +1,8 @@
-/** `if` and `foreach`: which steps run, in what order, what they see, what they give. */
+/** `if` and `foreach`: which steps run, in what order, what they read, and their outputs. */
 
 import { describe, expect, it } from 'vitest';
-import { isOrchestratorError } from '../../src/engine/errors.ts';
-import type { Script } from '../../src/operations/code.ts';
+import { isOrchestratorError } from '../../src/engine/base/errors.ts';
+import type { Script } from '../../src/operations/code/code-operation.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -17,14 +17,13 @@ const issuesOf = (definition: Fields | readonly Fields[]) => {
   try {
     scene(definition);
   } catch (error) {
-    if (isOrchestratorError(error, 'INVALID_DEFINITION'))
-      return (error.details.issues as { message: string }[]).map(({ message }) => message);
+    if (isOrchestratorError(error, 'INVALID_DEFINITION')) return error.details.issues.map(({ message }) => message);
     throw error;
   }
   return [];
 };
 
-describe('contract 2, if', () => {
+describe('if', () => {
   it.each([
     [true, 'a z'],
     [false, 'b z'],
@@ -35,7 +34,7 @@ describe('contract 2, if', () => {
     [null, 'b z'],
     [[], 'a z'],
     [{}, 'a z'],
-  ])('truth as in JavaScript: %j', async (go, expected) => {
+  ])('a condition has the truth of its value in JavaScript: %j', async (go, expected) => {
     const { run, ran } = scene([{ if: '${input.go}', then: [ok('a')], else: [ok('b')] }, ok('z')]);
     expect((await run({ go })).status).toBe('completed');
     expect(ran.join(' ')).toBe(expected);
@@ -60,7 +59,7 @@ describe('contract 2, if', () => {
     expect(ran.join(' ').replaceAll('s', '')).toBe(expected);
   });
 
-  it('a name in both branches reads the one that ran', async () => {
+  it('a name in both branches reads the branch that ran', async () => {
     const flow = [
       {
         if: '${input.go}',
@@ -73,12 +72,12 @@ describe('contract 2, if', () => {
     expect((await run({ go: false })).output).toEqual({ x: 2 });
   });
 
-  it('step keys tell the branch', async () => {
+  it('step keys contain the branch', async () => {
     const { run } = scene([{ if: true, then: [{ if: false, then: [], else: [ok('a')] }] }]);
     expect((await run()).agents[0]?.key).toBe('flow[0].then[0].else[0]');
   });
 
-  it('a boolean is a guard too', async () => {
+  it('a boolean is a condition too', async () => {
     const { run, ran } = scene([
       { if: false, then: [ok('a')] },
       ok('b', { condition: false }),
@@ -89,8 +88,8 @@ describe('contract 2, if', () => {
   });
 });
 
-describe('contract 2, foreach', () => {
-  it("gives the last step's output of each item, in item order, whatever ends first", async () => {
+describe('foreach', () => {
+  it("its output is the last step's output of each item, in item order, whichever item ends first", async () => {
     const gates = [deferred(), deferred(), deferred()];
     const { start, ran } = scene(
       {
@@ -114,7 +113,7 @@ describe('contract 2, foreach', () => {
     [3, 3],
     [10, 7],
     [1000, 7],
-  ])('concurrency %s over 7 items: %i at work at once, never more', async (concurrency, expected) => {
+  ])('concurrency %s over 7 items: at most %i active at once', async (concurrency, expected) => {
     let atWork = 0;
     let most = 0;
     const work: Script = async () => {
@@ -136,7 +135,7 @@ describe('contract 2, foreach', () => {
     expect(ran).toEqual(['x', 'y', 'x', 'y']);
   });
 
-  it('${item} and ${index}, and a name of its own by `as`', async () => {
+  it('${item} and ${index}, and another name by `as`', async () => {
     const flow = [
       each('${input.list}', [echo('x', ['${item.id}', '${index}'])]),
       each('${input.list}', [echo('y', '${order.id}:${index}')], { as: 'order', name: 'named' }),
@@ -152,7 +151,7 @@ describe('contract 2, foreach', () => {
     });
   });
 
-  it('a list written out, with expressions in it', async () => {
+  it('a literal list, with expressions in it', async () => {
     const { run } = scene({ flow: [each(['${input.a}', { b: '${input.b}' }, 3], [echo('x', '${item}')])], outputs });
     expect((await run({ a: 1, b: 2 })).output).toEqual({ all: [1, { b: 2 }, 3] });
   });
@@ -182,7 +181,7 @@ describe('contract 2, foreach', () => {
     });
   });
 
-  it('three levels deep, keys tell the place', async () => {
+  it('three levels deep, keys contain the place', async () => {
     const flow = [
       each(
         [1],
@@ -203,13 +202,13 @@ describe('contract 2, foreach', () => {
     ]);
   });
 
-  it('results of one item are not seen by another', async () => {
+  it('an item can not read results of another item', async () => {
     const steps = [ok('maybe', { condition: '${item == 1}', config: { give: 'mine' } }), echo('x', '${maybe.output}')];
     const { run } = scene({ flow: [each([1, 2, 3], steps, { concurrency: 3 })], outputs });
     expect((await run()).output).toEqual({ all: ['mine', null, null] });
   });
 
-  it('a step inside reads results outside, before and around it', async () => {
+  it('a step inside reads earlier results outside', async () => {
     const flow = [
       ok('before', { config: { give: 10 } }),
       each([1, 2], [echo('x', '${before.output + item}')]),
@@ -229,8 +228,8 @@ describe('contract 2, foreach', () => {
 
   it.each([
     ['an empty list', []],
-    ['a list written out that is empty', undefined],
-  ])('%s: no item, an empty output, and the flow goes on', async (_what, list) => {
+    ['a literal empty list', undefined],
+  ])('%s: no item, an empty output, and the flow continues', async (_what, list) => {
     const { run, ran } = scene({
       flow: [each(list ? '${input.list}' : [], [ok('x')]), ok('z')],
       outputs: { ...outputs, ran: '${all.success}' },
@@ -245,7 +244,7 @@ describe('contract 2, foreach', () => {
     [7, 'a number'],
     [true, 'a boolean'],
     [{ a: 1 }, 'an object'],
-  ])('%j is no list: the block fails, and says what it got', async (list, what) => {
+  ])('%j is not a list: the block fails, and the message names the value', async (list, what) => {
     const { run } = scene({
       flow: [each('${input.list}', [ok('x')]), ok('z', when('all.failed'))],
       outputs: { why: '${all.error.message}' },
@@ -257,7 +256,7 @@ describe('contract 2, foreach', () => {
     });
   });
 
-  it('100,000 items are taken, 100,001 are not', async () => {
+  it('100,000 items are accepted, 100,001 are not', async () => {
     const many = scene({
       flow: [each("${split(input.text, ',')}", [ok('x', when('false'))], { collect: false })],
       outputs,
@@ -271,13 +270,13 @@ describe('contract 2, foreach', () => {
     });
   });
 
-  it('collect: false gives the number of items done', async () => {
+  it('with collect: false, the output is the number of completed items', async () => {
     const { run } = scene({ flow: [each('${input.list}', [ok('x')], { collect: false })], outputs });
     expect((await run({ list: [1, 2, 3] })).output).toEqual({ all: 3 });
     expect((await run({ list: [] })).output).toEqual({ all: 0 });
   });
 
-  it('breakWhen: read after each item over its results; no new item begins', async () => {
+  it('breakWhen: evaluated after each item with its results; when it holds, no new item begins', async () => {
     const { run, ran } = scene({
       flow: [each([1, 2, 3, 4], [echo('x', '${item * 10}')], { breakWhen: '${x.output >= 20}' }), ok('z')],
       outputs,
@@ -286,7 +285,7 @@ describe('contract 2, foreach', () => {
     expect(ran).toEqual(['x', 'x', 'z']);
   });
 
-  it('breakWhen with concurrency: items in flight end and count', async () => {
+  it('breakWhen with concurrency: items in flight end, and count', async () => {
     const gates = [deferred(), deferred(), deferred(), deferred()];
     const gate: Script = async ({ input }) => {
       await gates[input]?.promise;
@@ -309,7 +308,7 @@ describe('contract 2, foreach', () => {
     expect(ran.length).toBe(2);
   });
 
-  it('breakWhen that cannot be read fails the block', async () => {
+  it('breakWhen that cannot be evaluated fails the block', async () => {
     const { run, ran } = scene([each([1, 2], [ok('x')], { breakWhen: '${item - input.text}' })]);
     expect(await run({ text: 'x' })).toMatchObject({ status: 'failed', error: { code: 'EXPRESSION_ERROR' } });
     expect(ran).toEqual(['x']);
@@ -323,7 +322,7 @@ describe('contract 2, foreach', () => {
     expect((await run()).output).toEqual({ all: ['x', 'x'] });
   });
 
-  it('an item whose last step was skipped gives null', async () => {
+  it('the output of an item whose last step was skipped is null', async () => {
     const { run } = scene({
       flow: [each([1, 2], [echo('x', '${item}'), ok('y', { condition: '${item == 2}' })])],
       outputs,
@@ -331,7 +330,7 @@ describe('contract 2, foreach', () => {
     expect((await run()).output).toEqual({ all: [null, 'y'] });
   });
 
-  it('an item fails: no new item begins, those in flight are signalled, and the block fails with its error', async () => {
+  it('an item fails: no new item begins, items in flight receive the abort signal, and the block fails with its error', async () => {
     const signals: AbortSignal[] = [];
     const gate = deferred();
     const work: Script = ({ input, signal }) => {
@@ -362,7 +361,7 @@ describe('contract 2, foreach', () => {
     expect(result.status).toBe('completed');
   });
 
-  it('an item fails: one in flight that still ends well is stored, and goes no further', async () => {
+  it('an item fails: an item in flight that still succeeds is stored, and does not continue', async () => {
     const gates = [deferred(), deferred()];
     const { start, ran } = scene(
       [each([0, 1], [code('x', 'gate', { input: '${item}' }), ok('y')], { concurrency: 2 })],
@@ -382,7 +381,7 @@ describe('contract 2, foreach', () => {
     expect(ran).toEqual(['x', 'x']);
   });
 
-  it('an item fails: one in flight that ignores its signal holds the block up for 25 s, and no longer', async () => {
+  it('an item fails: an item in flight that ignores its signal delays the block by at most 25 s', async () => {
     const work: Script = ({ input }) => (input === 0 ? Promise.reject(new Error('broke')) : new Promise(() => {}));
     const { start, clock } = scene(
       [each([0, 1], [code('x', 'work', { input: '${item}' })], { concurrency: 2 }), ok('z', when('all.failed'))],
@@ -421,7 +420,7 @@ describe('contract 2, foreach', () => {
     expect([ran, clock.nextIn]).toEqual([['x', 'y'], undefined]);
   });
 
-  it('a failed block keeps the outputs of the items that were done', async () => {
+  it('a failed block keeps the outputs of completed items', async () => {
     const { run } = scene(
       { flow: [each([1, 2, 3], [code('x', 'second', { input: '${item}' })]), ok('z', when('all.failed'))], outputs },
       {
@@ -444,7 +443,7 @@ describe('contract 2, foreach', () => {
     expect(await orchestrator.executions.get(result.id)).toEqual(result);
   });
 
-  it('a failing item among many leaves no failure behind for what follows', async () => {
+  it('a failing item among many leaves no failure for later steps', async () => {
     const { run, ran } = scene([
       each([1, 2, 3], [boom('x')], { concurrency: 3, continueOnError: true }),
       boom('a'),
@@ -455,7 +454,7 @@ describe('contract 2, foreach', () => {
     expect(ran.slice(-3)).toEqual(['a', 'b', 'c']);
   });
 
-  it('a script that throws at once in the first of many concurrent items lets no further one begin', async () => {
+  it('after a script throws at once in the first of many concurrent items, no other item begins', async () => {
     const { run, ran } = scene([each([1, 2, 3, 4], [boom('x')], { concurrency: 2 })]);
     expect((await run()).error?.message).toBe('boom in x');
     expect(ran.length).toBeLessThanOrEqual(2);

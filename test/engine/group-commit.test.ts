@@ -1,13 +1,14 @@
-/** Group commit: what is written together, how many writes are on their way, and in what order an execution's records come. */
+/** Group commit: which entries are written together, how many writes are in progress, and the order of an execution's records. */
 
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { describe, expect, it } from 'vitest';
-import { OrchestratorError } from '../../src/engine/errors.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { memoryStorage } from '../../src/index.ts';
 import { code, deferred, ok, scene, turns } from './scene.ts';
 
-/** A storage that answers a commit when it is told to. */
+/** A storage whose commits are answered by the test. */
 function slowStorage() {
   const inner = memoryStorage();
   const sent: (readonly CommitEntry[])[] = [];
@@ -16,12 +17,12 @@ function slowStorage() {
   const storage: Storage = {
     ...inner,
     capabilities: { ...inner.capabilities, groupedCommits: true },
-    async commit(owner, batch) {
+    async commit(worker, batch) {
       sent.push(batch);
       const gate = deferred<void>();
       gates.push(gate);
       if (!isOpen) await gate.promise;
-      return inner.commit(owner, batch);
+      return inner.commit(worker, batch);
     },
   };
   return {
@@ -37,7 +38,7 @@ function slowStorage() {
       for (const gate of gates) gate.resolve();
       await turns();
     },
-    /** From now on it waits to be told. */
+    /** From now on, commits wait for the test. */
     hold() {
       isOpen = false;
       sent.length = 0;
@@ -46,11 +47,11 @@ function slowStorage() {
   };
 }
 
-describe('issue 4, item 3: the steps of many executions go into one write', () => {
-  it('two writes are on their way, each with a half; what comes up meanwhile waits', async () => {
+describe('the steps of many executions are written together', () => {
+  it('two writes are in progress, each with half of the entries; new entries wait', async () => {
     const slow = slowStorage();
     const many = scene([ok('a'), ok('b')], { storage: slow.storage });
-    // That it answers later is known from its first answer.
+    // The first answer shows that the storage answers asynchronously.
     await slow.open();
     await many.run();
     slow.hold();
@@ -61,21 +62,21 @@ describe('issue 4, item 3: the steps of many executions go into one write', () =
     await turns();
     expect(slow.sizes()).toEqual([20, 20]);
     await slow.answer(0);
-    // The first steps of those that were stored, and the five starts: as many as there are, while the other half is on its way.
+    // The first steps of the stored executions, and the five starts: all entries, while the other half is in progress.
     expect(slow.sizes()).toEqual([20, 20, 25]);
     await slow.open();
     expect((await Promise.all([...runs, ...more])).every(({ status }) => status === 'completed')).toBe(true);
   });
 
-  it('a storage that does its work at once is given all that came up: two writes would be two commits', async () => {
+  it('a storage that answers at once gets all entries in one write', async () => {
     const inner = memoryStorage();
     const sizes: number[] = [];
     const storage: Storage = {
       ...inner,
       capabilities: { ...inner.capabilities, groupedCommits: true },
-      commit(owner, batch) {
+      commit(worker, batch) {
         sizes.push(batch.length);
-        return inner.commit(owner, batch);
+        return inner.commit(worker, batch);
       },
     };
     const { run } = scene([ok('a'), ok('b')], { storage });
@@ -85,7 +86,7 @@ describe('issue 4, item 3: the steps of many executions go into one write', () =
     expect(sizes).toEqual([40, 40, 40]);
   });
 
-  it('a few that come up beside a write wait for it: a second write would cost more than it brings', async () => {
+  it('a few new entries wait for the write in progress', async () => {
     const slow = slowStorage();
     const { run } = scene([ok('a')], { storage: slow.storage });
     const first = run();
@@ -99,7 +100,7 @@ describe('issue 4, item 3: the steps of many executions go into one write', () =
     await Promise.all([first, ...runs]);
   });
 
-  it('no execution writes by two writes at a time, so that its records are stored in the order in which they were made', async () => {
+  it('no execution has entries in two writes at a time, so that its records are stored in the order in which they were made', async () => {
     const slow = slowStorage();
     let later = deferred<void>();
     const items = Array.from({ length: 40 }, (_, i) => i);
@@ -128,7 +129,7 @@ describe('issue 4, item 3: the steps of many executions go into one write', () =
     expect(slow.sizes()).toEqual([1, 20]);
     later.resolve();
     await turns();
-    // and what comes up beside it waits.
+    // and new entries wait.
     expect(slow.sizes()).toEqual([1, 20]);
     await slow.answer(1);
     expect(slow.sizes()).toEqual([1, 20, 20]);
@@ -137,21 +138,22 @@ describe('issue 4, item 3: the steps of many executions go into one write', () =
   });
 });
 
-describe('what an execution begins with is stored once', () => {
-  it('fifty first starts of a process store its definition once, and one that failed is stored by the next start', async () => {
+describe('the definition of an execution', () => {
+  it('is stored once by the first fifty starts of a process, and after a failure by the next start', async () => {
     const inner = memoryStorage();
     let puts = 0;
     let refuses = true;
     let gate = deferred<void>();
-    const storage: Storage = {
-      ...inner,
-      async putDefinition(definition) {
-        puts += 1;
-        await gate.promise;
-        if (refuses) throw new OrchestratorError('NOT_CONFIGURED', 'read only');
-        return inner.putDefinition(definition);
+    const storage = changeStorage(inner, {
+      definitions: {
+        async put(definition) {
+          puts += 1;
+          await gate.promise;
+          if (refuses) throw new OrchestratorError('NOT_CONFIGURED', 'read only');
+          return inner.definitions.put(definition);
+        },
       },
-    };
+    });
     const { run } = scene([ok('a')], { storage });
     const first = Promise.allSettled(Array.from({ length: 50 }, () => run()));
     await turns();

@@ -1,13 +1,13 @@
-/** What nobody may change: inputs, stored results, records that were handed out; and what is drawn the same again. */
+/** Values that nothing may change: inputs, stored results, returned records; and random values that a replay repeats. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { NewExecution } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { manualClock } from '../../src/testing.ts';
 import { code, echo, ok, scene, when } from './scene.ts';
 
-/** Writes into everything it can reach, and gives what it saw before. */
+/** Writes to everything that it can reach, and returns what it read before. */
 function spoil(value: unknown): unknown {
   const seen = structuredClone(value);
   const walk = (part: unknown): void => {
@@ -24,7 +24,7 @@ function spoil(value: unknown): unknown {
   return seen;
 }
 
-describe('A5: what a script is handed is its own', () => {
+describe('a script can not change for others', () => {
   const given = { list: [1, { deep: [2] }], text: 'x' };
 
   it.each([
@@ -51,7 +51,7 @@ describe('A5: what a script is handed is its own', () => {
       given,
     ],
     [
-      'an input written out',
+      'a literal input',
       [code('a', 'spoil', { input: given, name: 'a1' }), code('a', 'spoil', { input: given, name: 'b1' })],
       ['${a1.output}', '${b1.output}'],
       given,
@@ -77,7 +77,7 @@ describe('A5: what a script is handed is its own', () => {
   it.each([
     ['with expressions', { list: [1, '${input.n}'] }],
     ['without', { list: [1, 2] }],
-  ])('its config, %s: the next attempt, item and run see it as it is written', async (_what, config) => {
+  ])('its config, %s: the next attempt, item and run read the definition', async (_what, config) => {
     const { run } = scene(
       {
         flow: [{ foreach: [1, 2], name: 'all', steps: [code('x', 'spoil', { config, retry: { maxAttempts: 2 } })] }],
@@ -118,7 +118,7 @@ describe('A5: what a script is handed is its own', () => {
     expect((await run()).output).toEqual({ b: 'as given' });
   });
 
-  it('an output that the script keeps and changes later', async () => {
+  it('an output that it keeps and changes later', async () => {
     const kept = { list: [1] };
     const { run, orchestrator } = scene(
       { flow: [code('a', 'keep'), code('b', 'change')], outputs: { a: '${a.output}' } },
@@ -138,7 +138,7 @@ describe('A5: what a script is handed is its own', () => {
     expect((await orchestrator.executions.get(result.id)).agents[0]?.output).toEqual({ list: [1] });
   });
 
-  it('the default input is one frozen copy a run, for all that read it: a script that changes it fails', async () => {
+  it('the default input, which is one frozen copy a run: a script that changes it fails', async () => {
     const seen = new Set<object>();
     const { run, orchestrator } = scene(
       {
@@ -168,7 +168,7 @@ describe('A5: what a script is handed is its own', () => {
     expect(seen.size).toBe(2);
   });
 
-  it('what an operation of the host is handed', async () => {
+  it('the context of a host operation', async () => {
     const operation = {
       name: 'own',
       run: ({ config, input }: { config: unknown; input: unknown }) => [spoil(config), spoil(input)],
@@ -187,7 +187,7 @@ describe('A5: what a script is handed is its own', () => {
   });
 });
 
-describe('what the caller holds is its own', () => {
+describe('values of the caller', () => {
   it('changing the input after the call changes nothing', async () => {
     const input = { list: [1] };
     const { start } = scene({ flow: [echo('a', '${input.list}')], outputs: { a: '${a.output}' } });
@@ -227,26 +227,26 @@ describe('what the caller holds is its own', () => {
     expect((await orchestrator.ensembles.get('mine')).definition).toMatchObject({ outputs: { a: '${a.output}' } });
   });
 
-  it('a listener that changes what it hears changes no result and no other listener', async () => {
+  it('a listener that changes an event affects no result and no other listener', async () => {
     const { run, orchestrator } = scene({
       flow: [echo('a', '${input}'), echo('b', '${a.output}')],
       outputs: { b: '${b.output}' },
     });
-    const heard: unknown[] = [];
+    const received: unknown[] = [];
     for (const kind of ['execution.started', 'agent.completed', 'execution.completed'] as const) {
       orchestrator.on(kind, (event) => {
         spoil(event);
       });
-      orchestrator.on(kind, ({ data }) => heard.push('output' in data ? data.output : data.input));
+      orchestrator.on(kind, ({ data }) => received.push('output' in data ? data.output : data.input));
     }
     const result = await run({ list: [1] });
     expect(result.output).toEqual({ b: { list: [1] } });
     expect(await orchestrator.executions.get(result.id)).toEqual(result);
-    expect(heard).toEqual([{ list: [1] }, { list: [1] }, { list: [1] }, { b: { list: [1] } }]);
+    expect(received).toEqual([{ list: [1] }, { list: [1] }, { list: [1] }, { b: { list: [1] } }]);
   });
 });
 
-describe('A21: random, uuid and now are derived', () => {
+describe('random, uuid and now are derived', () => {
   const draws = { r: '${random()}', both: ['${random()}', '${uuid()}'], now: '${now()}' };
 
   it('equal on every attempt of a step', async () => {
@@ -267,7 +267,7 @@ describe('A21: random, uuid and now are derived', () => {
     expect(seen[2]).toEqual(seen[0]);
   });
 
-  it('different from each other, from step to step, item to item and run to run', async () => {
+  it('different for each call, step, item and run', async () => {
     const { run } = scene({
       flow: [echo('a', draws), { foreach: [1, 2, 3], name: 'all', steps: [echo('x', draws)] }],
       outputs: { all: ['${a.output}', '${all.output}'] },
@@ -279,7 +279,7 @@ describe('A21: random, uuid and now are derived', () => {
     expect([uuids.length, new Set(uuids).size]).toEqual([8, 8]);
   });
 
-  it('the same again when the same execution runs again: they depend on its seed and the place alone', async () => {
+  it("equal when the same execution runs again: they depend only on the execution's seed and the place", async () => {
     const definition = {
       flow: [
         echo('a', draws),
@@ -297,18 +297,18 @@ describe('A21: random, uuid and now are derived', () => {
     let accepted: NewExecution | undefined;
     const keeping: Storage = {
       ...first,
-      commit(owner, batch) {
+      commit(worker, batch) {
         accepted ??= batch[0]?.start;
-        return first.commit(owner, batch);
+        return first.commit(worker, batch);
       },
     };
     const one = await scene(definition, { storage: keeping }).run();
-    // A second process takes the execution over from its start: the same record, in a store of its own.
+    // A second process runs the execution from its start: the same record, in another storage.
     const resumed = scene(definition, { storage: seeded(memoryStorage(), accepted) });
     expect((await resumed.run()).output).toEqual(one.output);
   });
 
-  it('now() is the time of the last commit: it stands still inside a step, and moves on from step to step', async () => {
+  it('now() is the time of the last commit: it does not change inside a step, and advances from step to step', async () => {
     const clock = manualClock({ now: 1_000_000 });
     const { run } = scene(
       {
@@ -332,13 +332,13 @@ describe('A21: random, uuid and now are derived', () => {
   });
 });
 
-// The seed is drawn where the execution is accepted, and handed to the interpreter with it.
+// The execution's seed is created when the execution is accepted, and the interpreter receives it with the execution.
 function seeded(storage: Storage, accepted: { readonly seed: string } | undefined): Storage {
   return {
     ...storage,
-    commit(owner, batch) {
+    commit(worker, batch) {
       for (const { start } of batch) if (start) Object.assign(start, { seed: accepted?.seed });
-      return storage.commit(owner, batch);
+      return storage.commit(worker, batch);
     },
   };
 }

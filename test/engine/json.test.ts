@@ -1,15 +1,17 @@
-/** What is taken as JSON at every way into a run, and what a value counts. */
+/** Which values are accepted as JSON by a run, and how their size is counted. */
 
 import { describe, expect, it } from 'vitest';
-import { copyJson, copySized, MAX_VALUE_BYTES } from '../../src/engine/json.ts';
+import { copyJson, copySized, MAX_VALUE_BYTES } from '../../src/engine/base/json.ts';
 import { ok, scene } from './scene.ts';
 
-describe('what JSON has not is refused at every way in, with its path', () => {
+describe('a value that JSON does not have is refused, with its path', () => {
   it.each<[string, unknown, string]>([
-    ['a function', () => 1, 'is a function, which JSON has not'],
-    ['a symbol', Symbol('x'), 'is a symbol, which JSON has not'],
-    ['a BigInt', 1n, 'is a BigInt, which JSON has not'],
-    ['a Date', new Date(0), 'is a Date'],
+    ['a function', () => 1, 'is a function, which JSON does not have'],
+    ['a symbol', Symbol('x'), 'is a symbol, which JSON does not have'],
+    ['a BigInt', 1n, 'is a BigInt, which JSON does not have'],
+    ['an invalid Date', new Date(Number.NaN), 'is an invalid Date'],
+    ['a Map', new Map(), 'is a Map (use Object.fromEntries(map))'],
+    ['a Set', new Set(), 'is a Set (use [...set])'],
     ['NaN', Number.NaN, "is NaN, which JSON can't hold"],
   ])('%s in an input and in the payload of a signal', async (_what, value, message) => {
     const { orchestrator, start } = scene([{ wait: 'go' }, ok('a')]);
@@ -24,14 +26,14 @@ describe('what JSON has not is refused at every way in, with its path', () => {
     await orchestrator.executions.cancel(id);
   });
 
-  it('undefined is no mistake: a property is left out, elsewhere it is null', () => {
+  it('undefined is accepted: a property is left out, elsewhere it is null', () => {
     expect(copyJson(undefined)).toBeNull();
     expect(copyJson({ a: undefined, b: [undefined] })).toStrictEqual({ b: [null] });
   });
 });
 
-describe('a value counts what it costs in memory', () => {
-  it('32 bytes for a container, 16 for an entry, and the length of keys and texts', () => {
+describe('the size of a value is what it takes in memory', () => {
+  it('32 bytes for a container, 16 for an entry, and the length of keys and strings', () => {
     expect(copySized({ ab: ['xyz', 1, null], c: {} })).toMatchObject({ bytes: 32 + 18 + 32 + 3 * 16 + 3 + 17 + 32 });
     for (const scalar of [null, undefined, true, 7]) expect(copySized(scalar).bytes).toBe(0);
     expect(copySized('four').bytes).toBe(4);
@@ -39,7 +41,7 @@ describe('a value counts what it costs in memory', () => {
     for (const take of [copyJson, copySized]) expect(() => take('four', 3)).toThrow('larger than the limit of 3 bytes');
   });
 
-  it('a megabyte of empty objects is more than an input may cost, and the refusal says how it is counted', async () => {
+  it('a megabyte of empty objects is larger than an input may be, and the message says how the size is counted', async () => {
     const a = Array.from({ length: 333_000 }, () => ({}));
     await expect(scene([]).run({ a })).rejects.toMatchObject({
       code: 'INVALID_INPUT',
@@ -47,7 +49,7 @@ describe('a value counts what it costs in memory', () => {
     });
   });
 
-  it('no value within the limit has more than 90,000 containers, and 100,000 texts of an id fit', () => {
+  it('no value within the limit has more than 90,000 containers, and 100,000 ids fit', () => {
     const fits = (length: number, make: (i: number) => unknown) =>
       copySized(Array.from({ length }, (_, i) => make(i))).bytes <= MAX_VALUE_BYTES;
     expect(() => fits(90_000, () => [])).toThrow('larger than the limit');

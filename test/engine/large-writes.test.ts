@@ -1,10 +1,10 @@
-/** Results that are large, or that no storage can hold: what becomes of them is nothing to the executions beside them. */
+/** Results that are large, or that no storage can hold: they do not affect other executions. */
 
 import { describe, expect, it } from 'vitest';
-import { answersInTime } from '../../src/adapters/storage/answers-in-time.ts';
-import { hostTurn, manualClock } from '../../src/adapters/testing/manual-clock.ts';
-import { OrchestratorError } from '../../src/engine/errors.ts';
-import { entryBytes } from '../../src/engine/model/entry-bytes.ts';
+import { withStorageTimeout } from '../../src/adapters/storage/with-storage-timeout.ts';
+import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
+import { estimateEntryBytes } from '../../src/engine/model/estimate-entry-bytes.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { createOrchestrator, memoryStorage } from '../../src/index.ts';
@@ -15,9 +15,9 @@ const FLOW = [
   { agent: 'b', operation: 'code', config: { script: 'small' } },
 ];
 
-/** A storage whose commits go through `commit`, several entries at a time. */
+/** A storage whose commits call `commit`, several entries at a time. */
 function scene(
-  commit: (inner: Storage, batch: readonly CommitEntry[], owner: string) => ReturnType<Storage['commit']>,
+  commit: (inner: Storage, batch: readonly CommitEntry[], worker: string) => ReturnType<Storage['commit']>,
 ) {
   const clock = manualClock();
   const inner = memoryStorage({ shared: true });
@@ -25,9 +25,9 @@ function scene(
   const storage: Storage = {
     ...inner,
     capabilities: { ...inner.capabilities, groupedCommits: true },
-    commit(owner, batch) {
+    commit(worker, batch) {
       sent.push(batch);
-      return commit(inner, batch, owner);
+      return commit(inner, batch, worker);
     },
   };
   const orchestrator = createOrchestrator({
@@ -55,38 +55,38 @@ function scene(
     }
     return ends;
   };
-  const bytes = (batch: readonly CommitEntry[]) => batch.reduce((sum, entry) => sum + entryBytes(entry), 0);
+  const bytes = (batch: readonly CommitEntry[]) => batch.reduce((sum, entry) => sum + estimateEntryBytes(entry), 0);
   return { clock, inner, sent, run, bytes };
 }
 
 const mixed = [...Array(12).fill(3 * MIB), ...Array(30).fill(10)];
 
 describe('large results', () => {
-  it('a write holds at most 4 MiB besides its first entry, and each entry in its order', async () => {
-    const { sent, run, bytes } = scene(async (inner, batch, owner) => inner.commit(owner, batch));
+  it('a write has at most 4 MiB besides its first entry, and keeps the order of entries', async () => {
+    const { sent, run, bytes } = scene(async (inner, batch, worker) => inner.commit(worker, batch));
     expect(new Set(await run(mixed))).toEqual(new Set(['completed']));
     for (const batch of sent) expect(bytes(batch.slice(1))).toBeLessThanOrEqual(4 * MIB);
     expect(Math.max(...sent.map((batch) => batch.length))).toBeGreaterThan(8);
   });
 
-  it('a write that had no answer in time is sent again in halves, so that small results are stored beside large ones', async () => {
-    // It answers in no time to what holds less than so much, and never to more.
-    const { inner, run, sent, bytes } = scene((storage, batch, owner) => {
+  it('a write without an answer in time is sent again in halves, so that small results are stored next to large ones', async () => {
+    // It answers at once to small writes, and never to larger ones.
+    const { inner, run, sent, bytes } = scene((storage, batch, worker) => {
       if (bytes(batch) > 4 * MIB) {
         const late = { details: { timeoutMs: 10_000 }, retryable: true };
         return Promise.reject(new OrchestratorError('OVERLOADED', 'no answer in time', late));
       }
-      return Promise.resolve(storage.commit(owner, batch));
+      return Promise.resolve(storage.commit(worker, batch));
     });
     expect(new Set(await run(mixed))).toEqual(new Set(['completed']));
-    expect((await inner.listExecutions({ limit: 250 })).length).toBe(mixed.length);
+    expect((await inner.executions.list({ limit: 250 })).length).toBe(mixed.length);
     expect(sent.some((batch) => bytes(batch) > 4 * MIB)).toBe(true);
   });
 
-  it('while nothing answers at all, halves are made no longer than a lease: the executions are resumed', async () => {
+  it('without any answer, halves are sent for at most a lease; then the executions are resumed', async () => {
     let away = true;
-    const { clock, inner, run, sent } = scene((storage, batch, owner) => {
-      if (!away || batch[0]?.start) return Promise.resolve(storage.commit(owner, batch));
+    const { clock, inner, run, sent } = scene((storage, batch, worker) => {
+      if (!away || batch[0]?.start) return Promise.resolve(storage.commit(worker, batch));
       const late = { details: { timeoutMs: 10_000 }, retryable: true };
       return clock.sleep(10_000).then(() => {
         throw new OrchestratorError('OVERLOADED', 'no answer in time', late);
@@ -101,14 +101,14 @@ describe('large results', () => {
       for (let turn = 0; turn < 5; turn++) await hostTurn();
       await clock.advanceToNext();
     }
-    const ends = (await inner.listExecutions({ limit: 250 })).map(({ status }) => status);
+    const ends = (await inner.executions.list({ limit: 250 })).map(({ status }) => status);
     expect(ends).toEqual(Array(64).fill('completed'));
   });
 
-  it('a write has 1 s more for each MiB that it carries', async () => {
+  it('a write has 1 s more for each MiB', async () => {
     const clock = manualClock();
     const never: Storage = { ...memoryStorage(), commit: () => new Promise(() => {}) };
-    const storage = answersInTime(never, clock, 10_000);
+    const storage = withStorageTimeout(never, clock, 10_000);
     const entry = (size: number): CommitEntry => {
       const about = { key: 'flow[0]', name: 'a', status: 'completed', attempts: 1, startedAt: 0, duration: 0 } as const;
       return { executionId: 'exec_1', epoch: 1, steps: [{ ...about, output: 'x'.repeat(size) }] };
@@ -125,16 +125,16 @@ describe('large results', () => {
   });
 });
 
-describe('what no storage can hold', () => {
+describe('a value that no storage can hold', () => {
   const tooLong = (batch: readonly CommitEntry[], what: (entry: CommitEntry) => boolean) => {
     if (batch.some(what)) throw new RangeError('Invalid string length');
   };
 
-  it('fails its execution and no other, at once and with what is wrong', async () => {
+  it('fails only its execution, at once and with the problem', async () => {
     const isLarge = ({ steps }: CommitEntry) => steps.some(({ output }) => String(output).length > MIB);
-    const { run, sent } = scene(async (inner, batch, owner) => {
+    const { run, sent } = scene(async (inner, batch, worker) => {
       tooLong(batch, isLarge);
-      return inner.commit(owner, batch);
+      return inner.commit(worker, batch);
     });
     const ends = await run([10, 2 * MIB, 10, 10]);
     const failed = 'failed INVALID_OUTPUT: the result at flow[0] could not be stored: Invalid string length';
@@ -142,23 +142,23 @@ describe('what no storage can hold', () => {
     expect(sent.filter((batch) => batch.some(isLarge)).length).toBeLessThanOrEqual(2);
   });
 
-  it('an end is stored without it', async () => {
-    const { inner, run } = scene(async (storage, batch, owner) => {
+  it('is left out of the stored end', async () => {
+    const { inner, run } = scene(async (storage, batch, worker) => {
       tooLong(batch, ({ end }) => end?.status === 'completed');
-      return storage.commit(owner, batch);
+      return storage.commit(worker, batch);
     });
     const failed = 'failed INVALID_OUTPUT: the end of the execution could not be stored: Invalid string length';
     expect(await run([10])).toEqual([failed]);
-    const [record] = await inner.listExecutions({ limit: 1 });
+    const [record] = await inner.executions.list({ limit: 1 });
     expect([record?.status, record?.output]).toEqual(['failed', null]);
   });
 
-  it('an input is refused', async () => {
-    const { inner, run } = scene((storage, batch, owner) => {
+  it('is refused as an input', async () => {
+    const { inner, run } = scene((storage, batch, worker) => {
       tooLong(batch, ({ start }) => start !== undefined);
-      return storage.commit(owner, batch);
+      return storage.commit(worker, batch);
     });
     expect(await run([10])).toEqual(['INVALID_INPUT']);
-    expect(await inner.listExecutions({ limit: 1 })).toEqual([]);
+    expect(await inner.executions.list({ limit: 1 })).toEqual([]);
   });
 });

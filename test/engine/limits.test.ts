@@ -1,4 +1,4 @@
-/** What one run may cost: the steps that it walks, what it holds, what it notes and keeps as state. */
+/** The limits of one run: its steps, what it holds, its decisions and its state. */
 
 import { describe, expect, it } from 'vitest';
 import { boom, code, echo, ok, scene, when } from './scene.ts';
@@ -11,19 +11,19 @@ const each = (items: unknown, steps: readonly Fields[], fields: Fields = {}): Fi
   ...fields,
 });
 const count = (length: number) => Array.from({ length }, (_, i) => i);
-/** Gives `config.mib` MiB of text, another one each time. */
+/** Returns a string of `config.mib` MiB, different each time. */
 const big = ({ config, execution }: { config: Fields; execution: { agent: string } }) => {
   return `${execution.agent}${Math.random()}`.padEnd((config.mib as number) * MiB, 'x');
 };
 const giving = (agent: string, mib: number, fields: Fields = {}) => code(agent, 'big', { config: { mib }, ...fields });
 const tooLarge = { code: 'INVALID_OUTPUT', message: expect.stringContaining('the run holds more than 32 MiB') };
 
-describe('a run walks at most 1,000,000 steps', () => {
+describe('a run has at most 1,000,000 steps', () => {
   const rounds = (n: number) => ({ while: '${true}', steps: [{ if: 'false', then: [] }], maxIterations: n });
 
-  it('blocks, items and rounds together, those that were recalled too; then it fails, and only `finally` still runs', async () => {
+  it('blocks, items and rounds together, replayed ones too; then it fails, and only `finally` still runs', async () => {
     const { orchestrator, start, ran } = scene({
-      // 300,000 rounds of one block each, and what follows in a run that is taken up again.
+      // 300,000 rounds of one block each, and the rest in a resumed run.
       flow: [
         { try: [rounds(300_000)], catch: [ok('caught')] },
         { wait: 'go' },
@@ -43,7 +43,7 @@ describe('a run walks at most 1,000,000 steps', () => {
     expect(ran).toEqual(['caught', 'woken', 'cleanup']);
   }, 120_000);
 
-  it('a cross product of items ends', async () => {
+  it('a cross product of items ends at the limit', async () => {
     const items = count(1100);
     const inner = each('${input.items}', [{ if: 'false', then: [] }]);
     const { run } = scene({ flow: [each('${input.items}', [inner])] });
@@ -59,7 +59,7 @@ describe('a run holds at most 32 MiB', () => {
     ['... that a branch of a parallel collects', [{ parallel: [each(count(40), [giving('a', 3)])], name: 'both' }], 11],
     ['outputs under names', count(12).map((i) => giving(`a${i}`, 3)), 11],
     ['outputs in branches', [{ parallel: count(12).map((i) => giving(`a${i}`, 3)), concurrency: 1 }, ok('z')], 11],
-  ])('%s: the run fails, and says what to do', async (_what, flow, most) => {
+  ])('%s: the run fails, and the message says what to do', async (_what, flow, most) => {
     const { run, ran } = scene({ flow: [...flow, ok('after')], outputs: {} }, { scripts: { big } });
     const result = await run();
     expect(result).toMatchObject({ status: 'failed', error: tooLarge });
@@ -68,7 +68,7 @@ describe('a run holds at most 32 MiB', () => {
     expect(ran).not.toContain('after');
   });
 
-  it('counts what a value costs in memory, and the input', async () => {
+  it('the size in memory counts, and the input too', async () => {
     const objects = () => Array.from({ length: 20_000 }, () => ({}));
     const { run, ran } = scene([each(count(60), [code('a', 'objects')])], { scripts: { objects } });
     expect(await run()).toMatchObject({ status: 'failed', error: tooLarge });
@@ -83,7 +83,7 @@ describe('a run holds at most 32 MiB', () => {
     expect(await eight.run({ text: 'x'.repeat(3 * MiB) })).toMatchObject({ status: 'failed', error: tooLarge });
   });
 
-  it('no `try` catches it, `continueOnError` does not cover it, and `finally` runs', async () => {
+  it('neither `try` nor `continueOnError` handles it, and `finally` runs', async () => {
     const flow = [
       {
         try: [each(count(40), [giving('a', 3)], { continueOnError: true })],
@@ -119,7 +119,7 @@ describe('a run holds at most 32 MiB', () => {
       ],
     ],
     [
-      'a foreach, inside a loop, of which the last round is left',
+      'a foreach in a loop, of which only the last round is held',
       [
         {
           while: '${(n.output ?? 0) < 10}',
@@ -140,7 +140,7 @@ describe('a run holds at most 32 MiB', () => {
       ],
     ],
     [
-      'a router and the member that it chose',
+      'a route and its chosen member',
       [
         {
           while: '${(n.output ?? 0) < 40}',
@@ -148,7 +148,7 @@ describe('a run holds at most 32 MiB', () => {
         },
       ],
     ],
-  ])('what is held no more counts no more: %s', async (_what, flow) => {
+  ])('values that are no longer held do not count: %s', async (_what, flow) => {
     const agents = JSON.stringify(flow).includes('"m"')
       ? [{ name: 'm', operation: 'code', config: { script: 'big', mib: 3 } }]
       : [];
@@ -163,7 +163,7 @@ describe('a run holds at most 32 MiB', () => {
     expect(ran.length).toBeLessThanOrEqual(11);
   });
 
-  it('a run that is taken up again counts what it held before', async () => {
+  it('a resumed run counts what it held before', async () => {
     const flow = [each(count(6), [giving('a', 3)], { name: 'all' }), { wait: 'go' }, each(count(9), [giving('b', 3)])];
     const { start, orchestrator, ran } = scene(flow, { scripts: { big } });
     const handle = await start();
@@ -173,7 +173,7 @@ describe('a run holds at most 32 MiB', () => {
   });
 });
 
-describe('what goes to the store is bounded', () => {
+describe('values for the storage are limited', () => {
   const log = { log: '${flatten([state.log, [a.output]])}' };
 
   it('the state of an ensemble: at most 32 MiB, else the step that changes it fails', async () => {
@@ -189,7 +189,7 @@ describe('what goes to the store is bounded', () => {
     expect(ran.length).toBe(11);
   });
 
-  it('a list of items that is read from the state: at most 32 MiB, else the foreach fails', async () => {
+  it('a list of items from the state: at most 32 MiB, else the foreach fails', async () => {
     const flow = [
       each(count(6), [giving('a', 3, { setState: log })], { collect: false }),
       each('${flatten([state.log, state.log])}', [ok('b')], { name: 'all' }),
@@ -207,8 +207,8 @@ describe('what goes to the store is bounded', () => {
   });
 });
 
-describe('all outputs share one budget of operations', () => {
-  it('those that come after it is used up fail unless they are cheap, which each may be', async () => {
+describe('all outputs share one budget of evaluation steps', () => {
+  it('outputs after the budget is used fail, except cheap ones', async () => {
     const dear = Object.fromEntries(count(8).map((i) => [`dear${i}`, '${length(sha256(input.text))}']));
     const { run } = scene({ flow: [], outputs: { ...dear, cheap: '${length("ab")}' } });
     const { status, output, error } = await run({ text: 'x'.repeat(MiB) });

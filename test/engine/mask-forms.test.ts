@@ -1,22 +1,22 @@
-/** The spellings of a secret that are masked, and the loggers that are handed what is left. */
+/** The spellings of a secret that are masked, and the loggers that receive the masked values. */
 
 import { describe, expect, it } from 'vitest';
-import { findTexts } from '../../src/engine/execution/find-texts.ts';
-import { createMasking } from '../../src/engine/execution/mask-secrets.ts';
+import { findTexts } from '../../src/engine/interpreter/find-texts.ts';
+import { createMasking } from '../../src/engine/interpreter/mask-secrets.ts';
 import type { Logger } from '../../src/engine/ports/logger.ts';
 import { fetchHttp } from '../../src/index.ts';
 import { boom, code, scene } from './scene.ts';
 
 const api = (url: string) => ({ agent: 'call', operation: 'api', config: { url } });
 
-/** What a run's record says of the failure of a call to a url that holds the secret. */
+/** The error in the record of a run that called a URL with the secret. */
 async function failureOf(url: string, secret: string): Promise<string> {
-  // Port 9 is refused before anything is sent, so the message names the whole url.
+  // Port 9 is refused before anything is sent, so the message contains the whole URL.
   const { run } = scene([api(url)], { secrets: { KEY: secret }, http: fetchHttp() as never });
   return (await run()).error?.message ?? '';
 }
 
-describe('a secret in a url is masked in the failure of its call, as the URL parser wrote it', () => {
+describe('a secret in a URL is masked in the failure of the call, in the spelling of the URL parser', () => {
   it.each([
     ['in the host, in lower case', 'http://${env.KEY}.example:9/x', 'MixedCaseHostSecret'],
     ['as the scheme, in lower case', '${env.KEY}://peer.example/', 'Hunter2SecretToken'],
@@ -38,10 +38,10 @@ describe('a secret in a url is masked in the failure of its call, as the URL par
       if (part.length > 3) expect(message.toLowerCase()).not.toContain(part);
   });
 
-  it('a failure with a long path still says what went wrong, and is cut in its middle', async () => {
+  it('a message with a long path is cut in its middle, and still contains the problem', async () => {
     const message = await failureOf(`http://peer.example:9/${'x'.repeat(20_000)}`, 'not-in-there');
     expect(message.length).toBe(4096);
-    expect(message).toMatch(/^GET http:\/\/peer\.example:9\/x+\.\.\.x+ was refused: port 9 is none of 80/);
+    expect(message).toMatch(/^GET http:\/\/peer\.example:9\/x+\.\.\.x+ was refused: port 9 is not 80/);
   });
 });
 
@@ -53,7 +53,7 @@ describe('masking', () => {
     ['as it is', SECRET],
     ['in JSON', JSON.stringify({ a: SECRET })],
     [
-      'in JSON of ASCII alone',
+      'in JSON with only ASCII',
       JSON.stringify({ a: SECRET }).replace(/[^\0-~]/g, (c) => `\\u00${c.charCodeAt(0).toString(16)}`),
     ],
     ['as a query', new URL(`http://h/?${SECRET}`).search],
@@ -63,7 +63,7 @@ describe('masking', () => {
     expect(text(given)).not.toMatch(/pl4nted|odd|ml.{1,6}ut/);
   });
 
-  it('JSON is masked by value: texts and keys, at any depth; it stays JSON, and numbers stay', () => {
+  it('JSON is masked by value: strings and keys, at any depth; it stays JSON, and numbers stay', () => {
     const value = {
       id: 12345678,
       [`key ${SECRET}`]: [{ deep: `a ${SECRET} b` }],
@@ -79,12 +79,12 @@ describe('masking', () => {
     });
   });
 
-  it('a text in which an escape would run into a secret stays as it is', () => {
+  it('a string whose JSON escape would complete a secret stays as it is', () => {
     const { json: masked } = createMasking(['nlineend']);
     expect(masked({ a: 'x\nlineend' })).toBe(JSON.stringify({ a: 'x\nlineend' }));
   });
 
-  it('without secrets it is JSON.stringify', () => {
+  it('without secrets, the result is that of JSON.stringify', () => {
     const plain = createMasking([]);
     expect([plain.json({ a: [1, 'x'] }), plain.json(undefined), plain.text('x')]).toEqual([
       '{"a":[1,"x"]}',
@@ -99,8 +99,8 @@ describe('masking', () => {
   });
 });
 
-describe('looking for many texts at once', () => {
-  it('finds what a search one by one finds, wherever it stands', () => {
+describe('searching many texts at once', () => {
+  it('finds what separate searches find, at any place', () => {
     let seed = 7;
     const draw = (below: number) => {
       seed = (seed * 48_271) % 2_147_483_647;
@@ -131,20 +131,23 @@ describe('a logger', () => {
       void lines.push(JSON.parse(JSON.stringify([fields, message ?? null])));
     return { debug: write, info: write, warn: write, error: write };
   };
-  /** What reaches the logger of what a script logs. */
+  /** What the logger receives when a script logs. */
   const logged = async (fields: object): Promise<string> => {
-    const lines: unknown[] = [];
+    const lines: [fields: unknown, message: string][] = [];
     const { run } = scene([code('a', 'log')], {
       secrets: { KEY: SECRET },
       logger: logTo(lines),
       scripts: { log: ({ logger }) => logger.warn(fields, 'said') },
     });
     expect((await run()).status).toBe('completed');
-    expect(lines).toHaveLength(1);
-    return JSON.stringify(lines[0]);
+    const said = lines.filter(([, message]) => message === 'said');
+    expect(said).toHaveLength(1);
+    // The fields of the script's call, without those that every line of the agent has.
+    const own = Object.entries(said[0]?.[0] as object).filter(([key]) => Object.hasOwn(fields, key));
+    return JSON.stringify([Object.fromEntries(own), 'said']);
   };
 
-  it('is handed own data alone: no function, no getter, no toJSON, no bytes', async () => {
+  it('receives only own data: no function, no getter, no toJSON, no bytes', async () => {
     class Inherited {
       own = 1;
       get secret() {
@@ -174,7 +177,7 @@ describe('a logger', () => {
     );
   });
 
-  it('is handed the causes of an error, masked', async () => {
+  it('receives the causes of an error, masked', async () => {
     const line = await logged({
       err: new Error('outer', {
         cause: Object.assign(new TypeError(`inner ${SECRET}`), { code: 'ECONNREFUSED', query: 'select 1' }),
@@ -189,13 +192,13 @@ describe('a logger', () => {
     expect(line).not.toContain(SECRET);
   });
 
-  it('is handed what leads back to itself, and what leads to very much, cut', async () => {
+  it('receives circular and very large values cut', async () => {
     const circle: { again?: unknown; twice?: unknown } = {};
     Object.assign(circle, { again: circle, twice: circle });
     expect((await logged({ circle, many: Array.from({ length: 1_000_000 }, () => 'x') })).length).toBeLessThan(500_000);
   });
 
-  it('is handed an error whose message is a getter that throws, or no text', async () => {
+  it('receives an error whose message is a getter that throws, or not a string', async () => {
     const throwing = Object.defineProperty(new Error('x'), 'message', {
       get: () => {
         throw new Error('no');
@@ -213,7 +216,7 @@ describe('a logger', () => {
       },
     ],
     ['rejects', () => Promise.reject(new Error('the disk is full'))],
-  ])('that %s ends no run and rejects nothing', async (_how, write) => {
+  ])('that %s affects no run', async (_how, write) => {
     const unhandled: unknown[] = [];
     const note = (reason: unknown) => void unhandled.push(reason);
     process.on('unhandledRejection', note);
@@ -244,7 +247,7 @@ describe('a logger', () => {
           },
         }),
     ],
-    ['is no text', () => Object.assign(new Error('x'), { message: { a: 1 }, name: 7 })],
+    ['is not a string', () => Object.assign(new Error('x'), { message: { a: 1 }, name: 7 })],
   ])('an error whose message %s fails its agent, and nothing else', async (_how, make) => {
     const { run } = scene([code('a', 'odd')], {
       scripts: {

@@ -1,13 +1,13 @@
-/** Contract 2: each form of the flow nests in each. */
+/** Each form of the flow nests in each other form. */
 
 import { describe, expect, it } from 'vitest';
-import type { Script } from '../../src/operations/code.ts';
+import type { Script } from '../../src/operations/code/code-operation.ts';
 import { boom, code, echo, ok, scene, turns, when } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 type Wrap = (inside: readonly Fields[], tag: string) => readonly Fields[];
 
-/** Each runs what it holds once. */
+/** Each form runs its content once. */
 const FORMS: Readonly<Record<string, Wrap>> = {
   if: (inside) => [{ if: true, then: inside, else: [boom('wrong')] }],
   else: (inside) => [{ if: false, then: [], else: inside }],
@@ -42,7 +42,7 @@ const nest = (outer: string, inner: string, core: readonly Fields[]) =>
 const obedient: Script = ({ signal }) =>
   new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
-describe('contract 2: each form nests in each', () => {
+describe('each form nests in each other form', () => {
   it.each(pairs)('%s around %s: runs once, in order', async (outer, inner) => {
     const { run, ran, clock } = scene({
       flow: [ok('a'), ...nest(outer, inner, [ok('b'), { sleep: '2s' }, echo('c', '${a.output}')]), ok('z')],
@@ -53,16 +53,19 @@ describe('contract 2: each form nests in each', () => {
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it.each(pairs)('%s around %s: a failure inside ends the run with its error, and cleans up', async (outer, inner) => {
-    const flow = [...nest(outer, inner, [{ try: [boom('b'), ok('no')], finally: [ok('f')] }, ok('no2')]), ok('z')];
-    const { run, ran, clock } = scene(flow);
-    expect(await run()).toMatchObject({ status: 'failed', error: { agent: 'b' } });
-    expect(ran.filter((name) => !/^(tick|boom|ok)-/.test(name))).toEqual(['b', 'f']);
-    expect(clock.nextIn).toBeUndefined();
-  });
+  it.each(pairs)(
+    '%s around %s: a failure inside ends the run with its error, and `finally` runs',
+    async (outer, inner) => {
+      const flow = [...nest(outer, inner, [{ try: [boom('b'), ok('no')], finally: [ok('f')] }, ok('no2')]), ok('z')];
+      const { run, ran, clock } = scene(flow);
+      expect(await run()).toMatchObject({ status: 'failed', error: { agent: 'b' } });
+      expect(ran.filter((name) => !/^(tick|boom|ok)-/.test(name))).toEqual(['b', 'f']);
+      expect(clock.nextIn).toBeUndefined();
+    },
+  );
 
   it.each(pairs)(
-    '%s around %s: a failure is caught around both, and a cancel cleans up inside',
+    '%s around %s: a `catch` around both catches a failure, and a cancellation runs `finally` inside',
     async (outer, inner) => {
       const caught = scene([{ try: nest(outer, inner, [boom('b')]), catch: [echo('c', '${error.agent}')] }, ok('z')]);
       expect((await caught.run()).status).toBe('completed');
@@ -77,10 +80,10 @@ describe('contract 2: each form nests in each', () => {
       await turns(8);
       expect(ran).toContain('b');
       handle.cancel();
-      // One `finally` in another: each has 25 s of its own.
+      // One `finally` in another: each has its own 25 s.
       await clock.advance(50_000);
       expect((await handle.result()).status).toBe('cancelled');
-      // In a `finally` it is not stopped at once: what stands there has 25 s, and is stopped then.
+      // A step in a `finally` is not stopped at once: it has 25 s, and is stopped then.
       expect(ran.filter((name) => !/^(tick|boom|ok)-/.test(name))).toEqual(['b', 'f']);
       await clock.advance(100_000);
       expect(clock.nextIn).toBeUndefined();

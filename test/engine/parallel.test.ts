@@ -1,9 +1,9 @@
-/** `parallel`: which branch decides, what the others are told, what the block gives, and what becomes of failures. */
+/** `parallel`: which branch decides, how the others stop, the output of the block, and failures of branches. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { isOrchestratorError } from '../../src/engine/errors.ts';
-import type { Script } from '../../src/operations/code.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { isOrchestratorError } from '../../src/engine/base/errors.ts';
+import type { Script } from '../../src/operations/code/code-operation.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
@@ -21,14 +21,14 @@ const issuesOf = (flow: readonly Fields[]) => {
     scene(flow);
   } catch (error) {
     if (isOrchestratorError(error, 'INVALID_DEFINITION'))
-      return (error.details.issues as { message: string }[]).map(({ message }) => message).join('\n');
+      return error.details.issues.map(({ message }) => message).join('\n');
     throw error;
   }
   return '';
 };
 
-describe('contract 2, parallel: all', () => {
-  it('gives the output of each branch by its name, or by its place', async () => {
+describe('parallel: all', () => {
+  it('its output has the output of each branch by its name, or by its index', async () => {
     const flow = [
       block([
         ok('a'),
@@ -57,7 +57,7 @@ describe('contract 2, parallel: all', () => {
     ]);
   });
 
-  it('branches are at work at the same time, and names in them are read behind the block', async () => {
+  it('branches are active at the same time, and their names can be read after the block', async () => {
     const gate = deferred();
     const { start, ran } = scene(
       {
@@ -83,7 +83,7 @@ describe('contract 2, parallel: all', () => {
     [1, 1],
     [2, 2],
     [100, 6],
-  ])('concurrency %s over 6 branches: %i at work at once', async (concurrency, expected) => {
+  ])('concurrency %s over 6 branches: %i active at once', async (concurrency, expected) => {
     let atWork = 0;
     let most = 0;
     const work: Script = async () => {
@@ -97,7 +97,7 @@ describe('contract 2, parallel: all', () => {
     expect([most, ran.length]).toEqual([expected, 6]);
   });
 
-  it('a branch fails: those beside it hear of it by their signal, none begins any more, and the block fails', async () => {
+  it('a branch fails: the other branches receive the abort signal, no other branch begins, and the block fails', async () => {
     const signals: AbortSignal[] = [];
     const work: Script = (context) => {
       signals.push(context.signal);
@@ -123,13 +123,13 @@ describe('contract 2, parallel: all', () => {
 
   it.each<[string, readonly Fields[], string, string | undefined]>([
     [
-      'a guard behind the block, on a name in it',
+      'a condition after the block, on a name in it',
       [block([boom('a'), ok('b')]), ok('c', when('a.failed'))],
       'a b c',
       undefined,
     ],
     [
-      'a guard behind the block that does not hold',
+      'a condition after the block that does not hold',
       [block([boom('a'), ok('b')]), ok('c', when('a.failed && false'))],
       'a b',
       'a',
@@ -154,12 +154,17 @@ describe('contract 2, parallel: all', () => {
       undefined,
     ],
     [
-      'two in one branch, one guarded behind',
+      'another in the same branch, and a condition after the block on one of them',
       [block([{ if: true, then: [boom('a'), boom('b')] }]), ok('c', when('a.failed'))],
       'a b',
       'a',
     ],
-    ['two in two branches, one guarded behind', [block([boom('a'), boom('b')]), ok('c', when('a.failed'))], 'a b', 'a'],
+    [
+      'another in a second branch, and a condition after the block on one of them',
+      [block([boom('a'), boom('b')]), ok('c', when('a.failed'))],
+      'a b',
+      'a',
+    ],
     ['a condition on the block', [boom('a'), block([ok('b')], when('a.failed')), ok('c')], 'a b c', undefined],
     [
       'a condition on the block that does not hold',
@@ -168,13 +173,13 @@ describe('contract 2, parallel: all', () => {
       'a',
     ],
     [
-      'a guard in a branch handles what is around it',
+      'a guard in a branch, which handles a failure outside',
       [boom('a'), block([ok('b', when('a.failed')), ok('x')]), ok('c')],
       'a b x c',
       undefined,
     ],
     [
-      'a guard in a race handles it when its branch wins',
+      'a guard in a race, which handles it when its branch wins',
       [boom('a'), block([ok('b', when('a.failed'))], { waitFor: 'any' }), ok('c')],
       'a b c',
       undefined,
@@ -186,7 +191,7 @@ describe('contract 2, parallel: all', () => {
     expect([result.status, result.error?.agent]).toEqual([fails ? 'failed' : 'completed', fails]);
   });
 
-  it('one that ignores its signal holds the block up for 25 s, and what it gives then goes nowhere', async () => {
+  it('a branch that ignores its signal delays the block by at most 25 s, and its later result is dropped', async () => {
     const late = deferred();
     const { start, clock, orchestrator } = scene([block([code('a', 'late'), boom('b')]), ok('z', when('all.failed'))], {
       scripts: { late: () => late.promise },
@@ -213,7 +218,7 @@ describe('contract 2, parallel: all', () => {
     expect((await run()).output).toEqual({ n: 1225 });
   });
 
-  it('A21: random() is drawn for each branch; now() in a branch is its own last commit, and behind the block the latest', async () => {
+  it('random() differs in each branch; now() in a branch is its own last commit, and after the block the latest commit', async () => {
     const flow = [
       block([
         { if: true, then: [{ sleep: 10 }, echo('a', ['${random()}', '${now()}'])] },
@@ -238,11 +243,11 @@ describe('contract 2, parallel: all', () => {
   });
 });
 
-describe('contract 2, parallel: any and first', () => {
+describe('parallel: any and first', () => {
   const race = (waitFor: string, parallel: readonly Fields[], fields: Fields = {}) =>
     block(parallel, { waitFor, ...fields });
 
-  it('any: the first that succeeds; a failure before it decides nothing', async () => {
+  it('any: the first branch that succeeds wins; a failure before that decides nothing', async () => {
     const { run, ran } = scene(
       {
         flow: [race('any', [boom('a'), code('b', 'soon'), waits('c')]), ok('z')],
@@ -260,7 +265,7 @@ describe('contract 2, parallel: any and first', () => {
     expect(ran).toEqual(['a', 'b', 'c', 'z']);
   });
 
-  it('any: a branch whose failure a guard behind the block looks at is no success', async () => {
+  it('any: a branch whose failure a condition after the block checks has not succeeded', async () => {
     const { run } = scene({
       flow: [race('any', [boom('a'), ok('b')], { concurrency: 1 }), ok('c', when('a.failed'))],
       outputs,
@@ -280,7 +285,7 @@ describe('contract 2, parallel: any and first', () => {
     });
   });
 
-  it('first: one that fails ends the block; the winner is told all the same', async () => {
+  it('first: a branch that fails ends the block, and is the winner', async () => {
     const { run } = scene(
       {
         flow: [race('first', [waits('a'), boom('b')]), ok('c', when('all.failed'))],
@@ -295,7 +300,7 @@ describe('contract 2, parallel: any and first', () => {
   });
 
   it.each(['any', 'first'])(
-    '%s: a branch that was skipped wins nothing; with none left, nobody won',
+    '%s: a skipped branch can not win; without another branch, there is no winner',
     async (waitFor) => {
       const skipped = ok('a', when('false'));
       const won = scene({ flow: [race(waitFor, [skipped, ok('b')])], outputs });
@@ -305,7 +310,7 @@ describe('contract 2, parallel: any and first', () => {
     },
   );
 
-  it('any: a branch whose only step failed is no success, also where its failure is handled; first: it has ended', async () => {
+  it('a branch whose only step failed: for any, it has not succeeded, even when its failure is handled; for first, it has ended', async () => {
     const handled = boom('a', { continueOnError: true });
     const slow = { if: true, then: [{ sleep: 10 }, ok('b')] };
     const given = async (waitFor: string, branches: readonly Fields[]) =>
@@ -319,22 +324,22 @@ describe('contract 2, parallel: any and first', () => {
       status: 'completed',
       output: { all: { winner: null, output: null }, failed: false },
     });
-    // A block that says how its failure is handled has not failed.
+    // A block with `continueOnError` has not failed.
     const caught = { try: [boom('a')], catch: [ok('c')] };
     expect((await given('any', [caught, slow])).output).toMatchObject({ all: { winner: '0', output: 'c' } });
   });
 
-  it('losers are signalled, and the flow does not wait for one that ignores it', async () => {
+  it('losers receive the abort signal, and the flow does not wait for a branch that ignores it', async () => {
     let reason: unknown;
-    const heard: Script = (context) => {
+    const ignoring: Script = (context) => {
       context.signal.addEventListener('abort', () => {
         reason = context.signal.reason;
       });
       return new Promise(() => {});
     };
     const { run, clock, orchestrator } = scene(
-      { flow: [race('any', [ok('a'), code('b', 'heard'), code('c', 'never')]), ok('z')], outputs },
-      { scripts: { ...scripts, heard } },
+      { flow: [race('any', [ok('a'), code('b', 'ignoring'), code('c', 'never')]), ok('z')], outputs },
+      { scripts: { ...scripts, ignoring } },
     );
     const result = await run();
     expect(result).toMatchObject({ status: 'completed', duration: 0 });
@@ -343,7 +348,7 @@ describe('contract 2, parallel: any and first', () => {
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it('I3: what a loser gives behind the block is not stored, also from a block inside it', async () => {
+  it('a result of a loser after the end of the block is not stored, nor from a block inside it', async () => {
     const late = deferred();
     const { start, orchestrator } = scene(
       [
@@ -363,7 +368,7 @@ describe('contract 2, parallel: any and first', () => {
     expect((await orchestrator.executions.get(id)).metrics.agents).toBe(3);
   });
 
-  it('a loser that waits for its retry, or sleeps, waits no longer', async () => {
+  it('a loser that waits for its retry, or sleeps, stops waiting', async () => {
     const { run, clock } = scene(
       [race('any', [boom('a', { retry: { maxAttempts: 9 } }), { sleep: '1h' }, code('b', 'later')]), ok('z')],
       { scripts: { later: () => turns(2) } },
@@ -372,7 +377,7 @@ describe('contract 2, parallel: any and first', () => {
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it('in a while: a loser reads as in the round before', async () => {
+  it('in a while: the name of a loser reads as in the previous round', async () => {
     const flow = [
       {
         while: '${(tick.output ?? 0) < 2}',
@@ -392,8 +397,8 @@ describe('contract 2, parallel: any and first', () => {
   });
 });
 
-describe('contract 2, parallel: stopping', () => {
-  it('cancel: all branches are signalled, none begins, and what was stored of them is in the outputs', async () => {
+describe('parallel: stopping', () => {
+  it('cancel: all branches receive the abort signal, no other begins, and stored results are in the outputs', async () => {
     const { start, ran } = scene(
       {
         flow: [block([ok('a'), waits('b'), waits('c'), ok('d')], { concurrency: 3 }), ok('z')],
@@ -409,7 +414,7 @@ describe('contract 2, parallel: stopping', () => {
     expect(ran).toEqual(['a', 'b', 'c', 'd']);
   });
 
-  it('a deadline: what was stored in a branch is in the outputs, and nothing is waited for', async () => {
+  it('a deadline: stored results of branches are in the outputs, and the block waits for nothing', async () => {
     const { start, clock } = scene(
       { timeout: 1000, flow: [block([ok('a'), code('b', 'never')])], outputs: { a: '${a.output}' } },
       { scripts },

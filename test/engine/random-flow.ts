@@ -1,4 +1,4 @@
-/** Random flows for the property tests: shapes, then names and guards that fit where they stand. */
+/** Random flows for the property tests: shapes, then names and guards that are valid where they are. */
 
 import * as fc from 'fast-check';
 import { declared, type Guard, listsOf, type Step, type StepOf } from './flow-model.ts';
@@ -8,16 +8,16 @@ const ANY = ['all', 'any', 'first'] as const;
 const one = fc.constant(1);
 const several = fc.integer({ min: 1, max: 4 });
 
-/** Flows whose blocks take one thing at a time: what they do has one order. */
+/** Flows whose blocks run one part at a time: the order of effects is fixed. */
 export const sequentialFlow = flowOf({
   concurrency: one,
   scripts: ['ok', 'ok', 'boom', 'flaky'],
   waitFor: ANY,
   sees: true,
 });
-/** Flows whose blocks take several things at a time, and in which no agent fails for good. */
+/** Flows with concurrent blocks, in which no agent fails for good. */
 export const concurrentFlow = flowOf({ concurrency: several, scripts: ['ok', 'flaky'], waitFor: ['all'], sees: true });
-/** Flows whose blocks take several things at a time, and in which anything may fail. */
+/** Flows with concurrent blocks, in which anything may fail. */
 export const unrulyFlow = flowOf({
   concurrency: several,
   scripts: ['ok', 'boom', 'flaky'],
@@ -35,7 +35,7 @@ function flowOf(options: ShapeOptions): fc.Arbitrary<readonly Step[]> {
 
 const ALWAYS: Guard = { kind: 'fixed', holds: true };
 
-// Names first, guards second: a guard may read a name that stands behind it.
+// Names first, guards second: a guard may read the name of a later step.
 function nameAll(list: readonly Shape[], fresh: () => string): readonly Step[] {
   return list.map((shape) => nameOne(shape, fresh));
 }
@@ -48,7 +48,7 @@ function nameOne(shape: Shape, fresh: () => string): Step {
     case 'if':
       return { kind: 'if', guard: ALWAYS, then: nameAll(shape.then, fresh), else: lists(shape.else) };
     case 'switch': {
-      // At least one way leads somewhere.
+      // At least one case has steps.
       const yes = shape.yes ?? (shape.no || shape.other ? undefined : []);
       return { kind: 'switch', on: ALWAYS, yes: lists(yes), no: lists(shape.no), other: lists(shape.other) };
     }
@@ -65,8 +65,8 @@ function nameOne(shape: Shape, fresh: () => string): Step {
       return { ...rest, name: named ? fresh() : undefined, condition: undefined, branches: nameAll(branches, fresh) };
     }
     case 'try': {
-      const caught = shape.catch && { heard: fresh(), steps: nameAll(shape.catch, fresh) };
-      // One that neither catches nor cleans up is refused.
+      const caught = shape.catch && { caught: fresh(), steps: nameAll(shape.catch, fresh) };
+      // A `try` without `catch` and `finally` is refused.
       const cleanup = shape.finally ?? (caught ? undefined : []);
       return { kind: 'try', body: nameAll(shape.body, fresh), catch: caught, finally: lists(cleanup) };
     }
@@ -81,7 +81,7 @@ function nameOne(shape: Shape, fresh: () => string): Step {
   }
 }
 
-/** @param visible - what can be read where the list stands */
+/** @param visible - the names that can be read where the list is */
 function guardAll(steps: readonly Step[], list: readonly Shape[], visible: readonly string[]): readonly Step[] {
   return steps.map((step, i) => guardOne(step, list[i] as Shape, visible));
 }
@@ -144,7 +144,7 @@ function guardOne(step: Step, shape: Shape, visible: readonly string[]): Step {
   }
 }
 
-/** A branch reads no name of those that run beside it. */
+/** A branch reads no name of the concurrent branches. */
 function besides(step: StepOf<'parallel'>, list: readonly Shape[], visible: readonly string[]): readonly Step[] {
   const own = step.branches.map((branch) => declared([branch]));
   return step.branches.map((branch, i) => {
@@ -162,7 +162,7 @@ function toGuard({ kind, pick, other }: GuardShape, names: readonly string[]): G
   return { kind, name };
 }
 
-/** How many steps a flow has, those inside others included. */
+/** How many steps a flow has, steps inside blocks included. */
 export function sizeOf(steps: readonly Step[]): number {
   return steps.reduce((sum, step) => sum + 1 + listsOf(step).reduce((inner, list) => inner + sizeOf(list), 0), 0);
 }

@@ -1,9 +1,9 @@
-/** Shapes of random flows, from fast-check: forms in forms, before anything has a name. */
+/** Shapes of random flows, from fast-check: forms nested in forms, without names. */
 
 import * as fc from 'fast-check';
 import type { Guard } from './flow-model.ts';
 
-/** A guard before its names are known: numbers pick among the names that can be read where it stands. */
+/** A guard before its names are known: numbers select from the names that can be read where it is. */
 export interface GuardShape {
   readonly kind: Guard['kind'];
   readonly pick: number;
@@ -71,7 +71,7 @@ export interface ShapeOptions {
   readonly concurrency: fc.Arbitrary<number>;
   readonly scripts: readonly ('ok' | 'boom' | 'flaky')[];
   readonly waitFor: readonly ('all' | 'any' | 'first')[];
-  /** Agents look at what came before them. */
+  /** Agents read earlier results. */
   readonly sees: boolean;
 }
 

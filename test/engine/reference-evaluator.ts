@@ -1,5 +1,5 @@
 /**
- * What a flow must come to, computed in the plainest way: no promises, no storage, no shared code with the engine. Items and
+ * The expected outcome of a flow, computed in the simplest way: no promises, no storage, no code of the engine. Items and
  * branches run one after the other.
  */
 
@@ -10,58 +10,58 @@ export interface Result {
   readonly output: unknown;
 }
 
-/** A failure that nothing has handled yet. */
+/** A pending failure. */
 interface Open {
   readonly names: readonly string[];
-  /** Undefined where no agent failed, but the flow. */
+  /** Undefined when the flow failed, and not an agent. */
   readonly agent: string | undefined;
-  /** Its place among all failures. */
+  /** Its number among all failures. */
   readonly place: number;
 }
 
-/** A guard that led to where the walk is, and how many failures there had been when it was read. */
+/** A guard that led to the current step, and how many failures there were when it was evaluated. */
 interface Led {
   readonly guard: Guard;
   readonly since: number;
 }
 
-/** A list around the place where the walk is, behind one of its steps. */
+/** A list around the current step, after one of its steps. */
 interface Around {
-  /** Names that guards behind the step look at. */
+  /** The names that guards after the step check. */
   readonly reads: ReadonlySet<string>;
-  /** It has steps behind that one. */
+  /** Whether steps follow. */
   readonly hasMore: boolean;
   /** The guard that led to the list. */
   readonly led: Led | undefined;
-  /** What fails in it is caught. */
+  /** Whether a `catch` catches its failures. */
   readonly catches: boolean;
 }
 
-/** A stretch of the flow: of a level, of a branch of it, of a round. */
+/** The scope of a level, a branch or a round. */
 interface Level {
   /** The level around it, whose names it reads. */
   readonly parent: Level | undefined;
-  /** The stretch that led here. */
+  /** The scope that led here. */
   readonly outer: Level | undefined;
-  /** Names that are declared here. */
+  /** The names that are declared here. */
   readonly names: ReadonlySet<string>;
   readonly results: Map<string, Result>;
   /** Oldest first. */
   open: readonly Open[];
   last: unknown;
-  /** Of a branch: the names around it whose failures its steps handled; they count when the branch does. */
+  /** For a branch: the names outside it whose failures its steps handled; they take effect when the branch counts. */
   readonly handled: Set<string> | undefined;
-  /** What failed outside of it ends it too. */
+  /** Whether a failure outside it ends it too. */
   readonly isPlain: boolean;
-  /** How many of the lists around it catch what fails in them. */
+  /** How many of the lists around it have a `catch`. */
   readonly caughtBy: number;
 }
 
-/** The lists around a place, the outermost first. */
+/** The lists around a step, the outermost first. */
 type Ahead = readonly Around[];
 
-/** Guards behind a block that are no list of their own. */
-const behind = (reads: Iterable<string>): Around => ({
+/** Guards after a block, outside a list. */
+const guardsAfter = (reads: Iterable<string>): Around => ({
   reads: new Set(reads),
   hasMore: false,
   led: undefined,
@@ -78,11 +78,11 @@ export interface Outcome {
   readonly count: number;
 }
 
-/** What a `sleep` gives here: of the instant itself nothing is known. */
+/** The output of a `sleep` here: the instant itself is unknown. */
 export const SLEPT = 'slept';
 
 /** The payload of every signal. */
-export const TOLD = 'told';
+export const PAYLOAD = 'told';
 
 export function evaluateFlow(flow: readonly Step[]): Outcome {
   const ran: string[] = [];
@@ -152,14 +152,14 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
     fail(level, ...inner.open);
     level.last = inner.last;
   };
-  /** Runs an agent of the flow's own making. */
-  const tell = (name: string, output: unknown, level: Level, guards: readonly Led[]) => {
+  /** Runs an agent that only this model has. */
+  const runOwn = (name: string, output: unknown, level: Level, guards: readonly Led[]) => {
     handle(guards, level);
     ran.push(name);
     give(name, { status: 'completed', output }, level);
   };
 
-  /** Whether something ahead may handle a failure. @param caughtBy - nothing outside of the catching list of this number may */
+  /** Whether a later step may handle a failure. @param caughtBy - the number of the catching list; no list outside it may handle it */
   const isOpen = ({ names, place }: Open, ahead: Ahead, caughtBy: number): boolean => {
     let number = ahead.filter(({ catches }) => catches).length;
     let isWalking = false;
@@ -197,7 +197,8 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
       return give(step.name, { status: 'skipped', output: null }, level);
     }
     if (step.kind === 'wait' || step.kind === 'sleep') handle(chain, level);
-    if (step.kind === 'wait') return give(step.name, { status: 'completed', output: step.never ? null : TOLD }, level);
+    if (step.kind === 'wait')
+      return give(step.name, { status: 'completed', output: step.never ? null : PAYLOAD }, level);
     if (step.kind === 'sleep') return give(step.name, { status: 'completed', output: SLEPT }, level);
     if (step.kind === 'agent') {
       handle(chain, level);
@@ -243,9 +244,9 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
       const isLast = index === step.items - 1 && Math.min(step.concurrency, step.items) === 1;
       const inner = { parent: level, names: declared(step.body), results: new Map<string, Result>() };
       const item: Level = { ...stretch(level, isLast), ...inner };
-      const goesOn = runList(step.body, item, guards, ahead, own);
+      const reachedEnd = runList(step.body, item, guards, ahead, own);
       broke = item.open[0];
-      if (!goesOn && !broke) return false;
+      if (!reachedEnd && !broke) return false;
       outputs[index] = broke ? null : item.last;
       if (!broke) done += 1;
       if (!broke && step.breakAt !== undefined && index >= step.breakAt) break;
@@ -269,10 +270,10 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
       const body = stretch(level);
       const own = led(step.guard);
       const chain = [...guards, own];
-      tell(step.tick, made + 1, body, chain);
-      const goesOn = runList(step.body, body, chain, [...ahead, behind(readsFailure(step.guard))], own);
+      runOwn(step.tick, made + 1, body, chain);
+      const reachedEnd = runList(step.body, body, chain, [...ahead, guardsAfter(readsFailure(step.guard))], own);
       absorb(level, body);
-      if (!goesOn) return false;
+      if (!reachedEnd) return false;
     }
   };
 
@@ -281,16 +282,16 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
     const catches = (step.catch?.steps ?? []).flatMap(readsInside);
     const caughtBy = level.caughtBy + (step.catch ? 1 : 0);
     const body = { ...stretch(level, true), caughtBy };
-    const behindBody = [...ahead, behind([...catches, ...cleansUp])];
-    runList(step.body, body, guards, behindBody, undefined, step.catch !== undefined);
+    const afterBody = [...ahead, guardsAfter([...catches, ...cleansUp])];
+    runList(step.body, body, guards, afterBody, undefined, step.catch !== undefined);
     const [broke] = body.open;
     if (broke && step.catch) {
       const caught = stretch(level, true);
-      tell(step.catch.heard, broke.agent ?? 'nobody', caught, guards);
-      const behindCatch = [...ahead, behind(cleansUp)];
-      const first = { ...behind(catches), hasMore: step.catch.steps.length > 0 };
-      const isOver = ends(caught, [...behindCatch, first]);
-      if (!isOver) runList(step.catch.steps, caught, guards, behindCatch);
+      runOwn(step.catch.caught, broke.agent ?? 'nobody', caught, guards);
+      const afterCatch = [...ahead, guardsAfter(cleansUp)];
+      const first = { ...guardsAfter(catches), hasMore: step.catch.steps.length > 0 };
+      const isOver = ends(caught, [...afterCatch, first]);
+      if (!isOver) runList(step.catch.steps, caught, guards, afterCatch);
       absorb(level, caught);
     } else {
       absorb(level, body);
@@ -305,17 +306,17 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
 
   const runParallel = (step: StepOf<'parallel'>, level: Level, guards: readonly Led[], ahead: Ahead): boolean => {
     const isGuarded = (open: Open) => isOpen(open, ahead, level.caughtBy);
-    const begun: { readonly label: string; readonly inner: Level; readonly goesOn: boolean }[] = [];
+    const begun: { readonly label: string; readonly inner: Level; readonly reachedEnd: boolean }[] = [];
     let winner: (typeof begun)[number] | undefined;
     let failed: (typeof begun)[number] | undefined;
     for (const [place, branch] of step.branches.entries()) {
       const inner: Level = { ...stretch(level), results: new Map(level.results), handled: new Set() };
-      const goesOn = runList([branch], inner, guards, ahead);
+      const reachedEnd = runList([branch], inner, guards, ahead);
       const name = 'name' in branch ? branch.name : undefined;
-      const ended = { label: name ?? String(place), inner, goesOn };
+      const ended = { label: name ?? String(place), inner, reachedEnd };
       begun.push(ended);
       if (step.waitFor === 'all') {
-        if (goesOn) continue;
+        if (reachedEnd) continue;
         failed = ended;
         break;
       }
@@ -323,7 +324,7 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
       const hasFailed = own === 'failed' || inner.open.length > 0;
       if (own === 'skipped' || (step.waitFor === 'any' && hasFailed)) continue;
       winner = ended;
-      if (!goesOn) failed = ended;
+      if (!reachedEnd) failed = ended;
       break;
     }
     if (!winner && step.waitFor === 'any') failed = begun.find(({ inner }) => inner.open.length > 0);
@@ -335,12 +336,12 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
       }
       for (const name of inner.handled ?? []) handleName(name, failures, level);
     }
-    // One failure ends the block; those that wait for guards behind it go on waiting.
+    // One failure ends the block; failures that guards after the block check stay pending.
     const culprit = failed && (failed.inner.open.find((open) => !isGuarded(open)) ?? failed.inner.open[0]);
     if (winner || step.waitFor !== 'any') {
       for (const { inner } of counted) fail(level, ...inner.open.filter((open) => open !== culprit && isGuarded(open)));
     }
-    const outputOf = (ended: (typeof begun)[number] | undefined) => (ended?.goesOn ? ended.inner.last : null);
+    const outputOf = (ended: (typeof begun)[number] | undefined) => (ended?.reachedEnd ? ended.inner.last : null);
     const labels = step.branches.map((branch, i) => ('name' in branch ? branch.name : undefined) ?? String(i));
     const output =
       step.waitFor === 'all'

@@ -1,8 +1,8 @@
-/** Routers with member and prompt targets, and the older form from text to result. */
+/** Routes with member and prompt targets, and the form of the specification from text to result. */
 
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { defineOperation } from '../../src/define.ts';
+import { defineOperation } from '../../src/authoring/define.ts';
 import { createTestOrchestrator, stubHttp } from '../../src/testing.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
@@ -15,7 +15,7 @@ const member = (name: string, script = 'ok', fields: Fields = {}) => ({
 });
 const route = (routes: readonly Fields[], fields: Fields = {}): Fields => ({ agent: 'r', routes, ...fields });
 
-/** Tells what it is asked: stands in for an operation that a model answers. */
+/** Returns its prompt: replaces an operation that calls a model. */
 function fakeThink() {
   const prompts: unknown[] = [];
   const think = defineOperation({
@@ -30,7 +30,7 @@ function fakeThink() {
 }
 const think = (agent: string, fields: Fields = {}): Fields => ({ agent, operation: 'think', ...fields });
 
-describe('contract 2, Route', () => {
+describe('route', () => {
   const byGroup = [
     { condition: "${input.group == 'a'}", member: 'one' },
     { condition: "input.group == 'b'", member: 'two' },
@@ -54,7 +54,7 @@ describe('contract 2, Route', () => {
     expect(result.metrics.agents).toBe(2);
   });
 
-  it('the first entry that holds is taken, in order', async () => {
+  it('the first entry whose condition holds is chosen, in order', async () => {
     const { run, ran } = scene({
       agents: [member('one'), member('two')],
       flow: [
@@ -68,7 +68,7 @@ describe('contract 2, Route', () => {
     expect(ran).toEqual(['one']);
   });
 
-  it('no entry holds: nothing runs, and the flow goes on', async () => {
+  it('no condition holds: nothing runs, and the flow continues', async () => {
     const { run, ran } = scene({
       agents: [member('one')],
       flow: [route([{ condition: '${false}', member: 'one' }]), ok('z')],
@@ -102,7 +102,7 @@ describe('contract 2, Route', () => {
     expect(ran).toEqual([]);
   });
 
-  it('a member with retry and an input of its own', async () => {
+  it('a member with its own retry and input', async () => {
     let tries = 0;
     const { run } = scene(
       {
@@ -130,7 +130,7 @@ describe('contract 2, Route', () => {
     expect(await run({ n: 5 })).toMatchObject({ duration: 3000, output: { n: 5 } });
   });
 
-  it('a member that fails fails the router: its error, and an output without output', async () => {
+  it('a member that fails fails the route: with its error, and an `output` of null', async () => {
     const { run } = scene({
       agents: [member('bad', 'boom')],
       flow: [route([{ default: true, member: 'bad' }]), echo('z', { r: '${r}' }, when('r.failed'))],
@@ -147,7 +147,7 @@ describe('contract 2, Route', () => {
     });
   });
 
-  it('a condition that cannot be read fails the router, and a guard handles that', async () => {
+  it('a condition that cannot be evaluated fails the route, and a later condition handles that', async () => {
     const { run, ran } = scene({
       agents: [member('one')],
       flow: [route([{ condition: '${input.text - 1}', member: 'one' }]), ok('z', when('r.failed'))],
@@ -156,7 +156,7 @@ describe('contract 2, Route', () => {
     expect(ran).toEqual(['z']);
   });
 
-  it('random() in a condition is drawn from the seed of the execution: about every other run goes each way', async () => {
+  it("random() in a condition depends on the execution's seed: about half of the runs choose each way", async () => {
     const { run, ran } = scene({
       agents: [member('one'), member('two')],
       flow: [
@@ -173,7 +173,7 @@ describe('contract 2, Route', () => {
   });
 });
 
-describe('contract 2, Route with prompts', () => {
+describe('route with prompts', () => {
   const byTone = route([
     { condition: '${input.tone == "kind"}', prompt: 'Be kind to ${input.who}' },
     { default: true, prompt: 'Be brief' },
@@ -182,7 +182,7 @@ describe('contract 2, Route with prompts', () => {
   it.each([
     ['kind', 'Be kind to Ada', 0],
     ['other', 'Be brief', 1],
-  ])('tone %s: the prompt reaches the next think that names none, and the next alone', async (tone, prompt, index) => {
+  ])('tone %s: only the next think without a prompt uses the prompt', async (tone, prompt, index) => {
     const { think: operation, prompts } = fakeThink();
     const { run } = scene(
       {
@@ -196,7 +196,7 @@ describe('contract 2, Route with prompts', () => {
     expect(result.output).toEqual({ r: { route: index, target: prompt, output: null }, text: `answer to ${prompt}` });
   });
 
-  it('a think that names a prompt keeps its own, and leaves the chosen one to the next', async () => {
+  it('a think with a prompt uses its own, and leaves the chosen prompt to the next', async () => {
     const { think: operation, prompts } = fakeThink();
     const { run } = scene(
       { flow: [byTone, think('own', { config: { prompt: 'Mine' } }), think('next')] },
@@ -206,7 +206,7 @@ describe('contract 2, Route with prompts', () => {
     expect(prompts).toEqual(['Mine', 'Be brief']);
   });
 
-  it('a think that is skipped takes no prompt', async () => {
+  it('a skipped think does not use the prompt', async () => {
     const { think: operation, prompts } = fakeThink();
     const { run } = scene(
       { flow: [byTone, think('skipped', when('false')), think('next')] },
@@ -216,7 +216,7 @@ describe('contract 2, Route with prompts', () => {
     expect(prompts).toEqual(['Be brief']);
   });
 
-  it('a think that is tried again gets the same prompt again', async () => {
+  it('a think that is retried gets the same prompt', async () => {
     const prompts: unknown[] = [];
     const operation = defineOperation<{ prompt?: string }>({
       name: 'think',
@@ -234,7 +234,7 @@ describe('contract 2, Route with prompts', () => {
     expect(prompts).toEqual(['Be brief', 'Be brief']);
   });
 
-  it('A14: what a prompt was filled with is text: it is not evaluated again', async () => {
+  it('values in a prompt are text: they are not evaluated again', async () => {
     const { think: operation, prompts } = fakeThink();
     const { run } = scene(
       { flow: [byTone, think('first')] },
@@ -244,7 +244,7 @@ describe('contract 2, Route with prompts', () => {
     expect(prompts).toEqual(['Be kind to ${env.KEY} {{ env.KEY }}']);
   });
 
-  it('a prompt that cannot be evaluated fails the router as any agent, and a guard handles that', async () => {
+  it('a prompt that cannot be evaluated fails the route like an agent, and a condition handles that', async () => {
     const { run, ran } = scene([route([{ default: true, prompt: '${input.text - 1}' }]), ok('z', when('r.failed'))]);
     expect((await run({ text: 'x' })).status).toBe('completed');
     expect(ran).toEqual(['z']);
@@ -252,7 +252,7 @@ describe('contract 2, Route with prompts', () => {
     expect(unguarded.error).toMatchObject({ code: 'EXPRESSION_ERROR', agent: 'r' });
   });
 
-  it('in a foreach with several items at once, each item thinks with its own prompt', async () => {
+  it('in a foreach with several items at once, each item uses its own prompt', async () => {
     const { think: operation, prompts } = fakeThink();
     const gate = deferred();
     const steps = [route([{ default: true, prompt: 'About ${item}' }]), code('wait', 'gate'), think('answer')];
@@ -267,7 +267,7 @@ describe('contract 2, Route with prompts', () => {
     expect(prompts).toEqual(['About a', 'About b', 'About c']);
   });
 
-  it('a prompt that one item chose and did not use reaches no other item', async () => {
+  it('a prompt that an item chose and did not use reaches no other item', async () => {
     const { think: operation, prompts } = fakeThink();
     const steps = [
       { if: '${item == 1}', then: [route([{ default: true, prompt: 'of item 1' }])], else: [think('answer')] },
@@ -278,7 +278,7 @@ describe('contract 2, Route with prompts', () => {
   });
 });
 
-describe("the seed's older form, from text to result", () => {
+describe('the form of the specification, from text to result', () => {
   const text = `
 name: intake
 input:
@@ -377,7 +377,7 @@ output:
     expect(ran).toEqual(['a', 'again']);
   });
 
-  it("a step's own fields win over the agent's", async () => {
+  it("the step's fields override the agent's", async () => {
     const agents = [member('a', 'echo', { input: 'of the agent', condition: '${false}' })];
     const { run } = scene({
       agents,

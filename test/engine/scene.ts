@@ -1,30 +1,30 @@
-/** A flow under test: builders for its steps, scripts that tell what ran, and a clock of the test's own. */
+/** A flow under test: builders for its steps, scripts that record what ran, and a manual clock. */
 
 import type { Execution } from '../../src/engine/model/execution.ts';
-import type { Script } from '../../src/operations/code.ts';
-import type { ExecuteOptions, ExecutionHandle } from '../../src/runner.ts';
+import type { Script } from '../../src/operations/code/code-operation.ts';
+import type { ExecuteOptions, ExecutionHandle } from '../../src/orchestrator/runs/execution-service.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/testing.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A step that runs a script of its own place. */
+/** A step that runs a script. */
 export function code(agent: string, script: string, fields: Fields = {}): Fields {
   const { config, ...rest } = fields;
   return { agent, operation: 'code', config: { script, ...(config as object | undefined) }, ...rest };
 }
 
-/** Gives `config.give`, or its own name. */
+/** Returns `config.give`, or its own name. */
 export const ok = (agent: string, fields: Fields = {}): Fields => code(agent, 'ok', fields);
 /** Throws `boom in NAME`. */
 export const boom = (agent: string, fields: Fields = {}): Fields => code(agent, 'boom', fields);
-/** Gives its input. */
+/** Returns its input. */
 export const echo = (agent: string, input?: unknown, fields: Fields = {}): Fields =>
   code(agent, 'echo', input === undefined ? fields : { input, ...fields });
 
 export const when = (condition: string): Fields => ({ condition: `\${${condition}}` });
 
 export interface Scene {
-  /** Names of the agents in the order in which their attempts began. */
+  /** The names of the agents, in the order in which their attempts began. */
   readonly ran: string[];
   readonly orchestrator: ReturnType<typeof createTestOrchestrator>;
   readonly clock: ReturnType<typeof createTestOrchestrator>['clock'];
@@ -35,7 +35,7 @@ export interface Scene {
 /** @param definition - a flow, or the fields of an ensemble named `e` */
 export function scene(definition: readonly Fields[] | Fields, options: TestOrchestratorOptions = {}): Scene {
   const ran: string[] = [];
-  const noted =
+  const recorded =
     (script: Script): Script =>
     (context) => {
       ran.push(context.execution.agent);
@@ -53,9 +53,11 @@ export function scene(definition: readonly Fields[] | Fields, options: TestOrche
     ? { name: 'e', flow: definition }
     : { name: 'e', ...(definition as Fields) };
   const orchestrator = createTestOrchestrator({
+    // Errors as most stores have them, so that tests can compare them.
+    errors: { stack: false },
     ...options,
     ensembles: [ensemble, ...(options.ensembles ?? [])],
-    scripts: Object.fromEntries(Object.entries(scripts).map(([name, script]) => [name, noted(script)])),
+    scripts: Object.fromEntries(Object.entries(scripts).map(([name, script]) => [name, recorded(script)])),
   });
   return {
     ran,
@@ -66,7 +68,7 @@ export function scene(definition: readonly Fields[] | Fields, options: TestOrche
   };
 }
 
-/** Those that the steps of an execution started, the oldest first; of one instant in any order. */
+/** The children of an execution, the oldest first; in any order when they started at the same instant. */
 export async function childrenOf({ orchestrator }: Scene, parentId: string): Promise<readonly Execution<unknown>[]> {
   const { executions } = await orchestrator.executions.list({ parentId });
   return [...executions].reverse();

@@ -1,4 +1,4 @@
-/** Secrets: refused where they would be kept and shown, masked in whatever people read. */
+/** Secrets: refused where they would be stored and shown, masked in everything that people read. */
 
 import { describe, expect, it } from 'vitest';
 import type { Logger } from '../../src/engine/ports/logger.ts';
@@ -15,14 +15,14 @@ const forms: readonly (readonly [string, string])[] = [
   ['in base64', base64(SECRET)],
   ['in base64 without padding', base64(SECRET).replace(/=+$/, '')],
   ['in base64url', Buffer.from(SECRET, 'utf8').toString('base64url')],
-  ['in base64 behind a user name, as Basic credentials are', base64(`user:${SECRET}`)],
-  ['in base64 behind two more characters', base64(`ab${SECRET}`)],
-  ['in base64 with text behind it', base64(`${SECRET} and more`)],
+  ['in base64 after a user name, like Basic credentials', base64(`user:${SECRET}`)],
+  ['in base64 after two more characters', base64(`ab${SECRET}`)],
+  ['in base64 with text after it', base64(`${SECRET} and more`)],
   ['in a form body', new URLSearchParams({ key: SECRET }).toString()],
   ['twice', `${SECRET} ${SECRET}`],
 ];
 
-/** No eight characters in a row of any usual spelling of the secret are left. */
+/** Checks that no eight characters in a row of any usual spelling of the secret are left. */
 function expectClean(text: string, of = SECRET): void {
   const spellings = [
     of,
@@ -39,7 +39,7 @@ function logTo(lines: string[]): Logger {
   return { debug: write, info: write, warn: write, error: write };
 }
 
-describe('contract 9: secrets are masked in errors', () => {
+describe('secrets are masked in errors', () => {
   it.each(forms)('%s', async (_form, text) => {
     const events: string[] = [];
     const lines: string[] = [];
@@ -70,17 +70,18 @@ describe('contract 9: secrets are masked in errors', () => {
       JSON.stringify(await orchestrator.executions.get(result.id)),
     ]) {
       expectClean(sink);
-      if (/base64 behind/.test(_form)) expectClean(sink, text);
+      if (/base64 after/.test(_form)) expectClean(sink, text);
     }
     expect(events.length).toBe(4);
-    expect(lines.length).toBe(1);
-    expect(JSON.parse(lines[0] as string)).toMatchObject([
+    const own = lines.filter((line) => line.includes('"message '));
+    expect(own.length).toBe(1);
+    expect(JSON.parse(own[0] as string)).toMatchObject([
       { deep: { list: [expect.stringContaining('***')] } },
       expect.stringContaining('***'),
     ]);
   });
 
-  it('A132: masked first, truncated after: a message cut at its limit holds no half of one', async () => {
+  it('a message is masked before it is cut: it has no half of a secret at its limit', async () => {
     const { run } = scene([code('a', 'leak')], {
       secrets,
       scripts: {
@@ -95,7 +96,7 @@ describe('contract 9: secrets are masked in errors', () => {
     expect(message).toContain('***');
   });
 
-  it('A145: a message of 10 MB is cut', async () => {
+  it('a message of 10 MB is cut', async () => {
     const { run } = scene([code('a', 'leak')], {
       scripts: {
         leak: () => {
@@ -106,7 +107,7 @@ describe('contract 9: secrets are masked in errors', () => {
     expect((await run()).error?.message.length).toBe(4096);
   });
 
-  it('fewer than 8 characters are not looked for: they would blank out half of every text', async () => {
+  it('a secret with fewer than 8 characters is not masked: it would match too much of every text', async () => {
     const { run } = scene([code('a', 'leak')], {
       secrets,
       scripts: {
@@ -118,7 +119,7 @@ describe('contract 9: secrets are masked in errors', () => {
     expect((await run()).error?.message).toBe('a short word');
   });
 
-  it('a secret that holds another one is masked whole', async () => {
+  it('a secret that contains another secret is masked whole', async () => {
     const { run } = scene([code('a', 'leak')], {
       secrets: { A: 'abcdefgh', B: 'abcdefgh-and-more' },
       scripts: {
@@ -130,7 +131,7 @@ describe('contract 9: secrets are masked in errors', () => {
     expect((await run()).error?.message).toBe('it is ***, or ***');
   });
 
-  it('variables of `env` are no secrets', async () => {
+  it('variables of `env` are not secrets', async () => {
     const { run } = scene([code('a', 'leak')], {
       env: { NAME: 'public-name' },
       scripts: {
@@ -142,7 +143,7 @@ describe('contract 9: secrets are masked in errors', () => {
     expect((await run()).error?.message).toBe('name public-name');
   });
 
-  it('stored step results are never altered, and steps get the secret itself', async () => {
+  it('stored step results are never changed, and steps get the secret itself', async () => {
     const { run } = scene(
       {
         flow: [code('a', 'give', { input: '${env.API_KEY}' }), code('b', 'same', { input: '${a.output}' })],
@@ -161,7 +162,7 @@ describe('contract 9: secrets are masked in errors', () => {
     expect(result.agents[0]?.output).toEqual([SECRET, SECRET]);
   });
 
-  it("contract 9: an agent's resolved input and config are stored nowhere", async () => {
+  it("an agent's evaluated input and config are never stored", async () => {
     const { run, orchestrator } = scene(
       [code('a', 'ok', { input: { key: '${env.API_KEY}' }, config: { key: 'Bearer ${env.API_KEY}', give: 1 } })],
       { secrets },
@@ -171,10 +172,10 @@ describe('contract 9: secrets are masked in errors', () => {
   });
 });
 
-describe('contract 9: a secret that flows straight into what is kept is refused at load', () => {
+describe('a secret that an expression writes directly to stored data is refused at load', () => {
   it.each([
     ['outputs', { outputs: { key: '${env.API_KEY}' } }],
-    ['A16: outputs, inside a text', { outputs: { key: { deep: ['Bearer ${env.API_KEY}'] } } }],
+    ['outputs, inside a text', { outputs: { key: { deep: ['Bearer ${env.API_KEY}'] } } }],
     ['outputs, by a key in brackets', { outputs: { key: "${env['API_KEY']}" } }],
     ['outputs, inside a call', { outputs: { key: '${base64(env.API_KEY)}' } }],
     ['outputs, in one branch', { outputs: { key: '${input.x ? env.API_KEY : 1}' } }],
@@ -185,17 +186,17 @@ describe('contract 9: a secret that flows straight into what is kept is refused 
     );
   });
 
-  it('a secret in an input or a config is what secrets are for', async () => {
+  it('a secret in an input or a config is allowed', async () => {
     const { run } = scene([echo('a', '${length(env.API_KEY)}')], { secrets });
     expect((await run()).agents[0]?.output).toBe(SECRET.length);
   });
 
-  it('a variable of `env` may flow anywhere', async () => {
+  it('a variable of `env` is allowed anywhere', async () => {
     const { run } = scene({ flow: [], outputs: { name: '${env.NAME}' } }, { env: { NAME: 'public' } });
     expect((await run()).output).toEqual({ name: 'public' });
   });
 
-  it('A15: what neither `env` nor `secrets` holds is refused, the process environment never read', () => {
+  it('a name that neither `env` nor `secrets` has is refused, and the process environment is never read', () => {
     process.env.ORCHESTRATOR_TEST_VARIABLE = 'from the process';
     expect(() => scene([echo('a', '${env.ORCHESTRATOR_TEST_VARIABLE}')])).toThrow(
       'variable `ORCHESTRATOR_TEST_VARIABLE` is neither in `env` nor in `secrets`',

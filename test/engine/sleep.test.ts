@@ -1,11 +1,11 @@
-/** `sleep` and `until`: instants on the manual clock, what they give, and what ends them early. */
+/** `sleep` and `until`: instants on the manual clock, their outputs, and what ends them early. */
 
 import { describe, expect, it } from 'vitest';
 import { code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
 const NOW = Date.UTC(2026, 0, 1);
 
-describe('contract 2, sleep', () => {
+describe('sleep', () => {
   it.each([
     ['90s', 90_000],
     ['1h30m', 5_400_000],
@@ -20,7 +20,7 @@ describe('contract 2, sleep', () => {
     [{ until: '${now() + 1234}' }, 1234],
     [{ until: NOW - 5000 }, 0],
     ['60d', 5_184_000_000],
-  ])('T17: %j takes %i ms, to the millisecond, and gives the instant', async (sleep, ms) => {
+  ])('%j takes exactly %i ms, and its output is the instant', async (sleep, ms) => {
     const { run } = scene({
       flow: [{ sleep, name: 'nap' }, ok('a')],
       outputs: { nap: '${nap.output}', ok: '${nap.success}' },
@@ -29,7 +29,7 @@ describe('contract 2, sleep', () => {
     expect(result).toMatchObject({ status: 'completed', duration: ms, output: { nap: NOW + ms, ok: true } });
   });
 
-  it('`until` as a verb of its own', async () => {
+  it('`until` as a step', async () => {
     const { run } = scene([{ until: '${now() + 60000}' }, ok('a')]);
     expect((await run()).duration).toBe(60_000);
   });
@@ -41,7 +41,7 @@ describe('contract 2, sleep', () => {
     [{ a: 1 }, 'a duration'],
     [true, 'a duration'],
     [400_000_000_000, 'at most ten years'],
-  ])('an expression that gives %j fails it, and a guard on its name handles that', async (value, message) => {
+  ])('an expression with the value %j fails it, and a condition on its name handles that', async (value, message) => {
     const flow = [{ sleep: '${input.value}', name: 'nap' }, echo('a', '${nap.error.message}', when('nap.failed'))];
     const { run } = scene({ flow, outputs: { why: '${a.output}' } });
     const result = await run({ value });
@@ -52,7 +52,7 @@ describe('contract 2, sleep', () => {
   });
 
   it.each(['tomorrow', '2026-13-01', '', null, { a: 1 }, true, 8.64e15, '9999-01-01'])(
-    'an expression that gives %j for `until` fails it with EXPRESSION_ERROR, and says where',
+    'an expression with the value %j for `until` fails it with EXPRESSION_ERROR, and the message says where',
     async (value) => {
       const flow = [{ until: '${input.value}', name: 'nap' }];
       const { error } = await scene(flow).run({ value });
@@ -63,12 +63,12 @@ describe('contract 2, sleep', () => {
     },
   );
 
-  it('what is written wrong is refused at load', () => {
+  it('an invalid value in the definition is refused at load', () => {
     for (const sleep of ['soon', '90', -5, '', { until: 'tomorrow' }, null])
       expect(() => scene([{ sleep }]), JSON.stringify(sleep)).toThrow();
   });
 
-  it('a condition skips it; its name reads so', async () => {
+  it('a condition skips it; its name reads as skipped', async () => {
     const { run } = scene({
       flow: [{ sleep: '1d', name: 'nap', ...when('false') }, ok('a')],
       outputs: { ran: '${nap.executed}' },
@@ -76,7 +76,7 @@ describe('contract 2, sleep', () => {
     expect(await run()).toMatchObject({ duration: 0, output: { ran: false } });
   });
 
-  it('T16: the run is given up meanwhile, and goes on when the instant has come', async () => {
+  it('the run is suspended meanwhile, and resumes at the instant', async () => {
     const { start, clock, orchestrator, ran } = scene([ok('a'), { sleep: '30d' }, ok('b')]);
     const handle = await start();
     await turns();
@@ -87,7 +87,7 @@ describe('contract 2, sleep', () => {
     expect(await handle.result()).toMatchObject({ status: 'completed', duration: 30 * 86_400_000 });
   });
 
-  it('one of which only sleeps are left is given up; one with a step at work is not', async () => {
+  it('a run with only sleeps left is suspended; a run with an active step is not', async () => {
     const gate = deferred();
     const { start, orchestrator, clock } = scene(
       [
@@ -109,7 +109,7 @@ describe('contract 2, sleep', () => {
     expect(await handle.result()).toMatchObject({ status: 'completed', duration: 7_200_000 });
   });
 
-  it('cancel and deadline end it at once', async () => {
+  it('a cancellation and a deadline end it at once', async () => {
     const flow = [{ sleep: '10d' }, ok('b')];
     const { start, ran } = scene(flow);
     const handle = await start();
@@ -120,7 +120,7 @@ describe('contract 2, sleep', () => {
     expect(await scene({ timeout: 60_000, flow }).run()).toMatchObject({ status: 'timed_out', duration: 60_000 });
   });
 
-  it('now() behind it is its instant, and a deadline between two is kept', async () => {
+  it('now() after it is its instant, and a deadline between two sleeps applies', async () => {
     const { run } = scene({ flow: [{ sleep: 70_000 }, echo('a', '${now()}')], outputs: { a: '${a.output}' } });
     expect((await run()).output).toEqual({ a: NOW + 70_000 });
   });

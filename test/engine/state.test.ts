@@ -1,8 +1,8 @@
-/** State kept between executions: one snapshot a step, changes under a version check, none lost. */
+/** State that executions share: one snapshot a step, changes under a version check, no lost change. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { isOrchestratorError } from '../../src/engine/errors.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
@@ -13,8 +13,8 @@ const counter = (fields: object = {}) => ({
   ...fields,
 });
 
-describe('contract 2, state', () => {
-  it('begins as `initial`, and is kept from run to run', async () => {
+describe('state', () => {
+  it('begins as `initial`, and is kept between runs', async () => {
     const { run } = scene(counter());
     expect([(await run()).output, (await run()).output, (await run()).output]).toEqual([
       { count: 1 },
@@ -23,7 +23,7 @@ describe('contract 2, state', () => {
     ]);
   });
 
-  it('`initial` is read until something is set, and keys that nobody set keep it', async () => {
+  it('`initial` applies until a key is set', async () => {
     const { run } = scene({
       state: { initial: { a: 1, b: { deep: true } } },
       flow: [echo('before', '${state}'), ok('set', { setState: { a: 2 } }), echo('after', '${state}')],
@@ -75,7 +75,7 @@ describe('contract 2, state', () => {
     });
   });
 
-  it('a step reads one snapshot: condition, input and config alike, whatever another run sets meanwhile', async () => {
+  it('a step reads one snapshot in its condition, input and config, even when another run sets the state meanwhile', async () => {
     const gate = deferred();
     const made = scene(
       {
@@ -128,13 +128,13 @@ describe('contract 2, state', () => {
     let conflicts = 0;
     const contested: typeof storage = {
       ...storage,
-      commit(owner, batch) {
+      commit(worker, batch) {
         const [entry] = batch;
         if (entry?.state && conflicts < 3) {
           conflicts += 1;
           const version = conflicts;
           const executionId = `exec_other_${version}`;
-          storage.commit(owner, [
+          storage.commit(worker, [
             { executionId, epoch: 1, start: acceptedLike(executionId), steps: [] },
             {
               executionId,
@@ -144,7 +144,7 @@ describe('contract 2, state', () => {
             },
           ]);
         }
-        return storage.commit(owner, batch);
+        return storage.commit(worker, batch);
       },
     };
     const { run, ran } = scene(counter(), { storage: contested });
@@ -152,7 +152,7 @@ describe('contract 2, state', () => {
     expect([ran, conflicts]).toEqual([['a'], 3]);
   });
 
-  it('is one for all agents of the ensemble, and another for each ensemble', async () => {
+  it('is shared by all agents of an ensemble, and separate for each ensemble', async () => {
     const other = { name: 'other', ...counter() };
     const { run, orchestrator } = scene(counter(), { ensembles: [other] });
     await run();
@@ -160,7 +160,7 @@ describe('contract 2, state', () => {
     expect((await orchestrator.execute('other')).output).toEqual({ count: 1 });
   });
 
-  it('is kept also when the run fails afterwards: it commits with its agent', async () => {
+  it('is kept even when the run fails later: it commits with its agent', async () => {
     const { run } = scene(counter({ flow: [ok('a', { setState: { count: '${state.count + 1}' } }), boom('b')] }));
     expect(await run()).toMatchObject({ status: 'failed', output: { count: 1 } });
     expect(await run()).toMatchObject({ status: 'failed', output: { count: 2 } });
@@ -185,7 +185,7 @@ describe('contract 2, state', () => {
     expect((await orchestrator.executions.get(result.id)).metrics.agents).toBe(5);
   });
 
-  it('state.updated carries the state after the change, once for each', async () => {
+  it('state.updated has the state after the change, once for each change', async () => {
     const { run, orchestrator } = scene(
       counter({
         flow: [
@@ -199,12 +199,12 @@ describe('contract 2, state', () => {
     orchestrator.on('state.updated', ({ data }) => events.push(data));
     const { id } = await run();
     expect(events).toEqual([
-      { executionId: id, state: { count: 1 } },
-      { executionId: id, state: { count: 1, last: 'c' } },
+      { executionId: id, ensemble: 'e', state: { count: 1 } },
+      { executionId: id, ensemble: 'e', state: { count: 1, last: 'c' } },
     ]);
   });
 
-  it('a script can change no state but by setState', async () => {
+  it('a script can change the state only by setState', async () => {
     const { run } = scene(
       {
         state: { initial: { list: [1] } },
@@ -243,7 +243,7 @@ describe('contract 2, state', () => {
     }
   });
 
-  it('A21: what is drawn for a state change is drawn once', async () => {
+  it('random values in a state change stay the same after a conflict', async () => {
     const gate = deferred();
     const { start, run } = scene(
       counter({ flow: [code('a', 'gate', { setState: { id: '${uuid()}' } })], outputs: { id: '${state.id}' } }),

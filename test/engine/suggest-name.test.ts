@@ -1,8 +1,8 @@
-/** Checks which of the known names is taken for the one that was meant. */
+/** Which known name is suggested for a misspelled name. */
 
 import { describe, expect, test } from 'vitest';
-import { formatIssue, issueParts } from '../../src/engine/definition/definition-issue.ts';
-import { suggestName } from '../../src/engine/suggest-name.ts';
+import { formatIssue, issueParts } from '../../src/engine/definition/source/definition-issue.ts';
+import { suggestName } from '../../src/engine/base/suggest-name.ts';
 
 const KEYS = ['name', 'agents', 'flow', 'inputs', 'outputs', 'condition', 'continueOnError', 'if', 'timeout'];
 
@@ -12,23 +12,23 @@ describe('suggestName', () => {
     ['a missing letter', 'conditon', 'condition'],
     ['a letter too many', 'outpputs', 'outputs'],
     ['a wrong letter', 'timeoud', 'timeout'],
-    ['another case alone, however many letters', 'CONTINUEONERROR', 'continueOnError'],
+    ['only another case, in any number of letters', 'CONTINUEONERROR', 'continueOnError'],
     ['another case and a slip', 'Agnets', 'agents'],
     ['two slips in a long name', 'continueOnErorrs', 'continueOnError'],
     ['three slips in a long name', 'contnuOnEror', 'continueOnError'],
     ['a singular', 'input', 'inputs'],
-  ])('finds the name behind %s', (_what, written, meant) => {
+  ])('finds the name for %s', (_what, written, meant) => {
     expect(suggestName(written, KEYS)).toBe(meant);
   });
 
   test.each(['xyz', 'id', 'of', 'n', '', 'retry', 'completelyElse', 'a'.repeat(5000)])(
-    'gives nothing for %j',
+    'suggests nothing for %j',
     (name) => {
       expect(suggestName(name, KEYS)).toBeUndefined();
     },
   );
 
-  test('takes the nearest, and of two equally near ones the first', () => {
+  test('suggests the nearest name, and the first of two equally near names', () => {
     expect(suggestName('fetchUsr', ['fetchUrl2', 'fetchUser'])).toBe('fetchUser');
     expect(suggestName('stepx', ['stepa', 'stepb'])).toBe('stepa');
   });
@@ -39,7 +39,7 @@ describe('suggestName', () => {
 });
 
 describe('formatIssue', () => {
-  test('prints place, path, message, frame and help as a compiler does', () => {
+  test('prints place, path, message, frame and help like a compiler', () => {
     const issue = {
       path: 'flow[0].agent',
       message: 'the agent `notfiy` does not exist',
@@ -65,7 +65,7 @@ describe('formatIssue', () => {
     [{ path: 'flow', message: 'expected a list' }, 'flow: expected a list'],
     [{ path: '', message: 'empty', source: 'a.yaml' }, 'a.yaml: empty'],
     [{ path: 'a', message: 'm', line: 3, column: 7 }, '3:7 a: m'],
-  ])('leaves out what an issue has not: %j', (issue, printed) => {
+  ])('leaves out what an issue does not have: %j', (issue, printed) => {
     expect(formatIssue(issue)).toBe(printed);
   });
 });

@@ -1,12 +1,12 @@
-/** `switch`: the ways that a value chooses. */
+/** `switch`: the case that a value chooses. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { boom, echo, ok, scene, when } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
-describe('contract 2, switch', () => {
+describe('switch', () => {
   const cases = { refund: [ok('a')], 1: [ok('b')], true: [ok('c')], '1.5': [ok('d')], '': [ok('e')] };
 
   it.each([
@@ -25,13 +25,13 @@ describe('contract 2, switch', () => {
     ['toString', 'other'],
     ['__proto__', 'other'],
     ['constructor', 'other'],
-  ])('%j leads to %s: own keys of cases only', async (kind, expected) => {
+  ])('%j chooses %s: only own keys of `cases` count', async (kind, expected) => {
     const { run, ran } = scene([{ switch: '${input.kind}', cases, default: [ok('other')] }, ok('z')]);
     expect((await run({ kind })).status).toBe('completed');
     expect(ran).toEqual([expected, 'z']);
   });
 
-  it('without a case and a default nothing runs; a bare expression is one; a name may stand in each case', async () => {
+  it('without a matching case and a default nothing runs; `${}` may be left out; each case may have the same name', async () => {
     const flow = [
       {
         switch: 'input.kind',
@@ -47,31 +47,31 @@ describe('contract 2, switch', () => {
   it.each<[string, readonly Fields[], string, string | undefined]>(
     [
       [
-        'handled by a switch that read it and led to a step',
+        'handled by a switch that checked it and led to a step',
         [boom('a'), { switch: '${a.failed}', cases: { true: [ok('b')] } }, ok('z')],
         'a b z',
         undefined,
       ],
       [
-        'not by one that led nowhere',
+        'not handled by a switch that led to no step',
         [boom('a'), { switch: '${a.failed}', cases: { false: [ok('b')] } }, ok('z')],
         'a',
         'a',
       ],
       [
-        'by one that led to its default',
+        'handled by a switch that led to its default',
         [boom('a'), { switch: '${a.success}', cases: { true: [ok('b')] }, default: [ok('c')] }, ok('z')],
         'a c z',
         undefined,
       ],
       [
-        'not by one that read its error',
+        'not handled by a switch that read its error',
         [boom('a'), { switch: '${a.error.code}', cases: { AGENT_FAILED: [ok('b')] } }],
         'a',
         'a',
       ],
       [
-        'inside a case, read behind it',
+        'handled inside a case, when a condition after it checks it',
         [{ switch: 'x', cases: {}, default: [boom('a')] }, ok('b', when('a.failed'))],
         'a b',
         undefined,
@@ -93,7 +93,7 @@ describe('contract 2, switch', () => {
     expect([result.status, result.error?.agent]).toEqual([fails ? 'failed' : 'completed', fails]);
   });
 
-  it('a value that can not be read fails the flow, with and without the state; the failure is noted once', async () => {
+  it('a value that can not be evaluated fails the flow, with and without the state; the failure is recorded once', async () => {
     const flow = [{ switch: '${input.x - 1}', cases: { a: [ok('a')] } }];
     expect(await scene(flow).run({ x: 'text' })).toMatchObject({
       status: 'failed',

@@ -1,13 +1,13 @@
 /** Timeouts on the manual clock: of one attempt, and of a whole run. */
 
 import { describe, expect, it } from 'vitest';
-import type { Script } from '../../src/operations/code.ts';
+import type { Script } from '../../src/operations/code/code-operation.ts';
 import { boom, code, deferred, ok, scene, turns, when } from './scene.ts';
 
 const never: Script = () => new Promise(() => {});
 
-describe("contract 2, an agent's timeout", () => {
-  it('fails the attempt with TIMEOUT, at its time and not before, and aborts its signal with the same error', async () => {
+describe("an agent's timeout", () => {
+  it('fails the attempt with TIMEOUT exactly at its time, and aborts its signal with the same error', async () => {
     const signals: AbortSignal[] = [];
     const hang: Script = ({ signal }) => {
       signals.push(signal);
@@ -37,13 +37,13 @@ describe("contract 2, an agent's timeout", () => {
     expect(result.agents[0]).toMatchObject({ attempts: 3, duration: 4500, error: { code: 'TIMEOUT' } });
   });
 
-  it('an attempt in time has none of it, and leaves no timer behind', async () => {
+  it('an attempt in time is not affected, and leaves no timer', async () => {
     const { run, clock } = scene([code('a', 'soon', { timeout: 500 })], { scripts: { soon: async () => 'in time' } });
     expect((await run()).agents[0]?.output).toBe('in time');
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it('A141: what a step gives or throws after its timeout goes nowhere', async () => {
+  it('a result or an error after the timeout is dropped', async () => {
     for (const late of ['resolve', 'reject'] as const) {
       const pending = deferred();
       const unhandled: unknown[] = [];
@@ -80,7 +80,7 @@ describe("contract 2, an agent's timeout", () => {
     expect(await handle.result()).toMatchObject({ status: 'completed', output: { code: 'TIMEOUT' } });
   });
 
-  it('T17: one of a year is not cut to what a platform timer takes', async () => {
+  it('a timeout of a year is not cut to the limit of a platform timer', async () => {
     const { start, clock } = scene([code('a', 'never', { timeout: 31_536_000_000 })], { scripts: { never } });
     const handle = await start();
     await clock.advance(31_535_999_999);
@@ -89,7 +89,7 @@ describe("contract 2, an agent's timeout", () => {
     expect((await handle.result()).error?.code).toBe('TIMEOUT');
   });
 
-  it('a foreach keeps one for each item', async () => {
+  it('a foreach has one for each item', async () => {
     const slow: Script = ({ input }) => (input === 2 ? new Promise(() => {}) : input);
     const { start, clock } = scene(
       [
@@ -112,8 +112,8 @@ describe("contract 2, an agent's timeout", () => {
   });
 });
 
-describe("contract 2, an ensemble's timeout", () => {
-  it('makes the run timed_out at its time; the step in flight is signalled and given up', async () => {
+describe("an ensemble's timeout", () => {
+  it('makes the run timed_out at its time; the step in flight receives the abort signal, and its result is dropped', async () => {
     const signals: AbortSignal[] = [];
     const hang: Script = ({ signal }) => {
       signals.push(signal);
@@ -143,23 +143,23 @@ describe("contract 2, an ensemble's timeout", () => {
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it('counts waits: a retry that would come too late never comes', async () => {
+  it('includes waits: a retry that would come too late never comes', async () => {
     const { run, ran } = scene({ timeout: 2500, flow: [boom('a', { retry: { maxAttempts: 5 } })] });
     const result = await run();
     expect([result.status, result.duration, ran.length]).toEqual(['timed_out', 2500, 2]);
   });
 
-  it('leaves no timer behind when the run is in time', async () => {
+  it('leaves no timer when the run is in time', async () => {
     const { run, clock } = scene({ timeout: 60_000, flow: [ok('a')] });
     expect((await run()).status).toBe('completed');
     expect(clock.nextIn).toBeUndefined();
   });
 
   it.each([
-    ['of the call alone', undefined, 300, 300],
+    ['only of the call', undefined, 300, 300],
     ['of the call, the smaller one', 1000, 300, 300],
     ['of the ensemble, the smaller one', 200, 300, 200],
-  ])('the timeout %s counts', async (_what, timeout, given, expected) => {
+  ])('the timeout %s applies', async (_what, timeout, given, expected) => {
     const { start, clock } = scene({ ...(timeout && { timeout }), flow: [code('a', 'never')] }, { scripts: { never } });
     const handle = await start({}, { timeout: given });
     await clock.advance(5000);
@@ -170,11 +170,13 @@ describe("contract 2, an ensemble's timeout", () => {
   it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY, '5'])('a timeout of %s is a TypeError', async (timeout) => {
     const { run } = scene([ok('a')]);
     await expect(run({}, { timeout: timeout as number })).rejects.toThrow(
-      TypeError(`execute: \`timeout\` must be a positive number of milliseconds, not ${timeout}`),
+      TypeError(
+        `execute: \`timeout\` must be a duration such as \`30s\` or \`5m\`, or milliseconds, above 0, not ${timeout}`,
+      ),
     );
   });
 
-  it('the steps of a foreach in flight are all signalled, and no further item begins', async () => {
+  it('all steps of a foreach in flight receive the abort signal, and no other item begins', async () => {
     const signals: AbortSignal[] = [];
     const hang: Script = ({ signal }) => {
       signals.push(signal);
@@ -190,18 +192,19 @@ describe("contract 2, an ensemble's timeout", () => {
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, true, true]);
   });
 
-  it('I4, A141: a result that comes after the end is stored nowhere, told to nobody, and logged as no error', async () => {
+  it('a result after the end is not stored, not reported, and not logged as an error', async () => {
     for (const durability of ['step', 'none'] as const) {
       const pending = deferred();
       const logged: unknown[] = [];
-      const log = (...line: unknown[]) => logged.push(line);
+      // Only that it started, and how it ended.
+      const log = (_fields: object, message?: string) => logged.push(message);
       const { start, clock, orchestrator, ran } = scene(
         { timeout: 10, execution: { durability }, flow: [code('a', 'late'), ok('b')] },
         { scripts: { late: () => pending.promise }, logger: { debug: log, info: log, warn: log, error: log } },
       );
-      const told: string[] = [];
+      const emitted: string[] = [];
       for (const kind of ['agent.completed', 'agent.failed', 'agent.started', 'execution.timeout'] as const) {
-        orchestrator.on(kind, ({ event }) => told.push(event));
+        orchestrator.on(kind, ({ event }) => emitted.push(event));
       }
       const handle = await start();
       await clock.advance(10);
@@ -210,13 +213,13 @@ describe("contract 2, an ensemble's timeout", () => {
       await turns();
       expect(await orchestrator.executions.get(handle.id)).toEqual(result);
       expect(result).toMatchObject({ status: 'timed_out', agents: [], metrics: { agents: 0 } });
-      expect(told).toEqual(['agent.started', 'execution.timeout']);
+      expect(emitted).toEqual(['agent.started', 'execution.timeout']);
       expect(ran).toEqual(['a']);
-      expect(logged).toEqual([]);
+      expect(logged).toEqual(['execution started', 'execution timed out']);
     }
   });
 
-  it('T16: a wall clock that jumps does not move it', async () => {
+  it('a wall clock that jumps does not change it', async () => {
     const { start, clock, orchestrator } = scene({ timeout: 1000, flow: [code('a', 'never')] }, { scripts: { never } });
     const handle = await start();
     clock.setNow(clock.now() + 86_400_000);

@@ -1,8 +1,8 @@
-/** `try`, `catch` and `finally`: what is caught, what cleans up and when, and for how long. */
+/** `try`, `catch` and `finally`: what is caught, and when and for how long cleanups run. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import type { Script } from '../../src/operations/code.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import type { Script } from '../../src/operations/code/code-operation.ts';
 import { createTestOrchestrator, manualClock } from '../../src/testing.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
@@ -13,8 +13,8 @@ const obedient: Script = ({ signal }) =>
 const never: Script = () => new Promise(() => {});
 const scripts = { obedient, never };
 
-describe('contract 2, try and catch', () => {
-  it('${error} is what was caught, the innermost one', async () => {
+describe('try and catch', () => {
+  it('${error} is the caught error, of the innermost `catch`', async () => {
     const flow = [
       attempt([boom('a')], {
         catch: [
@@ -32,69 +32,74 @@ describe('contract 2, try and catch', () => {
   });
 
   it.each<[string, readonly Fields[], string, string | undefined]>([
-    ['catch runs behind a failure', [attempt([boom('a'), ok('b')], { catch: [ok('c')] }), ok('z')], 'a c z', undefined],
+    ['catch runs after a failure', [attempt([boom('a'), ok('b')], { catch: [ok('c')] }), ok('z')], 'a c z', undefined],
     ['catch does not run without one', [attempt([ok('a')], { catch: [ok('c')] }), ok('z')], 'a z', undefined],
     ['an empty catch handles too', [attempt([boom('a')], { catch: [] }), ok('z')], 'a z', undefined],
     [
-      'its own guards come first',
+      'guards inside the try come first',
       [attempt([boom('a'), ok('b', when('a.failed'))], { catch: [ok('c')] })],
       'a b',
       undefined,
     ],
     [
-      'guards behind it do not hold back what is caught',
+      'guards after the try do not prevent a catch',
       [attempt([boom('a'), ok('b')], { catch: [ok('c')] }), ok('z', when('a.failed'))],
       'a c z',
       undefined,
     ],
-    ['a failure in catch goes outwards', [attempt([boom('a')], { catch: [boom('c')] }), ok('z')], 'a c', 'c'],
-    ['... behind finally', [attempt([boom('a')], { catch: [boom('c')], finally: [ok('f')] }), ok('z')], 'a c f', 'c'],
+    ['a failure in catch is not caught', [attempt([boom('a')], { catch: [boom('c')] }), ok('z')], 'a c', 'c'],
     [
-      '... and a guard behind handles it',
+      '... and finally runs before it ends the level',
+      [attempt([boom('a')], { catch: [boom('c')], finally: [ok('f')] }), ok('z')],
+      'a c f',
+      'c',
+    ],
+    [
+      '... and a later guard handles it',
       [attempt([boom('a')], { catch: [boom('c')] }), ok('z', when('c.failed'))],
       'a c z',
       undefined,
     ],
     [
-      'without catch it goes outwards behind finally',
+      'without catch, a failure ends the level after finally',
       [attempt([boom('a'), ok('b')], { finally: [ok('f')] }), ok('z')],
       'a f',
       'a',
     ],
     [
-      '... and a guard behind lets it go on',
+      '... and a later guard keeps it pending',
       [attempt([boom('a'), ok('b')], { finally: [ok('f')] }), ok('z', when('a.failed'))],
       'a b f z',
       undefined,
     ],
     [
-      'a guard in finally that led to a step handles',
+      'a guard in finally that led to a step handles it',
       [attempt([boom('a'), ok('b')], { finally: [ok('f', when('a.failed'))] }), ok('z')],
       'a b f z',
       undefined,
     ],
     [
-      'a guard in finally that led nowhere does not',
+      'a guard in finally that led to no step does not',
       [attempt([boom('a')], { finally: [ok('f', when('a.success'))] }), ok('z')],
       'a',
       'a',
     ],
     ['a failure in finally', [attempt([ok('a')], { finally: [boom('f'), ok('g')] }), ok('z')], 'a f', 'f'],
-    ['the first of two failures is told', [attempt([boom('a')], { finally: [boom('f')] }), ok('z')], 'a f', 'a'],
+    ['the first of two failures is reported', [attempt([boom('a')], { finally: [boom('f')] }), ok('z')], 'a f', 'a'],
     [
-      'an outer catch catches what an inner one let through',
+      'an outer catch catches a failure that an inner try does not catch',
       [attempt([attempt([boom('a')], { finally: [ok('f')] }), ok('b')], { catch: [ok('c')] }), ok('z')],
       'a f c z',
       undefined,
     ],
     [
-      'a failure around it is not caught',
+      'a failure outside the try is not caught',
       [boom('a'), attempt([ok('b', when('a.failed && false'))], { catch: [ok('c')] })],
       'a',
       'a',
     ],
     [
-      'continueOnError is caught by nobody',
+      'a failure with continueOnError is not caught',
       [attempt([boom('a', { continueOnError: true }), ok('b')], { catch: [ok('c')] })],
       'a b',
       undefined,
@@ -110,7 +115,7 @@ describe('contract 2, try and catch', () => {
     expect(() => scene([attempt([ok('a')], {})])).toThrow('needs `catch`, `finally` or both');
   });
 
-  it("its output is the try's or the catch's, not finally's", async () => {
+  it('its output is that of `try` or `catch`, not of `finally`', async () => {
     const each = (name: string, step: Fields) => ({ foreach: [1], steps: [step], name });
     const { run } = scene({
       flow: [
@@ -123,7 +128,7 @@ describe('contract 2, try and catch', () => {
   });
 });
 
-describe('contract 2, finally', () => {
+describe('finally', () => {
   const cleaning = (body: Fields, cleanup: readonly Fields[] = [ok('c'), ok('d')]) =>
     attempt([body], { finally: cleanup });
 
@@ -136,7 +141,7 @@ describe('contract 2, finally', () => {
     ['in a try', [attempt([cleaning(code('b', 'obedient'))], { catch: [ok('no')] })]],
     ['in a catch', [attempt([boom('a')], { catch: [cleaning(code('b', 'obedient'))] })]],
     ['around a parallel', [cleaning({ parallel: [code('b', 'obedient'), code('x', 'never')] })]],
-  ])('runs on cancel and on a deadline: %s', async (where, flow) => {
+  ])('runs on a cancellation and on a deadline: %s', async (where, flow) => {
     for (const way of ['cancelled', 'timed_out'] as const) {
       const made = scene({ flow, ...(way === 'timed_out' && { timeout: 1000 }) }, { scripts });
       const handle = await made.start();
@@ -151,7 +156,7 @@ describe('contract 2, finally', () => {
     }
   });
 
-  it('steps that ignore their signal have 25 s behind a cancel, then finally has 25 s of its own', async () => {
+  it('after a cancellation, steps that ignore their signal have 25 s, then finally has its own 25 s', async () => {
     const { start, clock, ran } = scene([cleaning(code('b', 'never'), [ok('c'), code('d', 'never'), ok('e')])], {
       scripts,
     });
@@ -168,7 +173,7 @@ describe('contract 2, finally', () => {
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it('on a deadline steps have no grace, and finally has 25 s', async () => {
+  it('on a deadline steps have no grace period, and finally has 25 s', async () => {
     const { start, clock, ran } = scene(
       { timeout: 1000, flow: [cleaning(code('b', 'never'), [ok('c'), code('d', 'never')])] },
       { scripts },
@@ -181,7 +186,7 @@ describe('contract 2, finally', () => {
     expect(await handle.result()).toMatchObject({ status: 'timed_out', duration: 26_000 });
   });
 
-  it('one in another: each has its 25 s, one behind the other', async () => {
+  it('nested: each has its 25 s, one after the other', async () => {
     const inner = cleaning(code('b', 'never'), [code('c', 'never')]);
     const { start, clock, ran } = scene(
       [attempt([{ foreach: [1, 2], concurrency: 2, steps: [inner] }], { finally: [ok('z')] })],
@@ -197,7 +202,7 @@ describe('contract 2, finally', () => {
     expect(ran).toEqual(['b', 'b', 'c', 'c', 'z']);
   });
 
-  it('a sleep and a retry in it count against its 25 s: the run is not given up meanwhile', async () => {
+  it('a sleep and a retry in it count towards its 25 s: the run is not suspended meanwhile', async () => {
     for (const cleanup of [
       { sleep: '1h' },
       boom('c', { retry: { maxAttempts: 5, backoff: 'fixed', delay: 60_000 } }),
@@ -216,7 +221,7 @@ describe('contract 2, finally', () => {
     }
   });
 
-  it('a cancel that comes while it runs does not stop it; from then on it has 25 s', async () => {
+  it('a cancellation while it runs does not stop it; from then on it has 25 s', async () => {
     const gate = deferred();
     const { start, clock, ran } = scene(
       [cleaning(ok('b'), [code('c', 'gate'), ok('d'), code('e', 'never')]), ok('z')],
@@ -235,7 +240,7 @@ describe('contract 2, finally', () => {
     expect(await handle.result()).toMatchObject({ status: 'cancelled', duration: 25_000 });
   });
 
-  it('runs when the block around it stops, before anything behind the block', async () => {
+  it('runs when the block around it stops, before any step after the block', async () => {
     for (const [waitFor, other] of [
       ['all', boom('a')],
       ['any', ok('a')],
@@ -257,7 +262,7 @@ describe('contract 2, finally', () => {
     }
   });
 
-  it('a run that is given up to sleep does not clean up: it comes to that behind the sleep', async () => {
+  it('does not run when the run is suspended to sleep, but after the sleep', async () => {
     const { start, clock, ran, orchestrator } = scene([attempt([{ sleep: '1h' }], { finally: [ok('c')] }), ok('z')]);
     const handle = await start();
     await turns();
@@ -267,7 +272,7 @@ describe('contract 2, finally', () => {
     expect(ran).toEqual(['c', 'z']);
   });
 
-  it('a run that is cancelled while it waits cleans up', async () => {
+  it('runs when the run is cancelled while it waits', async () => {
     const { start, ran, orchestrator } = scene([attempt([{ sleep: '1h' }], { finally: [ok('c')] }), ok('z')]);
     const handle = await start();
     await turns();
@@ -276,7 +281,7 @@ describe('contract 2, finally', () => {
     expect(ran).toEqual(['c']);
   });
 
-  it('T33: a process that closes does not clean up what it gives back; the next one does', async () => {
+  it('does not run in a process that closes and releases the run, but in the next process', async () => {
     const storage = memoryStorage({ shared: true });
     const ran: string[] = [];
     const ensemble = { name: 'e', flow: [cleaning(code('b', 'work'))] };

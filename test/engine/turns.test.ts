@@ -1,12 +1,12 @@
-/** A flow that waits for nothing shares the event loop: others get their turns, and its timeout ends it. */
+/** A flow that never waits yields to the event loop, and its timeout ends it. */
 
 import { describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { manualClock } from '../../src/adapters/testing/manual-clock.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { manualClock } from '../../src/testing-kit/manual-clock.ts';
 import type { Clock } from '../../src/engine/ports/clock.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { sqliteStorage } from '../../src/sqlite.ts';
 import { code } from './scene.ts';
 
@@ -14,7 +14,7 @@ type Fields = Readonly<Record<string, unknown>>;
 const count = (length: number) => Array.from({ length }, (_, i) => i);
 const nothing = { if: 'false', then: [] };
 
-/** Runs a flow, and counts the turns that the event loop takes meanwhile. */
+/** Runs a flow, and counts the turns of the event loop meanwhile. */
 async function turnsDuring(ensemble: Fields, clock: Clock, storage: Storage = memoryStorage()) {
   const orchestrator = createOrchestrator({
     ensembles: [{ name: 'e', ...ensemble } as never],
@@ -49,25 +49,25 @@ const busy: readonly (readonly [string, Fields])[] = [
   ['... of several items at a time', { flow: [{ foreach: count(20_000), steps: [code('a', 'id')], concurrency: 5 }] }],
 ];
 
-describe('a flow that waits for nothing', () => {
-  it.each(busy)('leaves the event loop its turns, on a clock that stands still too: %s', async (_what, ensemble) => {
+describe('a flow that never waits', () => {
+  it.each(busy)('yields to the event loop, even when the clock does not advance: %s', async (_what, ensemble) => {
     const { turns } = await turnsDuring(ensemble, manualClock());
-    // One in 1,000 steps.
+    // One turn in 1,000 steps.
     expect(turns).toBeGreaterThanOrEqual(15);
   });
 
-  it('... and on a store that answers at once', async () => {
+  it('... and with a storage that answers at once', async () => {
     const flow = [{ foreach: count(2000), steps: [code('a', 'id')], collect: false }];
     const storage = sqliteStorage({ path: ':memory:' });
     const before = process.cpuUsage();
     const { run, turns } = await turnsDuring({ flow }, systemClock(), storage);
     expect(run.status).toBe('completed');
-    // One in 10 ms, as far as single steps are shorter than that. What other processes take of a busy machine does not count.
+    // One turn in 10 ms, when single steps are shorter. Time that other processes take on a busy machine does not count.
     const { user, system } = process.cpuUsage(before);
     expect(turns).toBeGreaterThan((user + system) / 1000 / 10 / 4);
   });
 
-  it('several runs at a time share the turns of their process', async () => {
+  it('yields together with other runs of the process', async () => {
     const orchestrator = createOrchestrator({
       ensembles: [{ name: 'e', flow: count(5).map((i) => code(`a${i}`, 'id')) } as never],
       scripts: { id: () => 1 },
@@ -86,12 +86,12 @@ describe('a flow that waits for nothing', () => {
     await orchestrator.close();
   });
 
-  it('one that needs no more than its turn takes none', async () => {
+  it('does not yield when it is short', async () => {
     const { turns } = await turnsDuring({ flow: count(5).map((i) => code(`a${i}`, 'id')) }, manualClock());
     expect(turns).toBe(0);
   });
 
-  it('is timed out by the clock that its steps look at, though its timer never fires', async () => {
+  it('is timed out by its steps, which read the clock, though its timer never fires', async () => {
     let monotonic = 0;
     const still = manualClock();
     const clock: Clock = {
@@ -126,7 +126,7 @@ describe('a flow that waits for nothing', () => {
     expect(ran).toEqual(['a', 'b', 'c', 'cleanup']);
   });
 
-  it('is cancelled while it works', async () => {
+  it('is cancelled while it runs', async () => {
     const orchestrator = createOrchestrator({
       ensembles: [{ name: 'e', flow: [{ while: 'true', steps: [nothing], maxIterations: 400_000 }] } as never],
     });

@@ -1,4 +1,4 @@
-/** `while` and `switch`: rounds, their limits, and the ways that a value chooses. */
+/** `while`: rounds, their limits, and failures in the loop. */
 
 import { describe, expect, it } from 'vitest';
 import { boom, code, echo, ok, scene, turns, when } from './scene.ts';
@@ -11,14 +11,14 @@ const rounds = (most: number, steps: readonly Fields[] = [], fields: Fields = {}
   ...fields,
 });
 
-describe('contract 2, while', () => {
-  it.each([0, 1, 3])('its guard is checked before each round: %i rounds', async (most) => {
+describe('while', () => {
+  it.each([0, 1, 3])('its condition is checked before each round: %i rounds', async (most) => {
     const { run, ran } = scene({ flow: [rounds(most), ok('z')], outputs: { last: '${tick.output}' } });
     expect((await run()).output).toEqual({ last: most || null });
     expect(ran.filter((name) => name === 'tick').length).toBe(most);
   });
 
-  it('keys tell the round, and a name is the last round’s, readable in the next', async () => {
+  it('keys contain the round, and a name has the result of the last round, readable in the next', async () => {
     const { run } = scene({
       flow: [rounds(3, [echo('sum', '${(sum.output ?? 0) + tick.output}'), ok('odd', when('tick.output == 2'))])],
       outputs: { sum: '${sum.output}', odd: '${odd.executed}' },
@@ -32,7 +32,7 @@ describe('contract 2, while', () => {
     ]);
   });
 
-  it('1,000 rounds are made, then it fails; `maxIterations` says otherwise', async () => {
+  it('it fails after 1,000 rounds, or after `maxIterations`', async () => {
     const many = scene({ flow: [rounds(1000)], outputs: { n: '${tick.output}' } });
     expect(await many.run()).toMatchObject({ status: 'completed', output: { n: 1000 } });
     const over = scene([rounds(1001)]);
@@ -48,45 +48,45 @@ describe('contract 2, while', () => {
   });
 
   it.each<[string, readonly Fields[], string, string | undefined]>([
-    ['read by nothing', [{ while: true, steps: [boom('a'), ok('b')] }], 'a', 'a'],
+    ['checked by nothing', [{ while: true, steps: [boom('a'), ok('b')] }], 'a', 'a'],
     [
-      'read by its guard, which leads to another round',
+      'checked by its condition, which leads to another round',
       [{ while: '${!a.success && !b.failed}', steps: [code('a', 'second'), ok('x')] }, { parallel: [ok('b')] }],
       'a x a x b',
       undefined,
     ],
     [
-      'read by its guard, which holds no more',
+      'checked by its condition, which no longer holds',
       [{ while: '${!a.failed}', steps: [boom('a'), ok('x')] }, ok('z')],
       'a x',
       'a',
     ],
     [
-      '... and by one behind it',
+      '... and by a condition after it',
       [{ while: '${!a.failed}', steps: [boom('a'), ok('x')] }, ok('z', when('a.failed'))],
       'a x z',
       undefined,
     ],
     [
-      'read by a step of the round',
+      'checked by a step of the round',
       [rounds(2, [boom('a'), ok('b', when('a.failed'))])],
       'tick a b tick a b',
       undefined,
     ],
     [
-      'read by a step before it: of the next round alone',
+      'checked by a step before it: only in the next round',
       [rounds(2, [ok('b', when('a.failed')), boom('a')])],
       'tick a',
       'a',
     ],
     [
-      'around it, read inside it',
+      'outside, checked inside the loop',
       [boom('a'), rounds(2, [ok('b', when('a.failed'))]), ok('z')],
       'a tick b tick b z',
       undefined,
     ],
     [
-      'around it, read inside it, without a round',
+      'outside, checked inside the loop, without a round',
       [boom('a'), rounds(0, [ok('b', when('a.failed'))]), ok('z')],
       'a',
       'a',
@@ -106,7 +106,7 @@ describe('contract 2, while', () => {
     expect([result.status, result.error?.agent]).toEqual([fails ? 'failed' : 'completed', fails]);
   });
 
-  it('a guard that can not be read fails; one that reads the state sees what the round set', async () => {
+  it('a condition that can not be evaluated fails; a condition on the state reads what the round set', async () => {
     const broken = scene([{ while: '${input.x - 1}', steps: [ok('a')] }]);
     expect(await broken.run({ x: 'text' })).toMatchObject({ status: 'failed', error: { code: 'EXPRESSION_ERROR' } });
     const { run, ran } = scene({
@@ -117,7 +117,7 @@ describe('contract 2, while', () => {
     expect(ran).toEqual(['a', 'a', 'a']);
   });
 
-  it('cancel and deadline end it between rounds', async () => {
+  it('a cancellation and a deadline end it between rounds', async () => {
     const { start, ran } = scene([{ while: true, steps: [code('a', 'turn')], maxIterations: 1_000_000 }], {
       scripts: { turn: () => turns(1) },
     });
@@ -132,7 +132,7 @@ describe('contract 2, while', () => {
     expect(await late.run()).toMatchObject({ status: 'timed_out', duration: 1000 });
   });
 
-  it('A21: each round draws its own', async () => {
+  it('random values differ between rounds', async () => {
     const { run } = scene({
       flow: [rounds(2, [echo('all', '${merge({ list: all.output }, { r: random() })}')])],
       outputs: { all: '${all.output}' },

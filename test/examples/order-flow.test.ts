@@ -1,4 +1,4 @@
-/** The order flow does what its README says, on a clock that stands still until something is due. */
+/** The order flow does what its README says, on a manual clock. */
 
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -27,11 +27,11 @@ async function settle(input: JsonObject) {
 }
 
 describe('the order flow', () => {
-  it('express: the carrier that takes it wins, and the refusal of the other is no failure', async () => {
+  it('express: the first carrier that accepts the order wins, and the refusal of the other is not a failure', async () => {
     expect(await settle({ order: '1', card: 'visa', shipping: 'express' })).toMatchObject({
       status: 'completed',
       duration: 90_000,
-      output: { sent: { tracking: 'steady-1' }, carrier: 'steady', asked: 3, left: null, released: false },
+      output: { sent: { tracking: 'steady-1' }, carrier: 'steady', polls: 3, sentAt: null, released: false },
     });
   });
 
@@ -39,12 +39,12 @@ describe('the order flow', () => {
     const { status, output, duration } = await settle({ order: '2', card: 'visa' });
     expect([status, output]).toMatchObject([
       'completed',
-      { sent: { tracking: 'post-2' }, left: '2030-02-01T06:00:00.000Z', released: false },
+      { sent: { tracking: 'post-2' }, sentAt: '2030-02-01T06:00:00.000Z', released: false },
     ]);
     expect(duration).toBe(Date.UTC(2030, 1, 1, 6) - EVENING);
   });
 
-  it('picked up', async () => {
+  it('an order for pickup goes to the shelf', async () => {
     const { output, ran } = await settle({ order: '3', card: 'visa', shipping: 'pickup' });
     expect(output).toMatchObject({ sent: { tracking: 'shelf-3' }, apology: null, released: false });
     expect(ran.slice(2)).toEqual([
@@ -56,7 +56,7 @@ describe('the order flow', () => {
     ]);
   });
 
-  it('a card that has expired: the buyer is told, and what was reserved goes back', async () => {
+  it('with an expired card the buyer is informed, and the goods are released', async () => {
     expect(await settle({ order: '4', card: 'expired' })).toMatchObject({
       status: 'completed',
       output: { sent: null, apology: 'Order 4: we are sorry, the card has expired (check-card).', released: true },
@@ -64,16 +64,16 @@ describe('the order flow', () => {
     });
   });
 
-  it('cancelled while the bank is asked: what was reserved goes back', async () => {
+  it('an order that is cancelled while the bank is polled releases its goods', async () => {
     const orchestrator = await open();
     const handle = await orchestrator.start('settle-order', { order: '5', card: 'visa' });
     await orchestrator.clock.advance(45_000);
     await handle.cancel();
     const { status, output } = await handle.result();
-    expect([status, output]).toMatchObject(['cancelled', { released: true, apology: null, asked: 1 }]);
+    expect([status, output]).toMatchObject(['cancelled', { released: true, apology: null, polls: 1 }]);
   });
 
-  describe('as it is started', () => {
+  describe('as a program', () => {
     beforeAll(ensureBuilt, 60_000);
 
     it('prints what its README shows', async () => {
@@ -82,7 +82,7 @@ describe('the order flow', () => {
       expect(stdout.trim()).toBe(shown?.trim());
     });
 
-    it('is a project that `ensemble validate` finds nothing in', async () => {
+    it('is a project without problems for `ensemble validate`', async () => {
       const { stdout, code } = await ensemble(['validate', EXAMPLE]);
       expect([code, stdout]).toEqual([0, '✓ 8 files, no problems\n']);
     });

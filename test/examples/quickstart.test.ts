@@ -1,4 +1,4 @@
-/** The quickstart does what its README says, once and as a service (issue 2, point 1; issue 3, points 4 and 7). */
+/** The quickstart does what its README says, once and as a service. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { cpSync, existsSync } from 'node:fs';
@@ -6,13 +6,13 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { ensemble, ensureBuilt, makeFolder, type Ran, ROOT } from '../cli/cli-process.ts';
-import { readCurlLine, saidOnStdout } from '../cli/served-project.ts';
+import { readCurlLine, waitForStdout } from '../cli/served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);
 
 const EXAMPLE = join(ROOT, 'examples/quickstart');
 
-/** The example in a folder of its own: its store stays out of the repository. */
+/** The example in a temporary folder, so that its store is not in the repository. */
 function copyExample(): string {
   const folder = makeFolder({});
   cpSync(EXAMPLE, folder, { recursive: true, filter: (path) => !path.includes('.ensemble') });
@@ -38,11 +38,11 @@ function start(folder: string, ...args: readonly string[]): Example {
   return { child, ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, ...written }))) };
 }
 
-/** Without what differs from run to run: ports, times, the ticket's number, ids and token. */
+/** The output without the parts that differ on each run: ports, times, the ticket's number, ids and the token. */
 function steady(stdout: string, folder: string): readonly string[] {
   return stdout
     .replaceAll(folder, 'FOLDER')
-    .replace(/\nPort 3000 is taken; .*\n/, '')
+    .replace(/\nPort 3000 is in use; .*\n/, '')
     .replace(/127\.0\.0\.1:\d+/g, '127.0.0.1:PORT')
     .replace(/ +\d+ ms/g, ' N ms')
     .replace(/T-1002-[0-9a-f]{6}/, 'T-1002-KEY')
@@ -52,12 +52,12 @@ function steady(stdout: string, folder: string): readonly string[] {
     .split('\n');
 }
 
-// Newer versions of Node.js say this of their own SQLite.
+// Newer versions of Node.js print this warning for their SQLite module.
 const withoutWarning = (stderr: string) =>
   stderr.replace(/^.*SQLite is an experimental feature.*\n\(Use `.* --trace-warnings.*\n/m, '');
 
-describe('issue 2.1, 3.4: the quickstart with --once', () => {
-  it('prints its orders, agent by agent, with what came of them; then calls itself over HTTP, and ends', async () => {
+describe('the quickstart with --once', () => {
+  it('prints the agents and the result of each order, then calls itself over HTTP, and ends', async () => {
     const folder = copyExample();
     const { code, stdout, stderr } = await start(folder, '--once').ended;
     expect([code, withoutWarning(stderr)]).toEqual([0, '']);
@@ -69,7 +69,7 @@ describe('issue 2.1, 3.4: the quickstart with --once', () => {
       '  price      ok N ms',
       '  price      ok N ms',
       '  score      ok N ms',
-      '  reserve    retry              attempt 1: POST http://127.0.0.1:PORT/reservations answered 503; again in N ms',
+      '  reserve    retry              attempt 1: POST http://127.0.0.1:PORT/reservations answered 503; retry in N ms',
       '  reserve    ok N ms',
       '  courier    ok N ms',
       '  keep       ok N ms',
@@ -100,14 +100,14 @@ describe('issue 2.1, 3.4: the quickstart with --once', () => {
       'orders/1003-incomplete.json',
       "  =>         refused            the input of `order-intake` does not fit: lines must be a list, not 'two chairs, please'",
       '',
-      'The same as a service, on http://127.0.0.1:PORT; its store is FOLDER/.ensemble/quickstart.sqlite',
-      'A token for everything, shown this once: TOKEN',
+      'The same project as a service: http://127.0.0.1:PORT, with the store FOLDER/.ensemble/quickstart.sqlite',
+      'An admin token, shown only once: TOKEN',
       '',
       'Try it:',
       '',
       `curl http://127.0.0.1:PORT/api/v1/execute/ensemble/order-intake -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' -d '{"input":{"order":"1004","customer":"ada","lines":[{"sku":"chair-02","quantity":2}],"express":true}}'`,
       '',
-      'The same, sent from here',
+      'The same request, sent by this program',
       '  customer   ok N ms',
       '  price      ok N ms',
       '  score      ok N ms',
@@ -124,22 +124,22 @@ describe('issue 2.1, 3.4: the quickstart with --once', () => {
     ]);
   });
 
-  it('is a project that `ensemble validate` finds nothing in', async () => {
+  it('is a project without problems for `ensemble validate`', async () => {
     const { stdout, code } = await ensemble(['validate', EXAMPLE]);
     expect([code, stdout]).toEqual([0, '✓ 6 files, no problems\n']);
   });
 });
 
-describe('issue 3.4: the quickstart as a service', () => {
-  it('answers the line that it prints until Ctrl-C; a second start finds its store, and has a line that works again', async () => {
+describe('the quickstart as a service', () => {
+  it('responds to its printed command until Ctrl-C; a second start uses the same store and prints a new command', async () => {
     const folder = copyExample();
     const printed: string[] = [];
     for (const [stored, token] of [
-      [4, 'A token for everything, shown this once: sk-service-'],
-      [8, 'A token for everything, shown this once, good for a day: sk-service-'],
+      [4, 'An admin token, shown only once: sk-service-'],
+      [8, 'An admin token, shown only once, valid for a day: sk-service-'],
     ] as const) {
       const service = start(folder);
-      const stdout = await saidOnStdout(service, /It goes on listening; Ctrl-C ends it\.\n/);
+      const stdout = await waitForStdout(service, /The service continues to listen\. Press Ctrl-C to stop it\.\n/);
       expect(stdout).toContain(token);
       const line = readCurlLine(stdout);
       printed.push(new Headers(line.init.headers).get('authorization') as string);
@@ -153,25 +153,25 @@ describe('issue 3.4: the quickstart as a service', () => {
       await expect(fetch(line.url, line.init)).rejects.toThrow('fetch failed');
       const store = `sqlite:${join(folder, '.ensemble/quickstart.sqlite')}`;
       const { executions } = JSON.parse((await ensemble(['execution', 'list', '--json', '--storage', store])).stdout);
-      // Two orders and two calls a start; the third order is refused, and stored nowhere.
+      // Each start stores two orders and two calls. The third order is refused and not stored.
       expect(executions).toHaveLength(stored);
     }
     expect(printed[0]).not.toBe(printed[1]);
     expect(existsSync(join(folder, '.ensemble/.gitignore'))).toBe(true);
   });
 
-  it('takes the next free port when 3000 is taken, and says so', async () => {
+  it('uses the next free port when 3000 is in use, and prints it', async () => {
     const taken = createServer();
     await new Promise<void>((resolve) => {
-      // Where somebody else has it, it is taken as well.
+      // The port is also in use when another process has it.
       taken.once('error', () => resolve());
       taken.listen(3000, '127.0.0.1', resolve);
     });
     onTestFinished(() => void taken.close());
     const { code, stdout } = await start(copyExample(), '--once').ended;
-    const [, port] = /\nPort 3000 is taken; the next free one is (\d+)\.\n/.exec(stdout) ?? [];
+    const [, port] = /\nPort 3000 is in use; the next free port is (\d+)\.\n/.exec(stdout) ?? [];
     expect([code, Number(port)]).toEqual([0, expect.any(Number)]);
     expect(Number(port)).toBeGreaterThan(3000);
-    expect(stdout).toContain(`The same as a service, on http://127.0.0.1:${port};`);
+    expect(stdout).toContain(`The same project as a service: http://127.0.0.1:${port},`);
   });
 });

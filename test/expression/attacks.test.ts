@@ -1,43 +1,42 @@
-/** The attacks on the expression language, by their rows: what a hostile definition or hostile data tries. */
+/** Attacks on the expression language by hostile definitions and hostile data. */
 
 import { describe, expect, it } from 'vitest';
 import { compileExpression } from '../../src/engine/expression/compile-expression.ts';
 import { compileGuard } from '../../src/engine/expression/compile-guard.ts';
-import { compileTemplate } from '../../src/engine/expression/compile-template.ts';
 import { compileText } from '../../src/engine/expression/compile-text.ts';
 import { compileValue } from '../../src/engine/expression/compile-value.ts';
 import { isTruthy } from '../../src/engine/expression/is-truthy.ts';
-import { copyJson } from '../../src/engine/json.ts';
+import { copyJson } from '../../src/engine/base/json.ts';
 import { createEvaluation, evaluate, failure, options, optionsOf, refusal } from './expression-fixtures.ts';
 
 describe('calls and names', () => {
-  it('A1: a constructor reached through a value can not be called, and the place is named', () => {
+  it('a constructor that is reached through a value can not be called, and the error has its place', () => {
     const error = refusal("input.constructor.constructor('return process')()");
     expect(error.message).toContain('only listed functions can be called');
     expect(error.index).toBe(29);
   });
 
-  it('A1: functions are looked up among the own properties of the table', () => {
+  it('only own properties of the function table can be called', () => {
     for (const name of ['toString', 'constructor', 'hasOwnProperty', '__proto__', 'valueOf', 'eval', 'Function']) {
       expect(refusal(`${name}('x')`).message).toContain(`there is no function ${name}()`);
     }
   });
 
-  it('A2: a computed key is checked after it is computed', () => {
+  it('a computed key reads own properties only', () => {
     expect(evaluate("input['con' + 'structor']")).toBeNull();
     expect(evaluate("input['__proto__']['x']")).toBeNull();
     expect(evaluate("input[join(['__', 'proto', '__'], '')]")).toBeNull();
     expect(evaluate("input[lower('CONSTRUCTOR')][parseJson('\"name\"')]")).toBeNull();
   });
 
-  it('A3: a key that would have to be turned into text is refused', () => {
+  it('a key that is neither text nor an integer is refused', () => {
     expect(refusal("input[['__proto__']]").index).toBe(6);
     expect(failure('input[input.words]')).toContain('found an array');
     expect(failure('input[parseJson(\'{"toString":"x"}\')]')).toContain('found an object');
     expect(failure('input[1 == 1]')).toContain('found a boolean');
   });
 
-  it('A4: nothing of JavaScript beyond the language is read', () => {
+  it('other JavaScript syntax is refused', () => {
     const sources = [
       'with (input) n',
       '() => 1',
@@ -57,7 +56,7 @@ describe('calls and names', () => {
     for (const source of sources) expect(refusal(source).index, source).toBeGreaterThanOrEqual(0);
   });
 
-  it('A10: names are ASCII, and an escape in a name is no name', () => {
+  it('names are ASCII and contain no escapes', () => {
     for (const source of [
       '\\u0063onstructor',
       'ｉnput.n',
@@ -71,7 +70,7 @@ describe('calls and names', () => {
 });
 
 describe('prototypes', () => {
-  it('A5: a value with behaviour is plain data or refused before an expression sees it', () => {
+  it('a getter is read once, and values that are not plain data are refused before an expression reads them', () => {
     const input = copyJson({
       get now() {
         return 5;
@@ -83,7 +82,7 @@ describe('prototypes', () => {
     }
   });
 
-  it('A6: no expression can write, so a shared prototype stays as it was', () => {
+  it('no expression can write, so prototypes stay unchanged', () => {
     for (const source of [
       'merge({}, parseJson(\'{"constructor":{"prototype":{"polluted":1}}}\')).constructor.prototype.polluted',
       '{constructor: {prototype: {polluted: 1}}}.constructor.prototype.polluted',
@@ -94,31 +93,26 @@ describe('prototypes', () => {
     expect(({} as Record<string, unknown>).polluted).toBeUndefined();
   });
 
-  it('A7: a __proto__ key is refused by parseJson and merges nothing in', () => {
+  it('parseJson and merge refuse a key __proto__', () => {
     expect(failure('merge({}, parseJson(\'{"__proto__":{"admin":true}}\')).admin')).toContain('never allowed');
     const body = JSON.parse('{"__proto__":{"admin":true}}');
     expect(failure('merge({}, input).admin', { input: body })).toContain('never allowed');
     expect(evaluate('input.admin', { input: body })).toBeNull();
   });
 
-  it('A8: famous names are data where they are own, and nothing where they are not', () => {
+  it('names such as `constructor` read own properties, and null when there is none', () => {
     expect(evaluate("[evil.constructor, evil['toString'], input.constructor]")).toStrictEqual(['c', 't', null]);
     expect(refusal('{__proto__: 1}').message).toContain('never allowed');
     expect(Object.hasOwn(evaluate('{constructor: 1, toString: 2}') as object, 'constructor')).toBe(true);
   });
 
-  it('A32: sorting by a property of a prototype sorts by nothing', () => {
+  it('sorting by a property of the prototype changes nothing', () => {
     expect(evaluate("sort([{a: 2}, {a: 1}], 'constructor')")).toStrictEqual([{ a: 2 }, { a: 1 }]);
-    const render = compileTemplate('{{ input.text.constructor }}{{ input.deep.__proto__ }}', {
-      ...options,
-      html: false,
-    });
-    expect(render.evaluate(createEvaluation())).toBe('');
   });
 });
 
 describe('values', () => {
-  it('A14: data that looks like an expression stays text in every channel', () => {
+  it('data that looks like an expression stays text', () => {
     const values = { input: { x: '${input.secret}', y: '{{ input.secret }}', secret: 'leaked' } };
     const own = optionsOf(values);
     const evaluation = createEvaluation();
@@ -127,18 +121,17 @@ describe('values', () => {
       url: 'https://host/?q=${input.secret}',
       '${input.x}': ['${input.secret}', '{{ input.secret }}'],
     });
-    expect(compileTemplate('{{ input.y }}', { ...own, html: false }).evaluate(evaluation)).toBe('{{ input.secret }}');
     expect(compileText('${input.x + input.y}', own).evaluate(evaluation)).not.toContain('leaked');
   });
 
-  it('A31: nothing in the language turns data into an expression', () => {
+  it('no function evaluates data as an expression', () => {
     for (const name of ['eval', 'template', 'render', 'expression', 'compile', 'interpolate']) {
       expect(refusal(`${name}(input.dollar)`).message).toContain('there is no function');
     }
     expect(evaluate('replace(input.half + "{input.n}", "$", "$")')).toBe('${input.n}');
   });
 
-  it('A20: arithmetic gives JSON or null, and null is a false condition', () => {
+  it('arithmetic gives a JSON number or null, and null is false in a condition', () => {
     for (const source of ['1 / 0', '0 / 0', '5 % 0', '1e308 * 10', 'sum([1e308, 1e308])', "number('1e999')"]) {
       const value = compileGuard(source, options).evaluate(createEvaluation());
       expect(value, source).toBeNull();
@@ -150,8 +143,8 @@ describe('values', () => {
     expect(evaluate("urlEncode('\\ud800')")).toBe('%EF%BF%BD');
   });
 
-  it('A22: a text that makes backtracking patterns explode costs one pass', () => {
-    const evilTexts = ['a'.repeat(26), '1'.repeat(100_000), `${' '.repeat(100_000)}x`, '9'.repeat(50_000) + 'e'];
+  it('texts that are slow for backtracking patterns are processed in one pass', () => {
+    const evilTexts = ['a'.repeat(26), '1'.repeat(100_000), `${' '.repeat(100_000)}x`, `${'9'.repeat(50_000)}e`];
     for (const input of evilTexts) {
       const values = { input };
       const evaluation = createEvaluation(2_000_000);
@@ -162,15 +155,7 @@ describe('values', () => {
     }
   });
 
-  it('A36: values are escaped in HTML bodies, in text and in attributes', () => {
-    const body = '<a title="{{ input.html }}">{{ input.html }}</a>';
-    const escaped = '&lt;b a=&quot;1&quot; c=&#39;2&#39;&gt;&amp;&lt;/b&gt;';
-    expect(compileTemplate(body, { ...options, html: true }).evaluate(createEvaluation())).toBe(
-      `<a title="${escaped}">${escaped}</a>`,
-    );
-  });
-
-  it('D: a failure names the source and its place, and no value', () => {
+  it('the message of a failure contains the source and the place, but no value', () => {
     const message = failure('1 + number(input) * (input - 1)', { input: 'my-secret-token' });
     expect(message).not.toContain('my-secret');
     expect(message).toContain('column 28');

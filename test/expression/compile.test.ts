@@ -1,4 +1,4 @@
-/** What compiling gives besides a value: names, references, constants and whole values. */
+/** What the compiler returns besides a closure: names, references, constants and whole values. */
 
 import { describe, expect, it } from 'vitest';
 import {
@@ -7,31 +7,30 @@ import {
   type PathSegment,
 } from '../../src/engine/expression/compile-expression.ts';
 import { compileGuard } from '../../src/engine/expression/compile-guard.ts';
-import { compileTemplate } from '../../src/engine/expression/compile-template.ts';
 import { compileText } from '../../src/engine/expression/compile-text.ts';
 import { compileValue } from '../../src/engine/expression/compile-value.ts';
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
 import type { ExpressionSyntaxError } from '../../src/engine/expression/expression-syntax-error.ts';
 import { builtinFunctions, isImpure } from '../../src/engine/expression/functions/builtin-functions.ts';
-import type { Json } from '../../src/engine/json.ts';
+import type { Json } from '../../src/engine/base/json.ts';
 import { createEvaluation, options } from './expression-fixtures.ts';
 
 describe('names', () => {
-  const asked: (readonly [string, readonly PathSegment[]])[] = [];
+  const calls: (readonly [string, readonly PathSegment[]])[] = [];
   const recorder: NameResolver<Evaluation> = {
     hyphenated: ['my-agent'],
     resolve(name, path) {
-      asked.push([name, path]);
+      calls.push([name, path]);
       return { read: () => null, consumed: 0 };
     },
   };
   const pathsOf = (source: string) => {
-    asked.length = 0;
+    calls.length = 0;
     compileExpression(source, { names: recorder });
-    return [...asked];
+    return [...calls];
   };
 
-  it('a resolver is asked with the static path, which ends at the first computed key', () => {
+  it('a resolver gets the static path, which ends before the first computed key', () => {
     expect(pathsOf("a.output.x['y'][0]")).toStrictEqual([['a', ['output', 'x', 'y', 0]]]);
     expect(pathsOf('a.b[c.d].e')).toStrictEqual([
       ['a', ['b']],
@@ -45,19 +44,19 @@ describe('names', () => {
     expect(pathsOf('upper(a).b')).toStrictEqual([['a', []]]);
   });
 
-  it('what a resolver consumes is not read again', () => {
+  it('path segments that a resolver consumes are not read again', () => {
     const names: NameResolver<Evaluation> = {
       hyphenated: [],
       resolve: (_name, path) => ({ read: () => ({ c: path.slice(0, 2).join('/') }), consumed: 2 }),
     };
     expect(compileExpression('x.a.b.c', { names }).evaluate(createEvaluation())).toBe('a/b');
     expect(compileExpression('x.a', { names }).evaluate(createEvaluation())).toStrictEqual({ c: 'a' });
-    // More than the static path holds: the computed key is still read.
+    // `consumed` is larger than the static path here, but the computed key is still read.
     expect(compileExpression("x['' + 'c']", { names }).evaluate(createEvaluation())).toBe('');
   });
 
   it.each([[['get-user', 'get-user-name']], [['get-user-name', 'get-user']]])(
-    'contract 2: of the declared names %j the longest wins',
+    'the longest of the declared names %j wins',
     (hyphenated) => {
       const read = (name: string) => ({ read: () => name, consumed: 0 });
       const names: NameResolver<Evaluation> = { hyphenated, resolve: read };
@@ -77,7 +76,7 @@ describe('names', () => {
     );
   });
 
-  it('an agent may be named as a function is: only the call is the function', () => {
+  it('an agent may have the name of a function: only a call means the function', () => {
     const names: NameResolver<Evaluation> = { hyphenated: [], resolve: () => ({ read: () => 'agent', consumed: 0 }) };
     expect(compileExpression('[date, date(0)]', { names }).evaluate(createEvaluation())).toStrictEqual([
       'agent',
@@ -85,7 +84,7 @@ describe('names', () => {
     ]);
   });
 
-  it('the evaluation object reaches the resolver, so one closure serves many runs', () => {
+  it('a closure passes the evaluation object to the resolver, so it serves many runs', () => {
     interface Run extends Evaluation {
       readonly values: Readonly<Record<string, Json>>;
     }
@@ -100,7 +99,7 @@ describe('names', () => {
 });
 
 describe('references and constants', () => {
-  it('references stand in source order with their place in the given text', () => {
+  it('references are in source order, with their places in the text', () => {
     const { references } = compileText('Hi ${a.output.x} and ${input.list[0] + fetch-user.output.id}', options);
     expect(references).toStrictEqual([
       { name: 'a', path: ['output', 'x'], index: 5, length: 10 },
@@ -110,7 +109,6 @@ describe('references and constants', () => {
     expect(compileGuard(' ${a.failed}', options).references).toStrictEqual([
       { name: 'a', path: ['failed'], index: 3, length: 8 },
     ]);
-    expect(compileTemplate('<{{ a.failed }}>', { ...options, html: true }).references[0]?.index).toBe(4);
     expect(
       compileExpression('a.failed ? a.output : input', options).references.map(({ index }) => index),
     ).toStrictEqual([0, 11, 22]);
@@ -130,18 +128,17 @@ describe('references and constants', () => {
     expect(compileText(`x \${${source}}`, options).constant).toBe(constant);
   });
 
-  it('a text tells whether an expression stands in it', () => {
+  it('`hasExpressions` is true for a text with an expression', () => {
     expect(compileText('$${x} $5', options)).toMatchObject({ hasExpressions: false, constant: true });
     expect(compileText('${1}', options)).toMatchObject({ hasExpressions: true, constant: true });
-    expect(compileTemplate('${1}', { ...options, html: true }).hasExpressions).toBe(false);
   });
 
-  it('random, now and uuid are the impure functions', () => {
+  it('random, now, uuid and signalUrl are the impure functions', () => {
     expect(Object.keys(builtinFunctions).filter(isImpure).sort()).toStrictEqual(['now', 'random', 'signalUrl', 'uuid']);
     expect(isImpure('toString')).toBe(false);
   });
 
-  it('contract 2 and issue 5.5: the listed functions are there, and no other', () => {
+  it('these are all the built-in functions', () => {
     const listed =
       'random now uuid length lower upper trim contains startsWith endsWith replace split join keys values first last slice ' +
       'json parseJson number string boolean round floor ceil min max abs sum sort unique flatten compact merge default date addTime ' +
@@ -158,7 +155,7 @@ describe('whole values', () => {
     return { ...compileValue(value, options, report), problems };
   };
 
-  it('every text inside is compiled, keys and other values stay', () => {
+  it('every text inside is compiled, keys and other values stay unchanged', () => {
     const { evaluate, constant, references } = compile({
       url: 'https://host/${input.text}',
       n: '${input.n}',
@@ -177,7 +174,7 @@ describe('whole values', () => {
     ]);
   });
 
-  it('all problems come at once, each with its place', () => {
+  it('all problems are reported at once, each with its place', () => {
     const { problems } = compile({ a: '${nobody}', b: ['ok', 'x ${1 +}'], c: { d: '${upper()}' }, e: '${input.n}' });
     expect(problems).toStrictEqual([
       [['a'], 'unknown name nobody', 2],
@@ -186,7 +183,7 @@ describe('whole values', () => {
     ]);
   });
 
-  it('a constant value is built afresh for each receiver, who may change it', () => {
+  it('a constant value is built anew for each receiver, so the receiver may change it', () => {
     const source = { list: [1, { a: 1 }] };
     const { evaluate, constant } = compile(source);
     const first = evaluate(createEvaluation()) as { list: unknown[] };
@@ -197,7 +194,7 @@ describe('whole values', () => {
     expect(constant).toBe(true);
   });
 
-  it('A8, A30: a __proto__ key and nesting past 64 are problems, not values', () => {
+  it('a key __proto__ and nesting past 64 levels are problems', () => {
     expect(compile(JSON.parse('{"a":{"__proto__":{"x":1}}}')).problems).toStrictEqual([
       [['a'], 'the key __proto__ is never allowed', 0],
     ]);
@@ -207,7 +204,7 @@ describe('whole values', () => {
     expect(compile((deep as Json[])[0] as Json).problems).toStrictEqual([]);
   });
 
-  it("an error that isn't the expression's goes through", () => {
+  it('an unexpected error of a resolver is thrown', () => {
     const names: NameResolver<Evaluation> = {
       hyphenated: [],
       resolve: () => {

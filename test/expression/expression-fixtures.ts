@@ -1,6 +1,6 @@
-/** A fixed world for expression tests: the data that the vectors read, and an evaluation that draws fixed values. */
+/** Fixtures of the expression tests: the data that the vectors read, and an evaluation with fixed random numbers and time. */
 
-import { isOrchestratorError } from '../../src/engine/errors.ts';
+import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import {
   type CompileOptions,
   compileExpression,
@@ -9,12 +9,12 @@ import {
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
 import { ExpressionSyntaxError } from '../../src/engine/expression/expression-syntax-error.ts';
 import { DEFAULT_BUDGET } from '../../src/engine/expression/limits.ts';
-import type { Json } from '../../src/engine/json.ts';
+import type { Json } from '../../src/engine/base/json.ts';
 import data from '../vectors/expressions-data.json' with { type: 'json' };
 
 export { data };
 
-/** Reads names from plain data, as the engine's resolver does from a run. */
+/** A resolver that reads names from plain data. */
 export function resolverOf(values: Readonly<Record<string, Json>>): NameResolver<Evaluation> {
   return {
     hyphenated: Object.keys(values).filter((name) => name.includes('-')),

@@ -1,11 +1,11 @@
-/** Functions that a host adds to the language. */
+/** Functions that a host adds to the expression language. */
 
 import { describe, expect, it } from 'vitest';
 import { compileExpression, type NameResolver } from '../../src/engine/expression/compile-expression.ts';
 import type { Evaluation } from '../../src/engine/expression/evaluation.ts';
 import { extendFunctions } from '../../src/engine/expression/functions/builtin-functions.ts';
 import type { FunctionTable } from '../../src/engine/expression/functions/function-table.ts';
-import type { Json } from '../../src/engine/json.ts';
+import type { Json } from '../../src/engine/base/json.ts';
 import { createEvaluation, options } from './expression-fixtures.ts';
 
 const run = (source: string, functions: FunctionTable): Json =>
@@ -16,14 +16,14 @@ describe('functions of the host', () => {
     slug: { minArgs: 1, maxArgs: 2, call: ([text]) => String(text).toLowerCase().replaceAll(' ', '-') },
   };
 
-  it('stand beside the built-in ones, with their arity checked at load', () => {
+  it('can be called like built-in functions, and their number of arguments is checked at load', () => {
     const functions = extendFunctions(slug);
     expect(run("slug(upper('a b'))", functions)).toBe('a-b');
     expect(() => run('slug()', functions)).toThrow('slug() takes 1 to 2 arguments, found 0');
     expect(() => run("slog('x')", functions)).toThrow('did you mean slug()?');
   });
 
-  it('the copies that they are handed cost what they take', () => {
+  it('are charged for the copies of their arguments', () => {
     const functions = extendFunctions({ seen: { minArgs: 1, maxArgs: 1, call: () => 1 } });
     const big = Array.from({ length: 80_000 }, () => ({}));
     const names: NameResolver<Evaluation> = { hyphenated: [], resolve: () => ({ read: () => big, consumed: 0 }) };
@@ -33,7 +33,7 @@ describe('functions of the host', () => {
     expect(() => calls(300)).toThrow('budget of operations');
   });
 
-  it('can neither change what they are given nor give what is no JSON', () => {
+  it('can not change stored values, and must return JSON', () => {
     const stored = [3, 1, 2];
     const functions = extendFunctions({
       order: { minArgs: 1, maxArgs: 1, call: ([list]) => (list as number[]).sort() },
@@ -49,7 +49,7 @@ describe('functions of the host', () => {
     expect(run('nothing()', functions)).toBeNull();
   });
 
-  it('that throw fail the evaluation with EXPRESSION_ERROR at the place of the call', () => {
+  it('an error that they throw fails the evaluation with EXPRESSION_ERROR at the place of the call', () => {
     const cause = new Error('no such currency');
     const functions = extendFunctions({
       rate: {
@@ -70,7 +70,7 @@ describe('functions of the host', () => {
     );
   });
 
-  it('keep an expression from being constant when they are impure', () => {
+  it('an expression that calls an impure function is not constant', () => {
     const functions = extendFunctions({ dice: { minArgs: 0, maxArgs: 0, impure: true, call: () => 4 } });
     expect(compileExpression('dice()', { ...options, functions }).constant).toBe(false);
   });
@@ -80,7 +80,7 @@ describe('functions of the host', () => {
     ['a-b', "can't be called"],
     ['true', "can't be called"],
     ['__proto__x', "can't be called"],
-  ])('%s is no name for one', (name, message) => {
+  ])('%s is not a valid name', (name, message) => {
     expect(() => extendFunctions({ [name]: { minArgs: 0, maxArgs: 0, call: () => null } })).toThrow(message);
   });
 
@@ -89,7 +89,7 @@ describe('functions of the host', () => {
     [-1, 0],
     [0.5, 1],
     [0, Number.NaN],
-  ])('an arity from %s to %s is refused', (minArgs, maxArgs) => {
+  ])('minArgs %s with maxArgs %s is refused', (minArgs, maxArgs) => {
     expect(() => extendFunctions({ f: { minArgs, maxArgs, call: () => null } })).toThrow(TypeError);
   });
 });

@@ -1,13 +1,12 @@
-/** Every vector of `test/vectors/expressions*.json`: the table of truth of the language. */
+/** Every vector of `test/vectors/expressions*.json`: expressions with their values or errors. */
 
 import { describe, expect, it } from 'vitest';
-import { OrchestratorError } from '../../src/engine/errors.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { compileExpression } from '../../src/engine/expression/compile-expression.ts';
 import { compileGuard } from '../../src/engine/expression/compile-guard.ts';
-import { compileTemplate } from '../../src/engine/expression/compile-template.ts';
 import { compileText } from '../../src/engine/expression/compile-text.ts';
 import { ExpressionSyntaxError } from '../../src/engine/expression/expression-syntax-error.ts';
-import type { Json } from '../../src/engine/json.ts';
+import type { Json } from '../../src/engine/base/json.ts';
 import language from '../vectors/expressions.json' with { type: 'json' };
 import functions from '../vectors/expressions-functions.json' with { type: 'json' };
 import texts from '../vectors/expressions-text.json' with { type: 'json' };
@@ -16,9 +15,9 @@ import { createEvaluation, options } from './expression-fixtures.ts';
 interface Vector {
   readonly source: string;
   /** Default `expression`. */
-  readonly form?: 'expression' | 'text' | 'guard' | 'template' | 'html';
+  readonly form?: 'expression' | 'text' | 'guard';
   readonly value?: Json;
-  /** `at` counts in the source at load, in the expression at run. */
+  /** `at` is an index in the source for an error at load, and in the expression for an error at run time. */
   readonly error?: { readonly when: 'load' | 'run'; readonly at: number; readonly says: string };
   readonly why: string;
 }
@@ -29,10 +28,6 @@ function compile({ source, form }: Vector) {
       return compileText(source, options);
     case 'guard':
       return compileGuard(source, options);
-    case 'template':
-      return compileTemplate(source, { ...options, html: false });
-    case 'html':
-      return compileTemplate(source, { ...options, html: true });
     default:
       return compileExpression(source, options);
   }
@@ -74,9 +69,9 @@ function check(vector: Vector): void {
 }
 
 describe.each([
-  ['contract 2, the language', language],
-  ['contract 2, the functions', functions],
-  ['contract 2, texts, guards and bodies', texts],
+  ['the language', language],
+  ['the functions', functions],
+  ['texts, guards and bodies', texts],
 ] as const)('%s', (_title, vectors) => {
   it.each((vectors as readonly Vector[]).map((vector) => [JSON.stringify(vector.source), vector.why, vector] as const))(
     '%s (%s)',

@@ -1,6 +1,6 @@
-/** The operations that run something, on every kind of flow that asks the storage in a way of its own. */
+/** The operations that run something, with every kind of flow that calls the storage in a different way. */
 
-import { code, echo, ensemble, flaky } from '../../src/adapters/testing/engine-suite/steps.ts';
+import { code, echo, ensemble, flaky } from '../../src/testing-kit/engine-suite/steps.ts';
 import type { Execution } from '../../src/engine/model/execution.ts';
 import { type Operation, only, plain, runs, slow, waits } from './operation.ts';
 
@@ -13,7 +13,7 @@ const execute = (name: string, definition: object, status?: Execution['status'])
   act: runs(status),
 });
 
-// An agent has no deadline of its own, and a failure of its store is a failure of the agent.
+// An agent has no deadline by default, and a failure of its store is a failure of the agent. The timeout ends a call without answer.
 const again = { timeout: 1000, retry: { maxAttempts: 2 } };
 const storing = (config: object): object =>
   ensemble([{ agent: 'put', operation: 'storage', config, ...again }, echo('b', '${put.success}')], {
@@ -22,7 +22,7 @@ const storing = (config: object): object =>
 
 export const EXECUTING: readonly Operation[] = [
   execute('steps in a row', plain),
-  execute('a wait that is given up meanwhile', ensemble([flaky('a', 2, { maxAttempts: 2 }), echo('b', 1)])),
+  execute('a wait during which the run is suspended', ensemble([flaky('a', 2, { maxAttempts: 2 }), echo('b', 1)])),
   execute('short waits', ensemble([flaky('a', 3, { maxAttempts: 3, backoff: 'fixed', delay: 20 }), echo('b', 1)])),
   execute(
     'several items at once',
@@ -31,7 +31,7 @@ export const EXECUTING: readonly Operation[] = [
     ]),
   ),
   execute(
-    'items of which one fails',
+    'items, one of which fails',
     ensemble([
       {
         foreach: [0, 1, 2],
@@ -44,7 +44,7 @@ export const EXECUTING: readonly Operation[] = [
   ),
   execute('state', ensemble([echo('a', 1, add), echo('b', 2, add), echo('c', 3)], { n: '${state.count}' }, count)),
   execute(
-    'guards that read the state',
+    'conditions that read the state',
     ensemble([echo('a', 1, add), { if: '${state.count > 0}', then: [echo('b', 2, add)] }, echo('c', 3)], {}, count),
   ),
   execute('durability none', { ...plain, execution: { durability: 'none' } }),
@@ -52,7 +52,7 @@ export const EXECUTING: readonly Operation[] = [
   execute('a deadline in a wait', { ...waits, timeout: 5000 }, 'timed_out'),
   execute('no steps', ensemble([])),
   {
-    name: 'execute: stopped by its signal',
+    name: 'execute: cancelled by its signal',
     options: only(waits),
     async act({ orchestrator, until }) {
       const controller = new AbortController();
@@ -87,7 +87,7 @@ export const EXECUTING: readonly Operation[] = [
     act: async ({ orchestrator }) => (await orchestrator.start('e')).result(),
   },
   {
-    name: 'start: what is told while it runs',
+    name: 'start: events of the run',
     options: only(plain),
     async act({ orchestrator }) {
       const handle = await orchestrator.start('e');
@@ -96,7 +96,7 @@ export const EXECUTING: readonly Operation[] = [
     },
   },
   {
-    name: 'start: queued, with room for one',
+    name: 'start: queued, with a concurrency of 1',
     options: only(slow, { engine: { concurrency: 1 } }),
     async act({ orchestrator }) {
       const handles = [await orchestrator.start('e', { i: 0 }), await orchestrator.start('e', { i: 1 })];
@@ -117,6 +117,6 @@ export const EXECUTING: readonly Operation[] = [
       await handle.result();
     },
   },
-  execute('an agent that keeps a value', storing({ type: 'kv', action: 'put', key: 'k', value: 1 })),
-  execute('an agent that keeps an object', storing({ type: 'r2', action: 'put', key: 'k', value: 'text' })),
+  execute('an agent that stores a value', storing({ type: 'kv', action: 'put', key: 'k', value: 1 })),
+  execute('an agent that stores an object', storing({ type: 'r2', action: 'put', key: 'k', value: 'text' })),
 ];

@@ -1,6 +1,6 @@
-/** A storage that fails at one of its calls, in one of the ways in which a storage can fail. */
+/** A storage that fails at a chosen call, in a chosen way. */
 
-import type { Ledger } from '../../src/adapters/testing/engine-suite/ledger.ts';
+import type { History } from '../../src/testing-kit/engine-suite/history.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 
@@ -13,18 +13,22 @@ export const MODES = [
   'stores the first entries of a batch, then throws',
 ] as const;
 
-/** Of an outage: the storage is away from that call on, until it is healed. */
-export const AWAY = ['fails for ever', 'is applied, then fails for ever', 'never answers from then on'] as const;
+/** The modes of an outage: the storage is unavailable from the failed call on, until `heal()`. */
+export const OUTAGE_MODES = [
+  'fails for ever',
+  'is applied, then fails for ever',
+  'never answers from then on',
+] as const;
 
-export type Mode = (typeof MODES)[number] | (typeof AWAY)[number];
+export type Mode = (typeof MODES)[number] | (typeof OUTAGE_MODES)[number];
 
 export interface FaultyStorage {
   readonly storage: Storage;
-  /** From now on calls are counted; the `at`-th fails. */
+  /** Counts calls from now on; call number `at` fails. */
   arm(at: number, mode: Mode): void;
-  /** It answers from now on. */
+  /** Ends the fault. */
   heal(): void;
-  /** Calls since it was armed. */
+  /** The number of calls since `arm()`. */
   readonly calls: number;
   /** The method whose call failed. */
   readonly failed: string | undefined;
@@ -36,47 +40,47 @@ export class StorageFault extends Error {
   }
 }
 
-const isAway = (mode: Mode) => (AWAY as readonly Mode[]).includes(mode);
+const isOutage = (mode: Mode) => (OUTAGE_MODES as readonly Mode[]).includes(mode);
 
 const NEVER = new Promise<never>(() => {});
 
-/** @param ledger - told of what is stored, whether or not the caller hears of it */
-export function faultyStorage(inner: Storage, ledger: Ledger): FaultyStorage {
+/** @param ledger - records what is stored, whether or not the caller receives the answer */
+export function faultyStorage(inner: Storage, ledger: History): FaultyStorage {
   let fault: { readonly at: number; readonly mode: Mode } | undefined;
   let calls = 0;
   let failed: string | undefined;
 
-  const noted = (args: readonly unknown[], value: unknown) => {
-    ledger.noteCommit(1, args[1] as readonly CommitEntry[], value as never);
+  const record = (args: readonly unknown[], value: unknown) => {
+    ledger.addCommit(1, args[1] as readonly CommitEntry[], value as never);
     return value;
   };
 
   const apply = (port: object, method: string, call: (...args: unknown[]) => unknown, args: unknown[]): unknown => {
     const given = Reflect.apply(call, port, args);
     if (method !== 'commit') return given;
-    return given instanceof Promise ? given.then((value) => noted(args, value)) : noted(args, given);
+    return given instanceof Promise ? given.then((value) => record(args, value)) : record(args, given);
   };
 
   const fail = (method: string, mode: Mode, args: unknown[], run: (args: unknown[]) => unknown): unknown => {
     failed ??= method;
     const thrown = new StorageFault(method);
-    // As the storage itself does: at once where it answers at once.
-    const behind = (given: unknown, then: () => unknown) => (given instanceof Promise ? given.then(then) : then());
+    // Fails as the storage answers: at once where it returns a value, later where it returns a promise.
+    const after = (given: unknown, then: () => unknown) => (given instanceof Promise ? given.then(then) : then());
     const refuse = (): never => {
       throw thrown;
     };
     switch (mode) {
       case 'is applied, then throws':
       case 'is applied, then fails for ever':
-        return behind(run(args), refuse);
+        return after(run(args), refuse);
       case 'never answers':
       case 'never answers from then on':
         return NEVER;
       case 'is applied, and never answers':
-        return behind(run(args), () => NEVER);
+        return after(run(args), () => NEVER);
       case 'stores the first entries of a batch, then throws': {
         const batch = args[1] as readonly CommitEntry[];
-        return behind(run([args[0], batch.slice(0, batch.length >> 1)]), refuse);
+        return after(run([args[0], batch.slice(0, batch.length >> 1)]), refuse);
       }
       default:
         return refuse();
@@ -97,7 +101,7 @@ export function faultyStorage(inner: Storage, ledger: Ledger): FaultyStorage {
           if (!fault) return run(args);
           calls += 1;
           const { at, mode } = fault;
-          if (calls < at || (calls > at && !isAway(mode))) return run(args);
+          if (calls < at || (calls > at && !isOutage(mode))) return run(args);
           if (mode.startsWith('stores the first') && (method !== 'commit' || (args[1] as unknown[]).length < 2))
             return run(args);
           return fail(method, mode, args, run);

@@ -1,13 +1,13 @@
-/** Every form of the flow as an ensemble that completes, with what it gives: for outages of the storage in the midst of a run. */
+/** Every form of the flow as an ensemble that completes, with its output: for outages of the storage during a run. */
 
-import { code, echo, ensemble, flaky } from '../../src/adapters/testing/engine-suite/steps.ts';
+import { code, echo, ensemble, flaky } from '../../src/testing-kit/engine-suite/steps.ts';
 import type { Rig } from './rig.ts';
 
 export interface FlowForm {
   readonly name: string;
   readonly ensembles: readonly object[];
   readonly output: unknown;
-  /** Done when it was accepted, past the faults. */
+  /** Called after the execution was accepted; its calls of the storage never fail. */
   accepted?(rig: Rig, id: string): unknown;
 }
 
@@ -44,7 +44,7 @@ export const FLOW_FORMS: readonly FlowForm[] = [
     { n: 2 },
   ),
   form(
-    'state, read by guards and inputs',
+    'state, read by conditions and inputs',
     ensemble(
       [
         echo('a', 1, add),
@@ -58,7 +58,7 @@ export const FLOW_FORMS: readonly FlowForm[] = [
     { n: 4, b: 1, c: 'two' },
   ),
   form(
-    'several items at once, of which one ends the block',
+    'several items at once',
     ensemble(
       [
         {
@@ -121,7 +121,7 @@ export const FLOW_FORMS: readonly FlowForm[] = [
       },
     ),
     accepted: ({ raw, clock }, executionId) =>
-      raw.putSignal({ id: 'sig_1', executionId, name: 'ok', payload: 'yes', createdAt: clock.now() }),
+      raw.signals.put({ id: 'sig_1', executionId, name: 'ok', payload: 'yes', createdAt: clock.now() }),
   },
   form(
     'a child',

@@ -1,11 +1,11 @@
 /**
- * What one caller may do to a server: each attack on an `ensemble serve` of its own with a heap of 512 MB, beside bystanders who
- * ask for its health and run a small ensemble.
+ * What one caller can do to a server. Each attack has its own `ensemble serve` with a heap of 512 MB. Meanwhile, bystanders
+ * request the server's health and run a small ensemble.
  *
- * `npm run load -- [ATTACK...] [--list] [--heap MB] [--slow FACTOR]`; all when none is named, and a name stands for all that begin
- * with it. The library must be built. An attack passes when the process lives, its memory and the longest wait for its health
- * stay below their bounds, and what the attack itself looks at is right. The bounds are far from what a good build takes on a slow
- * machine: what they catch is wrong by a factor. The last line is `N passed, M failed`.
+ * `npm run load -- [ATTACK...] [--list] [--heap MB] [--slow FACTOR]` runs all attacks when none is named. A name selects every
+ * attack that begins with it. The library must be built. An attack passes when the process lives, its memory and the longest wait
+ * for its health stay below their limits, and the attack's own check succeeds. The limits are far above what a good build needs
+ * on a slow machine, so they catch what is wrong by a factor. The last line is `N passed, M failed`.
  */
 
 import { setMaxListeners } from 'node:events';
@@ -23,7 +23,7 @@ import { CLI, filledStore, makeProject, removeProject, serve } from './load/serv
 
 const ATTACKS = [...BODIES, ...ANSWERS, ...ATTACKING_RUNS];
 const POSTGRES = process.env.TEST_POSTGRES ?? 'postgres://root@127.0.0.1:5432/test';
-/** What the server gets to answer again after an attack. */
+/** How long the server may take to answer again after an attack, ms. */
 const RECOVERY_MS = 15_000;
 
 const { values, positionals } = parseArgs({
@@ -42,7 +42,7 @@ const chosen = ATTACKS.filter(
   ({ name }) => positionals.length === 0 || positionals.some((one) => name.startsWith(one)),
 );
 for (const one of positionals)
-  if (!ATTACKS.some(({ name }) => name.startsWith(one))) refuse(`there is no attack ${one}; --list names them`);
+  if (!ATTACKS.some(({ name }) => name.startsWith(one))) refuse(`there is no attack ${one}; --list shows all attacks`);
 if (!existsSync(CLI)) refuse('the library is not built: npm run build');
 const slow = Number(values.slow);
 
@@ -111,15 +111,15 @@ function refusal({ mayBeRefused }, wrote) {
   return {
     seen: { peakMb: 0, blockMs: 0, ok: 0, late: 0, failed: 0 },
     alive: false,
-    answer: 'refused when it is loaded',
+    answer: 'refused at load',
   };
 }
 
-/** What the attack came to, unless its process or its time ends before. */
+/** @returns the outcome of the attack, or how its process or its time ended before that */
 async function inTime({ attack, seconds, kills = false }, parts) {
   const limit = new AbortController();
   setMaxListeners(0, limit.signal);
-  const late = `no end within ${seconds * slow} s`;
+  const late = `the attack did not end within ${seconds * slow} s`;
   const over = sleep(seconds * slow * 1_000, { answer: late, problem: late }, { signal: limit.signal }).catch(() => '');
   const ended = parts.server.ended.then(() => sleep(500, 'the process ended'));
   const answer = attack({ ...parts, signal: limit.signal });
@@ -129,10 +129,10 @@ async function inTime({ attack, seconds, kills = false }, parts) {
   return given;
 }
 
-/** @returns true when it answers in time, otherwise how it ended or that it is silent */
+/** @returns true when the server answers in time, otherwise how its process ended or that it does not answer */
 async function recovers(server) {
   const signal = AbortSignal.timeout(RECOVERY_MS * slow);
-  const silent = sleep(RECOVERY_MS * slow, 'it did not answer any more');
+  const silent = sleep(RECOVERY_MS * slow, 'it no longer answered');
   return Promise.race([
     server.ended,
     silent,
@@ -143,14 +143,15 @@ async function recovers(server) {
 }
 
 function judge({ peakMb, blockMs }, seen, alive) {
-  if (seen.killed) return 'it took more than 3 GB, and was killed';
+  if (seen.killed) return 'the process took more than 3 GB and was killed';
   if (alive !== true) return `the process did not live: ${alive}`;
   if (seen.peakMb > peakMb) return `${seen.peakMb} MB at its peak, at most ${peakMb} expected`;
-  if (seen.blockMs > blockMs * slow) return `its health was not answered for ${seen.blockMs} ms`;
+  if (seen.blockMs > blockMs * slow)
+    return `its health had no answer for ${seen.blockMs} ms, at most ${blockMs * slow} expected`;
   return undefined;
 }
 
-/** Where the attack's server stores: `storage` for its command line, `facts` of what was stored before, `remove()`. */
+/** Opens the store of an attack. @returns `storage` for the command line, `facts` of what was stored before, `remove()` */
 async function openStore({ storage = 'memory', filled, files }, folder) {
   const remove = async () => {};
   if (storage === 'memory') return { storage, facts: {}, remove };
@@ -160,7 +161,7 @@ async function openStore({ storage = 'memory', filled, files }, folder) {
   return { storage: `sqlite:${path}`, facts, remove };
 }
 
-/** A database of its own on a server that is there; `skipped` says that none is. */
+/** Creates a database for the attack on the Postgres server. @returns as `openStore`, or `skipped` without a server */
 async function openDatabase() {
   const name = `ensemble_load_${process.pid}`;
   const query = async (text) => {
@@ -176,7 +177,9 @@ async function openDatabase() {
   try {
     await query(`CREATE DATABASE ${name}`);
   } catch (error) {
-    return { skipped: `no database of a Postgres server (${new URL(POSTGRES).host}): ${error.message || error.code}` };
+    return {
+      skipped: `no database on the Postgres server (${new URL(POSTGRES).host}): ${error.message || error.code}`,
+    };
   }
   const url = new URL(POSTGRES);
   url.pathname = `/${name}`;

@@ -1,21 +1,22 @@
-/** Every public operation that asks the storage for something, as the fault tests call it. */
+/** Every public operation that calls the storage, as the fault tests call it. */
 
-import { code, echo, ensemble } from '../../src/adapters/testing/engine-suite/steps.ts';
-import { isOrchestratorError } from '../../src/engine/errors.ts';
+import { code, echo, ensemble } from '../../src/testing-kit/engine-suite/steps.ts';
+import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { EXECUTING } from './executing.ts';
 import { type Operation, only, plain, runs, slow, waits } from './operation.ts';
 import type { Rig, RigOptions } from './rig.ts';
 
-/** An execution that ended. */
+/** @returns the id of an execution that has ended */
 const ended = async (rig: Rig): Promise<string> => {
   const run = rig.orchestrator.execute('e');
-  await rig.until(() => rig.told.size > 0);
+  await rig.until(() => rig.reportedEnds.size > 0);
   return (await run).id;
 };
 
+/** @returns the id of a running execution whose first step has a result */
 const started = async (rig: Rig): Promise<string> => {
   const { id } = await rig.orchestrator.start('e');
-  await rig.until(async () => (await rig.raw.getExecution(id))?.agents.length === 1);
+  await rig.until(async () => (await rig.raw.executions.get(id))?.agents.length === 1);
   return id;
 };
 
@@ -30,7 +31,7 @@ const cancels = (name: string, options: RigOptions, prepare: (rig: Rig) => Promi
   options,
   prepare,
   act: (rig, id) => rig.orchestrator.executions.cancel(id),
-  // What came to its end before it heard is no more to be cancelled.
+  // An execution that ended before it saw the request can't be cancelled.
   again: (rig, id) => oneOf(rig.orchestrator.executions.cancel(id), 'CONFLICT'),
 });
 
@@ -45,10 +46,10 @@ const token = async ({ orchestrator }: Rig): Promise<string> => {
 
 export const OPERATIONS: readonly Operation[] = [
   ...EXECUTING,
-  cancels('at work', only(ensemble([echo('a', 1), code('b', 'slow', { input: { ms: 60_000 } })])), started),
+  cancels('running', only(ensemble([echo('a', 1), code('b', 'slow', { input: { ms: 60_000 } })])), started),
   cancels('waiting', only(waits), async (rig) => {
     const { id } = await rig.orchestrator.start('e');
-    await rig.until(async () => (await rig.raw.getExecution(id))?.status === 'waiting');
+    await rig.until(async () => (await rig.raw.executions.get(id))?.status === 'waiting');
     return id;
   }),
   cancels(
@@ -84,13 +85,13 @@ export const OPERATIONS: readonly Operation[] = [
     act: ({ orchestrator }, id) => orchestrator.executions.agents(id),
   },
   {
-    name: 'executions.events: what has ended',
+    name: 'executions.events: of an ended execution',
     options: only(plain),
     prepare: ended,
     act: ({ orchestrator }, id) => all(orchestrator.executions.events(id)),
   },
   {
-    name: 'executions.events: what runs',
+    name: 'executions.events: of a running execution',
     options: only(slow),
     prepare: started,
     act: ({ orchestrator }, id) => all(orchestrator.executions.events(id)),
@@ -112,17 +113,17 @@ export const OPERATIONS: readonly Operation[] = [
     async again({ orchestrator }, prepared) {
       const { id, value } = JSON.parse(prepared);
       await oneOf(orchestrator.tokens.revoke(id), 'NOT_FOUND');
-      // I12: a revoked token never succeeds.
+      // A revoked token is never accepted.
       const verified = await orchestrator.tokens.verify(value).then(
         () => 'accepted',
         (thrown) => thrown.code,
       );
-      if (verified !== 'UNAUTHORIZED') throw new Error(`a revoked token was ${verified}`);
+      if (verified !== 'UNAUTHORIZED') throw new Error(`a revoked token: expected UNAUTHORIZED, got ${verified}`);
     },
   },
   { name: 'ready', options: only(plain), act: ({ orchestrator }) => orchestrator.ready(), again: runs(), single: true },
   {
-    name: 'ready: with what another process left behind',
+    name: 'ready: with executions that another process released',
     options: only(slow),
     async prepare(rig) {
       const other = rig.open();
@@ -139,18 +140,18 @@ export const OPERATIONS: readonly Operation[] = [
     name: 'runDue',
     options: only(slow),
     async prepare(rig) {
-      const guest = rig.open({ concurrency: 0 });
-      for (let i = 0; i < 3; i++) await guest.start('e', { i });
+      const client = rig.open({ concurrency: 0 });
+      for (let i = 0; i < 3; i++) await client.start('e', { i });
       return '';
     },
     act: ({ orchestrator }) => orchestrator.runDue(),
-    // Its answer says when to call it again: at once, where something is due now.
+    // `nextDueAt` says when to call it again; an instant that has passed means at once.
     async again({ orchestrator, clock }) {
       for (let calls = 0; calls < 3; calls++) {
         const { nextDueAt } = await orchestrator.runDue();
         if (nextDueAt === undefined || nextDueAt > clock.now()) return;
       }
-      throw new Error('runDue says that something is due, and does not do it');
+      throw new Error('three calls of runDue reported due work and did not do it');
     },
     single: true,
   },
@@ -169,7 +170,7 @@ export const OPERATIONS: readonly Operation[] = [
     closes: true,
   },
   {
-    name: 'close: with a run that does not',
+    name: 'close: with a run that does not end in its grace',
     options: only({ ...slow, flow: [echo('a', 1), code('b', 'slow', { input: { ms: 20_000 } }), echo('c', 3)] }),
     prepare: started,
     act: ({ orchestrator }) => orchestrator.close({ grace: 1000 }),

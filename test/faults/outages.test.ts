@@ -1,18 +1,18 @@
-/** No outage of the storage ends an execution that was accepted, at whichever of its calls it begins and however long it lasts. */
+/** No outage of the storage ends an accepted execution, at whichever call the outage begins and however long it lasts. */
 
 import { describe, expect, it } from 'vitest';
 import type { Execution } from '../../src/engine/model/execution.ts';
-import { AWAY, type Mode } from './faulty-storage.ts';
+import { OUTAGE_MODES, type Mode } from './faulty-storage.ts';
 import { FLOW_FORMS, type FlowForm } from './flow-forms.ts';
 import { allEnded, checkInvariants, LEASE_MS, makeRig, OUTAGE_PLACES, type Place } from './rig.ts';
 
-/** How long the storage is away, and how: it is back within the lease, or others could have taken over meanwhile. */
+/** The outages: one that is shorter than the lease, and one after which other workers could have claimed the execution. */
 const OUTAGES: readonly (readonly [ms: number, modes: readonly Mode[]])[] = [
   [LEASE_MS / 2, ['is applied, then fails for ever']],
-  [3 * LEASE_MS, AWAY],
+  [3 * LEASE_MS, OUTAGE_MODES],
 ];
 
-/** @returns false when the run makes fewer calls than that */
+/** @returns false when the run makes fewer than `at` calls */
 async function tryOne(form: FlowForm, place: Place, at: number, mode: Mode, outageMs: number): Promise<boolean> {
   const rig = await makeRig(place, { ensembles: form.ensembles });
   const { faults, clock, orchestrator, raw } = rig;
@@ -24,7 +24,7 @@ async function tryOne(form: FlowForm, place: Place, at: number, mode: Mode, outa
     async (handle) => {
       id = handle.id;
       isOver = true;
-      // Who waits for it may hear that the storage is away.
+      // `result()` may fail with the storage.
       handle.result().catch(() => undefined);
       await form.accepted?.(rig, handle.id);
     },
@@ -43,15 +43,15 @@ async function tryOne(form: FlowForm, place: Place, at: number, mode: Mode, outa
   const about = `call ${at} (${failed}) ${mode}, for ${outageMs} ms`;
   try {
     if (!(await rig.until(() => isOver))) throw new Error('`start` has no answer');
-    if (!(await rig.until(() => allEnded(rig)))) throw new Error('it does not come to its end');
+    if (!(await rig.until(() => allEnded(rig)))) throw new Error('an execution does not end');
     await checkInvariants(rig, 2);
-    // Whose start was not confirmed was told so, and it did not run.
+    // `start` failed for its caller, and the execution did not run.
     if (id === undefined) return true;
-    const records = await raw.listExecutions({ limit: 250 });
+    const records = await raw.executions.list({ limit: 250 });
     const ends = records.map(({ ensemble, status }) => `${ensemble}: ${status}`);
     const wanted = records.map(({ ensemble }) => `${ensemble}: completed`);
     expect(ends).toEqual(wanted);
-    const record = (await raw.getExecution(id)) as Execution;
+    const record = (await raw.executions.get(id)) as Execution;
     expect(record.output).toEqual(form.output);
   } catch (thrown) {
     throw new Error(`${about}: ${(thrown as Error).message}`, { cause: thrown });
@@ -62,7 +62,7 @@ async function tryOne(form: FlowForm, place: Place, at: number, mode: Mode, outa
 }
 
 async function everything(rig: Awaited<ReturnType<typeof makeRig>>): Promise<boolean> {
-  const records = await rig.raw.listExecutions({ limit: 250 });
+  const records = await rig.raw.executions.list({ limit: 250 });
   return records.length > 0 && allEnded(rig);
 }
 

@@ -1,15 +1,15 @@
-/** Credentials: what is taken for a token, when it counts, and what a refusal says. */
+/** Credentials: which values are tokens, how long a token is valid, and what a refusal says. */
 
 import { request as httpRequest } from 'node:http';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { type Ask, DOORS, serve } from './doors.ts';
-import { createService, post, type Service, told } from './service.ts';
+import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { type Ask, HOSTS, serve } from './hosts.ts';
+import { createService, post, type Service, readResponse } from './service.ts';
 
 const LIST = '/api/v1/executions';
 
-describe.each(DOORS)('authentication by $door', ({ open }) => {
+describe.each(HOSTS)('authentication by $host', ({ open }) => {
   let service: Service;
   let ask: Ask;
   let authorization: string;
@@ -43,12 +43,12 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
     ['Bearer TOKEN TOKEN', 401],
     ['Bearer TOKEN, Bearer TOKEN', 401],
     ['Bearer "TOKEN"', 401],
-  ])('A83, A94: `Authorization: %s` is %i', async (form, status) => {
-    const answer = await ask(LIST, { headers: { authorization: form.replaceAll('TOKEN', token()) } });
-    expect(answer.status).toBe(status);
+  ])('`Authorization: %s` is %i', async (form, status) => {
+    const response = await ask(LIST, { headers: { authorization: form.replaceAll('TOKEN', token()) } });
+    expect(response.status).toBe(status);
   });
 
-  it('A93: a token of a wrong form is 401 without a look in the store', async () => {
+  it('a malformed token is 401, and the storage is not read', async () => {
     const good = token();
     const last = good.endsWith('0') ? '1' : '0';
     const forms = [
@@ -62,21 +62,21 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
       `${good.slice(0, -1)}\u00e9`,
     ];
     for (const form of forms) {
-      const answer = await told(ask(LIST, { headers: { authorization: `Bearer ${form}` } }));
-      expect([form.slice(0, 60), answer.status, answer.body.error.code]).toEqual([
+      const response = await readResponse(ask(LIST, { headers: { authorization: `Bearer ${form}` } }));
+      expect([form.slice(0, 60), response.status, response.body.error.code]).toEqual([
         form.slice(0, 60),
         401,
         'UNAUTHORIZED',
       ]);
-      expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
-      expect(JSON.stringify(answer.body)).not.toContain(form.slice(0, 20));
+      expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+      expect(JSON.stringify(response.body)).not.toContain(form.slice(0, 20));
     }
     expect(lookups).toBe(0);
     expect((await ask(LIST, { headers: { authorization } })).status).toBe(200);
     expect(lookups).toBe(1);
   });
 
-  it('A94: a token in the query, a cookie, the body or another header is none', async () => {
+  it('a token in the query, a cookie, the body or another header does not count', async () => {
     expect((await ask(`${LIST}?access_token=${token()}`)).status).toBe(401);
     expect((await ask(LIST, { headers: { cookie: `token=${token()}` } })).status).toBe(401);
     expect(
@@ -91,7 +91,7 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
     );
   });
 
-  it('A89: a token counts until the millisecond before expiresAt; then TOKEN_EXPIRED names the instant', async () => {
+  it('a token is valid until the millisecond before expiresAt; after that TOKEN_EXPIRED names the instant', async () => {
     const made = await service.orchestrator.tokens.create({
       name: 'brief',
       scopes: ['read:executions'],
@@ -101,17 +101,17 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
     await service.clock.advance(59_999);
     expect((await ask(LIST, { headers })).status).toBe(200);
     await service.clock.advance(1);
-    const answer = await told(ask(LIST, { headers }));
-    expect(answer).toMatchObject({
+    const response = await readResponse(ask(LIST, { headers }));
+    expect(response).toMatchObject({
       status: 401,
       body: { error: { code: 'TOKEN_EXPIRED', expiredAt: made.expiresAt } },
     });
-    expect(answer.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
+    expect(response.headers.get('www-authenticate')).toBe('Bearer error="invalid_token"');
   });
 
-  it('A90, A92: an unknown token is a plain 401; unknown and malformed ids get one and the same 404', async () => {
+  it('an unknown token is 401 UNAUTHORIZED; unknown and malformed ids get the same 404', async () => {
     const stranger = await createService().bearer('admin');
-    const unknown = await told(ask(LIST, { headers: stranger }));
+    const unknown = await readResponse(ask(LIST, { headers: stranger }));
     expect(unknown).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
     expect(unknown.body.error).not.toHaveProperty('expiredAt');
 
@@ -123,32 +123,32 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
       '%00',
       `t${'o'.repeat(2_000)}k`,
     ];
-    const answers = await Promise.all(
-      ids.map((id) => told(ask(`/api/v1/tokens/${id}`, { method: 'DELETE', headers: { authorization } }))),
+    const responses = await Promise.all(
+      ids.map((id) => readResponse(ask(`/api/v1/tokens/${id}`, { method: 'DELETE', headers: { authorization } }))),
     );
-    expect(new Set(answers.map(({ status, body }) => `${status} ${JSON.stringify(body)}`))).toEqual(
+    expect(new Set(responses.map(({ status, body }) => `${status} ${JSON.stringify(body)}`))).toEqual(
       new Set(['404 {"error":{"code":"NOT_FOUND","message":"there is no such token"}}']),
     );
   });
 
-  it('A99: 401 and 403 do not tell whether an ensemble is there', async () => {
+  it('401 and 403 do not reveal whether an ensemble exists', async () => {
     const weak = await service.bearer('read:state');
     for (const headers of [{}, weak] as Record<string, string>[]) {
       const [there, missing] = await Promise.all(
-        ['greet', 'nobody'].map((name) => told(ask(`/api/v1/execute/ensemble/${name}`, post({}, headers)))),
+        ['greet', 'nobody'].map((name) => readResponse(ask(`/api/v1/execute/ensemble/${name}`, post({}, headers)))),
       );
       expect([there?.status, there?.body]).toEqual([missing?.status, missing?.body]);
       expect(there?.status).toBe('authorization' in headers ? 403 : 401);
     }
   });
 
-  it('D30: an unknown path is 404 before any hint at credentials', async () => {
-    const answer = await told(ask('/api/v1/nothing'));
-    expect(answer).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
-    expect(answer.headers.get('www-authenticate')).toBeNull();
+  it('an unknown path is 404, without a challenge for credentials', async () => {
+    const response = await readResponse(ask('/api/v1/nothing'));
+    expect(response).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
+    expect(response.headers.get('www-authenticate')).toBeNull();
   });
 
-  it('A97: a token that is used again within a minute is not written again', async () => {
+  it('the last use of a token is written at most once a minute', async () => {
     const writes: number[] = [];
     const storage = memoryStorage();
     const { touch } = storage.tokens;
@@ -159,25 +159,25 @@ describe.each(DOORS)('authentication by $door', ({ open }) => {
       },
     });
     const busy = createService({}, { storage });
-    const knock = await open(busy.handler);
+    const call = await open(busy.handler);
     const headers = await busy.bearer('read:executions');
-    for (let i = 0; i < 20; i++) await (await knock(LIST, { headers })).text();
+    for (let i = 0; i < 20; i++) await (await call(LIST, { headers })).text();
     await busy.clock.advance(60_000);
-    await (await knock(LIST, { headers })).text();
+    await (await call(LIST, { headers })).text();
     expect(writes).toHaveLength(2);
   });
 });
 
 describe('two Authorization headers on the wire', () => {
-  it('A94: are 401, whichever of them is good (Node itself would drop the second)', async () => {
+  it('are 401, whichever of them is valid (Node itself would drop the second)', async () => {
     const service = createService();
     const { authorization } = await service.bearer('admin');
     const origin = await serve(toNodeListener(service.handler));
     const status = (headers: readonly string[]) =>
       new Promise<number | undefined>((resolve, reject) => {
-        const sent = httpRequest(`${origin}${LIST}`, { headers }, (answer) => {
-          answer.resume();
-          resolve(answer.statusCode);
+        const sent = httpRequest(`${origin}${LIST}`, { headers }, (response) => {
+          response.resume();
+          resolve(response.statusCode);
         });
         sent.on('error', reject).end();
       });

@@ -1,16 +1,16 @@
-/** Bodies: how large, of which type, and what they may hold. */
+/** Bodies: their size, their type, and what they may contain. */
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
-import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
-import { type Ask, DOORS, serve } from './doors.ts';
-import { createService, post, type Service, told } from './service.ts';
+import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
+import { type Ask, HOSTS, serve } from './hosts.ts';
+import { createService, post, type Service, readResponse } from './service.ts';
 
 const ECHO = '/api/v1/execute/ensemble/echo';
 const MIB = 1024 * 1024;
 
-/** A stream that counts what is taken of it. */
+/** A stream that counts the chunks that are read from it. */
 function countingBody(chunk: Uint8Array, chunks: number) {
   let taken = 0;
   const stream = new ReadableStream<Uint8Array>(
@@ -32,7 +32,7 @@ function nested(depth: number): string {
   return `{"async":true,"input":${'{"a":'.repeat(depth - 1)}{}${'}'.repeat(depth - 1)}}`;
 }
 
-describe.each(DOORS)('bodies by $door', ({ door, open }) => {
+describe.each(HOSTS)('bodies by $host', ({ host, open }) => {
   let service: Service;
   let ask: Ask;
   let headers: { authorization: string };
@@ -42,13 +42,15 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     headers = await service.bearer('admin');
   });
   const send = (body: BodyInit | undefined, extra: Record<string, string> = {}, path = ECHO) =>
-    told(ask(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers, ...extra }, body }));
+    readResponse(
+      ask(path, { method: 'POST', headers: { 'content-type': 'application/json', ...headers, ...extra }, body }),
+    );
   const ofSize = (bytes: number) => {
     const empty = JSON.stringify({ input: { text: '' } });
     return JSON.stringify({ input: { text: 'a'.repeat(bytes - empty.length) } });
   };
 
-  it('A79: 1 MiB is taken, one byte more is 413', async () => {
+  it('1 MiB is accepted, one byte more is 413', async () => {
     expect((await send(ofSize(MIB))).status).toBe(200);
     expect(await send(ofSize(MIB + 1))).toMatchObject({
       status: 413,
@@ -57,29 +59,29 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     expect(await service.orchestrator.executions.list()).toMatchObject({ executions: [{ ensemble: 'echo' }] });
   });
 
-  it('A79: bytes are counted as they come when no length was announced', async () => {
+  it('bytes are counted as they arrive when no length was announced', async () => {
     const body = countingBody(new Uint8Array(64 * 1024).fill(0x20), 1024);
     expect((await send(body.stream)).status).toBe(413);
-    // Between client and handler a server buffers some more.
-    expect(body.taken()).toBeLessThanOrEqual(door === 'fetch' ? MIB / (64 * 1024) + 1 : 1024);
+    // A server buffers more between the client and the handler.
+    expect(body.taken()).toBeLessThanOrEqual(host === 'fetch' ? MIB / (64 * 1024) + 1 : 1024);
   });
 
-  it('A79: bytes are counted in UTF-8, not in characters', async () => {
+  it('the limit counts bytes of UTF-8, not characters', async () => {
     const small = createService({ maxBodyBytes: 40 });
-    const knock = await open(small.handler);
+    const call = await open(small.handler);
     const authorized = await small.bearer('admin');
     const text = (count: number) => JSON.stringify({ input: { t: '\u20ac'.repeat(count) } });
-    expect((await knock(ECHO, post(text(7), authorized))).status).toBe(200);
-    expect((await knock(ECHO, post(text(9), authorized))).status).toBe(413);
+    expect((await call(ECHO, post(text(7), authorized))).status).toBe(200);
+    expect((await call(ECHO, post(text(9), authorized))).status).toBe(413);
   });
 
-  it('A142: no body is read before the caller is known', async () => {
+  it('no body is read before the caller is known', async () => {
     const body = countingBody(new Uint8Array(1024).fill(0x20), 4);
-    const answer = await told(
+    const response = await readResponse(
       ask(ECHO, { method: 'POST', headers: { 'content-type': 'application/json' }, body: body.stream }),
     );
-    expect(answer.status).toBe(401);
-    if (door === 'fetch') expect(body.taken()).toBe(0);
+    expect(response.status).toBe(401);
+    if (host === 'fetch') expect(body.taken()).toBe(0);
   });
 
   it.each([
@@ -95,15 +97,15 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     ['application/json; charset=utf-16', '{}'],
     ['application/json; charset=iso-8859-1', '{}'],
     ['', '{}'],
-  ])('A85, A116, A126: Content-Type `%s` is 415', async (type, body) => {
-    const answer = await send(new TextEncoder().encode(body), { 'content-type': type });
-    expect(answer).toMatchObject({ status: 415, body: { error: { code: 'UNSUPPORTED_MEDIA_TYPE' } } });
+  ])('Content-Type `%s` is 415', async (type, body) => {
+    const response = await send(new TextEncoder().encode(body), { 'content-type': type });
+    expect(response).toMatchObject({ status: 415, body: { error: { code: 'UNSUPPORTED_MEDIA_TYPE' } } });
     expect(await service.orchestrator.executions.list()).toEqual({ executions: [] });
   });
 
-  it('A126: a body without Content-Type is 415', async () => {
-    const answer = await told(ask(ECHO, { method: 'POST', headers, body: new TextEncoder().encode('{}') }));
-    expect(answer.status).toBe(415);
+  it('a body without Content-Type is 415', async () => {
+    const response = await readResponse(ask(ECHO, { method: 'POST', headers, body: new TextEncoder().encode('{}') }));
+    expect(response.status).toBe(415);
   });
 
   it.each([
@@ -117,7 +119,7 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     });
   });
 
-  it.each(['gzip', 'br', 'deflate', 'identity, gzip'])('A80: Content-Encoding `%s` is 415', async (coding) => {
+  it.each(['gzip', 'br', 'deflate', 'identity, gzip'])('Content-Encoding `%s` is 415', async (coding) => {
     expect((await send('{}', { 'content-encoding': coding })).status).toBe(415);
   });
 
@@ -134,16 +136,16 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     ['an input that is an array', '{"input":[1]}'],
     ['an input that is text', '{"input":"x"}'],
     ['an input that is null', '{"input":null}'],
-    ['an async that is no boolean', '{"async":"true"}'],
+    ['an async that is not a boolean', '{"async":"true"}'],
     ['invalid UTF-8', new Uint8Array([0x7b, 0x22, 0xff, 0x22, 0x7d])],
     ['UTF-16', new Uint8Array([0xff, 0xfe, 0x7b, 0x00, 0x7d, 0x00])],
-  ])('A116: %s is 400', async (_what, body) => {
-    const answer = await send(body as BodyInit);
-    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+  ])('%s is 400', async (_what, body) => {
+    const response = await send(body as BodyInit);
+    expect(response).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
     expect(await service.orchestrator.executions.list()).toEqual({ executions: [] });
   });
 
-  it('A116: of a key that stands twice the last one counts; a byte-order mark is no part of the text', async () => {
+  it('the last of two equal keys counts; a byte-order mark is ignored', async () => {
     const twice = await send('{"input":{"a":1},"input":{"a":2,"a":3}}');
     expect(twice.body).toMatchObject({ output: { said: { a: 3 } } });
     const marked = await send(new Uint8Array([0xef, 0xbb, 0xbf, ...new TextEncoder().encode('{"input":{"a":1}}')]));
@@ -163,16 +165,16 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     'name',
     '__proto__',
     'constructor',
-  ])('A112, A114, A108: a body with `%s` is refused, and nothing runs', async (key) => {
-    const answer = await send(`{"input":{},${JSON.stringify(key)}:[{"agent":"x"}]}`);
-    expect(answer).toMatchObject({
+  ])('a body with the unknown key `%s` is refused, and nothing runs', async (key) => {
+    const response = await send(`{"input":{},${JSON.stringify(key)}:[{"agent":"x"}]}`);
+    expect(response).toMatchObject({
       status: 400,
       body: { error: { code: 'INVALID_REQUEST', issues: [{ message: expect.stringContaining(key) }] } },
     });
     expect(await service.orchestrator.executions.list()).toEqual({ executions: [] });
   });
 
-  it('A7: `__proto__` anywhere in an input is refused; `constructor` is data', async () => {
+  it('`__proto__` anywhere in an input is refused; `constructor` is data', async () => {
     expect((await send('{"input":{"__proto__":{"admin":true}}}')).status).toBe(400);
     expect((await send('{"input":{"a":[{"__proto__":1}]}}')).status).toBe(400);
     expect((await send('{"input":{"constructor":{"prototype":1}}}')).body).toMatchObject({
@@ -181,7 +183,7 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     expect(({} as { admin?: unknown }).admin).toBeUndefined();
   });
 
-  it('A30: an input is nested at most 64 deep; 100,000 deep is 400, not 500', async () => {
+  it('an input is nested at most 64 deep; 100,000 deep is 400, not 500', async () => {
     expect((await send(nested(64))).status).toBe(202);
     for (const depth of [65, 1_000, 100_000]) {
       expect(await send(nested(depth)), `${depth}`).toMatchObject({
@@ -201,73 +203,70 @@ describe.each(DOORS)('bodies by $door', ({ door, open }) => {
     ['`__proto__`', { scopes: ['__proto__'] }],
     ['none', { scopes: [] }],
     ['a hundred thousand', { scopes: Array.from({ length: 100_000 }, () => 'admin') }],
-  ])('A87: scopes that are %s are 400', async (_what, fields) => {
-    const answer = await send(JSON.stringify({ name: 'x', ...fields }), {}, '/api/v1/tokens');
-    expect(answer).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
-    expect(JSON.stringify(answer.body).length).toBeLessThan(200_000);
+  ])('scopes that are %s are 400', async (_what, fields) => {
+    const response = await send(JSON.stringify({ name: 'x', ...fields }), {}, '/api/v1/tokens');
+    expect(response).toMatchObject({ status: 400, body: { error: { code: 'INVALID_REQUEST' } } });
+    expect(JSON.stringify(response.body).length).toBeLessThan(200_000);
     expect(await service.orchestrator.tokens.list()).toHaveLength(1);
   });
 
-  it('A87: duplicate scopes count once', async () => {
-    const answer = await send('{"name":"x","scopes":["read:state","read:state"]}', {}, '/api/v1/tokens');
-    expect(answer).toMatchObject({ status: 201, body: { scopes: ['read:state'] } });
+  it('duplicate scopes count once', async () => {
+    const response = await send('{"name":"x","scopes":["read:state","read:state"]}', {}, '/api/v1/tokens');
+    expect(response).toMatchObject({ status: 201, body: { scopes: ['read:state'] } });
   });
 
-  it.each(['0', '-1', '1.5', '"60"', '1e400', '1e12', 'null', '[60]'])(
-    'A88: expiresIn %s is 400',
-    async (expiresIn) => {
-      const answer = await send(`{"name":"x","scopes":["read:state"],"expiresIn":${expiresIn}}`, {}, '/api/v1/tokens');
-      expect(answer).toMatchObject({
-        status: 400,
-        body: { error: { code: 'INVALID_REQUEST', issues: [{ path: 'expiresIn' }] } },
-      });
-    },
-  );
+  it.each(['0', '-1', '1.5', '"60"', '1e400', '1e12', 'null', '[60]'])('expiresIn %s is 400', async (expiresIn) => {
+    const response = await send(`{"name":"x","scopes":["read:state"],"expiresIn":${expiresIn}}`, {}, '/api/v1/tokens');
+    expect(response).toMatchObject({
+      status: 400,
+      body: { error: { code: 'INVALID_REQUEST', issues: [{ path: 'expiresIn' }] } },
+    });
+  });
 });
 
 describe('bodies on the wire', () => {
-  /** Sends bytes over a socket. @returns all that comes back until the server closes, or says enough */
+  /** Sends a text over a socket. @returns what the server sends until it closes the socket, or until the text matches `until` */
   async function wire(text: string, until: RegExp): Promise<string> {
     const service = createService();
     const { authorization } = await service.bearer('admin');
     const { port } = new URL(await serve(toNodeListener(service.handler)));
     return new Promise((resolve, reject) => {
       const socket = connect(Number(port), '127.0.0.1', () => socket.write(text.replace('TOKEN', authorization)));
-      let answer = '';
+      let response = '';
       socket.setEncoding('utf8').on('data', (chunk) => {
-        answer += chunk;
-        if (until.test(answer)) socket.destroy();
+        response += chunk;
+        if (until.test(response)) socket.destroy();
       });
-      socket.on('close', () => resolve(answer)).on('error', reject);
+      socket.on('close', () => resolve(response)).on('error', reject);
     });
   }
   const HEAD = `POST ${ECHO} HTTP/1.1\r\nHost: x\r\nAuthorization: TOKEN\r\nContent-Type: application/json\r\n`;
 
-  it('A79: both Content-Length and Transfer-Encoding are refused before anything runs', async () => {
-    const answer = await wire(
+  it('both Content-Length and Transfer-Encoding are refused before anything runs', async () => {
+    const response = await wire(
       `${HEAD}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`,
       /\r\n\r\n/,
     );
-    expect(answer).toMatch(/^HTTP\/1\.1 400 /);
+    expect(response).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it('A79: an announced length over the limit is 413 before the body comes', async () => {
+  it('an announced length over the limit is 413 before the body arrives', async () => {
     expect(await wire(`${HEAD}Content-Length: 99999999\r\n\r\n`, /PAYLOAD_TOO_LARGE/)).toMatch(/^HTTP\/1\.1 413 /);
   });
 
-  it('a transfer coding beside `chunked` is 415: no body is decoded', async () => {
-    const answer = await wire(`${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, /\r\n\r\n/);
-    expect(answer).toMatch(/^HTTP\/1\.1 415 /);
+  it('a transfer coding other than `chunked` is 415: no body is decoded', async () => {
+    const response = await wire(`${HEAD}Transfer-Encoding: gzip, chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n`, /\r\n\r\n/);
+    expect(response).toMatch(/^HTTP\/1\.1 415 /);
   });
 
-  it('a sender that goes on slowly after a refusal is cut off after ten seconds', async () => {
+  it('a sender that continues slowly after a refusal is cut off after ten seconds', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
     const { port } = new URL(await serve(toNodeListener(createService().handler)));
     const socket = connect(Number(port), '127.0.0.1');
     socket.write(`POST ${ECHO} HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n{`);
-    const [answer] = await once(socket, 'data');
-    expect(String(answer)).toMatch(/^HTTP\/1\.1 401 /);
+    const [response] = await once(socket, 'data');
+    expect(String(response)).toMatch(/^HTTP\/1\.1 401 /);
     const drip = setInterval(() => socket.write(' '), 50);
     onTestFinished(() => clearInterval(drip));
     const closed = vi.fn();
@@ -282,7 +281,7 @@ describe('bodies on the wire', () => {
     await once(socket, 'close');
   });
 
-  it('a sender that goes on for ever after a 413 is cut off', async () => {
+  it('a sender that continues for ever after a 413 is cut off', async () => {
     const service = createService();
     const { authorization } = await service.bearer('admin');
     const { port } = new URL(await serve(toNodeListener(service.handler)));

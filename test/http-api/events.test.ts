@@ -1,19 +1,19 @@
-/** The stream of one execution's events. */
+/** The event stream of one execution. */
 
 import { request as httpRequest } from 'node:http';
 import { beforeEach, describe, expect, it, vi } from 'vitest';
-import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
-import { type Ask, DOORS, serve } from './doors.ts';
-import { createService, type Service, told } from './service.ts';
+import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
+import { type Ask, HOSTS, serve } from './hosts.ts';
+import { createService, type Service, readResponse } from './service.ts';
 
 interface Message {
   readonly id?: string;
   readonly event?: string;
-  // biome-ignore lint/suspicious/noExplicitAny: the event's envelope is what the tests look into
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read any part of an event
   readonly data?: any;
 }
 
-/** A message as a reader of server-sent events takes it. */
+/** A message as a reader of server-sent events sees it. */
 function parseMessage(text: string): Message {
   const message: Record<string, unknown> = {};
   for (const line of text.split('\n')) {
@@ -29,7 +29,7 @@ const messages = (text: string): readonly Message[] =>
     .filter((part) => part !== '' && part !== ':')
     .map(parseMessage);
 
-describe.each(DOORS)('events by $door', ({ open }) => {
+describe.each(HOSTS)('events by $host', ({ open }) => {
   let service: Service;
   let ask: Ask;
   let headers: { authorization: string };
@@ -41,43 +41,51 @@ describe.each(DOORS)('events by $door', ({ open }) => {
   const stream = (id: string, query = '', extra: Record<string, string> = {}) =>
     ask(`/api/v1/executions/${id}/events${query}`, { headers: { ...headers, ...extra } });
 
-  it('tells a finished run from its start to its end, and ends', async () => {
+  it('streams a finished execution from its start to its end, and ends', async () => {
     const run = await service.orchestrator.execute('greet', { who: 'Ada' });
-    const answer = await stream(run.id);
-    expect(Object.fromEntries(answer.headers)).toMatchObject({
+    const response = await stream(run.id);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
       'x-request-id': expect.any(String),
     });
-    const told = messages(await answer.text());
-    expect(told.map(({ id, event }) => [id, event])).toEqual([
+    const received = messages(await response.text());
+    expect(received.map(({ id, event }) => [id, event])).toEqual([
       ['1', 'execution.started'],
       ['2', 'agent.completed'],
       ['3', 'execution.completed'],
     ]);
-    expect(told[1]?.data).toEqual({
+    expect(received[1]?.data).toEqual({
       event: 'agent.completed',
       timestamp: '2026-01-01T00:00:00.000Z',
-      data: { executionId: run.id, agent: 'hello', key: 'flow[0]', output: 'Hello Ada', duration: 0 },
+      data: {
+        executionId: run.id,
+        ensemble: 'greet',
+        agent: 'hello',
+        key: 'flow[0]',
+        output: 'Hello Ada',
+        duration: 0,
+      },
     });
-    expect(told[2]?.data.data).toMatchObject({ id: run.id, status: 'completed', output: { text: 'Hello Ada' } });
+    expect(received[2]?.data.data).toMatchObject({ id: run.id, status: 'completed', output: { text: 'Hello Ada' } });
   });
 
-  it('takes up behind Last-Event-ID, or `after`; the header wins', async () => {
+  it('continues after Last-Event-ID, or `after`; the header wins', async () => {
     const { id } = await service.orchestrator.execute('greet', { who: 'Ada' });
-    const ids = async (answer: Promise<Response>) => messages(await (await answer).text()).map((message) => message.id);
+    const ids = async (response: Promise<Response>) =>
+      messages(await (await response).text()).map((message) => message.id);
     expect(await ids(stream(id, '', { 'last-event-id': '1' }))).toEqual(['2', '3']);
     expect(await ids(stream(id, '?after=2'))).toEqual(['3']);
     expect(await ids(stream(id, '?after=0', { 'last-event-id': '2' }))).toEqual(['3']);
     expect(await ids(stream(id, '?after=3'))).toEqual([]);
   });
 
-  it('contract 5: behind the last event of a run that ended it is 204, so that readers stop coming back', async () => {
+  it('after the last event of an ended execution the response is 204, so that readers do not reconnect', async () => {
     const { id } = await service.orchestrator.execute('greet', { who: 'Ada' });
     for (const after of ['3', '4', '999999999']) {
-      const answer = await stream(id, '', { 'last-event-id': after });
-      expect([after, answer.status, await answer.text()]).toEqual([after, 204, '']);
-      expect(answer.headers.get('x-request-id')).not.toBeNull();
+      const response = await stream(id, '', { 'last-event-id': after });
+      expect([after, response.status, await response.text()]).toEqual([after, 204, '']);
+      expect(response.headers.get('x-request-id')).not.toBeNull();
     }
     expect((await stream(id, '?after=2')).status).toBe(200);
     const running = await service.orchestrator.start('slow');
@@ -88,14 +96,14 @@ describe.each(DOORS)('events by $door', ({ open }) => {
 
   it.each(['abc', '-1', '1.5', '1e3', '9'.repeat(30)])('refuses `after=%s`', async (after) => {
     const { id } = await service.orchestrator.execute('echo');
-    expect(await told(stream(id, `?after=${after}`))).toMatchObject({
+    expect(await readResponse(stream(id, `?after=${after}`))).toMatchObject({
       status: 400,
       body: { error: { code: 'INVALID_REQUEST' } },
     });
     expect((await stream(id, '', { 'last-event-id': after })).status).toBe(400);
   });
 
-  it('tells a run while it goes on, with a sign of life every 15 s of silence', async () => {
+  it('streams an execution while it runs, with a comment after every 15 s without an event', async () => {
     const run = await service.orchestrator.start('slow');
     const reader = ((await stream(run.id)).body as ReadableStream<Uint8Array>).getReader();
     const decoder = new TextDecoder();
@@ -123,17 +131,17 @@ describe.each(DOORS)('events by $door', ({ open }) => {
     expect(service.clock.nextIn).toBeUndefined();
   });
 
-  it('HEAD gives the headers and opens nothing', async () => {
+  it('HEAD returns the headers and opens no stream', async () => {
     const run = await service.orchestrator.start('slow');
-    const answer = await ask(`/api/v1/executions/${run.id}/events`, { method: 'HEAD', headers });
-    expect([answer.status, await answer.text()]).toEqual([200, '']);
+    const response = await ask(`/api/v1/executions/${run.id}/events`, { method: 'HEAD', headers });
+    expect([response.status, await response.text()]).toEqual([200, '']);
     await service.clock.advance(0);
     await vi.waitFor(() => expect(service.clock.nextIn).toBeUndefined());
   });
 });
 
-describe('a reader that goes away', () => {
-  it('I11: ends its stream: no timer is left, and the run goes on', async () => {
+describe('a reader that disconnects', () => {
+  it('ends its stream: no timer is left, and the execution continues', async () => {
     const service = createService();
     const headers = await service.bearer('admin');
     const run = await service.orchestrator.start('slow');
@@ -151,18 +159,18 @@ describe('a reader that goes away', () => {
     expect(await run.result()).toMatchObject({ status: 'completed' });
   });
 
-  it('I11: over a Node server, too', async () => {
+  it('ends its stream over a Node server too', async () => {
     const service = createService();
     const headers = await service.bearer('admin');
     const run = await service.orchestrator.start('slow');
     const origin = await serve(toNodeListener(service.handler));
     await new Promise<void>((resolve, reject) => {
-      const asked = httpRequest(`${origin}/api/v1/executions/${run.id}/events`, { headers }, (answer) => {
-        answer.once('data', () => {
+      const asked = httpRequest(`${origin}/api/v1/executions/${run.id}/events`, { headers }, (response) => {
+        response.once('data', () => {
           asked.destroy();
           resolve();
         });
-        answer.on('error', () => {});
+        response.on('error', () => {});
       });
       asked.on('error', reject).end();
     });

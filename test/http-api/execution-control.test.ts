@@ -1,11 +1,11 @@
-/** Stopping executions and trying them again over HTTP, and where those stand that are not at work. */
+/** Cancelling and retrying executions over HTTP, and the status of executions that are not running. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import type { OrchestratorOptions } from '../../src/options.ts';
-import { type Ask, DOORS } from './doors.ts';
-import { createService, post, type Service, type Told, told } from './service.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import { type Ask, HOSTS } from './hosts.ts';
+import { createService, post, type Service, type JsonResponse, readResponse } from './service.ts';
 
 const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
 
@@ -48,7 +48,7 @@ function createShop(more: OrchestratorOptions = {}): Shop {
   return { ...createService({}, { ensembles: ENSEMBLES, scripts, ...more }), counted, card };
 }
 
-describe.each(DOORS)('executions under control by $door', ({ open }) => {
+describe.each(HOSTS)('the control of executions by $host', ({ open }) => {
   let shop: Shop;
   let ask: Ask;
   let headers: { authorization: string };
@@ -59,32 +59,32 @@ describe.each(DOORS)('executions under control by $door', ({ open }) => {
   };
   beforeEach(() => use(createShop()));
   const start = async (name: string): Promise<string> =>
-    (await told(ask(`/api/v1/execute/ensemble/${name}`, post({ async: true }, headers)))).body.executionId;
-  const get = (id: string): Promise<Told> => told(ask(`/api/v1/executions/${id}`, { headers }));
-  const tell = (id: string, verb: 'cancel' | 'retry', body: unknown = ''): Promise<Told> =>
-    told(ask(`/api/v1/executions/${id}/${verb}`, post(body, headers)));
+    (await readResponse(ask(`/api/v1/execute/ensemble/${name}`, post({ async: true }, headers)))).body.executionId;
+  const get = (id: string): Promise<JsonResponse> => readResponse(ask(`/api/v1/executions/${id}`, { headers }));
+  const send = (id: string, verb: 'cancel' | 'retry', body: unknown = ''): Promise<JsonResponse> =>
+    readResponse(ask(`/api/v1/executions/${id}/${verb}`, post(body, headers)));
 
-  it('cancels a run at work: its record at once, its end at its step boundary, and 409 for who waits for it', async () => {
+  it('cancels a running execution: returns its record at once, ends it at its step boundary, and returns 409 to the caller that waits for it', async () => {
     const begun = shop.begun();
-    const waiting = told(ask('/api/v1/execute/ensemble/slow', post({}, headers)));
+    const waiting = readResponse(ask('/api/v1/execute/ensemble/slow', post({}, headers)));
     await begun;
-    const [{ id }] = (await told(ask('/api/v1/executions', { headers }))).body.executions;
-    const answer = await tell(id, 'cancel');
-    expect(answer).toMatchObject({ status: 200, body: { id, ensemble: 'slow' } });
+    const [{ id }] = (await readResponse(ask('/api/v1/executions', { headers }))).body.executions;
+    const response = await send(id, 'cancel');
+    expect(response).toMatchObject({ status: 200, body: { id, ensemble: 'slow' } });
     expect(await waiting).toMatchObject({
       status: 409,
       body: { error: { code: 'EXECUTION_CANCELLED', executionId: id, status: 'cancelled' } },
     });
     const { body } = await get(id);
     expect(body).toMatchObject({ id, status: 'cancelled', finishedAt: shop.clock.now() });
-    // Asking again changes nothing, whichever way the id is written.
-    expect(await tell(id.replace('_', '-'), 'cancel')).toMatchObject({ status: 200, body });
+    // A second request changes nothing, in both forms of the id.
+    expect(await send(id.replace('_', '-'), 'cancel')).toMatchObject({ status: 200, body });
   });
 
-  it('cancels one that waits for its next attempt: it ends without another step', async () => {
+  it('cancels an execution that waits for its next attempt: it ends without another step', async () => {
     const id = await start('patient');
     expect((await get(id)).body).toMatchObject({ status: 'waiting', startedAt: shop.clock.now() });
-    await tell(id, 'cancel');
+    await send(id, 'cancel');
     await shop.clock.advance(0);
     shop.card.refused = false;
     expect((await get(id)).body).toMatchObject({ status: 'cancelled', agents: [{ attempts: 1 }] });
@@ -92,14 +92,14 @@ describe.each(DOORS)('executions under control by $door', ({ open }) => {
     expect((await get(id)).body).toMatchObject({ status: 'cancelled', agents: [{ attempts: 1 }] });
   });
 
-  it('cancels one that is queued: it never begins', async () => {
+  it('cancels a queued execution: it never starts', async () => {
     await use(createShop({ engine: embeddedEngine({ concurrency: 1 }) }));
     await start('slow');
-    const answer = await told(ask('/api/v1/execute/ensemble/order', post({ async: true }, headers)));
-    expect(answer).toMatchObject({ status: 202, body: { status: 'queued' } });
-    const id: string = answer.body.executionId;
+    const response = await readResponse(ask('/api/v1/execute/ensemble/order', post({ async: true }, headers)));
+    expect(response).toMatchObject({ status: 202, body: { status: 'queued' } });
+    const id: string = response.body.executionId;
     expect((await get(id)).body).not.toHaveProperty('startedAt');
-    const cancelled = await tell(id, 'cancel');
+    const cancelled = await send(id, 'cancel');
     expect(cancelled).toMatchObject({ status: 200, body: { status: 'cancelled', output: null } });
     expect(cancelled.body).not.toHaveProperty('startedAt');
     shop.release();
@@ -107,14 +107,14 @@ describe.each(DOORS)('executions under control by $door', ({ open }) => {
     expect([shop.counted.times, (await get(id)).body]).toEqual([0, cancelled.body]);
   });
 
-  it('retries one that failed: a new execution, which is handed the steps that succeeded', async () => {
+  it('retries a failed execution: a new execution that has the results of the steps that succeeded', async () => {
     const id = await start('order');
     const failed = await get(id);
     expect(failed.body).toMatchObject({ status: 'failed', error: { agent: 'charge' } });
     shop.card.refused = false;
     await shop.clock.advance(1_000);
-    const answer = await tell(id, 'retry');
-    expect(answer).toMatchObject({
+    const response = await send(id, 'retry');
+    expect(response).toMatchObject({
       status: 202,
       body: {
         id: expect.stringMatching(/^exec_[0-9A-Z]{26}$/),
@@ -123,22 +123,22 @@ describe.each(DOORS)('executions under control by $door', ({ open }) => {
         createdAt: shop.clock.now(),
       },
     });
-    expect(answer.body.id).not.toBe(id);
-    const location = answer.headers.get('location');
-    expect(location).toBe(`/api/v1/executions/${answer.body.id}`);
+    expect(response.body.id).not.toBe(id);
+    const location = response.headers.get('location');
+    expect(location).toBe(`/api/v1/executions/${response.body.id}`);
     await shop.clock.advance(0);
-    expect((await told(ask(location as string, { headers }))).body).toMatchObject({
+    expect((await readResponse(ask(location as string, { headers }))).body).toMatchObject({
       status: 'completed',
       output: { first: 1, charged: 'charged' },
       retryOf: id,
     });
     expect(shop.counted.times).toBe(1);
     expect(await get(id)).toMatchObject({ body: failed.body });
-    const listed = await told(ask('/api/v1/executions?ensemble=order', { headers }));
-    expect(listed.body.executions).toMatchObject([{ id: answer.body.id, retryOf: id }, { id }]);
+    const listed = await readResponse(ask('/api/v1/executions?ensemble=order', { headers }));
+    expect(listed.body.executions).toMatchObject([{ id: response.body.id, retryOf: id }, { id }]);
   });
 
-  it('refuses with 409 what makes no sense: cancelling what has ended, retrying what has not, or completed', async () => {
+  it('refuses with 409 to cancel an execution that has ended, and to retry one that has not ended or that completed', async () => {
     const failed = await start('order');
     shop.card.refused = false;
     const completed = await start('order');
@@ -149,8 +149,8 @@ describe.each(DOORS)('executions under control by $door', ({ open }) => {
       [completed, 'retry'],
       [running, 'retry'],
     ] as const) {
-      const answer = await tell(id, verb);
-      expect([id, verb, answer.status, answer.body]).toEqual([
+      const response = await send(id, verb);
+      expect([id, verb, response.status, response.body]).toEqual([
         id,
         verb,
         409,
@@ -168,15 +168,15 @@ describe.each(DOORS)('executions under control by $door', ({ open }) => {
   });
 
   it.each(['cancel', 'retry'] as const)(
-    'A92, A99: %s says of an unknown id what it says of a malformed one, and to a stranger nothing at all',
+    '%s returns the same for an unknown id and a malformed one, and nothing of either to a caller without the scope',
     async (verb) => {
       const id = await start('order');
-      const bodies = await Promise.all([NOBODY, 'nonsense', `${id}x`, '..%2f..'].map((one) => tell(one, verb)));
+      const bodies = await Promise.all([NOBODY, 'nonsense', `${id}x`, '..%2f..'].map((one) => send(one, verb)));
       for (const one of bodies) expect(one).toMatchObject({ status: 404, body: bodies[0]?.body });
       const reader = await shop.bearer('read:executions');
       for (const stranger of [{}, { authorization: 'Bearer sk-service-wrong' }, reader]) {
         const [real, none] = await Promise.all(
-          [id, NOBODY].map((one) => told(ask(`/api/v1/executions/${one}/${verb}`, post('', stranger)))),
+          [id, NOBODY].map((one) => readResponse(ask(`/api/v1/executions/${one}/${verb}`, post('', stranger)))),
         );
         expect([401, 403]).toContain(real?.status);
         expect([real?.status, real?.body]).toEqual([none?.status, none?.body]);
@@ -184,28 +184,28 @@ describe.each(DOORS)('executions under control by $door', ({ open }) => {
     },
   );
 
-  it('A112: takes an empty body alone, and a refused one stops nothing', async () => {
+  it('accept only an empty body, and a refused request changes nothing', async () => {
     const id = await start('patient');
-    expect(await tell(id, 'cancel', { reason: 'late' })).toMatchObject({
+    expect(await send(id, 'cancel', { reason: 'late' })).toMatchObject({
       status: 400,
       body: { error: { code: 'INVALID_REQUEST' } },
     });
     const form = { method: 'POST', headers: { ...headers, 'content-type': 'text/plain' }, body: '{}' };
-    expect((await told(ask(`/api/v1/executions/${id}/cancel`, form))).status).toBe(415);
+    expect((await readResponse(ask(`/api/v1/executions/${id}/cancel`, form))).status).toBe(415);
     expect((await get(id)).body).toMatchObject({ status: 'waiting' });
-    expect((await tell(id, 'cancel', {})).status).toBe(200);
+    expect((await send(id, 'cancel', {})).status).toBe(200);
     await shop.clock.advance(0);
-    expect((await told(ask(`/api/v1/executions/${id}/retry`, { method: 'POST', headers }))).status).toBe(202);
+    expect((await readResponse(ask(`/api/v1/executions/${id}/retry`, { method: 'POST', headers }))).status).toBe(202);
   });
 
-  it('lists what is queued, what waits and what is at work by its status', async () => {
+  it('lists queued, waiting and running executions by their status', async () => {
     await use(createShop({ engine: embeddedEngine({ concurrency: 1 }) }));
     const waiting = await start('patient');
     const running = await start('slow');
     const queued = await start('echo');
     const listed: [string, string[]][] = [];
     for (const status of ['queued', 'waiting', 'running', 'failed']) {
-      const { body } = await told(ask(`/api/v1/executions?status=${status}`, { headers }));
+      const { body } = await readResponse(ask(`/api/v1/executions?status=${status}`, { headers }));
       listed.push([status, body.executions.map((one: { id: string }) => one.id)]);
     }
     expect(listed).toEqual([
@@ -217,16 +217,16 @@ describe.each(DOORS)('executions under control by $door', ({ open }) => {
     shop.release();
   });
 
-  it('a service that stops tells a caller of a run that goes on elsewhere where to find it, and never to try again', async () => {
+  it('a service that stops returns 202 with Location to the caller of an execution that continues in another process', async () => {
     await use(createShop({ storage: memoryStorage({ shared: true }) }));
     const begun = shop.begun();
-    const waiting = told(ask('/api/v1/execute/ensemble/slow', post({}, headers)));
+    const waiting = readResponse(ask('/api/v1/execute/ensemble/slow', post({}, headers)));
     await begun;
     const closed = shop.orchestrator.close({ grace: 1_000 });
     await shop.clock.advance(1_000);
-    const answer = await waiting;
+    const response = await waiting;
     await closed;
-    expect(answer).toMatchObject({ status: 202, body: { executionId: expect.stringMatching(/^exec_/) } });
-    expect(answer.headers.get('location')).toBe(`/api/v1/executions/${answer.body.executionId}`);
+    expect(response).toMatchObject({ status: 202, body: { executionId: expect.stringMatching(/^exec_/) } });
+    expect(response.headers.get('location')).toBe(`/api/v1/executions/${response.body.executionId}`);
   });
 });

@@ -1,9 +1,9 @@
-/** Scopes answer with what they grant: who may only execute is told where an execution stands, and nothing of what is in it. */
+/** A response shows what the token's scopes grant: a caller that may only execute sees an execution's status, and none of its content. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Scope } from '../../src/engine/model/token.ts';
-import { type Ask, DOORS } from './doors.ts';
-import { createService, post, type Service, type Told, told } from './service.ts';
+import type { TokenScope } from '../../src/engine/model/token.ts';
+import { type Ask, HOSTS } from './hosts.ts';
+import { createService, post, type Service, type JsonResponse, readResponse } from './service.ts';
 
 type Verb = 'cancel' | 'retry' | 'signals/go';
 
@@ -18,14 +18,14 @@ const AGENTS = [
   { name: 'waiting', operation: 'code', config: { script: 'wait' } },
 ];
 
-describe.each(DOORS)('by $door', ({ open }) => {
+describe.each(HOSTS)('scopes by $host', ({ open }) => {
   let service: Service;
   let ask: Ask;
   beforeEach(async () => {
     service = createService({}, { ensembles: ENSEMBLES, agents: AGENTS });
     ask = await open(service.handler);
   });
-  /** An execution on which the verb can work. */
+  /** Starts an execution on which the verb is allowed. */
   const begin = async (verb: Verb, kind: 'ensemble' | 'agent'): Promise<string> => {
     const { orchestrator } = service;
     const input = { note: SECRET };
@@ -38,44 +38,51 @@ describe.each(DOORS)('by $door', ({ open }) => {
     await service.clock.advance(0);
     return id;
   };
-  const send = async (id: string, verb: Verb, scopes: readonly Scope[]): Promise<Told> =>
-    told(ask(`/api/v1/executions/${id}/${verb}`, post('', await service.bearer(...scopes))));
+  const send = async (id: string, verb: Verb, scopes: readonly TokenScope[]): Promise<JsonResponse> =>
+    readResponse(ask(`/api/v1/executions/${id}/${verb}`, post('', await service.bearer(...scopes))));
 
   const SLIM = { executionId: expect.stringMatching(/^exec_/), status: expect.any(String) };
   const FULL = { id: expect.stringMatching(/^exec_/), input: { note: SECRET }, trigger: expect.anything() };
   const CASES = VERBS.flatMap((verb) => [
-    { verb, kind: 'ensemble', scopes: ['execute:ensembles'], answer: SLIM },
-    { verb, kind: 'ensemble', scopes: ['execute:ensembles', 'execute:agents'], answer: SLIM },
-    { verb, kind: 'ensemble', scopes: ['execute:ensembles', 'read:executions'], answer: FULL },
-    { verb, kind: 'ensemble', scopes: ['admin'], answer: FULL },
-    { verb, kind: 'agent', scopes: ['execute:ensembles'], answer: undefined },
-    { verb, kind: 'agent', scopes: ['execute:ensembles', 'read:executions'], answer: undefined },
-    { verb, kind: 'agent', scopes: ['execute:ensembles', 'execute:agents'], answer: SLIM },
-    { verb, kind: 'agent', scopes: ['execute:ensembles', 'execute:agents', 'read:executions'], answer: FULL },
-    { verb, kind: 'agent', scopes: ['admin'], answer: FULL },
-  ]) as readonly { verb: Verb; kind: 'ensemble' | 'agent'; scopes: Scope[]; answer: object | undefined }[];
+    { verb, kind: 'ensemble', scopes: ['execute:ensembles'], expected: SLIM },
+    { verb, kind: 'ensemble', scopes: ['execute:ensembles', 'execute:agents'], expected: SLIM },
+    { verb, kind: 'ensemble', scopes: ['execute:ensembles', 'read:executions'], expected: FULL },
+    { verb, kind: 'ensemble', scopes: ['admin'], expected: FULL },
+    { verb, kind: 'agent', scopes: ['execute:ensembles'], expected: undefined },
+    { verb, kind: 'agent', scopes: ['execute:ensembles', 'read:executions'], expected: undefined },
+    { verb, kind: 'agent', scopes: ['execute:ensembles', 'execute:agents'], expected: SLIM },
+    { verb, kind: 'agent', scopes: ['execute:ensembles', 'execute:agents', 'read:executions'], expected: FULL },
+    { verb, kind: 'agent', scopes: ['admin'], expected: FULL },
+  ]) as readonly { verb: Verb; kind: 'ensemble' | 'agent'; scopes: TokenScope[]; expected: object | undefined }[];
 
-  it.each(CASES)('$verb of an $kind execution with $scopes', async ({ verb, kind, scopes, answer }) => {
+  it.each(CASES)('$verb of an $kind execution with $scopes', async ({ verb, kind, scopes, expected }) => {
     const id = await begin(verb, kind);
     const { status, body, headers } = await send(id, verb, scopes);
     const { orchestrator } = service;
     const before = await orchestrator.executions.get(id);
-    if (answer === undefined) {
+    if (expected === undefined) {
       expect([status, body]).toMatchObject([
         403,
         { error: { code: 'FORBIDDEN', requiredScope: 'execute:agents', providedScopes: scopes } },
       ]);
       expect(headers.get('www-authenticate')).toContain('scope="execute:agents"');
-      // And nothing happened.
+      // The refused request changed nothing.
       expect((await orchestrator.executions.list()).executions).toHaveLength(1);
       expect(before.status).toBe(verb === 'retry' ? 'failed' : 'running');
       service.release();
       return;
     }
+    if (kind === 'agent' && verb === 'signals/go') {
+      // The call is allowed, but an agent that runs alone waits for no signal.
+      expect([status, body.error.code]).toEqual([400, 'INVALID_INPUT']);
+      expect(JSON.stringify(body)).not.toContain(SECRET);
+      service.release();
+      return;
+    }
     expect(status).toBe(verb === 'retry' ? 202 : 200);
     if (verb === 'retry') expect(headers.get('location')).toMatch(/^\/api\/v1\/executions\/exec_/);
-    if (answer === SLIM) expect(body).toEqual(SLIM);
-    else expect(body).toMatchObject(answer);
+    if (expected === SLIM) expect(body).toEqual(SLIM);
+    else expect(body).toMatchObject(expected);
     service.release();
   });
 
@@ -85,7 +92,7 @@ describe.each(DOORS)('by $door', ({ open }) => {
     expect((await send(unknown, verb, ['admin'])).status).toBe(404);
   });
 
-  it('cancelling one that was cancelled tells nothing more either', async () => {
+  it('cancelling a cancelled execution shows no more either', async () => {
     const id = await begin('cancel', 'ensemble');
     await send(id, 'cancel', ['admin']);
     await service.clock.advance(0);
@@ -93,13 +100,13 @@ describe.each(DOORS)('by $door', ({ open }) => {
     expect((await send(id, 'cancel', ['execute:ensembles'])).body).toEqual({ executionId: id, status: 'cancelled' });
   });
 
-  it('who runs an ensemble gets its output, which is the answer to the call', async () => {
+  it('the caller of an ensemble receives its output, whatever scope it lacks', async () => {
     const headers = await service.bearer('execute:ensembles');
-    const started = told(ask('/api/v1/execute/ensemble/ask', post({ input: { note: 'mine' } }, headers)));
+    const started = readResponse(ask('/api/v1/execute/ensemble/ask', post({ input: { note: 'mine' } }, headers)));
     await service.clock.advance(0);
-    const answer = await started;
-    expect(answer).toMatchObject({ status: 202, body: SLIM });
-    const failed = await told(ask('/api/v1/execute/ensemble/failing', post({}, headers)));
+    const response = await started;
+    expect(response).toMatchObject({ status: 202, body: SLIM });
+    const failed = await readResponse(ask('/api/v1/execute/ensemble/failing', post({}, headers)));
     expect(failed).toMatchObject({
       status: 500,
       body: { error: { code: 'EXECUTION_FAILED', metrics: { agents: 1 } } },

@@ -1,16 +1,16 @@
 /**
- * The mounting examples, each as it stands in its folder: the API answers, and so does what is the app's own. Those of other
- * runtimes meet stand-ins of their `serve` here; `npm run runtimes` starts them on the real ones.
+ * The mounting examples, unchanged: the API responds, and so do the app's own pages. The examples for other runtimes run with
+ * substitutes for their `serve` here; `npm run runtimes` starts them on the real runtimes.
  */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { serve as serveHono } from '@hono/node-server';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
+import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
 import type { HttpHandler } from '../../src/engine/ports/host.ts';
-import type { Orchestrator } from '../../src/orchestrator.ts';
-import { type Ask, serve } from './doors.ts';
-import { post, told } from './service.ts';
+import type { Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
+import { type Ask, serve } from './hosts.ts';
+import { post, readResponse } from './service.ts';
 
 const EXAMPLES = new URL('../../examples/', import.meta.url);
 // biome-ignore lint/suspicious/noExplicitAny: an example is plain JavaScript
@@ -28,11 +28,11 @@ const over =
   (path, init) =>
     fetch(`${origin}${path}`, init);
 
-/** A server as the runtime's own `serve` would be, over Node: enough for the example to run. */
-function nodeServe(answer: (request: Request, peer: string) => Promise<Response>): Promise<string> {
+/** A substitute for another runtime's `serve`, on Node: enough for the example to run. */
+function nodeServe(respond: (request: Request, peer: string) => Promise<Response>): Promise<string> {
   let peer = '';
   const handler: HttpHandler = {
-    fetch: (request) => answer(request, peer),
+    fetch: (request) => respond(request, peer),
     handle: async () => ({ matched: false }),
   };
   const listener = toNodeListener(handler);
@@ -45,7 +45,7 @@ function nodeServe(answer: (request: Request, peer: string) => Promise<Response>
 interface Mount {
   readonly ask: Ask;
   readonly orchestrator: Orchestrator;
-  /** What the app answers itself at `/`. */
+  /** The text of the app's own page at `/`. */
   readonly own?: string;
 }
 
@@ -122,34 +122,34 @@ interface BunOptions {
 }
 
 describe.each(Object.entries(MOUNTS))('examples/%s', (_name, mount) => {
-  it('runs an ensemble, refuses who has no token, and leaves the rest to the app', async () => {
+  it('runs an ensemble, refuses a request without a token, and leaves other paths to the app', async () => {
     const { ask, orchestrator, own } = await mount();
     const { token } = await orchestrator.tokens.create({ name: 'test', scopes: ['execute:ensembles'] });
     const path = '/api/v1/execute/ensemble/greet';
-    const ran = await told(ask(path, post({ input: { who: 'Ada' } }, { authorization: `Bearer ${token}` })));
+    const ran = await readResponse(ask(path, post({ input: { who: 'Ada' } }, { authorization: `Bearer ${token}` })));
     expect(ran).toMatchObject({ status: 200, body: { status: 'completed', output: { text: 'Hello Ada' } } });
-    expect((await told(ask(path, post({ input: { who: 'Ada' } })))).status).toBe(401);
-    expect(await told(ask('/api/v1/health'))).toMatchObject({ status: 200, body: { status: 'ok' } });
-    expect((await told(ask('/api/v1/nothing'))).status).toBe(404);
+    expect((await readResponse(ask(path, post({ input: { who: 'Ada' } })))).status).toBe(401);
+    expect(await readResponse(ask('/api/v1/health'))).toMatchObject({ status: 200, body: { status: 'ok' } });
+    expect((await readResponse(ask('/api/v1/nothing'))).status).toBe(404);
     if (own !== undefined) expect(await (await ask('/')).text()).toBe(own);
   });
 });
 
 describe('examples/mount-worker', () => {
-  it("makes its handler from the Worker's variables, prints a token, and answers", async () => {
+  it("creates its handler from the Worker's variables, prints a token, and responds", async () => {
     const print = vi.spyOn(console, 'log').mockImplementation(() => {});
     const { default: worker } = await load('mount-worker/worker.mjs');
     const env = { GREETING: 'Good morning' };
     const ask: Ask = async (path, init) =>
       worker.fetch(new Request(`http://worker.test${path}`, init), env, { waitUntil() {} });
-    expect(await told(ask('/api/v1/health'))).toMatchObject({ status: 200 });
+    expect(await readResponse(ask('/api/v1/health'))).toMatchObject({ status: 200 });
     const [, authorization = ''] = /'Authorization: (Bearer \S+)'/.exec(String(print.mock.calls)) ?? [];
     const path = '/api/v1/execute/ensemble/greet';
-    expect(await told(ask(path, post({ input: { who: 'Ada' } }, { authorization })))).toMatchObject({
+    expect(await readResponse(ask(path, post({ input: { who: 'Ada' } }, { authorization })))).toMatchObject({
       status: 200,
       body: { output: { text: 'Good morning Ada' } },
     });
-    expect((await told(ask(path, post({})))).status).toBe(401);
+    expect((await readResponse(ask(path, post({})))).status).toBe(401);
     expect(await (await ask('/')).text()).toBe('my own page');
   });
 });

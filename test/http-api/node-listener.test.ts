@@ -1,18 +1,18 @@
-/** A handler behind Node's servers: falling through, body parsers, wrapped handlers, and peers that are slow or gone. */
+/** A handler in Node's servers: `next`, body parsers, wrapped handlers, and peers that are slow or gone. */
 
 import { request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import express from 'express';
 import { describe, expect, it, vi } from 'vitest';
-import { IncomingRequest } from '../../src/adapters/node/from-incoming.ts';
-import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
+import { IncomingRequest } from '../../src/adapters/hosts/node/from-incoming.ts';
+import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
 import type { HostInfo, HttpHandler } from '../../src/engine/ports/host.ts';
-import { serve } from './doors.ts';
-import { createService, post, told } from './service.ts';
+import { serve } from './hosts.ts';
+import { createService, post, readResponse } from './service.ts';
 
 const ECHO = '/api/v1/execute/ensemble/echo';
 
-/** A handler of whom only the public part is known, as when an app wraps one. */
+/** A handler with only the public methods, as when an app wraps one. */
 function wrap(handler: HttpHandler, seen: (host: HostInfo | undefined) => void = () => {}): HttpHandler {
   return {
     fetch(request, host) {
@@ -29,8 +29,8 @@ function wrap(handler: HttpHandler, seen: (host: HostInfo | undefined) => void =
 describe.each([
   ['a handler', (handler: HttpHandler) => handler],
   ['a wrapped handler', (handler: HttpHandler) => wrap(handler)],
-])('%s behind a Node server', (_what, as) => {
-  it('gives paths that are not its own to `next`, with the body unread; without `next` they are 404', async () => {
+])('%s in a Node server', (_what, as) => {
+  it('passes other paths to `next` with the body unread; without `next` they are 404', async () => {
     const { handler } = createService();
     const listener = toNodeListener(as(handler));
     const mine = async (request: IncomingMessage, response: ServerResponse) => {
@@ -39,23 +39,26 @@ describe.each([
       response.end(`mine: ${request.url} ${text}`);
     };
     const origin = await serve((request, response) => listener(request, response, () => void mine(request, response)));
-    const answer = await fetch(`${origin}/about?x=1`, { method: 'POST', body: 'hello' });
-    expect(await answer.text()).toBe('mine: /about?x=1 hello');
+    const response = await fetch(`${origin}/about?x=1`, { method: 'POST', body: 'hello' });
+    expect(await response.text()).toBe('mine: /about?x=1 hello');
     expect((await fetch(`${origin}/api/v1/nothing`)).status).toBe(404);
-    expect(await told(fetch(`${origin}/api/v1/health`))).toMatchObject({ status: 200, body: { status: 'ok' } });
+    expect(await readResponse(fetch(`${origin}/api/v1/health`))).toMatchObject({ status: 200, body: { status: 'ok' } });
     const alone = await serve(listener);
-    expect(await told(fetch(`${alone}/about`))).toMatchObject({ status: 404, body: { error: { code: 'NOT_FOUND' } } });
+    expect(await readResponse(fetch(`${alone}/about`))).toMatchObject({
+      status: 404,
+      body: { error: { code: 'NOT_FOUND' } },
+    });
   });
 
   it('runs, refuses and streams', async () => {
     const service = createService({ maxBodyBytes: 100 });
     const origin = await serve(toNodeListener(as(service.handler)));
     const headers = await service.bearer('admin');
-    const ran = await told(fetch(`${origin}${ECHO}`, post({ input: { a: 1 } }, headers)));
+    const ran = await readResponse(fetch(`${origin}${ECHO}`, post({ input: { a: 1 } }, headers)));
     expect(ran).toMatchObject({ status: 200, body: { output: { said: { a: 1 } } } });
-    expect(await told(fetch(`${origin}${ECHO}`, post({ input: { a: 'x'.repeat(3_000_000) } }, headers)))).toMatchObject(
-      { status: 413 },
-    );
+    expect(
+      await readResponse(fetch(`${origin}${ECHO}`, post({ input: { a: 'x'.repeat(3_000_000) } }, headers))),
+    ).toMatchObject({ status: 413 });
     const events = await fetch(`${origin}/api/v1/executions/${ran.body.executionId}/events`, { headers });
     expect(await events.text()).toContain('event: execution.completed');
   });
@@ -63,14 +66,14 @@ describe.each([
   it.each(['Ada', 'Zoë', 'ÿ', 'żółw', '🐢', '\ud800'])('sends %j as UTF-8, with its length in bytes', async (who) => {
     const service = createService();
     const origin = await serve(toNodeListener(as(service.handler)));
-    const answer = await fetch(`${origin}${ECHO}`, post({ input: { who } }, await service.bearer('admin')));
-    const bytes = new Uint8Array(await answer.arrayBuffer());
+    const response = await fetch(`${origin}${ECHO}`, post({ input: { who } }, await service.bearer('admin')));
+    const bytes = new Uint8Array(await response.arrayBuffer());
     expect(JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes)).output).toEqual({ said: { who } });
-    const length = answer.headers.get('content-length');
+    const length = response.headers.get('content-length');
     if (length !== null) expect(Number(length)).toBe(bytes.length);
   });
 
-  it('serves one request after another on one connection, refusals in between included', async () => {
+  it('serves several requests on one connection, also after a refusal', async () => {
     const service = createService({ maxBodyBytes: 100 });
     const origin = await serve(toNodeListener(as(service.handler)));
     const { authorization } = await service.bearer('admin');
@@ -82,7 +85,7 @@ describe.each([
       `${head}Authorization: ${authorization}\r\n${body(large)}`,
       `${head}Authorization: ${authorization}\r\n${body('{}')}`,
     ];
-    const answer = await new Promise<string>((resolve, reject) => {
+    const response = await new Promise<string>((resolve, reject) => {
       let text = '';
       const socket = connect(Number(new URL(origin).port), '127.0.0.1', () => socket.write(requests.join('')));
       socket.setEncoding('utf8').on('data', (chunk) => {
@@ -91,12 +94,12 @@ describe.each([
       });
       socket.on('close', () => resolve(text)).on('error', reject);
     });
-    expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['401', '413', '200']);
+    expect([...response.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual(['401', '413', '200']);
   });
 });
 
 describe('toNodeListener', () => {
-  it("D15: hands the socket's address on, whatever forwarding headers say (A100)", async () => {
+  it("passes on the socket's address, whatever forwarding headers say", async () => {
     const hosts: (HostInfo | undefined)[] = [];
     const origin = await serve(toNodeListener(wrap(createService().handler, (host) => hosts.push(host))));
     await fetch(`${origin}/api/v1/health`, {
@@ -108,7 +111,7 @@ describe('toNodeListener', () => {
   it.each([
     ['copies', (handler: HttpHandler, own: Pick<HttpHandler, 'fetch'>): HttpHandler => ({ ...handler, ...own })],
     ['inherits', (handler: HttpHandler, own: Pick<HttpHandler, 'fetch'>) => Object.assign(Object.create(handler), own)],
-  ])('an object that %s from a handler and wraps its `fetch` is not gone round', async (_how, extend) => {
+  ])('an object that %s from a handler and wraps its `fetch` is not bypassed', async (_how, extend) => {
     const { handler } = createService();
     const fetched: string[] = [];
     const logging = extend(handler, {
@@ -126,33 +129,37 @@ describe('toNodeListener', () => {
     ['as an object', express.json()],
     ['as text', express.text({ type: '*/*' })],
     ['as bytes', express.raw({ type: '*/*' })],
-  ])('behind a body parser that gives the body %s, takes what it gives', async (_what, parser) => {
+  ])('after a body parser that provides the body %s, uses that body', async (_what, parser) => {
     const service = createService({ maxBodyBytes: 100 });
     const app = express();
     app.use(parser, toNodeListener(service.handler));
     const origin = await serve(app);
     const headers = await service.bearer('admin');
-    expect(await told(fetch(`${origin}${ECHO}`, post({ input: { a: 1 } }, headers)))).toMatchObject({
+    expect(await readResponse(fetch(`${origin}${ECHO}`, post({ input: { a: 1 } }, headers)))).toMatchObject({
       status: 200,
       body: { output: { said: { a: 1 } } },
     });
-    expect(await told(fetch(`${origin}${ECHO}`, post({ input: { a: 'x'.repeat(200) } }, headers)))).toMatchObject({
+    expect(
+      await readResponse(fetch(`${origin}${ECHO}`, post({ input: { a: 'x'.repeat(200) } }, headers))),
+    ).toMatchObject({
       status: 413,
     });
   });
 
-  it('mounted by Express at a path of its own, puts that path in front of Location', async () => {
+  it('mounted by Express at a path, puts that path before Location', async () => {
     const service = createService();
     const app = express();
     app.use('/service', toNodeListener(service.handler));
     app.use((_request, response) => void response.status(418).end());
     const origin = await serve(app);
-    const answer = await told(fetch(`${origin}/service${ECHO}`, post({ async: true }, await service.bearer('admin'))));
-    expect(answer.headers.get('location')).toBe(`/service/api/v1/executions/${answer.body.executionId}`);
+    const response = await readResponse(
+      fetch(`${origin}/service${ECHO}`, post({ async: true }, await service.bearer('admin'))),
+    );
+    expect(response.headers.get('location')).toBe(`/service/api/v1/executions/${response.body.executionId}`);
     expect((await fetch(`${origin}/service/other`)).status).toBe(418);
   });
 
-  it('waits for a slow reader of a stream instead of keeping what it does not take', async () => {
+  it('waits for a slow reader of a stream instead of buffering for it', async () => {
     const chunk = new Uint8Array(64 * 1024).fill(0x61);
     let made = 0;
     const body = new ReadableStream<Uint8Array>({
@@ -182,7 +189,7 @@ describe('toNodeListener', () => {
     socket.destroy();
   });
 
-  it('a handler that rejects is given to `next`, or breaks the connection: never a half answer', async () => {
+  it('the error of a handler that rejects goes to `next`, or breaks the connection: no response is sent in part', async () => {
     const broken: HttpHandler = {
       fetch: () => Promise.reject(new Error('no')),
       handle: () => Promise.reject(new Error('no')),
@@ -196,16 +203,16 @@ describe('toNodeListener', () => {
     await expect(fetch(`${alone}/x`)).rejects.toThrow(TypeError);
   });
 
-  it('a body that broke off before it was asked for is an error, not a wait for ever', async () => {
+  it('a body that broke off before it is read is an error, not an endless wait', async () => {
     let take: (request: IncomingMessage) => void = () => {};
-    const came = new Promise<IncomingMessage>((resolve) => {
+    const arrived = new Promise<IncomingMessage>((resolve) => {
       take = resolve;
     });
     const origin = await serve((request) => take(request));
     const client = httpRequest(origin, { method: 'POST', headers: { 'content-length': '30' } });
     client.on('error', () => {});
     client.write('{');
-    const request = await came;
+    const request = await arrived;
     const closed = new Promise((resolve) => request.once('close', resolve));
     client.destroy();
     await closed;
@@ -218,7 +225,7 @@ describe('toNodeListener', () => {
     const service = createService();
     const origin = await serve(toNodeListener(service.handler));
     const { authorization } = await service.bearer('admin');
-    const answered = new Promise<void>((resolve) => {
+    const verified = new Promise<void>((resolve) => {
       const { verify } = service.orchestrator.tokens;
       Object.assign(service.orchestrator.tokens, {
         verify: async (value: string) => {
@@ -234,7 +241,7 @@ describe('toNodeListener', () => {
     });
     client.on('error', () => {});
     client.write('{"input":');
-    await answered;
+    await verified;
     const closed = new Promise((resolve) => client.once('close', resolve));
     client.destroy();
     await closed;

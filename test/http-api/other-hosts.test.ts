@@ -1,11 +1,11 @@
-/** The handler behind Deno, Bun and Workers: the address and `waitUntil` go along. */
+/** The handler in Deno, Bun and Workers: the host passes on the address and `waitUntil`. */
 
 import { describe, expect, it } from 'vitest';
-import { toBunHandler } from '../../src/adapters/bun/to-bun-handler.ts';
-import { toDenoHandler } from '../../src/adapters/deno/to-deno-handler.ts';
-import { toWorker } from '../../src/adapters/workers/to-worker.ts';
+import { toBunHandler } from '../../src/adapters/hosts/bun/to-bun-handler.ts';
+import { toDenoHandler } from '../../src/adapters/hosts/deno/to-deno-handler.ts';
+import { toWorker } from '../../src/adapters/hosts/workers/to-worker.ts';
 import type { HostInfo, HttpHandler } from '../../src/engine/ports/host.ts';
-import { createService, post, told } from './service.ts';
+import { createService, post, readResponse } from './service.ts';
 
 function recording(): { handler: HttpHandler; hosts: (HostInfo | undefined)[] } {
   const hosts: (HostInfo | undefined)[] = [];
@@ -29,7 +29,7 @@ describe('toDenoHandler', () => {
     ['a TCP peer', { remoteAddr: { transport: 'tcp', hostname: '192.0.2.7', port: 4711 } }, '192.0.2.7'],
     ['a Unix socket', { remoteAddr: { transport: 'unix', path: '/run/x.sock' } }, undefined],
     ['no info', undefined, undefined],
-  ])('D15: hands on the address of %s', async (_what, info, ip) => {
+  ])('passes on the address of %s', async (_what, info, ip) => {
     const { handler, hosts } = recording();
     expect((await toDenoHandler(handler)(health(FORGED), info)).status).toBe(200);
     expect(hosts.map((host) => host?.ip)).toEqual([ip]);
@@ -41,7 +41,7 @@ describe('toBunHandler', () => {
     ['a peer', { requestIP: () => ({ address: '192.0.2.7', port: 1, family: 'IPv4' }) }, '192.0.2.7'],
     ['a closed connection', { requestIP: () => null }, undefined],
     ['no server', undefined, undefined],
-  ])('D15: hands on the address of %s', async (_what, server, ip) => {
+  ])('passes on the address of %s', async (_what, server, ip) => {
     const { handler, hosts } = recording();
     expect((await toBunHandler(handler)(health(FORGED), server)).status).toBe(200);
     expect(hosts.map((host) => host?.ip)).toEqual([ip]);
@@ -54,7 +54,7 @@ describe('toWorker', () => {
     return { kept, waitUntil: (promise: Promise<unknown>) => void kept.push(promise) };
   };
 
-  it("hands on the address that Cloudflare's edge reports, and no other", async () => {
+  it("passes on the address that Cloudflare's edge reports, and no other", async () => {
     const { handler, hosts } = recording();
     const worker = toWorker(handler);
     await worker.fetch(health({ ...FORGED, 'cf-connecting-ip': '192.0.2.7' }), {}, context());
@@ -62,21 +62,21 @@ describe('toWorker', () => {
     expect(hosts.map((host) => host?.ip)).toEqual(['192.0.2.7', undefined]);
   });
 
-  it('hands `waitUntil` on: a run goes on behind the answer', async () => {
+  it('passes on `waitUntil`: an execution continues after the response', async () => {
     const service = createService();
     const held = context();
     const request = new Request(
       'http://service.test/api/v1/execute/ensemble/slow',
       post({ async: true }, await service.bearer('admin')),
     );
-    const { body } = await told(toWorker(service.handler).fetch(request, {}, held));
+    const { body } = await readResponse(toWorker(service.handler).fetch(request, {}, held));
     service.release();
     await Promise.all(held.kept);
     expect(held.kept).toHaveLength(1);
     expect(await service.orchestrator.executions.get(body.executionId)).toMatchObject({ status: 'completed' });
   });
 
-  it('makes one handler for each env from its bindings, and tries again when that failed', async () => {
+  it('creates one handler for each env from its bindings, and tries again after a failure', async () => {
     const made: string[] = [];
     let fail = true;
     const worker = toWorker(async (env: { NAME: string }) => {

@@ -1,11 +1,11 @@
-/** The service under test: a few ensembles and one shared agent, a clock of the test's own, tokens, and a handler. */
+/** The service under test: a few ensembles, one shared agent, a manual clock, tokens, and a handler. */
 
-import type { Scope } from '../../src/engine/model/token.ts';
+import type { TokenScope } from '../../src/engine/model/token.ts';
 import type { HttpHandler } from '../../src/engine/ports/host.ts';
 import { createApiHandler } from '../../src/http-handlers/create-api-handler.ts';
 import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
-import type { OrchestratorOptions } from '../../src/options.ts';
-import { createOrchestrator, type Orchestrator } from '../../src/orchestrator.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { type ManualClock, manualClock } from '../../src/testing.ts';
 
 const code = (agent: string, script: string) => ({ agent, operation: 'code', config: { script }, input: '${input}' });
@@ -35,26 +35,26 @@ export interface Service {
   readonly orchestrator: Orchestrator;
   readonly handler: HttpHandler;
   readonly clock: ManualClock;
-  /** What was logged, oldest first. */
+  /** The log entries, oldest first. */
   readonly log: {
     readonly level: string;
     readonly fields: Record<string, unknown>;
     readonly message?: string | undefined;
   }[];
-  /** Resolves when the script `wait` has begun once more. */
+  /** Resolves when the script `wait` begins the next time. */
   begun(): Promise<void>;
-  /** Lets every `wait` that has begun end. */
+  /** Ends every `wait` that has begun. */
   release(): void;
-  /** The header of a token that holds these scopes. */
-  bearer(...scopes: Scope[]): Promise<{ authorization: string }>;
+  /** Creates a token with these scopes. @returns its header */
+  bearer(...scopes: TokenScope[]): Promise<{ authorization: string }>;
 }
 
 export function createService(options: HandlerOptions = {}, more: OrchestratorOptions = {}): Service {
   const clock = manualClock();
   const log: Service['log'] = [];
-  const note = (level: string) => (fields: object, message?: string) =>
+  const logAt = (level: string) => (fields: object, message?: string) =>
     void log.push({ level, fields: fields as Record<string, unknown>, message });
-  const logger = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') };
+  const logger = { debug: logAt('debug'), info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
   const waiting: (() => void)[] = [];
   const onBegin: (() => void)[] = [];
   const orchestrator = createOrchestrator({
@@ -100,16 +100,16 @@ export function post(value: unknown, headers: Record<string, string> = {}): Requ
   return { method: 'POST', headers: { 'content-type': 'application/json', ...headers }, body };
 }
 
-export interface Told {
+export interface JsonResponse {
   readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: what an answer holds is what the tests look into
+  // biome-ignore lint/suspicious/noExplicitAny: the tests read any part of a body
   readonly body: any;
   readonly headers: Headers;
 }
 
-/** Status and body of an answer whose body is JSON. */
-export async function told(response: Response | Promise<Response>): Promise<Told> {
-  const answer = await response;
-  const text = await answer.text();
-  return { status: answer.status, body: text === '' ? undefined : JSON.parse(text), headers: answer.headers };
+/** The parts of a response with a JSON body. */
+export async function readResponse(promise: Response | Promise<Response>): Promise<JsonResponse> {
+  const response = await promise;
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text), headers: response.headers };
 }

@@ -1,10 +1,11 @@
-/** The pages behind a link of `signalUrl()`: looking changes nothing, the button gives the signal, nobody needs a token. Decision 17. */
+/** The pages of a link of `signalUrl()`: opening one changes nothing, its button sends the signal, and no token is needed. See decision 17. */
 
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createHandler } from '../../src/http-handlers/create-handler.ts';
-import { type Ask, DOORS } from './doors.ts';
-import { createService, post, type Service, told } from './service.ts';
+import { type Ask, HOSTS } from './hosts.ts';
+import { createService, post, type Service, readResponse } from './service.ts';
 
 const signalLinks = { url: 'https://flows.example/service', secret: 'a secret that nobody can guess, 1' };
 const CODE = { operation: 'code', config: { script: 'mail' } };
@@ -21,7 +22,7 @@ const ENSEMBLES = [
           bare: "${signalUrl('other')}",
         },
       },
-      { wait: 'go', name: 'told' },
+      { wait: 'go', name: 'answered' },
       { wait: 'later' },
       { if: false, then: [{ wait: 'other' }] },
     ],
@@ -35,7 +36,7 @@ interface Page {
   readonly headers: Headers;
 }
 
-describe.each(DOORS)('signal links by $door', ({ open }) => {
+describe.each(HOSTS)('signal links by $host', ({ open }) => {
   let service: Service;
   let ask: Ask;
   let id: string;
@@ -47,14 +48,15 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
     reads = 0;
     broken = false;
     const storage = memoryStorage();
-    const watched = {
-      ...storage,
-      findSignal: (...given: Parameters<typeof storage.findSignal>) => {
-        reads += 1;
-        if (broken) throw new Error('the disk is gone');
-        return storage.findSignal(...given);
+    const watched = changeStorage(storage, {
+      signals: {
+        find(...given) {
+          reads += 1;
+          if (broken) throw new Error('the disk is gone');
+          return storage.signals.find(...given);
+        },
       },
-    };
+    });
     const scripts = {
       mail: ({ input }: { input: unknown }) => {
         links = input as typeof links;
@@ -68,10 +70,10 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
     await service.clock.advance(0);
   });
 
-  /** The link's path is the server's own: the public address ends where the handler is mounted. */
-  const knock = async (link: string, init?: RequestInit): Promise<Page> => {
-    const answer = await ask(new URL(link).pathname, init);
-    return { status: answer.status, text: await answer.text(), headers: answer.headers };
+  /** Requests the path of a link. The public address ends where the handler is mounted. */
+  const call = async (link: string, init?: RequestInit): Promise<Page> => {
+    const response = await ask(new URL(link).pathname, init);
+    return { status: response.status, text: await response.text(), headers: response.headers };
   };
   const signals = async () => {
     await service.clock.advance(0);
@@ -80,8 +82,8 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
     return { status, agents: agents?.length, link: found?.state };
   };
 
-  it('GET shows what is confirmed, escaped, in a page that holds nothing else', async () => {
-    const { status, text, headers } = await knock(links.yes);
+  it('GET shows the signal and its payload, escaped, in a page without anything else', async () => {
+    const { status, text, headers } = await call(links.yes);
     expect(status).toBe(200);
     expect(text).toMatch(/^<!doctype html>\n<html lang="en">/);
     expect(text).toContain('<title>Please confirm</title>');
@@ -98,76 +100,73 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
       'referrer-policy': 'no-referrer',
       'content-security-policy': "default-src 'none'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     });
-    expect((await knock(links.bare)).text).not.toContain('<pre>');
+    expect((await call(links.bare)).text).not.toContain('<pre>');
   });
 
   it.each([
-    ['a text that runs from right to left', 'no\u202eyes', 'no\\u{202e}yes'],
+    ['a right-to-left override', 'no\u202eyes', 'no\\u{202e}yes'],
     ['an isolate', '\u2066a\u2069', '\\u{2066}a\\u{2069}'],
-    ['a mark of direction', '\u200f\u061c', '\\u{200f}\\u{61c}'],
-    ['what has no width', 'a\u200bb\ufeffc\u00add', 'a\\u{200b}b\\u{feff}c\\u{ad}d'],
+    ['direction marks', '\u200f\u061c', '\\u{200f}\\u{61c}'],
+    ['characters without width', 'a\u200bb\ufeffc\u00add', 'a\\u{200b}b\\u{feff}c\\u{ad}d'],
     ['a tag', '\u{e0041}', '\\u{e0041}'],
-    ['a line of its own', 'a\u2028b\u2029c\u0085', 'a\\u{2028}b\\u{2029}c\\u{85}'],
-    ['a control', '\u009b\u007f', '\\u{9b}\\u{7f}'],
-  ])(
-    'shows %s of the payload as an escape: nothing in it is hidden, or moves what is beside it',
-    async (_what, note, seen) => {
-      await service.orchestrator.start('ask', { note });
-      await service.clock.advance(0);
-      const { text } = await knock(links.yes);
-      expect(text).toContain(`&#34;note&#34;: &#34;${seen}&#34;`);
-      expect(text).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u);
-    },
-  );
+    ['line separators', 'a\u2028b\u2029c\u0085', 'a\\u{2028}b\\u{2029}c\\u{85}'],
+    ['control characters', '\u009b\u007f', '\\u{9b}\\u{7f}'],
+  ])('shows %s of the payload as an escape, so that no text is hidden or moved', async (_what, note, seen) => {
+    await service.orchestrator.start('ask', { note });
+    await service.clock.advance(0);
+    const { text } = await call(links.yes);
+    expect(text).toContain(`&#34;note&#34;: &#34;${seen}&#34;`);
+    expect(text).not.toMatch(/[\p{Cf}\p{Zl}\p{Zp}]/u);
+  });
 
   it('shows letters of every script, and emoji, as they are', async () => {
     const note = 'Zoë, żółw, 漢字, שלום, سلام, 🐢';
     await service.orchestrator.start('ask', { note });
     await service.clock.advance(0);
-    expect((await knock(links.yes)).text).toContain(note);
+    expect((await call(links.yes)).text).toContain(note);
   });
 
-  it('a mail scanner triggers nothing, however often it looks', async () => {
+  it('a mail scanner triggers nothing, however often it opens a link', async () => {
     for (let i = 0; i < 3; i++) {
-      expect((await knock(links.yes)).status).toBe(200);
-      const head = await knock(links.no, { method: 'HEAD' });
+      expect((await call(links.yes)).status).toBe(200);
+      const head = await call(links.no, { method: 'HEAD' });
       expect([head.status, head.text, head.headers.get('content-type')]).toEqual([200, '', 'text/html; charset=utf-8']);
-      expect((await knock(links.no, { method: 'OPTIONS' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS');
-      expect((await knock(links.no, { method: 'DELETE' })).status).toBe(405);
+      expect((await call(links.no, { method: 'OPTIONS' })).headers.get('allow')).toBe('GET, HEAD, POST, OPTIONS');
+      expect((await call(links.no, { method: 'DELETE' })).status).toBe(405);
     }
     expect(await signals()).toEqual({ status: 'waiting', agents: 1, link: 'open' });
   });
 
-  it('POST gives the signal once, with the body of a form, of anything, or of nothing', async () => {
-    const given = await knock(links.no, { method: 'POST' });
+  it('POST sends the signal once, with any body or none', async () => {
+    const given = await call(links.no, { method: 'POST' });
     expect([given.status, given.text]).toEqual([200, expect.stringContaining('<h1>Thank you</h1>')]);
     expect(given.text).not.toContain('<form');
     const form = { 'content-type': 'application/x-www-form-urlencoded' };
     for (const init of [{ method: 'POST' }, { method: 'POST', headers: form, body: 'a=1' }, post('{ broken')]) {
       for (const link of [links.no, links.yes]) {
-        const again = await knock(link, init);
+        const again = await call(link, init);
         expect([again.status, again.text]).toEqual([409, expect.stringContaining('<h1>Already answered</h1>')]);
       }
     }
-    expect((await knock(links.yes)).status).toBe(409);
+    expect((await call(links.yes)).status).toBe(409);
     await service.orchestrator.executions.signal(id, 'later');
     expect((await signals()).status).toBe('completed');
-    expect((await knock(links.no)).status).toBe(409);
+    expect((await call(links.no)).status).toBe(409);
   });
 
-  it('a form with a body of any kind gives it too', async () => {
+  it('POST with the body of a form sends the signal too', async () => {
     const body = new URLSearchParams({ a: '1' });
-    expect((await knock(links.yes, { method: 'POST', body })).status).toBe(200);
+    expect((await call(links.yes, { method: 'POST', body })).status).toBe(200);
     expect((await signals()).link).toBe('answered');
   });
 
-  it('a link that is over, and one that nobody made, say so and no more', async () => {
+  it('the pages of a link that is over and of an unknown link show only that', async () => {
     await service.orchestrator.executions.cancel(id);
     await service.clock.advance(0);
     for (const method of ['GET', 'POST']) {
-      const over = await knock(links.yes, { method });
+      const over = await call(links.yes, { method });
       expect([over.status, over.text]).toEqual([410, expect.stringContaining('<h1>Too late</h1>')]);
-      const changed = await knock(`${links.yes.slice(0, -2)}zz`, { method });
+      const changed = await call(`${links.yes.slice(0, -2)}zz`, { method });
       expect([changed.status, changed.text]).toEqual([404, expect.stringContaining('<h1>No such link</h1>')]);
       for (const { text, headers } of [over, changed]) {
         expect(text).not.toMatch(/<form|answer&#|<strong>|exec_|cancelled/);
@@ -176,17 +175,17 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
     }
   });
 
-  it('one that nobody made costs the storage nothing', async () => {
+  it('an unknown link causes no read of the storage', async () => {
     reads = 0;
     for (const token of ['x', '%00', `${'a'.repeat(3000)}.${'0'.repeat(64)}`, 'a%2Fb', '..%2F']) {
-      expect((await knock(`https://flows.example/service/signals/${token}`)).status).toBe(404);
+      expect((await call(`https://flows.example/service/signals/${token}`)).status).toBe(404);
     }
     expect(reads).toBe(0);
   });
 
-  it('a failure is told to the log without the link', async () => {
+  it('a failure is logged without the link', async () => {
     broken = true;
-    const { status, text } = await knock(links.yes, { method: 'POST' });
+    const { status, text } = await call(links.yes, { method: 'POST' });
     expect(status).toBe(500);
     expect(text).not.toContain('disk');
     expect(service.log).toHaveLength(1);
@@ -194,10 +193,10 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
     expect(JSON.stringify(service.log)).not.toContain(links.yes.slice(-20));
   });
 
-  it('a link is no token: it opens nothing but its own page', async () => {
+  it('a link is not a token: it opens only its own page', async () => {
     const authorization = `Bearer ${links.yes.split('/').at(-1)}`;
-    const answer = await told(ask(`/service/api/v1/executions/${id}`, { headers: { authorization } }));
-    expect(answer.status).toBe(401);
+    const response = await readResponse(ask(`/service/api/v1/executions/${id}`, { headers: { authorization } }));
+    expect(response.status).toBe(401);
   });
 
   it('without the option, the path is left to the host', async () => {
@@ -205,8 +204,8 @@ describe.each(DOORS)('signal links by $door', ({ open }) => {
     const path = new URL(links.yes).pathname.replace('/service', '');
     const { handler, orchestrator } = plain;
     expect(await handler.handle(new Request(`http://service.test${path}`))).toEqual({ matched: false });
-    const knock = await open(createHandler(orchestrator));
-    expect((await told(knock(path))).body).toMatchObject({ error: { code: 'NOT_FOUND' } });
+    const call = await open(createHandler(orchestrator));
+    expect((await readResponse(call(path))).body).toMatchObject({ error: { code: 'NOT_FOUND' } });
     const other = createService({}, { signalLinks }).handler;
     expect(await other.handle(new Request(`http://service.test${path}`))).toMatchObject({ matched: true });
   });

@@ -1,8 +1,8 @@
-/** Signals over HTTP: what a body means, who may give one, and that a repeated request does no harm. */
+/** Signals over HTTP: the payload, the scope, and repeated requests. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Ask, DOORS } from './doors.ts';
-import { createService, post, type Service, type Told, told } from './service.ts';
+import { type Ask, HOSTS } from './hosts.ts';
+import { createService, post, type Service, type JsonResponse, readResponse } from './service.ts';
 
 const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
 const ENSEMBLES = [
@@ -16,7 +16,7 @@ const ENSEMBLES = [
   },
 ];
 
-describe.each(DOORS)('signals by $door', ({ open }) => {
+describe.each(HOSTS)('signals by $host', ({ open }) => {
   let service: Service;
   let ask: Ask;
   let headers: { authorization: string };
@@ -25,17 +25,17 @@ describe.each(DOORS)('signals by $door', ({ open }) => {
     service = createService({ maxBodyBytes: 1000 }, { ensembles: ENSEMBLES });
     ask = await open(service.handler);
     headers = await service.bearer('execute:ensembles', 'read:executions');
-    id = (await told(ask('/api/v1/execute/ensemble/ask', post({ async: true }, headers)))).body.executionId;
+    id = (await readResponse(ask('/api/v1/execute/ensemble/ask', post({ async: true }, headers)))).body.executionId;
     await service.clock.advance(0);
   });
-  const signal = (body: unknown, more = {}, name = 'approved', of = id): Promise<Told> =>
-    told(ask(`/api/v1/executions/${of}/signals/${name}`, post(body, { ...headers, ...more })));
+  const signal = (body: unknown, more = {}, name = 'approved', of = id): Promise<JsonResponse> =>
+    readResponse(ask(`/api/v1/executions/${of}/signals/${name}`, post(body, { ...headers, ...more })));
   const ended = async () => {
     await service.clock.advance(0);
-    return (await told(ask(`/api/v1/executions/${id}`, { headers }))).body;
+    return (await readResponse(ask(`/api/v1/executions/${id}`, { headers }))).body;
   };
 
-  it('the body is the payload, whatever JSON it is, and the answer the execution', async () => {
+  it('any JSON body is the payload, and the response is the record', async () => {
     expect(await signal({ by: 'Ada', deep: [1, null] })).toMatchObject({ status: 200, body: { id, ensemble: 'ask' } });
     await signal(false);
     expect(await ended()).toMatchObject({
@@ -44,13 +44,13 @@ describe.each(DOORS)('signals by $door', ({ open }) => {
     });
   });
 
-  it('no body is null', async () => {
+  it('without a body the payload is null', async () => {
     await signal('');
     await signal(1);
     expect(await ended()).toMatchObject({ output: { both: [null, 1] } });
   });
 
-  it('a request that is sent again with its key changes nothing', async () => {
+  it('a second request with the same key changes nothing', async () => {
     for (let times = 0; times < 3; times++) {
       expect(await signal({ times }, { 'idempotency-key': 'k1' })).toMatchObject({ status: 200 });
     }
@@ -60,7 +60,7 @@ describe.each(DOORS)('signals by $door', ({ open }) => {
     expect(await signal({}, { 'idempotency-key': 'k1' })).toMatchObject({ status: 200, body: { status: 'completed' } });
   });
 
-  it('refuses what nobody can take', async () => {
+  it('refuses signals that no execution can take', async () => {
     expect(await signal({}, {}, 'approved', NOBODY)).toMatchObject({ status: 404 });
     expect(await signal({}, {}, 'not%20a%20name')).toMatchObject({
       status: 400,
@@ -75,7 +75,7 @@ describe.each(DOORS)('signals by $door', ({ open }) => {
     expect(await signal({})).toMatchObject({ status: 409, body: { error: { code: 'CONFLICT' } } });
   });
 
-  it('asks for the scope of those who start ensembles', async () => {
+  it('needs the scope for starting ensembles', async () => {
     expect(await signal({}, await service.bearer('read:executions'))).toMatchObject({ status: 403 });
     expect(await signal({}, { authorization: 'Bearer nobody' })).toMatchObject({ status: 401 });
     expect((await ended()).status).toBe('waiting');

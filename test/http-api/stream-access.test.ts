@@ -1,27 +1,27 @@
-/** A stream of events does not outlive the token that opened it. */
+/** An event stream ends when the token that opened it is no longer valid. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Ask, DOORS } from './doors.ts';
+import { type Ask, HOSTS } from './hosts.ts';
 import { createService, type Service } from './service.ts';
 
-describe.each(DOORS)('a stream of events by $door', ({ open }) => {
+describe.each(HOSTS)('an event stream by $host', ({ open }) => {
   let service: Service;
   let ask: Ask;
   let reader: ReadableStreamDefaultReader<Uint8Array>;
   let tokenId: string;
-  /** How often a token was looked up. */
-  let asked: number;
+  /** How often a token was verified. */
+  let verified: number;
   let broken: boolean;
 
   beforeEach(async () => {
     service = createService();
-    asked = 0;
+    verified = 0;
     broken = false;
     const { verify } = service.orchestrator.tokens;
     Object.assign(service.orchestrator.tokens, {
       verify: (value: string) => {
-        asked += 1;
-        return broken ? Promise.reject(new Error('the store is away')) : verify(value);
+        verified += 1;
+        return broken ? Promise.reject(new Error('the store is unreachable')) : verify(value);
       },
     });
     ask = await open(service.handler);
@@ -35,13 +35,13 @@ describe.each(DOORS)('a stream of events by $door', ({ open }) => {
     const run = await service.orchestrator.start('slow');
     await begun;
     const headers = { authorization: `Bearer ${token}` };
-    const answer = await ask(`/api/v1/executions/${run.id}/events`, { headers });
-    reader = (answer.body as ReadableStream<Uint8Array>).getReader();
+    const response = await ask(`/api/v1/executions/${run.id}/events`, { headers });
+    reader = (response.body as ReadableStream<Uint8Array>).getReader();
     expect(await read()).toContain('event: execution.started');
-    expect(asked).toBe(1);
+    expect(verified).toBe(1);
   });
 
-  /** What comes next; undefined at the end. */
+  /** The next chunk; undefined at the end. */
   const read = async () => {
     const { done, value } = await reader.read();
     return done ? undefined : new TextDecoder().decode(value);
@@ -52,7 +52,7 @@ describe.each(DOORS)('a stream of events by $door', ({ open }) => {
     return text;
   };
 
-  it('ends at the next sign of life after its token is revoked', async () => {
+  it('ends at the next heartbeat after its token is revoked', async () => {
     await service.clock.advance(15_000);
     expect(await read()).toBe(':\n\n');
     await service.orchestrator.tokens.revoke(tokenId);
@@ -62,7 +62,7 @@ describe.each(DOORS)('a stream of events by $door', ({ open }) => {
     expect(service.clock.nextIn).toBeUndefined();
   });
 
-  it('ends before an event that comes more than a second after it was asked for its token', async () => {
+  it('ends before an event that comes more than a second after the last check of its token', async () => {
     await service.orchestrator.tokens.revoke(tokenId);
     await service.clock.advance(1_001);
     service.release();
@@ -80,18 +80,18 @@ describe.each(DOORS)('a stream of events by $door', ({ open }) => {
     expect(await rest()).toBe('');
   });
 
-  it('goes on to the end of the run while its token is good, and asks once a second at most', async () => {
+  it('continues to the end of the execution while its token is valid, and checks the token at most once a second', async () => {
     await service.clock.advance(1_000);
     service.release();
     expect(await rest()).toMatch(/event: agent\.completed[\s\S]*event: execution\.completed/);
-    expect(asked).toBe(1);
+    expect(verified).toBe(1);
   });
 
-  it('breaks off when nobody can tell whether its token is good', async () => {
+  it('breaks off when its token can not be checked', async () => {
     broken = true;
     await service.clock.advance(15_000);
     await expect(rest()).rejects.toThrow();
-    expect(service.log).toMatchObject([{ level: 'error', message: 'a stream of events broke off' }]);
+    expect(service.log).toMatchObject([{ level: 'error', message: 'an event stream failed' }]);
     await service.clock.advance(0);
     expect(service.clock.nextIn).toBeUndefined();
   });

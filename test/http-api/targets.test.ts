@@ -1,20 +1,20 @@
-/** What is routed is exactly what the host saw: the target of a request alone, as it is, and every request has an answer. */
+/** The handler routes exactly the target that the host saw, unchanged, and every request gets a response. */
 
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import express from 'express';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { readTarget } from '../../src/adapters/node/read-target.ts';
-import { toNodeListener } from '../../src/adapters/node/to-node-listener.ts';
+import { readTarget } from '../../src/adapters/hosts/node/read-target.ts';
+import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
 import type { HttpHandler } from '../../src/engine/ports/host.ts';
-import { serve } from './doors.ts';
+import { serve } from './hosts.ts';
 import { createService, type Service } from './service.ts';
 
 const wrap = ({ fetch, handle }: HttpHandler): HttpHandler => ({
   fetch: (...given) => fetch(...given),
   handle: (...given) => handle(...given),
 });
-/** A host that keeps strangers from the tokens, in front of the handler, as apps do. */
+/** A host that protects the paths of tokens before the handler runs, as apps do. */
 function guarded(handler: HttpHandler) {
   const app = express();
   app.use('/api/v1/tokens', (_request, response) => void response.status(418).end('guarded'));
@@ -73,9 +73,9 @@ describe.each(MOUNTS)('%s', (mount, of) => {
     '/api/v1/tokens?#x',
     'http://service.test/x/../api/v1/tokens',
     'http://service.test\\api/v1/tokens',
-  ])('a target that a URL parser would change is no path of its own: GET %j is 404', async (target) => {
+  ])('a target that a URL parser would change has no route: GET %j is 404', async (target) => {
     const { status, text } = await ask(`GET ${target}`);
-    // What the guard takes for the tokens stays with the guard; Node's own parser may refuse a target too.
+    // The host protects what it reads as the path of tokens. Node's own parser may refuse a target too.
     expect([400, 404, ...(isGuarded ? [418] : [])]).toContain(status);
     expect(text).not.toContain('tok_');
     expect(text).not.toMatch(/\/src\/|node_modules/);
@@ -87,7 +87,7 @@ describe.each(MOUNTS)('%s', (mount, of) => {
     ['', '/x/api/v1/tokens'],
     ['x:80/api/v1/tokens?a=', '/'],
     ['x\\api\\v1\\tokens#', '/about'],
-  ])('a host `%s` takes no part in the path: GET %s is 404', async (host, target) => {
+  ])('a host `%s` is not part of the path: GET %s is 404', async (host, target) => {
     const { status, text } = await ask(`GET ${target}`, host);
     expect(status).toBe(404);
     expect(text).not.toContain('tok_');
@@ -107,7 +107,7 @@ describe.each(MOUNTS)('%s', (mount, of) => {
     'ÿ',
     '[::1]:80',
     'a_b',
-  ])('a host `%s` is answered as any other', async (host) => {
+  ])('a host `%s` gets the same response as any other', async (host) => {
     expect((await ask('GET /api/v1/health', host)).status).toBe(200);
     expect((await ask('GET /api/v1/executions', host)).status).toBe(200);
   });
@@ -122,14 +122,14 @@ describe.each(MOUNTS)('%s', (mount, of) => {
     ['GET ftp://service.test/api/v1/executions', 404],
     ['GET /api/v1/ensembles/%67reet', 200],
     ['GET /api/v1/executions?status=completed&cursor="', 400],
-  ])('%s is answered with %i', async (line, status) => {
-    const answer = await ask(line);
-    // Node's own parser refuses some targets before anybody sees them.
-    expect([status, 400]).toContain(answer.status);
-    expect(answer.text).not.toMatch(/\/src\/|node_modules|Invalid URL/);
+  ])('the status of %s is %i', async (line, status) => {
+    const response = await ask(line);
+    // Node's own parser refuses some targets before the handler sees them.
+    expect([status, 400]).toContain(response.status);
+    expect(response.text).not.toMatch(/\/src\/|node_modules|Invalid URL/);
   });
 
-  it('TRACE is refused: a wrapped handler can not be asked about it at all', async () => {
+  it('TRACE is refused, also before a wrapped handler', async () => {
     const { status, text } = await ask('TRACE /api/v1/executions');
     expect(status).toBe(mount.includes('wrapped') ? 400 : 405);
     for (const header of ['x-request-id: ', 'x-content-type-options: nosniff', 'cache-control: no-store'])
@@ -137,7 +137,7 @@ describe.each(MOUNTS)('%s', (mount, of) => {
     expect(text).toContain('"error":{"code":');
   });
 
-  it('a plain path comes to its route, and a guarded one to the guard', async () => {
+  it('a plain path reaches its route, and a protected path the host', async () => {
     expect((await ask('GET /api/v1/tokens')).status).toBe(isGuarded ? 418 : 200);
     expect((await ask('GET /api/v1/tokens?x=1')).status).toBe(isGuarded ? 418 : 400);
   });
@@ -162,7 +162,7 @@ describe('the path and the query of a target', () => {
     '/a?b=../c',
     "/a'b",
     'http://host/a.b/c?d=./e',
-  ])('%s is what a URL parser makes of it', (target) => {
+  ])('%s is read as a URL parser reads it', (target) => {
     const { pathname, search } = new URL(target, 'http://host');
     const expected = target.startsWith('//') ? { path: target, query: '' } : { path: pathname, query: search.slice(1) };
     expect(readTarget(target)).toMatchObject(expected);
@@ -173,7 +173,7 @@ describe('the path and the query of a target', () => {
     ...['/a?b#c', '/a b', '/\u00e9', '/a"b', '/a<b', '/a{b}', '', '*', 'a/b', 'host:80', 'http://host', 'http:/host/a'],
     ...['http:\\\\host\\a', 'http://host?a', 'http://host#a', 'ftp://host/a', 'javascript:alert(1)', 'http://a\\b/c'],
     ...['http://a;b/c', 'http://u:p@h/c', 'http://[/c', 'http:///c'],
-  ])('%j is none', (target) => {
+  ])('%j is refused', (target) => {
     expect(readTarget(target)).toBeUndefined();
   });
 });

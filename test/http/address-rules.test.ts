@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
+import ipaddr from 'ipaddr.js';
 import { describe, expect, it } from 'vitest';
 import { addressRules } from '../../src/adapters/http/address-rules.ts';
+import { parseAddress, specialRange } from '../../src/adapters/http/ip-address.ts';
 import { admitRequest } from '../../src/adapters/http/admit-request.ts';
 
-/** Judges a URL as the clients do: after URL parsing. */
+/** Checks a URL like the clients do: after URL parsing. */
 function judge(url: string, allow: readonly string[] = [], namesAreUnseen = false): string | undefined {
   try {
     admitRequest({ method: 'GET', url }, addressRules(allow, namesAreUnseen));
@@ -12,15 +15,18 @@ function judge(url: string, allow: readonly string[] = [], namesAreUnseen = fals
   }
 }
 
-describe('addresses that no request reaches unless allowed', () => {
+describe('addresses that are refused unless allowed', () => {
   it.each([
-    ['A41', ['169.254.169.254', 'metadata.google.internal', 'METADATA.google.internal.', 'metadata', 'instance-data']],
     [
-      'A42',
+      'a metadata service',
+      ['169.254.169.254', 'metadata.google.internal', 'METADATA.google.internal.', 'metadata', 'instance-data'],
+    ],
+    [
+      'a spelling of a local IPv4 address',
       ['2130706433', '0x7f000001', '0177.0.0.1', '127.1', '①②⑦.⓪.⓪.①', '127.0.0.1.', '0', '0.0.0.0', '%31%32%37.0.0.1'],
     ],
     [
-      'A42',
+      'a local name',
       [
         'localhost',
         'localhost.',
@@ -32,12 +38,15 @@ describe('addresses that no request reaches unless allowed', () => {
       ],
     ],
     [
-      'A43',
+      'a local IPv6 address',
       ['[::1]', '[::]', '[::ffff:127.0.0.1]', '[::ffff:7f00:1]', '[::7f00:1]', '[::127.0.0.1]', '[64:ff9b::7f00:1]'],
     ],
-    ['A43', ['[64:ff9b::10.0.0.1]', '[64:ff9b:1::7f00:1]', '[2002:7f00:1::]', '[2002:808:808::]', '[::ffff:0:7f00:1]']],
     [
-      'A43',
+      'an IPv6 address with an IPv4 one',
+      ['[64:ff9b::10.0.0.1]', '[64:ff9b:1::7f00:1]', '[2002:7f00:1::]', '[2002:808:808::]', '[::ffff:0:7f00:1]'],
+    ],
+    [
+      'an IPv6 address that is not public',
       [
         '[fe80::1]',
         '[fec0::1]',
@@ -51,11 +60,11 @@ describe('addresses that no request reaches unless allowed', () => {
       ],
     ],
     [
-      'A43',
+      'a special IPv6 range',
       ['[2001::1]', '[2001:2::1]', '[2001:10::1]', '[2001:20::1]', '[2001:db8::1]', '[3fff::1]', '[::ffff:10.0.0.1]'],
     ],
     [
-      'A44',
+      'a private IPv4 address',
       [
         '127.0.0.2',
         '127.255.255.255',
@@ -67,13 +76,19 @@ describe('addresses that no request reaches unless allowed', () => {
         '100.127.255.255',
       ],
     ],
-    ['A44', ['192.0.0.8', '192.0.2.1', '192.88.99.1', '198.18.0.1', '198.19.255.255', '198.51.100.1', '203.0.113.1']],
-    ['A44', ['224.0.0.1', '239.255.255.255', '240.0.0.1', '255.255.255.255', '0.1.2.3']],
-  ])('%s: %j', (_row, hosts) => {
+    [
+      'a special IPv4 range',
+      ['192.0.0.8', '192.0.2.1', '192.88.99.1', '198.18.0.1', '198.19.255.255', '198.51.100.1', '203.0.113.1'],
+    ],
+    [
+      'a multicast or reserved IPv4 address',
+      ['224.0.0.1', '239.255.255.255', '240.0.0.1', '255.255.255.255', '0.1.2.3'],
+    ],
+  ])('%s: %j', (_kind, hosts) => {
     for (const host of hosts) expect([host, judge(`http://${host}/`)]).toEqual([host, 'address']);
   });
 
-  it('A43, A44: public neighbours of refused ranges pass, IPv4 inside NAT64 and mapped forms judged as IPv4', () => {
+  it('public neighbours of refused ranges pass, and IPv4 in NAT64 and mapped forms is judged as IPv4', () => {
     const hosts = [
       '8.8.8.8',
       '172.15.0.1',
@@ -97,7 +112,7 @@ describe('addresses that no request reaches unless allowed', () => {
     for (const host of hosts) expect([host, judge(`https://${host}/`)]).toEqual([host, undefined]);
   });
 
-  it("the address of Azure's own machine service is refused in every spelling, and as what a name resolves to", () => {
+  it("the address of Azure's machine service is refused in every spelling, and as the address of a name", () => {
     for (const host of ['168.63.129.16', '2822734096', '[::ffff:168.63.129.16]', '[64:ff9b::a83f:8110]']) {
       expect([host, judge(`http://${host}/`)]).toEqual([host, 'address']);
     }
@@ -106,7 +121,7 @@ describe('addresses that no request reaches unless allowed', () => {
     for (const host of ['168.63.129.15', '168.63.129.17']) expect(judge(`http://${host}/`)).toBeUndefined();
   });
 
-  it('an IPv6 address that carries an IPv4 one (ISATAP) is refused where that one is', () => {
+  it('an IPv6 address that contains an IPv4 one (ISATAP) is refused if that one is', () => {
     const hosts = [
       '[2600::5efe:7f00:1]',
       '[2600::200:5efe:a00:1]',
@@ -118,7 +133,7 @@ describe('addresses that no request reaches unless allowed', () => {
       expect([host, judge(`http://${host}/`)]).toEqual([host, undefined]);
   });
 
-  it("names of this machine's hosts file are refused by every client", () => {
+  it("every client refuses the names of this machine's hosts file", () => {
     for (const host of [
       'localhost4',
       'localhost6',
@@ -130,7 +145,7 @@ describe('addresses that no request reaches unless allowed', () => {
     }
   });
 
-  it('where nobody sees what a name resolves to, names of private networks are refused unless allowed', () => {
+  it('if the addresses of names are not checked, names of private networks are refused unless allowed', () => {
     const names = [
       'redis',
       'db:5432',
@@ -152,7 +167,7 @@ describe('addresses that no request reaches unless allowed', () => {
     expect(judge('http://api.other.svc/', ['*.default.svc'], true)).toBe('address');
   });
 
-  it('D25: ports 80, 443 and from 1024 on; others only on an allowed host', () => {
+  it('ports 80, 443 and from 1024 on pass; others only on an allowed host', () => {
     const verdicts = [22, 25, 80, 443, 1023, 1024, 65535].map((port) => judge(`http://example.com:${port}/`));
     expect(verdicts).toEqual(['address', 'address', undefined, undefined, 'address', undefined, undefined]);
     expect(judge('http://example.com:25/', ['example.com'])).toBeUndefined();
@@ -179,12 +194,12 @@ describe('the allow list', () => {
     ['Localhost:3000', ['localhost:3000'], ['localhost', 'localhost:3001']],
     ['*.localhost', ['a.localhost', 'a.b.localhost'], ['localhost']],
     ['*.localhost:3000', ['a.localhost:3000'], ['a.localhost:3001']],
-  ])('%s admits %j and nothing of %j', (entry, admitted, refused) => {
+  ])('%s allows %j and none of %j', (entry, admitted, refused) => {
     for (const host of admitted) expect([host, judge(`http://${host}/`, [entry])]).toEqual([host, undefined]);
     for (const host of refused) expect([host, judge(`http://${host}/`, [entry])]).toEqual([host, 'address']);
   });
 
-  it('A50: names are compared as parsed hosts, on label boundaries', () => {
+  it('names are compared as parsed hosts, on label boundaries', () => {
     const rules = addressRules(['*.a.com', 'b.com']);
     const allowed = (url: string) => rules.allowsHost(new URL(url).hostname, 80);
     expect(allowed('http://x.a.com/')).toBe(true);
@@ -199,7 +214,7 @@ describe('the allow list', () => {
     ];
     for (const url of [...strangers, 'http://evil/?.a.com', 'http://evil/#b.com', 'http://evil/x.a.com'])
       expect([url, allowed(url)]).toEqual([url, false]);
-    // The backslash is a slash to the URL parser: the host is what stands before it, and that is what is asked.
+    // For the URL parser, the backslash is a slash: the host is the part before it.
     expect(new URL('http://evil.example\\@b.com').hostname).toBe('evil.example');
     expect(allowed('http://evil.example\\@b.com')).toBe(false);
   });
@@ -226,7 +241,7 @@ describe('the allow list', () => {
 });
 
 describe('the addresses of a name', () => {
-  it('A45: are judged one by one, with the allow list', () => {
+  it('are each checked with the allow list', () => {
     const rules = addressRules(['10.1.0.0/16']);
     expect(rules.addressProblem('93.184.216.34', 80)).toBeUndefined();
     expect(rules.addressProblem('10.1.2.3', 80)).toBeUndefined();
@@ -250,24 +265,24 @@ describe('a request', () => {
     '//a.example/',
     'http://',
     '',
-  ])('A48: %j is refused', (url) =>
+  ])('%j is refused', (url) =>
     expect(() => admit({ url })).toThrow(
       expect.objectContaining({ code: 'INVALID_REQUEST', retryable: false, details: { reason: 'url' } }),
     ),
   );
 
-  it('A49: user info is refused and never printed', () => {
+  it('user info is refused, and not printed', () => {
     for (const url of ['http://planted:secret@a.example/', 'http://planted@a.example/', 'http://:secret@a.example/']) {
       expect(() => admit({ url })).toThrow(/^the url of a\.example holds a user name or password/);
     }
   });
 
-  it('A66: a line break inside the url is refused, not dropped', () => {
+  it('a line break in the url is refused, not dropped', () => {
     expect(() => admit({ url: 'https://a.exa\r\nmple/' })).toThrow('control character at 13');
     expect(() => admit({ url: 'https://a.example/\n' })).toThrow('control character');
   });
 
-  it('A145: an endless url and endless headers are refused', () => {
+  it('a very long url and very long headers are refused', () => {
     expect(() => admit({ url: `https://a.example/?${'a=1&'.repeat(100_000)}` })).toThrow(
       'longer than 65536 characters',
     );
@@ -284,15 +299,85 @@ describe('a request', () => {
     expect(() => admit({ maxResponseBytes: value })).toThrow(`maxResponseBytes is ${value}`);
   });
 
-  it('T17: a timeout past what a timer can hold is cut to the longest, not fired at once', () => {
+  it('a timeout that is too long for a timer is reduced to the longest one, and does not fire at once', () => {
     expect(admit({ timeoutMs: 1e12 }).timeoutMs).toBe(2 ** 31 - 1);
     expect(admit({}).timeoutMs).toBe(30_000);
     expect(admit({}).maxResponseBytes).toBe(10 * 1024 * 1024);
   });
 
-  it('is named without its query; a long path stays whole, for messages are cut after they were masked', () => {
+  it('is named without its query; a long path is not cut, because messages are masked before they are cut', () => {
     expect(admit({ url: 'https://a.example:8443/p/q?token=planted#x' }).label).toBe('GET https://a.example:8443/p/q');
     const path = `/${'x'.repeat(5_000)}`;
     expect(admit({ url: `https://a.example${path}` }).label).toBe(`GET https://a.example${path}`);
+  });
+});
+
+describe('addresses are read and judged as ipaddr.js does', () => {
+  /** The first and the last address of each special range, the neighbours of both, and some at random. */
+  function addresses(kind: 'ipv4' | 'ipv6'): string[] {
+    const type = kind === 'ipv4' ? ipaddr.IPv4 : ipaddr.IPv6;
+    const bits = kind === 'ipv4' ? 32n : 128n;
+    const ranges = (type.prototype as unknown as { SpecialRanges: Record<string, unknown[]> }).SpecialRanges;
+    const pairs = Object.values(ranges).flatMap((list) => (Array.isArray(list[0]) ? list : [list]));
+    const edges = (pairs as [{ toByteArray(): number[] }, number][]).flatMap(([network, length]) => {
+      const first = network.toByteArray().reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
+      const last = first + (1n << (bits - BigInt(length))) - 1n;
+      return [first - 1n, first, first + 1n, last - 1n, last, last + 1n];
+    });
+    const random = Array.from({ length: 500 }, (_, i) => BigInt(`0x${sha256(String(i)).slice(0, Number(bits) / 4)}`));
+    return [...edges, ...random]
+      .filter((value) => value >= 0n && value < 1n << bits)
+      .map((value) => {
+        const bytes = Array.from({ length: Number(bits) / 8 }, (_, i) =>
+          Number((value >> (bits - 8n * BigInt(i + 1))) & 255n),
+        );
+        return ipaddr.fromByteArray(bytes).toString();
+      });
+  }
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+
+  it.each(['ipv4', 'ipv6'] as const)('%s', (kind) => {
+    for (const text of addresses(kind)) {
+      const expected = ipaddr.parse(text);
+      const forms =
+        expected instanceof ipaddr.IPv6
+          ? [text, expected.toNormalizedString(), `${text}%eth0`, text.toUpperCase()]
+          : [text];
+      for (const form of forms) {
+        const address = parseAddress(form);
+        expect(address && [form, specialRange(address) ?? 'unicast']).toEqual([form, expected.range()]);
+        expect(address?.flatMap((word) => [word >> 8, word & 255])).toEqual(expected.toByteArray());
+      }
+    }
+  });
+
+  it('other texts are not addresses', () => {
+    const texts = [
+      '',
+      '1',
+      '1.2.3',
+      '1.2.3.4.',
+      '1.2.3.256',
+      '01.2.3.4',
+      '0x1.2.3.4',
+      '1.2.3.4%eth0',
+      ' 1.2.3.4',
+      '1:2:3:4:5:6:7',
+    ];
+    const words = [
+      ':::',
+      '1::2::3',
+      '12345::',
+      '::1.2.3',
+      '::1.2.3.256',
+      'g::',
+      '[::1]',
+      '::1%',
+      '::1/64',
+      '::1]@x',
+      '1:2:3:4:5:6:7:8:9',
+    ];
+    for (const text of [...texts, ...words]) expect([text, parseAddress(text)]).toEqual([text, undefined]);
+    expect(parseAddress('::ffff:127.0.0.1')).toEqual(parseAddress('::ffff:7f00:1'));
   });
 });

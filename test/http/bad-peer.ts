@@ -1,4 +1,4 @@
-/** A peer on 127.0.0.1 that answers well on some routes and badly on the others; it counts requests and open connections by route. */
+/** A peer on 127.0.0.1 with correct and broken routes. It counts requests and open connections by route. */
 
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -7,11 +7,11 @@ import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:
 export interface BadPeer {
   readonly baseUrl: string;
   readonly port: number;
-  /** Requests that asked for this path (without query). */
+  /** The number of requests for this path, without query. */
   count(path: string): number;
-  /** Open connections whose last request was for this path. */
+  /** The number of open connections whose last request was for this path. */
   open(path: string): number;
-  /** Resolves when no connection that last asked for this path is open. */
+  /** Resolves when no connection whose last request was for this path is open. */
   closed(path: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -35,7 +35,7 @@ export async function startBadPeer(): Promise<BadPeer> {
     if (route === 'count') return void response.end(String(counts.get(`/${argument}`) ?? 0));
     if (route === 'open') return void response.end(String(open(`/${argument}`)));
     if (route === 'bomb') {
-      // Members of gzip follow each other freely: twenty times the same 10 MiB of zeros are 200 MiB.
+      // gzip members may be concatenated: twenty times the same 10 MiB of zeros are 200 MiB.
       bomb ??= Buffer.concat(Array(20).fill(gzipSync(Buffer.alloc(TEN_MIB_OF_ZEROS))));
       return void response.setHeader('content-encoding', 'gzip').end(bomb);
     }
@@ -112,7 +112,7 @@ const ROUTES: Readonly<Record<string, Route>> = {
     for (let i = 0; i < 8; i++) body = gzipSync(body);
     response.setHeader('content-encoding', Array(8).fill('gzip').join(', ')).end(body);
   },
-  /** So many chunks of one byte each, as fast as they are taken. */
+  /** A number of chunks of one byte each, as fast as the peer reads them. */
   chunks(_, response, argument) {
     const { socket } = response;
     const piece = '1\r\nx\r\n';

@@ -15,7 +15,7 @@ function heapInUse(): number {
 }
 
 describe('the pieces of a body', () => {
-  it('are put together as they came, whatever their sizes', () => {
+  it('are joined in their order, with any sizes', () => {
     const collector = bodyCollector(request);
     const sizes = [0, 1, 5_000, 1, 4_095, 4_096, 3, 100_000, 4_000, ...Array(500).fill(200), 65_536, 2];
     const all: Buffer[] = [];
@@ -23,13 +23,13 @@ describe('the pieces of a body', () => {
       const piece = Buffer.alloc(size, i);
       all.push(Buffer.from(piece));
       collector.add(piece);
-      // A runtime may use a small buffer again.
+      // A runtime may reuse a small buffer.
       if (size < 4_096) piece.fill(255);
     }
     expect(Buffer.compare(Buffer.from(collector.join()), Buffer.concat(all))).toBe(0);
   });
 
-  it('of one byte cost their bytes, not an object each: 65,000 of them keep less than 1 MiB', () => {
+  it('of one byte take no object each: 65,000 of them take less than 1 MiB', () => {
     const collector = bodyCollector(request);
     const before = heapInUse();
     for (let i = 0; i < 65_000; i++) collector.add(new Uint8Array(1));
@@ -37,7 +37,7 @@ describe('the pieces of a body', () => {
     expect(collector.join().byteLength).toBe(65_000);
   });
 
-  it('are refused when there are very many of very few bytes, and the call is not made again', () => {
+  it('are refused if there are very many of very few bytes, and the call is not retryable', () => {
     const collector = bodyCollector(request);
     const pour = (size: number) => {
       for (let i = 0; i < 100_000; i++) collector.add(new Uint8Array(size));

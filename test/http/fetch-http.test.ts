@@ -5,7 +5,7 @@ const get = { method: 'GET', url: 'https://peer.example/a?token=planted' };
 const answering = (response: () => Response | Promise<Response>) => fetchHttp({ fetch: async () => response() });
 
 describe('fetchHttp', () => {
-  it('asks the fetch that is global when it sends, unbound and with redirects off', async () => {
+  it('calls the global fetch of that moment, unbound and without redirects', async () => {
     const original = globalThis.fetch;
     const http = fetchHttp();
     const seen: unknown[] = [];
@@ -21,7 +21,7 @@ describe('fetchHttp', () => {
     expect(seen).toEqual([undefined, 'https://peer.example/a?token=planted', 'manual']);
   });
 
-  it('A47: a fetch that hides a redirect, or follows one, is an error that says so', async () => {
+  it('a fetch that hides or follows a redirect is an error that says so', async () => {
     const hidden = Object.defineProperty(new Response(), 'type', { value: 'opaqueredirect' });
     const followed = Object.defineProperty(new Response('internal'), 'redirected', { value: true });
     for (const response of [hidden, followed]) {
@@ -33,7 +33,7 @@ describe('fetchHttp', () => {
     }
   });
 
-  it('ends by its timeout even when fetch ignores the signal, and cancels the answer that comes late', async () => {
+  it('ends at its timeout even if fetch ignores the signal, and cancels the late answer', async () => {
     let answer: (response: Response) => void = () => {};
     let cancelled: () => void = () => {};
     const wasCancelled = new Promise<void>((resolve) => {
@@ -48,7 +48,7 @@ describe('fetchHttp', () => {
     await wasCancelled;
   });
 
-  it('I11: leaves no timer and no listener behind, whether it succeeds or fails', async () => {
+  it('leaves no timer and no listener, whether it succeeds or fails', async () => {
     vi.useFakeTimers();
     try {
       const { signal } = new AbortController();
@@ -80,14 +80,14 @@ describe('fetchHttp', () => {
     await wasCancelled;
   });
 
-  it('A41: keeps a runtime message with the whole URL out of the error', async () => {
+  it('does not copy a runtime message with the whole URL into the error', async () => {
     const http = answering(() => Promise.reject(new TypeError(`error sending request for url (${get.url})`)));
     const error = await http.send(get).catch((thrown: Error) => thrown);
     expect(`${(error as Error).message} ${(error as Error).cause}`).not.toContain('planted');
     expect(error).toMatchObject({ code: 'AGENT_FAILED', retryable: true, details: { reason: 'connection' } });
   });
 
-  it('D25: a port that fetch itself blocks is a refusal, not a broken connection', async () => {
+  it('a port that fetch blocks is a refusal, not a broken connection', async () => {
     await expect(fetchHttp().send({ method: 'GET', url: 'http://peer.example:6667/' })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
       retryable: false,
@@ -95,7 +95,7 @@ describe('fetchHttp', () => {
     });
   });
 
-  it('joins repeated headers, set-cookie too, and drops those of the hop', async () => {
+  it('joins repeated headers, also set-cookie, and drops headers of the connection', async () => {
     const headers = new Headers({ connection: 'keep-alive', 'x-a': '1' });
     headers.append('set-cookie', 'a=1');
     headers.append('set-cookie', 'b=2');

@@ -8,7 +8,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A system that never answers names with `silent` in them, and gives others the address of their length. */
+/** A system that never answers names that contain `silent`, and answers others with an address made from their length. */
 function rig() {
   const asked: string[] = [];
   const ends = new Map<string, (error: Error) => void>();
@@ -29,8 +29,8 @@ function rig() {
 
 const turns = () => vi.advanceTimersByTimeAsync(0);
 
-describe('names that nobody answers', () => {
-  it('a good name is answered within 2 s beside any number of them, and at once while one occupies the system', async () => {
+describe('names that no server answers', () => {
+  it('another name is answered within 2 s with any number of them, and at once while one occupies the system', async () => {
     const { asked, resolve } = rig();
     const silent = Array.from({ length: 12 }, (_, i) => resolve(`silent${i}`).catch((error) => error.code));
     const good = resolve('good');
@@ -38,11 +38,11 @@ describe('names that nobody answers', () => {
     expect(await good).toEqual(['10.0.1.4']);
     expect(await Promise.all(silent.slice(1))).toEqual(Array(11).fill('ETIMEOUT'));
     expect(await resolve('other')).toEqual(['10.0.1.5']);
-    // One of them holds one thread, and no second one does.
+    // One of them occupies a thread, and no second one does.
     expect(asked.filter((one) => one.startsWith('system'))).toEqual(['system silent0']);
   });
 
-  it('the system is asked again once it has answered', async () => {
+  it('the system is asked again after it has answered', async () => {
     const { resolve, end } = rig();
     const silent = expect(resolve('silent')).rejects.toThrow('no answer');
     await vi.advanceTimersByTimeAsync(30_000);
@@ -51,7 +51,7 @@ describe('names that nobody answers', () => {
     expect(await resolve('good')).toEqual(['10.0.0.4']);
   });
 
-  it('names that wait are asked of the system in their order while it answers in time', async () => {
+  it('names that wait go to the system in their order while it answers in time', async () => {
     const { asked, resolve } = rig();
     const found = await Promise.all(['a', 'bb', 'ccc'].map(resolve));
     expect(found).toEqual([['10.0.0.1'], ['10.0.0.2'], ['10.0.0.3']]);
@@ -59,7 +59,7 @@ describe('names that nobody answers', () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  it('a name that is being looked up is not asked again, also by 1,000 calls; afterwards it is', async () => {
+  it('1,000 concurrent calls for one name share one look-up; a later call makes another one', async () => {
     const { asked, resolve, end } = rig();
     const calls = Array.from({ length: 1_000 }, () => resolve('silent').catch((error) => error.message));
     await turns();
@@ -70,7 +70,7 @@ describe('names that nobody answers', () => {
     expect(asked).toEqual(['system silent', 'system silent']);
   });
 
-  it('a name that fails holds up nobody', async () => {
+  it('a name that fails delays no other name', async () => {
     const resolve = nameLookups({
       system: (host) => (host === 'bad' ? Promise.reject(new Error('ENOTFOUND')) : Promise.resolve(['10.0.0.1'])),
     });

@@ -20,8 +20,8 @@ describe('nodeHttp and the addresses of a name', () => {
     ['a public and a private address', ['93.184.216.34', '127.0.0.1']],
     ['a private address among many', ['93.184.216.34', '8.8.8.8', '::ffff:127.0.0.1', '1.1.1.1']],
     ['an address of the metadata service', ['169.254.169.254']],
-    ['something that is no address', ['127.0.0.1.evil']],
-  ])('A45: refuses a name with %s, without a connection and not retryable', async (_what, addresses) => {
+    ['something that is not an address', ['127.0.0.1.evil']],
+  ])('refuses a name with %s, without a connection and not retryable', async (_what, addresses) => {
     const before = peer.count('/echo');
     const http = nodeHttp({ resolve: async () => addresses });
     await expect(http.send(at('peer.example'))).rejects.toMatchObject({
@@ -33,13 +33,13 @@ describe('nodeHttp and the addresses of a name', () => {
     expect(peer.count('/echo')).toBe(before);
   });
 
-  it('A41: the resolved address is not told to whoever reads the error', async () => {
+  it('the error does not contain the resolved address', async () => {
     const http = nodeHttp({ resolve: async () => ['10.11.12.13'] });
     const error = await http.send(at('peer.example')).catch((thrown: unknown) => thrown);
     expect(`${error} ${JSON.stringify(error)}`).not.toContain('10.11.12.13');
   });
 
-  it('A46: connects to the checked address only; the name is asked once for a connection', async () => {
+  it('connects only to the checked address, and resolves the name once for each connection', async () => {
     const asked: string[] = [];
     const answers = [['127.0.0.1'], ['10.0.0.1']];
     const http = nodeHttp({
@@ -52,7 +52,7 @@ describe('nodeHttp and the addresses of a name', () => {
     const answer = await http.send(at('rebind.example'));
     expect(JSON.parse(new TextDecoder().decode(answer.body)).headers.host).toBe(`rebind.example:${peer.port}`);
     expect(asked).toEqual(['rebind.example']);
-    // The same connection serves again; a new one is judged anew, and the name points elsewhere by now.
+    // The same connection is used again. A new connection is checked again, and the name has another address now.
     await http.send(at('rebind.example'));
     expect(asked).toHaveLength(1);
     http.close();
@@ -60,7 +60,7 @@ describe('nodeHttp and the addresses of a name', () => {
     expect(asked).toHaveLength(2);
   });
 
-  it('A46: the system resolver is checked as well: a local name needs the allow list', async () => {
+  it('checks the answers of the system resolver too: a local name needs the allow list', async () => {
     await expect(nodeHttp().send(at('localhost'))).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
     const answer = await nodeHttp({ allow: [`localhost:${peer.port}`] }).send(at('localhost'));
     expect(answer.status).toBe(200);
@@ -84,7 +84,7 @@ describe('nodeHttp and the addresses of a name', () => {
     }
   });
 
-  it('T34: a resolver that never answers ends by the timeout', async () => {
+  it('a resolver that never answers ends at the timeout', async () => {
     const http = nodeHttp({ resolve: () => new Promise(() => {}) });
     await expect(http.send({ ...at('peer.example'), timeoutMs: 30 })).rejects.toMatchObject({ code: 'TIMEOUT' });
   });
@@ -93,12 +93,12 @@ describe('nodeHttp and the addresses of a name', () => {
 describe('nodeHttp and answers in small chunks', () => {
   const chunks = (count: number) => ({ ...at('127.0.0.1', `/chunks/${count}`), timeoutMs: 60_000 });
 
-  it('an answer in chunks of one byte is read', async () => {
+  it('reads an answer in chunks of one byte', async () => {
     const answer = await nodeHttp({ allow: ['127.0.0.1'] }).send(chunks(50_000));
     expect(new TextDecoder().decode(answer.body)).toBe('x'.repeat(50_000));
   });
 
-  it('one that is nearly all framing is refused long before its end: each chunk costs the parser some microseconds', async () => {
+  it('refuses an answer that is almost only framing long before its end: each chunk takes the parser some microseconds', async () => {
     await expect(nodeHttp({ allow: ['127.0.0.1'] }).send(chunks(4_000_000))).rejects.toMatchObject({
       code: 'AGENT_FAILED',
       retryable: false,
@@ -109,7 +109,7 @@ describe('nodeHttp and answers in small chunks', () => {
 });
 
 describe('nodeHttp and its connections', () => {
-  it('keeps a connection for the next exchange; close() ends idle ones and leaves running ones alone', async () => {
+  it('keeps a connection for the next exchange; close() closes idle connections only', async () => {
     const http = nodeHttp({ allow: ['127.0.0.1'] });
     await http.send(at('127.0.0.1', '/bytes'));
     await http.send(at('127.0.0.1', '/bytes'));
@@ -123,7 +123,7 @@ describe('nodeHttp and its connections', () => {
     http.close();
   });
 
-  it('T34: a compressed body that is cut short is a broken exchange, not a short answer', async () => {
+  it('a compressed body that ends early is a broken exchange, not a short answer', async () => {
     await expect(nodeHttp({ allow: ['127.0.0.1'] }).send(at('127.0.0.1', '/cut-gzip'))).rejects.toMatchObject({
       code: 'AGENT_FAILED',
       retryable: true,

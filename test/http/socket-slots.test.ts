@@ -17,7 +17,7 @@ const turns = async () => {
 };
 
 describe('socket slots', () => {
-  it('T25: run so many exchanges per host and no more, in order; another host does not wait', async () => {
+  it('limit the exchanges with one host, in order; another host does not wait', async () => {
     const slots = socketSlots(2);
     const gates = [gate(), gate(), gate()];
     const started: string[] = [];
@@ -38,23 +38,23 @@ describe('socket slots', () => {
     await Promise.all(done);
   });
 
-  it('an exchange that is aborted while it waits leaves the queue at once and never starts', async () => {
+  it('an exchange that is aborted while it waits leaves the queue at once, and never starts', async () => {
     const slots = socketSlots(1);
     const first = gate();
     const controller = new AbortController();
     const started: string[] = [];
     const running = slots.run('a', never, () => first.opened);
     const waiting = slots.run('a', controller.signal, async () => void started.push('aborted'));
-    const behind = slots.run('a', never, async () => void started.push('behind'));
+    const next = slots.run('a', never, async () => void started.push('next'));
     controller.abort('enough');
     await expect(waiting).rejects.toBe('enough');
     expect(started).toEqual([]);
     first.open();
-    await Promise.all([running, behind]);
-    expect(started).toEqual(['behind']);
+    await Promise.all([running, next]);
+    expect(started).toEqual(['next']);
   });
 
-  it('a failing exchange gives its slot back, and a host is forgotten with its last exchange', async () => {
+  it('a failed exchange frees its slot, and a host is removed with its last exchange', async () => {
     const slots = socketSlots(1);
     for (let i = 0; i < 1_000; i++) {
       await expect(slots.run(`host${i}`, never, () => Promise.reject(new Error('broken')))).rejects.toThrow('broken');

@@ -1,4 +1,4 @@
-/** `loadProject()`: a folder to the options of `createOrchestrator` (contract 10 and head table). */
+/** `loadProject()`: turns a folder into options of `createOrchestrator`. */
 
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -32,8 +32,7 @@ async function problemsOf(files: Readonly<Record<string, string>>): Promise<stri
     (thrown) => thrown,
   );
   if (!isOrchestratorError(error, 'INVALID_DEFINITION')) throw new Error(`expected INVALID_DEFINITION, not ${error}`);
-  const issues = error.details.issues as { source: string; path: string; message: string }[];
-  return issues.map(({ source, path, message }) => `${source} ${path}: ${message}`);
+  return error.details.issues.map(({ source, path, message }) => `${source} ${path}: ${message}`);
 }
 
 const step = (script: string, input = '') =>
@@ -43,7 +42,7 @@ const SIMPLE = {
   'scripts/one.mjs': 'export default () => 1;\n',
 };
 
-describe('contract 10: a project folder', () => {
+describe('a project folder', () => {
   it('runs: ensembles, shared agents, scripts by path, and a config', async () => {
     const folder = makeFolder({
       'ensembles/a.yaml': `name: a\nflow:\n  - ${step('pricing/total', ', input: { n: 2 }')}\n  - agent: shout\noutputs: { total: "\${pricing-total.output}", loud: "\${shout.output}" }\n`,
@@ -63,13 +62,13 @@ describe('contract 10: a project folder', () => {
     expect((await orchestrator.executeAgent('shout')).output).toBe('HEY!');
   });
 
-  it('is named by a path or a file: URL', async () => {
+  it('is a path or a file: URL', async () => {
     const folder = makeFolder(SIMPLE);
     const orchestrator = createOrchestrator(await loadProject(pathToFileURL(`${folder}/`)));
     expect((await orchestrator.execute('e')).output).toEqual({ x: 1 });
   });
 
-  it('takes further options, which win over the config, and are part of the check', async () => {
+  it('accepts further options, which override the config, and are part of the check', async () => {
     const folder = makeFolder({
       'ensembles/e.yaml':
         'name: e\nflow:\n  - { agent: a, operation: shout, config: { text: "${env.A}" } }\n  - { agent: b, operation: code, config: { script: one } }\noutputs: { a: "${a.output}", b: "${b.output}" }\n',
@@ -85,7 +84,7 @@ describe('contract 10: a project folder', () => {
     );
   });
 
-  it('takes ensembles, agents, scripts and operations of the config beside those of the folders', async () => {
+  it('joins ensembles, agents, scripts and operations of the config with those of the folders', async () => {
     const config = defineConfig({
       ensembles: ['name: coded\nflow:\n  - agent: shared'],
       agents: [{ name: 'shared', operation: 'code', config: { script: 'own' } }],
@@ -100,13 +99,29 @@ describe('contract 10: a project folder', () => {
   });
 });
 
-describe('contract 1 and 10: variables of a project', () => {
+describe('the file of a shared agent', () => {
+  it('reports the problems of its form, of its config and of its references together, and ensembles that use it have none', async () => {
+    const problems = await problemsOf({
+      'agents/look.yaml':
+        'name: look\ntype: API\ntimout: 5\nretry: soon\nconfig: { ulr: "https://x.example" }\ninput: ${env.T_NONE}\n',
+      'ensembles/e.yaml': 'name: e\nflow: [{ agent: look }]\noutputs: { x: "${look.output.body}" }\n',
+    });
+    expect(problems.map((problem) => problem.split(':')[0])).toEqual([
+      'agents/look.yaml timout',
+      'agents/look.yaml retry',
+      'agents/look.yaml config.ulr',
+      'agents/look.yaml input',
+    ]);
+  });
+});
+
+describe('variables of a project', () => {
   const read = async (files: Readonly<Record<string, string>>) => {
     const { env, secrets } = await loadProject(makeFolder({ ...SIMPLE, ...files }));
     return { env, secrets };
   };
 
-  it('all of .env, and of the process only what the config names; the process wins', async () => {
+  it('all variables of .env, and the variables of the process that the config lists; the process overrides .env', async () => {
     setEnv({ T_NAMED: 'process', T_BOTH: 'process', T_OTHER: 'process', T_FILE: 'process' });
     const found = await read({
       '.env': '# comment\nT_FILE=file\nT_BOTH="file"\nT_QUOTED=\'a # b\'\n',
@@ -118,7 +133,7 @@ describe('contract 1 and 10: variables of a project', () => {
     });
   });
 
-  it('what the config lists as secret is kept apart, wherever its value stands', async () => {
+  it('a variable that the config lists as secret is in `secrets`, from .env and from the process', async () => {
     setEnv({ T_TOKEN: 'from process' });
     const files = {
       '.env': 'T_KEY=from-file\nT_URL=https://x\n',
@@ -133,14 +148,34 @@ describe('contract 1 and 10: variables of a project', () => {
     expect([given.env, given.secrets]).toEqual([{}, { T_LATE: 'given' }]);
   });
 
-  it('nothing at all without .env and config', async () => {
+  it('a variable without a value names the ways of a project', async () => {
+    const [problem] = await problemsOf({
+      'ensembles/e.yaml': 'name: e\nflow: []\noutputs: { x: "${env.T_URL}" }\n',
+      '.env': 'T_URI=https://x\n',
+    });
+    expect(problem).toBe(
+      "ensembles/e.yaml outputs.x: variable `T_URL` is not set: write it in `.env`, or set it for the process and name it with `env: ['T_URL']` in `ensemble.config.*` or `--env T_URL`",
+    );
+  });
+
+  it('a variable that the config lists and that has no value needs only the value', async () => {
+    const [problem] = await problemsOf({
+      'ensembles/e.yaml': 'name: e\nflow: []\noutputs: { x: "${env.T_URL}" }\n',
+      'ensemble.config.mjs': "export default { env: ['T_URL'] };\n",
+    });
+    expect(problem).toBe(
+      'ensembles/e.yaml outputs.x: variable `T_URL` is not set: write it in `.env`, or set it for the process',
+    );
+  });
+
+  it('none without .env and config', async () => {
     setEnv({ T_NAMED: 'process' });
     expect(await read({})).toEqual({ env: {}, secrets: {} });
   });
 });
 
-describe('contract 9: calls of a project', () => {
-  it('go out through nodeHttp, which refuses names that lead to this machine', async () => {
+describe('calls of a project', () => {
+  it('use nodeHttp, which refuses names that resolve to this machine', async () => {
     const server = createServer((_request, response) => response.end('reached')).listen(0, '127.0.0.1');
     onTestFinished(() => void server.close());
     await new Promise((resolve) => server.once('listening', resolve));
@@ -154,7 +189,7 @@ describe('contract 9: calls of a project', () => {
   });
 });
 
-describe('contract 10: what is wrong with a project is said at once, file by file', () => {
+describe('all problems of a project are reported together, by file', () => {
   it('problems of definitions, scripts and agents together', async () => {
     expect(
       await problemsOf({
@@ -166,8 +201,8 @@ describe('contract 10: what is wrong with a project is said at once, file by fil
         'scripts/f.mjs': "throw new TypeError('at import');\n",
       }),
     ).toEqual([
-      'scripts/d.mjs : has no default export; a script is `export default (context) => output` (begin the name of a file that is no script with `_`)',
-      'scripts/e.mjs : exports a value of type number by default; a script is `export default (context) => output` (begin the name of a file that is no script with `_`)',
+      'scripts/d.mjs : has no default export; a script is `export default (context) => output` (begin the name of a file that is not a script with `_`)',
+      'scripts/e.mjs : exports a value of type number by default; a script is `export default (context) => output` (begin the name of a file that is not a script with `_`)',
       "scripts/f.mjs : can't be imported: TypeError: at import (scripts/f.mjs:1)",
       expect.stringMatching(/^agents\/c\.yaml .*name/),
       expect.stringMatching(/^ensembles\/a\.yaml flow\[0\]\.agent: there is no agent `nobody`/),
@@ -184,7 +219,7 @@ describe('contract 10: what is wrong with a project is said at once, file by fil
       'agents/b.yaml name: agent `twin` is defined in agents/a.yaml too; rename one of them',
     ]);
     expect(await problemsOf({ ...SIMPLE, 'ensemble.config.js': '', 'ensemble.config.mjs': '' })).toEqual([
-      'ensemble.config.js : stands beside ensemble.config.mjs; keep one of them',
+      'ensemble.config.js : exists in addition to ensemble.config.mjs; keep one of them',
     ]);
     expect(
       await problemsOf({ ...SIMPLE, 'ensemble.config.mjs': 'export default { scripts: { one: () => 1 } };' }),
@@ -201,9 +236,13 @@ describe('contract 10: what is wrong with a project is said at once, file by fil
     [
       'an unknown option',
       'export default { storge: 1 };',
-      '`storge` is no option of this version; did you mean `storage`?',
+      '`storge` is not an option of this version; did you mean `storage`?',
     ],
-    ['a clock', 'export default { clock: {} };', '`clock` is no option of a project; hand it to createOrchestrator'],
+    [
+      'a clock',
+      'export default { clock: {} };',
+      '`clock` is not an option of a project; pass it to createOrchestrator',
+    ],
   ])('a config that exports %s', async (_what, text, message) => {
     const [problem, ...more] = await problemsOf({ ...SIMPLE, 'ensemble.config.mjs': text });
     expect(problem).toContain(`ensemble.config.mjs : ${message}`);
@@ -214,7 +253,7 @@ describe('contract 10: what is wrong with a project is said at once, file by fil
     const folder = makeFolder({ 'scripts/one.mjs': 'export default () => 1;\n' });
     await expect(loadProject(folder)).rejects.toMatchObject({
       code: 'NOT_FOUND',
-      message: `${folder} holds no ensemble: expected .yaml files in its folder \`ensembles\``,
+      message: `${folder} has no ensemble: expected .yaml files in its folder \`ensembles\``,
     });
     await expect(loadProject(join(folder, 'none'))).rejects.toMatchObject({
       code: 'NOT_FOUND',
@@ -222,7 +261,7 @@ describe('contract 10: what is wrong with a project is said at once, file by fil
     });
   });
 
-  it('warns of folders that this version does not read, through the logger or the process', async () => {
+  it('warns about folders that this version does not read, with the logger or the process', async () => {
     const folder = makeFolder({ ...SIMPLE, 'prompts/a.md': 'x', 'components.yaml': 'x: 1' });
     const lines: (string | undefined)[] = [];
     const say = (_fields: object, message?: string) => void lines.push(message);
@@ -238,7 +277,7 @@ describe('contract 10: what is wrong with a project is said at once, file by fil
   });
 });
 
-it('follows links to scripts, and no links to folders', async () => {
+it('follows links to scripts, but not links to folders', async () => {
   const elsewhere = makeFolder({
     'linked.mjs': "export default () => 'linked';\n",
     'more/more.mjs': 'export default () => 1;\n',

@@ -1,19 +1,22 @@
 import { describe, expect, it } from 'vitest';
-import { memoryKv, memoryObjects } from '../../src/adapters/storage/memory-data.ts';
-import type { DefinitionIssue } from '../../src/engine/definition/definition-issue.ts';
-import { OrchestratorError } from '../../src/engine/errors.ts';
-import type { JsonObject } from '../../src/engine/json.ts';
+import { memoryKv, memoryObjects } from '../../src/adapters/storage/memory/data.ts';
+import { isOrchestratorError, OrchestratorError } from '../../src/engine/base/errors.ts';
+import type { JsonObject } from '../../src/engine/base/json.ts';
 import type { Logger } from '../../src/engine/ports/logger.ts';
-import type { Binding } from '../../src/operations/storage.ts';
+import type { Binding } from '../../src/operations/storage/storage-operation.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 
-/** Runs one config after the other in one execution; gives their outputs and errors. */
+/** Runs one config after the other in one execution, and returns their outputs and errors. */
 function store(
   configs: readonly JsonObject[],
   options: { readonly bindings?: Readonly<Record<string, Binding>>; readonly logger?: Logger } = {},
 ) {
   const flow = configs.map((config, i) => ({ agent: `s${i}`, operation: 'storage', config, continueOnError: true }));
-  const orchestrator = createTestOrchestrator({ ensembles: [{ name: 'e', flow }], ...options });
+  const orchestrator = createTestOrchestrator({
+    errors: { stack: false },
+    ensembles: [{ name: 'e', flow }],
+    ...options,
+  });
   const run = async (input: JsonObject = {}) => {
     const { agents } = await orchestrator.execute('e', input);
     return agents.map(({ output, error }) => error ?? output);
@@ -29,12 +32,12 @@ function refused(
     store([config], { bindings });
     return [];
   } catch (error) {
-    const issues = (error as OrchestratorError).details.issues as readonly DefinitionIssue[];
-    return issues.map(({ path, message, suggestion }) => [path, message, suggestion]);
+    if (!isOrchestratorError(error, 'INVALID_DEFINITION')) throw error;
+    return error.details.issues.map(({ path, message, suggestion }) => [path, message, suggestion]);
   }
 }
 
-describe('issue 3.7: `storage` of type kv (the seed: action, key, value, ttl, prefix)', () => {
+describe('`storage` of type kv', () => {
   it('keeps JSON values by key, in the configured storage', async () => {
     const value = { a: [1, null, 'ü'] };
     const { run } = store([
@@ -63,7 +66,7 @@ describe('issue 3.7: `storage` of type kv (the seed: action, key, value, ttl, pr
     expect((await run())[1]).toEqual({ value: null, found: true });
   });
 
-  it('ttl counts seconds on the clock: there at the last ms, gone at the next', async () => {
+  it('ttl counts seconds: the value exists at the last ms, and not at the next', async () => {
     const { orchestrator } = store([{ type: 'kv', action: 'put', key: 'k', value: 1, ttl: 60 }]);
     const reader = {
       name: 'r',
@@ -90,7 +93,7 @@ describe('issue 3.7: `storage` of type kv (the seed: action, key, value, ttl, pr
     await orchestrator.close();
   });
 
-  it('A39: a prefix is taken literally, and keys come in the order of their bytes', async () => {
+  it('a prefix is literal, and keys are in the order of their bytes', async () => {
     const keys = ['a%b', 'a_b', 'a*b', '../a', 'ab', 'z'];
     const { run } = store([
       ...keys.map((key) => ({ type: 'kv', action: 'put', key, value: 1 })),
@@ -109,20 +112,20 @@ describe('issue 3.7: `storage` of type kv (the seed: action, key, value, ttl, pr
     ['empty', ''],
     ['longer than 512 bytes', 'ü'.repeat(257)],
     ['with a NUL', 'a\0b'],
-  ])('A39: a key that is %s fails the agent, without another attempt', async (_what, key) => {
+  ])('a key that is %s fails the agent, without a retry', async (_what, key) => {
     const { run } = store([{ type: 'kv', action: 'put', key: '${input.key}', value: 1 }]);
     const [error] = await run({ key });
     expect(error).toMatchObject({ code: 'INVALID_INPUT' });
   });
 
-  it('a key of 512 bytes is taken', async () => {
+  it('a key of 512 bytes is accepted', async () => {
     const { run } = store([{ type: 'kv', action: 'put', key: '${input.key}', value: 1 }]);
     expect((await run({ key: 'ü'.repeat(256) }))[0]).toMatchObject({ success: true });
   });
 });
 
-describe('issue 3.7: `storage` of type r2', () => {
-  it('text comes back as text, JSON as its text or parsed, bytes in base64', async () => {
+describe('`storage` of type r2', () => {
+  it('text is returned as text, JSON as text or parsed, bytes in base64', async () => {
     const bytes = { content: '//79', contentType: 'image/png', encoding: 'base64' };
     const { run } = store([
       { type: 'r2', action: 'put', key: 't', value: 'grüß' },
@@ -140,7 +143,7 @@ describe('issue 3.7: `storage` of type r2', () => {
     expect(outputs[6]).toEqual({ ...bytes, size: 3 });
   });
 
-  it('a byte-order mark stays; contentType names another type', async () => {
+  it('a byte-order mark is kept; contentType sets another type', async () => {
     const { run } = store([
       { type: 'r2', action: 'put', key: 't', value: '\ufeffa,b', contentType: 'text/csv' },
       { type: 'r2', action: 'get', key: 't' },
@@ -148,7 +151,7 @@ describe('issue 3.7: `storage` of type r2', () => {
     expect((await run())[1]).toEqual({ content: '\ufeffa,b', contentType: 'text/csv', size: 6 });
   });
 
-  it('fails with NOT_FOUND for a key that is not there, and with INVALID_INPUT for what is no JSON or base64', async () => {
+  it('fails with NOT_FOUND for an unknown key, and with INVALID_INPUT for invalid JSON or base64', async () => {
     const { run } = store([
       { type: 'r2', action: 'get', key: 'none' },
       { type: 'r2', action: 'put', key: 't', value: 'no json' },
@@ -162,7 +165,7 @@ describe('issue 3.7: `storage` of type r2', () => {
     for (const at of [2, 3, 5]) expect(outputs[at]).toMatchObject({ code: 'INVALID_INPUT' });
   });
 
-  it('text that UTF-8 can not hold is refused, and stored as JSON where it is part of a value', async () => {
+  it('text that UTF-8 can not represent is refused, and stored as JSON if it is part of a value', async () => {
     const { run } = store([
       { type: 'r2', action: 'put', key: 't', value: 'half \ud83d' },
       { type: 'r2', action: 'put', key: 't', value: { content: '\ude00', encoding: 'utf8' } },
@@ -199,8 +202,8 @@ describe('issue 3.7: `storage` of type r2', () => {
   });
 });
 
-describe('issue 3.7: bindings and what is refused at load', () => {
-  it('a binding of its own is used, and the configured storage is not', async () => {
+describe('bindings and checks at load', () => {
+  it('a binding is used instead of the configured storage', async () => {
     const mine = memoryKv();
     const { run, orchestrator } = store([{ type: 'kv', action: 'put', binding: 'mine', key: 'k', value: 7 }], {
       bindings: { mine },
@@ -271,18 +274,18 @@ describe('issue 3.7: bindings and what is refused at load', () => {
     [
       'a binding of another kind',
       { type: 'r2', action: 'get', key: 'k', binding: 'mine' },
-      [['flow[0].config.binding', 'binding `mine` is of another kind than `type: r2`', undefined]],
+      [['flow[0].config.binding', 'binding `mine` has another kind than `type: r2`', undefined]],
     ],
   ])('%s', (_what, config, issues) => {
     expect(refused(config, { mine: memoryKv(), files: memoryObjects() })).toEqual(issues);
   });
 
-  it('a binding that is no store is a TypeError', () => {
+  it('a binding that is not a store is a TypeError', () => {
     expect(() => store([], { bindings: { x: {} as Binding } })).toThrow(TypeError);
   });
 });
 
-describe('what a store says when it fails', () => {
+describe('a store that fails', () => {
   const text = 'connect ECONNREFUSED 10.1.2.3:6379 user=app password=hunter2';
   const failing = (thrown: unknown) => ({ ...memoryKv(), get: () => Promise.reject(thrown) });
 
@@ -290,18 +293,18 @@ describe('what a store says when it fails', () => {
     ['an error of its driver', new Error(text), 'AGENT_FAILED'],
     ['an INTERNAL of a storage, with the text of its driver', new OrchestratorError('INTERNAL', text), 'INTERNAL'],
     ['a NOT_CONFIGURED of a storage', new OrchestratorError('NOT_CONFIGURED', text), 'NOT_CONFIGURED'],
-  ])('%s is told to the log, and callers get the text of the operation', async (_what, thrown, errorCode) => {
+  ])('%s is logged, and callers receive the message of the operation', async (_what, thrown, errorCode) => {
     const lines: unknown[] = [];
     const { run } = store([{ type: 'kv', action: 'get', key: 'k', binding: 'mine' }], {
       bindings: { mine: failing(thrown) },
       logger: { debug() {}, info() {}, warn() {}, error: (fields) => void lines.push(fields) },
     });
-    const message = 'storage: the store of binding `mine` failed to `get`; the log has what it said';
+    const message = 'storage: the store of binding `mine` failed to `get`; the log has its error';
     expect(await run()).toEqual([{ agent: 's0', code: errorCode, message }]);
     expect(lines).toMatchObject([{ err: { message: text }, binding: 'mine', agent: 's0' }]);
   });
 
-  it('a store that is away for now says so itself, and is asked again', async () => {
+  it('a transient failure keeps its message, and is retried', async () => {
     const away = new OrchestratorError('OVERLOADED', 'the disk is full; make room and try again', { retryable: true });
     const { run } = store([{ type: 'kv', action: 'get', key: 'k', binding: 'mine' }], {
       bindings: { mine: failing(away) },

@@ -1,7 +1,7 @@
-/** What a question about an execution reads, and how much an answer may hold: neither grows with the execution. */
+/** What a query about an execution reads and returns: neither grows with the execution. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 import { code, echo, ok, scene } from '../engine/scene.ts';
@@ -27,7 +27,7 @@ describe.each(STORES)('large values in $store', ({ create }) => {
       },
     );
 
-  it('a record carries 4 MiB of outputs, whether it comes from a run or from the store', async () => {
+  it('a record has at most 4 MiB of outputs, whether it comes from a run or from the storage', async () => {
     const { run, orchestrator } = large();
     const record = await run({ sizes: [1, 2, 3], pad: 'p' });
     const given = record.agents.map(({ key, output, outputOmitted }) => [
@@ -46,7 +46,7 @@ describe.each(STORES)('large values in $store', ({ create }) => {
     expect(third).not.toHaveProperty('outputOmitted');
   });
 
-  it('an agent run that is not there is NOT_FOUND, and so is a note', async () => {
+  it('an unknown agent run is NOT_FOUND, and so is a decision', async () => {
     const { run, orchestrator } = scene([{ wait: 'go', timeout: 1000, onTimeout: 'continue' }, ok('a')], {
       storage: create(),
     });
@@ -57,7 +57,7 @@ describe.each(STORES)('large values in $store', ({ create }) => {
     await expect(orchestrator.executions.agent('exec_none', 'flow[1]')).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
-  it('a page of agent runs ends early at 8 MiB, with a cursor that goes on', async () => {
+  it('a page of agent runs ends early at 8 MiB, with a cursor for the rest', async () => {
     const { run, orchestrator } = large();
     const { id } = await run({ sizes: [1, 2, 3, 4], pad: 'p' });
     const sizes: number[][] = [];
@@ -70,7 +70,7 @@ describe.each(STORES)('large values in $store', ({ create }) => {
     expect(sizes).toEqual([[1, 2, 3], [4]]);
   });
 
-  it('a listing leaves values of more than 4 KiB out, and says which', async () => {
+  it('a listing leaves out values of more than 4 KiB, and says which', async () => {
     const { run, orchestrator, clock } = large();
     await run({ sizes: [], pad: sized(4000) });
     await clock.advance(1);
@@ -82,7 +82,7 @@ describe.each(STORES)('large values in $store', ({ create }) => {
     ]);
   });
 
-  it('where an execution stands is told without its values', async () => {
+  it('the status of an execution has no values', async () => {
     const { run, orchestrator } = scene([echo('a', '${input}')], { storage: create() });
     const { id, version, createdAt, finishedAt } = await run({ text: sized(MIB) });
     const about = { id, ensemble: 'e', version, trigger: { type: 'call' }, createdAt, finishedAt };
@@ -91,11 +91,14 @@ describe.each(STORES)('large values in $store', ({ create }) => {
   });
 });
 
-describe('what is read', () => {
-  const READS_VALUES = ['getExecution', 'getAccepted', 'listSteps', 'getStep', 'listExecutions', 'listSignals'];
+describe('reads', () => {
+  const READS_VALUES = [
+    ...['executions.get', 'executions.getAccepted', 'executions.listSteps', 'executions.getStep', 'executions.list'],
+    'signals.list',
+  ];
   const valuesRead = (calls: Record<string, number>) => READS_VALUES.filter((verb) => calls[verb] !== undefined);
 
-  it('a refusal to cancel, retry or signal reads no record and no steps', async () => {
+  it('a refused cancel, retry or signal reads no record and no steps', async () => {
     const { storage, calls } = watchedStorage(memoryStorage());
     const { run, orchestrator } = scene([ok('a')], { storage });
     const { id } = await run();
@@ -109,7 +112,7 @@ describe('what is read', () => {
     expect(valuesRead(calls())).toEqual([]);
   });
 
-  it('a link is looked at without the signals that came and the steps that ran', async () => {
+  it('reading a link reads no list of signals and no steps', async () => {
     const { storage, calls } = watchedStorage(memoryStorage());
     let link = '';
     const orchestrator = createTestOrchestrator({
@@ -128,6 +131,7 @@ describe('what is read', () => {
             { agent: 'mail', operation: 'code', config: { script: 'mail' }, input: "${signalUrl('go')}" },
             { wait: 'go', timeout: 60_000, onTimeout: 'continue' },
             { wait: 'stop' },
+            { wait: 'other' },
           ],
         },
       ],
@@ -149,29 +153,31 @@ describe('what is read', () => {
     expect(await look()).toEqual(['over', []]);
   });
 
-  it('a signal that nobody waits for leaves an execution where it is: it is not claimed, and no step is read', async () => {
+  it('a signal that no wait needs does not wake an execution: it is not claimed, and no step is read', async () => {
     const { storage, calls } = watchedStorage(memoryStorage());
-    const { start, orchestrator, clock } = scene([{ wait: 'go' }, { sleep: 3_600_000 }, { wait: 'last' }], { storage });
+    const never = { if: '${false}', then: [{ wait: 'other' }, { wait: 'g' }] };
+    const flow = [{ wait: 'go' }, { sleep: 3_600_000 }, { wait: 'last' }, never];
+    const { start, orchestrator, clock } = scene(flow, { storage });
     const run = await start();
     const status = async () => (await orchestrator.executions.status(run.id)).status;
-    const tell = async (name: string) => {
+    const send = async (name: string) => {
       calls();
       await orchestrator.executions.signal(run.id, name);
       await clock.advance(2000);
-      return calls().listSteps ?? 0;
+      return calls()['executions.listSteps'] ?? 0;
     };
     await clock.advance(1000);
     for (const name of ['last', 'other', 'g', 'last'])
-      expect([name, await tell(name), await status()]).toEqual([name, 0, 'waiting']);
-    expect(await tell('go')).toBe(1);
-    // It sleeps: no signal makes it go on.
-    expect([await tell('go'), await status()]).toEqual([0, 'waiting']);
+      expect([name, await send(name), await status()]).toEqual([name, 0, 'waiting']);
+    expect(await send('go')).toBe(1);
+    // It sleeps: no signal wakes it.
+    expect([await send('go'), await status()]).toEqual([0, 'waiting']);
     await clock.advance(3_600_000);
-    // What came before it was waited for is there.
+    // The signal that arrived before its wait is kept.
     expect((await run.result()).status).toBe('completed');
   });
 
-  it('branches that wait for one signal each are waited for by all their names', async () => {
+  it('branches that wait for different signals are released with all their names', async () => {
     const { start, orchestrator, clock } = scene([
       { parallel: [{ wait: 'one' }, { wait: 'two' }, { sleep: 3_600_000 }] },
       { wait: 'three' },

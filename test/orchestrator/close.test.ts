@@ -1,15 +1,16 @@
-/** Closing: what runs may end, what is new is refused, nothing is left open; and many runs at once. */
+/** Closing: active runs may end, new starts are refused, and nothing is left open. Also many executions at the same time. */
 
+import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { boom, code, deferred, ok, scene, turns } from '../engine/scene.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 
 const CLOSED = { code: 'OVERLOADED', message: 'the orchestrator is closed and takes no new executions' };
 
-/** A store that, once closed, fails every call, as a database's connection does. */
+/** A storage that fails every call after it was closed, like the connection of a database. */
 function strict(inner: Storage): Storage & { closed: number; calls: string[] } {
   const strictStorage = { closed: 0, calls: [] as string[] } as unknown as Storage & {
     closed: number;
@@ -24,13 +25,8 @@ function strict(inner: Storage): Storage & { closed: number; calls: string[] } {
     };
   return Object.assign(strictStorage, {
     ...inner,
-    join: guard('join', inner.join),
-    claim: guard('claim', inner.claim),
-    survey: guard('survey', inner.survey),
+    ...createParts((part, method) => guard(`${part}.${method}`, (...args) => callPart(inner, part, method, args))),
     commit: guard('commit', inner.commit),
-    getExecution: guard('getExecution', inner.getExecution),
-    putDefinition: guard('putDefinition', inner.putDefinition),
-    readState: guard('readState', inner.readState),
     close() {
       strictStorage.closed += 1;
       return inner.close();
@@ -39,14 +35,14 @@ function strict(inner: Storage): Storage & { closed: number; calls: string[] } {
 }
 
 describe('close()', () => {
-  it('with nothing at work it closes the storage at once', async () => {
+  it('closes the storage at once if nothing runs', async () => {
     const storage = strict(memoryStorage());
     const { orchestrator } = scene([ok('a')], { storage });
     await orchestrator.close();
     expect(storage.closed).toBe(1);
   });
 
-  it('waits for what runs, retries included, and closes the storage behind it', async () => {
+  it('waits for active runs, retries included, and then closes the storage', async () => {
     const storage = strict(memoryStorage());
     const { orchestrator, start, clock } = scene([boom('a', { retry: { maxAttempts: 3 } })], { storage });
     const handle = await start();
@@ -54,11 +50,11 @@ describe('close()', () => {
     expect(await handle.result()).toMatchObject({ status: 'failed', duration: 3000 });
     await closing;
     expect(storage.closed).toBe(1);
-    // Nor does the grace itself stay armed.
+    // The timer of the grace period is cleared too.
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it('cancels what is left after the grace', async () => {
+  it('cancels the remaining executions after the grace period', async () => {
     const { orchestrator, start, clock } = scene([code('a', 'obedient')], {
       scripts: {
         obedient: ({ signal }) =>
@@ -78,7 +74,7 @@ describe('close()', () => {
     expect(clock.nextIn).toBeUndefined();
   });
 
-  it('the grace is 25 s when nothing is said', async () => {
+  it('the default grace period is 25 s', async () => {
     const { orchestrator, start, clock } = scene([code('a', 'never')], {
       scripts: { never: () => new Promise(() => {}) },
     });
@@ -91,7 +87,7 @@ describe('close()', () => {
     expect(await handle.result()).toMatchObject({ status: 'cancelled', duration: 50_000 });
   });
 
-  it('a grace of 0 cancels at once', async () => {
+  it('a grace period of 0 cancels at once', async () => {
     const { orchestrator, start, clock } = scene([boom('a', { retry: { maxAttempts: 9 } })]);
     const handle = await start();
     await turns();
@@ -101,7 +97,7 @@ describe('close()', () => {
     expect((await handle.result()).status).toBe('cancelled');
   });
 
-  it('a second call gives the same promise, and closes nothing twice', async () => {
+  it('a second call returns the same promise, and closes nothing twice', async () => {
     const storage = strict(memoryStorage());
     const { orchestrator, start } = scene([boom('a', { retry: { maxAttempts: 2 } })], { storage });
     const handle = await start();
@@ -115,7 +111,7 @@ describe('close()', () => {
   it.each([
     ['while it waits for others', false],
     ['after it has closed', true],
-  ])('refuses what is new, with OVERLOADED: %s', async (_what, closedBefore) => {
+  ])('refuses new starts with OVERLOADED: %s', async (_what, closedBefore) => {
     const storage = strict(memoryStorage());
     const { orchestrator, start, ran } = scene([boom('a', { retry: { maxAttempts: 2 } })], {
       storage,
@@ -139,22 +135,19 @@ describe('close()', () => {
     expect(ran.filter((name) => name !== 'a')).toEqual([]);
   });
 
-  it.each([0, 1, 2, 3, 4, 5])(
-    'called %i turns after execute: the run either ends well or was refused',
-    async (count) => {
-      const storage = strict(laterStorage(memoryStorage()));
-      const { orchestrator, run } = scene([ok('a'), ok('b')], { storage });
-      const outcome = run().then(
-        ({ status }) => status,
-        (error: { code?: string; message: string }) => error.code ?? error.message,
-      );
-      await turns(count);
-      await orchestrator.close();
-      expect(['completed', 'OVERLOADED']).toContain(await outcome);
-    },
-  );
+  it.each([0, 1, 2, 3, 4, 5])('called %i turns after execute: the execution completes or is refused', async (count) => {
+    const storage = strict(laterStorage(memoryStorage()));
+    const { orchestrator, run } = scene([ok('a'), ok('b')], { storage });
+    const outcome = run().then(
+      ({ status }) => status,
+      (error: { code?: string; message: string }) => error.code ?? error.message,
+    );
+    await turns(count);
+    await orchestrator.close();
+    expect(['completed', 'OVERLOADED']).toContain(await outcome);
+  });
 
-  it('T33: a thousand orchestrators made, used and closed leave no timer', async () => {
+  it('a thousand orchestrators that were created, used and closed leave no timer', async () => {
     for (let i = 0; i < 1000; i++) {
       const { orchestrator, run, clock } = scene([ok('a')]);
       await run();
@@ -163,7 +156,7 @@ describe('close()', () => {
     }
   });
 
-  it('T33: on the system clock, nothing is left that would keep a process alive', async () => {
+  it('with the system clock, nothing remains that would keep a process alive', async () => {
     const open = () =>
       process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout' || kind === 'Immediate').length;
     await turns();
@@ -202,8 +195,8 @@ describe('close()', () => {
   });
 });
 
-describe('many runs at once', () => {
-  it('1,000 executions at the same time each end with their own input', async () => {
+describe('many executions at the same time', () => {
+  it('1,000 executions end with their own inputs', async () => {
     const { run, orchestrator } = scene(
       {
         flow: [
@@ -224,7 +217,7 @@ describe('many runs at once', () => {
     expect(executions.length).toBe(250);
   });
 
-  it('a run that waits holds up no other', async () => {
+  it('an execution that waits does not delay another one', async () => {
     const gate = deferred();
     const { start, run } = scene([code('a', 'gate')], {
       scripts: { gate: ({ input }) => (input.wait ? gate.promise : 1) },

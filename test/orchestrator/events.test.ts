@@ -1,4 +1,4 @@
-/** Events: which, in what order, with what in them; and observers that misbehave. */
+/** Events: their kinds, their order and their data. And listeners that misbehave. */
 
 import { describe, expect, it } from 'vitest';
 import type { EventKind, OrchestratorEvent } from '../../src/engine/model/event.ts';
@@ -26,57 +26,59 @@ function listenToAll({ orchestrator }: Scene): OrchestratorEvent[] {
 const names = (events: readonly OrchestratorEvent[]) =>
   events.map(({ event, data }) => ('agent' in data ? `${event} ${data.agent}` : event));
 
-describe("the seed's events", () => {
-  it('a run that completes: kinds, order and data', async () => {
+describe('the events of the specification', () => {
+  it('an execution that completes: kinds, order and data', async () => {
     const made = scene({ flow: [echo('a', '${input.x}'), ok('b', when('false'))], outputs: { a: '${a.output}' } });
     const events = listenToAll(made);
     const { id } = await made.run({ x: 1 });
+    const about = { executionId: id, ensemble: 'e' };
     const timestamp = '2026-01-01T00:00:00.000Z';
     expect(events).toEqual([
-      { event: 'execution.started', timestamp, data: { id, ensemble: 'e', input: { x: 1 } } },
-      { event: 'agent.started', timestamp, data: { executionId: id, agent: 'a', key: 'flow[0]' } },
+      { event: 'execution.started', timestamp, data: { ...about, id, input: { x: 1 } } },
+      { event: 'agent.started', timestamp, data: { ...about, agent: 'a', key: 'flow[0]' } },
       {
         event: 'agent.completed',
         timestamp,
-        data: { executionId: id, agent: 'a', key: 'flow[0]', output: 1, duration: 0 },
+        data: { ...about, agent: 'a', key: 'flow[0]', output: 1, duration: 0 },
       },
-      { event: 'agent.skipped', timestamp, data: { executionId: id, agent: 'b', key: 'flow[1]' } },
+      { event: 'agent.skipped', timestamp, data: { ...about, agent: 'b', key: 'flow[1]' } },
       {
         event: 'execution.completed',
         timestamp,
-        data: { id, ensemble: 'e', status: 'completed', output: { a: 1 }, duration: 0 },
+        data: { ...about, id, status: 'completed', output: { a: 1 }, duration: 0 },
       },
     ]);
   });
 
-  it("a run that fails after a retry: timestamps and durations are the clock's", async () => {
+  it("an execution that fails after a retry: timestamps and durations are the clock's", async () => {
     const made = scene([boom('a', { retry: { maxAttempts: 2 } })]);
     const events = listenToAll(made);
     const { id, createdAt } = await made.run();
+    const about = { executionId: id, ensemble: 'e' };
     const error = { code: 'AGENT_FAILED', message: 'boom in a' };
     const [first, later] = ['2026-01-01T00:00:00.000Z', '2026-01-01T00:00:01.000Z'];
     expect(events).toEqual([
-      { event: 'execution.started', timestamp: first, data: { id, ensemble: 'e', input: {} } },
-      { event: 'agent.started', timestamp: first, data: { executionId: id, agent: 'a', key: 'flow[0]' } },
+      { event: 'execution.started', timestamp: first, data: { ...about, id, input: {} } },
+      { event: 'agent.started', timestamp: first, data: { ...about, agent: 'a', key: 'flow[0]' } },
       {
         event: 'agent.retrying',
         timestamp: first,
-        data: { executionId: id, agent: 'a', key: 'flow[0]', error, attempt: 1, retryAt: createdAt + 1000 },
+        data: { ...about, agent: 'a', key: 'flow[0]', error, attempt: 1, retryAt: createdAt + 1000 },
       },
       {
         event: 'agent.failed',
         timestamp: later,
-        data: { executionId: id, agent: 'a', key: 'flow[0]', error, attempts: 2, duration: 1000 },
+        data: { ...about, agent: 'a', key: 'flow[0]', error, attempts: 2, duration: 1000 },
       },
       {
         event: 'execution.failed',
         timestamp: later,
-        data: { id, ensemble: 'e', status: 'failed', error: { message: 'boom in a' }, duration: 1000 },
+        data: { ...about, id, status: 'failed', error: { message: 'boom in a' }, duration: 1000 },
       },
     ]);
   });
 
-  it('a run that times out', async () => {
+  it('an execution that times out', async () => {
     const made = scene({ timeout: 700, flow: [boom('a', { retry: { maxAttempts: 2 } })] });
     const events = listenToAll(made);
     const { id } = await made.run();
@@ -84,11 +86,11 @@ describe("the seed's events", () => {
     expect(events.at(-1)).toEqual({
       event: 'execution.timeout',
       timestamp: '2026-01-01T00:00:00.700Z',
-      data: { id, duration: 700, timeout: 700 },
+      data: { executionId: id, ensemble: 'e', id, duration: 700, timeout: 700 },
     });
   });
 
-  it('a run that is cancelled', async () => {
+  it('an execution that is cancelled', async () => {
     const made = scene([boom('a', { retry: { maxAttempts: 2 } })]);
     const events = listenToAll(made);
     const handle = await made.start();
@@ -101,7 +103,7 @@ describe("the seed's events", () => {
     });
   });
 
-  it('agents in blocks, branches and routes tell of themselves by name and place', async () => {
+  it('agents in blocks, branches and routes are reported by name and position', async () => {
     const made = scene({
       agents: [{ name: 'm', operation: 'code', config: { script: 'ok' } }],
       flow: [
@@ -121,12 +123,12 @@ describe("the seed's events", () => {
     ]);
   });
 
-  it('events of several runs carry the ids of their own', async () => {
+  it('events of several executions have the ids of their executions', async () => {
     const made = scene([ok('a'), ok('b')]);
     const events = listenToAll(made);
     const results = await Promise.all(Array.from({ length: 20 }, () => made.run()));
     for (const { id } of results) {
-      const own = events.filter(({ data }) => ('executionId' in data ? data.executionId : data.id) === id);
+      const own = events.filter(({ data }) => data.executionId === id);
       expect(names(own)).toEqual([
         'execution.started',
         'agent.started a',
@@ -138,7 +140,7 @@ describe("the seed's events", () => {
     }
   });
 
-  it('the end is told after it is stored: a listener that looks the execution up finds it ended', async () => {
+  it('the event of the end is sent after the end is stored', async () => {
     const made = scene([ok('a')]);
     const seen: unknown[] = [];
     const looks: Promise<void>[] = [];
@@ -152,52 +154,52 @@ describe("the seed's events", () => {
 });
 
 describe('on()', () => {
-  it('gives a function that ends the listening, once and for all', async () => {
+  it('returns a function that removes the listener', async () => {
     const made = scene([ok('a')]);
-    const heard: string[] = [];
-    const one = made.orchestrator.on('agent.completed', () => heard.push('one'));
-    made.orchestrator.on('agent.completed', () => heard.push('two'));
+    const received: string[] = [];
+    const one = made.orchestrator.on('agent.completed', () => received.push('one'));
+    made.orchestrator.on('agent.completed', () => received.push('two'));
     await made.run();
     one();
     one();
     await made.run();
-    expect(heard).toEqual(['one', 'two', 'two']);
+    expect(received).toEqual(['one', 'two', 'two']);
   });
 
-  it('one function that listens twice is told twice, and each ends by itself', async () => {
+  it('a listener that is added twice is called twice, and each is removed by itself', async () => {
     const made = scene([ok('a')]);
-    let heard = 0;
+    let received = 0;
     const listener = () => {
-      heard += 1;
+      received += 1;
     };
     const first = made.orchestrator.on('agent.completed', listener);
     made.orchestrator.on('agent.completed', listener);
     await made.run();
     first();
     await made.run();
-    expect(heard).toBe(3);
+    expect(received).toBe(3);
   });
 
-  it('a listener that throws or rejects breaks nothing: the run, the other listeners and the next event go on; it is logged', async () => {
+  it('a listener that throws or rejects is logged, and affects neither the execution nor other listeners nor later events', async () => {
     const logged: unknown[] = [];
-    const log = (fields: object, message?: string) => logged.push([fields, message]);
-    const made = scene([ok('a'), ok('b')], { logger: { debug: log, info: log, warn: log, error: log } });
-    const heard: unknown[] = [];
+    const error = (fields: object, message?: string) => logged.push([fields, message]);
+    const made = scene([ok('a'), ok('b')], { logger: { debug() {}, info() {}, warn() {}, error } });
+    const received: unknown[] = [];
     made.orchestrator.on('agent.completed', () => {
       throw new Error('listener broke');
     });
     made.orchestrator.on('agent.completed', async () => {
       throw new Error('listener rejected');
     });
-    made.orchestrator.on('agent.completed', ({ data }) => heard.push(data.agent));
+    made.orchestrator.on('agent.completed', ({ data }) => received.push(data.agent));
     expect((await made.run()).status).toBe('completed');
     await turns();
-    expect(heard).toEqual(['a', 'b']);
+    expect(received).toEqual(['a', 'b']);
     expect(logged.length).toBe(4);
     expect(logged[0]).toEqual([expect.objectContaining({ event: 'agent.completed' }), 'a listener failed']);
   });
 
-  it('a listener that begins another run, or ends its own listening, breaks nothing', async () => {
+  it('a listener may start another execution, or remove itself', async () => {
     const made = scene([ok('a')]);
     const ids: string[] = [];
     const off = made.orchestrator.on('execution.completed', async ({ data }) => {
@@ -213,7 +215,7 @@ describe('on()', () => {
 });
 
 describe('handle.events()', () => {
-  it('from the first event to the last, also for who reads late', async () => {
+  it('returns all events, also for a late reader', async () => {
     const made = scene([ok('a'), boom('b', { retry: { maxAttempts: 2 } })]);
     const handle = await made.start();
     await handle.result();
@@ -233,7 +235,7 @@ describe('handle.events()', () => {
     }
   });
 
-  it('while the run goes on, each as it happens, and ends with the run', async () => {
+  it('returns each event when it happens, and ends with the execution', async () => {
     const gate = deferred();
     const made = scene([code('a', 'gate'), ok('b')], { scripts: { gate: () => gate.promise } });
     const handle = await made.start();
@@ -258,25 +260,25 @@ describe('handle.events()', () => {
     ]);
   });
 
-  it("only the run's own", async () => {
+  it('returns only the events of its execution', async () => {
     const made = scene([echo('a')]);
     const [one, two] = await Promise.all([made.start({ n: 1 }), made.start({ n: 2 })]);
     await Promise.all([one.result(), two.result()]);
     for (const handle of [one, two]) {
       const ids = new Set<string>();
-      for await (const { data } of handle.events()) ids.add('executionId' in data ? data.executionId : data.id);
+      for await (const { data } of handle.events()) ids.add(data.executionId);
       expect([...ids]).toEqual([handle.id]);
     }
   });
 
-  it('a reader that leaves early holds nothing up', async () => {
+  it('a reader that stops early delays nothing', async () => {
     const made = scene([ok('a'), ok('b')]);
     const handle = await made.start();
     for await (const { event } of handle.events()) if (event === 'execution.started') break;
     expect((await handle.result()).status).toBe('completed');
   });
 
-  it('of a run with very many events, the newest are kept', async () => {
+  it('keeps only the newest of very many events', async () => {
     const made = scene({ flow: [{ foreach: "${split(input.text, ',')}", collect: false, steps: [ok('x')] }] });
     const handle = await made.start({ text: ','.repeat(24_999) });
     await handle.result();

@@ -1,16 +1,17 @@
-/** What an orchestrator gives: ids and records, listings by pages, single agents, checked inputs and outputs, options. */
+/** Executions: ids and records, listings in pages, single agents, checks of inputs and outputs, options. */
 
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { OrchestratorError } from '../../src/engine/errors.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { boom, code, echo, ok, scene, turns, when } from '../engine/scene.ts';
 
 describe('records', () => {
-  it('an id is `exec_` and 26 characters, and `exec-` is taken for it', async () => {
+  it('an id is `exec_` and 26 characters, and `exec-` is accepted too', async () => {
     const { run, orchestrator } = scene([ok('a')]);
     const result = await run();
     expect(result.id).toMatch(/^exec_[0-9A-HJKMNP-TV-Z]{26}$/);
@@ -37,14 +38,14 @@ describe('records', () => {
     }
   });
 
-  it('contract 1: what is no id at all is NOT_FOUND as well', async () => {
+  it('a value that is not an id is NOT_FOUND too', async () => {
     const { executions } = scene([]).orchestrator;
     for (const id of [undefined, 5, null] as unknown as string[])
       for (const ask of [executions.get, executions.cancel, executions.retry, executions.agents])
         await expect(ask(id)).rejects.toMatchObject({ code: 'NOT_FOUND', message: `there is no execution ${id}` });
   });
 
-  it('contract 1: a filter that would be left out is refused: it would give everything', async () => {
+  it('an unknown filter is refused, because ignoring it would return everything', async () => {
     const { run, orchestrator } = scene([ok('a')]);
     const { id } = await run();
     const { executions, ensembles } = orchestrator;
@@ -58,7 +59,7 @@ describe('records', () => {
     await expect(executions.list({ status: 'done' as never })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
   });
 
-  it('a whole record', async () => {
+  it('a complete record', async () => {
     const { run } = scene({ flow: [echo('a', '${input.n}'), ok('b', when('false'))], outputs: { n: '${a.output}' } });
     const result = await run({ n: 1 });
     const { version } = result;
@@ -76,12 +77,15 @@ describe('records', () => {
       startedAt: at,
       finishedAt: at,
       duration: 0,
-      metrics: { totalDuration: 0, agents: 1 },
+      tags: [],
+      metrics: { totalDuration: 0, agents: 1, queued: 0, waited: 0 },
+      waitingFor: [],
+      recoveries: 0,
       agents: [{ name: 'a', key: 'flow[0]', status: 'completed', attempts: 1, startedAt: at, duration: 0, output: 1 }],
     });
   });
 
-  it('an execution is stored before its handle is given, and while it waits it says so', async () => {
+  it('an execution is stored before its handle is returned, and its status is `waiting` while it waits', async () => {
     const { start, orchestrator } = scene([boom('a', { retry: { maxAttempts: 2 } })]);
     const handle = await start({ x: 1 });
     expect(await orchestrator.executions.get(handle.id)).toMatchObject({
@@ -92,7 +96,7 @@ describe('records', () => {
     await handle.result();
   });
 
-  it('result() may be asked for more than once', async () => {
+  it('result() may be called more than once', async () => {
     const { start } = scene([ok('a')]);
     const handle = await start();
     const [one, two] = await Promise.all([handle.result(), handle.result()]);
@@ -100,7 +104,7 @@ describe('records', () => {
     expect(two).toEqual(one);
   });
 
-  it('durability `none` stores all runs together with the end', async () => {
+  it('durability `none` stores all agent runs together with the end', async () => {
     const { start, orchestrator, clock } = scene({
       execution: { durability: 'none' },
       flow: [ok('a'), boom('b', { retry: { maxAttempts: 2 } }), ok('c')],
@@ -127,7 +131,7 @@ describe('executions.list()', () => {
     return made.orchestrator.executions;
   }
 
-  it('newest first, by pages, each execution once', async () => {
+  it('returns pages, newest first, with each execution once', async () => {
     const executions = await many(25);
     const seen: unknown[] = [];
     let cursor: string | undefined;
@@ -142,13 +146,13 @@ describe('executions.list()', () => {
     expect(pages).toBe(3);
   });
 
-  it('a page that ends exactly at the end has no cursor', async () => {
+  it('the last page has no cursor, even if it is full', async () => {
     const executions = await many(4);
     expect((await executions.list({ ensemble: 'e', limit: 4 })).nextCursor).toBeUndefined();
     expect((await executions.list({ ensemble: 'e', limit: 3 })).nextCursor).toEqual(expect.any(String));
   });
 
-  it('by status and ensemble, without agent runs', async () => {
+  it('filters by status and ensemble, and returns no agent runs', async () => {
     const executions = await many(7);
     const { executions: failed } = await executions.list({ ensemble: 'e', status: 'failed' });
     expect(failed.map(({ input, status, agents }) => [(input as { n: number }).n, status, agents])).toEqual([
@@ -159,7 +163,7 @@ describe('executions.list()', () => {
     expect((await executions.list({ ensemble: 'nobody' })).executions).toEqual([]);
   });
 
-  it('A111: executions that come while one pages are in no later page, and the others are in one each', async () => {
+  it('executions that start between two pages are in no later page, and each other one is in one page', async () => {
     const { run, orchestrator, clock } = scene([]);
     for (let n = 0; n < 6; n++) {
       await run({ n });
@@ -173,14 +177,14 @@ describe('executions.list()', () => {
     ]);
   });
 
-  it.each([0, -1, 1.5, Number.NaN, '10'])('A110: a limit of %s is INVALID_REQUEST', async (limit) => {
+  it.each([0, -1, 1.5, Number.NaN, '10'])('a limit of %s is INVALID_REQUEST', async (limit) => {
     const { orchestrator } = scene([]);
     await expect(orchestrator.executions.list({ limit: limit as number })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
     });
   });
 
-  it('A110: a limit above 250 is taken as 250', async () => {
+  it('a limit above 250 counts as 250', async () => {
     const { orchestrator, run } = scene([]);
     for (let n = 0; n < 251; n++) await run();
     expect((await orchestrator.executions.list({ limit: 1e9 })).executions.length).toBe(250);
@@ -196,13 +200,13 @@ describe('executions.list()', () => {
       'one with a byte flipped',
       (cursor: string) => `${cursor.slice(0, 5)}${cursor[5] === 'A' ? 'B' : 'A'}${cursor.slice(6)}`,
     ],
-  ])('A109: a cursor that is %s is INVALID_CURSOR', async (_what, spoil) => {
+  ])('a cursor that is %s is INVALID_CURSOR', async (_what, spoil) => {
     const executions = await many(3);
     const { nextCursor = '' } = await executions.list({ limit: 1 });
     await expect(executions.list({ cursor: spoil(nextCursor) })).rejects.toMatchObject({ code: 'INVALID_CURSOR' });
   });
 
-  it('A109: a cursor of another filter is INVALID_CURSOR', async () => {
+  it('a cursor of another filter is INVALID_CURSOR', async () => {
     const executions = await many(3);
     const { nextCursor = '' } = await executions.list({ limit: 1, ensemble: 'e' });
     await expect(executions.list({ cursor: nextCursor })).rejects.toMatchObject({ code: 'INVALID_CURSOR' });
@@ -215,7 +219,7 @@ describe('executions.list()', () => {
 describe('executions.agents()', () => {
   const flow = [{ foreach: "${split(input.text, ',')}", collect: false, steps: [echo('x', '${index}')] }];
 
-  it('every run, by pages, in the order in which they were stored, past the first 1,000 too', async () => {
+  it('returns all runs in pages, in the order in which they were stored, also after the first 1,000', async () => {
     const { run, orchestrator } = scene({ flow });
     const { id } = await run({ text: ','.repeat(1199) });
     const seen: unknown[] = [];
@@ -260,7 +264,7 @@ describe('executeAgent()', () => {
     });
   });
 
-  it('with its own retry; a failure is given back, not thrown', async () => {
+  it('uses the retry of the agent, and returns a failure instead of throwing it', async () => {
     const { orchestrator } = make();
     expect(await orchestrator.executeAgent('bad')).toMatchObject({
       status: 'failed',
@@ -270,7 +274,7 @@ describe('executeAgent()', () => {
     });
   });
 
-  it('with its own condition', async () => {
+  it('uses the condition of the agent', async () => {
     const { orchestrator } = make();
     expect(await orchestrator.executeAgent('sometimes', { go: false })).toMatchObject({
       status: 'completed',
@@ -279,7 +283,7 @@ describe('executeAgent()', () => {
     });
   });
 
-  it('is stored as an execution like any other', async () => {
+  it('is stored like any other execution', async () => {
     const { orchestrator } = make();
     const result = await orchestrator.executeAgent('double', { n: 4 });
     expect(await orchestrator.executions.get(result.id)).toEqual(result);
@@ -293,7 +297,7 @@ describe('executeAgent()', () => {
     });
   });
 
-  it("a shared agent that reads an ensemble's other steps, its items or its state serves those ensembles", async () => {
+  it("a shared agent may read an ensemble's other steps, items and state", async () => {
     const shared = [
       {
         name: 'fallback',
@@ -322,7 +326,7 @@ describe('inputs', () => {
     outputs: { input: '${input}' },
   };
 
-  it('defaults are filled in, and what is not declared passes', async () => {
+  it('defaults are filled in, and undeclared fields pass', async () => {
     const { run } = scene(definition);
     expect((await run({ n: 1, extra: [1] })).output).toEqual({ input: { n: 1, kind: 'a', extra: [1] } });
   });
@@ -359,7 +363,7 @@ describe('inputs', () => {
   it('an option of execute that does not exist is a TypeError, with the nearest one', async () => {
     const { run } = scene([]);
     await expect(run({}, { timeuot: 5 } as never)).rejects.toThrow(
-      TypeError('execute: `timeuot` is no option of this version; did you mean `timeout`?'),
+      TypeError('execute: `timeuot` is not an option of this version; did you mean `timeout`?'),
     );
   });
 });
@@ -374,17 +378,17 @@ describe('outputSchema', () => {
   const make = (give: unknown, schema: unknown = z.object({ n: z.number() })) =>
     scene([], { ensembles: [ensemble(schema) as never], scripts: { give: () => give } }).orchestrator.orchestrator;
 
-  it('outputs that fit pass', async () => {
+  it('outputs that fit are accepted', async () => {
     expect(await make(1).execute('typed')).toMatchObject({ status: 'completed', output: { n: 1 } });
   });
 
-  it('outputs that do not fit fail the run with INVALID_OUTPUT, and are kept', async () => {
+  it('outputs that do not fit fail the execution with INVALID_OUTPUT, and are kept', async () => {
     const result = await make('x').execute('typed');
     expect(result).toMatchObject({ status: 'failed', output: { n: 'x' }, error: { code: 'INVALID_OUTPUT' } });
     expect(result.error?.message).toMatch(/^the outputs don't fit the ensemble's outputSchema: n: /);
   });
 
-  it('a schema that answers later', async () => {
+  it('an asynchronous schema', async () => {
     const later = {
       '~standard': {
         version: 1,
@@ -395,7 +399,7 @@ describe('outputSchema', () => {
     expect((await make(1, later).execute('typed')).error?.message).toContain('n: no object');
   });
 
-  it('a schema that throws fails the run, not the process', async () => {
+  it('a schema that throws fails the execution, not the process', async () => {
     for (const validate of [
       () => {
         throw new Error('schema broke');
@@ -407,7 +411,7 @@ describe('outputSchema', () => {
     }
   });
 
-  it('a run that failed is not checked', async () => {
+  it('a failed execution is not checked', async () => {
     const { orchestrator } = scene([], {
       ensembles: [
         { name: 'typed', flow: [boom('a')], outputs: {}, outputSchema: z.object({ n: z.number() }) } as never,
@@ -417,7 +421,7 @@ describe('outputSchema', () => {
   });
 });
 
-/** A memory storage of which `commit` throws as long as `fails` says so. */
+/** A memory storage whose `commit` throws as long as `fails` says so. */
 function failing(
   fails: (batch: readonly CommitEntry[]) => boolean,
   thrown: () => unknown = () => new Error('disk full at /var/lib/x'),
@@ -425,9 +429,9 @@ function failing(
   const inner = memoryStorage();
   return {
     ...inner,
-    commit(owner, batch) {
+    commit(worker, batch) {
       if (fails(batch)) throw thrown();
-      return inner.commit(owner, batch);
+      return inner.commit(worker, batch);
     },
   };
 }
@@ -435,7 +439,7 @@ function failing(
 describe('a storage that fails', () => {
   const GIVEN_UP = { code: 'OVERLOADED', retryable: true, message: expect.not.stringContaining('disk full') };
 
-  it('T6: at the start, for good: the caller is told so, and nothing has run', async () => {
+  it('at every start: the caller receives the error, and nothing runs', async () => {
     const { run, start, clock, ran } = scene([ok('a')], { storage: failing(([entry]) => entry?.start !== undefined) });
     await expect(run()).rejects.toMatchObject(GIVEN_UP);
     const started = expect(start()).rejects.toMatchObject(GIVEN_UP);
@@ -444,14 +448,16 @@ describe('a storage that fails', () => {
     expect(ran).toEqual([]);
   });
 
-  it('T6: when it stores the definition: the caller is told so, and nothing has run', async () => {
-    const storage = { ...memoryStorage(), putDefinition: () => Promise.reject(new Error('disk full')) };
+  it('when it stores the definition: the caller receives the error, and nothing runs', async () => {
+    const storage = changeStorage(memoryStorage(), {
+      definitions: { put: () => Promise.reject(new Error('disk full')) },
+    });
     const { run, ran } = scene([ok('a')], { storage });
     await expect(run()).rejects.toMatchObject(GIVEN_UP);
     expect(ran).toEqual([]);
   });
 
-  it('T6: what it refuses on purpose is not tried again', async () => {
+  it('a deliberate refusal is not retried', async () => {
     let tries = 0;
     const refusing = failing(
       () => true,
@@ -464,7 +470,7 @@ describe('a storage that fails', () => {
     expect(tries).toBe(1);
   });
 
-  it('T6: for a moment: every write is repeated until it is stored, and no step runs twice', async () => {
+  it('for a short time: every write is repeated until it is stored, and no step runs twice', async () => {
     let calls = 0;
     const { run, ran } = scene([ok('a'), ok('b'), boom('c', { continueOnError: true })], {
       storage: failing(() => ++calls % 3 !== 0),
@@ -473,7 +479,7 @@ describe('a storage that fails', () => {
     expect(ran).toEqual(['a', 'b', 'c']);
   });
 
-  it('T6: at a step, for longer than it is tried again: the caller is told so, and once the storage answers the run goes on', async () => {
+  it('at a step, for longer than the retries: the caller receives the error, and the execution continues when the storage answers', async () => {
     let broken = true;
     const logged: object[] = [];
     const log = (fields: object) => logged.push(fields);
@@ -492,7 +498,7 @@ describe('a storage that fails', () => {
     expect((await run()).status).toBe('completed');
   });
 
-  it('T6: at one of several items at once: the others in flight are signalled, and no further one begins', async () => {
+  it('at one of several concurrent items: the signals of the others abort, and no further item begins', async () => {
     const signals: AbortSignal[] = [];
     const flow = [
       { foreach: [0, 1, 2, 3, 4, 5, 6, 7], concurrency: 2, steps: [code('x', 'work', { input: '${item}' })] },
@@ -515,18 +521,18 @@ describe('a storage that fails', () => {
     expect(ran).toEqual(['x', 'x']);
   });
 
-  it('T6: at the end: the caller is told so', async () => {
+  it('at the end: the caller receives the error', async () => {
     const { run } = scene([ok('a')], { storage: failing((batch) => batch.some(({ end }) => end)) });
     await expect(run()).rejects.toMatchObject(GIVEN_UP);
   });
 });
 
 describe('createOrchestrator', () => {
-  it('does nothing but checks: no timer, no randomness, no call of a port', () => {
+  it('only checks its options: no timer, no randomness, no call of a port', () => {
     const touched: string[] = [];
     const port = (name: string) =>
       new Proxy(
-        { capabilities: { sharedCommits: true } },
+        { capabilities: { sharedPromises: true, timers: true } },
         {
           get: (target, key) =>
             key in target ? target[key as 'capabilities'] : () => touched.push(`${name}.${String(key)}`),
@@ -553,7 +559,7 @@ describe('createOrchestrator', () => {
     [
       'an unknown option',
       { ensemble: [] },
-      'createOrchestrator: `ensemble` is no option of this version; did you mean `ensembles`?',
+      'createOrchestrator: `ensemble` is not an option of this version; did you mean `ensembles`?',
     ],
     ['ensembles that are no array', { ensembles: 'name: e' }, 'createOrchestrator: `ensembles` must be an array'],
     ['a script that is no function', { scripts: { a: 1 } }, 'createOrchestrator: script `a` must be a function'],
@@ -566,13 +572,13 @@ describe('createOrchestrator', () => {
     [
       'an operation whose name is taken',
       { operations: [{ name: 'code', run: () => 1 }] },
-      'createOrchestrator: operation `code` is there already; give yours another name',
+      'createOrchestrator: operation `code` exists already; give yours another name',
     ],
   ])('%s is a TypeError', (_what, options, message) => {
     expect(() => createOrchestrator(options as never)).toThrow(TypeError(message));
   });
 
-  it('two ensembles of one name are refused', () => {
+  it('two ensembles with the same name are refused', () => {
     expect(() => createOrchestrator({ ensembles: [{ name: 'e', flow: [] }, 'name: e\nflow: []'] })).toThrow(
       'two ensembles are named `e`',
     );

@@ -1,17 +1,18 @@
-/** The lease of an owner: from when it is sure of it, when it asks before it goes on, and what it hears then. */
+/** The lease of a worker: how long it is valid, when the worker asks the storage before it continues, and the possible answers. */
 
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { describe, expect, it } from 'vitest';
-import { createOwner } from '../../src/adapters/engine/owner.ts';
-import { createPatience } from '../../src/adapters/engine/patience.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/adapters/testing/manual-clock.ts';
+import { createWorker } from '../../src/adapters/embedded-engine/worker.ts';
+import { createStorageRetry } from '../../src/adapters/embedded-engine/storage-retry.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import { JournalLostError } from '../../src/engine/ports/journal.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 
 const LEASE_MS = 300;
 const RENEW_MS = 100;
 
-/** An owner that joined; its renewals are answered when the test says so. */
+/** A registered worker. The test answers its renewals. */
 async function scene(renew?: (storage: Storage, until: number) => Promise<boolean>, shared = true) {
   const clock = manualClock();
   const inner = memoryStorage({ shared });
@@ -19,33 +20,34 @@ async function scene(renew?: (storage: Storage, until: number) => Promise<boolea
   const warn = (_about: object, message = '') => void warnings.push(message);
   const logger = { debug() {}, info() {}, warn, error: warn };
   let asked = 0;
-  let owners = 0;
+  let workers = 0;
   let lost = 0;
-  const storage: Storage = {
-    ...inner,
-    renew(owner, until) {
-      asked += 1;
-      return renew ? renew(inner, until) : inner.renew(owner, until);
+  const storage = changeStorage(inner, {
+    workers: {
+      renew(id, until) {
+        asked += 1;
+        return renew ? renew(inner, until) : inner.workers.renew(id, until);
+      },
     },
-  };
-  const owner = createOwner({
+  });
+  const worker = createWorker({
     ...{ storage, clock, logger, leaseMs: LEASE_MS, renewMs: RENEW_MS, blameFrom: () => 0 },
-    patiently: createPatience(clock, logger, LEASE_MS),
-    newOwner: () => `own_${++owners}`,
+    withRetry: createStorageRetry(clock, logger, LEASE_MS),
+    newWorkerId: () => `own_${++workers}`,
     onLost: () => {
       lost += 1;
     },
   });
-  const id = await owner.join();
-  return { clock, inner, owner, id, warnings, asked: () => asked, lost: () => lost };
+  const id = await worker.register();
+  return { clock, inner, worker, id, warnings, asked: () => asked, lost: () => lost };
 }
 
-/** @returns how a promise stands */
+/** @returns a function that returns the state of a promise */
 function watched(promise: Promise<void>) {
   let state = 'open';
   promise.then(
     () => {
-      state = 'sure';
+      state = 'valid';
     },
     (error) => {
       state = error instanceof JournalLostError ? 'lost' : String(error);
@@ -57,37 +59,37 @@ function watched(promise: Promise<void>) {
   };
 }
 
-describe('an owner', () => {
-  it('is sure while its lease lasts, counted from when it was asked for; of no other owner ever', async () => {
+describe('a worker', () => {
+  it('has a valid lease until it ends, counted from the request; a lease of another worker is never valid', async () => {
     const answers: (() => void)[] = [];
-    const { clock, owner, id } = await scene(
+    const { clock, worker, id } = await scene(
       () => new Promise<boolean>((resolve) => answers.push(() => resolve(true))),
     );
-    expect([owner.isSure(id), owner.isSure('own_9')]).toEqual([true, false]);
+    expect([worker.isLeaseValid(id), worker.isLeaseValid('own_9')]).toEqual([true, false]);
     await clock.advance(LEASE_MS - 1);
-    expect(owner.isSure(id)).toBe(true);
+    expect(worker.isLeaseValid(id)).toBe(true);
     answers[0]?.();
     await hostTurn();
-    // It was asked for at 100.
+    // The renewal was requested at 100.
     await clock.advance(RENEW_MS);
-    expect(owner.isSure(id)).toBe(true);
+    expect(worker.isLeaseValid(id)).toBe(true);
     await clock.advance(1);
-    expect(owner.isSure(id)).toBe(false);
+    expect(worker.isLeaseValid(id)).toBe(false);
   });
 
-  it('is not sure behind a sleep of the whole machine, in which wall time alone went on', async () => {
-    const { clock, owner, id } = await scene();
+  it('has no valid lease after the machine slept, when only wall time advanced', async () => {
+    const { clock, worker, id } = await scene();
     clock.setNow(clock.now() + LEASE_MS);
-    expect(owner.isSure(id)).toBe(false);
-    await owner.confirm(id);
-    expect(owner.isSure(id)).toBe(true);
+    expect(worker.isLeaseValid(id)).toBe(false);
+    await worker.waitForLease(id);
+    expect(worker.isLeaseValid(id)).toBe(true);
     clock.setNow(clock.now() - 3_600_000);
-    expect(owner.isSure(id)).toBe(true);
+    expect(worker.isLeaseValid(id)).toBe(true);
   });
 
-  it('goes on when the storage still knows it, with one question for all who wait', async () => {
+  it('continues if the storage still knows it, with one request for all that wait', async () => {
     let answer = (_known: boolean) => {};
-    const { clock, owner, id, asked, warnings } = await scene(
+    const { clock, worker, id, asked, warnings } = await scene(
       () =>
         new Promise<boolean>((resolve) => {
           answer = resolve;
@@ -98,56 +100,56 @@ describe('an owner', () => {
     await hostTurn();
     await clock.advance(RENEW_MS + LEASE_MS + 1);
     const before = asked();
-    const states = [1, 2, 3].map(() => watched(owner.confirm(id)));
+    const states = [1, 2, 3].map(() => watched(worker.waitForLease(id)));
     expect(await Promise.all(states.map((state) => state()))).toEqual(['open', 'open', 'open']);
     answer(true);
-    // What was asked for a lease ago is answered now: that says nothing of now, so it is asked again at once.
+    // The answer to a request of one lease ago says nothing about now, so the worker asks again at once.
     await hostTurn();
     await clock.advance(0);
     answer(true);
-    expect(await Promise.all(states.map((state) => state()))).toEqual(['sure', 'sure', 'sure']);
+    expect(await Promise.all(states.map((state) => state()))).toEqual(['valid', 'valid', 'valid']);
     expect(asked() - before).toBe(1);
     expect(warnings.filter((text) => /the lease was not renewed for/.test(text))).not.toEqual([]);
   });
 
   it('waits while the storage fails, until it answers', async () => {
     let fails = true;
-    const { clock, owner, id } = await scene(async () => {
+    const { clock, worker, id } = await scene(async () => {
       if (fails) throw new Error('away');
       return true;
     });
     await clock.advance(LEASE_MS + 1);
-    const state = watched(owner.confirm(id));
+    const state = watched(worker.waitForLease(id));
     expect(await state()).toBe('open');
     await clock.advance(5000);
     expect(await state()).toBe('open');
     fails = false;
     await clock.advance(RENEW_MS);
-    expect(await state()).toBe('sure');
+    expect(await state()).toBe('valid');
   });
 
-  it('hears that it was taken for dead, or has left', async () => {
+  it('is lost if it was considered dead, or is unregistered', async () => {
     const first = await scene();
     await first.clock.advance(0);
-    await first.inner.leave(first.id, 0);
+    await first.inner.workers.unregister(first.id, 0);
     first.clock.setNow(first.clock.now() + LEASE_MS);
-    const state = watched(first.owner.confirm(first.id));
+    const state = watched(first.worker.waitForLease(first.id));
     expect([await state(), first.lost()]).toEqual(['lost', 1]);
-    expect(await first.owner.join()).toBe('own_2');
-    expect(await watched(first.owner.confirm(first.id))()).toBe('lost');
+    expect(await first.worker.register()).toBe('own_2');
+    expect(await watched(first.worker.waitForLease(first.id))()).toBe('lost');
     const second = await scene(() => new Promise(() => undefined));
     await second.clock.advance(LEASE_MS + 1);
-    const waits = watched(second.owner.confirm(second.id));
+    const waits = watched(second.worker.waitForLease(second.id));
     expect(await waits()).toBe('open');
-    await second.owner.leave();
+    await second.worker.unregister();
     expect(await waits()).toBe('lost');
   });
 
-  it('is always sure where nobody else can take over', async () => {
-    const { clock, owner, id, warnings } = await scene(undefined, false);
+  it('always has a valid lease if no other process can take over', async () => {
+    const { clock, worker, id, warnings } = await scene(undefined, false);
     await clock.advance(1e9);
-    expect(owner.isSure(id)).toBe(true);
-    await owner.doubt();
+    expect(worker.isLeaseValid(id)).toBe(true);
+    await worker.verifyLease();
     expect(warnings).toEqual([]);
     expect(clock.nextIn).toBeUndefined();
   });

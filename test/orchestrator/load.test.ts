@@ -1,7 +1,7 @@
-/** What is wrong with several ensembles is told at once, each problem with its ensemble. */
+/** The problems of several ensembles are reported together, each with its ensemble. */
 
 import { describe, expect, it } from 'vitest';
-import type { DefinitionIssue } from '../../src/engine/definition/definition-issue.ts';
+import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
 import { createOrchestrator, isOrchestratorError, type OrchestratorError } from '../../src/index.ts';
 
 const webhook = (name: string) =>
@@ -17,13 +17,13 @@ function refusal(...ensembles: (string | object)[]): OrchestratorError {
   throw new Error('they were taken');
 }
 
-function told(error: OrchestratorError): (string | undefined)[] {
+function problems(error: OrchestratorError): (string | undefined)[] {
   const issues = error.details.issues as readonly DefinitionIssue[];
   return issues.map(({ ensemble, line, path, message }) => `${ensemble} ${line ?? '-'} ${path}: ${message}`);
 }
 
-describe('createOrchestrator tells the problems of all ensembles at once', () => {
-  it('those of the form, of expressions and of text that is no YAML, in the order of the ensembles', () => {
+describe('createOrchestrator reports the problems of all ensembles together', () => {
+  it('problems of form, of expressions and of YAML, in the order of the ensembles', () => {
     const error = refusal(
       'name: a\nflwo: []\nflow: []\n',
       'name: fine\nflow: []\n',
@@ -32,7 +32,7 @@ describe('createOrchestrator tells the problems of all ensembles at once', () =>
       { flow: [] },
     );
     expect(error.code).toBe('INVALID_DEFINITION');
-    expect(told(error)).toEqual([
+    expect(problems(error)).toEqual([
       'a 2 flwo: `flwo` is not a key of an ensemble',
       'b - outputs.x: there is no agent or name `nobody`',
       expect.stringMatching(/^ensembles\[3\] \d/),
@@ -42,12 +42,12 @@ describe('createOrchestrator tells the problems of all ensembles at once', () =>
     expect(error.message).toContain('\n\nensemble `ensembles[4]`:\nname: `name` is required');
   });
 
-  it('two of one name, two triggers on one path, a child that there is not: with issues like all others', () => {
-    expect(told(refusal('name: a\nflow: []\n', 'name: a\nflow: []\n'))).toEqual([
+  it('two ensembles of one name, two triggers on one path, an unknown child: each is an issue', () => {
+    expect(problems(refusal('name: a\nflow: []\n', 'name: a\nflow: []\n'))).toEqual([
       'a 1 name: two ensembles are named `a`; rename one of them',
     ]);
     const error = refusal(webhook('a'), webhook('b'), 'name: c\nflow:\n  - ensemble: d\n  - agnet: x\n');
-    expect(told(error)).toEqual([
+    expect(problems(error)).toEqual([
       'b 3 trigger[0].path: ensembles `a` and `b` both have a trigger for POST /webhooks/in; change one of them',
       'c 3 flow[0].ensemble: there is no ensemble `d`',
       'c 4 flow[1].agnet: `agnet` is not a key of a step',
@@ -55,18 +55,18 @@ describe('createOrchestrator tells the problems of all ensembles at once', () =>
   });
 
   it('an ensemble whose name can not be read may be the one that a step starts', () => {
-    expect(told(refusal({ name: 7, flow: [] }, { name: 'a', flow: [{ ensemble: 'other' }] }))).toEqual([
+    expect(problems(refusal({ name: 7, flow: [] }, { name: 'a', flow: [{ ensemble: 'other' }] }))).toEqual([
       'ensembles[0] - name: must be a string, not 7',
     ]);
   });
 
-  it('NOT_CONFIGURED is told when all that is wrong is what the host lacks', () => {
+  it('the code is NOT_CONFIGURED if the only problems are things that the host lacks', () => {
     const think = (name: string) => ({ name, flow: [{ agent: 'x', operation: 'think', config: {} }] });
     expect(refusal(think('a'), think('b')).code).toBe('NOT_CONFIGURED');
     expect(refusal(think('a'), { name: 'b', flow: [{}] }).code).toBe('INVALID_DEFINITION');
   });
 
-  it('a shared agent that holds a function is refused with its place', () => {
+  it('a shared agent that contains a function is refused, with the position', () => {
     const agent = { name: 'x', operation: 'code', config: { script: () => 1 } };
     const create = () => createOrchestrator({ agents: [agent as never] });
     expect(create).toThrow(/agents\[0\]: `config\.script` is a function/);

@@ -1,7 +1,7 @@
-/** Contract 1: what a program in plain JavaScript gets wrong is said where it is written, before anything runs. */
+/** Mistakes of programs in plain JavaScript are reported at the wrong call, before anything runs. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { ok, scene } from '../engine/scene.ts';
 
 describe('misuse of the library', () => {
@@ -12,18 +12,18 @@ describe('misuse of the library', () => {
     ['clock', { now: 5 }, 'a Clock such as systemClock()'],
     ['logger', { log() {} }, 'a Logger such as console'],
     ['storage', null, 'a Storage such as memoryStorage()'],
-    ['secrets', ['API_KEY'], '`secrets` must be an object of names'],
-    ['scripts', 'scripts/', '`scripts` must be an object of names'],
-    ['operations', [{ name: 'x' }], '`operations[0]` must be what defineOperation({ name, run }) gives'],
+    ['secrets', ['API_KEY'], '`secrets` must be an object with names as keys'],
+    ['scripts', 'scripts/', '`scripts` must be an object with names as keys'],
+    ['operations', [{ name: 'x' }], '`operations[0]` must be a result of defineOperation({ name, run })'],
     ['operations', [{ name: 'ok', run() {} }, null], '`operations[1]`'],
-  ])('createOrchestrator({ %s }) of a wrong kind is a TypeError that says what is expected', (key, value, message) => {
+  ])('createOrchestrator({ %s }) of a wrong type is a TypeError that says what is expected', (key, value, message) => {
     const make = () => createOrchestrator({ [key]: value } as never);
     expect(make).toThrow(TypeError);
     expect(make).toThrow(message);
     expect(make).toThrow(`createOrchestrator: \`${key}`);
   });
 
-  it('a signal that is none is refused before the run is accepted', async () => {
+  it('a signal that is not an AbortSignal is refused before the execution is accepted', async () => {
     const { orchestrator } = scene([ok('a')]);
     for (const signal of [5, {}, null, new AbortController()] as unknown as AbortSignal[])
       for (const begin of [orchestrator.execute, orchestrator.start])
@@ -33,24 +33,24 @@ describe('misuse of the library', () => {
     expect((await orchestrator.executions.list()).executions).toEqual([]);
   });
 
-  it('what this version checks and does not serve is loaded, and told to the logger, each once', async () => {
-    const told: string[] = [];
-    const note = (_fields: object, message = '') => void told.push(message);
-    const logger = { debug: note, info: note, warn: note, error: note };
+  it('a definition with parts that this version does not support is loaded, and each part is logged once', async () => {
+    const logged: string[] = [];
+    const log = (_fields: object, message = '') => void logged.push(message);
+    const logger = { debug: log, info: log, warn: log, error: log };
     const trigger = (type: string) => `name: ${type}\nflow: []\ntrigger: [{ type: ${type}, `;
     const webhook = `${trigger('webhook')} path: /webhooks/orders, public: true }]`;
     const schedule = `${trigger('schedule')} cron: "0 8 * * *" }]`;
-    const notification = `name: told\nflow: []\nnotifications: [{ type: webhook, events: [execution.failed], url: https://a.example }]`;
+    const notification = `name: notifies\nflow: []\nnotifications: [{ type: webhook, events: [execution.failed], url: https://a.example }]`;
     const orchestrator = createOrchestrator({ logger, ensembles: [webhook, schedule, notification] });
-    expect(told).toEqual([
-      'ensemble `webhook`: 3:11 trigger[0]: webhooks are checked and not served by this version; start the ensemble from a route of your own with `orchestrator.start`',
-      'ensemble `told`: 3:17 notifications[0]: notifications are checked and not sent by this version; `orchestrator.on(event, listener)` tells of the same events',
+    expect(logged).toEqual([
+      'ensemble `webhook`: 3:11 trigger[0]: webhooks are checked, but not served by this version; start the ensemble from a route of your own with `orchestrator.start`',
+      'ensemble `notifies`: 3:17 notifications[0]: notifications are checked, but not sent by this version; `orchestrator.on(event, listener)` reports the same events',
     ]);
-    expect((await orchestrator.ensembles.get('told')).definition.notifications).toHaveLength(1);
+    expect((await orchestrator.ensembles.get('notifies')).definition.notifications).toHaveLength(1);
     await orchestrator.close();
   });
 
-  it('an event that there is not would never be heard: TypeError, with the nearest one', () => {
+  it('an unknown event is a TypeError, with the nearest event', () => {
     const { orchestrator } = scene([ok('a')]);
     const on =
       (event: string, listener: unknown = () => {}) =>
@@ -58,16 +58,16 @@ describe('misuse of the library', () => {
         orchestrator.on(event as never, listener as never);
     expect(on('agent.complete')).toThrow('on: there is no event `agent.complete`; did you mean `agent.completed`?');
     expect(on('toString')).toThrow('there are execution.started, ');
-    expect(on('agent.completed', 'log')).toThrow('on: what listens to `agent.completed` must be a function');
+    expect(on('agent.completed', 'log')).toThrow('on: the listener of `agent.completed` must be a function');
   });
 
-  it('seed, authentication 4: a value that is missing is no valid token', async () => {
+  it('a missing value is not a valid token', async () => {
     const { tokens } = scene([]).orchestrator;
     for (const value of [undefined, null, 5] as unknown as string[])
       await expect(tokens.verify(value)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
   });
 
-  it('a token that can not be made says what each field must be, in words, and repeats nothing', async () => {
+  it('the error for an invalid token says what each field must be, and repeats no value', async () => {
     const { tokens } = scene([]).orchestrator;
     const say = async (token: unknown) => {
       const { issues } = await tokens.create(token as never).then(

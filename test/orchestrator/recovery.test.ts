@@ -1,29 +1,31 @@
-/** Looks at owners that may be dead: beside the turns of the work loop, one at a time, and again when the storage says so. */
+/** Checks for dead workers run independently of the work loop, one at a time, and again when the storage asks for it. */
 
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { describe, expect, it } from 'vitest';
-import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
-import type { EmbeddedEngineOptions } from '../../src/adapters/engine/engine-options.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/adapters/testing/manual-clock.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
+import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import type { MaybePromise } from '../../src/engine/ports/operation.ts';
-import type { Recovered, Storage } from '../../src/engine/ports/storage.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import type { Reclaimed, Storage } from '../../src/engine/ports/storage.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 
 const SWEEP_MS = 500;
 
-/** @param recover - what the storage answers to each look */
-function scene(recover: (inner: Storage, owner: string) => MaybePromise<Recovered>) {
+/** @param reclaim - the storage's answer to each check */
+function scene(reclaim: (inner: Storage, worker: string) => MaybePromise<Reclaimed>) {
   const clock = manualClock();
   const inner = memoryStorage({ shared: true });
-  const looks: number[] = [];
+  const checks: number[] = [];
   const warnings: string[] = [];
-  const storage: Storage = {
-    ...inner,
-    recover(owner) {
-      looks.push(clock.monotonic());
-      return recover(inner, owner);
+  const storage = changeStorage(inner, {
+    workers: {
+      reclaimFromDead(worker) {
+        checks.push(clock.monotonic());
+        return reclaim(inner, worker);
+      },
     },
-  };
+  });
   let hung = 0;
   const hangs = () => {
     hung += 1;
@@ -46,29 +48,29 @@ function scene(recover: (inner: Storage, owner: string) => MaybePromise<Recovere
     await clock.advance(ms);
     for (let i = 0; i < 5; i++) await hostTurn();
   };
-  return { clock, inner, looks, warnings, open, advance, begun: () => hung };
+  return { clock, inner, checks, warnings, open, advance, begun: () => hung };
 }
 
 function gate() {
-  let open = (_answer: Recovered) => {};
-  const answer = new Promise<Recovered>((resolve) => {
+  let open = (_answer: Reclaimed) => {};
+  const answer = new Promise<Reclaimed>((resolve) => {
     open = resolve;
   });
   return { answer, open };
 }
 
-describe('looks at dead owners', () => {
-  it('a takeover that takes its time holds nothing new up, and close waits for it', async () => {
+describe('the check for dead workers', () => {
+  it('a slow check does not delay new starts, and close waits for it', async () => {
     const { answer, open: end } = gate();
-    const { inner, looks, open, advance } = scene(() => answer);
+    const { inner, checks, open, advance } = scene(() => answer);
     const orchestrator = open();
     await orchestrator.ready();
     await advance(0);
     const { id } = await open({ concurrency: 0 }, inner).start('one');
     await advance(SWEEP_MS);
-    expect((await inner.getExecution(id))?.status).toBe('completed');
+    expect((await inner.executions.get(id))?.status).toBe('completed');
     await advance(10 * SWEEP_MS);
-    expect(looks).toHaveLength(1);
+    expect(checks).toHaveLength(1);
     let closed = false;
     const closing = orchestrator.close().then(() => {
       closed = true;
@@ -79,27 +81,27 @@ describe('looks at dead owners', () => {
     await closing;
   });
 
-  it('are made twice in each sweep, and when the storage says so', async () => {
+  it('runs twice in each sweep, and when the storage asks for it', async () => {
     let againInMs: number | undefined = 40;
-    const { looks, open, advance } = scene(() => (againInMs === undefined ? { freed: 0 } : { freed: 0, againInMs }));
+    const { checks, open, advance } = scene(() => (againInMs === undefined ? { freed: 0 } : { freed: 0, againInMs }));
     const orchestrator = open();
     await orchestrator.ready();
     await advance(100);
-    expect(looks).toEqual([0, 40, 80]);
+    expect(checks).toEqual([0, 40, 80]);
     againInMs = undefined;
     await advance(400);
-    expect(looks).toEqual([0, 40, 80, 120, 250, 500]);
+    expect(checks).toEqual([0, 40, 80, 120, 250, 500]);
     againInMs = 1000;
     await advance(500);
-    expect(looks.slice(6)).toEqual([750, 1000]);
+    expect(checks.slice(6)).toEqual([750, 1000]);
     await orchestrator.close();
     await advance(5000);
-    expect(looks).toHaveLength(8);
+    expect(checks).toHaveLength(8);
   });
 
-  it('one that fails is told, and made again; what others do goes on', async () => {
+  it('a failed check is logged and repeated, and other work continues', async () => {
     let fails = true;
-    const { inner, looks, warnings, open, advance } = scene(() => {
+    const { inner, checks, warnings, open, advance } = scene(() => {
       if (fails) throw new Error('no answer');
       return { freed: 0 };
     });
@@ -108,22 +110,22 @@ describe('looks at dead owners', () => {
     await advance(SWEEP_MS);
     const { id } = await open({ concurrency: 0 }, inner).start('one');
     await advance(SWEEP_MS);
-    expect((await inner.getExecution(id))?.status).toBe('completed');
-    expect(warnings.filter((text) => /which processes are dead/.test(text))).toHaveLength(looks.length);
+    expect((await inner.executions.get(id))?.status).toBe('completed');
+    expect(warnings.filter((text) => /which processes are dead/.test(text))).toHaveLength(checks.length);
     fails = false;
     await advance(SWEEP_MS);
-    expect(warnings).toHaveLength(looks.length - 2);
+    expect(warnings).toHaveLength(checks.length - 2);
     await orchestrator.close();
   });
 
-  it('what one frees is taken up at once', async () => {
+  it('an execution that a check frees is resumed at once', async () => {
     const { answer, open: go } = gate();
-    const { clock, inner, open, advance, begun } = scene(async (storage, owner) => {
+    const { clock, inner, open, advance, begun } = scene(async (storage, worker) => {
       await answer;
-      return storage.recover(owner, clock.now());
+      return storage.workers.reclaimFromDead(worker, clock.now());
     });
-    const silent = { recover: () => ({ freed: 0 }), renew: () => new Promise<boolean>(() => {}) };
-    const first = open({ leaseMs: 300 }, { ...inner, ...silent });
+    const silent = { reclaimFromDead: () => ({ freed: 0 }), renew: () => new Promise<boolean>(() => {}) };
+    const first = open({ leaseMs: 300 }, changeStorage(inner, { workers: silent }));
     await first.start('hangs');
     const second = open({ sweepMs: 3_600_000 });
     await second.ready();
@@ -135,10 +137,10 @@ describe('looks at dead owners', () => {
     for (const one of [first, second]) void one.close({ grace: 0 });
   });
 
-  it('runDue makes the one that is due, waits for it, and fails with it', async () => {
+  it('runDue makes the check that is due, waits for it, and fails if it fails', async () => {
     const { answer, open: end } = gate();
     let fails = false;
-    const { looks, open, advance } = scene(() => {
+    const { checks, open, advance } = scene(() => {
       if (fails) throw new Error('no answer');
       return answer;
     });
@@ -148,11 +150,11 @@ describe('looks at dead owners', () => {
       done = true;
     });
     await advance(0);
-    expect([done, looks.length]).toEqual([false, 1]);
+    expect([done, checks.length]).toEqual([false, 1]);
     end({ freed: 0 });
     await due;
     await orchestrator.runDue();
-    expect(looks).toHaveLength(1);
+    expect(checks).toHaveLength(1);
     await advance(SWEEP_MS);
     fails = true;
     await expect(orchestrator.runDue()).rejects.toThrow();

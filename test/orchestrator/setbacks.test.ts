@@ -1,16 +1,18 @@
-/** An execution that its storage can't give or take: it is tried again less and less often, told once, and in nobody's way. */
+/** An execution that its storage can't read or write: it is retried less and less often, logged once, and delays no other execution. */
 
+import { changeStorage, type StorageChanges } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import type { ClaimedExecution } from '../../src/engine/model/stored-execution.ts';
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/adapters/testing/manual-clock.ts';
-import { OrchestratorError } from '../../src/engine/errors.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 
 const MINUTE = 60_000;
 
-/** Ten executions that were left behind, of which the storage fails for one; an hour passes. */
-async function anHour(fail: (inner: Storage, id: string) => Partial<Storage>, forMs = 60 * MINUTE) {
+/** Ten executions of a dead process. The storage fails for one of them. An hour passes. */
+async function anHour(fail: (inner: Storage, id: string) => StorageChanges, forMs = 60 * MINUTE) {
   const clock = manualClock();
   const inner = memoryStorage({ shared: true });
   const definition = {
@@ -35,19 +37,18 @@ async function anHour(fail: (inner: Storage, id: string) => Partial<Storage>, fo
     if (about.executionId === undefined || about.executionId === id) lines.push(text);
   };
   const end = clock.monotonic() + forMs;
-  const failing = fail(inner, id);
-  const storage = new Proxy(inner, {
-    get(_inner, verb) {
-      const healthy = Reflect.get(inner, verb);
-      if (verb === 'claim') {
-        return (...given: Parameters<Storage['claim']>) => {
-          const claimed = inner.claim(...given) as readonly { readonly execution: { readonly id: string } }[];
-          claims += claimed.filter(({ execution }) => execution.id === id).length;
-          return claimed;
-        };
-      }
-      const broken = Reflect.get(failing, verb);
-      return broken && clock.monotonic() < end ? broken : healthy;
+  const failing = changeStorage(inner, fail(inner, id));
+  const now = () => (clock.monotonic() < end ? failing : inner);
+  const storage = changeStorage(inner, {
+    commit: (...given) => now().commit(...given),
+    state: { read: (...given) => now().state.read(...given) },
+    executions: {
+      listSteps: (...given) => now().executions.listSteps(...given),
+      claim(...given) {
+        const claimed = inner.executions.claim(...given) as readonly ClaimedExecution[];
+        claims += claimed.filter(({ execution }) => execution.id === id).length;
+        return claimed;
+      },
     },
   });
   const orchestrator = createOrchestrator({
@@ -63,12 +64,12 @@ async function anHour(fail: (inner: Storage, id: string) => Partial<Storage>, fo
     }
   };
   await pass(5 * MINUTE);
-  const others = await Promise.all(ids.slice(1).map(async (other) => (await inner.getExecution(other))?.status));
+  const others = await Promise.all(ids.slice(1).map(async (other) => (await inner.executions.get(other))?.status));
   expect(new Set(others)).toEqual(new Set(['completed']));
   await pass(55 * MINUTE);
-  const seen = { claims, lines: [...lines], record: await inner.getExecution(id) };
+  const seen = { claims, lines: [...lines], record: await inner.executions.get(id) };
   await pass(10 * MINUTE);
-  const record = await inner.getExecution(id);
+  const record = await inner.executions.get(id);
   void orchestrator.close({ grace: 0 });
   return { ...seen, later: record?.status };
 }
@@ -76,11 +77,13 @@ async function anHour(fail: (inner: Storage, id: string) => Partial<Storage>, fo
 const isOf = (given: unknown, id: string) => given === id;
 
 describe('an execution that can not be resumed', () => {
-  it('whose records can not be read at the moment is tried less and less often, and completes when they can', async () => {
+  it('whose records can not be read at the moment is retried less and less often, and completes when they can', async () => {
     const { claims, lines, record, later } = await anHour((inner, id) => ({
-      listSteps(of, query) {
-        if (isOf(of, id)) throw new OrchestratorError('NOT_CONFIGURED', 'no right to read the steps');
-        return inner.listSteps(of, query);
+      executions: {
+        listSteps(of, query) {
+          if (isOf(of, id)) throw new OrchestratorError('NOT_CONFIGURED', 'no right to read the steps');
+          return inner.executions.listSteps(of, query);
+        },
       },
     }));
     expect(claims).toBeLessThan(30);
@@ -88,42 +91,44 @@ describe('an execution that can not be resumed', () => {
     expect([record?.status, later]).toEqual(['running', 'completed']);
   });
 
-  it('whose records can not be read at all is ended after half a minute, with what is wrong', async () => {
+  it('whose records can not be read at all is ended after half a minute, with the problem', async () => {
     const { claims, lines, record } = await anHour((inner, id) => ({
-      listSteps(of, query) {
-        if (isOf(of, id)) throw new OrchestratorError('INTERNAL', 'the file is damaged');
-        return inner.listSteps(of, query);
+      executions: {
+        listSteps(of, query) {
+          if (isOf(of, id)) throw new OrchestratorError('INTERNAL', 'the file is damaged');
+          return inner.executions.listSteps(of, query);
+        },
       },
     }));
     expect(claims).toBeLessThan(10);
-    // That it could not be resumed, and that it was ended.
-    expect(lines).toHaveLength(2);
+    // That it could not be resumed, that it was ended, and how it ended.
+    expect(lines).toHaveLength(3);
     expect([record?.status, record?.error?.message]).toEqual([
       'failed',
       "what is stored of it can't be read: the file is damaged",
     ]);
   });
 
-  it('of which nothing can be read or stored stays as it is, and is told once', async () => {
+  it('of which nothing can be read or stored stays as it is, and is logged once', async () => {
     const damaged = () => {
       throw new OrchestratorError('INTERNAL', 'the file is damaged');
     };
     const { claims, lines, record } = await anHour((inner, id) => ({
-      listSteps: (of, query) => (isOf(of, id) ? damaged() : inner.listSteps(of, query)),
-      commit: (owner, batch) =>
-        batch.some(({ executionId }) => executionId === id) ? damaged() : inner.commit(owner, batch),
+      executions: { listSteps: (of, query) => (isOf(of, id) ? damaged() : inner.executions.listSteps(of, query)) },
+      commit: (worker, batch) =>
+        batch.some(({ executionId }) => executionId === id) ? damaged() : inner.commit(worker, batch),
     }));
     expect(claims).toBe(1);
     expect(lines.length).toBeLessThanOrEqual(2);
     expect(record?.status).toBe('running');
   });
 
-  it('whose run can not go on, because its state can not be read, is suspended for longer and longer', async () => {
+  it('whose run can not continue, because its state can not be read, is suspended for longer and longer', async () => {
     const { lines, claims, later } = await anHour((inner, id) => ({
-      commit: (owner, batch) => {
+      commit: (worker, batch) => {
         if (batch.some(({ executionId, release }) => executionId === id && release === undefined))
           throw new OrchestratorError('NOT_CONFIGURED', 'no right to write the steps');
-        return inner.commit(owner, batch);
+        return inner.commit(worker, batch);
       },
     }));
     expect(claims).toBeLessThan(30);

@@ -1,11 +1,11 @@
-/** `signalUrl()` and what becomes of its links: one question is answered once, while somebody waits for it. Contract 2, wait; decision 17. */
+/** `signalUrl()` and its links: the links of one step share one answer, as long as a `wait` needs it. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/adapters/testing/manual-clock.ts';
-import { checkEnsemble } from '../../src/load-definitions.ts';
-import type { OrchestratorOptions } from '../../src/options.ts';
-import { compileHost, createOrchestrator } from '../../src/orchestrator.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { checkEnsemble } from '../../src/orchestrator/definitions/load-definitions.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import { compileHost, createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 
 const SECRET = 'a secret that nobody can guess, 1';
@@ -22,9 +22,9 @@ const mail = (input: unknown, more: object = {}) => ({
 const ask = (payload?: string) => `\${signalUrl('go'${payload === undefined ? '' : `, ${payload}`})}`;
 const tokenOf = (link: unknown) => String(link).slice(String(link).lastIndexOf('/') + 1);
 
-/** @param flow - its mails are collected: `sent` holds their inputs */
+/** @param flow - `sent` collects the inputs of its mails */
 function open(flow: readonly object[], outputs: object = {}, more: OrchestratorOptions = {}) {
-  // biome-ignore lint/suspicious/noExplicitAny: what a mail holds is its test's affair
+  // biome-ignore lint/suspicious/noExplicitAny: each test knows the shape of its mails
   const sent: any[] = [];
   const orchestrator = createTestOrchestrator({
     signalLinks,
@@ -49,11 +49,11 @@ function open(flow: readonly object[], outputs: object = {}, more: OrchestratorO
   return { orchestrator, links, sent, begin, state, use };
 }
 
-describe('a link gives its signal', () => {
-  it('once, with its payload; looking gives nothing', async () => {
+describe('a link sends its signal', () => {
+  it('once, with its payload; reading the link sends nothing', async () => {
     const { begin, sent, use, state, links, orchestrator } = open(
-      [mail({ yes: ask("{ by: 'Ada' }") }), { wait: 'go', name: 'told' }],
-      { told: '${told.output}' },
+      [mail({ yes: ask("{ by: 'Ada' }") }), { wait: 'go', name: 'answer' }],
+      { answer: '${answer.output}' },
     );
     const run = await begin();
     const link: string = sent[0].yes;
@@ -66,57 +66,60 @@ describe('a link gives its signal', () => {
     expect((await orchestrator.executions.get(run.id)).status).toBe('waiting');
     expect(await use(link)).toBe('given');
     expect(await use(link)).toBe('answered');
-    expect((await run.result()).output).toEqual({ told: { by: 'Ada' } });
+    expect((await run.result()).output).toEqual({ answer: { by: 'Ada' } });
     expect([await use(link), await state(link)]).toEqual(['answered', 'answered']);
   });
 
-  it('before it is waited for, as any signal does; no payload is null', async () => {
-    const { begin, sent, use } = open([mail(ask()), { sleep: '1h' }, { wait: 'go', name: 'told' }], {
-      told: ['${told.success}', '${told.output}'],
+  it('also before the wait, like any signal; without a payload it is null', async () => {
+    const { begin, sent, use } = open([mail(ask()), { sleep: '1h' }, { wait: 'go', name: 'answer' }], {
+      answer: ['${answer.success}', '${answer.output}'],
     });
     const run = await begin();
     expect(await use(sent[0])).toBe('given');
     expect(await use(sent[0])).toBe('answered');
-    expect((await run.result()).output).toEqual({ told: [true, null] });
+    expect((await run.result()).output).toEqual({ answer: [true, null] });
   });
 
-  it('of the links that one step makes for a signal, the first one counts', async () => {
+  it('only the first link that one step created for a signal counts', async () => {
     const { begin, sent, use, orchestrator } = open(
-      [mail({ yes: ask('true'), no: ask('false') }), { sleep: '1h' }, { wait: 'go', name: 'told' }, { wait: 'go' }],
-      { told: '${told.output}' },
+      [mail({ yes: ask('true'), no: ask('false') }), { sleep: '1h' }, { wait: 'go', name: 'answer' }, { wait: 'go' }],
+      { answer: '${answer.output}' },
     );
     const run = await begin();
     const { yes, no } = sent[0];
     expect(yes).not.toBe(no);
-    // In one moment: one of them is told that it came second.
+    // At the same moment: one of them is `answered`.
     const both = await Promise.all([use(no), use(yes)]);
     expect([...both].sort()).toEqual(['answered', 'given']);
     await orchestrator.clock.advance(3_600_000);
     expect([await use(yes), await use(no)]).toEqual(['answered', 'answered']);
-    // Nothing was left for the wait behind.
+    // No signal is left for the next wait.
     expect((await orchestrator.executions.get(run.id)).status).toBe('waiting');
   });
 
-  it('each round of a while asks anew', async () => {
+  it('each round of a while has new links', async () => {
     const { begin, sent, use, orchestrator } = open(
       [
         {
-          while: '!told.executed || !told.output',
-          steps: [mail({ yes: ask('true'), no: ask('false') }), { wait: 'go', name: 'told' }],
+          while: '!answer.executed || !answer.output',
+          steps: [mail({ yes: ask('true'), no: ask('false') }), { wait: 'go', name: 'answer' }],
         },
       ],
-      { told: '${told.output}' },
+      { answer: '${answer.output}' },
     );
     const run = await begin();
     expect(await use(sent[0].no)).toBe('given');
     await orchestrator.clock.advance(1000);
     expect(sent).toHaveLength(2);
     expect([await use(sent[0].yes), await use(sent[1].yes)]).toEqual(['answered', 'given']);
-    expect((await run.result()).output).toEqual({ told: true });
+    expect((await run.result()).output).toEqual({ answer: true });
   });
 
   it.each([
-    ['foreach', { foreach: '${input.who}', concurrency: 2, steps: [mail(ask('item')), { wait: 'go', name: 'told' }] }],
+    [
+      'foreach',
+      { foreach: '${input.who}', concurrency: 2, steps: [mail(ask('item')), { wait: 'go', name: 'answer' }] },
+    ],
     [
       'parallel',
       {
@@ -126,7 +129,7 @@ describe('a link gives its signal', () => {
         })),
       },
     ],
-  ])('what one part of a %s is answered is no end of what the others ask', async (_form, step) => {
+  ])('an answer in one part of a %s does not end the links of the other parts', async (_form, step) => {
     const { begin, sent, use, orchestrator } = open([step]);
     const run = await begin({ who: ['Ada', 'Bob'] });
     expect(sent).toHaveLength(2);
@@ -138,12 +141,12 @@ describe('a link gives its signal', () => {
 });
 
 describe('a link that is over', () => {
-  it('when its wait timed out, though the run goes on to another wait', async () => {
+  it('after its wait timed out, even if the flow continues to another wait', async () => {
     const { begin, sent, use, state, orchestrator } = open([
       mail(ask()),
       { wait: 'go', timeout: '1h', onTimeout: 'continue' },
       mail(ask(), { name: 'reminder' }),
-      { wait: 'go', name: 'told' },
+      { wait: 'go', name: 'answer' },
     ]);
     const run = await begin();
     await orchestrator.clock.advance(3_600_000);
@@ -153,7 +156,7 @@ describe('a link that is over', () => {
     expect((await run.result()).status).toBe('completed');
   });
 
-  it('when another signal was taken by its wait; a wait for another signal ends nothing', async () => {
+  it('after its wait took another signal; a wait for a signal of another name has no effect', async () => {
     const { begin, sent, state, orchestrator } = open([
       mail(ask()),
       { wait: 'other' },
@@ -170,7 +173,7 @@ describe('a link that is over', () => {
     expect(await state(sent[0])).toBe('over');
   });
 
-  it('when one of several who were asked has answered the one wait behind', async () => {
+  it('after the answer of one of several people ended the wait that they share', async () => {
     const { begin, sent, use, orchestrator } = open([
       { foreach: '${input.who}', steps: [mail(ask('item'))] },
       { wait: 'go' },
@@ -182,7 +185,7 @@ describe('a link that is over', () => {
     expect([await use(sent[0]), await use(sent[1])]).toEqual(['over', 'answered']);
   });
 
-  it('when the execution ended, or is not there any more', async () => {
+  it('after the execution ended, or was deleted', async () => {
     const { begin, sent, state, use, orchestrator } = open([mail(ask()), { wait: 'go' }]);
     const run = await begin();
     await orchestrator.executions.cancel(run.id);
@@ -193,8 +196,8 @@ describe('a link that is over', () => {
   });
 });
 
-describe('a link that nobody made', () => {
-  it('is unknown, whatever was changed, and tells nothing', async () => {
+describe('a link that was not created here', () => {
+  it('is unknown, whatever was changed, and its state contains nothing else', async () => {
     const { begin, sent, links } = open([mail(ask('{ by: input.who }')), { wait: 'go' }]);
     await begin({ who: 'Ada' });
     const token = tokenOf(sent[0]);
@@ -217,7 +220,7 @@ describe('a link that nobody made', () => {
     expect((await links.read(token)).state).toBe('open');
   });
 
-  it('what an older secret signed is good while it is listed, and the first one signs', async () => {
+  it('a link signed with an older secret is valid while the secret is listed, and the first secret signs', async () => {
     const [before, now] = [`before ${SECRET}`, `now ${SECRET}`];
     const storage = memoryStorage({ shared: true });
     const flow = [mail(ask()), { wait: 'go' }];
@@ -234,7 +237,7 @@ describe('a link that nobody made', () => {
 });
 
 describe('signalUrl()', () => {
-  it('gives the same link on each attempt, in each part of the step, and in a process that goes on with the run', async () => {
+  it('returns the same link on each attempt, in each part of the step, and in a process that resumes the execution', async () => {
     const storage = memoryStorage({ shared: true });
     const clock = manualClock();
     const seen: unknown[] = [];
@@ -311,18 +314,18 @@ describe('signalUrl()', () => {
     expect(problems([mail(ask()), { wait: 'goo' }])).toEqual([{ ...wrong, suggestion: 'goo' }]);
     expect(problems([mail(ask())])).toEqual([wrong]);
     expect(problems([mail('${signalUrl(input.name)}')])).toEqual([]);
-    // Wherever the `wait` stands, before the link too.
+    // The `wait` may be anywhere, also before the link.
     const nested = [{ foreach: [1], steps: [{ try: [{ wait: 'go' }], finally: [] }] }];
     expect(problems([mail(ask()), { switch: 'input.a', cases: { b: nested } }])).toEqual([]);
     expect(problems([{ while: 'input.a', steps: [{ wait: 'go' }] }, mail(ask())])).toEqual([]);
-    // One that could not be read may be the one.
+    // A `wait` that could not be read may be the right one.
     expect(problems([mail(ask()), { wait: 5 }]).map(({ path }) => path)).toEqual(['flow[1].wait']);
-    // `ensemble validate` knows it without the host's options.
+    // `ensemble validate` finds it without the host's options.
     const source =
       'name: e\nflow:\n  - { agent: a, operation: code, config: { script: mail }, input: "${signalUrl(\'go\')}" }\n  - wait: Go\n';
     const { issues } = checkEnsemble(source, { ...compileHost({ scripts: { mail: () => null } }), lenient: true });
     expect(issues).toMatchObject([{ line: 3, column: 80, suggestion: 'Go', frame: expect.stringContaining('^^^^') }]);
-    // An agent alone may be made for any flow.
+    // A shared agent may be used in any flow.
     const shared = { name: 'mail', operation: 'code', config: { script: 'mail' }, input: ask() };
     const given = { signalLinks, scripts: { mail: () => null }, agents: [shared] };
     expect(() => createOrchestrator(given)).not.toThrow();
@@ -331,10 +334,10 @@ describe('signalUrl()', () => {
     );
   });
 
-  it('without the option, the definition is refused, and told what to set', () => {
+  it('without the option, the definition is refused, with the option to set', () => {
     const refused = (flow: readonly object[]) => () =>
       createOrchestrator({ ensembles: [{ name: 'e', flow } as never], scripts: { mail: () => null } });
-    const message = 'hand createOrchestrator `signalLinks: { url, secret }`';
+    const message = 'pass `signalLinks: { url, secret }` to createOrchestrator';
     const wait = { wait: 'go' };
     expect(refused([mail(ask()), wait])).toThrow(expect.objectContaining({ code: 'NOT_CONFIGURED' }));
     expect(refused([mail(ask()), wait])).toThrow(message);
@@ -342,7 +345,7 @@ describe('signalUrl()', () => {
     expect(createOrchestrator().signalLinks).toBeUndefined();
   });
 
-  it('a definition that is checked without its host is right', () => {
+  it('a definition that is checked without its host is valid', () => {
     const source = { name: 'e', flow: [mail(ask()), { wait: 'go' }] } as never;
     const host = compileHost({ scripts: { mail: () => null } });
     expect(checkEnsemble(source, host).issues).toMatchObject([{ path: 'flow[0].input' }]);
@@ -374,7 +377,7 @@ describe('signalUrl()', () => {
     expect(await serve({ signalLinks }, [])).toEqual(['completed']);
   });
 
-  it('is refused where what it gives would be kept and shown', () => {
+  it('is refused where the link would be stored and shown', () => {
     const flow = [mail(ask()), { wait: 'go' }];
     const refused = (more: object) => () =>
       createOrchestrator({
@@ -395,7 +398,7 @@ describe('signalUrl()', () => {
     );
   });
 
-  it('a secret is refused as its payload, which the page shows, wherever the link is made', () => {
+  it('a secret is refused in the payload, which the page shows, wherever the link is created', () => {
     const refused = (flow: readonly object[]) => () =>
       createOrchestrator({
         signalLinks,
@@ -415,7 +418,7 @@ describe('signalUrl()', () => {
     ).not.toThrow();
   });
 
-  it('no link and no secret enters a log or an error', async () => {
+  it('no link and no secret appears in a log or an error', async () => {
     const logged: unknown[] = [];
     const log = (fields: object, message?: string) => void logged.push(fields, message);
     const { orchestrator } = open(
@@ -437,7 +440,7 @@ describe('signalUrl()', () => {
     expect(text).not.toMatch(/[0-9a-f]{16}/);
   });
 
-  it("a host's own function can't take its name", () => {
+  it("a host's own function can't have its name", () => {
     const functions = { signalUrl: { minArgs: 0, maxArgs: 0, call: () => 'mine' } };
     expect(() => createOrchestrator({ functions })).toThrow('functions.signalUrl is built in');
   });
@@ -457,12 +460,12 @@ describe('the option', () => {
   const cases: readonly (readonly [given: unknown, says: string])[] = [
     ['text', 'must be { url, secret }'],
     [null, 'must be { url, secret }'],
-    [{ url: URL_BASE, secret: SECRET, sekret: 1 }, '`sekret` is no option of this version; did you mean `secret`?'],
+    [{ url: URL_BASE, secret: SECRET, sekret: 1 }, '`sekret` is not an option of this version; did you mean `secret`?'],
     ...urls.map((url) => [{ url, secret: SECRET }, '`url` must be the public address'] as const),
     ...secrets.map((secret) => [{ url: URL_BASE, secret }, '`secret` must be text of at least 32'] as const),
   ];
 
-  it.each(cases)('%j is refused, without telling what was given as the secret', (given, says) => {
+  it.each(cases)('%j is refused, with a message that does not contain the secret', (given, says) => {
     const create = () => createOrchestrator({ signalLinks: given as never });
     expect(create).toThrow(TypeError);
     expect(create).toThrow(says);

@@ -1,15 +1,16 @@
-/** A process that stood still for longer than its lease begins no further step of what another may have resumed by then. */
+/** A process that was stopped for longer than its lease begins no further step of an execution that another process may have resumed. */
 
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { describe, expect, it } from 'vitest';
-import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { hostTurn, manualClock } from '../../src/adapters/testing/manual-clock.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 
 const LEASE_MS = 3000;
 const OTHER = `own_${'9'.repeat(26)}`;
 
-/** A flow of two steps: the process stands still when its second one is about to begin, with nothing left to do but to run it. */
+/** A flow of two steps. The process is stopped right before it runs the second one. */
 async function stopsBeforeStep(meanwhile: (inner: ReturnType<typeof memoryStorage>, now: number) => void) {
   const clock = manualClock();
   const inner = memoryStorage({ shared: true });
@@ -24,18 +25,19 @@ async function stopsBeforeStep(meanwhile: (inner: ReturnType<typeof memoryStorag
     ],
     scripts: { note: ({ execution }) => void begun.push(execution.agent) },
     engine: embeddedEngine({ leaseMs: LEASE_MS }),
-    storage: {
-      ...inner,
-      renew(owner, until) {
-        renewals += 1;
-        return inner.renew(owner, until);
+    storage: changeStorage(inner, {
+      workers: {
+        renew(worker, until) {
+          renewals += 1;
+          return inner.workers.renew(worker, until);
+        },
       },
-    },
+    }),
     clock,
   });
   orchestrator.on('agent.started', ({ data: { agent } }) => {
     if (agent !== 'b') return;
-    // No timer has fired and no callback has run by the time that it is resumed.
+    // When the process continues, no timer has fired and no callback has run.
     clock.setNow(clock.now() + LEASE_MS);
     meanwhile(inner, clock.now());
   });
@@ -52,16 +54,16 @@ async function stopsBeforeStep(meanwhile: (inner: ReturnType<typeof memoryStorag
   return { begun, renewals, ended };
 }
 
-describe('a process that stood still between two steps', () => {
-  it('begins no further step of what another process took over', async () => {
+describe('a process that was stopped between two steps', () => {
+  it('begins no further step of an execution that another process resumed', async () => {
     const { begun, ended } = await stopsBeforeStep((inner, now) => {
-      void inner.join(OTHER, { now, leaseUntil: now + LEASE_MS });
-      expect(inner.recover(OTHER, now)).toEqual({ freed: 1 });
+      void inner.workers.register(OTHER, { now, leaseUntil: now + LEASE_MS });
+      expect(inner.workers.reclaimFromDead(OTHER, now)).toEqual({ freed: 1 });
     });
     expect([begun, ended]).toEqual([['a'], undefined]);
   });
 
-  it('asks the storage, and begins the step when nobody took over', async () => {
+  it('asks the storage, and begins the step if no other process resumed the execution', async () => {
     const { begun, renewals, ended } = await stopsBeforeStep(() => {});
     expect([begun, renewals, ended]).toEqual([['a', 'b'], 1, 'completed']);
   });

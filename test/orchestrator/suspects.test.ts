@@ -1,13 +1,15 @@
-/** Executions whose process dies: one that it dies of is ended soon, and none that was only at work beside it. */
+/** Executions whose process dies: one that causes the death is ended soon. One that only ran at the same time is not. */
 
 import { describe, expect, it } from 'vitest';
-import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import type { Process } from '../../src/adapters/testing/engine-suite/process.ts';
-import { code, echo, ensemble } from '../../src/adapters/testing/engine-suite/steps.ts';
-import { inWorld, type SuiteStore, type World } from '../../src/adapters/testing/engine-suite/world.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import type { ExecutionPosition } from '../../src/engine/ports/storage.ts';
+import type { Process } from '../../src/testing-kit/engine-suite/process.ts';
+import { code, echo, ensemble } from '../../src/testing-kit/engine-suite/steps.ts';
+import { openStorageWorld, type SuiteStore } from '../../src/testing-kit/engine-suite/storage-world.ts';
+import { inWorld, type World } from '../../src/testing-kit/engine-suite/world.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 
 type InWorld = <T>(body: (world: World) => Promise<T>) => Promise<T>;
@@ -15,11 +17,17 @@ type InWorld = <T>(body: (world: World) => Promise<T>) => Promise<T>;
 const inWorldOf =
   (create: () => SuiteStore | Promise<SuiteStore>): InWorld =>
   (body) =>
-    inWorld({ create, createSubject: createOrchestrator as never, engine: embeddedEngine }, body);
+    inWorld(
+      {
+        createSubject: createOrchestrator as never,
+        openWorld: () => openStorageWorld({ create, engine: embeddedEngine }),
+      },
+      body,
+    );
 
 const world = inWorldOf(() => {
   const storage = memoryStorage({ shared: true });
-  // Handles on one storage: none of them closes it.
+  // All processes use one storage, and none of them closes it.
   return { connect: () => ({ ...storage, close() {} }) };
 });
 const PLACES: readonly (readonly [name: string, inside: InWorld])[] = [
@@ -28,9 +36,9 @@ const PLACES: readonly (readonly [name: string, inside: InWorld])[] = [
     'a file',
     inWorldOf(async () => {
       const path = newFile();
-      // The file stays open while its processes come and go.
+      // The file stays open while processes start and end.
       const open = sqliteStorage({ path });
-      await open.getDefinition('-');
+      await open.definitions.get('-');
       return { connect: () => sqliteStorage({ path, synchronous: 'normal' }), end: () => open.close() };
     }),
   ],
@@ -40,7 +48,7 @@ const slow = (agent: string, ms: unknown) => code(agent, 'slow', { input: { ms, 
 const HEALTHY = ensemble([slow('a', '${input.ms}'), slow('b', '${input.ms}'), echo('c', 3)], { c: '${c.output}' });
 const DEADLY = { name: 'deadly', flow: [code('x', 'deadly')] };
 
-/** Begins another process whenever one has died of the script `deadly`, until all has ended. @returns how many died */
+/** Starts another process each time the script `deadly` has killed one, until all executions have ended. @returns how many died */
 async function liveOn(inside: World, mostDeaths: number, concurrency = 1000): Promise<number> {
   let current: Process | undefined;
   for (let deaths = 0; ; deaths++) {
@@ -52,10 +60,10 @@ async function liveOn(inside: World, mostDeaths: number, concurrency = 1000): Pr
     });
     current = died;
     await died.subject.ready();
-    const isOver = async () => !died.life.alive || (await hasEnded(inside));
+    const isOver = async () => !died.control.alive || (await hasEnded(inside));
     await inside.until('a death, or the end of all', isOver, 3_600_000);
-    if (!died.life.alive) continue;
-    // A file takes one process alone.
+    if (!died.control.alive) continue;
+    // A file allows one process only.
     died.kill();
     await inside.settle();
     return deaths;
@@ -64,59 +72,59 @@ async function liveOn(inside: World, mostDeaths: number, concurrency = 1000): Pr
 
 async function hasEnded({ reader }: World): Promise<boolean> {
   for (const status of ['queued', 'running', 'waiting'] as const)
-    if ((await reader.listExecutions({ status, limit: 1 })).length > 0) return false;
+    if ((await reader.executions.list({ status, limit: 1 })).length > 0) return false;
   return true;
 }
 
 async function endsOf({ reader }: World): Promise<Readonly<Record<string, readonly string[]>>> {
   const ends: Record<string, string[]> = {};
-  let before: string | undefined;
+  let before: ExecutionPosition | undefined;
   do {
-    const page = await reader.listExecutions({ limit: 250, ...(before !== undefined && { before }) });
+    const page = await reader.executions.list({ limit: 250, ...(before !== undefined && { before }) });
     for (const { ensemble: name, status } of page) ends[name] = [...new Set([...(ends[name] ?? []), status])];
-    before = page.at(-1)?.id;
+    before = page.at(-1);
   } while (before !== undefined);
   return ends;
 }
 
 async function queue(inside: World, name: string, inputs: readonly object[]): Promise<string[]> {
-  const guest = await inside.open({
+  const client = await inside.open({
     ensembles: [HEALTHY, DEADLY],
     scripts: { deadly: () => 0 },
     engine: { concurrency: 0 },
   });
   const ids: string[] = [];
-  for (const input of inputs) ids.push((await guest.subject.start(name, input)).id);
-  await guest.subject.close();
+  for (const input of inputs) ids.push((await client.subject.start(name, input)).id);
+  await client.subject.close();
   return ids;
 }
 
-describe.each(PLACES)('an execution of %s that its process dies of', (_name, inPlace) => {
-  it('is ended after three deaths, with what to do; a retry is possible', () =>
+describe.each(PLACES)('an execution of %s that kills its process', (_name, inPlace) => {
+  it('is ended after three deaths, with a remedy; a retry is possible', () =>
     inPlace(async (inside) => {
       const [id = ''] = await queue(inside, 'deadly', [{}]);
       expect(await liveOn(inside, 10)).toBe(3);
-      const record = await inside.reader.getExecution(id);
+      const record = await inside.reader.executions.get(id);
       expect(record).toMatchObject({ status: 'failed', error: { code: 'INTERNAL' } });
       expect(record?.error?.message).toMatch(/died each time soon after it was resumed.*A retry runs it anew/);
       const process = await inside.open({ ensembles: [HEALTHY, DEADLY], scripts: { deadly: () => 'well' } });
       const again = await process.subject.executions.retry(id);
       await inside.ended(again.id);
-      expect((await inside.reader.getExecution(again.id))?.status).toBe('completed');
+      expect((await inside.reader.executions.get(again.id))?.status).toBe('completed');
     }));
 
-  it('is found among others, whose steps take longer than any of the processes lives', () =>
+  it('is found among others whose steps take longer than each process lives', () =>
     inPlace(async (inside) => {
       const others = Array.from({ length: 40 }, (_, i) => ({ i, ms: 20_000 }));
       await queue(inside, 'e', others.slice(0, 25));
       await queue(inside, 'deadly', [{}]);
       await queue(inside, 'e', others.slice(25));
-      // Once with all the others, in groups of a quarter of them each, and three times alone.
+      // Once with all others, then in groups of a quarter of them, and three times alone.
       expect(await liveOn(inside, 20)).toBeLessThanOrEqual(1 + 3 + 3);
       expect(await endsOf(inside)).toEqual({ deadly: ['failed'], e: ['completed'] });
     }));
 
-  it('is ended too where others are at work all the time', () =>
+  it('is ended even if others run all the time', () =>
     inPlace(async (inside) => {
       await queue(inside, 'deadly', [{}]);
       let ticks = 0;
@@ -127,12 +135,12 @@ describe.each(PLACES)('an execution of %s that its process dies of', (_name, inP
       let current: Process | undefined;
       let deaths = 0;
       const isEnded = async () =>
-        (await inside.reader.listExecutions({ ensemble: 'deadly', limit: 1 }))[0]?.status === 'failed';
+        (await inside.reader.executions.list({ ensemble: 'deadly', limit: 1 }))[0]?.status === 'failed';
       while (!(await isEnded()) && deaths < 50) {
         const process = await inside.open({ ensembles: [HEALTHY, DEADLY], scripts: { deadly: () => current?.kill() } });
         current = process;
         await process.subject.ready();
-        while (process.life.alive && !(await isEnded())) {
+        while (process.control.alive && !(await isEnded())) {
           call(process);
           await inside.advance(1000);
         }
@@ -144,7 +152,7 @@ describe.each(PLACES)('an execution of %s that its process dies of', (_name, inP
     }));
 });
 
-describe('executions whose process dies of something else', () => {
+describe('executions whose process dies for another reason', () => {
   it(
     'are not ended: one kill a second over eight processes, with queued work',
     () =>
@@ -180,7 +188,7 @@ describe('executions whose process dies of something else', () => {
     120_000,
   );
 
-  it('hold nothing else up for longer than a minute', () =>
+  it('delay others for a minute at most', () =>
     world(async (inside) => {
       await queue(inside, 'e', [{ i: 0, ms: 600_000 }]);
       const first = await inside.open({ ensembles: [HEALTHY] });
@@ -191,7 +199,7 @@ describe('executions whose process dies of something else', () => {
       const second = await inside.open({ ensembles: [HEALTHY] });
       await second.subject.ready();
       await inside.advance(70_000);
-      const ends = (await inside.reader.listExecutions({ limit: 2 })).map(({ status }) => status);
+      const ends = (await inside.reader.executions.list({ limit: 2 })).map(({ status }) => status);
       expect(ends).toEqual(['completed', 'running']);
     }));
 });

@@ -1,4 +1,4 @@
-/** The built package, as a user's program meets it: in a process of its own, by its own name. */
+/** The built package, as a user's program imports it: in a separate process, by its name. */
 
 import { execFile } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -12,15 +12,17 @@ export const DIST = join(ROOT, 'dist');
 if (!existsSync(join(DIST, 'index.js'))) throw new Error('dist/ is empty: run `npm run build` first (`npm test` does)');
 
 interface Manifest {
+  readonly version: string;
+  readonly bin: Readonly<Record<string, string>>;
+  readonly scripts: Readonly<Record<string, string>>;
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   readonly dependencies: Readonly<Record<string, string>>;
-  readonly files: readonly string[];
 }
 
 export const manifest: Manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
 /** Entries that run on every runtime. */
-export const PORTABLE_ENTRIES = ['index', 'testing'] as const;
+export const PORTABLE_ENTRIES = ['index', 'testing', 'adapter'] as const;
 
 /** Every JavaScript file of the build, with its text. */
 export function builtFiles(): readonly { readonly name: string; readonly text: string }[] {
@@ -29,10 +31,10 @@ export function builtFiles(): readonly { readonly name: string; readonly text: s
 }
 
 /**
- * Runs a program in a Node.js process of its own; it may import the package by name.
+ * Runs a program in a separate Node.js process. The program may import the package by name.
  *
  * @param flags - of `node`
- * @returns what it printed, read as JSON
+ * @returns its output, read as JSON
  */
 export async function runNode(program: string, flags: readonly string[] = ['--input-type=module']): Promise<unknown> {
   const { stdout } = await promisify(execFile)(process.execPath, ['--no-warnings', ...flags, '--eval', program], {

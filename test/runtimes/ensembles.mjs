@@ -1,4 +1,4 @@
-/** The ensembles of the smoke test, and orchestrators for them made at module level: a Worker allows no I/O, timer or randomness there. */
+/** The ensembles of the smoke test and their orchestrators. They are created at module level, where a Worker allows no I/O, timer or randomness. */
 
 import { createOrchestrator } from 'ensemble-orchestrator';
 import { createTestOrchestrator } from 'ensemble-orchestrator/testing';
@@ -52,7 +52,7 @@ outputs:
   text: \${date(0)} \${base64('żółw')} \${join(['a', 'b'], '+')}
 `;
 
-/** An HTTP client that answers from memory; what is asked is part of what is compared. */
+/** An HTTP client that answers from memory. It adds each request to `asked`, which the test compares. */
 function customers(asked) {
   return {
     async send({ method, url, headers, body }) {
@@ -76,7 +76,7 @@ function customers(asked) {
   };
 }
 
-/** The shop that the quickstart talks to: two customers, and a warehouse that is busy the first time. */
+/** The shop that the quickstart calls: two customers, and a warehouse that is busy at the first call. */
 function shop() {
   const known = {
     ada: { name: 'Ada', city: 'Lyon', tier: 'silver', orders: 12 },
@@ -103,7 +103,7 @@ function toBytes(body) {
   return typeof body === 'string' ? new TextEncoder().encode(body) : body;
 }
 
-/** Scripts with a memory of their own, so that each orchestrator begins anew. */
+/** Scripts with their own state, for each orchestrator. */
 function scripts() {
   let attempts = 0;
   const drawn = [];
@@ -116,7 +116,7 @@ function scripts() {
     flaky: async ({ config, execution }) => {
       drawn.push(JSON.stringify(config.draws));
       attempts += 1;
-      if (attempts < 3) throw new Error('come back later');
+      if (attempts < 3) throw new Error('not yet');
       const [random, first, second] = config.draws;
       const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
       return {

@@ -1,6 +1,6 @@
 /**
- * The mounting examples for Deno, Bun and Workers on their runtimes: each is started, unchanged, by the command of its own opening
- * comment, asked over loopback, and stopped. Their token is the one that they print.
+ * The mounting examples for Deno, Bun and Workers on their runtimes. Each example is started unchanged, by the command of its
+ * opening comment; it answers requests over loopback, and is stopped. The requests use the token that the example prints.
  */
 
 import { spawn } from 'node:child_process';
@@ -12,19 +12,23 @@ const TIMEOUT_MS = 60_000;
 const STOP_MS = 5_000;
 const EXECUTE = '/api/v1/execute/ensemble/greet';
 
-/** @param work - a folder with `examples/` and the installed package; `check` gives what came out otherwise than it should */
+/** @param work - a folder with `examples/` and the installed package @returns examples whose `check()` returns the differences */
 export function mounts(work) {
   const byCommand =
     ({ program }, runtime, file, greeting) =>
     async () => {
       const [name, ...args] = commandOf(work, file);
-      if (name !== runtime) throw new Error(`${file} is started by ${runtime}, not by ${name}`);
+      if (name !== runtime)
+        throw new Error(`the opening comment of ${file} must start it with ${runtime}, not with ${name}`);
       return serving(work, program(), args, /Listening on (http:\/\/[\w.]+:\d+)/, (server) => ask(server, greeting));
     };
   const byWrangler = (file, greeting) => async () => {
     const [npx, wrangler, dev, option, configuration = ''] = commandOf(work, file);
     const given = [npx, wrangler, dev, option].join(' ');
-    if (given !== 'npx wrangler dev --config') throw new Error(`${file} is started by \`${given}\``);
+    if (given !== 'npx wrangler dev --config')
+      throw new Error(
+        `the opening comment of ${file} must start it with \`npx wrangler dev --config\`, not with \`${given}\``,
+      );
     const bundle = join(work, 'worker-example.bundle.mjs');
     const { main } = JSON.parse(readFileSync(join(work, configuration), 'utf8'));
     await bundleWorker(join(work, configuration, '..', main), bundle);
@@ -51,14 +55,14 @@ export function mounts(work) {
   ];
 }
 
-/** What a reader would type: the command that the file opens with, in words. */
+/** @returns the words of the command in the opening comment of a file */
 function commandOf(work, file) {
   const [, command] = /^\/\*\* `([^`]+)`/.exec(readFileSync(join(work, file), 'utf8')) ?? [];
   if (command === undefined) throw new Error(`${file} does not open with the command that starts it`);
   return command.split(' ');
 }
 
-/** Starts a server at a port that the system picks, waits for its address, and stops it in every case. */
+/** Starts a server on a port that the system picks, waits for its address, calls `use`, and always stops the server. */
 async function serving(work, program, args, ready, use) {
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   const child = spawn(program, args, {
@@ -71,14 +75,14 @@ async function serving(work, program, args, ready, use) {
     child.once('close', (code, signal) => resolve(new Error(`it ended with ${signal ?? code}`)));
   });
   let output = '';
-  const heard = new Set();
+  const listeners = new Set();
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text) => {
       output += text;
-      for (const look of heard) look();
+      for (const look of listeners) look();
     });
   }
-  /** What the pattern's group finds in the output, now or later. */
+  /** @returns a promise of what the pattern's group finds in the output, now or later */
   const printed = (pattern) =>
     new Promise((resolve, reject) => {
       const look = () => {
@@ -87,7 +91,7 @@ async function serving(work, program, args, ready, use) {
       };
       limit.addEventListener('abort', () => reject(new Error(`${pattern} was not printed in ${TIMEOUT_MS} ms`)));
       ended.then(reject);
-      heard.add(look);
+      listeners.add(look);
       look();
     });
   try {
@@ -96,13 +100,13 @@ async function serving(work, program, args, ready, use) {
     throw new Error(`${error.message}${error.cause ? `: ${error.cause.message}` : ''}\nIt printed:\n${output}`);
   } finally {
     child.kill('SIGTERM');
-    const patience = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+    const killTimer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
     await ended;
-    clearTimeout(patience);
+    clearTimeout(killTimer);
   }
 }
 
-/** The requests: the app's own page, what is open, a run, and what is refused. */
+/** Sends the requests: the app's own page, open routes, a run, and refused requests. @returns the differences */
 async function ask({ origin, printed, limit }, greeting) {
   const differences = [];
   const expect = async (what, [path, init], status, fits) => {

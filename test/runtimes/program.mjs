@@ -1,4 +1,4 @@
-/** The smoke test as a program, for Node.js, Deno and Bun: prints its answer as JSON. */
+/** The smoke test as a program for Node.js, Deno and Bun. It prints its result as JSON. */
 
 import { smoke } from './smoke.mjs';
 

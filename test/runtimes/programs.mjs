@@ -22,12 +22,13 @@ export function bun() {
   return installed(`@oven/bun-${process.platform}-${cpu}`, 'bin/bun');
 }
 
-/** Only its version: Miniflare starts it. */
+/** Miniflare starts its own workerd, which has this version. */
 export function workerd() {
-  return installed('workerd');
+  const cpu = process.arch === 'arm64' ? 'arm64' : '64';
+  return installed(`@cloudflare/workerd-${process.platform}-${cpu}`, 'bin/workerd');
 }
 
-/** As wrangler does it. */
+/** Bundles a Worker as wrangler does. */
 export function bundleWorker(entry, outfile) {
   const { build } = require('esbuild');
   return build({
@@ -39,11 +40,12 @@ export function bundleWorker(entry, outfile) {
     platform: 'neutral',
     mainFields: ['browser', 'module', 'main'],
     conditions: ['workerd', 'worker', 'browser'],
+    external: ['cloudflare:*'],
     logLevel: 'error',
   });
 }
 
-/** An installed package: its version, and the path of the program that it holds. */
+/** The version of an installed package, and the path of a program in it. */
 function installed(name, file = '') {
   const folder = join(HERE, 'node_modules', name);
   const manifest = join(folder, 'package.json');

@@ -1,9 +1,11 @@
 /**
- * The built package on every runtime: packs `dist/`, installs it beside its dependencies in a temporary folder, runs one and the
- * same program there on Node.js 20, 22 and 24, Deno, Bun and workerd, and compares what each prints with `expected.json`. Then
- * serves the mounting examples of Deno, Bun and Workers there. One line a runtime and an example; exit code 1 when any differs.
+ * The built package on every runtime. The script packs `dist/` and installs the package with its dependencies in a temporary
+ * folder. There it runs one program on Node.js 20, 22 and 24, Deno, Bun and workerd, and compares each output with
+ * `expected.json`. Then it serves the mounting examples of Deno, Bun and Workers, runs the published suites in Durable Objects, and kills workerd
+ * under an execution that sleeps.
+ * It prints one line per runtime, example and set of suites, and its exit code is 1 when any of them differs.
  *
- * `node test/runtimes/run.mjs [--update]`; `npm ci` in this folder comes first, and a build of the package.
+ * `node test/runtimes/run.mjs [--update]`, after `npm ci` in this folder and a build of the package.
  */
 
 import { execFile, execFileSync } from 'node:child_process';
@@ -12,6 +14,8 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { durableObjects } from './durable-objects.mjs';
+import { durableObjectsKill } from './durable-objects-kill.mjs';
 import { mounts } from './mounts.mjs';
 import { bun, bundleWorker, deno, HERE, node, workerd } from './programs.mjs';
 import { writeQuickstart } from './write-quickstart.mjs';
@@ -36,7 +40,7 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** As npm would: what the tarball holds, and the dependencies of the checkout. */
+/** Installs the package as npm does: the content of the tarball, and the dependencies of the checkout. */
 function installPackage() {
   execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', work], {
     cwd: ROOT,
@@ -56,7 +60,7 @@ function installPackage() {
 
 async function runAll() {
   let passed = 0;
-  const checks = [...programs(), ...mounts(work)];
+  const checks = [...programs(), ...mounts(work), durableObjects(work), durableObjectsKill(work)];
   for (const { name, version, check } of checks) {
     const began = performance.now();
     let outcome = 'ok';
@@ -94,7 +98,7 @@ function programs() {
       return compare(expected, printed, '');
     },
   });
-  // What asks for a file, the network or a variable fails, but for two that the YAML parser's debugging reads.
+  // Access to files, the network or variables fails, except for two variables that the YAML parser reads for its debugging.
   const denoFlags = ['--no-prompt', '--quiet', '--node-modules-dir=manual', '--allow-env=LOG_TOKENS,LOG_STREAM'];
   return [
     ...[20, 22, 24].map((major) =>

@@ -1,4 +1,4 @@
-/** Serves a bundled Worker on workerd at a free loopback port, as `wrangler dev` would by its configuration. `node serve-worker-example.mjs <bundle> <wrangler.json>` */
+/** Serves a bundled Worker on workerd at a free loopback port, as `wrangler dev` does with its configuration. `node serve-worker-example.mjs <bundle> <wrangler.json>` */
 
 import { readFileSync } from 'node:fs';
 import { Miniflare } from 'miniflare';

@@ -1,4 +1,4 @@
-/** Runs a bundled Worker on workerd: plain, without compatibility flags. Prints its answer. `node serve-worker.mjs <bundle>` */
+/** Runs a bundled Worker on workerd without compatibility flags, and prints its answer. `node serve-worker.mjs <bundle>` */
 
 import { Miniflare } from 'miniflare';
 

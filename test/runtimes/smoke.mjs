@@ -1,4 +1,4 @@
-/** Runs the ensembles and says what came of it, in words that are the same on every runtime. */
+/** Runs the ensembles. The result is the same on every runtime. */
 
 import { createHandler, isOrchestratorError } from 'ensemble-orchestrator';
 import { asked, onManualClock, orchestrator, quickstart } from './ensembles.mjs';
@@ -37,7 +37,7 @@ export async function smoke() {
   };
 }
 
-/** The same through the HTTP door: statuses, a run that is waited for, one that is not, its events, and what is refused. */
+/** The same over HTTP: statuses, a synchronous run, an asynchronous run and its events, and refused requests. */
 async function overHttp() {
   const handler = createHandler(orchestrator);
   const { token } = await orchestrator.tokens.create({
@@ -71,18 +71,18 @@ async function overHttp() {
   };
 }
 
-/** The example's orders, one after the other; those that it refuses by their code. */
+/** Runs the orders of the quickstart one after another. A refused order gives its error code. */
 async function runQuickstart() {
   const results = [];
   for (const order of orders) {
     try {
       const { status, output, agents, error } = await quickstart.execute('order-intake', order);
-      // The ticket's name comes from the execution's id.
-      const told = output && { ...output, ticket: output.ticket && 'a ticket' };
+      // The name of the ticket is derived from the id of the execution.
+      const shown = output && { ...output, ticket: output.ticket && 'a ticket' };
       results.push({
         status,
         error: error ?? null,
-        output: told,
+        output: shown,
         agents: agents.map(({ name, attempts }) => `${name} ${attempts}`),
       });
     } catch (error) {

@@ -1,4 +1,4 @@
-/** The smoke test as a Worker. Its orchestrators are made at module level, outside of any request. */
+/** The smoke test as a Worker. Its orchestrators are created at module level, outside of any request. */
 
 import { smoke } from './smoke.mjs';
 

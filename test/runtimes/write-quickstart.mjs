@@ -1,9 +1,9 @@
-/** Turns the quickstart's project folder into one module that any runtime can load: its YAML as text, its scripts as imports. */
+/** Turns the project folder of the quickstart into one module that every runtime can load: YAML as text, scripts as imports. */
 
 import { cpSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Writes `quickstart.mjs` and the scripts beside it. It exports `ensembles`, `scripts` and `orders`. */
+/** Writes the scripts and `quickstart.mjs`, which exports `ensembles`, `scripts` and `orders`. */
 export function writeQuickstart(project, work) {
   cpSync(join(project, 'scripts'), join(work, 'scripts'), { recursive: true });
   const list = (folder) => readdirSync(join(project, folder)).sort();

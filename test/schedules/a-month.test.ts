@@ -1,4 +1,4 @@
-/** Issue 5, proof: thirty virtual days in which schedules, sleeps, approvals and executions that start others play together. */
+/** Thirty virtual days with schedules, sleeps, approvals and child executions. */
 
 import { describe, expect, it } from 'vitest';
 import type { Execution } from '../../src/engine/model/execution.ts';
@@ -33,7 +33,7 @@ const REMIND = {
 } as const;
 
 describe('thirty days', () => {
-  it('of a daily report that people approve, or forget: each day once, at its hour, with what follows from it', async () => {
+  it('of a daily report that people approve or forget: one report each day, at its hour, with all further steps', async () => {
     const mails: unknown[] = [];
     let days = 0;
     let notes = 0;
@@ -53,7 +53,7 @@ describe('thirty days', () => {
     await orchestrator.ready();
     const from = clock.now();
     for (let day = 0; day < 30; day++) {
-      // At noon in Berlin, three hours into the wait: people approve every day but each third one.
+      // At noon in Berlin, three hours into the wait: people approve, except on every third day.
       await clock.advance(11 * HOUR);
       const { executions } = await orchestrator.executions.list({ ensemble: 'invoices', status: 'waiting' });
       expect(executions).toHaveLength(1);

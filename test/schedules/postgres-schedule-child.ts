@@ -1,17 +1,17 @@
 /**
  * A process of its own that serves a schedule of every second on Postgres: `postgres-schedule-child NAME CONNECTION`.
- * It says `ready`, writes each run into the table `ledger`, and goes on until it is killed.
+ * It prints `ready`, writes each run into the table `ledger`, and runs until it is killed.
  */
 
 import { writeSync } from 'node:fs';
 import pg from 'pg';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 
 const [, , name = '', connectionString = ''] = process.argv;
 const pool = new pg.Pool({ connectionString, max: 4 });
 const ledger = new pg.Pool({ connectionString, max: 2 });
-// A connection that another process's end takes along is no reason to end.
+// A connection that breaks because another process ends is not a reason to end.
 for (const one of [pool, ledger]) one.on('error', () => undefined);
 
 const orchestrator = createOrchestrator({

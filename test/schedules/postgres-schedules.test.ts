@@ -1,4 +1,4 @@
-/** Issue 5, item 6: four real processes on one Postgres, one of them killed: one start a tick, and none is left out. */
+/** Four real processes on one Postgres, one of them killed: each tick starts once, and none is lost. */
 
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildChildren, startChild } from '../storage/postgres-children.ts';
@@ -21,11 +21,11 @@ describe.skipIf(!hasServer)('a schedule of every second that four processes serv
     );
     return rows.map(({ id, status, tick }) => ({ id: id as string, status: status as string, tick: Number(tick) }));
   };
-  it('starts one run a tick, also while one of them is killed', { timeout: 240_000 }, async () => {
+  it('starts one execution a tick, even if one of them is killed', { timeout: 240_000 }, async () => {
     const names = ['a', 'b', 'c', 'd'];
     const children = names.map((name) => startChild(name, database.connectionString));
     await Promise.all(children.map((child) => child.said('ready')));
-    // Who begins to serve while the others are late takes what is due by then for missed.
+    // A process that begins while the others are late counts the ticks that are due as missed.
     const readyAt = Date.now();
     const since = async () => (await started()).filter(({ tick }) => tick > readyAt);
     const isCompleted = ({ status }: { readonly status: string }) => status === 'completed';
@@ -34,7 +34,7 @@ describe.skipIf(!hasServer)('a schedule of every second that four processes serv
     const { rows: runs } = await database.query('SELECT process FROM ledger ORDER BY tick DESC LIMIT 1');
     await children[names.indexOf(runs[0].process)]?.kill();
     const killedAt = Date.now();
-    await until(async () => ((await started()).at(-1)?.tick ?? 0) > killedAt + 4000, 'ticks behind the end of one');
+    await until(async () => ((await started()).at(-1)?.tick ?? 0) > killedAt + 4000, 'ticks after the end of one');
     await Promise.all(children.map((child) => child.kill()));
 
     const all = await since();
@@ -42,7 +42,7 @@ describe.skipIf(!hasServer)('a schedule of every second that four processes serv
     const [first = 0] = ticks;
     expect(ticks).toEqual(ticks.map((_, i) => first + i * 1000));
     expect(new Set(all.map(({ id }) => id)).size).toBe(all.length);
-    // What was at work when they were killed may be open, and one effect of it unknown to the store.
+    // An execution that ran when they were killed may still be open, and the storage may not know one of its effects.
     expect(all.filter(({ status }) => status !== 'completed').length).toBeLessThanOrEqual(2);
     const { rows: twice } = await database.query('SELECT tick FROM ledger GROUP BY tick HAVING count(*) > 1');
     expect(twice.length).toBeLessThanOrEqual(1);

@@ -1,5 +1,7 @@
-/** Schedules that several processes serve on one store, and stores that fail in the midst: each tick once, none lost. */
+/** Schedules that several processes serve on one storage, and storages that fail: each tick starts once, and none is lost. */
 
+import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { PGlite } from '@electric-sql/pglite';
 import { describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
@@ -13,13 +15,13 @@ import { allExecutions, createWorld, HOUR, MINUTE, settle, T0, ticksOf, type Wor
 const quarters = (from: number, to: number): number[] =>
   Array.from({ length: to - from + 1 }, (_, i) => (from + i) * 15 * MINUTE);
 
-/** A tick every ten seconds: a shared store is looked at four times a second, and hours of that would take long. */
+/** A tick every ten seconds: a shared storage is polled four times a second, so hours would take long. */
 const OFTEN = '*/10 * * * * *';
 const SECOND = 1000;
 const tens = (from: number, to: number): number[] =>
   Array.from({ length: to - from + 1 }, (_, i) => (from + i) * 10 * SECOND);
 
-/** Moves time on second by second, with room for a store that answers later. */
+/** Advances the time second by second, with turns for an asynchronous storage. */
 async function pass(world: World, ms: number, turns: number): Promise<void> {
   for (let left = ms; left > 0; left -= SECOND) {
     await world.clock.advance(SECOND);
@@ -27,7 +29,7 @@ async function pass(world: World, ms: number, turns: number): Promise<void> {
   }
 }
 
-/** What each process opens its handle with. */
+/** Opens the handle of each process. */
 type Connect = () => Storage;
 
 const STORES: readonly (readonly [string, number, () => Promise<Connect>])[] = [
@@ -58,7 +60,7 @@ const STORES: readonly (readonly [string, number, () => Promise<Connect>])[] = [
 ];
 
 describe.each(STORES)('several processes on %s', (_name, turns, create) => {
-  it('start each tick once, and go on when one of them is closed', { timeout: 60_000 }, async () => {
+  it('start each tick once, and continue if one of them is closed', { timeout: 60_000 }, async () => {
     const connect = await create();
     const world = createWorld();
     const open = (name: string) => world.open(name, [{ cron: OFTEN }], { storage: connect() });
@@ -74,7 +76,7 @@ describe.each(STORES)('several processes on %s', (_name, turns, create) => {
 });
 
 describe('on one SQLite file', () => {
-  it('the next process goes on where the one before stopped', async () => {
+  it('the next process continues where the previous one stopped', async () => {
     const path = newFile();
     const open = () => sqliteStorage({ path, synchronous: 'normal' });
     const world = createWorld(memoryStorage());
@@ -91,30 +93,33 @@ describe('on one SQLite file', () => {
 });
 
 describe('a process that dies', () => {
-  // Everything behind one call of the store is lost with it, before or behind its effect.
-  const verbs = ['readSchedule', 'advanceSchedule', 'commit', 'findEnded'] as const;
+  // The process dies at a call of the storage, before or after the effect of the call.
+  const verbs = ['schedules.read', 'schedules.advance', 'commit', 'executions.findEnded'] as const;
   const crashes = verbs.flatMap((verb) =>
-    (['before', 'behind'] as const).flatMap((when) => [1, 2, 3].map((nth) => ({ verb, when, nth }))),
+    (['before', 'after'] as const).flatMap((when) => [1, 2, 3].map((nth) => ({ verb, when, nth }))),
   );
 
-  it.each(crashes)('$when call $nth of $verb at a tick: each tick runs once', async ({ verb, when, nth }) => {
+  it.each(crashes)('$when call $nth of $verb at a tick: each tick starts once', async ({ verb, when, nth }) => {
     const inner = memoryStorage({ shared: true });
     let left = Number.POSITIVE_INFINITY;
     let dead = false;
-    const dying = new Proxy(inner, {
-      get(target, key) {
-        const value: unknown = Reflect.get(target, key);
-        if (typeof value !== 'function') return value;
-        return (...args: unknown[]): unknown => {
-          const counts = key === verb && --left === 0;
-          if (dead || (counts && when === 'before')) dead = true;
-          if (dead) return new Promise(() => {});
-          const answer: unknown = Reflect.apply(value, target, args);
-          if (counts) dead = true;
-          return dead ? new Promise(() => {}) : answer;
-        };
-      },
-    });
+    const die = <T>(name: string, call: () => T): T | Promise<never> => {
+      const counts = name === verb && --left === 0;
+      if (dead || (counts && when === 'before')) dead = true;
+      if (dead) return new Promise(() => {});
+      const answer = call();
+      if (counts) dead = true;
+      return dead ? new Promise(() => {}) : answer;
+    };
+    const dying: Storage = {
+      ...inner,
+      ...createParts(
+        (part, method) =>
+          (...args) =>
+            die(`${part}.${method}`, () => callPart(inner, part, method, args)),
+      ),
+      commit: (worker, batch) => die('commit', () => inner.commit(worker, batch)),
+    };
     const world = createWorld(inner);
     await world.open('a', [{ overlap: 'queue' }], { storage: dying });
     await world.clock.advance(16 * MINUTE);
@@ -129,16 +134,17 @@ describe('a process that dies', () => {
   });
 });
 
-describe('a process that stands still between a start and what follows', () => {
-  it('leaves the rest to others, who start nothing twice while its run is at work', async () => {
+describe('a process that is stopped after a start', () => {
+  it('leaves the next ticks to others, which start no tick twice while its execution runs', async () => {
     const inner = memoryStorage({ shared: true });
     let changes = 0;
-    const stuck: Storage = {
-      ...inner,
-      // The first change makes the row, the second takes the tick in, and the third would say that it is started.
-      advanceSchedule: (name, change) =>
-        ++changes >= 3 ? new Promise<boolean>(() => {}) : inner.advanceSchedule(name, change),
-    };
+    const stuck = changeStorage(inner, {
+      schedules: {
+        // The first change creates the row, the second adds the tick, and the third would record its start.
+        advance: (name, change) =>
+          ++changes >= 3 ? new Promise<boolean>(() => {}) : inner.schedules.advance(name, change),
+      },
+    });
     const world = createWorld(inner);
     let open = () => {};
     world.hold = new Promise<void>((resolve) => {
@@ -159,25 +165,28 @@ describe('a process that stands still between a start and what follows', () => {
   });
 });
 
-describe('a store that fails', () => {
+describe('a storage that fails', () => {
   const failing = (inner: Storage) => {
     const state = { down: false, effect: false, only: undefined as string | undefined };
-    const storage = new Proxy(inner, {
-      get(target, key) {
-        const value: unknown = Reflect.get(target, key);
-        if (typeof value !== 'function') return value;
-        return (...args: unknown[]): unknown => {
-          if (!state.down || (state.only ?? key) !== key) return Reflect.apply(value, target, args);
-          // It may fail behind its effect as well.
-          if (state.effect) Reflect.apply(value, target, args);
-          throw new Error('the store is down');
-        };
-      },
-    });
+    const fail = <T>(name: string, call: () => T): T => {
+      if (!state.down || (state.only ?? name) !== name) return call();
+      // It may also fail after its effect.
+      if (state.effect) call();
+      throw new Error('the store is down');
+    };
+    const storage: Storage = {
+      ...inner,
+      ...createParts(
+        (part, method) =>
+          (...args) =>
+            fail(`${part}.${method}`, () => callPart(inner, part, method, args)),
+      ),
+      commit: (worker, batch) => fail('commit', () => inner.commit(worker, batch)),
+    };
     return { storage, state };
   };
 
-  it.each([false, true])('for an hour loses no tick and doubles none (with effects: %s)', async (effect) => {
+  it.each([false, true])('for an hour loses and doubles no tick (with effects: %s)', async (effect) => {
     const { storage, state } = failing(memoryStorage({ shared: true }));
     const world = createWorld(storage);
     const process = await world.open('a', [{ catchUp: 'skip' }]);
@@ -194,7 +203,7 @@ describe('a store that fails', () => {
     await process.close();
   });
 
-  it.each([false, true])('at starts alone, for minutes: each tick runs, once (with effects: %s)', async (effect) => {
+  it.each([false, true])('only at starts, for minutes: each tick starts once (with effects: %s)', async (effect) => {
     const { storage, state } = failing(memoryStorage());
     const world = createWorld(storage);
     const process = await world.open('a', [{}]);
@@ -208,7 +217,7 @@ describe('a store that fails', () => {
     await process.close();
   });
 
-  it('whose queue is full keeps ticks waiting until there is room', async () => {
+  it('whose queue is full: ticks wait until there is capacity', async () => {
     const world = createWorld(memoryStorage());
     const { embeddedEngine } = await import('../../src/index.ts');
     const process = await world.open('a', [{ catchUp: 'skip' }], {

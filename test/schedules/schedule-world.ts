@@ -1,28 +1,28 @@
-/** What the tests of schedules share: one process after another, or several at once, on one store and one clock. */
+/** The shared parts of the tests of schedules: one or several processes on one storage and one clock. */
 
-import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/testing/manual-clock.ts';
+import { hostTurn, type ManualClock, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import type { ScheduleTrigger } from '../../src/engine/model/ensemble.ts';
 import type { Execution } from '../../src/engine/model/execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { memoryStorage, type Orchestrator } from '../../src/index.ts';
-import type { OrchestratorOptions } from '../../src/options.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
 export const DAY = 24 * HOUR;
-/** Unix ms at which every world begins. */
+/** Unix ms at which each world begins. */
 export const T0 = Date.UTC(2026, 0, 1);
 
 export interface World {
   readonly clock: ManualClock;
   readonly storage: Storage;
-  /** Whom the script was run for, in order. */
+  /** The runs of the script, in order. */
   readonly ran: { readonly process: string; readonly at: number; readonly scheduledAt: number }[];
   readonly logged: { readonly level: string; readonly message: string }[];
-  /** What a run waits for before it is over; undefined for nothing. */
+  /** The promise that the script waits for before its end. Undefined: none. */
   hold: Promise<void> | undefined;
-  /** A process on the store, that serves the schedules given. */
+  /** Opens a process on the storage that serves the given schedules. */
   open(
     process: string,
     triggers: readonly Partial<ScheduleTrigger>[],
@@ -30,7 +30,7 @@ export interface World {
   ): Promise<Orchestrator>;
 }
 
-/** A world on a store of its own: by default one in memory that several processes share. */
+/** A world with its own storage. Default: a shared storage in memory. */
 export function createWorld(storage: Storage = memoryStorage({ shared: true })): World {
   const clock = manualClock({ now: T0 });
   const ran: World['ran'] = [];
@@ -69,7 +69,7 @@ export function createWorld(storage: Storage = memoryStorage({ shared: true })):
   return world;
 }
 
-/** Lets everything happen that needs no time to pass. */
+/** Runs everything that needs no time to pass. */
 export async function settle(turns = 20): Promise<void> {
   for (let i = 0; i < turns; i++) await hostTurn();
 }
@@ -86,7 +86,7 @@ export async function allExecutions(orchestrator: Orchestrator): Promise<readonl
   return found.reverse();
 }
 
-/** The instants of ticks, in ms behind the world's beginning. */
+/** The instants of ticks, in ms after the beginning of the world. */
 export function ticksOf(executions: readonly Execution<unknown>[]): number[] {
   return executions.map(({ trigger }) => (trigger.scheduledAt as number) - T0);
 }

@@ -1,4 +1,4 @@
-/** Issue 5, item 6: `schedule` triggers on a manual clock: what starts when, and what becomes of what is in the way. */
+/** `schedule` triggers on a manual clock: when executions start, and what happens to ticks that are missed or overlap. */
 
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/engine/ports/clock.ts';
@@ -6,7 +6,7 @@ import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 import { allExecutions, createWorld, DAY, HOUR, MINUTE, settle, T0, ticksOf } from './schedule-world.ts';
 
-/** A promise that is kept when it is told to be. */
+/** A promise that the test resolves. */
 function gate() {
   let open = () => {};
   const promise = new Promise<void>((resolve) => {
@@ -19,7 +19,7 @@ const every = (ms: number, until: number, from = ms): number[] =>
   Array.from({ length: Math.floor((until - from) / ms) + 1 }, (_, i) => from + i * ms);
 
 describe('a schedule', () => {
-  it('starts a run at each tick, for thirty days, each once', async () => {
+  it('starts one execution at each tick, for thirty days', async () => {
     const orchestrator = createTestOrchestrator({
       ensembles: [{ name: 'report', flow: [], trigger: [{ type: 'schedule', cron: '*/15 * * * *' }] }],
     });
@@ -34,7 +34,7 @@ describe('a schedule', () => {
     await orchestrator.close();
   });
 
-  it('tells its run when and why it was started, and gives it its input', async () => {
+  it('passes its trigger and its input to the execution', async () => {
     const orchestrator = createTestOrchestrator({
       ensembles: [
         {
@@ -63,7 +63,7 @@ describe('a schedule', () => {
     await orchestrator.close();
   });
 
-  it('has the same id, seed and random values for a tick, whoever starts it', async () => {
+  it('starts a tick with the same id, seed and random values in every process', async () => {
     const idsOf = async () => {
       const world = createWorld();
       const process = await world.open('a', [{}], { ensembles: [DRAWN] });
@@ -77,7 +77,7 @@ describe('a schedule', () => {
     expect(await idsOf()).toEqual(first);
   });
 
-  it('two of one ensemble at the same instants start a run each', async () => {
+  it('two schedules of one ensemble with the same instants start one execution each', async () => {
     const world = createWorld();
     const process = await world.open('a', [{ input: { region: 'eu' } }, { input: { region: 'us' } }]);
     await world.clock.advance(30 * MINUTE);
@@ -86,7 +86,7 @@ describe('a schedule', () => {
     await process.close();
   });
 
-  it('begins with the first start where nobody calls ready(), and sets no timer before', async () => {
+  it('begins with the first start, without ready(), and sets no timer before', async () => {
     const orchestrator = createTestOrchestrator({
       ensembles: [{ name: 'report', flow: [], trigger: [{ type: 'schedule', cron: '*/15 * * * *' }] }],
     });
@@ -100,7 +100,7 @@ describe('a schedule', () => {
     await orchestrator.close();
   });
 
-  it('is left alone by a process with `schedules: false`, and by one that is closed', async () => {
+  it('is not served by a process with `schedules: false`, and not after close()', async () => {
     const world = createWorld();
     const idle = await world.open('idle', [{}], { schedules: false });
     await world.clock.advance(HOUR);
@@ -115,35 +115,33 @@ describe('a schedule', () => {
     expect(() => createTestOrchestrator({ schedules: 'no' as never })).toThrow('`schedules` must be true or false');
   });
 
-  it('begins from now on when its pattern is changed, and knows nothing of the one before', async () => {
+  it('begins anew if its pattern is changed', async () => {
     const world = createWorld();
     const before = await world.open('a', [{ cron: '*/15 * * * *' }]);
     await world.clock.advance(HOUR);
     await before.close();
     await world.clock.advance(HOUR);
-    const behind = await world.open('b', [{ cron: '*/20 * * * *' }]);
+    const next = await world.open('b', [{ cron: '*/20 * * * *' }]);
     await settle();
     expect(world.ran).toHaveLength(4);
     await world.clock.advance(HOUR);
-    expect(ticksOf(await allExecutions(behind)).slice(4)).toEqual(every(20 * MINUTE, 3 * HOUR, 2 * HOUR + 20 * MINUTE));
-    await behind.close();
+    expect(ticksOf(await allExecutions(next)).slice(4)).toEqual(every(20 * MINUTE, 3 * HOUR, 2 * HOUR + 20 * MINUTE));
+    await next.close();
   });
 
-  it('goes on with other steps and another overlap, since its pattern is the same', async () => {
+  it('continues with other steps and another overlap if its pattern is the same', async () => {
     const world = createWorld();
     const before = await world.open('a', [{ cron: '0 * * * *' }]);
     await world.clock.advance(90 * MINUTE);
     await before.close();
     await world.clock.advance(HOUR);
-    const behind = await world.open('b', [
-      { cron: ' 0  * * * * ', overlap: 'queue', catchUp: 'skip', input: { a: 1 } },
-    ]);
+    const next = await world.open('b', [{ cron: ' 0  * * * * ', overlap: 'queue', catchUp: 'skip', input: { a: 1 } }]);
     await world.clock.advance(HOUR);
-    expect(ticksOf(await allExecutions(behind))).toEqual([HOUR, 3 * HOUR]);
-    await behind.close();
+    expect(ticksOf(await allExecutions(next))).toEqual([HOUR, 3 * HOUR]);
+    await next.close();
   });
 
-  it('keeps the process alive for its ticks once ready() was called, and not for a first start alone', async () => {
+  it('keeps the process alive for its ticks after ready(), and not after a first start only', async () => {
     const world = createWorld(memoryStorage());
     const background: (boolean | undefined)[] = [];
     const clock: Clock = {
@@ -163,22 +161,22 @@ describe('a schedule', () => {
     expect(world.clock.nextIn).toBeUndefined();
   });
 
-  it('starts late with all of its time', async () => {
+  it('a late start has its whole timeout', async () => {
     const world = createWorld();
     const ensembles = [{ ...DRAWN, timeout: MINUTE }];
     const before = await world.open('a', [], { ensembles });
     await before.close();
     await world.clock.advance(DAY + 5 * MINUTE);
-    const behind = await world.open('b', [], { ensembles });
+    const next = await world.open('b', [], { ensembles });
     await settle();
-    const [run] = await allExecutions(behind);
+    const [run] = await allExecutions(next);
     expect(run).toMatchObject({
       status: 'completed',
       createdAt: T0 + DAY + 5 * MINUTE,
       trigger: { scheduledAt: T0 + DAY },
     });
     expect(run?.deadlineAt).toBe(T0 + DAY + 6 * MINUTE);
-    await behind.close();
+    await next.close();
   });
 });
 
@@ -197,48 +195,48 @@ describe('ticks that were missed', () => {
     await world.clock.advance(20 * MINUTE);
     await before.close();
     await world.clock.advance(downMs);
-    const behind = await world.open('b', [trigger]);
+    const next = await world.open('b', [trigger]);
     await settle();
-    const caughtUp = ticksOf(await allExecutions(behind)).slice(1);
+    const caughtUp = ticksOf(await allExecutions(next)).slice(1);
     await world.clock.advance(15 * MINUTE);
-    const all = ticksOf(await allExecutions(behind)).slice(1);
-    await behind.close();
+    const all = ticksOf(await allExecutions(next)).slice(1);
+    await next.close();
     return { caughtUp, onTime: all.slice(caughtUp.length), world };
   };
 
-  it('start one run for all of them, that of the last', async () => {
+  it('start one execution, for the last of them', async () => {
     const { caughtUp, onTime } = await afterDowntime(undefined, 3 * HOUR);
     expect(caughtUp).toEqual([3 * HOUR + 15 * MINUTE]);
     expect(onTime).toEqual([3 * HOUR + 30 * MINUTE]);
   });
 
-  it('start nothing with `catchUp: skip`, and the log says so', async () => {
+  it('start no execution with `catchUp: skip`, and are logged', async () => {
     const { caughtUp, onTime, world } = await afterDowntime('skip', 3 * HOUR);
     expect(caughtUp).toEqual([]);
     expect(onTime).toEqual([3 * HOUR + 30 * MINUTE]);
-    expect(world.logged.filter(({ message }) => message.includes('left out'))).toHaveLength(1);
+    expect(world.logged.filter(({ message }) => message.includes('missed ticks are dropped'))).toHaveLength(1);
   });
 
-  it('are not missed within a minute, also with `catchUp: skip`', async () => {
+  it('do not count as missed within a minute, also with `catchUp: skip`', async () => {
     expect((await afterDowntime('skip', 11 * MINUTE)).caughtUp).toEqual([30 * MINUTE]);
     expect((await afterDowntime('skip', 11 * MINUTE + 1)).caughtUp).toEqual([]);
   });
 
-  it('are none when the process comes back before the next one', async () => {
+  it('are none if the process restarts before the next tick', async () => {
     expect((await afterDowntime('once', 5 * MINUTE)).caughtUp).toEqual([]);
   });
 
-  it('of ten years in which a schedule of seconds stood still are looked over at once', async () => {
+  it('of ten years of a schedule of seconds are counted quickly', async () => {
     const world = createWorld();
     await (await world.open('a', [{ cron: '* * * * * *' }])).close();
     world.clock.setNow(T0 + 3650 * DAY);
-    const behind = await world.open('b', [{ cron: '* * * * * *' }]);
+    const next = await world.open('b', [{ cron: '* * * * * *' }]);
     await settle();
     expect(world.ran).toHaveLength(1);
-    await behind.close();
+    await next.close();
   });
 
-  it('while the machine slept count as missed, and the clock set back starts nothing twice', async () => {
+  it('while the machine slept count as missed, and a clock that is set back starts no tick twice', async () => {
     const world = createWorld(memoryStorage());
     const process = await world.open('a', [{}]);
     await world.clock.advance(MINUTE);
@@ -254,8 +252,8 @@ describe('ticks that were missed', () => {
   });
 });
 
-describe('a tick whose last run is not over', () => {
-  it('is dropped, and the log says so', async () => {
+describe('a tick before the end of the last execution', () => {
+  it('is dropped, and logged', async () => {
     const world = createWorld();
     const process = await world.open('a', [{}]);
     const { promise, open } = gate();
@@ -267,11 +265,11 @@ describe('a tick whose last run is not over', () => {
     await settle();
     await world.clock.advance(10 * MINUTE);
     expect(ticksOf(await allExecutions(process))).toEqual([15 * MINUTE, HOUR]);
-    expect(world.logged.filter(({ message }) => message.includes('is not over'))).toHaveLength(2);
+    expect(world.logged.filter(({ message }) => message.includes('had not ended'))).toHaveLength(2);
     await process.close();
   });
 
-  it('waits with `overlap: queue`: one behind the other, as soon as each is over, none lost', async () => {
+  it('waits with `overlap: queue`: each starts after the end of the previous one, and none is lost', async () => {
     const world = createWorld();
     const process = await world.open('a', [{ overlap: 'queue' }]);
     const gates = [gate(), gate(), gate(), gate()];
@@ -292,7 +290,7 @@ describe('a tick whose last run is not over', () => {
     await process.close();
   });
 
-  it('is still waiting when the process is another one, while what was missed meanwhile runs once', async () => {
+  it('still waits in the next process, and the ticks that were missed in the meantime start once', async () => {
     const world = createWorld();
     const trigger = { overlap: 'queue', cron: '0 * * * *' } as const;
     const before = await world.open('a', [trigger]);
@@ -305,13 +303,13 @@ describe('a tick whose last run is not over', () => {
     await settle();
     await closing;
     await world.clock.advance(5 * HOUR);
-    const behind = await world.open('b', [trigger]);
+    const next = await world.open('b', [trigger]);
     await world.clock.advance(MINUTE);
-    expect(ticksOf(await allExecutions(behind))).toEqual([HOUR, 2 * HOUR, 3 * HOUR, 8 * HOUR]);
-    await behind.close();
+    expect(ticksOf(await allExecutions(next))).toEqual([HOUR, 2 * HOUR, 3 * HOUR, 8 * HOUR]);
+    await next.close();
   });
 
-  it('does not hold up another schedule', async () => {
+  it('does not delay another schedule', async () => {
     const world = createWorld();
     const process = await world.open('a', [{ cron: '0 0 1 1 *' }, { cron: '*/30 * * * *' }, { cron: '*/20 * * * *' }]);
     const { promise, open } = gate();
@@ -325,7 +323,7 @@ describe('a tick whose last run is not over', () => {
 });
 
 describe('runDue()', () => {
-  it('starts what is due, runs it, and says when to come back', async () => {
+  it('starts what is due, runs it, and returns the next instant', async () => {
     const orchestrator = createTestOrchestrator({
       ensembles: [{ name: 'report', flow: [], trigger: [{ type: 'schedule', cron: '*/15 * * * *' }] }],
     });
@@ -345,7 +343,7 @@ describe('runDue()', () => {
     await orchestrator.close();
   });
 
-  it('starts what waits behind a run that sleeps when that is over, one by one', async () => {
+  it('starts ticks that wait for an execution that sleeps after its end, one by one', async () => {
     const orchestrator = createTestOrchestrator({
       ensembles: [
         {

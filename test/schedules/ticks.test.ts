@@ -1,8 +1,8 @@
-/** When cron patterns are due: across changes of the clocks, leap days and years, as the vectors say. */
+/** The instants of cron patterns, across clock changes, leap days and years, from vectors. */
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { createTicks } from '../../src/engine/cron.ts';
+import { createTicks } from '../../src/engine/base/cron.ts';
 
 interface Vector {
   readonly why: string;
@@ -30,7 +30,7 @@ describe('a pattern is due', () => {
   });
 });
 
-/** Each with a year in which its clocks change at what it is due, or a day is missing. */
+/** Patterns with a year in which the clocks change at their instants, or a day is missing. */
 const ODD = [
   ['30 2 * * *', 'Europe/Berlin', '2026-01-01'],
   ['0 2-3 * * *', 'Europe/Berlin', '2026-01-01'],
@@ -42,7 +42,7 @@ const ODD = [
   ['0 9 * * 1', 'UTC', '2026-01-01'],
 ] as const;
 
-describe('looking back finds what looking ahead found', () => {
+describe('last() finds the instants of next()', () => {
   it.each(ODD)('%s in %s', (cron, timezone, from) => {
     const ticks = createTicks(cron, timezone);
     let at = ticks.next(Date.parse(`${from}T00:00:00Z`)) as number;

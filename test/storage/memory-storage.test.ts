@@ -1,7 +1,11 @@
-/** The memory storage: the published suite, answers at once or later, what it keeps, and the order of what is due. */
+/** The memory storage: the published suite, its limits, and the order in which executions are due. */
 
+import { createDueQueue } from '../../src/adapters/storage/memory/due-queue.ts';
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
+import { createTestOrchestrator } from '../../src/testing.ts';
 import {
   accept,
   claim,
@@ -10,24 +14,22 @@ import {
   entry,
   execution,
   executionId,
-  join,
   numbers,
-  OWNER,
+  register,
   signal,
   starting,
   step,
   T0,
-} from '../../src/adapters/testing/storage-suite/context.ts';
-import { storageSuite } from '../../src/adapters/testing/storage-suite.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+  WORKER,
+} from '../../src/testing-kit/storage-suite/context.ts';
+import { storageSuite } from '../../src/testing-kit/storage-suite.ts';
 import { laterStorage } from './later-storage.ts';
 
-storageSuite({ name: 'memoryStorage', create: () => memoryStorage(), owners: 'many', test: { describe, it } });
+storageSuite({ name: 'memoryStorage', create: () => memoryStorage(), workers: 'many', test: { describe, it } });
 storageSuite({
-  name: 'memoryStorage behind promises',
+  name: 'memoryStorage with promises',
   create: () => laterStorage(memoryStorage()),
-  owners: 'many',
+  workers: 'many',
   test: { describe, it },
 });
 describe('with handles', () => {
@@ -38,15 +40,15 @@ describe('with handles', () => {
       last = memoryStorage({ shared: true });
       return last;
     },
-    // A memory storage is its own data: another handle on it is itself.
+    // The same storage: no other handle can reach its data.
     reopen: () => last,
-    owners: 'many',
+    workers: 'many',
     test: { describe, it },
   });
   storageSuite({
-    name: 'memoryStorage, one owner alone',
+    name: 'memoryStorage, a single worker',
     create() {
-      last = oneOwner(memoryStorage());
+      last = oneWorker(memoryStorage());
       return last;
     },
     reopen: () => last,
@@ -54,55 +56,56 @@ describe('with handles', () => {
   });
 });
 
-/** Who joins takes over: the owner before is dead then. */
-function oneOwner(inner: Storage): Storage {
-  let owner: string | undefined;
-  return {
-    ...inner,
-    async join(next, lease) {
-      await inner.join(next, lease);
-      if (owner !== undefined && owner !== next) {
-        await inner.renew(owner, lease.now);
-        await inner.recover(next, lease.now, lease.blameFrom);
-      }
-      owner = next;
+/** A worker that registers removes the previous worker, which counts as dead. */
+function oneWorker(inner: Storage): Storage {
+  let worker: string | undefined;
+  return changeStorage(inner, {
+    workers: {
+      async register(next, lease) {
+        await inner.workers.register(next, lease);
+        if (worker !== undefined && worker !== next) {
+          await inner.workers.renew(worker, lease.now);
+          await inner.workers.reclaimFromDead(next, lease.now, lease.blameFrom);
+        }
+        worker = next;
+      },
     },
-  };
+  });
 }
 
 const finish = async (storage: Storage, number: number) => {
   await accept(storage, execution(number));
-  storage.commit(OWNER, [entry(number, { steps: [step('flow[0]')], end: end() })]);
+  storage.commit(WORKER, [entry(number, { steps: [step('flow[0]')], end: end() })]);
 };
 const kept = async (storage: Storage) =>
-  (await storage.listExecutions({ limit: 250 })).map(({ id }) => Number(id.slice(5)));
+  (await storage.executions.list({ limit: 250 })).map(({ id }) => Number(id.slice(5)));
 
 describe('memoryStorage({ keep })', () => {
-  it('keeps the newest finished executions, and those at work always', async () => {
+  it('keeps the newest finished executions and all unfinished ones', async () => {
     const storage = memoryStorage({ keep: 3 });
     await accept(storage, execution(0));
     for (let number = 1; number <= 10; number++) await finish(storage, number);
     expect(await kept(storage)).toEqual([10, 9, 8, 0]);
-    expect(storage.commit(OWNER, [entry(0, { steps: [step('flow[0]')] })])).toEqual(['stored']);
-    expect(await storage.getExecution(executionId(7))).toBeUndefined();
-    expect(await storage.listSteps(executionId(7), { limit: 10 })).toEqual([]);
+    expect(storage.commit(WORKER, [entry(0, { steps: [step('flow[0]')] })])).toEqual(['stored']);
+    expect(await storage.executions.get(executionId(7))).toBeUndefined();
+    expect(await storage.executions.listSteps(executionId(7), { limit: 10 })).toEqual([]);
   });
 
-  it('newest means finished last, not accepted last', async () => {
+  it('the newest is the one that finished last, not the one that was accepted last', async () => {
     const storage = memoryStorage({ keep: 2 });
     for (const number of [1, 2, 3]) await accept(storage, execution(number));
-    for (const number of [3, 2, 1]) storage.commit(OWNER, [entry(number, { end: end() })]);
+    for (const number of [3, 2, 1]) storage.commit(WORKER, [entry(number, { end: end() })]);
     expect(await kept(storage)).toEqual([2, 1]);
   });
 
-  it('goes round many times and forgets what it dropped', async () => {
+  it('stays within the limit for many executions, and forgets those that it dropped', async () => {
     const storage = memoryStorage({ keep: 4 });
     for (let number = 1; number <= 103; number++) await finish(storage, number);
     expect(await kept(storage)).toEqual([103, 102, 101, 100]);
-    expect(storage.commit(OWNER, [entry(5, { end: end() })])).toEqual(['fenced']);
+    expect(storage.commit(WORKER, [entry(5, { end: end() })])).toEqual(['fenced']);
   });
 
-  it('keep: 0 keeps none of the finished ones', async () => {
+  it('keep: 0 keeps no finished executions', async () => {
     const storage = memoryStorage({ keep: 0 });
     await accept(storage, execution(0));
     await finish(storage, 1);
@@ -112,11 +115,11 @@ describe('memoryStorage({ keep })', () => {
   it('keeps 10,000 by default', async () => {
     const storage = memoryStorage();
     for (let number = 0; number <= 10_000; number++) await finish(storage, number);
-    expect(await storage.getExecution(executionId(0))).toBeUndefined();
-    expect((await storage.getExecution(executionId(1)))?.status).toBe('completed');
+    expect(await storage.executions.get(executionId(0))).toBeUndefined();
+    expect((await storage.executions.get(executionId(1)))?.status).toBe('completed');
   });
 
-  it('keep may be as large as a number can be: room is taken as it is needed', async () => {
+  it('keep may be as large as a number can be: memory is taken only when needed', async () => {
     const storage = memoryStorage({ keep: Number.MAX_SAFE_INTEGER });
     for (const number of [1, 2, 3]) await finish(storage, number);
     expect(await kept(storage)).toEqual([3, 2, 1]);
@@ -128,13 +131,13 @@ describe('memoryStorage({ keep })', () => {
     );
   });
 
-  it('counts those that were stopped before they began, and those that were deleted no more', async () => {
+  it('counts executions that were cancelled before they started, and no longer counts deleted ones', async () => {
     const storage = memoryStorage({ keep: 3 });
     for (let number = 1; number <= 3; number++) await finish(storage, number);
     await enqueue(storage, execution(4));
-    storage.requestCancel(executionId(4), T0, end({ status: 'cancelled' }));
+    storage.executions.requestCancel(executionId(4), T0, end({ status: 'cancelled' }));
     expect(await kept(storage)).toEqual([4, 3, 2]);
-    expect(storage.purge({ owner: OWNER, before: T0 + 1000, limit: 2 })).toEqual({
+    expect(storage.executions.purge({ worker: WORKER, before: T0 + 1000, limit: 2 })).toEqual({
       deleted: 2,
       next: executionId(3),
     });
@@ -150,10 +153,10 @@ describe('memoryStorage({ keepBytes })', () => {
   const big = (number: number, kib = 100) => execution(number, { input: 'x'.repeat(kib * KIB) });
   const finishBig = async (storage: Storage, number: number, kib?: number) => {
     await accept(storage, big(number, kib));
-    storage.commit(OWNER, [entry(number, { end: end() })]);
+    storage.commit(WORKER, [entry(number, { end: end() })]);
   };
   const start = async (storage: Storage, number: number, kib?: number) =>
-    storage.commit(OWNER, [starting(big(number, kib))]);
+    storage.commit(WORKER, [starting(big(number, kib))]);
   const refusal = { code: 'OVERLOADED', details: { limit: 350 * KIB }, retryable: false };
 
   it('drops the oldest finished executions when inputs, steps and outputs take more', async () => {
@@ -161,55 +164,55 @@ describe('memoryStorage({ keepBytes })', () => {
     for (const number of [1, 2, 3, 4]) await finishBig(storage, number);
     expect(await kept(storage)).toEqual([4, 3, 2]);
     await accept(storage, execution(5));
-    storage.commit(OWNER, [entry(5, { steps: [step('a', { output: 'x'.repeat(150 * KIB) })] })]);
+    storage.commit(WORKER, [entry(5, { steps: [step('a', { output: 'x'.repeat(150 * KIB) })] })]);
     expect(await kept(storage)).toEqual([5, 4]);
-    storage.commit(OWNER, [entry(5, { end: end({ output: 'x'.repeat(120 * KIB) }) })]);
+    storage.commit(WORKER, [entry(5, { end: end({ output: 'x'.repeat(120 * KIB) }) })]);
     expect(await kept(storage)).toEqual([5]);
   });
 
-  it('counts what a value takes in memory: an empty object is not 2 bytes', async () => {
+  it('counts the memory of values: an empty object takes more than 2 bytes', async () => {
     const storage = memoryStorage({ keepBytes: 350 * KIB });
     await finishBig(storage, 1);
     await accept(storage, execution(2, { input: Array.from({ length: 6000 }, () => ({})) }));
     expect(await kept(storage)).toEqual([2]);
   });
 
-  it('a start is refused while what is at work and waiting takes all of it, and taken again when that has ended', async () => {
+  it('a start is refused while unfinished executions take all of the memory, and accepted after they ended', async () => {
     const storage = memoryStorage({ keepBytes: 350 * KIB });
-    await join(storage);
+    await register(storage);
     for (const number of [1, 2, 3]) await start(storage, number);
     await enqueue(storage, big(4));
     await expect(start(storage, 5)).rejects.toMatchObject(refusal);
     await expect(enqueue(storage, execution(6))).rejects.toMatchObject(refusal);
-    // What is stored already goes on: its results, its end, its children, and a repeat of its start.
-    expect(storage.commit(OWNER, [entry(1, { steps: [step('a', { output: 'x'.repeat(100 * KIB) })] })])).toEqual([
+    // A stored execution continues: results, its end, its children and a repetition of its start are accepted.
+    expect(storage.commit(WORKER, [entry(1, { steps: [step('a', { output: 'x'.repeat(100 * KIB) })] })])).toEqual([
       'stored',
     ]);
     const child = execution(7, { trigger: { type: 'ensemble', parentId: executionId(1) } });
-    expect(storage.commit(OWNER, [starting(child)])).toEqual(['stored']);
+    expect(storage.commit(WORKER, [starting(child)])).toEqual(['stored']);
     expect(await start(storage, 2)).toEqual(['stored']);
-    for (const number of [1, 2, 3]) storage.commit(OWNER, [entry(number, { end: end() })]);
+    for (const number of [1, 2, 3]) storage.commit(WORKER, [entry(number, { end: end() })]);
     expect(await start(storage, 5)).toEqual(['stored']);
   });
 
-  it('signals count too: they are refused where there is no more room', async () => {
+  it('signals count too: they are refused when all of the memory is taken', async () => {
     const storage = memoryStorage({ keepBytes: 350 * KIB });
     await accept(storage, execution(1));
     const payload = 'x'.repeat(100 * KIB);
-    for (const number of [1, 2, 3, 4]) storage.putSignal(signal(number, 1, { payload }));
-    expect(() => storage.putSignal(signal(5, 1))).toThrow(/holds \(`keepBytes`\)/);
-    expect(storage.putSignal(signal(5, 9))).toBe('unknown');
+    for (const number of [1, 2, 3, 4]) storage.signals.put(signal(number, 1, { payload }));
+    expect(() => storage.signals.put(signal(5, 1))).toThrow(/of the memory storage \(`keepBytes`\)/);
+    expect(storage.signals.put(signal(5, 9))).toBe('unknown');
   });
 
-  it('what was deleted counts no more', async () => {
+  it('deleted executions no longer count', async () => {
     const storage = memoryStorage({ keepBytes: 350 * KIB });
     for (const number of [1, 2, 3]) await finishBig(storage, number);
-    expect(storage.purge({ owner: OWNER, before: T0 + 1000, limit: 10 })).toEqual({ deleted: 3 });
+    expect(storage.executions.purge({ worker: WORKER, before: T0 + 1000, limit: 10 })).toEqual({ deleted: 3 });
     for (const number of [4, 5, 6]) await finishBig(storage, number);
     expect(await kept(storage)).toEqual([6, 5, 4]);
   });
 
-  it('is 256 MiB by default: 400 finished executions of 1 MiB leave 255', async () => {
+  it('is 256 MiB by default: of 400 finished executions of 1 MiB, 255 stay', async () => {
     const storage = memoryStorage();
     for (let number = 1; number <= 400; number++) await finishBig(storage, number, 1024);
     const count = (await kept(storage)).length;
@@ -223,7 +226,7 @@ describe('memoryStorage({ keepBytes })', () => {
     );
   });
 
-  it('a start that is refused is told at once, and nothing of it is tried again', async () => {
+  it('a refused start is reported at once and is not retried', async () => {
     const orchestrator = createTestOrchestrator({
       storage: memoryStorage({ keepBytes: 10 * KIB }),
       ensembles: [{ name: 'e', flow: [{ wait: 'go' }] }],
@@ -235,56 +238,55 @@ describe('memoryStorage({ keepBytes })', () => {
 });
 
 describe('memoryStorage({ shared })', () => {
-  it('is what the capabilities say; by default, one orchestrator works on it', () => {
-    const others = { sharedCommits: true, groupedCommits: false };
+  it('is reported by the capabilities; by default, one orchestrator works on it', () => {
+    const others = { sharedPromises: true, timers: true, groupedCommits: false };
     expect(memoryStorage().capabilities).toEqual({ ...others, shared: false });
     expect(memoryStorage({ shared: false }).capabilities).toEqual({ ...others, shared: false });
     expect(memoryStorage({ shared: true }).capabilities).toEqual({ ...others, shared: true });
   });
 });
 
-describe('memoryStorage, what is due', () => {
-  it('answers every verb at once', () => {
+describe('memoryStorage, due executions', () => {
+  it('answers every method at once', () => {
     const storage = memoryStorage();
     const id = executionId(1);
     const answers = [
-      storage.join(OWNER, { now: T0, leaseUntil: T0 + 1 }),
-      storage.renew(OWNER, T0 + 1),
-      storage.commit(OWNER, [starting(execution(1)), entry(1)]),
-      storage.claim(OWNER, { now: T0, limit: 1, except: [] }),
-      storage.listHeld(OWNER),
-      storage.survey(OWNER, []),
-      storage.countQueued(1),
-      storage.requestCancel(id, T0, end()),
-      storage.findEnded([id]),
-      storage.purge({ owner: OWNER, before: T0, limit: 1 }),
-      storage.recover(OWNER, T0),
-      storage.getAccepted(id),
-      storage.getExecution(id),
-      storage.listExecutions({ limit: 1 }),
-      storage.listSteps(id, { limit: 1 }),
-      storage.listDeliveries(id),
-      storage.leave(OWNER, T0),
+      storage.workers.register(WORKER, { now: T0, leaseUntil: T0 + 1 }),
+      storage.workers.renew(WORKER, T0 + 1),
+      storage.commit(WORKER, [starting(execution(1)), entry(1)]),
+      storage.executions.claim(WORKER, { now: T0, limit: 1, excludeVersions: [] }),
+      storage.workers.listHeld(WORKER),
+      storage.executions.poll(WORKER, []),
+      storage.executions.countQueued(1),
+      storage.executions.requestCancel(id, T0, end()),
+      storage.executions.findEnded([id]),
+      storage.executions.purge({ worker: WORKER, before: T0, limit: 1 }),
+      storage.workers.reclaimFromDead(WORKER, T0),
+      storage.executions.getAccepted(id),
+      storage.executions.get(id),
+      storage.executions.list({ limit: 1 }),
+      storage.executions.listSteps(id, { limit: 1 }),
+      storage.workers.unregister(WORKER, T0),
       storage.close(),
     ];
     expect(answers.filter((answer) => answer instanceof Promise)).toEqual([]);
   });
 
-  it('comes in the order of its instants, whatever the order in which it was stored', async () => {
+  it('are claimed in the order of their due times, whatever the order in which they were stored', async () => {
     const storage = memoryStorage();
-    await join(storage);
+    await register(storage);
     const dueAts = scattered(2000);
     for (const [number, dueAt] of dueAts.entries()) await enqueue(storage, execution(number), T0 + dueAt);
     for (const sorted of [...dueAts].sort((a, b) => a - b)) {
-      expect((await storage.survey(OWNER, [])).nextDueAt).toBe(T0 + sorted);
+      expect((await storage.executions.poll(WORKER, [])).nextDueAt).toBe(T0 + sorted);
       const [number] = numbers(await claim(storage, { limit: 1 }));
       expect(dueAts[number as number]).toBe(sorted);
     }
   });
 
-  it('is 100,000 executions as quickly as a few: they are queued, looked at and claimed within seconds', async () => {
+  it('100,000 executions are queued, polled and claimed within seconds', async () => {
     const storage = memoryStorage();
-    await join(storage);
+    await register(storage);
     const count = 100_000;
     const dueAts = scattered(count);
     const begin = performance.now();
@@ -292,12 +294,12 @@ describe('memoryStorage, what is due', () => {
       const queued = starting(execution(number, { ensemble: `e-${number % 10}` }), {
         release: { status: 'queued', dueAt: T0 + dueAt },
       });
-      storage.commit(OWNER, [queued]);
+      storage.commit(WORKER, [queued]);
     }
     const seen = new Set<string>();
     for (;;) {
-      storage.survey(OWNER, []);
-      storage.countQueued(10_000);
+      storage.executions.poll(WORKER, []);
+      storage.executions.countQueued(10_000);
       const claimed = await claim(storage, { limit: 50, now: T0 + count });
       if (claimed.length === 0) break;
       for (const { execution: one } of claimed) seen.add(one.id);
@@ -306,21 +308,39 @@ describe('memoryStorage, what is due', () => {
     expect(performance.now() - begin).toBeLessThan(5000);
   });
 
-  it('forgets ensembles of which nothing is free any more', async () => {
+  it('forgets earlier due times of an execution, while another one waits without end', () => {
+    let dueAt = 0;
+    let asked = 0;
+    let isOver = false;
+    const queue = createDueQueue((id, at) => {
+      asked += 1;
+      return !isOver && (id === 'waits' || at === dueAt);
+    });
+    const lane = { ensemble: 'e', version: 'v' };
+    queue.add({ ...lane, id: 'waits' }, 0);
+    for (dueAt = 1; dueAt <= 20_000; dueAt++) queue.add({ ...lane, id: 'sleeps' }, dueAt);
+    expect(queue.next([])).toBe(0);
+    isOver = true;
+    asked = 0;
+    queue.next([]);
+    expect(asked).toBeLessThan(2000);
+  });
+
+  it('forgets ensembles without free executions', async () => {
     const storage = memoryStorage({ keep: 0 });
-    await join(storage);
+    await register(storage);
     const begin = performance.now();
     for (let number = 0; number < 10_000; number++) {
       await enqueue(storage, execution(number, { ensemble: `e-${number}` }));
       const [claimed] = await claim(storage, { limit: 1 });
-      storage.commit(OWNER, [entry(number, { epoch: claimed?.epoch ?? 0, end: end() })]);
+      storage.commit(WORKER, [entry(number, { epoch: claimed?.epoch ?? 0, end: end() })]);
     }
-    expect(storage.countQueued(10)).toBe(0);
+    expect(storage.executions.countQueued(10)).toBe(0);
     expect(performance.now() - begin).toBeLessThan(2000);
   });
 });
 
-/** The numbers below `count`, each once, in an order of no pattern that a heap would care for. */
+/** The numbers below `count`, each once, in a scattered order. */
 function scattered(count: number): number[] {
   const numbers = Array.from({ length: count }, (_, i) => i);
   let seed = 42;

@@ -1,4 +1,4 @@
-/** A PgBouncer of a test's own in front of the test server: started, killed, paused and started again on one port. */
+/** A PgBouncer for one test in front of the test server: it can be started, killed, paused and restarted on one port. */
 
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -8,27 +8,27 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { SERVER, until } from './postgres-server.ts';
 
-/** @returns whether the program is installed; says so when it is not, because tests are left out then */
+/** @returns whether the program is installed; logs it when it is not, because its tests are then skipped */
 export function hasPgBouncer(): boolean {
   const found = spawnSync('pgbouncer', ['--version'], { env: ENV }).status === 0;
-  if (!found) console.log('pgbouncer is not installed (`apt-get install pgbouncer`): its tests are left out');
+  if (!found) console.log('pgbouncer is not installed (`apt-get install pgbouncer`): its tests are skipped');
   return found;
 }
 
-/** Debian puts it where only the administrator's shell looks. */
+/** Debian installs it in a folder that only the administrator's shell searches. */
 const ENV = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin` };
-/** It refuses to run as root. */
+/** PgBouncer refuses to run as root. */
 const NOBODY = 65_534;
 
 export interface PgBouncer {
-  /** Leads to the same database through the pooler. */
+  /** The connection string of the same database through the pooler. */
   through(connectionString: string): string;
   start(): Promise<void>;
-  /** Ends it as a crash would. */
+  /** Kills it, as a crash would. */
   kill(): Promise<void>;
-  /** Gives a command to its console: `PAUSE`, `RESUME`, `DISABLE name`. */
+  /** Runs a command on its console: `PAUSE`, `RESUME`, `DISABLE name`. */
   command(text: string): Promise<void>;
-  /** Ends it, and deletes what it wrote. */
+  /** Stops it and deletes its files. */
   stop(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export async function createPgBouncer(settings: Readonly<Record<string, string |
       child.stderr?.on('data', (part) => {
         said += part;
       });
-      // A test that runs out of time leaves none behind.
+      // A test that times out leaves no process running.
       const kill = () => child.kill('SIGKILL');
       process.once('exit', kill);
       const gone = new Promise<void>((resolve) =>

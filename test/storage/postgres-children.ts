@@ -1,4 +1,4 @@
-/** Processes of their own for the tests of Postgres: `postgres-child.ts`, built once a test file. */
+/** Separate processes for the tests of Postgres: `postgres-child.ts`, built once for each test file. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -9,12 +9,12 @@ import { afterAll, beforeAll } from 'vitest';
 import { until } from './postgres-server.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-// Where packages are found from, and what no repository keeps.
+// Packages can be resolved from this folder, and git ignores it.
 const FOLDER = join(ROOT, 'node_modules/.cache/ensemble-orchestrator', `postgres-${process.pid}`);
 const CHILD = join(FOLDER, 'postgres-child.mjs');
 const started = new Set<ChildProcess>();
 
-/** @param source - what they run, from the root of the repository */
+/** @param source - the file that they run, from the root of the repository */
 export function buildChildren(source = 'test/storage/postgres-child.ts'): void {
   beforeAll(async () => {
     mkdirSync(FOLDER, { recursive: true });
@@ -36,10 +36,10 @@ export function buildChildren(source = 'test/storage/postgres-child.ts'): void {
 
 export interface Child {
   readonly lines: readonly string[];
-  /** Waits until it has said a line. */
+  /** Waits until the process has printed a line. */
   said(line: string): Promise<void>;
   signal(signal: NodeJS.Signals): void;
-  /** Kills it as a crash would, and waits until it is gone. */
+  /** Kills the process, as a crash would, and waits until it is gone. */
   kill(): Promise<void>;
 }
 

@@ -1,23 +1,23 @@
-/** Errors of Postgres, of its drivers and of poolers, as they were recorded: which pass, and which somebody must look at. */
+/** Recorded errors of Postgres, its drivers and poolers: which are transient, and which the user must fix. */
 
 import { describe, expect, it } from 'vitest';
 import { leavesConnection, toStorageError } from '../../src/adapters/storage/postgres/failure.ts';
 
-const passing = { code: 'OVERLOADED', retryable: true };
+const transient = { code: 'OVERLOADED', retryable: true };
 const misconfigured = { code: 'NOT_CONFIGURED', retryable: false };
 
 interface Recorded {
   readonly message: string;
   readonly code?: string;
-  /** By `pg`; postgres.js has another name for it where the server gives the translated one alone. */
+  /** The name in `pg`. postgres.js has another name where the server gives only the translated severity. */
   readonly severity?: string;
   readonly severity_local?: string;
 }
 const thrown = ({ message, ...rest }: Recorded) => Object.assign(new Error(message), rest);
 const fatal = (code: string, message: string): Recorded => ({ severity: 'FATAL', code, message });
 
-/** By who gave them. The texts of PgBouncer are those of 1.18 and 1.25, of Supavisor those of 1.0 and 2.9. */
-const PASSING: Readonly<Record<string, readonly Recorded[]>> = {
+/** By their source. The texts of PgBouncer are from 1.18 and 1.25, those of Supavisor from 1.0 and 2.9. */
+const TRANSIENT: Readonly<Record<string, readonly Recorded[]>> = {
   Postgres: [
     fatal('57P01', 'terminating connection due to administrator command'),
     fatal('57P02', 'terminating connection because of crash of another server process'),
@@ -150,15 +150,15 @@ const rows = (table: Readonly<Record<string, readonly Recorded[]>>) =>
     ),
   );
 
-describe('an error of the way to the database may pass when the call is repeated', () => {
-  it.each(rows(PASSING))('%s: %s', (_from, _what, recorded) => {
+describe('an error on the way to the database is transient', () => {
+  it.each(rows(TRANSIENT))('%s: %s', (_from, _what, recorded) => {
     const error = thrown(recorded);
     const details = recorded.code === undefined ? {} : { details: { postgres: recorded.code } };
-    expect(toStorageError(error)).toMatchObject({ ...passing, cause: error, ...details });
+    expect(toStorageError(error)).toMatchObject({ ...transient, cause: error, ...details });
   });
 });
 
-describe('an error of the settings is told at once, with its words', () => {
+describe('an error in the settings is reported at once, with its text', () => {
   it.each(rows(REFUSED))('%s: %s', (_from, _what, recorded) => {
     const error = thrown(recorded);
     const message = expect.stringContaining(recorded.message);
@@ -170,13 +170,13 @@ describe('an error of the settings is told at once, with its words', () => {
     { severity: 'ERROR', code: '42P05', message: 'prepared statement "ensemble_1" already exists' },
     fatal('XX000', '(ESESSIONLEAK) LISTEN is not allowed in transaction mode'),
     fatal('XX000', 'max prepared statements limit reached. Limit: 100 per connection'),
-  ])('a pooler that shares connections is named, with what to set: $message', (recorded) => {
+  ])('a pooler that shares connections is reported, with the option to set: $message', (recorded) => {
     const message = expect.stringContaining('sessions: false');
     expect(toStorageError(thrown(recorded))).toMatchObject({ ...misconfigured, message });
   });
 });
 
-describe('anything else is final', () => {
+describe('any other error is permanent', () => {
   it.each([
     { severity: 'ERROR', code: '42P01', message: 'relation "secret" does not exist' },
     {
@@ -187,14 +187,14 @@ describe('anything else is final', () => {
     { severity: 'ERROR', code: 'XX001', message: 'invalid page in block 7 of relation base/1/2' },
     { code: 'ERR_INVALID_ARG_TYPE', message: 'secret' },
     { message: 'Cannot read properties of undefined' },
-  ])('with a fixed message, and its cause: $message', (recorded) => {
+  ])('it has a fixed message and its cause: $message', (recorded) => {
     const error = thrown(recorded);
-    const message = 'Postgres failed; the error that it gave is the cause of this one';
+    const message = 'Postgres failed; its own error is the cause of this error';
     expect(toStorageError(error)).toMatchObject({ code: 'INTERNAL', retryable: false, message, cause: error });
   });
 });
 
-describe('a connection is given back to its pool', () => {
+describe('a connection is returned to its pool', () => {
   it.each([
     [true, { severity: 'ERROR', code: '23505', message: 'duplicate key' }],
     [true, { severity: 'ERROR', code: '40P01', message: 'deadlock detected' }],

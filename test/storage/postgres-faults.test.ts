@@ -1,14 +1,15 @@
-/** What goes wrong with Postgres: connections that are lost or never answer, locks, pools that are used up, rows that are damaged. */
+/** Faults of Postgres: connections that are lost or never answer, locks, exhausted pools, and damaged rows. */
 
 import { createServer, type Server } from 'node:net';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { openClient } from '../../src/adapters/storage/postgres/load-client.ts';
+import { type SessionEvents, type SqlClient, statement } from '../../src/adapters/storage/postgres/driver.ts';
+import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
 import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
 import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { createSessions } from '../../src/adapters/storage/postgres/sessions.ts';
-import { type SessionEvents, type SqlClient, statement } from '../../src/adapters/storage/postgres/sql-client.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
 import {
   accept,
   claim,
@@ -18,20 +19,20 @@ import {
   entry,
   execution,
   executionId,
-  join,
-  OWNER,
+  register,
   step,
   stepKeys,
   T0,
-} from '../../src/adapters/testing/storage-suite/context.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+  WORKER,
+} from '../../src/testing-kit/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
+import { scaled } from '../slowdown.ts';
 
 const hasServer = await findServer();
 const passing = { code: 'OVERLOADED', retryable: true };
 
-describe('the connection that is kept', () => {
-  it('is opened again when it is lost in the moment in which it is opened, and its lock is taken on the next one', async () => {
+describe("the session's connection", () => {
+  it('is opened again when it is lost while it is opened, and its lock is taken on the next connection', async () => {
     let openedTimes = 0;
     let takenOn = 0;
     const client = {
@@ -49,14 +50,14 @@ describe('the connection that is kept', () => {
       },
     } as unknown as SqlClient;
     const sessions = createSessions(client, tableNames('ensemble'), 'channel');
-    await sessions.hold(OWNER, 1);
+    await sessions.hold(WORKER, 1);
     expect(takenOn).toBe(1);
     await until(() => takenOn === 3, 'the lock on the third connection');
     await sessions.close();
   });
 });
 
-describe('a server that takes connections and never answers', () => {
+describe('a server that accepts connections and never answers', () => {
   let silent: Server;
   let connectionString: string;
   beforeAll(async () => {
@@ -67,19 +68,19 @@ describe('a server that takes connections and never answers', () => {
   });
   afterAll(() => silent.close());
 
-  it.each(['connectionString', 'sql'] as const)('is OVERLOADED in time, by %s', async (source) => {
+  it.each(['connectionString', 'sql'] as const)('is OVERLOADED after the timeout, by %s', async (source) => {
     const sql = postgres(connectionString, { connect_timeout: 60 });
     const storage = postgresStorage({ ...(source === 'sql' ? { sql } : { connectionString }), queryTimeoutMs: 200 });
     const began = performance.now();
-    await expect(Promise.resolve(storage.readState('a'))).rejects.toMatchObject(passing);
-    expect(performance.now() - began).toBeLessThan(2000);
+    await expect(Promise.resolve(storage.state.read('a'))).rejects.toMatchObject(passing);
+    expect(performance.now() - began).toBeLessThan(scaled(2000));
     await storage.close();
     await sql.end({ timeout: 0 });
   });
 });
 
-describe('what postgres.js has no answer for in time', () => {
-  /** As the package's queries are: whether one was sent shows, and what stops it drops the promise that it is given. */
+describe('a query of postgres.js that times out', () => {
+  /** Like a query of the package: it shows whether it was sent, and its cancellation drops the returned promise. */
   const ask = async (state: unknown) => {
     let asked = 0;
     const canceller = () => {
@@ -98,11 +99,11 @@ describe('what postgres.js has no answer for in time', () => {
     return { asked, unhandled };
   };
 
-  it('is stopped on the server when it was sent; a server that is away by then does not end the process', async () => {
+  it('is cancelled on the server when it was sent; an unreachable server does not end the process', async () => {
     expect(await ask({ pid: 1, secret: 2 })).toEqual({ asked: 1, unhandled: [] });
   });
 
-  it('is left alone when it was not sent yet: its connection would open with nothing to do, and never be used again', async () => {
+  it('is not cancelled when it was not sent yet, because its connection would never be used again', async () => {
     expect(await ask(null)).toEqual({ asked: 0, unhandled: [] });
   });
 });
@@ -133,7 +134,7 @@ describe.skipIf(!hasServer)('on a server', () => {
     );
 
   it.each(DRIVERS)(
-    'T6: a write that waits for too long is OVERLOADED, and stored once when it is repeated, by %s',
+    'a write that waits too long is OVERLOADED, and is stored once when it is repeated, by %s',
     async (driver) => {
       const storage = open(driver, { queryTimeoutMs: 300 });
       await accept(storage, execution(1));
@@ -141,18 +142,18 @@ describe.skipIf(!hasServer)('on a server', () => {
       const write = entry(1, { steps: [step('flow[0]')], end: end() });
       const began = performance.now();
       await expect(commitOne(storage, write)).rejects.toMatchObject(passing);
-      expect(performance.now() - began).toBeLessThan(2000);
+      expect(performance.now() - began).toBeLessThan(scaled(2000));
       await database.query('COMMIT');
       expect(await commitOne(storage, write)).toBe('stored');
       expect(await stepKeys(storage, 1)).toEqual(['flow[0]']);
-      expect((await storage.getExecution(executionId(1)))?.status).toBe('completed');
+      expect((await storage.executions.get(executionId(1)))?.status).toBe('completed');
     },
   );
 
   it.each(DRIVERS)(
-    'T7: connections that end under way fail the call alone; the next one is answered, by %s',
+    'connections that end during a call fail only this call; the next call is answered, by %s',
     async (driver) => {
-      // A driver may never hear of a connection that ended while it was given a query: its time limit ends the call then.
+      // A driver may miss that a connection ended while it received a query. Then the timeout ends the call.
       const storage = open(driver, { queryTimeoutMs: 1000 });
       await accept(storage, execution(1));
       const answers: string[] = [];
@@ -164,7 +165,7 @@ describe.skipIf(!hasServer)('on a server', () => {
         ]);
         for (const [i, result] of results.entries()) {
           answers.push(String(result));
-          // Whether it was stored is not known; what is repeated is stored once.
+          // Whether it was stored is not known; a repeated write is stored once.
           const again = () => commitOne(storage, writes[i] as (typeof writes)[0]).catch(() => undefined);
           await until(async () => (await again()) === 'stored', 'the repeated write');
         }
@@ -177,33 +178,30 @@ describe.skipIf(!hasServer)('on a server', () => {
     },
   );
 
-  it.each(DRIVERS)(
-    'what a process holds that stands still within a transaction is free before long, by %s',
-    async (driver) => {
-      const source = driver === 'pg' ? { pool: database.pool() } : { sql: database.sql() };
-      const client = await openClient(readOptions({ ...source, queryTimeoutMs: 200 }));
-      await open().countQueued(1);
-      const held = "SELECT FROM pg_locks WHERE relation = 'ensemble.kv'::regclass AND mode = 'AccessExclusiveLock'";
-      const standing = client.transaction(async (on) => {
-        await on.exec('LOCK TABLE ensemble.kv');
-        expect((await database.query(held)).rowCount).toBe(1);
-        await until(async () => (await database.query(held)).rowCount === 0, 'the lock to be free');
-        await on.exec('SELECT 1');
-      });
-      await expect(standing).rejects.toThrow();
-      await client.close();
-    },
-  );
+  it.each(DRIVERS)('the locks of a process that hangs in a transaction are free soon, by %s', async (driver) => {
+    const source = driver === 'pg' ? { pool: database.pool() } : { sql: database.sql() };
+    const client = await openClient(readOptions({ ...source, queryTimeoutMs: 200 }));
+    await open().executions.countQueued(1);
+    const held = "SELECT FROM pg_locks WHERE relation = 'ensemble.kv'::regclass AND mode = 'AccessExclusiveLock'";
+    const standing = client.transaction(async (on) => {
+      await on.exec('LOCK TABLE ensemble.kv');
+      expect((await database.query(held)).rowCount).toBe(1);
+      await until(async () => (await database.query(held)).rowCount === 0, 'the lock to be free');
+      await on.exec('SELECT 1');
+    });
+    await expect(standing).rejects.toThrow();
+    await client.close();
+  });
 
-  it('connections that end while they are idle do not end the process, and are opened again', async () => {
+  it('idle connections that end do not end the process, and are opened again', async () => {
     const pool = database.pool({ max: 4 });
     const storage = open('pg', { pool });
-    await Promise.all([1, 2, 3].map(() => storage.countQueued(1)));
+    await Promise.all([1, 2, 3].map(() => storage.executions.countQueued(1)));
     expect(pool.listenerCount('error')).toBe(1);
     await killAll();
     const answers = async () => {
       try {
-        return (await storage.countQueued(1)) === 0;
+        return (await storage.executions.countQueued(1)) === 0;
       } catch {
         return false;
       }
@@ -215,22 +213,22 @@ describe.skipIf(!hasServer)('on a server', () => {
     const pool = database.pool();
     pool.on('error', () => undefined);
     const storage = open('pg', { pool });
-    await storage.countQueued(1);
+    await storage.executions.countQueued(1);
     expect(pool.listenerCount('error')).toBe(1);
   });
 
-  it('a pool that is used up by its app is OVERLOADED in time', async () => {
+  it('a pool that its app has exhausted is OVERLOADED after the timeout', async () => {
     const pool = database.pool({ max: 2 });
     const storage = open('pg', { pool, queryTimeoutMs: 200 });
-    await storage.countQueued(1);
+    await storage.executions.countQueued(1);
     const taken = [await pool.connect(), await pool.connect()];
-    await expect(Promise.resolve(storage.countQueued(1))).rejects.toMatchObject(passing);
+    await expect(Promise.resolve(storage.executions.countQueued(1))).rejects.toMatchObject(passing);
     for (const client of taken) client.release();
-    expect(await storage.countQueued(1)).toBe(0);
+    expect(await storage.executions.countQueued(1)).toBe(0);
     expect(pool.idleCount).toBe(pool.totalCount);
   });
 
-  it('what Postgres refuses does not cost its connection', async () => {
+  it('a statement that Postgres refuses does not lose its connection', async () => {
     const pool = database.pool({ max: 2 });
     const storage = open('pg', { pool });
     await accept(storage, execution(1));
@@ -240,7 +238,7 @@ describe.skipIf(!hasServer)('on a server', () => {
     expect((await pool.query('SELECT pg_backend_pid() AS pid')).rows).toEqual(before);
   });
 
-  it('behind a pooler, without sessions: no statement is prepared, no lock is taken, nothing listens', async () => {
+  it('without sessions, no statement is prepared, no lock is taken, and nothing listens', async () => {
     const pool = database.pool({ max: 1 });
     const storage = open('pg', { pool, sessions: false });
     await accept(storage, execution(1));
@@ -252,17 +250,17 @@ describe.skipIf(!hasServer)('on a server', () => {
     ).toBe(0);
   });
 
-  it('prepared statements that are gone are told of, with what to set', async () => {
+  it('missing prepared statements are reported, with the option to set', async () => {
     const pool = database.pool({ max: 2 });
     const storage = open('pg', { pool });
-    await storage.countQueued(1);
+    await storage.executions.countQueued(1);
     await pool.query('DEALLOCATE ALL');
-    await expect(Promise.resolve(storage.countQueued(1))).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
+    await expect(Promise.resolve(storage.executions.countQueued(1))).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
   });
 
-  it('T7: a damaged execution is named; it hides no other, and is claimed so that it can be ended', async () => {
+  it('a damaged execution is named, hides no other execution, and is claimed so that it can be ended', async () => {
     const storage = open();
-    await join(storage);
+    await register(storage);
     for (const number of [1, 2, 3]) await enqueue(storage, execution(number));
     await database.query(
       `UPDATE ensemble.executions SET input = '{"cut":', started_by = 'x' WHERE namespace = $1 AND id = $2`,
@@ -272,14 +270,14 @@ describe.skipIf(!hasServer)('on a server', () => {
       code: 'INTERNAL',
       message: expect.stringContaining(`execution ${executionId(2)}: its stored started_by`),
     };
-    await expect(Promise.resolve(storage.getExecution(executionId(2)))).rejects.toMatchObject(reading);
-    const listed = await storage.listExecutions({ limit: 10 });
+    await expect(Promise.resolve(storage.executions.get(executionId(2)))).rejects.toMatchObject(reading);
+    const listed = await storage.executions.list({ limit: 10 });
     expect(listed.map(({ input, error }) => [input, error?.code])).toEqual([
       [{ number: 3 }, undefined],
       [null, 'INTERNAL'],
       [{ number: 1 }, undefined],
     ]);
-    const claimed = await storage.claim(OWNER, { now: T0, limit: 10, except: [] });
+    const claimed = await storage.executions.claim(WORKER, { now: T0, limit: 10, excludeVersions: [] });
     expect(claimed.map((one) => ('damage' in one ? one.executionId : one.execution.input))).toEqual([
       { number: 1 },
       executionId(2),
@@ -288,16 +286,16 @@ describe.skipIf(!hasServer)('on a server', () => {
     expect(await commitOne(storage, entry(2, { end: end({ status: 'failed' }) }))).toBe('stored');
   });
 
-  it('T7: of a damaged child its parent is known, so that it can be told', async () => {
+  it('the parent of a damaged child execution is known, so that it can be resumed', async () => {
     const storage = open();
-    await join(storage);
+    await register(storage);
     const trigger = { type: 'ensemble', parentId: executionId(1), rootId: executionId(1), depth: 1 } as const;
     await enqueue(storage, execution(2, { trigger }));
     await database.query(`UPDATE ensemble.executions SET started_by = 'x' WHERE namespace = $1 AND id = $2`, [
       `test ${namespaces}`,
       executionId(2),
     ]);
-    const [claimed] = await storage.claim(OWNER, { now: T0, limit: 10, except: [] });
+    const [claimed] = await storage.executions.claim(WORKER, { now: T0, limit: 10, excludeVersions: [] });
     expect(claimed).toMatchObject({ executionId: executionId(2), parentId: executionId(1) });
     expect(claimed && 'damage' in claimed).toBe(true);
   });
@@ -313,7 +311,7 @@ describe.skipIf(!hasServer)('on a server', () => {
         state: { ensemble: 'orders', expectedVersion: 0, value: {}, updatedAt: 1 },
       }),
     );
-    await storage.putDefinition({ version: 'v', definition: {}, needs: [] });
+    await storage.definitions.put({ version: 'v', definition: {}, needs: [] });
     await storage.kv.put('key', 1);
     await database.query(
       `UPDATE ensemble.steps SET output = '{' WHERE execution = (SELECT max(ref) FROM ensemble.executions)`,
@@ -322,19 +320,19 @@ describe.skipIf(!hasServer)('on a server', () => {
     await database.query("UPDATE ensemble.definitions SET needs = '{}' WHERE namespace = $1", [namespace]);
     await database.query("UPDATE ensemble.kv SET value = '' WHERE namespace = $1", [namespace]);
     const named = (message: string) => ({ code: 'INTERNAL', message: expect.stringContaining(message) });
-    await expect(Promise.resolve(storage.listSteps(executionId(1), { limit: 1 }))).rejects.toMatchObject(
+    await expect(Promise.resolve(storage.executions.listSteps(executionId(1), { limit: 1 }))).rejects.toMatchObject(
       named('step flow[0] of execution'),
     );
-    await expect(Promise.resolve(storage.readState('orders'))).rejects.toMatchObject(
+    await expect(Promise.resolve(storage.state.read('orders'))).rejects.toMatchObject(
       named('state of ensemble orders: its stored value'),
     );
-    await expect(Promise.resolve(storage.getDefinition('v'))).rejects.toMatchObject(
+    await expect(Promise.resolve(storage.definitions.get('v'))).rejects.toMatchObject(
       named('definition v: its stored needs'),
     );
     await expect(Promise.resolve(storage.kv.get('key', 1))).rejects.toMatchObject(named('key key: its stored value'));
   });
 
-  it('a damaged token is listed as one that may do nothing, and can be revoked', async () => {
+  it('a damaged token is listed without scopes and can be revoked', async () => {
     const storage = open();
     await storage.tokens.put({
       id: 'tok_1',
@@ -352,17 +350,17 @@ describe.skipIf(!hasServer)('on a server', () => {
     expect(await storage.tokens.delete('tok_1')).toBe(true);
   });
 
-  it('a start that ends or changes a state at once is stored wholly or not at all', async () => {
+  it('a start with an end or a state change is stored wholly or not at all', async () => {
     const storage = open();
-    await join(storage);
+    await register(storage);
     const whole = { executionId: executionId(1), epoch: 1, start: execution(1), steps: [step('a')], end: end() };
     expect(await commitOne(storage, whole)).toBe('stored');
     expect(await commitOne(storage, whole)).toBe('stored');
-    expect((await storage.getExecution(executionId(1)))?.status).toBe('completed');
+    expect((await storage.executions.get(executionId(1)))?.status).toBe('completed');
     const state = { ensemble: 'orders', expectedVersion: 7, value: {}, updatedAt: 1 };
     const refused = { executionId: executionId(2), epoch: 1, start: execution(2), steps: [step('a')], state };
     expect(await commitOne(storage, refused)).toBe('state-conflict');
-    expect(await storage.getExecution(executionId(2))).toBeUndefined();
+    expect(await storage.executions.get(executionId(2))).toBeUndefined();
     expect(await claim(storage)).toEqual([]);
   });
 });

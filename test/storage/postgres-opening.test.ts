@@ -1,12 +1,12 @@
-/** Opening a Postgres store: options, drivers that are missing, schemas old, new and foreign, and what is left open. */
+/** Opening a Postgres store: options, missing drivers, old, new and foreign schemas, and open connections. */
 
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openClient } from '../../src/adapters/storage/postgres/load-client.ts';
+import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
 import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/migrations.ts';
 import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { accept, enqueue, execution, executionId, join, T0 } from '../../src/adapters/testing/storage-suite/context.ts';
+import { accept, enqueue, execution, executionId, register, T0 } from '../../src/testing-kit/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
 
 const hasServer = await findServer();
@@ -31,7 +31,7 @@ describe('options', () => {
     ['namespace must be text of 1 to 128 characters', { pool, namespace: 'a\u0000' }],
     ['sessions must be true or false', { pool, sessions: 1 }],
     ['sessionGraceMs must be a whole number from 500 to 600,000, not 100', { pool, sessionGraceMs: 100 }],
-    ['sessionGraceMs says nothing with sessions: false', { pool, sessionGraceMs: 5000, sessions: false }],
+    ['sessionGraceMs has no effect with sessions: false', { pool, sessionGraceMs: 5000, sessions: false }],
     ['queryTimeoutMs must be a whole number from 100 to 600,000, not 5', { pool, queryTimeoutMs: 5 }],
     ['pool must have at least 2 connections, not 1', { pool: { ...pool, options: { max: 1 } } }],
   ])('%s', (message, options) => {
@@ -41,24 +41,24 @@ describe('options', () => {
     expect(() => postgresStorage(options)).toThrow(TypeError);
   });
 
-  it('a pool of one connection will do without sessions', () => {
+  it('without sessions, a pool of one connection is enough', () => {
     expect(() => postgresStorage({ pool: { ...pool, options: { max: 1 } }, sessions: false })).not.toThrow();
   });
 
-  it('what is handed in by its driver has the right type', () => {
+  it('pools and instances of the drivers have the right types', () => {
     const real = new pg.Pool({ connectionString: nowhere });
     expect(readOptions({ pool: real })).toMatchObject({ schema: 'ensemble', namespace: 'default', sessions: true });
   });
 });
 
 describe('without a database', () => {
-  it('a missing package is named, with what to do', async () => {
+  it('a missing package is named, with the remedy', async () => {
     const settings = readOptions({ connectionString: nowhere });
     const load = (name: string) => Promise.reject(new Error(`Cannot find package '${name}' imported from x.js`));
     await expect(openClient(settings, load)).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
       message:
-        'postgresStorage: the package pg is not installed; `npm install pg`, or hand in a pool, an instance of postgres or of PGlite',
+        'postgresStorage: the package pg is not installed; `npm install pg`, or pass a pool, an instance of postgres or of PGlite',
     });
     await expect(openClient(settings, () => Promise.reject(new Error('bad binary')))).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
@@ -66,16 +66,16 @@ describe('without a database', () => {
     });
   });
 
-  it('nothing is opened before the first use, and nothing by close', async () => {
+  it('nothing is opened before the first use, or by `close`', async () => {
     const storage = postgresStorage({ connectionString: nowhere });
     await storage.close();
-    await expect(Promise.resolve(storage.readState('a'))).rejects.toMatchObject({ code: 'OVERLOADED' });
+    await expect(Promise.resolve(storage.state.read('a'))).rejects.toMatchObject({ code: 'OVERLOADED' });
   });
 
-  it('a server that can not be reached is OVERLOADED, to be tried again', async () => {
+  it('an unreachable server is OVERLOADED and retryable', async () => {
     const storage = postgresStorage({ connectionString: nowhere });
     for (let times = 0; times < 2; times++)
-      await expect(Promise.resolve(storage.readState('a'))).rejects.toMatchObject({
+      await expect(Promise.resolve(storage.state.read('a'))).rejects.toMatchObject({
         code: 'OVERLOADED',
         retryable: true,
         details: { postgres: 'ECONNREFUSED' },
@@ -99,10 +99,10 @@ describe.skipIf(!hasServer)('on a server', () => {
       ])
     ).rows.map(({ table_name }) => table_name);
 
-  it('by a connection string alone; its connections end with it', async () => {
+  it('a connection string is enough; its connections end with the storage', async () => {
     const storage = open({ schema: 'string' });
     await accept(storage, execution(1));
-    expect((await storage.getExecution(executionId(1)))?.status).toBe('running');
+    expect((await storage.executions.get(executionId(1)))?.status).toBe('running');
     await storage.close();
     await storage.close();
     const connected =
@@ -110,25 +110,25 @@ describe.skipIf(!hasServer)('on a server', () => {
     await until(async () => (await database.query(connected)).rowCount === 0, 'its connections to end');
   });
 
-  it('a pool that is handed in stays open, all of its connections given back', async () => {
+  it("the app's pool stays open, and all its connections are returned", async () => {
     const pool = database.pool({ max: 3 });
     const storage = postgresStorage({ pool, schema: 'pooled' });
-    await join(storage);
+    await register(storage);
     expect(pool.totalCount - pool.idleCount).toBe(1);
     await storage.close();
     expect(pool.totalCount - pool.idleCount).toBe(0);
     expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
   });
 
-  it('an instance of postgres that is handed in stays open', async () => {
+  it("the app's instance of postgres stays open", async () => {
     const sql = database.sql({ max: 1 });
     const storage = postgresStorage({ sql, schema: 'instance' });
-    await join(storage);
+    await register(storage);
     await storage.close();
     expect([...(await sql`SELECT 1 AS one`)]).toEqual([{ one: 1 }]);
   });
 
-  it("an app's own types, parsers and transforms take no part", async () => {
+  it("an app's own types, parsers and transforms don't apply", async () => {
     const sql = database.sql({
       max: 2,
       transform: {
@@ -146,20 +146,20 @@ describe.skipIf(!hasServer)('on a server', () => {
       }),
     ]) {
       await enqueue(storage, execution(1));
-      expect(await storage.getAccepted(executionId(1))).toEqual(execution(1));
+      expect(await storage.executions.getAccepted(executionId(1))).toEqual(execution(1));
       await storage.close();
     }
   });
 
-  it('T1.21: many processes make a new schema at once: it is made once', async () => {
+  it('when many processes create a new schema at the same time, it is created once', async () => {
     const stores = Array.from({ length: 6 }, () => open({ schema: 'at_once' }));
     await Promise.all(stores.map((storage, number) => enqueue(storage, execution(number))));
-    expect(await stores[0]?.countQueued(10)).toBe(6);
+    expect(await stores[0]?.executions.countQueued(10)).toBe(6);
     for (const storage of stores) await storage.close();
     expect(await tables('at_once')).toContain('schema_version');
   });
 
-  it('a migration that fails changes nothing, and the next one goes on where the last one ended', async () => {
+  it('a migration that fails changes nothing, and the next attempt continues where the last one ended', async () => {
     const client = await openClient(readOptions({ connectionString: database.connectionString }));
     await expect(
       migrate(client, 'broken', [...MIGRATIONS, 'CREATE TABLE $.two (a integer); SELECT 1/0']),
@@ -171,13 +171,24 @@ describe.skipIf(!hasServer)('on a server', () => {
     await client.close();
   });
 
-  it('a schema that is newer than the library is refused, and not changed', async () => {
+  it('the table `deliveries` of an older version is dropped, with its rows', async () => {
+    const client = await openClient(readOptions({ connectionString: database.connectionString }));
+    await migrate(client, 'before', MIGRATIONS.slice(0, 8));
+    await database.query(`INSERT INTO "before".deliveries (execution, created_at, due_at, id, event, target, payload)
+      VALUES (1, 1, 1, 'a', 'e', '{}', '{}')`);
+    expect(await tables('before')).toContain('deliveries');
+    await migrate(client, 'before');
+    expect(await tables('before')).not.toContain('deliveries');
+    await client.close();
+  });
+
+  it('a schema that is newer than the library is refused and not changed', async () => {
     const storage = open({ schema: 'newer' });
     await enqueue(storage, execution(1));
     await storage.close();
     await database.query('UPDATE newer.schema_version SET version = 99');
     const again = open({ schema: 'newer' });
-    await expect(Promise.resolve(again.countQueued(1))).rejects.toMatchObject({
+    await expect(Promise.resolve(again.executions.countQueued(1))).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
       message: expect.stringContaining('was written by a newer version of ensemble-orchestrator (its version is 99'),
       details: { version: 99, supported: MIGRATIONS.length },
@@ -190,11 +201,11 @@ describe.skipIf(!hasServer)('on a server', () => {
   it('a schema without a version is refused', async () => {
     await database.query('CREATE SCHEMA unversioned; CREATE TABLE unversioned.schema_version (version integer)');
     const storage = open({ schema: 'unversioned' });
-    await expect(Promise.resolve(storage.countQueued(1))).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
+    await expect(Promise.resolve(storage.executions.countQueued(1))).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
     await storage.close();
   });
 
-  it("a schema that is there is used, without the right to make one; an app's own tables in it stay", async () => {
+  it("an existing schema is used without the right to create one; an app's own tables in it stay", async () => {
     const role = `ensemble_test_${process.pid}`;
     await database.query(
       `CREATE ROLE ${role} LOGIN; CREATE SCHEMA given AUTHORIZATION ${role}; CREATE TABLE given.mine (a integer)`,
@@ -206,7 +217,7 @@ describe.skipIf(!hasServer)('on a server', () => {
       await storage.close();
       expect(await tables('given')).toEqual(expect.arrayContaining(['mine', 'executions']));
       const refused = postgresStorage({ connectionString, schema: 'not_given' });
-      await expect(Promise.resolve(refused.countQueued(1))).rejects.toMatchObject({
+      await expect(Promise.resolve(refused.executions.countQueued(1))).rejects.toMatchObject({
         code: 'NOT_CONFIGURED',
         message: expect.stringContaining('permission denied'),
       });
@@ -216,9 +227,9 @@ describe.skipIf(!hasServer)('on a server', () => {
     }
   });
 
-  it('a database that is not there, and one that can not hold all text, are refused with the reason', async () => {
+  it("a missing database, and one that can't store all text, are refused with the reason", async () => {
     const missing = open({ connectionString: database.connectionString.replace(/[^/]*$/, 'not_there') });
-    await expect(Promise.resolve(missing.countQueued(1))).rejects.toMatchObject({
+    await expect(Promise.resolve(missing.executions.countQueued(1))).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
       message: expect.stringContaining('does not exist'),
     });
@@ -226,7 +237,7 @@ describe.skipIf(!hasServer)('on a server', () => {
     const name = `ensemble_test_latin_${process.pid}`;
     await database.query(`CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`);
     const latin = open({ connectionString: database.connectionString.replace(/[^/]*$/, name) });
-    await expect(Promise.resolve(latin.countQueued(1))).rejects.toMatchObject({
+    await expect(Promise.resolve(latin.executions.countQueued(1))).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
       message: expect.stringContaining('LATIN1'),
     });
@@ -237,13 +248,13 @@ describe.skipIf(!hasServer)('on a server', () => {
   it('namespaces of one schema, and schemas of one database, see nothing of each other', async () => {
     const stores = [open(), open({ namespace: 'other' }), open({ schema: 'elsewhere' })];
     for (const [number, storage] of stores.entries()) {
-      await join(storage);
+      await register(storage);
       await enqueue(storage, execution(1, { input: number }));
       await storage.kv.put('key', number);
     }
     for (const [number, storage] of stores.entries()) {
-      expect((await storage.getExecution(executionId(1)))?.input).toBe(number);
-      expect(await storage.countQueued(10)).toBe(1);
+      expect((await storage.executions.get(executionId(1)))?.input).toBe(number);
+      expect(await storage.executions.countQueued(10)).toBe(1);
       expect(await storage.kv.get('key', T0)).toBe(number);
       await storage.close();
     }

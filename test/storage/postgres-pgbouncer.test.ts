@@ -1,11 +1,11 @@
-/** The library through a real PgBouncer in transaction mode: what is accepted is completed, whatever becomes of the pooler. */
+/** The library through a real PgBouncer in transaction mode: accepted executions complete, whatever happens to the pooler. */
 
 import pg from 'pg';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { createOrchestrator, type Orchestrator } from '../../src/orchestrator.ts';
+import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { createPgBouncer, hasPgBouncer, type PgBouncer } from './pgbouncer.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
 
@@ -15,7 +15,7 @@ const LEASE_MS = 2000;
 const STEPS = 6;
 const wait = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms));
 
-/** Each step adds one to what it is handed. */
+/** Each step adds one to its input. */
 const PLAIN = {
   name: 'plain',
   flow: Array.from({ length: STEPS }, (_, at) => ({
@@ -147,7 +147,7 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
     expect(ran.size).toBe(120 * STEPS);
   });
 
-  it('children and state: the same', async () => {
+  it('child executions and state changes: the same', async () => {
     const ids = await startAll(openAll(30_000), 'parent', 20);
     await expectCompleted(ids, 2 * STEPS);
     expect(
@@ -155,7 +155,7 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
     ).toEqual([{ value: '{"runs":20}' }]);
   });
 
-  it('a pooler that dies and is started again within the lease: nothing is taken over, no step runs twice', async () => {
+  it('a pooler that dies and restarts within the lease: no execution changes its worker, and no step runs twice', async () => {
     const ids = await startAll(openAll(30_000), 'plain', 60);
     for (let times = 0; times < 3; times++) {
       await wait(60);
@@ -168,7 +168,7 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
     expect(new Set(ran.values())).toEqual(new Set([1]));
   });
 
-  it('server connections that are ended under way: the same', async () => {
+  it('server connections that end during calls: the same', async () => {
     const ids = await startAll(openAll(30_000), 'plain', 60);
     for (let times = 0; times < 5; times++) {
       await wait(60);
@@ -178,7 +178,7 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
     expect(new Set(ran.values())).toEqual(new Set([1]));
   });
 
-  it('a pooler that is away for longer than the lease: all that was accepted completes', async () => {
+  it('a pooler that is unreachable for longer than the lease: all accepted executions complete', async () => {
     const ids = await startAll(openAll(), 'plain', 30);
     await wait(100);
     await pooler.kill();
@@ -196,7 +196,7 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
     await expectCompleted(ids);
   });
 
-  it('a database that the pooler refuses for longer than the lease, its connections cut: the same', async () => {
+  it('a database that the pooler refuses for longer than the lease, with its connections cut: the same', async () => {
     const name = new URL(database.connectionString).pathname.slice(1);
     const ids = await startAll(openAll(), 'plain', 30);
     await wait(100);
@@ -209,11 +209,11 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
   });
 
   it.runIf(process.platform === 'linux')(
-    'in session mode, with sessions: a pooler that is away for seconds makes no step run twice',
+    'in session mode, with sessions: when the pooler is unreachable for seconds, no step runs twice',
     async () => {
       const sessions = await createPgBouncer({ pool_mode: 'session', default_pool_size: 60 });
       await sessions.start();
-      // It ends when nothing uses it any more.
+      // PgBouncer ends when nothing uses it any more.
       last.push(() => sessions.stop());
       const through = (driver: 'pg' | 'postgres.js') => open(driver, 30_000, { pooler: sessions, sessions: true });
       const ids = await startAll([through('pg'), through('postgres.js'), through('pg')], 'plain', 60);
@@ -229,12 +229,12 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
     },
   );
 
-  it('a schema is made through it, by several processes at once', async () => {
+  it('several processes can create a schema through it at the same time', async () => {
     const fresh = await createDatabase();
     const stores = Array.from({ length: 4 }, () =>
       postgresStorage({ connectionString: pooler.through(fresh.connectionString), sessions: false }),
     );
-    await Promise.all(stores.map((storage) => storage.countQueued(1)));
+    await Promise.all(stores.map((storage) => storage.executions.countQueued(1)));
     await until(
       async () => (await fresh.query('SELECT version FROM ensemble.schema_version')).rowCount === 1,
       'one version',

@@ -1,13 +1,11 @@
-/** The Postgres storage passes the published suites on PGlite: its SQL holds, without a server. */
+/** The Postgres storage passes the published suite on PGlite: its SQL holds, without a server. */
 
 import { PGlite } from '@electric-sql/pglite';
-import { afterAll, beforeAll, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { dataSuite } from '../../src/adapters/testing/data-suite.ts';
-import { storageSuite } from '../../src/adapters/testing/storage-suite.ts';
-import { tokenSuite } from '../../src/adapters/testing/token-suite.ts';
+import { storageSuite } from '../../src/testing-kit/storage-suite.ts';
 
-// It takes seconds to start: one for all, and a namespace for each test.
+// PGlite takes seconds to start, so all tests share one instance, and each has its own namespace.
 let pglite: PGlite;
 let namespaces = 0;
 
@@ -22,6 +20,27 @@ const create = () => {
   return reopen();
 };
 
-storageSuite({ name: 'postgresStorage on PGlite', create, reopen, owners: 'many', test: { describe, it } });
-tokenSuite({ name: 'postgresStorage on PGlite', create, test: { describe, it } });
-dataSuite({ name: 'postgresStorage on PGlite', create, test: { describe, it } });
+storageSuite({ name: 'postgresStorage on PGlite', create, reopen, workers: 'many', test: { describe, it } });
+
+describe('prepared statements on PGlite', () => {
+  it('are prepared again after the app has discarded them', async () => {
+    const storage = create();
+    await storage.kv.put('key', 1);
+    await pglite.exec('DISCARD ALL');
+    await storage.kv.put('key', 2);
+    expect(await storage.kv.get('key', 0)).toBe(2);
+  });
+
+  it('are left out for an instance without the protocol, which runs texts', async () => {
+    const { query, exec, transaction, listen } = pglite;
+    const plain = {
+      query: query.bind(pglite),
+      exec: exec.bind(pglite),
+      transaction: transaction.bind(pglite),
+      listen: listen.bind(pglite),
+    };
+    const storage = postgresStorage({ pglite: plain, namespace: `test ${namespaces}` });
+    await storage.kv.put('plain', 'text');
+    expect(await storage.kv.get('plain', 0)).toBe('text');
+  });
+});

@@ -1,32 +1,31 @@
-/** How Postgres runs the storage's statements: by the indexes, in an empty store as in one of 100,000 executions. */
+/** How Postgres runs the storage's statements: by indexes, in an empty store and in a store of 100,000 executions. */
 
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createClaiming } from '../../src/adapters/storage/postgres/claim.ts';
 import { createCommit } from '../../src/adapters/storage/postgres/commit.ts';
+import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/driver.ts';
 import { createEnding } from '../../src/adapters/storage/postgres/ending.ts';
 import { executionsTable } from '../../src/adapters/storage/postgres/executions-table.ts';
-import { openClient } from '../../src/adapters/storage/postgres/load-client.ts';
+import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
 import { migrate } from '../../src/adapters/storage/postgres/migrations.ts';
 import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
 import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { signalsTable } from '../../src/adapters/storage/postgres/signals-table.ts';
-import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/sql-client.ts';
+import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 import {
   change,
-  delivery,
   end,
   entry,
   execution,
   executionId,
-  OWNER,
   retrying,
   signal,
   starting,
   step,
   T0,
-} from '../../src/adapters/testing/storage-suite/context.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
+  WORKER,
+} from '../../src/testing-kit/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const hasServer = await findServer();
@@ -72,11 +71,11 @@ describe.skipIf(!hasServer)('plans', () => {
   const commitTo = (namespace: string) =>
     createCommit(client, tableNames('ensemble'), namespace, () => undefined, signalsOf(namespace));
   const claimingFrom = (namespace: string) =>
-    createClaiming(client, tableNames('ensemble'), namespace, signalsOf(namespace).giveSent);
+    createClaiming(client, tableNames('ensemble'), namespace, signalsOf(namespace).deliverSent);
 
   const nodes = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodes)];
 
-  /** How a statement is run once it is prepared for any parameters. */
+  /** The plan of a statement that is prepared for any parameters. */
   const explain = async ([{ text }, params]: (typeof ran)[0], options = ''): Promise<Plan[]> => {
     await session.query("SET plan_cache_mode = 'force_generic_plan'");
     await session.query('DEALLOCATE ALL');
@@ -89,7 +88,7 @@ describe.skipIf(!hasServer)('plans', () => {
     return nodes(rows[0]['QUERY PLAN'][0].Plan);
   };
 
-  /** Reads of tables that grow, other than by a key. */
+  /** Reads of growing tables that don't use a key. */
   const others = (found: readonly Plan[], key: RegExp) =>
     found
       .filter((node) => /^(Seq|Index|Index Only|Bitmap Index|Tid) Scan$/.test(node['Node Type']))
@@ -114,13 +113,13 @@ describe.skipIf(!hasServer)('plans', () => {
     'one state': [entry(1, { steps: [step('a')], state: change(0, {}) })],
     mixed: [starting(execution(1)), entry(2, { steps: [step('a')] }), entry(3, { end: end() })],
     everything: [
-      starting(execution(1), { steps: [step('a')], deliveries: [delivery(1)] }),
-      entry(2, { steps: [step('a')], state: change(0, {}), deliveries: [delivery(2)] }),
+      starting(execution(1), { steps: [step('a')] }),
+      entry(2, { steps: [step('a')], state: change(0, {}) }),
       entry(3, { end: end() }),
     ],
   };
 
-  describe('of an empty store, which will not stay empty', () => {
+  describe('of an empty store, which will grow', () => {
     it.each(Object.entries(SHAPES))('a commit of %s looks rows up by their keys', async (_, batch) => {
       const commit = commitTo('default');
       ran = [];
@@ -129,7 +128,17 @@ describe.skipIf(!hasServer)('plans', () => {
       for (const one of ran) expect(others(await explain(one), BY_KEY)).toEqual([]);
     });
 
-    it('so does what is asked about executions', async () => {
+    it.each(Object.entries(SHAPES))('a commit of %s is planned once, not for every call', async (name, batch) => {
+      ran = [];
+      await commitTo('default')('nobody', batch);
+      const [[{ text }, params]] = ran as [(typeof ran)[0]];
+      await session.query("SET plan_cache_mode = 'auto'");
+      for (let times = 0; times < 8; times++) await session.query({ name, text, values: params as unknown[] });
+      const { rows } = await session.query('SELECT generic_plans FROM pg_prepared_statements WHERE name = $1', [name]);
+      expect(Number(rows[0].generic_plans)).toBeGreaterThan(0);
+    });
+
+    it('so do queries of executions', async () => {
       const names = tableNames('ensemble');
       const [ending, executions] = [
         createEnding(client, names, 'default', () => undefined),
@@ -139,7 +148,7 @@ describe.skipIf(!hasServer)('plans', () => {
       await ending.requestCancel(executionId(1), T0, end());
       await ending.findEnded([1, 2].map(executionId));
       await executions.getAccepted(executionId(1));
-      await executions.getExecution(executionId(1));
+      await executions.get(executionId(1));
       await executions.getStatus(executionId(1));
       await executions.getStep(executionId(1), 'a');
       expect(ran).toHaveLength(7);
@@ -152,39 +161,41 @@ describe.skipIf(!hasServer)('plans', () => {
         ).toEqual([]);
     });
 
-    it('a page of steps begins where the one before ended, and the ends of waits are found among the notes', async () => {
+    it('a page of steps starts where the previous page ended, and ended waits are found among the decisions', async () => {
       const executions = executionsTable(client, tableNames('ensemble'), 'default');
       ran = [];
       for (const notes of [true, false])
         for (const after of [undefined, 'a']) await executions.listSteps(executionId(1), { after, limit: 10, notes });
-      await executions.skipRuns(executionId(1), 10);
+      await executions.skipSteps(executionId(1), 10);
       await executions.listEndedWaits(executionId(1), 'go', T0);
       const byPlace =
         /^(executions_pkey .*namespace.* AND .*\bid =|steps_pkey .*execution.* AND .*key|steps_(runs|notes) .*execution.* AND .*seq >)/;
       for (const one of ran.slice(0, 4)) expect(others(await explain(one), byPlace)).toEqual([]);
-      expect(others(await explain(ran[4] as (typeof ran)[0]), /^(executions_pkey|steps_runs .*execution)/)).toEqual([]);
+      expect(
+        others(await explain(ran[4] as (typeof ran)[0]), /^(executions_pkey|steps_(runs|notes) .*execution)/),
+      ).toEqual([]);
       expect(others(await explain(ran[5] as (typeof ran)[0]), /^(executions_pkey|steps_notes .*execution)/)).toEqual(
         [],
       );
     });
 
-    it('a signal finds its execution and what came before by their keys', async () => {
+    it('a signal finds its execution and earlier signals by their keys', async () => {
       const signals = signalsOf('default');
       ran = [];
-      await signals.putSignal(signal(1, 1));
-      await signals.listSignals(executionId(1), { name: 'go', after: 0, limit: 10 });
+      await signals.put(signal(1, 1));
+      await signals.list(executionId(1), { name: 'go', after: 0, limit: 10 });
       await signals.send(client, [signal(1, 1)]);
-      await signals.giveSent();
+      await signals.deliverSent();
       const byKey =
         /^(executions_pkey .*namespace.* AND .*\bid =|signals_pkey .*execution.* AND .*\bid =|signals_by_name |sent_signals_pkey )/;
       for (const one of ran) expect(others(await explain(one), byKey)).toEqual([]);
     });
 
-    it('what is free is found by the index of what is free', async () => {
+    it('free executions are found by their index', async () => {
       const claiming = claimingFrom('default');
       ran = [];
-      await claiming.claim(OWNER, { now: T0, limit: 10, except: [] });
-      await claiming.survey(OWNER, []);
+      await claiming.claim(WORKER, { now: T0, limit: 10, excludeVersions: [] });
+      await claiming.poll(WORKER, []);
       for (const one of ran)
         expect(
           others(
@@ -195,39 +206,50 @@ describe.skipIf(!hasServer)('plans', () => {
     });
   });
 
-  describe.each(['before there are statistics', 'with statistics'])('of 100,000 executions that wait, %s', (when) => {
+  describe.each(['before there are statistics', 'with statistics'])('of 100,000 waiting executions, %s', (when) => {
     const namespace = when;
     beforeAll(async () => {
       await database.query(
         `INSERT INTO ensemble.executions (namespace, id, ensemble, version, status, epoch, seed, started_by, created_at, due_at, input)
         SELECT $1, 'exec_' || lpad(i::text, 26, '0'), 'e' || i % 7, 'v' || i % 3, CASE WHEN i % 2 = 0 THEN 'queued' ELSE 'waiting' END,
-          0, 's', '{"type":"call"}', 0, i * 10, 'null' FROM generate_series(1, 100000) i`,
+          0, 's', '{"type":"call"}', i, i * 10, 'null' FROM generate_series(1, 100000) i`,
         [namespace],
       );
       await database.query(
         'INSERT INTO ensemble.owners (namespace, id, lease_until, locks) VALUES ($1, $2, 0, false)',
-        [namespace, OWNER],
+        [namespace, WORKER],
       );
-      if (when === 'with statistics') await database.query('ANALYZE ensemble.executions');
+      await database.query(
+        `INSERT INTO ensemble.tags (namespace, tag, created_at, id) SELECT $1, t.tag, i, 'exec_' || lpad(i::text, 26, '0')
+        FROM generate_series(1, 100000) i, LATERAL (VALUES ('even', 2), ('rare', 9973)) t (tag, every) WHERE i % t.every = 0`,
+        [namespace],
+      );
+      await database.query(
+        `UPDATE ensemble.executions SET parent_id = CASE WHEN created_at % 20000 = 0 THEN 'parent' END,
+          idempotency_key = CASE WHEN created_at % 10 = 7 THEN 'key ' || created_at END,
+          ensemble = CASE WHEN created_at = 600 THEN 'only' ELSE ensemble END WHERE namespace = $1`,
+        [namespace],
+      );
+      if (when === 'with statistics') await database.query('ANALYZE ensemble.executions, ensemble.tags');
     }, 60_000);
 
-    /** Rows of executions that were read. */
+    /** How many rows of executions were read. */
     const readRows = (found: readonly Plan[]) =>
       found
         .filter((node) => node['Relation Name'] === 'executions' && /Scan/.test(node['Node Type']))
         .reduce((sum, node) => sum + (node['Actual Rows'] ?? 0) * (node['Actual Loops'] ?? 0), 0);
 
-    it('a claim reads about as many as it gives, and a survey one of each ensemble and version', async () => {
+    it('a claim reads about as many rows as it returns, and a poll one row for each ensemble and version', async () => {
       const claiming = claimingFrom(namespace);
       ran = [];
-      expect(await claiming.claim(OWNER, { now: 500_000, limit: 50, except: ['v1'] })).toHaveLength(50);
-      expect((await claiming.survey(OWNER, ['v0'])).nextDueAt).toBeGreaterThan(0);
+      expect(await claiming.claim(WORKER, { now: 500_000, limit: 50, excludeVersions: ['v1'] })).toHaveLength(50);
+      expect((await claiming.poll(WORKER, ['v0'])).nextDueAt).toBeGreaterThan(0);
       expect(await claiming.countQueued(1000)).toBe(1000);
-      const [claim, survey, count] = ran as [(typeof ran)[0], (typeof ran)[0], (typeof ran)[0]];
+      const [claim, poll, count] = ran as [(typeof ran)[0], (typeof ran)[0], (typeof ran)[0]];
       const claimed = await explain(claim, ', ANALYZE');
       expect(others(claimed, /^(executions_due |place .*ctid = )/)).toEqual([]);
       expect(readRows(claimed)).toBeLessThan(2500);
-      const surveyed = await explain(survey, ', ANALYZE');
+      const surveyed = await explain(poll, ', ANALYZE');
       expect(
         others(surveyed, /^(executions_due |executions_to_cancel |executions_signalled |sent_signals_pkey )/),
       ).toEqual([]);
@@ -235,21 +257,59 @@ describe.skipIf(!hasServer)('plans', () => {
       expect(readRows(await explain(count, ', ANALYZE'))).toBeLessThanOrEqual(1000);
     });
 
-    it('a page of a listing reads that page', async () => {
+    it('a page of a list reads only this page', async () => {
       const executions = executionsTable(client, tableNames('ensemble'), namespace);
       ran = [];
-      await executions.listExecutions({ limit: 50 });
-      await executions.listExecutions({ status: 'queued', limit: 50, before: executionId(50_000) });
-      await executions.listExecutions({ ensemble: 'e3', limit: 50 });
-      await executions.listExecutions({ status: 'failed', limit: 50 });
+      await executions.list({ limit: 50 });
+      await executions.list({ status: 'queued', limit: 50, before: { createdAt: 50_000, id: executionId(50_000) } });
+      await executions.list({ ensemble: 'e3', limit: 50 });
+      await executions.list({ status: 'failed', limit: 50 });
+      await executions.list({ since: 50_000, until: 50_020, limit: 50 });
+      await executions.list({ ensemble: 'e3', until: 50_000, limit: 50 });
+      await executions.list({ status: 'waiting', since: 99_990, limit: 50 });
+      await executions.list({ tag: 'even', limit: 50 });
+      await executions.list({ tag: 'even', since: 50_000, until: 50_020, limit: 50 });
+      await executions.list({ tag: 'rare', limit: 50 });
+      await executions.list({ parentId: 'parent', limit: 50 });
+      await executions.findByKey('key 7');
       for (const one of ran) expect(readRows(await explain(one, ', ANALYZE'))).toBeLessThanOrEqual(50);
+    });
+
+    it('a page of combined filters walks the shortest index, and counts at most 1,000 entries of each', async () => {
+      const executions = executionsTable(client, tableNames('ensemble'), namespace);
+      const rare = { tag: 'rare', limit: 50 } as const;
+      for (const filter of [
+        { ...rare, status: 'waiting' },
+        { ...rare, ensemble: 'e3', status: 'completed' },
+        { tag: 'even', ensemble: 'only', limit: 50 },
+        { status: 'queued', ensemble: 'only', limit: 50 },
+        { status: 'failed', tag: 'even', ensemble: 'e3', limit: 50 },
+        { parentId: 'parent', status: 'queued', tag: 'even', limit: 50 },
+        { search: 'rar', ensemble: 'e3', limit: 50 },
+        { search: `exec_${'0'.repeat(21)}1000`, limit: 50 },
+      ] as const) {
+        ran = [];
+        await executions.list(filter);
+        const page = ran.at(-1) as (typeof ran)[0];
+        expect([filter, readRows(await explain(page, ', ANALYZE')) <= 100]).toEqual([filter, true]);
+        for (const one of ran.slice(0, -1))
+          expect([filter, readRows(await explain(one, ', ANALYZE')) <= 1000]).toEqual([filter, true]);
+      }
+    });
+
+    it('a search with too many matches reads no more than 10,000 of them', async () => {
+      const executions = executionsTable(client, tableNames('ensemble'), namespace);
+      ran = [];
+      await expect(executions.list({ search: 'e', limit: 50 })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+      expect(ran).toHaveLength(1);
+      expect(readRows(await explain(ran[0] as (typeof ran)[0], ', ANALYZE'))).toBeLessThanOrEqual(10_001);
     });
 
     it('a commit of many ends finds each by its key', async () => {
       const commit = commitTo(namespace);
       ran = [];
       await commit(
-        OWNER,
+        WORKER,
         Array.from({ length: 100 }, (_, n) => entry(n + 1, { steps: [step('a')], end: end() })),
       );
       for (const one of ran) expect(others(await explain(one), BY_KEY)).toEqual([]);

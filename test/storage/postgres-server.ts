@@ -1,12 +1,12 @@
-/** What tests on a real Postgres share: whether there is one, and a database of their own on it. */
+/** For tests on a real Postgres: whether there is a server, and a database for each test file. */
 
 import pg from 'pg';
 import postgres from 'postgres';
 
-/** Where a server is looked for; its user may create databases. */
+/** The address of the server. Its user may create databases. */
 export const SERVER = process.env.TEST_POSTGRES ?? 'postgres://root@127.0.0.1:5432/test';
 
-/** @returns whether a server answers; says so when none does, because tests are left out then */
+/** @returns whether a server answers; logs it when none does, because its tests are then skipped */
 export async function findServer(): Promise<boolean> {
   const client = new pg.Client({ connectionString: SERVER, connectionTimeoutMillis: 2000 });
   try {
@@ -14,14 +14,14 @@ export async function findServer(): Promise<boolean> {
     await client.end();
     return true;
   } catch (error) {
-    console.log(`no Postgres at ${new URL(SERVER).host} (${(error as Error).message}): its tests are left out`);
+    console.log(`no Postgres at ${new URL(SERVER).host} (${(error as Error).message}): its tests are skipped`);
     return false;
   }
 }
 
 export interface TestDatabase {
   readonly connectionString: string;
-  /** Runs a statement beside the storages, on a connection of its own. */
+  /** Runs a statement on a connection of its own. */
   query(text: string, values?: unknown[]): Promise<pg.QueryResult>;
   pool(options?: pg.PoolConfig): pg.Pool;
   sql(options?: postgres.Options<Record<string, never>>): postgres.Sql;
@@ -64,14 +64,14 @@ export async function createDatabase(): Promise<TestDatabase> {
   };
 }
 
-/** Long enough for a machine on which everything takes ten times as long. */
-const MOST_MS = 50_000;
+/** Long enough for a machine that is ten times slower. */
+const MAX_MS = 50_000;
 
-/** Looks again until something holds. @throws Error when it does not within 50 s */
+/** Waits until a condition holds. @throws Error after 50 s */
 export async function until(holds: () => unknown, what: string): Promise<void> {
-  for (const end = performance.now() + MOST_MS; performance.now() < end; ) {
+  for (const end = performance.now() + MAX_MS; performance.now() < end; ) {
     if (await holds()) return;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
-  throw new Error(`waited in vain for ${what}`);
+  throw new Error(`it did not happen within ${MAX_MS} ms: ${what}`);
 }

@@ -1,12 +1,10 @@
-/** The Postgres storage passes the published suites on a real server, by each of its drivers. */
+/** The Postgres storage passes the published suite on a real server, by each of its drivers. */
 
 import type pg from 'pg';
 import type postgres from 'postgres';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { dataSuite } from '../../src/adapters/testing/data-suite.ts';
-import { storageSuite } from '../../src/adapters/testing/storage-suite.ts';
-import { tokenSuite } from '../../src/adapters/testing/token-suite.ts';
+import { storageSuite } from '../../src/testing-kit/storage-suite.ts';
 import { createDatabase, findServer, type TestDatabase } from './postgres-server.ts';
 
 const hasServer = await findServer();
@@ -15,16 +13,14 @@ let pool: pg.Pool;
 let sql: postgres.Sql;
 let namespaces = 0;
 
-/** Each test has a namespace of its own. */
-const suites = (name: string, open: (namespace: string) => ReturnType<typeof postgresStorage>) => {
+/** Each test has its own namespace. */
+const suite = (name: string, open: (namespace: string) => ReturnType<typeof postgresStorage>) => {
   const reopen = () => open(`test ${namespaces}`);
   const create = () => {
     namespaces += 1;
     return reopen();
   };
-  storageSuite({ name, create, reopen, owners: 'many', test: { describe, it } });
-  tokenSuite({ name, create, test: { describe, it } });
-  dataSuite({ name, create, test: { describe, it } });
+  storageSuite({ name, create, reopen, workers: 'many', test: { describe, it } });
 };
 
 describe.skipIf(!hasServer)('on a server', () => {
@@ -35,7 +31,7 @@ describe.skipIf(!hasServer)('on a server', () => {
   });
   afterAll(() => database.drop());
 
-  suites('postgresStorage by pg', (namespace) => postgresStorage({ pool, namespace }));
-  suites('postgresStorage by postgres.js', (namespace) => postgresStorage({ sql, namespace }));
-  suites('postgresStorage without sessions', (namespace) => postgresStorage({ pool, namespace, sessions: false }));
+  suite('postgresStorage by pg', (namespace) => postgresStorage({ pool, namespace }));
+  suite('postgresStorage by postgres.js', (namespace) => postgresStorage({ sql, namespace }));
+  suite('postgresStorage without sessions', (namespace) => postgresStorage({ pool, namespace, sessions: false }));
 });

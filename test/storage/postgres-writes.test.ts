@@ -1,26 +1,25 @@
-/** How commits become statements, and values parameters: without a database. */
+/** How commits become statements and values become parameters, without a database. */
 
 import { describe, expect, it } from 'vitest';
-import { toText } from '../../src/adapters/storage/postgres/columns.ts';
-import { isTwofold, planWrites } from '../../src/adapters/storage/postgres/plan-writes.ts';
-import { statement, toArray } from '../../src/adapters/storage/postgres/sql-client.ts';
+import { toTextColumn } from '../../src/adapters/storage/postgres/columns.ts';
+import { needsTransaction, planWrites } from '../../src/adapters/storage/postgres/plan-writes.ts';
+import { statement, toArray } from '../../src/adapters/storage/postgres/driver.ts';
 import { readText } from '../../src/adapters/storage/sql/columns.ts';
 import {
   change,
-  delivery,
   end,
   entry,
   execution,
   retrying,
   starting,
   step,
-} from '../../src/adapters/testing/storage-suite/context.ts';
-import type { CommitEntry, StepRecord } from '../../src/engine/model/stored-execution.ts';
+} from '../../src/testing-kit/storage-suite/context.ts';
+import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 
 const places = (batch: readonly CommitEntry[]) => planWrites(batch).map((write) => write.places);
 const wait = { status: 'waiting', dueAt: 1 } as const;
 
-describe('a batch is divided into as few statements as keep its order', () => {
+describe('a batch is divided into as few statements as its order allows', () => {
   it.each<[string, CommitEntry[], number[][]]>([
     ['steps of many executions', [1, 2, 3].map((n) => entry(n, { steps: [step('a')] })), [[0, 1, 2]]],
     [
@@ -54,7 +53,7 @@ describe('a batch is divided into as few statements as keep its order', () => {
       [[0], [1]],
     ],
     [
-      'one that writes nothing among others',
+      'an entry that writes nothing among others',
       [entry(1, { steps: [step('a')] }), entry(2), entry(3, { steps: [step('a')] })],
       [[0], [1], [2]],
     ],
@@ -76,7 +75,7 @@ describe('a batch is divided into as few statements as keep its order', () => {
     expect(sizes(Array.from({ length: 7 }, (_, n) => entry(n, { steps: [large] })))).toEqual([3, 3, 1]);
   });
 
-  it('of two records of one key, the later one replaces an attempt, and no result', () => {
+  it('of two records of one key, the later one replaces an attempt, but not a result', () => {
     const [write] = planWrites([
       entry(1, { steps: [retrying('a', 1), step('b')] }),
       entry(1, { steps: [step('a', { attempts: 2 }), step('b', { output: 'other' })] }),
@@ -87,25 +86,12 @@ describe('a batch is divided into as few statements as keep its order', () => {
     ]);
   });
 
-  it.each<[string, StepRecord, boolean]>([
-    ['a result of a first attempt', step('a'), true],
-    ['a result of a second one', step('a', { attempts: 2 }), false],
-    ['a first attempt that another one follows', retrying('a', 1), false],
-    ['a failure', step('a', { status: 'failed' }), false],
-    ['a result with an error', step('a', { error: { code: 'INTERNAL', message: 'x' } }), false],
-    ['a note', step('a', { note: true }), false],
-  ])('%s: it is a result like all others, or is written as it is', (_, record, isFresh) => {
-    expect(planWrites([entry(1, { steps: [step('b')] }), entry(2, { steps: [record] })])[0]?.isFresh).toBe(isFresh);
-  });
-
-  it('only a start that is changed at once needs two statements', () => {
+  it('only a start with an end or a state change needs a transaction', () => {
     expect(
-      [{}, { end: end() }, { state: change(0, {}) }].map((fields) => isTwofold(starting(execution(1), fields))),
+      [{}, { end: end() }, { state: change(0, {}) }].map((fields) => needsTransaction(starting(execution(1), fields))),
     ).toEqual([false, true, true]);
-    expect(isTwofold(starting(execution(1), { steps: [step('a')], deliveries: [delivery(1)], release: wait }))).toBe(
-      false,
-    );
-    expect(isTwofold(entry(1, { end: end(), state: change(0, {}) }))).toBe(false);
+    expect(needsTransaction(starting(execution(1), { steps: [step('a')], release: wait }))).toBe(false);
+    expect(needsTransaction(entry(1, { end: end(), state: change(0, {}) }))).toBe(false);
   });
 });
 
@@ -131,16 +117,16 @@ describe('values', () => {
     "it's",
   ];
 
-  it.each(TEXTS)('text %j is read as it was written, and holds nothing that Postgres or a driver alters', (text) => {
-    const column = toText(text);
+  it.each(TEXTS)('text %j is read as it was written, and contains nothing that Postgres or a driver alters', (text) => {
+    const column = toTextColumn(text);
     expect(readText({ column }, 'column', 'a row')).toBe(text);
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern must find control characters
     expect(column).not.toMatch(/[\u0000-\u001f]|\p{Surrogate}|^\ufeff/u);
   });
 
-  it('no two texts become one', () => {
+  it('different texts stay different', () => {
     const all = [...TEXTS, ...TEXTS.map((text) => JSON.stringify(text))];
-    expect(new Set(all.map(toText)).size).toBe(new Set(all).size);
+    expect(new Set(all.map(toTextColumn)).size).toBe(new Set(all).size);
   });
 
   it('an array is written as Postgres reads it', () => {
@@ -156,7 +142,7 @@ describe('values', () => {
       expect(toArray(values)).toBe(`{${values.map((value) => JSON.stringify(value)).join()}}`);
   });
 
-  it('a statement is named by its text', () => {
+  it("a statement's name depends on its text", () => {
     expect(statement('SELECT 1').name).toBe(statement('SELECT 1').name);
     expect(statement('SELECT 1').name).not.toBe(statement('SELECT 2').name);
     expect(statement('SELECT 1').name).toMatch(/^ensemble_[0-9a-f]{16}$/);

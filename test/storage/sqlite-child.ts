@@ -1,15 +1,16 @@
 /**
- * A process of its own that uses a store, and says each thing that was stored, once it was: `sqlite-child MODE FILE NUMBER`.
+ * A separate process that uses a store and prints each item after it was stored: `sqlite-child MODE FILE NUMBER`.
  *
  * | mode | what it does |
  * |---|---|
- * | open | opens the store, queues one execution as a guest, and ends |
- * | write | joins, and stores executions in every way that there is, until it is killed |
- * | own | joins, accepts one execution, and holds it until it is killed; ends with the code of the error when it may not join |
+ * | open | opens the store, queues one execution without registering a worker, and ends |
+ * | write | registers a worker, and stores executions in every possible way until it is killed |
+ * | own | registers a worker, accepts one execution, and holds it until it is killed; when it can't register, prints the error's code and ends |
  */
 
 import { writeSync } from 'node:fs';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import {
   accept,
   change,
@@ -18,16 +19,15 @@ import {
   entry,
   execution,
   executionId,
-  join,
-  OWNER,
+  register,
   starting,
   step,
-} from '../../src/adapters/testing/storage-suite/context.ts';
-import { isOrchestratorError } from '../../src/engine/errors.ts';
+  WORKER,
+} from '../../src/testing-kit/storage-suite/context.ts';
 
 const [, , mode, path = '', round = '0'] = process.argv;
 const storage = sqliteStorage({ path });
-/** So many that a kill finds the process in the midst of storing them. */
+/** So many steps that a kill hits the process while it stores them. */
 const PARTS = Array.from({ length: 30 }, (_, i) => step(`p${i}`));
 const say = (...words: readonly (string | number)[]) => writeSync(1, `${words.join(' ')}\n`);
 
@@ -39,24 +39,24 @@ else await own(Number(round));
 
 async function own(number: number): Promise<void> {
   try {
-    await join(storage);
+    await register(storage);
   } catch (error) {
     say(isOrchestratorError(error) ? error.code : String(error));
     await storage.close();
     return;
   }
   await accept(storage, execution(number));
-  await storage.commit(OWNER, [entry(number, { steps: [step('flow[0]')] })]);
+  await storage.commit(WORKER, [entry(number, { steps: [step('flow[0]')] })]);
   say('joined');
   setInterval(() => {}, 1000);
 }
 
-/** Executions one after the other, with every way of writing that there is. */
+/** Writes executions one after the other, in every possible way. */
 async function write(first: number): Promise<never> {
-  await join(storage);
-  let version = (await storage.readState('orders'))?.version ?? 0;
+  await register(storage);
+  let version = (await storage.state.read('orders'))?.version ?? 0;
   const commit = async (...batch: Parameters<typeof storage.commit>[1]) => {
-    const answers = await storage.commit(OWNER, batch);
+    const answers = await storage.commit(WORKER, batch);
     if (answers.some((answer) => answer !== 'stored')) throw new Error(`answers: ${answers}`);
   };
   for (let number = first; ; number++) {

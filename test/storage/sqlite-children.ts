@@ -1,4 +1,4 @@
-/** Processes of their own for the tests of SQLite: `sqlite-child.ts`, built once a test file. */
+/** Separate processes for the tests of SQLite: `sqlite-child.ts`, built once for each test file. */
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
@@ -8,12 +8,12 @@ import { build } from 'esbuild';
 import { afterAll, beforeAll } from 'vitest';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
-// Where packages are found from, and what no repository keeps.
+// Packages can be resolved from this folder, and git ignores it.
 const FOLDER = join(ROOT, 'node_modules/.cache/ensemble-orchestrator', String(process.pid));
 const CHILD = join(FOLDER, 'sqlite-child.mjs');
 const started = new Set<ChildProcess>();
 
-/** @param source - what they run, from the root of the repository */
+/** @param source - the file that they run, from the root of the repository */
 export function buildChildren(source = 'test/storage/sqlite-child.ts'): void {
   beforeAll(async () => {
     mkdirSync(FOLDER, { recursive: true });
@@ -40,7 +40,7 @@ export function startChild(...args: readonly string[]): ChildProcess {
   return child;
 }
 
-/** Waits for a child's end, or kills it when it has said `killAfter` lines. @returns the whole lines that it said */
+/** Waits until a child ends, or kills it after `killAfter` lines. @returns the complete lines that it printed */
 export function finish(
   child: ChildProcess,
   killAfter = Number.POSITIVE_INFINITY,
@@ -59,7 +59,7 @@ export function finish(
   });
 }
 
-/** The first line that a child says. */
+/** The first line that a child prints. */
 export function firstLine(child: ChildProcess): Promise<string> {
   return new Promise((resolve, reject) => {
     let [text, errors] = ['', ''];
@@ -70,11 +70,11 @@ export function firstLine(child: ChildProcess): Promise<string> {
     child.stderr?.setEncoding('utf8').on('data', (part: string) => {
       errors += part;
     });
-    child.on('close', () => reject(new Error(`it ended without a word: ${errors}`)));
+    child.on('close', () => reject(new Error(`the process ended without output: ${errors}`)));
   });
 }
 
-/** Kills a child as a crash would, and waits until it is gone. */
+/** Kills a child, as a crash would, and waits until it is gone. */
 export async function kill(child: ChildProcess): Promise<void> {
   const gone = new Promise((resolve) => child.on('exit', resolve));
   child.kill('SIGKILL');

@@ -1,11 +1,13 @@
-/** How SQLite writes commits: with as few statements as there can be, and with the same answers for results in groups. */
+/** How SQLite writes commits: with as few statements as possible, and with the same answers for groups as for single entries. */
 
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { SqlDriver } from '../../src/adapters/storage/sqlite/connection.ts';
+import type { SqlDriver } from '../../src/adapters/storage/sqlite/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
 import { openTables } from '../../src/adapters/storage/sqlite/open-tables.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
 import {
   accept,
   change,
@@ -15,18 +17,16 @@ import {
   everything,
   execution,
   executionId,
-  join,
   LEASE,
   OTHER,
-  OWNER,
+  register,
   retrying,
   starting,
   step,
   stepKeys,
   T0,
-} from '../../src/adapters/testing/storage-suite/context.ts';
-import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+  WORKER,
+} from '../../src/testing-kit/storage-suite/context.ts';
 import { newFile } from './sqlite-files.ts';
 
 /** The first word of each statement that runs, and whether it reads. */
@@ -53,7 +53,7 @@ async function watched(): Promise<{ tables: ReturnType<typeof openTables>; path:
     return { ...connection, prepare };
   };
   const tables = openTables(watching, { path, busyTimeoutMs: 0, synchronous: 'full' }, 'default');
-  tables.join(OWNER, { now: T0, leaseUntil: T0 + LEASE });
+  tables.workers.register(WORKER, { now: T0, leaseUntil: T0 + LEASE });
   const ran = () => {
     const before = words;
     words = [];
@@ -63,7 +63,7 @@ async function watched(): Promise<{ tables: ReturnType<typeof openTables>; path:
   return { tables, path, ran };
 }
 
-describe('what a commit costs', () => {
+describe('the cost of a commit', () => {
   it('a start, a step, an end, a release: one statement each, and no read', async () => {
     const { tables, ran } = await watched();
     const commits: readonly (readonly [CommitEntry, string])[] = [
@@ -76,102 +76,111 @@ describe('what a commit costs', () => {
       [entry(1, { release: { status: 'waiting', dueAt: T0 } }), 'UPDATE'],
     ];
     for (const [one, word] of commits) {
-      expect(tables.commit(OWNER, [one])).toEqual(['stored']);
+      expect(tables.commit(WORKER, [one])).toEqual(['stored']);
       expect(ran()).toEqual([word]);
     }
-    expect(tables.commit(OWNER, [starting(execution(3)), entry(3, { end: end() })])).toEqual(['stored', 'stored']);
+    expect(tables.commit(WORKER, [starting(execution(3)), entry(3, { end: end() })])).toEqual(['stored', 'stored']);
     expect(ran()).toEqual(['BEGIN', 'INSERT', 'UPDATE', 'COMMIT']);
     tables.close();
   });
 
   it('a run of five steps: six transactions, none of them reads', async () => {
     const { tables, path, ran } = await watched();
-    // Where SQLite counts what went into its write-ahead log: `iChange` of the header of its index.
+    // SQLite counts the changes of its write-ahead log in `iChange` of the header of its index.
     const written = () => readFileSync(`${path}-shm`).readUInt32LE(8);
     const before = written();
-    tables.commit(OWNER, [starting(execution(1))]);
-    for (let at = 0; at < 4; at++) tables.commit(OWNER, [entry(1, { steps: [step(`flow[${at}]`)] })]);
-    tables.commit(OWNER, [entry(1, { steps: [step('flow[4]')], end: end({ agents: 5 }) })]);
+    tables.commit(WORKER, [starting(execution(1))]);
+    for (let at = 0; at < 4; at++) tables.commit(WORKER, [entry(1, { steps: [step(`flow[${at}]`)] })]);
+    tables.commit(WORKER, [entry(1, { steps: [step('flow[4]')], end: end({ agents: 5 }) })]);
     expect(written() - before).toBe(6);
     expect(ran().filter((word) => word.startsWith('read'))).toEqual([]);
     tables.close();
   });
 
-  it('50 starts, results or ends of 50 executions: one transaction of a few statements, none of them reads', async () => {
+  it('50 starts, results or ends of 50 executions: one transaction, results in groups of 16, none of them reads', async () => {
     const { tables, ran } = await watched();
     const all = Array.from({ length: 50 }, (_, number) => number);
+    const updates = (count: number) => new Array<string>(count).fill('UPDATE');
+    const groups = [16, 16, 16, 2];
     const batches: readonly (readonly [readonly CommitEntry[], readonly string[]])[] = [
-      [all.map((number) => starting(execution(number))), ['INSERT']],
-      [all.map((number) => entry(number, { steps: [step('flow[0]')] })), ['INSERT']],
-      [all.map((number) => entry(number, { steps: [step('flow[1]')], end: end({ agents: 2 }) })), ['INSERT', 'UPDATE']],
+      [all.map((number) => starting(execution(number))), all.map(() => 'INSERT')],
+      [all.map((number) => entry(number, { steps: [step('flow[0]')] })), groups.map(() => 'INSERT')],
+      [
+        all.map((number) => entry(number, { steps: [step('flow[1]')], end: end({ agents: 2 }) })),
+        groups.flatMap((count) => ['INSERT', ...updates(count)]),
+      ],
     ];
     for (const [batch, words] of batches) {
-      expect(tables.commit(OWNER, batch)).toEqual(all.map(() => 'stored'));
-      expect(ran()).toEqual(['BEGIN', ...words, ...words, ...words, ...words, 'COMMIT']);
+      expect(tables.commit(WORKER, batch)).toEqual(all.map(() => 'stored'));
+      expect(ran()).toEqual(['BEGIN', ...words, 'COMMIT']);
     }
     tables.close();
   });
 });
 
-describe('starts and ends in groups', () => {
+describe('many starts and ends in one batch', () => {
   const all = Array.from({ length: 40 }, (_, number) => number);
-  const ending = (number: number, fields = {}) =>
+  const endingEntry = (number: number, fields = {}) =>
     entry(number, { steps: [step('flow[0]')], end: end({ output: number }), ...fields });
   const notStored = (answers: readonly string[]) =>
     answers.flatMap((answer, at) => (answer === 'stored' ? [] : [[at, answer]]));
   const statuses = async (storage: Storage) =>
-    Promise.all(all.map(async (number) => (await storage.getExecution(executionId(number)))?.status));
+    Promise.all(all.map(async (number) => (await storage.executions.get(executionId(number)))?.status));
 
-  it('each comes out with what is its own', async () => {
+  it('each entry is stored with its own values', async () => {
     const storage = sqliteStorage({ path: ':memory:' });
-    await join(storage);
+    await register(storage);
     const starts = all.map((number) => starting(execution(number, { ensemble: `e${number}`, input: number })));
-    expect(notStored(await storage.commit(OWNER, starts))).toEqual([]);
+    expect(notStored(await storage.commit(WORKER, starts))).toEqual([]);
     const alone = sqliteStorage({ path: ':memory:' });
-    await join(alone);
+    await register(alone);
     for (const one of starts) await commitOne(alone, one);
     expect(await everything(storage, ...all)).toEqual(await everything(alone, ...all));
     const error = { code: 'TIMEOUT', message: 'no' } as const;
-    const ends = all.map((number) => ending(number, number % 3 ? {} : { end: end({ status: 'failed', error }) }));
-    expect(notStored(await storage.commit(OWNER, ends))).toEqual([]);
+    const ends = all.map((number) => endingEntry(number, number % 3 ? {} : { end: end({ status: 'failed', error }) }));
+    expect(notStored(await storage.commit(WORKER, ends))).toEqual([]);
     for (const one of ends) await commitOne(alone, one);
     expect(await everything(storage, ...all)).toEqual(await everything(alone, ...all));
     await Promise.all([storage.close(), alone.close()]);
   });
 
-  it('starts whose id is there, or whose owner is not known, are refused alone', async () => {
+  it('only starts with an existing id or an unknown worker are refused', async () => {
     const storage = sqliteStorage({ path: ':memory:' });
-    await join(storage);
+    await register(storage);
     const starts = all.map((number) => starting(execution(number)));
     expect(notStored(await storage.commit(OTHER, starts))).toEqual(all.map((number) => [number, 'fenced']));
     expect(await statuses(storage)).toEqual(all.map(() => undefined));
     await commitOne(storage, starting(execution(7, { seed: 'f'.repeat(32) })));
     await commitOne(storage, starting(execution(9)));
     const twice = [...starts, starting(execution(12))];
-    expect(notStored(await storage.commit(OWNER, twice))).toEqual([[7, 'exists']]);
+    expect(notStored(await storage.commit(WORKER, twice))).toEqual([[7, 'exists']]);
     expect(await statuses(storage)).toEqual(all.map(() => 'running'));
     await storage.close();
   });
 
-  it('ends that are fenced are refused alone, and a whole batch again is answered as before', async () => {
+  it('only fenced ends are refused, and a repeated batch has the same answers', async () => {
     const storage = sqliteStorage({ path: ':memory:' });
-    await join(storage);
+    await register(storage);
     await storage.commit(
-      OWNER,
+      WORKER,
       all.map((number) => starting(execution(number))),
     );
-    const batch = all.map((number) => ending(number));
-    batch[5] = ending(5, { epoch: 2 });
-    batch[30] = ending(99);
-    batch.push(ending(8, { end: end({ output: 'again' }) }), entry(8, { steps: [step('flow[9]')] }), ending(9));
+    const batch = all.map((number) => endingEntry(number));
+    batch[5] = endingEntry(5, { epoch: 2 });
+    batch[30] = endingEntry(99);
+    batch.push(
+      endingEntry(8, { end: end({ output: 'again' }) }),
+      entry(8, { steps: [step('flow[9]')] }),
+      endingEntry(9),
+    );
     const refused = [5, 30, 40, 41].map((at) => [at, 'fenced']);
     for (let times = 0; times < 2; times++) {
-      expect(notStored(await storage.commit(OWNER, batch))).toEqual(refused);
+      expect(notStored(await storage.commit(WORKER, batch))).toEqual(refused);
       expect(await statuses(storage)).toEqual(
         all.map((number) => ([5, 30].includes(number) ? 'running' : 'completed')),
       );
       expect([await stepKeys(storage, 5), await stepKeys(storage, 8)]).toEqual([[], ['flow[0]']]);
-      expect((await storage.getExecution(executionId(8)))?.output).toBe(8);
+      expect((await storage.executions.get(executionId(8)))?.output).toBe(8);
     }
     await storage.close();
   });
@@ -180,17 +189,17 @@ describe('starts and ends in groups', () => {
 describe('results in groups', () => {
   const store = async (count: number): Promise<Storage> => {
     const storage = sqliteStorage({ path: ':memory:' });
-    await join(storage);
+    await register(storage);
     await storage.commit(
-      OWNER,
+      WORKER,
       Array.from({ length: count }, (_, number) => starting(execution(number))),
     );
     return storage;
   };
   const result = (number: number, key = 'flow[0]', fields = {}) => entry(number, { steps: [step(key, fields)] });
-  const answersTo = async (storage: Storage, batch: readonly CommitEntry[]) => storage.commit(OWNER, batch);
+  const answersTo = async (storage: Storage, batch: readonly CommitEntry[]) => storage.commit(WORKER, batch);
 
-  it('one that is fenced among them is refused alone', async () => {
+  it('only a fenced result is refused', async () => {
     const storage = await store(30);
     await commitOne(storage, entry(4, { end: end() }));
     const batch = Array.from({ length: 30 }, (_, number) => result(number));
@@ -207,7 +216,7 @@ describe('results in groups', () => {
     await storage.close();
   });
 
-  it('one whose key has a result already changes nothing, and counts as stored', async () => {
+  it('a result whose key already has a result changes nothing and is answered `stored`', async () => {
     const storage = await store(10);
     await commitOne(storage, result(3, 'flow[0]', { output: 'first' }));
     await commitOne(storage, entry(5, { steps: [retrying('flow[0]', 1)] }));
@@ -215,7 +224,7 @@ describe('results in groups', () => {
     expect(await answersTo(storage, batch)).toEqual(new Array(10).fill('stored'));
     const outputs = [];
     for (let number = 0; number < 10; number++)
-      outputs.push((await storage.getExecution(executionId(number)))?.agents[0]?.output);
+      outputs.push((await storage.executions.get(executionId(number)))?.agents[0]?.output);
     expect(outputs).toEqual(outputs.map((_, at) => (at === 3 ? 'first' : 'now')));
     await storage.close();
   });
@@ -249,7 +258,7 @@ describe('results in groups', () => {
     await storage.close();
   });
 
-  it('results of one execution alone are stored in their order', async () => {
+  it('several results of the same execution are stored in their order', async () => {
     const storage = await store(1);
     const keys = Array.from({ length: 25 }, (_, i) => `flow[0].foreach[${24 - i}].steps[0]`);
     expect(
@@ -262,7 +271,7 @@ describe('results in groups', () => {
     await storage.close();
   });
 
-  it('a whole batch again is answered as before, and changes nothing', async () => {
+  it('a repeated batch has the same answers and changes nothing', async () => {
     const storage = await store(25);
     const all = Array.from({ length: 25 }, (_, number) => number);
     const batch = all.map((number) => result(number));
@@ -278,31 +287,31 @@ describe('results in groups', () => {
     await storage.close();
   });
 
-  it('one that can not be stored takes the whole batch with it', async () => {
+  it("a result that can't be stored fails the whole batch", async () => {
     const storage = await store(20);
     const before = await everything(storage, ...Array.from({ length: 20 }, (_, number) => number));
     for (const wrong of [{ output: 1n as never }, { startedAt: Number.NaN }]) {
       const batch = Array.from({ length: 20 }, (_, number) => result(number));
       batch[13] = result(13, 'flow[0]', wrong);
-      expect(() => storage.commit(OWNER, batch)).toThrow();
+      expect(() => storage.commit(WORKER, batch)).toThrow();
       expect(await everything(storage, ...Array.from({ length: 20 }, (_, number) => number))).toEqual(before);
     }
     await storage.close();
   });
 });
 
-it('a start that brings a state with it, and is refused for it, leaves nothing behind', async () => {
+it('a start that is refused because of its state change leaves no trace', async () => {
   const storage = sqliteStorage({ path: ':memory:' });
   await accept(storage, execution(1));
   await commitOne(storage, entry(1, { steps: [step('flow[0]')], state: change(0, { a: 1 }) }));
   const late = starting(execution(2), { steps: [step('flow[0]')], state: change(0, { a: 2 }) });
   expect(await commitOne(storage, late)).toBe('state-conflict');
-  expect(await storage.getExecution(executionId(2))).toBeUndefined();
+  expect(await storage.executions.get(executionId(2))).toBeUndefined();
   expect(await commitOne(storage, { ...late, ...{ state: change(1, { a: 2 }) as never } })).toBe('stored');
-  expect((await storage.readState('orders'))?.value).toEqual({ a: 2 });
+  expect((await storage.state.read('orders'))?.value).toEqual({ a: 2 });
   const short = starting(execution(3), { steps: [step('flow[0]')], end: end() });
   expect(await commitOne(storage, short)).toBe('stored');
   expect(await commitOne(storage, short)).toBe('stored');
-  expect((await storage.getExecution(executionId(3)))?.status).toBe('completed');
+  expect((await storage.executions.get(executionId(3)))?.status).toBe('completed');
   await storage.close();
 });

@@ -1,9 +1,10 @@
-/** SQLite files of which a part is damaged: no process ends by them, what is damaged is named, and all else continues. */
+/** SQLite files that are partly damaged: no process ends because of them, the damage is named, and everything else continues. */
 
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { toStorageError } from '../../src/adapters/storage/sqlite/failure.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
 import {
   accept,
   change,
@@ -13,36 +14,35 @@ import {
   entry,
   execution,
   executionId,
-  join,
   numbers,
-  OWNER,
+  register,
   step,
   T0,
-} from '../../src/adapters/testing/storage-suite/context.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+  WORKER,
+} from '../../src/testing-kit/storage-suite/context.ts';
 import { buildChildren, finish, startChild } from './sqlite-children.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 
 const PAGE = 4096;
 const EXECUTIONS = 14;
-/** No UTF-8. */
+/** Bytes that are not UTF-8. */
 const BROKEN = "CAST(x'61ff62' AS TEXT)";
 
-/** A store of every kind of row: some executions ended, some were at work when their process died, some are due. */
+/** A store with every kind of row. Some executions ended, some were running when their process died, and some are due. */
 async function fill(path: string): Promise<void> {
   const storage = sqliteStorage({ path });
   for (let number = 0; number < EXECUTIONS - 6; number++) {
     await accept(storage, execution(number, { input: { number, text: 'ä'.repeat(number * 100) } }));
     const steps = [step('flow[0]', { output: 'é'.repeat(number * 300) }), step('flow[1]')];
-    await storage.commit(OWNER, [entry(number, { steps })]);
-    if (number % 2 === 0) await storage.commit(OWNER, [entry(number, { end: end() })]);
+    await storage.commit(WORKER, [entry(number, { steps })]);
+    if (number % 2 === 0) await storage.commit(WORKER, [entry(number, { end: end() })]);
   }
   for (let number = EXECUTIONS - 6; number < EXECUTIONS; number++) {
     const input = { number, text: 'x'.repeat(1500) };
     await enqueue(storage, execution(number, { input, ensemble: `e${number % 2}` }), T0 + number);
   }
-  await storage.commit(OWNER, [entry(1, { state: change(0, { a: 'ü' }) })]);
-  await storage.putDefinition({ version: 'v', definition: { name: 'orders' }, needs: ['script:a'] });
+  await storage.commit(WORKER, [entry(1, { state: change(0, { a: 'ü' }) })]);
+  await storage.definitions.put({ version: 'v', definition: { name: 'orders' }, needs: ['script:a'] });
   await storage.kv.put('k', { a: 'ü' });
   await storage.objects.put('k', { content: new Uint8Array([1, 2, 3]), contentType: 'text/plain', updatedAt: 5 });
   const token = { id: 'tok_1', name: 'ä', scopes: ['admin' as const], plan: 'free' as const };
@@ -58,7 +58,7 @@ function withoutPage(path: string, page: number): string {
   return damaged;
 }
 
-/** A generator of numbers below one, the same each time. */
+/** A generator of the same numbers below one each time. */
 function drawer(seed: number): () => number {
   let state = seed;
   return () => {
@@ -89,12 +89,12 @@ describe('no damaged file ends the process', () => {
 
   const survives = async (files: readonly string[]) => {
     const { lines, code, errors } = await finish(startChild(String(EXECUTIONS), ...files));
-    // The last file that it named is the one that it died of.
+    // The process died of the last file that it printed.
     expect({ code, last: lines.at(-1), errors }).toEqual({ code: 0, last: 'done', errors: '' });
     expect(lines).toEqual([...files, 'done']);
   };
 
-  it('a text that is no UTF-8, in each column of each table', async () => {
+  it('text that is not UTF-8, in each column of each table', async () => {
     const columns = await withFile(whole, (connection) =>
       connection
         .prepare(
@@ -116,21 +116,21 @@ describe('no damaged file ends the process', () => {
     await survives(files);
   }, 120_000);
 
-  it('a page that is zeroed, each of them', async () => {
+  it('a zeroed page, for each page', async () => {
     const pages = readFileSync(whole).length / PAGE;
     await survives(Array.from({ length: pages - 1 }, (_, page) => withoutPage(whole, page + 2)));
   }, 120_000);
 
-  it('bits and bytes that are turned, anywhere', async () => {
+  it('changed bits and bytes, anywhere', async () => {
     await survives(Array.from({ length: 40 }, (_, seed) => withFlips(whole, seed)));
   }, 120_000);
 });
 
-describe('a text that is no UTF-8 is damage of its row', () => {
-  it('it is named, hides no other, and is claimed as damaged so that it can be ended', async () => {
+describe('text that is not UTF-8 is damage of its row', () => {
+  it('the row is named, hides no other row, and its execution is claimed as damaged so that it can be ended', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
-    await join(storage);
+    await register(storage);
     for (const number of [1, 2, 3]) await enqueue(storage, execution(number), T0 + number);
     await withFile(path, (connection) =>
       connection.exec(`UPDATE ensemble_executions SET input = ${BROKEN} WHERE id = '${executionId(2)}'`),
@@ -139,9 +139,9 @@ describe('a text that is no UTF-8 is damage of its row', () => {
       code: 'INTERNAL',
       message: expect.stringContaining(`execution ${executionId(2)}: its stored input`),
     };
-    await expect((async () => storage.getExecution(executionId(2)))()).rejects.toMatchObject(named);
-    expect((await storage.listExecutions({ limit: 10 })).map(({ id }) => id)).toEqual([3, 2, 1].map(executionId));
-    const claimed = await storage.claim(OWNER, { now: T0 + 60_000, limit: 10, except: [] });
+    await expect((async () => storage.executions.get(executionId(2)))()).rejects.toMatchObject(named);
+    expect((await storage.executions.list({ limit: 10 })).map(({ id }) => id)).toEqual([3, 2, 1].map(executionId));
+    const claimed = await storage.executions.claim(WORKER, { now: T0 + 60_000, limit: 10, excludeVersions: [] });
     expect(claimed.map((one) => ('damage' in one ? one.executionId : one.execution.input))).toEqual([
       { number: 1 },
       executionId(2),
@@ -151,28 +151,31 @@ describe('a text that is no UTF-8 is damage of its row', () => {
   });
 
   it.each(['ensemble', 'version'])(
-    'an %s by which it is looked for: it is claimed all the same, and no more due',
+    'a damaged %s, by which claims search: the execution is claimed all the same, and is no longer due',
     async (column) => {
       const path = newFile();
       const storage = sqliteStorage({ path });
-      await join(storage);
+      await register(storage);
       for (const number of [1, 2]) await enqueue(storage, execution(number), T0 + number);
       await withFile(path, (connection) =>
         connection.exec(`UPDATE ensemble_executions SET ${column} = ${BROKEN} WHERE id = '${executionId(2)}'`),
       );
-      const query = { now: T0 + 60_000, limit: 10, except: [] };
-      const claimed = [...(await storage.claim(OWNER, query)), ...(await storage.claim(OWNER, query))];
+      const query = { now: T0 + 60_000, limit: 10, excludeVersions: [] };
+      const claimed = [
+        ...(await storage.executions.claim(WORKER, query)),
+        ...(await storage.executions.claim(WORKER, query)),
+      ];
       expect(claimed.map((one) => ('damage' in one ? one.executionId : one.execution.id)).sort()).toEqual(
         [1, 2].map(executionId),
       );
-      expect(await storage.survey(OWNER, [])).toEqual({ cancelRequested: [], signalled: [] });
+      expect(await storage.executions.poll(WORKER, [])).toEqual({ cancelRequested: [], signalled: [] });
       await storage.close();
     },
   );
 });
 
-describe('a page that is zeroed', () => {
-  /** The page of the table's row, and a store that was whole before. */
+describe('a zeroed page', () => {
+  /** The page of the table's row, in a store that was undamaged before. */
   const damage = async (table: string, row: string, open: (storage: Storage) => Promise<void>) => {
     const path = newFile();
     const storage = sqliteStorage({ path });
@@ -183,36 +186,36 @@ describe('a page that is zeroed', () => {
     expect(at, `${row} of ${table}`).toBeGreaterThan(PAGE);
     return sqliteStorage({ path: withoutPage(path, Math.floor(at / PAGE) + 1) });
   };
-  /** As long as a page: each row stands in one of its own. */
+  /** As long as a page, so that each row has its own page. */
   const long = (number: number) => execution(number, { input: { number, text: `<${number}>`.padEnd(3000, '.') } });
-  const query = { now: T0 + 60_000, limit: 10, except: [] };
-  const claimAsync = async (storage: Storage) => storage.claim(OWNER, query);
+  const query = { now: T0 + 60_000, limit: 10, excludeVersions: [] };
+  const claimAsync = async (storage: Storage) => storage.executions.claim(WORKER, query);
 
-  it('what is due in it is told once and left alone; the others are claimed, and nothing is due any more', async () => {
+  it('due executions in it are reported once and no longer touched; the others are claimed, and then none is due', async () => {
     const storage = await damage('ensemble_executions', '<2>', async (whole) => {
       for (const number of [1, 2, 3]) await enqueue(whole, long(number), T0 + number);
     });
-    await join(storage);
+    await register(storage);
     await expect(claimAsync(storage)).rejects.toMatchObject({
       code: 'INTERNAL',
       retryable: false,
       message: expect.stringContaining(executionId(2)),
       details: { executions: [executionId(2)] },
     });
-    expect(await storage.survey(OWNER, [])).toMatchObject({ nextDueAt: T0 + 1 });
+    expect(await storage.executions.poll(WORKER, [])).toMatchObject({ nextDueAt: T0 + 1 });
     expect(numbers(await claim(storage, query))).toEqual([1, 3]);
-    expect(await storage.survey(OWNER, [])).toEqual({ cancelRequested: [], signalled: [] });
+    expect(await storage.executions.poll(WORKER, [])).toEqual({ cancelRequested: [], signalled: [] });
     expect(await claim(storage, query)).toEqual([]);
-    expect(storage.commit(OWNER, [entry(1, { end: end() })])).toEqual(['stored']);
+    expect(storage.commit(WORKER, [entry(1, { end: end() })])).toEqual(['stored']);
     await storage.close();
   });
 
-  it('what was at work in it does not keep a process from starting: the others are taken over', async () => {
+  it('running executions in it do not keep a process from starting: the others are continued', async () => {
     const storage = await damage('ensemble_executions', '<2>', async (whole) => {
-      await join(whole);
+      await register(whole);
       for (const number of [1, 2, 3]) await accept(whole, long(number));
     });
-    await join(storage);
+    await register(storage);
     await expect(claimAsync(storage)).rejects.toMatchObject({ details: { executions: [executionId(2)] } });
     const claimed = await claim(storage, query);
     expect(
@@ -224,33 +227,33 @@ describe('a page that is zeroed', () => {
     await storage.close();
   });
 
-  it('reading what stands in it is final, and names the row and the way out', async () => {
+  it('reading it is a permanent error that names the row and the remedy', async () => {
     const storage = await damage('ensemble_steps', '<step>', async (whole) => {
       await accept(whole, execution(1));
-      await whole.commit(OWNER, [entry(1, { steps: [step('flow[0]', { output: '<step>'.padEnd(3000, '.') })] })]);
+      await whole.commit(WORKER, [entry(1, { steps: [step('flow[0]', { output: '<step>'.padEnd(3000, '.') })] })]);
     });
-    await expect((async () => storage.listSteps(executionId(1), { limit: 10 }))()).rejects.toMatchObject({
+    await expect((async () => storage.executions.listSteps(executionId(1), { limit: 10 }))()).rejects.toMatchObject({
       code: 'INTERNAL',
       retryable: false,
       message: expect.stringMatching(`the steps of execution ${executionId(1)} can't be read .*backup.*\\.recover`),
       details: { sqlite: 11, row: `the steps of execution ${executionId(1)}` },
     });
-    expect(await storage.getAccepted(executionId(1))).toMatchObject({ id: executionId(1) });
+    expect(await storage.executions.getAccepted(executionId(1))).toMatchObject({ id: executionId(1) });
     await storage.close();
   });
 });
 
 describe('errors of SQLite', () => {
-  const passing = { code: 'OVERLOADED', retryable: true };
+  const transient = { code: 'OVERLOADED', retryable: true };
   const final = { code: 'INTERNAL', retryable: false };
 
   it.each([
     ['a damaged index, as libsql names it', { code: 'UNKNOWN_SQLITE_ERROR_779' }, final],
     ['a damaged page, by node:sqlite', { code: 'ERR_SQLITE_ERROR', errcode: 267 }, final],
     ['a file that ends too early', { code: 'SQLITE_IOERR_SHORT_READ', rawCode: 522 }, final],
-    ['a disk that does not answer', { code: 'SQLITE_IOERR_FSYNC', rawCode: 1034 }, passing],
-    ['no memory', { code: 'SQLITE_NOMEM', rawCode: 7 }, passing],
-    ['too many open files', { code: 'SQLITE_CANTOPEN', rawCode: 14 }, passing],
+    ['a disk that does not answer', { code: 'SQLITE_IOERR_FSYNC', rawCode: 1034 }, transient],
+    ['no memory', { code: 'SQLITE_NOMEM', rawCode: 7 }, transient],
+    ['too many open files', { code: 'SQLITE_CANTOPEN', rawCode: 14 }, transient],
     ['a table that is not there', { code: 'SQLITE_ERROR', rawCode: 1 }, final],
   ])('%s', (_, fields, expected) => {
     expect(toStorageError(Object.assign(new Error('x'), fields), 'app.db')).toMatchObject(expected);

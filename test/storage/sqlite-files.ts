@@ -1,10 +1,10 @@
-/** Files for the tests of SQLite: each test its own, all taken away behind the last one. */
+/** Files for the tests of SQLite: one for each test, all deleted after the last test. */
 
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import type { SqlConnection } from '../../src/adapters/storage/sqlite/connection.ts';
+import type { SqlConnection } from '../../src/adapters/storage/sqlite/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ensemble-sqlite-'));
@@ -12,13 +12,13 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 let files = 0;
 
-/** The path of a file that is not there yet. */
+/** The path of a new file. */
 export function newFile(): string {
   files += 1;
   return join(folder, `store-${files}.db`);
 }
 
-/** Does something to a file from outside, as a person with a shell would. */
+/** Works on a file from outside, as a user with a shell would. */
 export async function withFile<T>(path: string, work: (connection: SqlConnection) => T | Promise<T>): Promise<T> {
   const connection = (await loadDriver(undefined))(path);
   try {

@@ -1,9 +1,9 @@
-/** Opening a SQLite file: lazily, durably, by any process, and never against a file that it must not change. */
+/** Opening a SQLite file: lazily, durably, by any process, and without changes to a file that is refused. */
 
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { SqlDriver } from '../../src/adapters/storage/sqlite/connection.ts';
+import type { SqlDriver } from '../../src/adapters/storage/sqlite/driver.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
 import { MIGRATIONS, migrate, readVersion } from '../../src/adapters/storage/sqlite/migrations.ts';
 import { openDatabase } from '../../src/adapters/storage/sqlite/open-database.ts';
@@ -17,11 +17,11 @@ import {
   execution,
   executionId,
   LEASE,
-  OWNER,
   starting,
   step,
   T0,
-} from '../../src/adapters/testing/storage-suite/context.ts';
+  WORKER,
+} from '../../src/testing-kit/storage-suite/context.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 
 const pragma = (path: string, name: string) =>
@@ -30,36 +30,36 @@ const options = (path: string) => ({ path, busyTimeoutMs: 5000, synchronous: 'fu
 const filesBeside = (path: string) => readdirSync(dirname(path)).filter((name) => name.startsWith(basename(path)));
 
 describe('sqliteStorage opens its file', () => {
-  it('at the first use, not before; from then on it answers at once', async () => {
+  it('at the first use and not before; after that it answers at once', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
     expect(existsSync(path)).toBe(false);
-    const first = storage.join(OWNER, { now: T0, leaseUntil: T0 + LEASE });
+    const first = storage.workers.register(WORKER, { now: T0, leaseUntil: T0 + LEASE });
     expect(first).toBeInstanceOf(Promise);
     await first;
-    expect(storage.commit(OWNER, [starting(execution(1))])).toEqual(['stored']);
-    expect(storage.commit(OWNER, [entry(1, { steps: [step('flow[0]')] })])).toEqual(['stored']);
-    expect(storage.readState('orders')).toBeUndefined();
+    expect(storage.commit(WORKER, [starting(execution(1))])).toEqual(['stored']);
+    expect(storage.commit(WORKER, [entry(1, { steps: [step('flow[0]')] })])).toEqual(['stored']);
+    expect(storage.state.read('orders')).toBeUndefined();
     await storage.close();
   });
 
-  it('never, when it is closed before', async () => {
+  it('never, when it is closed before the first use', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
     await storage.close();
-    await expect(storage.getExecution(executionId(1))).rejects.toMatchObject({
+    await expect(storage.executions.get(executionId(1))).rejects.toMatchObject({
       code: 'OVERLOADED',
       message: expect.stringContaining('closed'),
     });
     expect(existsSync(path)).toBe(false);
   });
 
-  it('closing waits for the calls that came before, and refuses those that come behind', async () => {
+  it('`close` waits for earlier calls and refuses later ones', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
     let accepted = false;
     const queued = starting(execution(1), { release: { status: 'queued', dueAt: T0 } });
-    void Promise.resolve(storage.commit(OWNER, [queued])).then(() => {
+    void Promise.resolve(storage.commit(WORKER, [queued])).then(() => {
       accepted = true;
     });
     const closed = storage.close();
@@ -67,31 +67,31 @@ describe('sqliteStorage opens its file', () => {
     await closed;
     expect(accepted).toBe(true);
     const again = sqliteStorage({ path });
-    expect((await again.listExecutions({ limit: 10 })).map(({ id }) => id)).toEqual([executionId(1)]);
+    expect((await again.executions.list({ limit: 10 })).map(({ id }) => id)).toEqual([executionId(1)]);
     await again.close();
-    await expect(Promise.resolve().then(() => again.listExecutions({ limit: 10 }))).rejects.toMatchObject({
+    await expect(Promise.resolve().then(() => again.executions.list({ limit: 10 }))).rejects.toMatchObject({
       code: 'OVERLOADED',
     });
   });
 
-  it('again at the next use, when what was in the way is gone', async () => {
+  it('again at the next use, after the cause of the failure is gone', async () => {
     const path = newFile();
     writeFileSync(path, 'no database, for now');
     const storage = sqliteStorage({ path });
-    await expect(storage.readState('orders')).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
+    await expect(storage.state.read('orders')).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
     writeFileSync(path, '');
     await enqueue(storage, execution(1));
     await storage.close();
   });
 
-  it('while another process writes to it for the first time: waits, and has its write-ahead log', async () => {
+  it('while another process writes to it for the first time: it waits, and has its write-ahead log', async () => {
     const path = newFile();
     const driver = await loadDriver(undefined);
     const other = driver(path);
     other.exec('CREATE TABLE app (a); BEGIN IMMEDIATE; INSERT INTO app VALUES (1)');
     const waiting: SqlDriver = (file) => {
       const connection = driver(file);
-      // Stands for the time in which the other one ends its write.
+      // The time in which the other process ends its write.
       const exec = (sql: string) => {
         if (sql.startsWith('BEGIN IMMEDIATE')) other.exec('COMMIT');
         connection.exec(sql);
@@ -105,20 +105,20 @@ describe('sqliteStorage opens its file', () => {
     other.close();
   });
 
-  it('what one store wrote, the next one reads', async () => {
+  it('the next storage reads what the previous one wrote', async () => {
     const path = newFile();
     const first = sqliteStorage({ path });
-    await first.putDefinition({ version: 'v', definition: { name: 'orders' }, needs: ['script:a'] });
+    await first.definitions.put({ version: 'v', definition: { name: 'orders' }, needs: ['script:a'] });
     await accept(first, execution(1));
-    await first.commit(OWNER, [entry(1, { steps: [step('flow[0]')], state: change(0, { a: 1 }), end: end() })]);
+    await first.commit(WORKER, [entry(1, { steps: [step('flow[0]')], state: change(0, { a: 1 }), end: end() })]);
     await first.kv.put('k', { a: 1 });
     await first.objects.put('o', { content: new Uint8Array([1, 2]), contentType: 'text/plain', updatedAt: 5 });
-    const before = await first.getExecution(executionId(1));
+    const before = await first.executions.get(executionId(1));
     await first.close();
     const second = sqliteStorage({ path });
-    expect(await second.getExecution(executionId(1))).toEqual(before);
-    expect(await second.readState('orders')).toMatchObject({ value: { a: 1 }, version: 1 });
-    expect(await second.getDefinition('v')).toEqual({
+    expect(await second.executions.get(executionId(1))).toEqual(before);
+    expect(await second.state.read('orders')).toMatchObject({ value: { a: 1 }, version: 1 });
+    expect(await second.definitions.get('v')).toEqual({
       version: 'v',
       definition: { name: 'orders' },
       needs: ['script:a'],
@@ -130,7 +130,7 @@ describe('sqliteStorage opens its file', () => {
 });
 
 describe('durability is set and checked', () => {
-  it('P13: a write-ahead log and synchronous=FULL, on each opening', async () => {
+  it('a write-ahead log and synchronous=FULL, at each opening', async () => {
     const path = newFile();
     const driver = await loadDriver(undefined);
     for (let opening = 0; opening < 2; opening++) {
@@ -141,7 +141,7 @@ describe('durability is set and checked', () => {
     }
   });
 
-  it('synchronous: normal is taken when it is asked for', async () => {
+  it('synchronous: normal is set on request', async () => {
     const connection = openDatabase(await loadDriver(undefined), { ...options(newFile()), synchronous: 'normal' });
     expect(connection.prepare('PRAGMA synchronous').all([])).toMatchObject([{ synchronous: 1 }]);
     connection.close();
@@ -150,7 +150,7 @@ describe('durability is set and checked', () => {
   it.each([
     ['PRAGMA synchronous', { synchronous: 1 }, 'does not keep `synchronous=full`'],
     ['PRAGMA journal_mode = WAL', { journal_mode: 'delete' }, "can't have a write-ahead log"],
-  ])('a driver that answers otherwise to %s is refused', async (asked, answer, message) => {
+  ])('a driver that answers differently to %s is refused', async (asked, answer, message) => {
     const driver = await loadDriver(undefined);
     const lying: SqlDriver = (path) => {
       const connection = driver(path);
@@ -166,7 +166,7 @@ describe('durability is set and checked', () => {
   });
 });
 
-describe('a file that is refused is left as it was', () => {
+describe('a refused file is not changed', () => {
   const refused = async (path: string, message: string) => {
     const before = readFileSync(path);
     const storage = sqliteStorage({ path });
@@ -176,7 +176,7 @@ describe('a file that is refused is left as it was', () => {
     expect(readFileSync(path).equals(before)).toBe(true);
   };
 
-  it('a store that a newer version wrote', async () => {
+  it('a store written by a newer version', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
     await enqueue(storage, execution(1));
@@ -190,7 +190,7 @@ describe('a file that is refused is left as it was', () => {
     );
   });
 
-  it('a newer store that keeps no write-ahead log: none is made beside it', async () => {
+  it('a newer store without a write-ahead log: none is created', async () => {
     const path = newFile();
     await withFile(path, (connection) =>
       connection.exec('CREATE TABLE ensemble_schema (version INTEGER); INSERT INTO ensemble_schema VALUES (2000)'),
@@ -199,23 +199,23 @@ describe('a file that is refused is left as it was', () => {
     expect(filesBeside(path)).toEqual([basename(path)]);
   });
 
-  it('a store whose version is lost', async () => {
+  it('a store without a version', async () => {
     const path = newFile();
     await withFile(path, (connection) => connection.exec('CREATE TABLE ensemble_schema (version INTEGER)'));
     await refused(path, 'holds no schema version');
   });
 
-  it('a file that is no database', async () => {
+  it('a file that is not a database', async () => {
     const path = newFile();
     writeFileSync(path, `name: hello\n${'#'.repeat(5000)}`);
-    await refused(path, 'is no SQLite database');
+    await refused(path, 'is not a SQLite database');
     expect(filesBeside(path)).toEqual([basename(path)]);
   });
 
-  it('a folder that is not there, and a folder itself', async () => {
+  it('a missing folder, and a folder instead of a file', async () => {
     for (const path of [`${newFile()}/missing/store.db`, dirname(newFile())]) {
       const storage = sqliteStorage({ path });
-      await expect(storage.readState('orders')).rejects.toMatchObject({
+      await expect(storage.state.read('orders')).rejects.toMatchObject({
         code: 'NOT_CONFIGURED',
         message: expect.stringContaining(path),
       });
@@ -225,7 +225,7 @@ describe('a file that is refused is left as it was', () => {
 });
 
 describe('migrations', () => {
-  it("stand in an app's own file: its tables and its user_version stay", async () => {
+  it("work in an app's own file: its tables and its user_version stay", async () => {
     const path = newFile();
     await withFile(path, (connection) =>
       connection.exec("CREATE TABLE executions (a); INSERT INTO executions VALUES ('mine'); PRAGMA user_version = 77"),
@@ -239,7 +239,7 @@ describe('migrations', () => {
     ]);
   });
 
-  it('a store of an older version is brought up to date, and keeps what it holds', async () => {
+  it('a store of an older version is brought up to date and keeps its data', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
     await enqueue(storage, execution(1));
@@ -259,7 +259,19 @@ describe('migrations', () => {
     });
   });
 
-  it('T1.21: one that fails leaves the file at the version before, and can be done again', async () => {
+  it('the table `ensemble_deliveries` of an older version is dropped, with its rows', async () => {
+    const path = newFile();
+    await withFile(path, (connection) => {
+      migrate(connection, path, MIGRATIONS.slice(0, 8));
+      connection.exec(`INSERT INTO ensemble_deliveries (execution, id, event, status, attempts, created_at, due_at, target, payload)
+        VALUES (1, 'a', 'e', 'pending', 0, 1, 1, '{}', '{}')`);
+      migrate(connection, path);
+      const found = connection.prepare("SELECT 1 FROM sqlite_master WHERE name = 'ensemble_deliveries'").all([]);
+      expect(found).toEqual([]);
+    });
+  });
+
+  it('a migration that fails leaves the file at the previous version, and can be repeated', async () => {
     const path = newFile();
     await withFile(path, (connection) => {
       const broken = ['CREATE TABLE ensemble_a (a)', 'CREATE TABLE ensemble_b (b); CREATE TABLE ensemble_a (a)'];
@@ -275,7 +287,7 @@ describe('migrations', () => {
 describe('the driver', () => {
   const failing = (message: string) => (name: string) => Promise.reject(new Error(message.replace('NAME', name)));
 
-  it("is the runtime's own where there is one, bun:sqlite on Bun, and libsql otherwise", async () => {
+  it("is the runtime's own driver if there is one, bun:sqlite on Bun, and libsql otherwise", async () => {
     const asked: string[] = [];
     const load = (present: readonly string[]) => async (name: string) => {
       asked.push(name);
@@ -292,12 +304,12 @@ describe('the driver', () => {
   it.each([
     "Cannot find package 'NAME' imported from /app/index.js",
     "Cannot find module 'NAME'\nRequire stack:\n- /app/index.js",
-  ])('that is missing is named with what to install: %s', async (message) => {
+  ])('a missing driver is named, with what to install: %s', async (message) => {
     const expected = { code: 'NOT_CONFIGURED', message: expect.stringContaining('npm install libsql') };
     await expect(loadDriver(undefined, failing(message), false)).rejects.toMatchObject(expected);
   });
 
-  it('that is there but has no build for this platform says so', async () => {
+  it('a driver without a build for this platform is reported', async () => {
     const load = failing("Cannot find module '@libsql/linux-riscv64-gnu'");
     const expected = {
       code: 'NOT_CONFIGURED',
@@ -306,9 +318,9 @@ describe('the driver', () => {
     await expect(loadDriver('libsql', load, false)).rejects.toMatchObject(expected);
   });
 
-  it('that is asked for by name and not there is refused, not replaced', async () => {
+  it('a driver that is requested by name and missing is refused, not replaced', async () => {
     const storage = sqliteStorage({ path: newFile(), driver: 'bun:sqlite' });
-    await expect(storage.readState('orders')).rejects.toMatchObject({
+    await expect(storage.state.read('orders')).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
       message: expect.stringContaining('no bun:sqlite'),
     });

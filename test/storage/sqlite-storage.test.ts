@@ -2,23 +2,28 @@
 
 import { describe, it } from 'vitest';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { storageSuite } from '../../src/adapters/testing/storage-suite.ts';
+import { storageSuite } from '../../src/testing-kit/storage-suite.ts';
 import { newFile } from './sqlite-files.ts';
 
-// Several owners may work by one handle. Those of several handles exclude each other: sqlite-owners.test.ts.
+// Several workers may use one handle. Workers of several handles exclude each other: sqlite-workers.test.ts.
 storageSuite({
   name: 'sqliteStorage',
   create: () => sqliteStorage({ path: ':memory:' }),
-  owners: 'many',
+  workers: 'many',
   test: { describe, it },
 });
+let file: string;
+const open = () => sqliteStorage({ path: file, synchronous: 'normal' });
 storageSuite({
   name: 'sqliteStorage in a file, already open',
   async create() {
-    const storage = sqliteStorage({ path: newFile(), synchronous: 'normal' });
-    await storage.readState('nobody');
+    file = newFile();
+    const storage = open();
+    await storage.state.read('nobody');
     return storage;
   },
-  owners: 'many',
+  reopen: open,
+  workers: 'many',
+  handles: 'one',
   test: { describe, it },
 });

@@ -1,9 +1,11 @@
-/** T42: stores of earlier versions open in this one, what was running in them goes on, and what they hold stays. */
+/** Stores of earlier versions open in this version: running executions continue, and the data stays. */
 
 import { describe, expect, it } from 'vitest';
-import type { SqlConnection } from '../../src/adapters/storage/sqlite/connection.ts';
+import type { SqlConnection } from '../../src/adapters/storage/sqlite/driver.ts';
 import { MIGRATIONS, migrate, readVersion } from '../../src/adapters/storage/sqlite/migrations.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import type { StepRecord } from '../../src/engine/model/stored-execution.ts';
+import type { Storage } from '../../src/engine/ports/storage.ts';
 import {
   claim,
   commitOne,
@@ -11,21 +13,20 @@ import {
   entry,
   execution,
   executionId,
-  join,
   nextDueAt,
   OTHER,
-  OWNER,
+  register,
   retrying,
+  starting,
   step,
   T0,
-} from '../../src/adapters/testing/storage-suite/context.ts';
-import type { StepRecord } from '../../src/engine/model/stored-execution.ts';
-import type { Storage } from '../../src/engine/ports/storage.ts';
+  WORKER,
+} from '../../src/testing-kit/storage-suite/context.ts';
 import { newFile, withFile } from './sqlite-files.ts';
 
 const VERSION_1 = MIGRATIONS.slice(0, 1);
 
-/** What version 1 wrote when it accepted an execution. */
+/** The row that version 1 wrote for an accepted execution. */
 function acceptAsBefore(connection: SqlConnection, number: number): void {
   const { id, ensemble, version, seed, trigger, input, createdAt } = execution(number);
   connection
@@ -47,7 +48,7 @@ function stepAsBefore(connection: SqlConnection, ref: number, record: StepRecord
     ]);
 }
 
-/** Executions 1 to 3: one that ended, one in the midst of its steps, one that has just begun. */
+/** Executions 1 to 3: one has ended, one has some steps, and one has just started. */
 async function storeOfVersion1(): Promise<string> {
   const path = newFile();
   await withFile(path, (connection) => {
@@ -64,14 +65,15 @@ async function storeOfVersion1(): Promise<string> {
   return path;
 }
 
-const steps = (storage: Storage, number: number) => storage.listSteps(executionId(number), { limit: 10, notes: true });
+const steps = (storage: Storage, number: number) =>
+  storage.executions.listSteps(executionId(number), { limit: 10, notes: true });
 
-describe('T42: a store of version 1', () => {
-  it('what was running is taken up with its records, and finishes', async () => {
+describe('a store of version 1', () => {
+  it('running executions are resumed with their records, and finish', async () => {
     const path = await storeOfVersion1();
     const storage = sqliteStorage({ path });
     expect(await nextDueAt(storage)).toBe(T0 + 2);
-    await join(storage);
+    await register(storage);
     const claimed = await claim(storage);
     expect(claimed).toEqual(
       [2, 3].map((number) => ({
@@ -83,12 +85,13 @@ describe('T42: a store of version 1', () => {
         blame: 0,
         cancelRequested: false,
         signals: 0,
+        resumedAt: T0 + 60_000,
       })),
     );
     expect(await steps(storage, 2)).toEqual([step('flow[0]'), retrying('flow[1]', 1)]);
     const last = { steps: [step('flow[1]', { attempts: 2 })], end: end({ agents: 2 }) };
     expect(await commitOne(storage, entry(2, { epoch: 2, ...last }))).toBe('stored');
-    expect(await storage.getExecution(executionId(2))).toMatchObject({
+    expect(await storage.executions.get(executionId(2))).toMatchObject({
       status: 'completed',
       startedAt: T0 + 2,
       metrics: { agents: 2 },
@@ -97,13 +100,13 @@ describe('T42: a store of version 1', () => {
     await storage.close();
   });
 
-  it('steps that are added stand behind those that were there, whatever their keys are', async () => {
+  it('new steps come after the existing ones, whatever their keys are', async () => {
     const storage = sqliteStorage({ path: await storeOfVersion1() });
-    await join(storage);
+    await register(storage);
     await claim(storage);
     await commitOne(storage, entry(2, { epoch: 2, steps: [step('a'), step('Z')] }));
-    await storage.leave(OWNER, T0);
-    await join(storage, OTHER);
+    await storage.workers.unregister(WORKER, T0);
+    await register(storage, OTHER);
     await claim(storage, {}, OTHER);
     const late = entry(2, { epoch: 3, steps: [step('A'), step('flow[1]', { attempts: 2 })] });
     expect(await storage.commit(OTHER, [late])).toEqual(['stored']);
@@ -111,22 +114,25 @@ describe('T42: a store of version 1', () => {
     await storage.close();
   });
 
-  it('what had ended, and every state, is as it was', async () => {
+  it('ended executions and states are unchanged', async () => {
     const path = await storeOfVersion1();
     const storage = sqliteStorage({ path });
     const { seed: _seed, ...accepted } = execution(1);
-    expect(await storage.getExecution(executionId(1))).toEqual({
+    expect(await storage.executions.get(executionId(1))).toEqual({
       ...accepted,
       status: 'completed',
       output: { done: true },
       startedAt: T0 + 1,
       finishedAt: T0 + 500,
       duration: 400,
-      metrics: { totalDuration: 400, agents: 1 },
+      tags: [],
+      metrics: { totalDuration: 400, agents: 1, queued: 0, waited: 0 },
+      waitingFor: [],
+      recoveries: 0,
       agents: [expect.objectContaining({ key: 'flow[0]' })],
     });
-    expect(await storage.readState('orders')).toEqual({ value: { a: 1 }, version: 4, updatedAt: T0 });
-    expect((await storage.listExecutions({ limit: 10 })).map(({ status }) => status)).toEqual([
+    expect(await storage.state.read('orders')).toEqual({ value: { a: 1 }, version: 4, updatedAt: T0 });
+    expect((await storage.executions.list({ limit: 10 })).map(({ status }) => status)).toEqual([
       'running',
       'running',
       'completed',
@@ -134,16 +140,16 @@ describe('T42: a store of version 1', () => {
     await storage.close();
   });
 
-  it('what a process of version 1 accepts that still has it open is taken up by the next owner, and lost to that process', async () => {
+  it('an execution that a process of version 1 still accepts is resumed by the next worker, and that process is fenced off', async () => {
     const path = await storeOfVersion1();
     await withFile(path, async (before) => {
       const storage = sqliteStorage({ path });
-      await join(storage);
+      await register(storage);
       expect((await claim(storage)).length).toBe(2);
       acceptAsBefore(before, 4);
       expect(await claim(storage)).toEqual([]);
-      await storage.leave(OWNER, T0);
-      await join(storage, OTHER, T0 + 10);
+      await storage.workers.unregister(WORKER, T0);
+      await register(storage, OTHER, T0 + 10);
       expect((await claim(storage, {}, OTHER)).map((one) => [one.execution.id, one.epoch, one.startedAt])).toEqual(
         expect.arrayContaining([[executionId(4), 2, T0 + 4]]),
       );
@@ -154,7 +160,7 @@ describe('T42: a store of version 1', () => {
     });
   });
 
-  it('T1.21: an update that fails leaves it at version 1, and can be done again', async () => {
+  it('an update that fails leaves the file at version 1, and can be repeated', async () => {
     const path = await storeOfVersion1();
     await withFile(path, (connection) => {
       const broken = [...VERSION_1, `${MIGRATIONS[1]}; CREATE TABLE ensemble_owners (a)`];
@@ -162,23 +168,40 @@ describe('T42: a store of version 1', () => {
       expect(readVersion(connection, path)).toBe(1);
     });
     const storage = sqliteStorage({ path });
-    await join(storage);
+    await register(storage);
     expect((await claim(storage)).length).toBe(2);
     await storage.close();
   });
 
-  it('100,000 executions that have ended are not written anew', async () => {
+  it('executions are listed by the new filters, and own ids, keys and tags can be stored', async () => {
+    const storage = sqliteStorage({ path: await storeOfVersion1() });
+    await register(storage);
+    const own = execution(4, { id: 'a', idempotencyKey: 'key', tags: ['vip'] });
+    expect(await commitOne(storage, starting(own))).toBe('stored');
+    const ids = async (filter: object) => (await storage.executions.list({ ...filter, limit: 10 })).map(({ id }) => id);
+    expect(await ids({})).toEqual(['a', ...[3, 2, 1].map(executionId)]);
+    expect(await ids({ ensemble: 'orders', until: T0 + 3 })).toEqual([2, 1].map(executionId));
+    expect(await ids({ status: 'completed' })).toEqual([executionId(1)]);
+    expect(await ids({ tag: 'vip' })).toEqual(['a']);
+    expect(await storage.executions.findByKey('key')).toBe('a');
+    expect((await storage.executions.getAccepted(executionId(1)))?.tags).toBeUndefined();
+    await storage.close();
+  });
+
+  it('the rows of 50,000 ended executions are not rewritten, only the indexes of lists', async () => {
     const path = await storeOfVersion1();
     const pages = await withFile(path, (connection) => {
-      connection.exec(`WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+      connection.exec(`WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n WHERE i < 50000)
         INSERT INTO ensemble_executions (namespace, id, ensemble, version, status, epoch, seed, started_by, created_at,
           finished_at, duration, agents, output, input)
-        SELECT 'default', 'exec_' || i, 'orders', 'v', 'completed', 1, 's', '{}', 1, 2, 1, 0, 'null', 'null' FROM n;
+        SELECT 'default', 'exec_' || i, 'orders', 'v', 'completed', 1, 's', '{}', 1, 2, 1, 0, 'null',
+          '"' || hex(zeroblob(400)) || '"' FROM n;
         PRAGMA wal_checkpoint(TRUNCATE)`);
       connection.exec('PRAGMA busy_timeout = 5000');
       migrate(connection, path);
       return connection.prepare('PRAGMA wal_checkpoint').all([])[0]?.log as number;
     });
-    expect(pages).toBeLessThan(100);
+    // The rows have more than 10,000 pages.
+    expect(pages).toBeLessThan(1200);
   });
 });

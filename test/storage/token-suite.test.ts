@@ -1,9 +1,17 @@
-/** Tokens: the published suite on memory storage and SQLite. */
+/** Tokens: the published suite for a store that is no part of a storage, and for a store that is opened again. */
 
 import { describe, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
+import { memoryTokens } from '../../src/adapters/storage/memory/tokens.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { tokenSuite } from '../../src/adapters/testing/token-suite.ts';
+import { tokenSuite } from '../../src/testing-kit/token-suite.ts';
+import { newFile } from './sqlite-files.ts';
 
-tokenSuite({ name: 'memoryStorage', create: () => memoryStorage(), test: { describe, it } });
-tokenSuite({ name: 'sqliteStorage', create: () => sqliteStorage({ path: ':memory:' }), test: { describe, it } });
+tokenSuite({ name: 'memoryTokens', create: () => ({ tokens: memoryTokens() }), test: { describe, it } });
+
+let file: string;
+const reopen = () => sqliteStorage({ path: file, synchronous: 'normal' });
+const create = () => {
+  file = newFile();
+  return reopen();
+};
+tokenSuite({ name: 'sqliteStorage', create, reopen, test: { describe, it } });

@@ -1,31 +1,34 @@
-/** A storage that counts which of its verbs are called, and what they gave. */
+/** A storage that counts the calls of its methods. */
 
 import type { Storage } from '../../src/engine/ports/storage.ts';
 
 export interface WatchedStorage {
   readonly storage: Storage;
-  /** How often each verb was called since the last call of this; those alone that were. */
+  /** How often each method was called since the last call of `calls`, such as `executions.get`; only methods that were called. */
   calls(): Record<string, number>;
 }
 
 export function watchedStorage(inner: Storage): WatchedStorage {
   let counts: Record<string, number> = {};
-  const storage = new Proxy(inner, {
-    get(target, verb, receiver) {
-      const value = Reflect.get(target, verb, receiver);
-      if (typeof value !== 'function') return value;
-      return (...given: unknown[]) => {
-        counts[String(verb)] = (counts[String(verb)] ?? 0) + 1;
-        return Reflect.apply(value, target, given);
-      };
-    },
-  });
+  const watch = <T extends object>(target: T, path: string): T =>
+    new Proxy(target, {
+      get(_target, key) {
+        const value: unknown = Reflect.get(target, key);
+        const name = path + String(key);
+        if (typeof value === 'object' && value !== null) return watch(value, `${name}.`);
+        if (typeof value !== 'function') return value;
+        return (...given: unknown[]) => {
+          counts[name] = (counts[name] ?? 0) + 1;
+          return Reflect.apply(value, target, given);
+        };
+      },
+    });
   return {
-    storage,
+    storage: watch(inner, ''),
     calls() {
-      const told = counts;
+      const last = counts;
       counts = {};
-      return told;
+      return last;
     },
   };
 }

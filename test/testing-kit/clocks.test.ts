@@ -1,11 +1,11 @@
-/** The manual clock of tests and the system clock: one port, the same promises. */
+/** The manual clock and the system clock follow the same port. */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { manualClock } from '../../src/testing.ts';
 
 describe('manualClock', () => {
-  it('stands still until it is moved, and begins on 2026-01-01 or where it is told to', async () => {
+  it('begins on 2026-01-01 or at `now`, and changes only when a test advances it', async () => {
     const clock = manualClock();
     expect([clock.now(), clock.monotonic(), clock.nextIn]).toEqual([Date.UTC(2026, 0, 1), 0, undefined]);
     await clock.advance(1500);
@@ -13,7 +13,7 @@ describe('manualClock', () => {
     expect(manualClock({ now: -5 }).now()).toBe(-5);
   });
 
-  it('fires timers in the order of their instants, each at its own, equal ones by age', async () => {
+  it('fires timers in the order of their instants, each at its own instant, and equal ones in the order in which they were set', async () => {
     const clock = manualClock();
     const fired: [string, number][] = [];
     for (const [name, ms] of [
@@ -35,7 +35,7 @@ describe('manualClock', () => {
     expect([clock.monotonic(), clock.nextIn]).toEqual([300, 1]);
   });
 
-  it('what a timer sets off runs before the next one fires: also timers that it sets, and promises behind promises', async () => {
+  it('runs everything that a timer starts before the next timer fires: timers that it sets, and chains of promises', async () => {
     const clock = manualClock();
     const log: string[] = [];
     clock.setTimer(10, () => {
@@ -51,7 +51,7 @@ describe('manualClock', () => {
     expect(log).toEqual(['first', 'follower', 'inner at 15', 'second']);
   });
 
-  it('a timer that is cancelled never fires; cancelling again does nothing', async () => {
+  it('never fires a cancelled timer; cancelling again does nothing', async () => {
     const clock = manualClock();
     let fired = 0;
     const cancel = clock.setTimer(10, () => {
@@ -67,7 +67,7 @@ describe('manualClock', () => {
     expect(fired).toBe(10);
   });
 
-  it('advanceToNext() goes to the next timer, and says whether there was one', async () => {
+  it('advanceToNext() advances to the next timer, and returns whether there was one', async () => {
     const clock = manualClock();
     clock.setTimer(86_400_000, () => {});
     expect(await clock.advanceToNext()).toBe(true);
@@ -75,7 +75,7 @@ describe('manualClock', () => {
     expect(await clock.advanceToNext()).toBe(false);
   });
 
-  it('T16: setNow() moves wall time alone, either way', async () => {
+  it('setNow() sets wall time only, forward or back', async () => {
     const clock = manualClock();
     let fired = false;
     clock.setTimer(1000, () => {
@@ -88,7 +88,7 @@ describe('manualClock', () => {
     expect([clock.now(), fired]).toEqual([600, true]);
   });
 
-  it('T17: NaN, a negative delay and none fire at once; 60 days fire after 60 days', async () => {
+  it('fires a delay of NaN, below 0 or 0 at once, and a delay of 60 days after 60 days', async () => {
     const clock = manualClock();
     const fired: unknown[] = [];
     for (const ms of [Number.NaN, -5, 0, 60 * 86_400_000]) clock.setTimer(ms, () => fired.push(ms));
@@ -106,7 +106,7 @@ describe('manualClock', () => {
     );
   });
 
-  it('time never goes back, also when two move it at once', async () => {
+  it('never moves time back, also with two concurrent calls', async () => {
     const clock = manualClock();
     clock.setTimer(5000, () => {});
     await Promise.all([clock.advance(10), clock.advanceToNext()]);
@@ -132,7 +132,7 @@ for (const [name, make] of [
       } else await vi.advanceTimersByTimeAsync(ms);
     };
 
-    it('resolves after its time, and at once when there is none to wait', async () => {
+    it('resolves after its time, and at once for a time of 0 or less', async () => {
       const clock = make();
       const done: number[] = [];
       for (const ms of [50, 0, -1]) void clock.sleep(ms).then(() => done.push(ms));
@@ -142,7 +142,7 @@ for (const [name, make] of [
       expect(done).toEqual([0, -1, 50]);
     });
 
-    it("rejects with the signal's reason when it aborts first, and the timer is gone by then", async () => {
+    it('rejects with the reason of the signal when it aborts first, and removes the timer', async () => {
       const clock = make();
       const controller = new AbortController();
       const outcome = clock.sleep(1000, controller.signal).catch((reason: unknown) => reason);
@@ -151,13 +151,13 @@ for (const [name, make] of [
       expect('nextIn' in clock ? clock.nextIn : vi.getTimerCount() || undefined).toBeUndefined();
     });
 
-    it('rejects at once when the signal had aborted before', async () => {
+    it('rejects at once if the signal is already aborted', async () => {
       const clock = make();
       await expect(clock.sleep(1000, AbortSignal.abort('before'))).rejects.toBe('before');
       expect('nextIn' in clock ? clock.nextIn : vi.getTimerCount() || undefined).toBeUndefined();
     });
 
-    it('I11: leaves no listener on a signal that outlives it', async () => {
+    it('leaves no listener on a signal that outlives it', async () => {
       const clock = make();
       const { signal } = new AbortController();
       let listeners = 0;
@@ -187,7 +187,7 @@ describe('systemClock', () => {
     vi.useRealTimers();
   });
 
-  it("gives the platform's times", () => {
+  it('returns the times of the platform', () => {
     const clock = systemClock();
     expect(clock.now()).toBe(Date.UTC(2026, 0, 1));
     const before = clock.monotonic();
@@ -195,14 +195,14 @@ describe('systemClock', () => {
     expect(clock.monotonic() - before).toBeCloseTo(25);
   });
 
-  it('T16: a wall clock that jumps back moves monotonic time nowhere', () => {
+  it('monotonic time does not change when the wall clock jumps back', () => {
     const clock = systemClock();
     const before = clock.monotonic();
     vi.setSystemTime(0);
     expect(clock.monotonic()).toBeGreaterThanOrEqual(before);
   });
 
-  it('T17: a timer of 60 days, past what the platform takes, fires after 60 days, with one platform timer at a time', () => {
+  it('a timer of 60 days, longer than the platform allows, fires after 60 days, with one platform timer at a time', () => {
     const clock = systemClock();
     let fired = false;
     clock.setTimer(60 * 86_400_000, () => {
@@ -215,7 +215,7 @@ describe('systemClock', () => {
     expect([fired, vi.getTimerCount()]).toEqual([true, 0]);
   });
 
-  it('T17: it can be cancelled in each of its parts', () => {
+  it('a long timer can be cancelled in each of its parts', () => {
     const clock = systemClock();
     let fired = false;
     const cancel = clock.setTimer(60 * 86_400_000, () => {
@@ -228,7 +228,7 @@ describe('systemClock', () => {
     expect([fired, vi.getTimerCount()]).toEqual([false, 0]);
   });
 
-  it('T17: exactly 2^31 - 1 ms is one part; NaN fires at once', () => {
+  it('a timer of exactly 2^31 - 1 ms is one part; NaN fires at once', () => {
     const clock = systemClock();
     const fired: number[] = [];
     clock.setTimer(2 ** 31 - 1, () => fired.push(1));

@@ -1,8 +1,8 @@
-/** The fakes: stubbed HTTP, mail in memory, a model that answers what it is told to. */
+/** `stubHttp`: routes, replies and recorded calls. */
 
 import { describe, expect, it } from 'vitest';
 import type { HttpRequest } from '../../src/engine/ports/http.ts';
-import { fakeModel, memoryMail, type StubHttp, stubHttp } from '../../src/testing.ts';
+import { type StubHttp, stubHttp } from '../../src/testing.ts';
 
 const call = async (http: StubHttp, url: string, request: Partial<HttpRequest> = {}) => {
   const { status, headers, body } = await http.send({ method: 'GET', url, ...request });
@@ -10,7 +10,7 @@ const call = async (http: StubHttp, url: string, request: Partial<HttpRequest> =
 };
 
 describe('stubHttp', () => {
-  it('answers JSON, text, a status and headers', async () => {
+  it('answers with JSON, text, a status and headers', async () => {
     const http = stubHttp({
       'https://a.example/json': { json: { ä: [1] } },
       'https://a.example/text': { text: 'plain', status: 201, headers: { 'X-Own': 'yes' } },
@@ -63,7 +63,7 @@ describe('stubHttp', () => {
     expect(await answer).toBe(matches);
   });
 
-  it('a route that is added later wins, and may replace one', async () => {
+  it('a route that is added later wins, and may replace a route', async () => {
     const http = stubHttp({ '*': { text: 'any' } }).on('https://a.example/x', { text: 'first' });
     expect((await call(http, 'https://a.example/x')).text).toBe('first');
     http.on('https://a.example/x', { text: 'second' });
@@ -71,7 +71,7 @@ describe('stubHttp', () => {
     expect((await call(http, 'https://a.example/y')).text).toBe('any');
   });
 
-  it('a list answers one a call, the last one again and again', async () => {
+  it('a list gives one reply per call, and repeats the last reply', async () => {
     const http = stubHttp({ '*': [{ text: '1' }, { text: '2' }] });
     const texts = [];
     for (let i = 0; i < 4; i++) texts.push((await call(http, 'https://a.example/')).text);
@@ -79,7 +79,7 @@ describe('stubHttp', () => {
     await expect(call(stubHttp({ '*': [] }), 'https://a.example/')).rejects.toThrow(TypeError);
   });
 
-  it('a function answers by the request, later if it likes, and its throw is the failure', async () => {
+  it('a function may answer later, and what it throws is the failure of the call', async () => {
     const http = stubHttp({ '*': async ({ url }) => ({ text: url.slice(-1) }) });
     expect((await call(http, 'https://a.example/7')).text).toBe('7');
     const failing = stubHttp({
@@ -103,7 +103,7 @@ describe('stubHttp', () => {
     await expect(call(http, 'https://a.example/t')).rejects.toMatchObject({ code: 'TIMEOUT', retryable: true });
   });
 
-  it('an unexpected call fails, says what is stubbed and how to stub it, and is recorded', async () => {
+  it('an unexpected call fails with the stubbed routes and how to stub it, and is recorded', async () => {
     const http = stubHttp({ 'GET https://a.example/x': { json: 1 } });
     await expect(call(http, 'https://a.example/y?secret=1', { method: 'post' })).rejects.toMatchObject({
       code: 'INVALID_REQUEST',
@@ -114,7 +114,7 @@ describe('stubHttp', () => {
     expect(http.calls.length).toBe(1);
   });
 
-  it('records calls with their bodies, read as JSON where they are', async () => {
+  it('records calls with their bodies, and with JSON bodies parsed', async () => {
     const http = stubHttp({ '*': {} });
     await call(http, 'https://a.example/', { method: 'POST', body: '{"a":1}', headers: { 'x-a': 'b' } });
     await call(http, 'https://a.example/', { method: 'POST', body: new TextEncoder().encode('[2]') });
@@ -130,118 +130,10 @@ describe('stubHttp', () => {
     expect(http.calls).toEqual([]);
   });
 
-  it('a route that is none is a TypeError', () => {
+  it('an invalid route is a TypeError', () => {
     expect(() => stubHttp({ 'GET  x y': {} })).toThrow(
       TypeError('stubHttp: a route is `METHOD url` or a URL, not "GET  x y"'),
     );
     expect(() => stubHttp({ '': {} })).toThrow(TypeError('stubHttp: a route is `METHOD url` or a URL, not ""'));
-  });
-});
-
-describe('memoryMail', () => {
-  const message = { from: 'a@x.example', to: ['b@x.example'], subject: 'Hello', text: 'Hi' };
-
-  it('keeps what it is given, as it was given, with ids in order', async () => {
-    const mail = memoryMail();
-    const to = ['b@x.example'];
-    expect(await mail.send({ ...message, to })).toEqual({ messageId: 'mail-1' });
-    to.push('c@x.example');
-    expect(await mail.send({ ...message, subject: 'Again' })).toEqual({ messageId: 'mail-2' });
-    expect(mail.sent).toEqual([
-      { ...message, messageId: 'mail-1' },
-      { ...message, subject: 'Again', messageId: 'mail-2' },
-    ]);
-  });
-
-  it('accepts a message with a key that it has seen once', async () => {
-    const mail = memoryMail();
-    const first = await mail.send(message, { idempotencyKey: 'k' });
-    expect(await mail.send(message, { idempotencyKey: 'k' })).toEqual(first);
-    await mail.send(message, { idempotencyKey: 'other' });
-    await mail.send(message);
-    await mail.send(message);
-    expect(mail.sent.length).toBe(4);
-  });
-
-  it('refuses as many as it is told to; a refused key is not seen', async () => {
-    const mail = memoryMail();
-    mail.failNext('mailbox full', { count: 2 });
-    mail.failNext('no such mailbox', { retryable: false });
-    for (const expected of [
-      { code: 'AGENT_FAILED', message: 'mailbox full', retryable: true },
-      { code: 'AGENT_FAILED', message: 'mailbox full', retryable: true },
-      { code: 'AGENT_FAILED', message: 'no such mailbox', retryable: false },
-    ]) {
-      await expect(mail.send(message, { idempotencyKey: 'k' })).rejects.toMatchObject(expected);
-    }
-    expect(await mail.send(message, { idempotencyKey: 'k' })).toEqual({ messageId: 'mail-1' });
-  });
-
-  it('an aborted signal sends nothing', async () => {
-    const mail = memoryMail();
-    await expect(mail.send(message, { signal: AbortSignal.abort('stop') })).rejects.toBe('stop');
-    expect(mail.sent).toEqual([]);
-  });
-});
-
-describe('fakeModel', () => {
-  const request = { model: 'm', prompt: 'one two  three', system: 'be kind' };
-
-  it('a text for every call, with words counted as tokens', async () => {
-    const model = fakeModel('an answer');
-    const expected = {
-      text: 'an answer',
-      usage: { inputTokens: 5, outputTokens: 2 },
-      model: 'm',
-      finishReason: 'stop',
-    };
-    expect([await model.generate(request), await model.generate(request)]).toEqual([expected, expected]);
-    expect(model.calls).toEqual([request, request]);
-  });
-
-  it('an object is also its JSON text', async () => {
-    expect(await fakeModel({ object: { n: 1 } }).generate(request)).toMatchObject({
-      object: { n: 1 },
-      text: '{"n":1}',
-    });
-  });
-
-  it('parts of an answer win', async () => {
-    expect(
-      await fakeModel({
-        text: 'cut',
-        finishReason: 'length',
-        model: 'other',
-        usage: { inputTokens: 1, outputTokens: 9 },
-      }).generate(request),
-    ).toEqual({
-      text: 'cut',
-      finishReason: 'length',
-      model: 'other',
-      usage: { inputTokens: 1, outputTokens: 9 },
-    });
-  });
-
-  it('a list answers one a call, the last one again', async () => {
-    const model = fakeModel(['a', 'b']);
-    const texts = [];
-    for (let i = 0; i < 3; i++) texts.push((await model.generate(request)).text);
-    expect(texts).toEqual(['a', 'b', 'b']);
-    expect(() => fakeModel([])).toThrow(TypeError('fakeModel: the list of replies is empty'));
-  });
-
-  it('a function answers by the request, and its throw is the failure', async () => {
-    expect((await fakeModel(async ({ prompt }) => prompt.toUpperCase()).generate(request)).text).toBe('ONE TWO  THREE');
-    const failing = fakeModel(() => {
-      throw new Error('overloaded');
-    });
-    await expect(failing.generate(request)).rejects.toThrow('overloaded');
-    expect(failing.calls.length).toBe(1);
-  });
-
-  it('an aborted signal asks nothing', async () => {
-    const model = fakeModel('x');
-    await expect(model.generate({ ...request, signal: AbortSignal.abort('stop') })).rejects.toBe('stop');
-    expect(model.calls).toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
-/** T16: the wall clock jumps, either way, by a second or by a year, while runs wait and leases are held. */
+/** The wall clock jumps forwards or backwards, by a second or by a year, while executions wait and workers hold leases. */
 
 import { describe, expect, it } from 'vitest';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { code, echo } from '../../src/adapters/testing/engine-suite/steps.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { code, echo } from '../../src/testing-kit/engine-suite/steps.ts';
 import { PLACES, type Timed, timed } from './timed-place.ts';
 
 const SECOND = 1000;
@@ -20,29 +20,29 @@ function jump({ clock }: Pick<Timed, 'clock'>, ms: number): void {
   clock.setNow(clock.now() + ms);
 }
 
-/** @returns how long after the first the second attempt began */
+/** @returns the time between the starts of the first and the second attempt */
 function waited({ began }: Timed): number {
   const [first, second] = began.filter(([agent]) => agent === 'a');
   return (second?.[1] ?? Number.NaN) - (first?.[1] ?? Number.NaN);
 }
 
-describe.each(PLACES)('T16: in %s', (name, create) => {
+describe.each(PLACES)('in %s', (name, create) => {
   const isShared = name !== 'memory';
 
-  it.each(JUMPS)('a jump of %i ms while a run waits: it is never lost, and never late', async (ms) => {
+  it.each(JUMPS)('a jump of %i ms while an execution waits: it is never lost, and never late', async (ms) => {
     const place = timed(create, WAIT, ENGINE);
     const { id } = await place.orchestrator.start('e');
     await place.advance(10 * SECOND);
     jump(place, ms);
     const record = await place.ended(id, MINUTE);
     expect(record.status).toBe('completed');
-    // Others that share the store have its instant alone: what is due by the wall clock is due.
+    // For other processes, only the stored instant counts: an execution is due by the wall clock.
     if (ms > 0 && isShared) expect(waited(place)).toBeLessThanOrEqual(MINUTE);
     else expect(waited(place)).toBe(MINUTE);
     for (const { duration } of [record, ...record.agents]) expect(duration).toBeGreaterThanOrEqual(0);
   });
 
-  it.each(JUMPS)('a jump of %i ms while a step is at work and a lease is held: it is run once', async (ms) => {
+  it.each(JUMPS)('a jump of %i ms while a step runs and a lease is held: the step runs once', async (ms) => {
     const place = timed(create, [code('a', 'slow', { input: { ms: 5 * MINUTE } }), echo('b', 1)], ENGINE);
     const { id } = await place.orchestrator.start('e');
     await place.advance(MINUTE);
@@ -58,7 +58,7 @@ describe.each(PLACES)('T16: in %s', (name, create) => {
     expect(record.agents.map(({ duration }) => duration)).toEqual([5 * MINUTE, 0]);
   });
 
-  it.each(JUMPS)('a jump of %i ms before a deadline: it comes at its moment', async (ms) => {
+  it.each(JUMPS)('a jump of %i ms before a deadline: the deadline is on time', async (ms) => {
     const place = timed(create, { timeout: 10 * MINUTE, flow: [code('a', 'never')] }, ENGINE);
     const { id } = await place.orchestrator.start('e');
     await place.advance(MINUTE);
@@ -68,7 +68,7 @@ describe.each(PLACES)('T16: in %s', (name, create) => {
   });
 
   it.each(JUMPS.filter((ms) => ms < 0))(
-    'a jump of %i ms in a wait before a deadline: it comes no later',
+    'a jump of %i ms in a wait before a deadline: the deadline is not late',
     async (ms) => {
       const flow = [FAILS_ONCE, code('b', 'never')];
       const place = timed(create, { timeout: 10 * MINUTE, flow }, ENGINE);
@@ -80,7 +80,7 @@ describe.each(PLACES)('T16: in %s', (name, create) => {
     },
   );
 
-  it('a second that is repeated, again and again', async () => {
+  it('a second that is repeated many times', async () => {
     const place = timed(create, WAIT, ENGINE);
     const { id } = await place.orchestrator.start('e');
     for (let repeated = 0; repeated < 50; repeated++) {
@@ -101,7 +101,7 @@ describe.each(PLACES)('T16: in %s', (name, create) => {
     ['before 1970', Date.UTC(1960, 0, 1)],
     ['in the last millisecond before 1970', -1],
     ['in the year 9999', Date.UTC(9999, 11, 31)],
-  ])('%s: runs wait, end, are found and listed', async (_what, now) => {
+  ])('%s: executions wait, end, are found and listed', async (_what, now) => {
     const place = timed(create, WAIT, { now, ...ENGINE });
     const { id } = await place.orchestrator.start('e');
     expect(id).toMatch(/^exec_[0-9A-HJKMNP-TV-Z]{26}$/);
@@ -114,7 +114,7 @@ describe.each(PLACES)('T16: in %s', (name, create) => {
     expect(executions.map((one) => one.id).sort()).toEqual([id, later.id].sort());
   });
 
-  it('a clock that goes back before the run ends gives no negative duration, also behind a restart', async () => {
+  it('a clock that goes back before the end causes no negative duration, also after a restart', async () => {
     const place = timed(create, WAIT, ENGINE);
     const { id } = await place.orchestrator.start('e');
     await place.advance(10 * SECOND);
@@ -131,11 +131,11 @@ describe.each(PLACES)('T16: in %s', (name, create) => {
   });
 });
 
-describe('T16: two processes on one store', () => {
+describe('two processes on one storage', () => {
   const shared = () => memoryStorage({ shared: true });
   const slow = [code('a', 'slow', { input: { ms: 5 * SECOND } }), echo('b', 1)];
 
-  it.each(JUMPS)('a jump of %i ms that both see: every run ends once, with one result a step', async (ms) => {
+  it.each(JUMPS)('a jump of %i ms that both see: every execution ends once, with one result a step', async (ms) => {
     const one = timed(shared, slow, ENGINE);
     const other = timed(shared, slow, { beside: one, ...ENGINE });
     const ids: string[] = [];
@@ -146,7 +146,7 @@ describe('T16: two processes on one store', () => {
       const record = await one.ended(id, 2 * MINUTE);
       expect([record.status, record.agents.map(({ name }) => name)]).toEqual(['completed', ['a', 'b']]);
     }
-    // What was taken from a process that was alive is run once more at most.
+    // A step of an execution that was taken from a live process runs once more at most.
     expect(one.began.length + other.began.length).toBeLessThanOrEqual(2 * 8);
     for (const { orchestrator } of [one, other]) {
       const { id } = await orchestrator.start('e');
@@ -155,7 +155,7 @@ describe('T16: two processes on one store', () => {
   });
 
   it.each([10 * SECOND, MINUTE, DAY, -10 * SECOND, -MINUTE, -DAY])(
-    'a wall clock that is wrong by %i ms on one of them: all that is started comes to its end',
+    'a wall clock that is wrong by %i ms on one of them: every execution ends',
     async (skewMs) => {
       const one = timed(shared, slow, ENGINE);
       const other = timed(shared, slow, { beside: one, skewMs, ...ENGINE });

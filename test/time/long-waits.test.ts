@@ -1,23 +1,23 @@
-/** T17: waits of any length, which cost no timer of their own, however many there are. */
+/** Waits of any length and number. They have no timers of their own. */
 
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { code, echo } from '../../src/adapters/testing/engine-suite/steps.ts';
-import { OrchestratorError } from '../../src/engine/errors.ts';
-import { createOrchestrator } from '../../src/orchestrator.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { code, echo } from '../../src/testing-kit/engine-suite/steps.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
+import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { PLACES, timed } from './timed-place.ts';
 
 const DAY = 86_400_000;
 const SIXTY_DAYS = 60 * DAY;
-/** Its own, of a store that others share: the lease, and the beat; beside them the one for what is due next. */
+/** The timers of a process on a shared storage: the lease, the beat, and the timer for what is due next. */
 const OWN_TIMERS = 2;
 
 const later = [code('a', 'later', { input: { ms: '${input.ms}' }, retry: { maxAttempts: 2 } }), echo('b', 1)];
 
-describe.each(PLACES)('T17: in %s', (name, create) => {
+describe.each(PLACES)('in %s', (name, create) => {
   const own = name === 'memory' ? 0 : OWN_TIMERS;
-  // Days pass here: beats far apart.
+  // Days pass here, so the beats are rare.
   const engine = { leaseMs: DAY, renewMs: DAY / 4, sweepMs: 3_600_000 };
 
   it('a wait of 60 days ends at 60 days, with one timer for it', async () => {
@@ -32,22 +32,22 @@ describe.each(PLACES)('T17: in %s', (name, create) => {
     const at = began[1]?.[1] ?? 0;
     expect(Math.abs(at - SIXTY_DAYS)).toBeLessThanOrEqual(1000);
     expect([record.status, record.duration]).toEqual(['completed', SIXTY_DAYS]);
-    // A call of a store that answers later has a timer for as long as it is under way.
+    // An asynchronous storage has a timer for each active call.
     if (name !== 'a shared store that answers later') expect(clock.mostTimers).toBeLessThanOrEqual(2 + own);
   });
 
-  it('a deadline in 60 days, in a run that waits for longer, comes at 60 days', async () => {
+  it('a deadline in 60 days, during a longer wait, is on time', async () => {
     const { orchestrator, clock, ended } = timed(create, { timeout: SIXTY_DAYS, flow: later }, { engine });
     const { id } = await orchestrator.start('e', { ms: 90 * DAY });
     const record = await ended(id, SIXTY_DAYS);
     expect([record.status, clock.monotonic()]).toEqual(['timed_out', SIXTY_DAYS]);
   });
 
-  it('10,000 executions that wait hold no timers of their own, and each goes on at its instant', async () => {
+  it('10,000 executions that wait have no timers of their own, and each continues at its instant', async () => {
     const { orchestrator, clock, began, advance, storage } = timed(create, later, { engine });
     const started: string[] = [];
     for (let i = 0; i < 10_000; i++) {
-      // A hundred instants, a second apart, the last ones first.
+      // A hundred instants, a second apart, in descending order.
       const { id } = await orchestrator.start('e', { ms: 60_000 + (99 - (i % 100)) * 1000 }, { events: false });
       started.push(id);
     }
@@ -61,17 +61,17 @@ describe.each(PLACES)('T17: in %s', (name, create) => {
     const resumed = began.slice(10_000).filter(([agent]) => agent === 'a');
     const instants = new Set(resumed.map(([, at]) => at));
     expect([...instants].sort((a, b) => a - b)).toEqual(Array.from({ length: 100 }, (_, i) => 60_000 + i * 1000));
-    expect(await storage.findEnded(started)).toHaveLength(10_000);
+    expect(await storage.executions.findEnded(started)).toHaveLength(10_000);
     expect(clock.timers).toBeLessThanOrEqual(own);
   }, 60_000);
 });
 
-describe('T17: on the platform itself', () => {
+describe('on the system clock', () => {
   afterEach(() => {
     vi.useRealTimers();
   });
 
-  it('a wait of 60 days takes one platform timer at a time, and ends at 60 days', async () => {
+  it('a wait of 60 days has one platform timer at a time, and ends at 60 days', async () => {
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'Date', 'performance'] });
     const at: number[] = [];
     const begin = Date.now();

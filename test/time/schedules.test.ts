@@ -1,21 +1,21 @@
-/** T18: retries come when the schedule says, to the millisecond, whatever store they wait in. */
+/** Retries begin at the instant of their backoff, to the millisecond, with every storage. */
 
 import { describe, expect, it } from 'vitest';
-import { code, echo, ensemble } from '../../src/adapters/testing/engine-suite/steps.ts';
+import { code, echo, ensemble } from '../../src/testing-kit/engine-suite/steps.ts';
 import { PLACES, timed } from './timed-place.ts';
 
 const CAP = 60_000;
 const exponential = (attempts: number) => Array.from({ length: attempts - 1 }, (_, i) => Math.min(CAP, 1000 * 2 ** i));
 
-describe.each(PLACES)('T18: in %s', (_name, create) => {
+describe.each(PLACES)('in %s', (_name, create) => {
   it.each([
     ['1, 2 and 4 s', { maxAttempts: 4 }, [1000, 2000, 4000]],
     ['doubling, and 60 s from then on', { maxAttempts: 12 }, exponential(12)],
     ['a hundred attempts', { maxAttempts: 100 }, exponential(100)],
     ['fixed', { maxAttempts: 5, backoff: 'fixed', delay: 2500 }, [2500, 2500, 2500, 2500]],
     ['linear', { maxAttempts: 5, backoff: 'linear', delay: 700 }, [700, 1400, 2100, 2800]],
-    ['just short of being given up meanwhile', { maxAttempts: 3, backoff: 'fixed', delay: 999 }, [999, 999]],
-    ['just long enough to be', { maxAttempts: 3, backoff: 'fixed', delay: 1000 }, [1000, 1000]],
+    ['a wait just too short for a suspension', { maxAttempts: 3, backoff: 'fixed', delay: 999 }, [999, 999]],
+    ['a wait just long enough for a suspension', { maxAttempts: 3, backoff: 'fixed', delay: 1000 }, [1000, 1000]],
   ])('%s', async (_what, retry, waits) => {
     const { orchestrator, began, ended } = timed(create, [code('a', 'boom', { retry })]);
     const { id } = await orchestrator.start('e');
@@ -26,7 +26,7 @@ describe.each(PLACES)('T18: in %s', (_name, create) => {
     expect(record.agents[0]).toMatchObject({ attempts: waits.length + 1, duration: total });
   });
 
-  it('items at once: each keeps its own schedule', async () => {
+  it('concurrent items: each keeps its own backoff', async () => {
     const flow = [
       {
         foreach: [0, 1, 2, 3],
@@ -45,7 +45,7 @@ describe.each(PLACES)('T18: in %s', (_name, create) => {
     expect([...attempts].sort((a, b) => a - b)).toEqual(expected.sort((a, b) => a - b));
   });
 
-  it('a hundred runs at once, a millisecond apart: each keeps its own schedule', async () => {
+  it('a hundred executions, a millisecond apart: each keeps its own backoff', async () => {
     const { orchestrator, began, advance } = timed(create, [code('a', 'boom', { retry: { maxAttempts: 4 } })]);
     for (let i = 0; i < 100; i++) {
       await orchestrator.start('e');
@@ -57,7 +57,7 @@ describe.each(PLACES)('T18: in %s', (_name, create) => {
     expect(attempts).toEqual(expected.sort((a, b) => a - b));
   });
 
-  it('a process that takes over keeps the schedule of the one before', async () => {
+  it('a process that resumes an execution keeps the backoff', async () => {
     if (!create().capabilities.shared) return;
     const definition = ensemble([code('a', 'boom', { retry: { maxAttempts: 5 } })]);
     const first = timed(create, definition);
@@ -71,7 +71,7 @@ describe.each(PLACES)('T18: in %s', (_name, create) => {
     expect([record.status, record.agents[0]?.attempts, record.duration]).toEqual(['failed', 5, 15_000]);
   });
 
-  it('what succeeds at a retry goes on at that instant', async () => {
+  it('an execution whose retry succeeds continues at that instant', async () => {
     const { orchestrator, began, ended } = timed(create, [
       code('a', 'later', { input: { ms: 1234 }, retry: { maxAttempts: 2 } }),
       echo('b', 1),

@@ -1,22 +1,22 @@
-/** Orchestrators on a clock that counts its timers and jumps when a test says so. */
+/** Orchestrators on a clock that counts its timers, and that a test can move. */
 
-import { embeddedEngine } from '../../src/adapters/engine/embedded-engine.ts';
-import type { EmbeddedEngineOptions } from '../../src/adapters/engine/engine-options.ts';
-import { memoryStorage } from '../../src/adapters/storage/memory-storage.ts';
-import { hostTurn, type ManualClock, manualClock } from '../../src/adapters/testing/manual-clock.ts';
-import type { EnsembleSource } from '../../src/define.ts';
-import { OrchestratorError } from '../../src/engine/errors.ts';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
+import type { EmbeddedEngineOptions } from '../../src/adapters/embedded-engine/engine-options.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { hostTurn, type ManualClock, manualClock } from '../../src/testing-kit/manual-clock.ts';
+import type { EnsembleSource } from '../../src/authoring/define.ts';
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { type Execution, isFinal } from '../../src/engine/model/execution.ts';
 import type { Clock } from '../../src/engine/ports/clock.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
-import type { Script } from '../../src/operations/code.ts';
-import { createOrchestrator, type Orchestrator } from '../../src/orchestrator.ts';
+import type { Script } from '../../src/operations/code/code-operation.ts';
+import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { laterStorage } from '../storage/later-storage.ts';
 
 export interface CountingClock extends ManualClock {
-  /** Timers that are set and have not fired. */
+  /** The number of timers that are set and have not fired. */
   readonly timers: number;
-  /** The most that were ever set at once. */
+  /** The largest number of timers that were set at the same time. */
   readonly mostTimers: number;
 }
 
@@ -73,7 +73,7 @@ export function countingClock(now?: number): CountingClock {
   };
 }
 
-/** The same moments, seen by a host whose wall clock is wrong by `ms`. */
+/** The clock of a host whose wall clock is wrong by `ms`. */
 export function skewedClock(clock: Clock, ms: number): Clock {
   return {
     now: () => clock.now() + ms,
@@ -83,7 +83,7 @@ export function skewedClock(clock: Clock, ms: number): Clock {
   };
 }
 
-/** Where executions wait: a store of one process, one that others share, and one that answers later. */
+/** The storages of the tests: of one process, shared, and asynchronous. */
 export const PLACES: readonly (readonly [name: string, create: () => Storage])[] = [
   ['memory', () => memoryStorage()],
   ['shared memory', () => memoryStorage({ shared: true })],
@@ -94,17 +94,17 @@ export interface Timed {
   readonly orchestrator: Orchestrator;
   readonly clock: CountingClock;
   readonly storage: Storage;
-  /** For each attempt, when it began: its agent and the monotonic instant. */
+  /** For each attempt: its agent, and the monotonic instant at which it began. */
   readonly began: readonly (readonly [agent: string, at: number])[];
-  /** Moves time on by `ms`, and lets everything happen on the way. */
+  /** Advances the time by `ms`, and runs everything that is due on the way. */
   advance(ms: number): Promise<void>;
-  /** The record once it has ended. @throws Error when it does not within `mostMs` */
-  ended(id: string, mostMs: number): Promise<Execution>;
+  /** The record after the end. @throws Error if the execution does not end within `maxMs` */
+  ended(id: string, maxMs: number): Promise<Execution>;
 }
 
 export interface TimedOptions {
   readonly now?: number;
-  /** Shared with another one. */
+  /** Shared with another process. */
   readonly beside?: Pick<Timed, 'clock' | 'storage'>;
   readonly skewMs?: number;
   readonly engine?: EmbeddedEngineOptions;
@@ -120,7 +120,7 @@ export function timed(
   const storage = beside?.storage ?? create();
   const own = skewMs === 0 ? clock : skewedClock(clock, skewMs);
   const began: [string, number][] = [];
-  const noted =
+  const recorded =
     (script: Script): Script =>
     (context) => {
       began.push([context.execution.agent, clock.monotonic()]);
@@ -136,7 +136,7 @@ export function timed(
       await own.sleep((input as { ms: number }).ms, signal);
       return input;
     },
-    // As a peer does that says `Retry-After`.
+    // Like a peer that answers with `Retry-After`.
     later({ input, execution }) {
       if (execution.attempt > 1) return input;
       const details = { retryAfterMs: (input as { ms: number }).ms };
@@ -146,7 +146,7 @@ export function timed(
   const definition = Array.isArray(flow) ? { name: 'e', flow } : { name: 'e', ...flow };
   const orchestrator = createOrchestrator({
     ensembles: [definition] as readonly EnsembleSource[],
-    scripts: Object.fromEntries(Object.entries(scripts).map(([name, script]) => [name, noted(script)])),
+    scripts: Object.fromEntries(Object.entries(scripts).map(([name, script]) => [name, recorded(script)])),
     storage,
     clock: own,
     engine: embeddedEngine(engine),
@@ -155,12 +155,12 @@ export function timed(
   const settle = async () => {
     for (let turn = 0; turn < 8; turn++) await hostTurn();
   };
-  const step = async (mostMs: number): Promise<number> => {
+  const step = async (maxMs: number): Promise<number> => {
     const next = clock.nextIn;
-    if (next === undefined || next > mostMs) {
-      await clock.advance(mostMs);
+    if (next === undefined || next > maxMs) {
+      await clock.advance(maxMs);
       await settle();
-      return mostMs;
+      return maxMs;
     }
     await clock.advanceToNext();
     await settle();
@@ -176,13 +176,13 @@ export function timed(
       for (let left = ms; left > 0; ) left -= await step(left);
       await settle();
     },
-    async ended(id, mostMs) {
+    async ended(id, maxMs) {
       await settle();
-      for (let left = mostMs; ; left -= await step(Math.max(0, left))) {
-        const record = await storage.getExecution(id);
+      for (let left = maxMs; ; left -= await step(Math.max(0, left))) {
+        const record = await storage.executions.get(id);
         if (record && isFinal(record.status)) return record;
-        // What is due at that very instant is still done.
-        if (left <= 0 && clock.nextIn !== 0) throw new Error(`${id} is ${record?.status} after ${mostMs} ms`);
+        // Runs what is due at exactly that instant.
+        if (left <= 0 && clock.nextIn !== 0) throw new Error(`${id} is ${record?.status} after ${maxMs} ms`);
       }
     },
   };

@@ -1,7 +1,8 @@
-/** Types that flow from definitions to calls; what is misuse is a type error, as `tsc` sees it. */
+/** Types that are derived from definitions. Misuse is a type error of `tsc`. */
 
 import { describe, expect, expectTypeOf, it } from 'vitest';
 import * as z from 'zod';
+import * as mini from 'zod/mini';
 import {
   createOrchestrator,
   defineAgent,
@@ -12,6 +13,7 @@ import {
   type InputOf,
   type Json,
   type JsonObject,
+  type Orchestrator,
   type OrchestratorEvent,
   type OutputsOf,
   type Script,
@@ -52,7 +54,7 @@ const text = 'name: from-text\nflow: []';
 
 const make = () => createOrchestrator({ ensembles: [order, bare, optional, schema, text] });
 type Made = ReturnType<typeof make>;
-// The calls below are looked at by the compiler alone.
+// Only the compiler checks the calls below: they are not made.
 const never = <T>(_call: (orchestrator: Made) => T): T => undefined as T;
 
 describe('InputOf', () => {
@@ -76,14 +78,20 @@ describe('InputOf', () => {
     expectTypeOf<InputOf<typeof schema>>().toEqualTypeOf<Readonly<Record<string, unknown>>>();
   });
 
-  it('OutputsOf: what the schema gives; unknown without one', () => {
+  it('OutputsOf: the output type of the schema; unknown without one', () => {
+    const small = defineEnsemble({
+      name: 'small',
+      flow: [],
+      outputSchema: mini.object({ n: mini.optional(mini.number()) }),
+    });
+    expectTypeOf<OutputsOf<typeof small>>().toEqualTypeOf<{ n?: number | undefined }>();
     expectTypeOf<OutputsOf<typeof order>>().toEqualTypeOf<{ total: number; at?: Date | undefined }>();
     expectTypeOf<OutputsOf<typeof bare>>().toBeUnknown();
   });
 });
 
 describe('execute and start', () => {
-  it('give an execution typed by the name', () => {
+  it('return an execution with the type of its ensemble', () => {
     expectTypeOf(never((o) => o.execute('order', { id: 'x', count: 1 }))).resolves.toEqualTypeOf<
       Execution<{ total: number; at?: Date | undefined }>
     >();
@@ -97,7 +105,7 @@ describe('execute and start', () => {
     >();
   });
 
-  it('an input with required fields must be there and fit; others may be left out', () => {
+  it('an input with required fields is required and must fit; others are optional', () => {
     never((o) => o.execute('optional'));
     never((o) => o.execute('optional', { x: 'text' }));
     never((o) => o.execute('optional', undefined, { timeout: 5 }));
@@ -114,6 +122,21 @@ describe('execute and start', () => {
     never((o) => o.execute('order', { id: 'x' }));
     // @ts-expect-error `count` is a number
     never((o) => o.execute('order', { id: 'x', count: '1' }));
+    never((o) =>
+      o.execute('order', {
+        id: 'x',
+        // @ts-expect-error the error is at the field
+        count: '1',
+      }),
+    );
+    never((o) =>
+      o.start('order', {
+        id: 'x',
+        count: 1,
+        // @ts-expect-error the error is at the field, and suggests `kind`
+        knd: 'new',
+      }),
+    );
     // @ts-expect-error `kind` is one of two
     never((o) => o.execute('order', { id: 'x', count: 1, kind: 'other' }));
     // @ts-expect-error `x` is text
@@ -124,7 +147,43 @@ describe('execute and start', () => {
     never((o) => o.execute(5));
   });
 
-  it('the testing kit types the same, and gives its clock and HTTP', () => {
+  it('an unknown name is an error when all names are known, and allowed when a definition is text', () => {
+    const closed = () => createOrchestrator({ ensembles: [order, { name: 'inline', flow: [] }] });
+    const neverClosed = <T>(_call: (orchestrator: ReturnType<typeof closed>) => T): T => undefined as T;
+    neverClosed((o) => o.execute('inline', { any: 1 }));
+    // @ts-expect-error there is no such ensemble
+    neverClosed((o) => o.execute('ordr', { id: 'x', count: 1 }));
+    // @ts-expect-error there is no such ensemble
+    neverClosed((o) => o.start('ordr'));
+    const open = (orchestrator: Orchestrator) => orchestrator.execute('any', { any: 1 });
+    neverClosed((o) => open(o));
+    const empty = createOrchestrator();
+    expectTypeOf(empty.execute<string>)
+      .parameter(0)
+      .toBeString();
+  });
+
+  it('`inputSchema` types the input by what it takes', () => {
+    const parsed = defineEnsemble({
+      name: 'parsed',
+      inputSchema: z.object({ n: z.number().default(1), at: z.string() }),
+      flow: [],
+    });
+    expectTypeOf<InputOf<typeof parsed>>().toEqualTypeOf<{ n?: number | undefined; at: string }>();
+    const make = () => createOrchestrator({ ensembles: [parsed] });
+    const neverParsed = <T>(_call: (orchestrator: ReturnType<typeof make>) => T): T => undefined as T;
+    neverParsed((o) => o.execute('parsed', { at: 'noon' }));
+    neverParsed((o) =>
+      o.execute('parsed', {
+        // @ts-expect-error `at` is text
+        at: 5,
+      }),
+    );
+    // @ts-expect-error an input schema is a Standard Schema
+    defineEnsemble({ name: 'x', flow: [], inputSchema: { parse: () => 1 } });
+  });
+
+  it('the testing kit has the same types, and its clock and HTTP', () => {
     const kit = () => createTestOrchestrator({ ensembles: [order] });
     type Kit = ReturnType<typeof kit>;
     const neverKit = <T>(_call: (orchestrator: Kit) => T): T => undefined as T;
@@ -138,14 +197,14 @@ describe('execute and start', () => {
     expect(() => createTestOrchestrator({ clock: { now: () => 0 } })).toThrow('`clock` must be a Clock');
   });
 
-  it('results of executions that are looked up later are unknown', () => {
+  it('the output of a stored execution is unknown', () => {
     expectTypeOf(never((o) => o.executions.get('exec_x'))).resolves.toEqualTypeOf<Execution<unknown>>();
     expectTypeOf(never((o) => o.executeAgent('a'))).resolves.toEqualTypeOf<Execution<unknown>>();
   });
 });
 
 describe('definitions', () => {
-  it('defineEnsemble gives back what it got, and refuses what is no definition', () => {
+  it('defineEnsemble returns its argument, and refuses an invalid definition', () => {
     expectTypeOf(bare.name).toEqualTypeOf<'bare'>();
     // @ts-expect-error a name is required
     defineEnsemble({ flow: [] });
@@ -153,8 +212,16 @@ describe('definitions', () => {
     defineEnsemble({ name: 'x' });
     // @ts-expect-error there is no such type
     defineEnsemble({ name: 'x', inputs: { a: { type: 'text' } }, flow: [] });
+    // @ts-expect-error there is no such key of an input field
+    defineEnsemble({ name: 'x', inputs: { a: { type: 'string', defualt: 'b' } }, flow: [] });
     // @ts-expect-error maxAttempts is a number
     defineEnsemble({ name: 'x', flow: [{ agent: 'a', retry: { maxAttempts: '3' } }] });
+    // @ts-expect-error there is no such key
+    defineEnsemble({ name: 'x', flow: [{ agent: 'a', conditon: 'true' }] });
+    // @ts-expect-error there is no such key, in a block either
+    defineEnsemble({ name: 'x', flow: [{ if: true, then: [{ agent: 'a', retyr: { maxAttempts: 2 } }] }] });
+    // @ts-expect-error there is no such key
+    defineEnsemble({ name: 'x', flow: [], otputs: {} });
     // @ts-expect-error a step has a verb
     defineEnsemble({ name: 'x', flow: [{ name: 'a' }] });
     // @ts-expect-error an output schema is a Standard Schema
@@ -186,7 +253,7 @@ describe('definitions', () => {
     defineOperation({ name: 'x' });
   });
 
-  it('scripts are handed what they are handed', () => {
+  it('a script receives its context', () => {
     const plain: Script = ({ input, config, env }) => {
       expectTypeOf(input).toBeAny();
       expectTypeOf(config).toEqualTypeOf<JsonObject>();
@@ -213,7 +280,9 @@ describe('events', () => {
       }),
     );
     never((o) =>
-      o.on('execution.failed', ({ data }) => expectTypeOf(data.error).toEqualTypeOf<{ readonly message: string }>()),
+      o.on('execution.failed', ({ data }) =>
+        expectTypeOf(data.error).toEqualTypeOf<{ readonly message: string; readonly details?: JsonObject }>(),
+      ),
     );
     never((o) => o.on('execution.timeout', ({ data }) => expectTypeOf(data.timeout).toBeNumber()));
     expectTypeOf(never((o) => o.on('agent.completed', () => {}))).toEqualTypeOf<() => void>();
@@ -232,7 +301,7 @@ describe('events', () => {
     expectTypeOf(read).toBeFunction();
   });
 
-  it('what is handed out cannot be written to', () => {
+  it('results are read-only', () => {
     const write = (record: Execution) => {
       // @ts-expect-error read-only
       record.status = 'failed';

@@ -9,7 +9,7 @@ export async function setup({ folder }) {
   const file = join(folder, 'library.db');
   const { sqliteStorage } = await importStore('sqlite');
   const { orchestrator, run } = await fiveSteps(sqliteStorage({ path: file }));
-  // It opens the file at its first use.
+  // The storage opens the file at its first use.
   await run();
   return {
     file,

@@ -1,6 +1,6 @@
 /**
- * Bare `pg` with prepared statements: each record in a commit of its own over 20 connections (`each`), or the records of all
- * executions at work in one statement over one connection (`group`).
+ * Bare `pg` with prepared statements: each record in its own commit over 20 connections (`each`), or the records of all running
+ * executions in one statement over one connection (`group`).
  */
 
 import pg from 'pg';

@@ -1,6 +1,6 @@
 /**
- * A bare SQLite file, synchronous=FULL: each record in a commit of its own (`each`), or the records of all executions at work
- * in one commit a turn of the event loop (`group`).
+ * A bare SQLite file, synchronous=FULL: each record in its own commit (`each`), or the records of all running executions in one
+ * commit for each turn of the event loop (`group`).
  */
 
 import { join } from 'node:path';

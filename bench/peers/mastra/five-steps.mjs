@@ -1,12 +1,12 @@
-/** A workflow of five chained steps, in a Mastra of its own. */
+/** A workflow of five chained steps, in its own Mastra instance. */
 
 import { Mastra } from '@mastra/core';
 import { createStep, createWorkflow } from '@mastra/core/workflows';
 import { z } from 'zod';
 
 /**
- * @param storage - where each step is stored; without it nowhere
- * @returns a function that runs it once, and throws when the result is wrong
+ * @param storage - stores each step; undefined: nothing is stored
+ * @returns a function that runs the workflow once and throws when the result is wrong
  */
 export function fiveSteps(storage) {
   const x = z.object({ x: z.number() });
@@ -20,11 +20,11 @@ export function fiveSteps(storage) {
   return async () => {
     const run = await registered.createRun();
     const { status, result } = await run.start({ inputData: { x: 0 } });
-    if (status !== 'success' || result.x !== 5) throw new Error(`the run came out as ${status}`);
+    if (status !== 'success' || result.x !== 5) throw new Error(`the status of the run is ${status}`);
   };
 }
 
-/** @throws when there are not as many finished runs as there must be */
+/** @throws when the number of finished runs is wrong */
 export async function checkRuns(storage, executions) {
   const workflows = await storage.getStore('workflows');
   const { total } = await workflows.listWorkflowRuns({ workflowName: 'bench', status: 'success', perPage: 1, page: 0 });

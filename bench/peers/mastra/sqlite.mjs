@@ -20,7 +20,7 @@ export async function setup({ folder }) {
   };
 }
 
-/** The mode that its connection has once a run has been stored; it is its own choice. */
+/** The mode of the store's connection after a run was stored. The store chooses the mode. */
 async function synchronousOf(storage) {
   const { rows } = await storage.client.execute('PRAGMA synchronous');
   return MODES[Object.values(rows[0])[0]];

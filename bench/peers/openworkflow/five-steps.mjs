@@ -1,6 +1,6 @@
 /**
- * OpenWorkflow: a workflow of five steps and a worker in this process. An execution is done when the worker has stored its end;
- * its handle would say so later, as it looks once a second.
+ * OpenWorkflow: a workflow of five steps and a worker in this process. An execution is done when the worker has stored its end.
+ * Its handle would report the end later, because it polls once a second.
  */
 
 import { OpenWorkflow } from 'openworkflow';
@@ -11,8 +11,8 @@ export async function fiveSteps(backend, concurrency) {
   const complete = backend.completeWorkflowRun.bind(backend);
   backend.completeWorkflowRun = async (params) => {
     const run = await complete(params);
-    const tell = waiting.get(params.workflowRunId);
-    if (tell) tell(params.output);
+    const resolve = waiting.get(params.workflowRunId);
+    if (resolve) resolve(params.output);
     else ended.set(params.workflowRunId, params.output);
     return run;
   };
@@ -28,7 +28,7 @@ export async function fiveSteps(backend, concurrency) {
   return {
     async run() {
       const { id } = (await workflow.run({})).workflowRun;
-      const x = ended.has(id) ? ended.get(id) : await new Promise((tell) => waiting.set(id, tell));
+      const x = ended.has(id) ? ended.get(id) : await new Promise((resolve) => waiting.set(id, resolve));
       ended.delete(id);
       waiting.delete(id);
       last = id;

@@ -1,4 +1,4 @@
-/** Begins a payment. Its key is equal on every retry and after a crash, so that a bank takes the money once. */
+/** Starts a payment. The key is the same on every retry and after a crash, so that the bank charges the card once. */
 export default function charge({ input: { card }, idempotencyKey }) {
   return { card, payment: idempotencyKey };
 }

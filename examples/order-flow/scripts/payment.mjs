@@ -1,5 +1,5 @@
-/** Asks the bank how far a payment is; this one's takes three questions. */
+/** Polls the bank for the state of a payment. This payment is complete at the third poll. */
 export default function payment({ input: { polls } }) {
-  const asked = (polls ?? 0) + 1;
-  return { polls: asked, state: asked < 3 ? 'pending' : 'paid' };
+  const count = (polls ?? 0) + 1;
+  return { polls: count, state: count < 3 ? 'pending' : 'paid' };
 }

@@ -1,4 +1,4 @@
-/** Puts an order's goods back on the shelf. */
+/** Releases the reserved goods of an order. */
 export default function release({ input: { order } }) {
   return { released: `R-${order}` };
 }

@@ -1,4 +1,4 @@
-/** Takes an order's goods off the shelf. */
+/** Reserves the goods of an order. */
 export default function reserve({ input: { order } }) {
   return { reservation: `R-${order}` };
 }

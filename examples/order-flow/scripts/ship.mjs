@@ -1,5 +1,5 @@
-/** Hands an order to the carrier that the agent's config names. */
+/** Gives an order to the carrier in the agent's config. */
 export default function ship({ input: { order }, config: { carrier, full } }) {
-  if (full) throw new Error(`${carrier} has no room today`);
+  if (full) throw new Error(`${carrier} has no capacity today`);
   return { tracking: `${carrier}-${order}` };
 }

@@ -1,4 +1,4 @@
-// Begins with `_`: a module that scripts share, and no script itself. Prices are in cents.
+// The name begins with `_`, so this file is not a script: scripts import it. Prices are in cents.
 export const CATALOG = {
   'desk-oak': { name: 'Desk, oak', price: 34900 },
   'lamp-s': { name: 'Lamp, small', price: 3950 },

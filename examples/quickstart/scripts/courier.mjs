@@ -1,6 +1,6 @@
 const SAME_DAY = ['Lyon', 'Paris'];
 
-/** Says when the courier comes. */
+/** Returns the day of the pickup. */
 export default function courier({ input: { city } }) {
   return { pickup: SAME_DAY.includes(city) ? 'today' : 'tomorrow' };
 }

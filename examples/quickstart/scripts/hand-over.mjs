@@ -1,4 +1,4 @@
-/** Hands an order to a person. `idempotencyKey` is the same on every retry, so a ticket system could use it to open one only. */
+/** Hands an order to a person. `idempotencyKey` is the same on every retry, so that a ticket system can open only one ticket. */
 export default function handOver({ input: { order, reasons }, idempotencyKey }) {
   return {
     ticket: `T-${order}-${idempotencyKey.slice(0, 6)}`,

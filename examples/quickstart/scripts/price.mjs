@@ -1,6 +1,6 @@
 import { CATALOG, DISCOUNT_PERCENT } from './_catalog.mjs';
 
-/** Prices one line of an order. What a script returns is its agent's output; what it throws fails the agent. */
+/** Prices one line of an order. The return value is the output of the agent. If the script throws, the agent fails. */
 export default function price({ input: { line, tier } }) {
   const item = CATALOG[line.sku];
   if (!item) throw new Error(`there is no article ${line.sku}`);

@@ -1,4 +1,4 @@
-/** Judges an order: a risk from 0 to 100, and why. Keys of `config` beside `script` come along as `config`. */
+/** Scores an order: a risk from 0 to 100, and its reasons. The parameter `config` has the keys of the agent's `config`. */
 export default function score({ input: { customer, lines }, config }) {
   const total = lines.reduce((sum, line) => sum + line.cents, 0) / 100;
   const reasons = [];

@@ -1,8 +1,8 @@
-/** A sleep made of a timer: what every clock's `sleep` is. */
+/** The `sleep` of a clock, made from its timer. */
 
 import type { Clock } from '../../engine/ports/clock.ts';
 
-/** @param setTimer - the clock's own */
+/** @param setTimer - of the same clock */
 export function sleepByTimer(setTimer: Clock['setTimer']): Clock['sleep'] {
   return (ms, signal) =>
     new Promise((resolve, reject) => {

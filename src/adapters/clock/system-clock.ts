@@ -1,11 +1,11 @@
-/** The platform's clock as the clock port. */
+/** The clock port over the platform's clock. */
 
-import { nextTurn } from '../../engine/next-turn.ts';
+import { nextTurn } from '../../engine/base/next-turn.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { sleepByTimer } from './sleep-by-timer.ts';
 
-/** The longest delay that `setTimeout` takes; a longer one would fire at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+/** The longest delay of `setTimeout`. With a longer one, the timer would fire at once. */
+const MAX_MS = 2 ** 31 - 1;
 
 /** Wall time, monotonic time and timers of the platform. */
 export function systemClock(): Clock {
@@ -13,10 +13,10 @@ export function systemClock(): Clock {
     let left = Number.isFinite(ms) ? Math.max(0, ms) : 0;
     let handle: ReturnType<typeof setTimeout>;
     const arm = () => {
-      const part = Math.min(left, LONGEST_MS);
+      const part = Math.min(left, MAX_MS);
       left -= part;
       handle = setTimeout(left > 0 ? arm : callback, part);
-      if (options?.background) letGo(handle);
+      if (options?.background) unref(handle);
     };
     arm();
     return () => clearTimeout(handle);
@@ -30,8 +30,8 @@ export function systemClock(): Clock {
   };
 }
 
-// Node.js, Deno and Bun end a process that has nothing but such timers left; elsewhere a timer is a number.
-function letGo(handle: unknown): void {
+// Node.js, Deno and Bun end a process that has only such timers left. On other runtimes, a timer is a number.
+function unref(handle: unknown): void {
   if (typeof handle === 'object') (handle as { unref?: () => void }).unref?.();
   else (globalThis as { Deno?: { unrefTimer?: (handle: unknown) => void } }).Deno?.unrefTimer?.(handle);
 }

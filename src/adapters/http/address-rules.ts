@@ -1,30 +1,36 @@
-/** Which hosts, ports and addresses outbound HTTP may reach: public ones, and what `allow` names. Pure; every client asks here. */
+/** Decides which hosts, ports and addresses outbound HTTP may reach: public ones, and those in `allow`. Pure. Used by every client. */
 
-import ipaddr from 'ipaddr.js';
+import {
+  type Address,
+  type AddressRange,
+  isInRange,
+  isV6,
+  parseAddress,
+  parseRange,
+  specialRange,
+} from './ip-address.ts';
 
-type Address = ipaddr.IPv4 | ipaddr.IPv6;
-
-/** The compiled form of an `allow` list. Hosts are as `URL.hostname` gives them. */
+/** A compiled `allow` list. Hosts have the form of `URL.hostname`. */
 export interface AddressRules {
-  /** Whether `allow` names this very host (a name, a wildcard, an address or a range), so that nothing more is asked. */
+  /** Whether `allow` matches this host by a name, a wildcard, an address or a range. Then no other rule applies. */
   allowsHost(host: string, port: number): boolean;
-  /** Why a URL's host and port are refused, judged without looking any name up; undefined when they pass. */
+  /** Why a URL's host and port are refused, or undefined. No name is looked up. */
   hostProblem(host: string, port: number): string | undefined;
-  /** Why an address that a name resolved to is refused; undefined when it passes. */
+  /** Why an address to which a name resolved is refused, or undefined. */
   addressProblem(address: string, port: number): string | undefined;
 }
 
 type Entry =
-  | { readonly kind: 'range'; readonly network: Address; readonly bits: number; readonly port?: number }
-  | { readonly kind: 'name'; readonly name: string; readonly wildcard: boolean; readonly port?: number };
+  | { readonly kind: 'range'; readonly range: AddressRange; readonly port?: number | undefined }
+  | { readonly kind: 'name'; readonly name: string; readonly wildcard: boolean; readonly port?: number | undefined };
 
 /**
  * Compiles an allow list.
  *
- * @param namesAreUnseen - what names resolve to is not judged: names that only a private network answers are refused then
- * @param allow - ranges (`10.0.0.0/8`, `fd00::/8`), addresses (`127.0.0.1`, `::1`), names (`localhost`),
- *   wildcards (`*.internal.example`: names below it, not itself); each but a range also with `:port`
- * @throws TypeError for an entry that is none of these
+ * @param allow - ranges (`10.0.0.0/8`, `fd00::/8`), addresses (`127.0.0.1`, `::1`), names (`localhost`), and wildcards
+ *   (`*.internal.example`: names below it, but not the name itself). All except ranges may have a `:port`
+ * @param namesAreUnseen - the client does not check the addresses of names. Then names of private networks are refused
+ * @throws TypeError for any other entry
  */
 export function addressRules(allow: readonly string[] = [], namesAreUnseen = false): AddressRules {
   const entries = allow.map(parseEntry);
@@ -34,7 +40,7 @@ export function addressRules(allow: readonly string[] = [], namesAreUnseen = fal
       (entry) =>
         entry.kind === 'range' &&
         (entry.port === undefined || entry.port === port) &&
-        [address, unwrap(address)].some((form) => inRange(form, entry.network, entry.bits)),
+        [address, unwrap(address)].some((form) => isInRange(form, entry.range)),
     );
 
   const allowsHost = (host: string, port: number): boolean => {
@@ -53,7 +59,7 @@ export function addressRules(allow: readonly string[] = [], namesAreUnseen = fal
     allowsHost,
     hostProblem(host, port) {
       if (allowsHost(host, port)) return undefined;
-      if (port !== 80 && port !== 443 && port < 1024) return `port ${port} is none of 80, 443 and 1024 to 65535`;
+      if (port !== 80 && port !== 443 && port < 1024) return `port ${port} is not 80, 443 or 1024 to 65535`;
       const literal = literalAddress(host);
       if (literal !== undefined) return publicProblem(literal);
       const name = withoutFinalDots(host);
@@ -61,8 +67,8 @@ export function addressRules(allow: readonly string[] = [], namesAreUnseen = fal
       return namesAreUnseen && isPrivateName(name) ? 'its host is a name of a private network' : undefined;
     },
     addressProblem(address, port) {
-      if (!ipaddr.isValid(address)) return 'its host resolves to something that is no address';
-      const parsed = ipaddr.parse(address);
+      const parsed = parseAddress(address);
+      if (!parsed) return 'its host resolves to something that is not an address';
       if (allowsAddress(parsed, port)) return undefined;
       const problem = publicProblem(parsed);
       return problem && `its host resolves to an address that may not be reached: ${problem}`;
@@ -70,47 +76,44 @@ export function addressRules(allow: readonly string[] = [], namesAreUnseen = fal
   };
 }
 
-// The URL parser has already turned every spelling of an IPv4 address (hex, octal, short, one number) into dotted decimal.
+// The URL parser has converted every spelling of an IPv4 address (hex, octal, short, one number) to dotted decimal.
 function literalAddress(host: string): Address | undefined {
-  if (host.startsWith('[')) return ipaddr.IPv6.parse(host.slice(1, -1));
-  return /^\d{1,3}(?:\.\d{1,3}){3}$/.test(host) ? ipaddr.IPv4.parse(host) : undefined;
+  return parseAddress(host.startsWith('[') ? host.slice(1, -1) : host);
 }
 
-// An IPv4 address inside an IPv6 one is judged as itself where packets really go there: mapped, and NAT64's well-known prefix.
+// An IPv4 address in an IPv6 address is judged as the IPv4 address if packets reach it: mapped, and NAT64's well-known prefix.
 function unwrap(address: Address): Address {
-  if (!isV6(address)) return address;
-  if (address.isIPv4MappedAddress()) return address.toIPv4Address();
-  const [first, second, third, fourth, fifth, sixth, high = 0, low = 0] = address.parts;
-  if (first === 0x64 && second === 0xff9b && !third && !fourth && !fifth && !sixth) {
-    return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
-  }
-  return address;
+  return WRAPPED.some((range) => isInRange(address, range)) ? address.slice(6) : address;
 }
 
-// ISATAP keeps the IPv4 address that packets are sent on to in its last half, below any prefix.
-function tunnelled(address: Address): ipaddr.IPv4 | undefined {
-  if (!isV6(address)) return undefined;
-  const [, , , , owner, mark, high = 0, low = 0] = address.parts;
-  if ((owner !== 0 && owner !== 0x200) || mark !== 0x5efe) return undefined;
-  return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff]);
+const WRAPPED: readonly AddressRange[] = [
+  { network: [0, 0, 0, 0, 0, 0xffff, 0, 0], bits: 96 },
+  { network: [0x64, 0xff9b, 0, 0, 0, 0, 0, 0], bits: 96 },
+];
+
+// The last half of an ISATAP address contains the IPv4 address to which packets are forwarded, with any prefix.
+function tunnelled(address: Address): Address | undefined {
+  const [, , , , scope, mark] = address;
+  return isV6(address) && (scope === 0 || scope === 0x200) && mark === 0x5efe ? address.slice(6) : undefined;
 }
 
-// Default deny: an address must be known as public. For IPv6 that is 2000::/3 less its special ranges (6to4 and Teredo among
-// them), which also keeps out ::127.0.0.1 and whatever is not assigned.
+// Refused by default: an address must be known as public. For IPv6, this means 2000::/3 without its special ranges, such as 6to4 and
+// Teredo. This also excludes ::127.0.0.1 and unassigned addresses.
 function publicProblem(address: Address): string | undefined {
   const judged = unwrap(address);
   const inner = tunnelled(judged);
   if (inner && publicProblem(inner) !== undefined) return publicProblem(inner);
-  if (judged.toString() === AZURE_WIRE_SERVER) return "the address is a cloud's own service";
-  const range = judged.range();
-  if (range === 'unicast' && (!isV6(judged) || ((judged.parts[0] ?? 0) & 0xe000) === 0x2000)) return undefined;
-  return `the address is not public (${range === 'unicast' ? 'unassigned' : range})`;
+  if (isInRange(judged, AZURE_WIRE_SERVER)) return "the address is a cloud's own service";
+  const range = specialRange(judged) ?? (isV6(judged) && !isInRange(judged, GLOBAL_UNICAST) ? 'unassigned' : undefined);
+  return range && `the address is not public (${range})`;
 }
 
-/** Public by its number, and answered by the machine that an Azure VM runs on: with certificates and settings. */
-const AZURE_WIRE_SERVER = '168.63.129.16';
+const GLOBAL_UNICAST: AddressRange = { network: [0x2000, 0, 0, 0, 0, 0, 0, 0], bits: 3 };
 
-// Names that mean this machine or a cloud's metadata service wherever they resolve at all.
+/** A public address, but on Azure the host of a virtual machine answers it, with certificates and settings. */
+const AZURE_WIRE_SERVER: AddressRange = { network: [0xa83f, 0x8110], bits: 32 };
+
+// Names that mean this machine or a cloud's metadata service wherever they resolve.
 function isLocalName(name: string): boolean {
   return LOCAL_NAMES.has(name) || name.endsWith('.localhost');
 }
@@ -131,7 +134,7 @@ const LOCAL_NAMES: ReadonlySet<string> = new Set([
   'metadata.google.internal',
 ]);
 
-// No public name server answers these: whoever does is a private network's, a cluster's or this machine's.
+// No public name server answers these names: an answer comes from a private network, a cluster or this machine.
 function isPrivateName(name: string): boolean {
   return !name.includes('.') || PRIVATE_SUFFIXES.some((suffix) => name.endsWith(suffix));
 }
@@ -144,14 +147,6 @@ function withoutFinalDots(host: string): string {
   return host.slice(0, end);
 }
 
-function isV6(address: Address): address is ipaddr.IPv6 {
-  return address.kind() === 'ipv6';
-}
-
-function inRange(address: Address, network: Address, bits: number): boolean {
-  return address.kind() === network.kind() && address.match(network, bits);
-}
-
 function parseEntry(text: string): Entry {
   const bad = (why: string) =>
     new TypeError(
@@ -159,21 +154,22 @@ function parseEntry(text: string): Entry {
     );
   if (typeof text !== 'string' || text === '') throw bad('is empty or not a string');
   if (text.includes('/')) {
-    if (!ipaddr.IPv4.isValidCIDRFourPartDecimal(text) && !ipaddr.IPv6.isValidCIDR(text))
-      throw bad('is no address range');
-    const [network, bits] = ipaddr.parseCIDR(text);
-    if (unwrap(network) !== network && bits < 128) throw bad('is a range of IPv4 addresses written as IPv6');
-    return unwrap(network) === network ? { kind: 'range', network, bits } : whole(unwrap(network), undefined);
+    const range = parseRange(text);
+    if (!range) throw bad('is not an address range');
+    const inner = unwrap(range.network);
+    if (inner === range.network) return { kind: 'range', range };
+    if (range.bits < 128) throw bad('is a range of IPv4 addresses written as IPv6');
+    return whole(inner, undefined);
   }
   const wildcard = text.startsWith('*.');
-  const rest = wildcard ? text.slice(2) : ipaddr.IPv6.isValid(text) ? `[${text}]` : text;
+  const rest = wildcard ? text.slice(2) : text.includes(':') && parseAddress(text) ? `[${text}]` : text;
   const [, bare = '', portText] = /^([^:]+|\[[^\]]+\])(?::(\d{1,5}))?$/.exec(rest) ?? [];
   const port = portText === undefined ? undefined : Number(portText);
   if (port !== undefined && (port < 1 || port > 65_535)) throw bad('has a port outside 1 to 65535');
   const host =
     bare && !/[\s\\?#@*%]/.test(bare) && URL.canParse(`http://${bare}`) ? new URL(`http://${bare}`).hostname : '';
   const name = withoutFinalDots(host);
-  if (name === '') throw bad('is no host');
+  if (name === '') throw bad('is not a host');
   const literal = literalAddress(name);
   if (literal === undefined) return { kind: 'name', name, wildcard, port };
   if (wildcard) throw bad('puts a wildcard before an address');
@@ -181,5 +177,5 @@ function parseEntry(text: string): Entry {
 }
 
 function whole(network: Address, port: number | undefined): Entry {
-  return { kind: 'range', network, bits: isV6(network) ? 128 : 32, port };
+  return { kind: 'range', range: { network, bits: network.length * 16 }, port };
 }

@@ -1,21 +1,21 @@
-/** Checks one outbound request before anything is sent: the same rules for every HTTP client. */
+/** Checks an outbound request before anything is sent, by the same rules for every HTTP client. */
 
-import { OrchestratorError } from '../../engine/errors.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import { headerProblem } from '../../engine/model/http-header.ts';
 import type { HttpRequest } from '../../engine/ports/http.ts';
 import type { AddressRules } from './address-rules.ts';
 
-/** A request that passed, in the one form that clients send. */
+/** A checked request, in the normal form that clients send. */
 export interface AdmittedRequest {
   /**
-   * `GET https://host/path`, without the query: how messages name the request. The path is whole: a message is cut after it was
-   * masked, for half of a secret is not found any more.
+   * The request in messages: `GET https://host/path`, without the query. The path is not cut, because a message is cut only after
+   * masking: a part of a secret would not be found.
    */
   readonly label: string;
   readonly method: string;
   readonly url: URL;
   readonly port: number;
-  /** Lower-case names, no name twice. */
+  /** Names in lower case, each once. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Uint8Array | undefined;
   readonly timeoutMs: number;
@@ -25,9 +25,9 @@ export interface AdmittedRequest {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 const DEFAULT_MAX_RESPONSE_BYTES = 10 * 1024 * 1024;
-// A platform's timer fires at once when it is asked for more.
+// With a longer delay, a platform's timer fires at once.
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-// Past what servers take, and where a client's own work stays linear and small.
+// More than servers accept, and small enough that a client's own work stays small.
 const MAX_URL_LENGTH = 64 * 1024;
 const MAX_HEADERS_LENGTH = 64 * 1024;
 
@@ -35,7 +35,7 @@ const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$/;
 const FORBIDDEN_METHODS: ReadonlySet<string> = new Set(['CONNECT', 'TRACE', 'TRACK']);
 
 /**
- * Checks a request and gives its normal form.
+ * Checks a request and returns its normal form.
  *
  * @throws OrchestratorError `INVALID_REQUEST` (`details.reason`: `url`, `address`, `method`, `header`, `body` or `limit`)
  */
@@ -61,7 +61,7 @@ export function admitRequest(request: HttpRequest, rules: AddressRules): Admitte
     url,
     port,
     headers: admitHeaders(request.headers ?? {}, label),
-    // Bytes, not text: given a string, fetch would add a content type of its own.
+    // Bytes, not text: for a string, fetch would add a content type.
     body: typeof request.body === 'string' ? new TextEncoder().encode(request.body) : request.body,
     timeoutMs: Math.min(positive(request.timeoutMs, DEFAULT_TIMEOUT_MS, 'timeoutMs', label), MAX_TIMEOUT_MS),
     maxResponseBytes: positive(request.maxResponseBytes, DEFAULT_MAX_RESPONSE_BYTES, 'maxResponseBytes', label),
@@ -69,7 +69,7 @@ export function admitRequest(request: HttpRequest, rules: AddressRules): Admitte
   };
 }
 
-/** The refusal of an address; `nodeHttp` throws the same for what a name resolves to. */
+/** The refusal of an address. `nodeHttp` throws it for the addresses of names too. */
 export function refuseAddress(label: string, problem: string): OrchestratorError {
   return refuse('address', addressRefusal(label, problem));
 }
@@ -83,7 +83,7 @@ function admitUrl(text: string): URL {
     throw refuse('url', `the url is longer than ${MAX_URL_LENGTH} characters; send data in the body`);
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
-    // The URL parser would drop line breaks and tabs silently, so that another address than the one written is asked.
+    // The URL parser would silently drop line breaks and tabs, and the request would go to another address than the written one.
     if (code < 0x20 || code === 0x7f) {
       throw refuse(
         'url',

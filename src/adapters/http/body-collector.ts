@@ -1,21 +1,21 @@
-/** Collects the pieces of an answer's body: however small they are, they cost what they hold. */
+/** Collects the pieces of an answer's body. Small pieces take no more memory than their bytes. */
 
-import { ByteBuffer } from '../../engine/byte-buffer.ts';
-import { OrchestratorError } from '../../engine/errors.ts';
+import { ByteBuffer } from '../../engine/base/byte-buffer.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 
 export interface BodyCollector {
-  /** @throws OrchestratorError `AGENT_FAILED` when the body passes the limit, or comes in too many pieces of too few bytes */
+  /** @throws OrchestratorError `AGENT_FAILED` if the body exceeds the limit, or consists of too many small pieces */
   add(piece: Uint8Array): void;
   join(): Uint8Array;
 }
 
-/** So many pieces cost some tenths of a second, whatever they hold. */
+/** This number of pieces takes some tenths of a second, independently of their size. */
 const MANY_PIECES = 65_536;
 const FEW_BYTES = 16;
 
 export function bodyCollector(request: AdmittedRequest): BodyCollector {
-  const body = new ByteBuffer();
+  const body = new ByteBuffer(request.maxResponseBytes);
   let size = 0;
   let pieces = 0;
   return {
@@ -24,7 +24,7 @@ export function bodyCollector(request: AdmittedRequest): BodyCollector {
       pieces += 1;
       if (size > request.maxResponseBytes) throw tooLarge(request);
       if (pieces > MANY_PIECES && size < pieces * FEW_BYTES) throw fragmented(request);
-      // The buffer takes the first part as it is, and a runtime may use a small one again.
+      // The buffer keeps the first piece without a copy, and a runtime may reuse the memory of a small piece.
       body.append(size === piece.byteLength ? new Uint8Array(piece) : piece);
     },
     join: () => body.bytes(),
@@ -37,7 +37,7 @@ function tooLarge(request: AdmittedRequest): OrchestratorError {
   return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'too-large', limit } });
 }
 
-/** The peer spends many times more on framing than on what it says: each try would cost the same. */
+/** The peer sends many times more framing than content. Not retryable: each attempt would cost the same. */
 export function fragmented(request: AdmittedRequest): OrchestratorError {
   const message = `${request.label} answered in too many pieces of fewer than ${FEW_BYTES} bytes; the peer must send larger ones`;
   return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'fragmented' } });

@@ -1,14 +1,14 @@
-/** Decompresses an answer's body on Node piece by piece, so that the reader can stop a bomb at its limit. */
+/** Decompresses an answer's body on Node piece by piece, so that the reader can stop at its limit. */
 
 import { pipeline, type Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 import type { ContentCoding } from './exchange.ts';
 
 /**
- * Yields the decoded pieces; nothing is decoded before it is asked for. An empty body stays empty. Leaving early destroys
- * the decoder; the source is the caller's.
+ * Yields the decoded pieces. Decodes only what the reader asks for. An empty body stays empty. If the reader stops early, the decoder
+ * is destroyed, but not the source.
  *
- * @throws zlib's error when the body is cut short or not in the coding
+ * @throws zlib's error if the body ends early or does not have the coding
  */
 export async function* decodeBody(
   source: AsyncIterable<Uint8Array>,
@@ -22,7 +22,7 @@ export async function* decodeBody(
     yield first.value;
     for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;
   };
-  // The callback takes the error that the loop below sees as well.
+  // The loop below throws the error that this callback ignores.
   pipeline(encoded(), decoder, () => {});
   for await (const chunk of decoder) yield chunk;
 }
@@ -30,6 +30,6 @@ export async function* decodeBody(
 function createDecoder(coding: ContentCoding, firstPiece: Uint8Array): Transform {
   if (coding === 'gzip') return createGunzip();
   if (coding === 'br') return createBrotliDecompress();
-  // `deflate` is zlib's format by the standard, but some servers send the bare stream: a zlib header has 8 in its low nibble.
+  // By the standard, `deflate` means zlib's format, but some servers send the bare stream. A zlib header has 8 in its low nibble.
   return ((firstPiece[0] ?? 0) & 0x0f) === 0x08 ? createInflate() : createInflateRaw();
 }

@@ -1,13 +1,13 @@
-/** What every HTTP client does around one exchange: its deadline, the reading of its answer, and the errors it ends in. */
+/** The parts of an exchange that all HTTP clients share: the deadline, the headers of the answer, and the errors. */
 
-import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 
 /**
- * Runs an exchange until it settles, the caller's signal aborts or `timeoutMs` passes, whichever is first, and aborts the
- * signal it hands on in every case but success.
+ * Runs an exchange until it settles, the caller's signal aborts, or `timeoutMs` passes. Aborts the signal of `start` unless the
+ * exchange succeeds.
  *
- * @throws the caller's reason, `TIMEOUT` (retryable), or what `start` throws
+ * @throws the reason of the caller's signal, `TIMEOUT` (retryable), or the error of `start`
  */
 export function underDeadline<T>(request: AdmittedRequest, start: (signal: AbortSignal) => Promise<T>): Promise<T> {
   return new Promise<T>((resolve, reject) => {
@@ -18,7 +18,7 @@ export function underDeadline<T>(request: AdmittedRequest, start: (signal: Abort
       clearTimeout(timer);
       outer?.removeEventListener('abort', onAbort);
     };
-    // Rejecting first: a fetch that ignores its signal must not hold the caller back.
+    // Rejects first: a fetch that ignores its signal must not delay the caller.
     const end = (reason: unknown) => {
       settle();
       reject(reason);
@@ -39,7 +39,7 @@ function timeoutFailure(request: AdmittedRequest): OrchestratorError {
   return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs: request.timeoutMs }, retryable: true });
 }
 
-// They describe the hop, not the answer, and differ from runtime to runtime.
+// These headers describe the connection, not the answer, and differ between runtimes.
 const HOP_HEADERS: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -51,9 +51,9 @@ const HOP_HEADERS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Answer headers in the form that the port promises.
+ * The headers of an answer, in the form of the port.
  *
- * @param decoded - whether the body was decompressed, so that its encoding and length on the wire say nothing any more
+ * @param decoded - whether the body was decompressed. Then its encoding and length are not valid any more, and are left out
  */
 export function collectHeaders(pairs: Iterable<readonly [string, string]>, decoded: boolean): Record<string, string> {
   const headers: Record<string, string> = {};
@@ -75,8 +75,8 @@ const CODINGS: Readonly<Record<string, ContentCoding>> = {
 };
 
 /**
- * The one coding of an answer's body. Chains are refused by every client alike: Node would decode up to five of them, Deno and
- * Bun hand them over undecoded, and a chain multiplies what a small answer can grow to (T35).
+ * The content coding of an answer's body. Every client refuses a chain of codings: Node would decode up to five of them, Deno and Bun
+ * would decode none, and a chain multiplies the size to which a small answer can grow.
  *
  * @throws OrchestratorError `AGENT_FAILED`, `details.reason` `encoding`
  */
@@ -97,7 +97,7 @@ export function contentCoding(
   throw encodingFailure(request, what);
 }
 
-/** The answer's content coding is not read. */
+/** The failure for an answer whose content coding is not supported. */
 export function encodingFailure(request: AdmittedRequest, what: string): OrchestratorError {
   return exchangeFailure(
     request,
@@ -106,7 +106,7 @@ export function encodingFailure(request: AdmittedRequest, what: string): Orchest
   );
 }
 
-/** `AGENT_FAILED`, retryable: the exchange itself broke. */
+/** The failure of an exchange that broke: `AGENT_FAILED`, retryable. */
 export function exchangeFailure(
   request: AdmittedRequest,
   reason: string,
@@ -118,8 +118,8 @@ export function exchangeFailure(
 }
 
 /**
- * What a runtime threw during an exchange, as the port's error. Only its error code is kept: runtimes write the whole URL,
- * query and all, into their messages.
+ * Converts an error that a runtime threw during an exchange. Only its error code is kept, because the messages of runtimes contain the
+ * whole URL with its query.
  */
 export function toExchangeFailure(request: AdmittedRequest, thrown: unknown): OrchestratorError {
   if (isOrchestratorError(thrown)) return thrown;

@@ -1,4 +1,4 @@
-/** The portable HTTP client: the runtime's own fetch behind the guards. Names are not looked up here; `nodeHttp` does that. */
+/** The portable HTTP client: the runtime's `fetch`, with checks of each request. It does not look up names. `nodeHttp` does. */
 
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import { addressRules } from './address-rules.ts';
@@ -16,25 +16,26 @@ import { socketSlots } from './socket-slots.ts';
 
 export interface FetchHttpOptions {
   /**
-   * What may be reached beside public addresses: ranges (`127.0.0.0/8`), addresses, names (`localhost`), wildcards
-   * (`*.internal.example`), each but a range also with `:port`. An allowed host may use any port.
+   * What may be reached in addition to public addresses: ranges (`127.0.0.0/8`), addresses, names (`localhost`), and wildcards
+   * (`*.internal.example`). All except ranges may have a `:port`. Without it, an allowed host may use any port.
    */
   readonly allow?: readonly string[];
-  /** Exchanges at a time with one host and port, default 64; the others wait within their timeout. On Workers use Infinity. */
+  /** The largest number of concurrent exchanges with one host and port. Others wait within their timeout. Default 64. On Workers: Infinity. */
   readonly maxSocketsPerHost?: number;
-  /** The fetch to use; default the runtime's, looked up at each call. */
+  /** The `fetch` to use. Default: the runtime's, looked up at each call. */
   readonly fetch?: typeof globalThis.fetch;
 }
 
 /**
- * The outbound HTTP port over `fetch`, for every runtime. http and https only; private, loopback, link-local and reserved
- * addresses, `localhost` names, names without a dot and those below `.internal`, `.local`, `.svc` and `.home.arpa` are refused
- * unless allowed; redirects are not followed. It judges the URL alone: a public name that resolves to a private address is not
- * seen (runtimes without a resolver hook can't), so where definitions may hold URLs of strangers use `nodeHttp`, or an egress
- * proxy.
+ * The outbound HTTP port over `fetch`, for every runtime. It sends only http and https, and follows no redirects. Unless `allow` lists
+ * them, it refuses private, loopback, link-local and reserved addresses, `localhost` names, names without a dot, and names below
+ * `.internal`, `.local`, `.svc` and `.home.arpa`.
+ *
+ * It checks only the URL: it does not notice a public name that resolves to a private address, because runtimes without a resolver
+ * hook can't. If definitions may contain URLs of strangers, use `nodeHttp` or an egress proxy.
  *
  * @param options - see {@link FetchHttpOptions}
- * @throws TypeError for an option that has no meaning
+ * @throws TypeError for an invalid option
  */
 export function fetchHttp(options: FetchHttpOptions = {}): HttpClient {
   const rules = addressRules(options.allow, true);
@@ -60,7 +61,7 @@ async function exchange(
     response = await fetch(request.url.href, {
       method: request.method,
       headers: { ...request.headers },
-      // The DOM types want an ArrayBuffer behind it; every runtime takes any view.
+      // The DOM types ask for an ArrayBuffer, but every runtime accepts any view.
       body: request.body as BodyInit | undefined,
       redirect: 'manual',
       signal,
@@ -77,14 +78,14 @@ async function exchange(
     const headers = collectHeaders(response.headers, coding !== undefined);
     return { status: response.status, headers, body: await readBody(request, response, signal) };
   } catch (thrown) {
-    // Not awaited: a body that hangs may hang in here too, and the outcome is known.
+    // Not awaited: a body that hangs may hang here too, and the result is known.
     if (response?.body && !response.body.locked) response.body.cancel().catch(() => {});
     throw fetchRefusal(request, thrown) ?? toExchangeFailure(request, thrown);
   }
 }
 
-// Two refusals of Node's fetch carry no code, only a message: ports that the fetch standard blocks (6000 and 6667 among them,
-// whatever the allow list says), and more than five content codings.
+// Two refusals of Node's fetch have a message but no code: ports that the fetch standard blocks (such as 6000 and 6667, even if the
+// allow list has them), and more than five content codings.
 function fetchRefusal(request: AdmittedRequest, thrown: unknown): Error | undefined {
   const message = (thrown as { cause?: { message?: unknown } } | null)?.cause?.message;
   if (!(thrown instanceof TypeError) || typeof message !== 'string') return undefined;
@@ -108,7 +109,7 @@ async function readBody(request: AdmittedRequest, response: Response, signal: Ab
       if (done) break;
       collector.add(value);
     }
-    // A stream that was cancelled from outside ends as if it were complete.
+    // A stream that was cancelled from outside ends like a complete one.
     if (signal.aborted) throw signal.reason;
     return collector.join();
   } catch (thrown) {

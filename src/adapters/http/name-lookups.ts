@@ -1,17 +1,17 @@
-/** Looks names up for `nodeHttp`, so that a name which nobody answers holds up neither the others nor the rest of the process. */
+/** Looks up names for `nodeHttp`. A name that no server answers delays neither other names nor the rest of the process. */
 
 import { Resolver, lookup as systemLookup } from 'node:dns/promises';
 
-/** Gives all addresses of a name. */
+/** Returns all addresses of a name. */
 export type ResolveName = (host: string) => Promise<readonly string[]>;
 
 export interface NameLookupOptions {
-  /** Default the system's: hosts file, search domains, whatever is set up. It can't be called off, and holds a thread until it ends. */
+  /** Default: the system's resolver, with its hosts file and search domains. A look-up occupies a thread until it ends, and can't be cancelled. */
   readonly system?: ResolveName;
-  /** Default the name servers alone, without a thread. */
+  /** Default: only the name servers, without a thread. */
   readonly servers?: ResolveName;
-  /** How long, in ms, others wait for a look-up of the system. Default 2,000. */
-  readonly patienceMs?: number;
+  /** How long other look-ups wait for one of the system, in ms. Default 2,000. */
+  readonly retryForMs?: number;
 }
 
 interface Waiting {
@@ -19,12 +19,12 @@ interface Waiting {
 }
 
 /**
- * Asks the system for one name at a time: of its threads, half are for look-ups, two by default, and a name that nobody answers
- * holds one for half a minute. So one is left for the database's client. What has waited for the system too long, or finds it
- * occupied for that long, is asked of the name servers. A name that is being looked up already is not asked again.
+ * Asks the system for one name at a time. Half of the process's threads are for look-ups, two by default, and a name that no server
+ * answers occupies one for half a minute. So one thread remains for the database client. A look-up that has waited too long for the
+ * system, or finds it occupied for that long, goes to the name servers. Concurrent look-ups of the same name share one answer.
  */
 export function nameLookups(options: NameLookupOptions = {}): ResolveName {
-  const { system = askSystem, servers = askServers, patienceMs = 2_000 } = options;
+  const { system = askSystem, servers = askServers, retryForMs = 2_000 } = options;
   const shared = new Map<string, Promise<readonly string[]>>();
   const waiting = new Set<Waiting>();
   let occupied: 'no' | 'yes' | 'for long' = 'no';
@@ -33,7 +33,7 @@ export function nameLookups(options: NameLookupOptions = {}): ResolveName {
     occupied = 'yes';
     const timer = setTimeout(() => {
       occupied = 'for long';
-    }, patienceMs);
+    }, retryForMs);
     try {
       return await system(host);
     } finally {
@@ -53,7 +53,7 @@ export function nameLookups(options: NameLookupOptions = {}): ResolveName {
           resolve(how(host));
         },
       };
-      const timer = setTimeout(() => one.begin(servers), patienceMs);
+      const timer = setTimeout(() => one.begin(servers), retryForMs);
       waiting.add(one);
     });
 

@@ -1,4 +1,4 @@
-/** The HTTP client for Node: as `fetchHttp`, and it checks every address that a name resolves to and connects to just those. */
+/** The HTTP client for Node: like `fetchHttp`, but it checks all addresses of a name, and connects only to checked addresses. */
 
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
@@ -13,32 +13,32 @@ import { nameLookups, type ResolveName } from './name-lookups.ts';
 import { socketSlots } from './socket-slots.ts';
 
 export interface NodeHttpOptions {
-  /** As for `fetchHttp`. A name that is listed may resolve to any address; a range admits what a name resolves to within it. */
+  /** As for `fetchHttp`. A listed name may resolve to any address. A listed range allows the addresses of all names in it. */
   readonly allow?: readonly string[];
-  /** Exchanges at a time with one host and port, default 64; the others wait within their timeout. */
+  /** The largest number of concurrent exchanges with one host and port. Others wait within their timeout. Default 64. */
   readonly maxSocketsPerHost?: number;
   /**
-   * Gives all addresses of a name. Default the system's resolver, and while a name that nobody answers occupies that, the name
-   * servers. Asked for each new connection.
+   * Returns all addresses of a name. Called for each new connection. Default: the system's resolver, or the name servers while a name
+   * that no server answers occupies that resolver.
    */
   readonly resolve?: (host: string) => Promise<readonly string[]>;
 }
 
 export interface NodeHttpClient extends HttpClient {
-  /** Closes idle connections. The client can still be used; idle connections never keep a process alive. */
+  /** Closes idle connections. The client can still be used. Idle connections never keep a process alive. */
   close(): void;
 }
 
-// Below the 5 s after which common servers close an idle connection: a request must not meet a socket that is being closed.
+// Less than the 5 s after which common servers close an idle connection: a request must not use a socket that is being closed.
 const IDLE_SOCKET_MS = 4_000;
 
 /**
- * The outbound HTTP port over `node:http` and `node:https`. All that `fetchHttp` refuses, and also a name of which any address is
- * not public, so that neither a name with one private address among several nor one that changes between check and connect
- * (DNS rebinding) gets through.
+ * The outbound HTTP port over `node:http` and `node:https`. It refuses what `fetchHttp` refuses, and each name that has an address that
+ * is not public. So it also refuses a name with one private address among several, and a name that changes between check and
+ * connection (DNS rebinding).
  *
  * @param options - see {@link NodeHttpOptions}
- * @throws TypeError for an option that has no meaning
+ * @throws TypeError for an invalid option
  */
 export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
   const rules = addressRules(options.allow);
@@ -57,7 +57,7 @@ export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
       );
     },
     close() {
-      // Not destroy(): that would cut exchanges which are under way.
+      // Not destroy(), which would break active exchanges.
       for (const agent of [agents.http, agents.https]) {
         for (const sockets of Object.values(agent.freeSockets)) for (const socket of sockets ?? []) socket.destroy();
       }
@@ -65,7 +65,7 @@ export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
   });
 }
 
-// The socket connects to what this hands over and asks nobody else: the checked addresses are the pinned ones.
+// The socket connects only to the addresses that this function returns, which are the checked ones.
 function guardedLookup(request: AdmittedRequest, rules: AddressRules, resolve: ResolveName): LookupFunction {
   const trusted = rules.allowsHost(request.url.hostname, request.port);
   const check = async (host: string) => {
@@ -127,11 +127,11 @@ async function exchange(
   }
 }
 
-/** What a peer may send beside the body, as framing, besides as much as the body itself. */
+/** The largest allowed framing of an answer, in addition to the size of its body. */
 const FRAMING_BYTES = 512 * 1024;
 
-// Node's parser calls for each chunk of a chunked answer, at some microseconds each, before the stream puts them together: what the
-// socket has received tells what the chunks cost.
+// Node's parser makes a call for each chunk of a chunked answer, which takes some microseconds, before the stream joins the chunks.
+// The number of received bytes shows what the chunks cost.
 async function* piecesOf(request: AdmittedRequest, answer: IncomingMessage): AsyncGenerator<Uint8Array> {
   const { socket } = answer;
   const before = socket.bytesRead;
@@ -146,7 +146,7 @@ async function* piecesOf(request: AdmittedRequest, answer: IncomingMessage): Asy
 function begin(request: AdmittedRequest, agents: Agents, lookup: LookupFunction): ClientRequest {
   const secure = request.url.protocol === 'https:';
   const headers: Record<string, string | number> = { 'accept-encoding': 'gzip, deflate, br', ...request.headers };
-  // Always framed: Node sends the body of a DELETE or OPTIONS request without a length otherwise.
+  // Otherwise Node sends the body of a DELETE or OPTIONS request without a length.
   if (request.body !== undefined) headers['content-length'] = request.body.byteLength;
   const options = { method: request.method, headers, lookup };
   return secure

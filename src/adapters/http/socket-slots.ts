@@ -1,19 +1,19 @@
-/** Limits how many exchanges run against one host at a time; the others wait in order, and one that is aborted leaves the queue. */
+/** Limits the concurrent exchanges with one host. Others wait in order, and an aborted one leaves the queue. */
 
 import pLimit, { type LimitFunction } from 'p-limit';
 
 export interface SocketSlots {
   /**
-   * Runs `task` when a slot of `host` is free. An exchange never asks for a second slot, so the queue can't lock itself.
-   * @throws the signal's reason when it aborts first; `task` is not called then
+   * Runs `task` when a slot of `host` is free. An exchange never needs a second slot, so there is no deadlock.
+   * @throws the signal's reason if the signal aborts first. Then `task` is not called
    */
   run<T>(host: string, signal: AbortSignal, task: () => Promise<T>): Promise<T>;
-  /** Hosts with an exchange running or waiting; a host is forgotten with its last exchange. */
+  /** The number of hosts with exchanges that run or wait. A host is removed with its last exchange. */
   readonly hosts: number;
 }
 
 /**
- * @param perHost - exchanges at a time, 1 or more; `Infinity` for no limit
+ * @param perHost - the largest number of concurrent exchanges, 1 or more, or `Infinity`
  * @throws TypeError for another number
  */
 export function socketSlots(perHost: number): SocketSlots {
@@ -30,7 +30,7 @@ export function socketSlots(perHost: number): SocketSlots {
       const limit = limits.get(host) ?? pLimit(perHost);
       limits.set(host, limit);
       return new Promise<T>((resolve, reject) => {
-        // What waits is this small record: an aborted request's task, body included, is let go at once.
+        // Only this small record waits: the task of an aborted request, with its body, is released at once.
         const waiting: { task?: () => Promise<T> } = { task };
         const leave = () => {
           waiting.task = undefined;

@@ -1,4 +1,4 @@
-/** The form of a token's value: prefix, 36 random characters, 6 of checksum, so that a malformed one is refused without a look-up. */
+/** The form of a token's value: prefix, 36 random characters, 6 characters of checksum. A malformed value is refused without a look-up. */
 
 import { sha256 } from '@noble/hashes/sha2.js';
 
@@ -7,18 +7,18 @@ const HEX = '0123456789abcdef';
 const RANDOM_LENGTH = 36;
 const CHECKSUM_LENGTH = 6;
 
-/** What every token of a brand begins with. */
+/** The prefix of all tokens of a brand. */
 export function tokenPrefix(brand: string): string {
   return `sk-${brand}-`;
 }
 
-/** A new value: 214 random bits. */
+/** Creates a value with 214 random bits. */
 export function createTokenValue(brand: string): string {
   const random = randomText(RANDOM_LENGTH);
   return tokenPrefix(brand) + random + checksum(random);
 }
 
-/** Whether a presented text can be a token at all. Takes time linear in the token's length, whatever is presented. */
+/** Whether a text has the form of a token. For any text, the time is at most linear in the length of a token. */
 export function isTokenValue(value: string, brand: string): boolean {
   const prefix = tokenPrefix(brand);
   if (value.length !== prefix.length + RANDOM_LENGTH + CHECKSUM_LENGTH || !value.startsWith(prefix)) return false;
@@ -28,15 +28,15 @@ export function isTokenValue(value: string, brand: string): boolean {
 }
 
 /**
- * What is stored of a value: its SHA-256. A plain hash is enough for 214 random bits.
+ * The stored digest of a value: its SHA-256. For 214 random bits, a plain hash is enough.
  *
- * @param value - of the form of a token, and so of ASCII letters, digits and hyphens alone
+ * @param value - has the form of a token, and therefore only ASCII letters, digits and hyphens
  */
 export function tokenDigest(value: string): string {
   return toHex(sha256(toBytes(value)));
 }
 
-// These two are a part of every request: an encoder, and a text that is joined byte by byte, cost as much as the hash itself.
+// Every request calls these two. A TextEncoder, and text that is joined byte by byte, cost as much as the hash.
 function toBytes(ascii: string): Uint8Array {
   const bytes = new Uint8Array(ascii.length);
   for (let i = 0; i < bytes.length; i++) bytes[i] = ascii.charCodeAt(i);
@@ -53,7 +53,7 @@ function toHex(bytes: Uint8Array): string {
   return String.fromCharCode(...codes);
 }
 
-// Bytes of 248 and more are thrown away: 62 divides 248, so every character is as likely.
+// Bytes from 248 on are dropped: 62 divides 248, so all characters are equally likely.
 function randomText(length: number): string {
   let text = '';
   while (text.length < length) {
@@ -78,7 +78,7 @@ function isAlphanumeric(code: number): boolean {
   return (code >= 48 && code <= 57) || (code >= 65 && code <= 90) || (code >= 97 && code <= 122);
 }
 
-/** The remainder of each byte. */
+/** The CRC remainder of each byte. */
 const CRC_REMAINDERS = Uint32Array.from({ length: 256 }, (_, byte) => {
   let crc = byte;
   for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? (crc >>> 1) ^ 0xedb88320 : crc >>> 1;

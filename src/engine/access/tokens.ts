@@ -1,49 +1,65 @@
-/** API tokens: made, verified, listed and revoked over the storage (the seed's API token, rules 1 to 4 of its authentication). */
+/** API tokens over a token store: create, verify, list and revoke (the specification's API tokens, rules 1 to 4 of authentication). */
 
-import * as z from 'zod';
-import { isOrchestratorError, OrchestratorError } from '../errors.ts';
+import * as z from 'zod/mini';
+import { isOrchestratorError, OrchestratorError } from '../base/errors.ts';
+import { isPromise } from '../base/maybe-promise.ts';
 import type { IdSource } from '../model/id.ts';
-import { PLANS, type Plan, type Principal, SCOPES, type Scope, type StoredToken } from '../model/token.ts';
+import {
+  PLANS,
+  type Plan,
+  type Principal,
+  SCOPES,
+  type StoredToken,
+  TICKET_KEY_ID,
+  type TokenScope,
+} from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { TokenStore } from '../ports/token-store.ts';
-import { invalidRequest, readShape } from '../read-shape.ts';
+import { once } from '../base/once.ts';
+import { invalidRequest, readShape } from '../base/read-shape.ts';
 import { createTokenValue, isTokenValue, tokenDigest } from './token-value.ts';
 
 export interface NewToken {
   /** A label, 1 to 200 characters. */
   readonly name: string;
-  /** At least one; duplicates count once. */
-  readonly scopes: readonly Scope[];
-  /** Seconds until it expires; without it the token never does. At most 10 years. */
+  /** At least one. Duplicates count once. */
+  readonly scopes: readonly TokenScope[];
+  /** Seconds until the token expires, at most 10 years. Without it, the token never expires. */
   readonly expiresIn?: number;
   /** Default `free`. */
   readonly plan?: Plan;
 }
 
-/** A token as it is made: the only time that its value is shown. */
+/** A token whose value the host has made, for example with `ensemble token new`. */
+export interface ImportedToken extends NewToken {
+  /** The SHA-256 of the value: 64 hexadecimal characters. */
+  readonly hash: string;
+}
+
+/** A new token. This is the only time that its value is shown. */
 export interface CreatedToken {
   /** `sk-service-` and 42 characters. Only its SHA-256 is stored. */
   readonly token: string;
   readonly id: string;
   readonly name: string;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   readonly plan: Plan;
-  /** Unix ms; absent when it never expires. */
+  /** Unix ms. Absent if the token never expires. */
   readonly expiresAt?: number;
   /** Unix ms. */
   readonly createdAt: number;
 }
 
-/** A token in a listing: never its value. */
+/** A token in a listing, without its value. */
 export interface TokenItem {
   readonly id: string;
   readonly name: string;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   readonly plan: Plan;
-  /** The last four characters of its value. */
+  /** The last four characters of its value. Empty for an imported token. */
   readonly last4: string;
   readonly expiresAt?: number;
-  /** Unix ms, to the minute; absent until it was used. */
+  /** Unix ms, to the minute. Absent until the first use. */
   readonly lastUsed?: number;
   readonly createdAt: number;
 }
@@ -52,18 +68,25 @@ export interface Tokens {
   /** @throws INVALID_REQUEST with `details.issues` */
   create(token: NewToken): Promise<CreatedToken>;
   /**
-   * Makes a token where the store has none. Of several processes that ask for one at once, one alone gets it.
-   * @returns undefined when the store has tokens
+   * Creates a token if the store has none. If several processes call this at the same time, only one of them receives a token.
+   * @returns undefined if the store has tokens
    * @throws INVALID_REQUEST with `details.issues`
    */
   createFirst(token: NewToken): Promise<CreatedToken | undefined>;
+  /**
+   * Stores a token by the hash of its value, so that a token can be set before the first start. The value never passes. For a hash
+   * that is known, the token keeps its id and gets the name, the scopes, the plan and the expiry of this call; `expiresIn` counts
+   * from the first import.
+   * @throws INVALID_REQUEST with `details.issues`
+   */
+  import(token: ImportedToken): Promise<TokenItem>;
   /** Oldest first. */
   list(): Promise<readonly TokenItem[]>;
-  /** The token is deleted; from then on it is refused everywhere. @throws NOT_FOUND */
+  /** Deletes the token. From then on, every process refuses it. @throws NOT_FOUND */
   revoke(id: string): Promise<{ readonly id: string; readonly revoked: true }>;
   /**
-   * Who a presented value speaks for.
-   * @throws UNAUTHORIZED for anything that is no token of ours; TOKEN_EXPIRED with `details.expiredAt` (Unix ms)
+   * The identity of a presented value.
+   * @throws UNAUTHORIZED for a value that is not a valid token; TOKEN_EXPIRED with `details.expiredAt` (Unix ms)
    */
   verify(value: string): Promise<Principal>;
 }
@@ -71,18 +94,23 @@ export interface Tokens {
 const TEN_YEARS_S = 315_360_000;
 const MINUTE_MS = 60_000;
 const MAX_SCOPES = 100;
-/** The same one in every process: the store takes it once. */
+/** Equal in every process, so that the store accepts only one first token. */
 const FIRST_ID = `tok_${'0'.repeat(26)}`;
 
 const NAME_SIZE = 'must have 1 to 200 characters';
+const HASH = 'must be the SHA-256 of a token value, as 64 hexadecimal characters; `ensemble token new` prints both';
 const LIFETIME = `must be 1 to ${TEN_YEARS_S} seconds (ten years); leave it out for a token that never expires`;
 
-const newToken = z.strictObject({
-  name: z.string().min(1, NAME_SIZE).max(200, NAME_SIZE),
-  scopes: z.array(z.enum(SCOPES)).min(1, 'must have at least one scope'),
-  expiresIn: z.int().min(1, LIFETIME).max(TEN_YEARS_S, LIFETIME).optional(),
-  plan: z.enum(PLANS).optional(),
+const newTokenFields = () => ({
+  name: z.string().check(z.minLength(1, NAME_SIZE), z.maxLength(200, NAME_SIZE)),
+  scopes: z.array(z.enum(SCOPES)).check(z.minLength(1, 'must have at least one scope')),
+  expiresIn: z.optional(z.int().check(z.gte(1, LIFETIME), z.lte(TEN_YEARS_S, LIFETIME))),
+  plan: z.optional(z.enum(PLANS)),
 });
+const newToken = once(() => z.strictObject(newTokenFields()));
+const importedToken = once(() =>
+  z.strictObject({ hash: z.string().check(z.regex(/^[0-9a-fA-F]{64}$/, HASH)), ...newTokenFields() }),
+);
 
 export function createTokens(parts: {
   readonly store: TokenStore;
@@ -93,48 +121,65 @@ export function createTokens(parts: {
 }): Tokens {
   const { store, clock, ids, brand } = parts;
   const make = async (given: NewToken, fixedId?: string): Promise<CreatedToken> => {
-    const { name, scopes, expiresIn, plan = 'free' } = checkNewToken(given);
+    const checked = readNewToken(newToken(), given);
     const createdAt = clock.now();
     const value = createTokenValue(brand);
-    const token: StoredToken = {
-      id: fixedId ?? ids.id('tok_', createdAt),
-      name,
-      scopes: [...new Set(scopes)],
-      plan,
-      digest: tokenDigest(value),
-      last4: value.slice(-4),
-      createdAt,
-      ...(expiresIn === undefined ? {} : { expiresAt: createdAt + expiresIn * 1000 }),
-    };
+    const digest = tokenDigest(value);
+    const id = fixedId ?? ids.id('tok_', createdAt);
+    const token = toStored(checked, { id, digest, last4: value.slice(-4), createdAt });
     await store.put(token);
     const { digest: _digest, last4: _last4, ...shown } = token;
     return { token: value, ...shown };
   };
 
+  const listed = async () => (await store.list()).filter(({ id }) => id !== TICKET_KEY_ID);
+
+  const importOne = async (given: ImportedToken): Promise<TokenItem> => {
+    const checked = readNewToken(importedToken(), given);
+    const digest = checked.hash.toLowerCase();
+    for (;;) {
+      const known = await store.findByDigest(digest);
+      const now = clock.now();
+      const token = toStored(checked, known ?? { id: ids.id('tok_', now), digest, last4: '', createdAt: now });
+      if (known && isSameToken(known, token)) return toItem(known);
+      // The port has no update. An import that is cut off here is completed by the next one.
+      if (known) await store.delete(known.id);
+      try {
+        await store.put(token);
+        return toItem(token);
+      } catch (thrown) {
+        // Another process imports the same hash: what it has stored is compared again.
+        if (!isOrchestratorError(thrown, 'CONFLICT')) throw thrown;
+      }
+    }
+  };
+
   return {
     create: (given) => make(given),
+    import: importOne,
     async createFirst(given) {
-      if ((await store.list()).length > 0) return undefined;
+      if ((await listed()).length > 0) return undefined;
       try {
         return await make(given, FIRST_ID);
       } catch (thrown) {
-        // Another process was quicker.
+        // Another process has created the first token.
         if (isOrchestratorError(thrown, 'CONFLICT')) return undefined;
         throw thrown;
       }
     },
     async list() {
-      return (await store.list()).map(({ digest: _digest, ...item }) => ({ ...item, scopes: [...item.scopes] }));
+      return (await listed()).map(toItem);
     },
     async revoke(id) {
-      if (!(await store.delete(id))) throw new OrchestratorError('NOT_FOUND', `there is no token ${id}`);
+      if (id === TICKET_KEY_ID || !(await store.delete(id)))
+        throw new OrchestratorError('NOT_FOUND', `there is no token ${id}`);
       return { id, revoked: true };
     },
     async verify(value) {
-      // A header that is missing comes as no text at all.
+      // The value of a missing header is not text.
       const found =
         typeof value === 'string' && isTokenValue(value, brand) ? store.findByDigest(tokenDigest(value)) : undefined;
-      const token = found instanceof Promise ? await found : found;
+      const token = isPromise(found) ? await found : found;
       if (!token) throw new OrchestratorError('UNAUTHORIZED', 'the API token is not valid');
       const now = clock.now();
       if (token.expiresAt !== undefined && now >= token.expiresAt) {
@@ -142,19 +187,42 @@ export function createTokens(parts: {
           details: { expiredAt: token.expiresAt },
         });
       }
-      // Once a minute is exact enough for a list, and spares a write a request.
+      // One write a minute is exact enough for a list, and saves a write for each request.
       if (now - (token.lastUsed ?? 0) >= MINUTE_MS) await store.touch(token.id, now - (now % MINUTE_MS));
       return { tokenId: token.id, name: token.name, scopes: token.scopes, plan: token.plan };
     },
   };
 }
 
-function checkNewToken(given: NewToken): z.output<typeof newToken> {
-  const failure = "the token can't be made";
-  // Before each of them is looked at: a list of a hundred thousand would give as many problems.
+type Checked = z.output<ReturnType<typeof newToken>>;
+
+/** @param identity - what a change of the token keeps */
+function toStored(
+  { name, scopes, expiresIn, plan = 'free' }: Checked,
+  { id, digest, last4, createdAt, lastUsed }: Omit<StoredToken, keyof NewToken>,
+): StoredToken {
+  return {
+    ...{ id, name, scopes: [...new Set(scopes)], plan, digest, last4, createdAt },
+    ...(expiresIn !== undefined && { expiresAt: createdAt + expiresIn * 1000 }),
+    ...(lastUsed !== undefined && { lastUsed }),
+  };
+}
+
+function toItem({ digest: _digest, ...item }: StoredToken): TokenItem {
+  return { ...item, scopes: [...item.scopes] };
+}
+
+function isSameToken(a: StoredToken, b: StoredToken): boolean {
+  const sameScopes = a.scopes.length === b.scopes.length && a.scopes.every((scope) => b.scopes.includes(scope));
+  return sameScopes && a.name === b.name && a.plan === b.plan && a.expiresAt === b.expiresAt;
+}
+
+function readNewToken<S extends z.ZodMiniObject>(schema: S, given: NewToken): z.output<S> {
+  const failure = "the token can't be created";
+  // Checked before the schema: a list of a hundred thousand scopes would cause as many problems.
   if (Array.isArray(given?.scopes) && given.scopes.length > MAX_SCOPES) {
     const message = `has ${given.scopes.length} entries; at most ${MAX_SCOPES} are allowed`;
     throw invalidRequest([{ path: 'scopes', message }], failure);
   }
-  return readShape(newToken, given, failure);
+  return readShape(schema, given, failure);
 }

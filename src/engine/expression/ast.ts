@@ -1,4 +1,4 @@
-/** The tree of one parsed expression. Long chains of operators are flat, so the depth of a tree is the depth of its brackets. */
+/** The syntax tree of an expression. A chain of operators is one flat node, so only brackets make a tree deeper. */
 
 interface Span {
   readonly index: number;
@@ -27,7 +27,7 @@ export interface NameNode extends Span {
   readonly name: string;
 }
 
-/** `.key`, `['key']`, `[0]` (a static key), or `[expression]`. */
+/** One access: `.key`, `['key']` or `[0]` with a static key, or `[expression]`. */
 export interface Link extends Span {
   readonly key: string | number | Node;
 }
@@ -53,7 +53,7 @@ export interface UnaryNode extends Span {
 
 export type BinaryOperator = '+' | '-' | '*' | '/' | '%' | '<' | '<=' | '>' | '>=' | '==' | '!=' | '===' | '!==';
 
-/** Operators of one rank, evaluated from the left: `first op operand op operand ...`. */
+/** Operators of one precedence, evaluated from left to right: `first op operand op operand ...`. */
 export interface ChainNode extends Span {
   readonly kind: 'chain';
   readonly first: Node;

@@ -1,12 +1,12 @@
-/** Closures for the operators between two values: numbers and literals on a quick way, everything else through `applyBinary`. */
+/** Compiles binary operators to closures, with a fast path for numbers and literals. `applyBinary` handles all other values. */
 
-import type { Json } from '../json.ts';
+import type { Json } from '../base/json.ts';
 import type { BinaryOperator, Node } from './ast.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt, type Site } from './evaluation-problem.ts';
 import { applyBinary, toJsonNumber } from './operators.ts';
 
-/** One operator with its right side. */
+/** One operator with its right operand. */
 interface BinaryStep<E extends Evaluation> {
   readonly operator: BinaryOperator;
   readonly index: number;
@@ -14,17 +14,17 @@ interface BinaryStep<E extends Evaluation> {
   readonly evaluate: Evaluate<E>;
 }
 
-/** `left op right`. */
+/** Compiles `left op right`. */
 export function compileBinary<E extends Evaluation>(left: Evaluate<E>, step: BinaryStep<E>, site: Site): Evaluate<E> {
   const { operand } = step;
   if (operand.kind === 'literal') {
-    const quick = compileWithLiteral(left, step, operand.value, site);
-    if (quick) return quick;
+    const fast = compileWithLiteral(left, step, operand.value, site);
+    if (fast) return fast;
   }
   return compileGeneral(left, step, site);
 }
 
-/** `first op a op b ...`, from the left, in one closure: a chain as long as the source is no deep stack. */
+/** Compiles `first op a op b ...` to one closure, evaluated from left to right. A long chain needs no deep stack. */
 export function compileChain<E extends Evaluation>(
   first: Evaluate<E>,
   steps: readonly BinaryStep<E>[],
@@ -55,7 +55,7 @@ function compileWithLiteral<E extends Evaluation>(
   if (operator === '==' || operator === '===') return (evaluation) => left(evaluation) === literal;
   if (operator === '!=' || operator === '!==') return (evaluation) => left(evaluation) !== literal;
   if (typeof literal !== 'number') return undefined;
-  const slow = (value: Json, evaluation: E) => apply(step, value, literal, evaluation, site);
+  const general = (value: Json, evaluation: E) => apply(step, value, literal, evaluation, site);
   switch (operator) {
     case '<':
       return (evaluation) => {
@@ -80,20 +80,20 @@ function compileWithLiteral<E extends Evaluation>(
     case '+':
       return (evaluation) => {
         const value = left(evaluation);
-        return typeof value === 'number' ? toJsonNumber(value + literal) : slow(value, evaluation);
+        return typeof value === 'number' ? toJsonNumber(value + literal) : general(value, evaluation);
       };
     case '-':
       return (evaluation) => {
         const value = left(evaluation);
-        return typeof value === 'number' ? toJsonNumber(value - literal) : slow(value, evaluation);
+        return typeof value === 'number' ? toJsonNumber(value - literal) : general(value, evaluation);
       };
     case '*':
       return (evaluation) => {
         const value = left(evaluation);
-        return typeof value === 'number' ? toJsonNumber(value * literal) : slow(value, evaluation);
+        return typeof value === 'number' ? toJsonNumber(value * literal) : general(value, evaluation);
       };
     default:
-      return (evaluation) => slow(left(evaluation), evaluation);
+      return (evaluation) => general(left(evaluation), evaluation);
   }
 }
 

@@ -1,7 +1,7 @@
-/** Closures for function calls: only functions of the table, by its own properties, with an arity that fits. */
+/** Compiles calls to closures. Only own properties of the function table can be called, with a valid number of arguments. */
 
-import type { Json } from '../json.ts';
-import { suggestName } from '../suggest-name.ts';
+import type { Json } from '../base/json.ts';
+import { suggestName } from '../base/suggest-name.ts';
 import type { CallNode } from './ast.ts';
 import type { CompileContext } from './compile-context.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
@@ -10,7 +10,7 @@ import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import type { BuiltInFunction, ExpressionFunction } from './functions/function-table.ts';
 
 /**
- * @param before - how many references there were before those of the arguments
+ * @param before - the number of references before the references of the arguments
  * @throws ExpressionSyntaxError for an unknown function or a wrong number of arguments
  */
 export function compileCall<E extends Evaluation>(

@@ -1,4 +1,4 @@
-/** What the compilation of one expression shares. */
+/** The state of the compilation of one expression. */
 
 import type { ExpressionWarning, NameResolver, Reference } from './compiled-expression.ts';
 import type { Evaluation } from './evaluation.ts';
@@ -9,9 +9,9 @@ export interface CompileContext<E extends Evaluation> {
   readonly site: Site;
   readonly names: NameResolver<E>;
   readonly functions: FunctionTable;
-  /** Filled on the way, in source order. */
+  /** Filled during the compilation, in source order. */
   readonly references: Reference[];
   readonly warnings: ExpressionWarning[];
-  /** Set as soon as something is called that differs from call to call. */
+  /** Set to true by a call of a function whose result differs from call to call. */
   impure: boolean;
 }

@@ -1,4 +1,4 @@
-/** Source to closure: the one compiler behind guards, texts, templates and outputs. */
+/** Compiles the source of an expression to a closure. Guards, texts and whole values all use this compiler. */
 
 import type { CompileContext } from './compile-context.ts';
 import { compileNode } from './compile-node.ts';
@@ -18,13 +18,13 @@ export type {
 } from './compiled-expression.ts';
 export type { Evaluate, Evaluation } from './evaluation.ts';
 
-/** One expression inside a text, and where it ends. */
+/** One expression inside a text, with its end. */
 export interface CompiledPart<E extends Evaluation> {
   readonly evaluate: Evaluate<E>;
   readonly references: readonly Reference[];
   readonly warnings: readonly ExpressionWarning[];
   readonly constant: boolean;
-  /** Where the closing bracket stands, or the end of the text. */
+  /** The index of the closing bracket, or the end of the text. */
   readonly end: number;
 }
 
@@ -37,22 +37,22 @@ export function compileExpression<E extends Evaluation>(
   source: string,
   options: CompileOptions<E>,
 ): CompiledExpression<E> {
-  const { evaluate, references, warnings, constant } = compilePart(source, 0, undefined, options);
+  const { evaluate, references, warnings, constant } = compilePart(source, 0, false, options);
   return { source, evaluate, references, warnings, constant };
 }
 
 /**
  * Compiles the expression that begins at `start` of a text.
  *
- * @param opener - the bracket in front of it, `${` or `{{`; without it the expression takes the rest of the text
+ * @param bracketed - whether the expression follows `${`; otherwise it is the rest of the text
  */
 export function compilePart<E extends Evaluation>(
   text: string,
   start: number,
-  opener: string | undefined,
+  bracketed: boolean,
   options: CompileOptions<E>,
 ): CompiledPart<E> {
-  const tokens = tokenize({ text, start, opener, hyphenated: options.names.hyphenated });
+  const tokens = tokenize({ text, start, bracketed, hyphenated: options.names.hyphenated });
   const end = tokens[tokens.length - 1]?.index ?? start;
   const { root, nodes } = parseExpression(tokens);
   const site: Site = { text, start, end };
@@ -66,7 +66,7 @@ export function compilePart<E extends Evaluation>(
   };
   const run = compileNode(root, context);
   const evaluate: Evaluate<E> = (evaluation) => {
-    // Nothing in the language repeats, so the nodes bound the work; functions charge what they do themselves.
+    // The language has no loops, so each node runs at most once. Functions charge the budget for their own work.
     evaluation.budget -= nodes;
     if (evaluation.budget < 0) throw failureAt(site, start, outOfBudget());
     return run(evaluation);

@@ -1,17 +1,17 @@
-/** Closures for member access. */
+/** Compiles member access to closures. */
 
-import type { Json } from '../json.ts';
+import type { Json } from '../base/json.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt, type Site } from './evaluation-problem.ts';
 import { readComputed, readIndex, readKey } from './read-member.ts';
 
-/** One access: a static key, or what computes it. */
+/** One access: a static key, or a closure that computes the key. */
 interface MemberKey<E extends Evaluation> {
   readonly key: string | number | Evaluate<E>;
   readonly index: number;
 }
 
-// Beyond this, one closure walks all keys, so that a long chain is not a deep stack.
+// With more keys than this, one closure reads all keys in a loop, so that a long chain needs no deep stack.
 const NESTED_KEYS = 3;
 
 export function compileMembers<E extends Evaluation>(

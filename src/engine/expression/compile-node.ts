@@ -1,6 +1,6 @@
-/** Tree to closures: one closure a node, the usual shapes with a closure of their own. */
+/** Compiles a syntax tree to closures: one closure for each node, and special closures for common shapes. */
 
-import type { Json } from '../json.ts';
+import type { Json } from '../base/json.ts';
 import type { LogicalNode, MemberNode, NameNode, Node, UnaryNode } from './ast.ts';
 import { compileBinary, compileChain } from './compile-binary.ts';
 import { compileCall } from './compile-call.ts';
@@ -10,7 +10,7 @@ import type { PathSegment } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt, type Site } from './evaluation-problem.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
-import { findHyphenSlip, noteHyphenTraps } from './hyphen-slip.ts';
+import { findHyphenSlip, warnOfHyphens } from './hyphen-slip.ts';
 import { applySign } from './operators.ts';
 
 /** @throws ExpressionSyntaxError for a name or a function that can't be resolved */
@@ -32,7 +32,7 @@ export function compileNode<E extends Evaluation>(node: Node, context: CompileCo
     case 'unary':
       return compileUnary(node, compileNode(node.operand, context), context.site);
     case 'chain': {
-      noteHyphenTraps(node, context);
+      warnOfHyphens(node, context);
       const first = compileNode(node.first, context);
       const rest = node.rest.map((step) => ({ ...step, evaluate: compileNode(step.operand, context) }));
       const [only] = rest;
@@ -64,7 +64,7 @@ export function compileNode<E extends Evaluation>(node: Node, context: CompileCo
       const values = node.entries.map((entry) => compileNode(entry.value, context));
       return (evaluation) => {
         const object: Record<string, Json> = {};
-        // The parser has refused `__proto__`, so each of these makes a property of the object's own.
+        // The parser refuses `__proto__`, so every assignment creates an own property.
         for (let i = 0; i < keys.length; i++) object[keys[i] as string] = (values[i] as Evaluate<E>)(evaluation);
         return object;
       };

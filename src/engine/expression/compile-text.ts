@@ -1,21 +1,22 @@
-/** Texts with `${...}` in them. */
+/** Compiles texts that contain `${...}`. */
 
-import type { Json } from '../json.ts';
+import type { Json } from '../base/json.ts';
 import { type CompiledPart, compilePart } from './compile-expression.ts';
 import type { CompiledExpression, CompileOptions } from './compiled-expression.ts';
-import type { Evaluation } from './evaluation.ts';
+import type { Evaluate, Evaluation } from './evaluation.ts';
+import { failureAt } from './evaluation-problem.ts';
+import { joinTexts, toText } from './to-text.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
-import { joinParts } from './join-parts.ts';
 import { MAX_PARTS } from './limits.ts';
 
 export interface CompiledText<E extends Evaluation = Evaluation> extends CompiledExpression<E> {
-  /** Whether any expression stands in it; without one it is plain text. */
+  /** Whether the text contains an expression. Without one it is plain text. */
   readonly hasExpressions: boolean;
 }
 
 /**
- * Compiles a text: one whole `${...}` keeps the value's type, otherwise the result is text, in which null is '' and
- * objects are JSON. `$${` writes `${`. What an expression gives is never looked at again.
+ * Compiles a text. A text that is one whole `${...}` keeps the type of the value. Otherwise the result is text, in which null
+ * is '' and objects are JSON. `$${` writes `${`. The result of an expression is never searched for expressions again.
  *
  * @throws ExpressionSyntaxError with the place in `text`
  */
@@ -33,11 +34,11 @@ export function compileText<E extends Evaluation>(text: string, options: Compile
       continue;
     }
     if (parts.length === MAX_PARTS) {
-      throw new ExpressionSyntaxError(`more than ${MAX_PARTS} expressions stand in one text; split it`, open, 2);
+      throw new ExpressionSyntaxError(`more than ${MAX_PARTS} expressions are in one text; split it`, open, 2);
     }
     literals.push(literal + text.slice(position, open));
     literal = '';
-    const part = compilePart(text, open + 2, '${', options);
+    const part = compilePart(text, open + 2, true, options);
     parts.push(part);
     position = part.end + 1;
   }
@@ -63,5 +64,27 @@ function toCompiledText<E extends Evaluation>(
     warnings: parts.flatMap(({ warnings }) => warnings),
     constant: parts.every(({ constant }) => constant),
     hasExpressions: true,
+  };
+}
+
+/** @param literals - the texts around the parts, one more than `parts` */
+function joinParts<E extends Evaluation>(
+  source: string,
+  literals: readonly string[],
+  parts: readonly CompiledPart<E>[],
+): Evaluate<E> {
+  const [head = '', ...tails] = literals;
+  const site = { text: source, start: 0, end: source.length };
+  return (evaluation) => {
+    let text = head;
+    for (let i = 0; i < tails.length; i++) {
+      const value = (parts[i] as CompiledPart<E>).evaluate(evaluation);
+      try {
+        text = joinTexts(text, toText(value, evaluation), evaluation) + (tails[i] as string);
+      } catch (error) {
+        throw failureAt(site, 0, error);
+      }
+    }
+    return text;
   };
 }

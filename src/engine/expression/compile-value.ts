@@ -1,23 +1,23 @@
-/** Whole values, such as an agent's config or input: every text inside is compiled, keys stay as they are. */
+/** Compiles whole values, such as the config or input of an agent. Every text inside is compiled; keys are not. */
 
-import { type Json, type JsonObject, MAX_DEPTH } from '../json.ts';
+import { type Json, type JsonObject, MAX_DEPTH } from '../base/json.ts';
 import { compileText } from './compile-text.ts';
 import type { CompileOptions, ExpressionWarning, PathSegment, Reference } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 
 export interface ValueReference extends Reference {
-  /** Where the text stands in the value; `index` and `length` count inside that text. */
+  /** The path of the text in the value. `index` and `length` count inside that text. */
   readonly at: readonly PathSegment[];
 }
 
-/** A warning, with the place of its text in the value. */
+/** A warning, with the path of its text in the value. */
 export interface ValueWarning extends ExpressionWarning {
   readonly at: readonly PathSegment[];
 }
 
 export interface CompiledValue<E extends Evaluation = Evaluation> {
-  /** Builds the value afresh on every call, so that whoever receives it may change it. What a name gives is passed as it is. */
+  /** Builds a new value on every call, so that the receiver may change it. The value of a name is passed without a copy. */
   readonly evaluate: Evaluate<E>;
   readonly references: readonly ValueReference[];
   readonly warnings: readonly ValueWarning[];
@@ -25,7 +25,7 @@ export interface CompiledValue<E extends Evaluation = Evaluation> {
 }
 
 /**
- * Compiles a value. It never throws for what is wrong inside: each problem is reported with its place, and the rest goes on.
+ * Compiles a value. It doesn't throw for a wrong text: it reports each problem with its place and continues.
  *
  * @param report - called once for each text with a problem
  */

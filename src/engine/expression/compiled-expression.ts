@@ -1,54 +1,54 @@
-/** What goes into compiling an expression and what comes out: names, references, closures. */
+/** The types of the expression compiler: name resolvers and options go in, closures and references come out. */
 
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import type { FunctionTable } from './functions/function-table.ts';
 
-/** One step of a path that is known before anything runs. */
+/** One key of a path that is known at compile time. */
 export type PathSegment = string | number;
 
-/** How a name is read, or why it can't be. */
+/** How a name is read, or why it can't be read. */
 export type NameResolution<E extends Evaluation> =
   | {
       readonly read: Evaluate<E>;
-      /** How many leading path segments `read` already covers; the rest is read by member access on what it gives. */
+      /** The number of leading path segments that `read` covers. Member access on its result reads the rest. */
       readonly consumed: number;
-      /** The secret that it may hold, such as `env.API_KEY`. */
+      /** The secret that the name may hold, such as `env.API_KEY`. */
       readonly secret?: string | undefined;
-      /** Right, and hardly what was meant: why. */
+      /** The name is valid, but probably not what the author meant: the reason. */
       readonly warning?: string;
     }
   | { readonly problem: string; readonly suggestion?: string };
 
-/** Answers what a name means. */
+/** Resolves the names of expressions. */
 export interface NameResolver<E extends Evaluation> {
-  /** Declared names that contain a hyphen; at each place the longest one wins over subtraction. */
+  /** Declared names that contain a hyphen. At each place the longest matching name wins over a subtraction. */
   readonly hyphenated: readonly string[];
   /**
-   * Called once per place, when the expression is compiled.
-   * @param path - the static path right behind the name: `a.output.x['y'][0]` gives `['output', 'x', 'y', 0]`; it stops at the first computed key
+   * Called once for each place where the name occurs, when the expression is compiled.
+   * @param path - the static path right after the name: `a.output.x['y'][0]` gives `['output', 'x', 'y', 0]`. It ends before the first computed key
    */
   resolve(name: string, path: readonly PathSegment[]): NameResolution<E>;
-  /** Why no signal of this name is ever heard; undefined when one is, or nobody knows. */
+  /** Why no step waits for a signal of this name; undefined when one waits, or when that is not known. */
   unknownSignal?(name: string): { readonly problem: string; readonly suggestion?: string | undefined } | undefined;
 }
 
-/** A name that an expression reads, or a function that it calls and that gives a secret: `signalUrl()`. */
+/** A name that an expression reads, or a call of a function that returns a secret, such as `signalUrl()`. */
 export interface Reference {
   readonly name: string;
   readonly path: readonly PathSegment[];
   /** The secret that the name may hold. */
   readonly secret?: string | undefined;
-  /** The function whose arguments it stands in, when that shows them to people. */
+  /** The function that has this reference in its arguments, when the function shows its arguments to people. */
   readonly shownBy?: string;
-  /** Where it stands in the text that was compiled, with its static path. */
+  /** The place of the reference, with its static path, in the compiled text. */
   readonly index: number;
   readonly length: number;
 }
 
-/** What is right in an expression, and hardly meant. */
+/** A part of an expression that is valid, but probably not what the author meant. */
 export interface ExpressionWarning {
   readonly message: string;
-  /** In the text that was compiled. */
+  /** In the compiled text. */
   readonly index: number;
   readonly length: number;
   /** What was probably meant. */
@@ -57,7 +57,7 @@ export interface ExpressionWarning {
 
 export interface CompileOptions<E extends Evaluation> {
   readonly names: NameResolver<E>;
-  /** Default: the built-in functions alone. */
+  /** Default: the built-in functions. */
   readonly functions?: FunctionTable;
 }
 
@@ -68,6 +68,6 @@ export interface CompiledExpression<E extends Evaluation = Evaluation> {
   /** In source order. */
   readonly references: readonly Reference[];
   readonly warnings: readonly ExpressionWarning[];
-  /** It reads no name and calls nothing that differs from call to call: it always gives one value, or always fails. */
+  /** The expression reads no names and calls no impure function: it always gives the same value, or always fails. */
   readonly constant: boolean;
 }

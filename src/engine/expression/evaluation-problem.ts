@@ -1,32 +1,32 @@
-/** How an evaluation fails: a problem found anywhere below becomes `EXPRESSION_ERROR` at its place in the source. */
+/** How an evaluation fails: a problem inside an expression becomes an `EXPRESSION_ERROR` with its place in the source. */
 
-import { messageOf, OrchestratorError } from '../errors.ts';
-import type { Json } from '../json.ts';
+import { messageOf, OrchestratorError } from '../base/errors.ts';
+import type { Json } from '../base/json.ts';
 import type { Evaluation } from './evaluation.ts';
 
-/** A problem whose place in the source is not known yet; it never leaves this folder. */
+/** A problem whose place in the source is not known yet. It is thrown only inside an evaluation, and `failureAt` converts it. */
 export class EvaluationProblem extends Error {}
 
-/** Where an expression stands in the text it was compiled from. */
+/** The place of an expression in the text that it was compiled from. */
 export interface Site {
   readonly text: string;
   readonly start: number;
   readonly end: number;
 }
 
-const SHOWN_SOURCE = 80;
+const MAX_SHOWN_SOURCE = 80;
 
 /**
- * Puts a problem at its place. An error that is the library's own already passes as it is.
+ * Adds the place to a problem. An error of the library is returned unchanged.
  *
  * @param index - in the site's text
- * @param prefix - what failed, such as a function's name; empty for none
+ * @param prefix - the part that failed, such as the name of a function; empty for none
  */
 export function failureAt(site: Site, index: number, thrown: unknown, prefix = ''): OrchestratorError {
   if (thrown instanceof OrchestratorError) return thrown;
   const expression = site.text.slice(site.start, site.end);
   const shown = expression.trim();
-  const source = shown.length > SHOWN_SOURCE ? `${shown.slice(0, SHOWN_SOURCE)}...` : shown;
+  const source = shown.length > MAX_SHOWN_SOURCE ? `${shown.slice(0, MAX_SHOWN_SOURCE)}...` : shown;
   const at = index - site.start;
   const message = `${prefix}${messageOf(thrown)} (in the expression "${source}", column ${at + 1})`;
   return new OrchestratorError('EXPRESSION_ERROR', message, {
@@ -35,7 +35,7 @@ export function failureAt(site: Site, index: number, thrown: unknown, prefix = '
   });
 }
 
-/** @throws EvaluationProblem when the operations left don't suffice */
+/** Takes operations from the budget. @throws EvaluationProblem when not enough are left */
 export function charge(evaluation: Evaluation, operations: number): void {
   evaluation.budget -= operations;
   if (evaluation.budget < 0) throw outOfBudget();
@@ -45,7 +45,7 @@ export function outOfBudget(): EvaluationProblem {
   return new EvaluationProblem('the budget of operations is used up; work on less data at once, or do it in a script');
 }
 
-/** A value's type as messages name it; values themselves never enter a message, they may be secret. */
+/** How messages name the type of a value. A message never contains the value, which may be secret. */
 export function describeType(value: Json): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'an array';

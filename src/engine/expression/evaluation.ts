@@ -1,15 +1,15 @@
-/** What one evaluation may draw on, and how it pays for it: the part of the run that expressions see as they are evaluated. */
+/** The evaluation of an expression: its budget of operations, and its source of time, random numbers and ids. */
 
-import type { Json } from '../json.ts';
+import type { Json } from '../base/json.ts';
 
-/** What one evaluation may draw on. The engine passes its own richer object; one object serves many evaluations. */
+/** What an evaluation can use. The engine passes an object with more members, and one object serves many evaluations. */
 export interface Evaluation {
   /**
-   * Operations left: one for each node, one for each element or character that is built, less for what is only read.
-   * Below zero the evaluation ends with `EXPRESSION_ERROR`. Whoever owns the object resets it before each step.
+   * Operations left: one for each node, one for each element or character that is built, and less for one that is only read.
+   * Below zero the evaluation ends with `EXPRESSION_ERROR`. The engine resets the budget before each step.
    */
   budget: number;
-  /** In [0, 1), derived by the engine so that a resumed run draws the same. */
+  /** In [0, 1). The engine derives it so that a replay gets the same numbers. */
   random(): number;
   /** Unix ms. */
   now(): number;
@@ -17,7 +17,7 @@ export interface Evaluation {
 }
 
 /**
- * A compiled expression at work.
- * @throws OrchestratorError `EXPRESSION_ERROR`, never another
+ * Evaluates a compiled expression.
+ * @throws OrchestratorError with the code `EXPRESSION_ERROR`, never another
  */
 export type Evaluate<E extends Evaluation = Evaluation> = (evaluation: E) => Json;

@@ -1,14 +1,14 @@
-/** The error of an expression that can't be compiled; the definition's parser turns it into an issue with a source frame. */
+/** The error of an expression that can't be compiled. The definition compiler turns it into an issue with a source frame. */
 
-/** Says what is wrong at which characters of the text that was given to compile. */
+/** A problem, and the characters of the compiled text that it is about. */
 export class ExpressionSyntaxError extends Error {
-  /** First character concerned, from 0, in the text as given. */
+  /** The first character of the problem, counted from 0 in the text as given. */
   readonly index: number;
-  /** How many characters are concerned; 0 at the end of the text. */
+  /** The number of characters of the problem; 0 at the end of the text. */
   readonly length: number;
-  /** What was meant, if something is near. */
+  /** What the author probably meant, if something similar exists. */
   readonly suggestion?: string;
-  /** The expression is right and the host lacks something: the message names the option to set. */
+  /** The expression is valid, but the host does not have what it needs. The message names the option to set. */
   notConfigured = false;
 
   constructor(message: string, index: number, length: number, suggestion?: string) {

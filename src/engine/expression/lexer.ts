@@ -1,4 +1,4 @@
-/** Text to tokens: one pass, which also finds where an expression inside `${...}` or `{{...}}` ends. */
+/** Splits an expression into tokens in one pass, which also finds the end of an expression inside `${...}`. */
 
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import { MAX_EXPRESSION_LENGTH } from './limits.ts';
@@ -8,9 +8,9 @@ type TokenKind = 'name' | 'number' | 'string' | 'operator' | 'end';
 
 export interface Token {
   readonly kind: TokenKind;
-  /** A name, an operator, a string's value; empty at the end. */
+  /** A name, an operator or the value of a string; empty at the end. */
   readonly text: string;
-  /** A number's value. */
+  /** The value of a number. */
   readonly number: number;
   readonly index: number;
   readonly end: number;
@@ -19,30 +19,30 @@ export interface Token {
 interface LexerInput {
   readonly text: string;
   readonly start: number;
-  /** The bracket before `start`, such as `${`: tokens end at the `}` that closes it. Without it they end with the text. */
-  readonly opener?: string;
+  /** Whether `${` is before `start`. Then the tokens end at the `}` that closes it, otherwise at the end of the text. */
+  readonly bracketed: boolean;
   readonly hyphenated: readonly string[];
 }
 
-// The longest first, so that the first that fits is the right one.
+// Longer operators are first, so that the first match is the right one.
 const OPERATORS = [
   ...['===', '!==', '==', '!=', '<=', '>=', '&&', '||', '??'],
   ...['+', '-', '*', '/', '%', '<', '>', '!', '?', ':', '.', ',', '(', ')', '[', ']', '{', '}'],
 ];
 
-// What people type who know another language, and what stands for it here.
+// Syntax of other languages, and what to write instead.
 const REFUSED: readonly (readonly [string, string])[] = [
   ['=>', 'functions can not be written in an expression; put the code into a script'],
   ['=', 'an expression can not assign; compare with =='],
   ['&', 'there is no &; write &&'],
   ['|', 'there is no |; write ||'],
   ['`', "template literals are not part of the language; join with +, quote with '"],
-  ['$', '${ can not stand inside an expression; write the whole as one expression'],
+  ['$', '${ can not be used inside an expression; write the whole as one expression'],
 ];
 
-/** Splits one expression into tokens; the last one is `end`, at the closing bracket or the end of the text. */
+/** Splits one expression into tokens. The last token is `end`, at the closing bracket or the end of the text. */
 export function tokenize(input: LexerInput): Token[] {
-  const { text, start, opener } = input;
+  const { text, start, bracketed } = input;
   const tokens: Token[] = [];
   let position = start;
   let braces = 0;
@@ -50,13 +50,13 @@ export function tokenize(input: LexerInput): Token[] {
     while (position < text.length && isSpace(text.charCodeAt(position))) position++;
     if (position - start > MAX_EXPRESSION_LENGTH) throw tooLong(start);
     if (position >= text.length) {
-      if (opener) throw unclosed(text, start, opener);
+      if (bracketed) throw unclosed(start);
       tokens.push({ kind: 'end', text: '', number: 0, index: position, end: position });
       return tokens;
     }
     const token = readToken(input, position, tokens[tokens.length - 1]);
     if (token.text === '{' && token.kind === 'operator') braces++;
-    if (token.text === '}' && token.kind === 'operator' && --braces < 0 && opener) {
+    if (token.text === '}' && token.kind === 'operator' && --braces < 0 && bracketed) {
       tokens.push({ kind: 'end', text: '', number: 0, index: position, end: position });
       return tokens;
     }
@@ -92,7 +92,7 @@ function readToken(input: LexerInput, index: number, previous: Token | undefined
   throw unexpectedCharacter(text, index);
 }
 
-// With `fetch-user` declared, `fetch-user.output` is a name; where several declared names fit, the longest one wins.
+// When `fetch-user` is declared, `fetch-user.output` begins with that name. The longest matching declared name wins.
 function nameEnd(text: string, index: number, hyphenated: readonly string[]): number {
   let end = index + 1;
   while (isNamePart(text.charCodeAt(end)) && !text.startsWith('${', end)) end++;
@@ -141,13 +141,7 @@ function tooLong(start: number): ExpressionSyntaxError {
   return new ExpressionSyntaxError(message, start, 0);
 }
 
-function unclosed(text: string, start: number, opener: string): ExpressionSyntaxError {
-  const closer = opener === '{{' ? '}}' : '}';
-  const hint = opener === '${' ? '; to write the two characters, use $${' : '';
-  const index = start - opener.length;
-  return new ExpressionSyntaxError(
-    `${text.slice(index, start)} is not closed by ${closer}${hint}`,
-    index,
-    opener.length,
-  );
+function unclosed(start: number): ExpressionSyntaxError {
+  const message = '${ is not closed by }; to write the two characters, use $${';
+  return new ExpressionSyntaxError(message, start - 2, 2);
 }

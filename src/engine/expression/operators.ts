@@ -1,19 +1,19 @@
-/** What the operators do; the closures call these after their own quick way for the usual types. */
+/** The operators for values of any type. The closures call these functions when their fast path does not apply. */
 
-import type { Json, JsonObject } from '../json.ts';
+import type { Json, JsonObject } from '../base/json.ts';
 import type { BinaryOperator } from './ast.ts';
 import type { Evaluation } from './evaluation.ts';
 import { charge, describeType, EvaluationProblem } from './evaluation-problem.ts';
 import { KEY_COST } from './limits.ts';
 import { joinTexts, toText } from './to-text.ts';
 
-/** A number that JSON can hold: what has no number (1/0, 0/0) is null, and there is no negative zero. */
+/** A number that JSON can hold. Infinity and NaN (1/0, 0/0) become null, and negative zero becomes zero. */
 export function toJsonNumber(value: number): number | null {
   // Infinity and NaN give NaN here, and adding 0 turns -0 into 0.
   return value - value === 0 ? value + 0 : null;
 }
 
-/** `left op right` for any types. Equality and order never fail; arithmetic does on what is no number. */
+/** `left op right` for any types. Equality and order never fail. Arithmetic fails for values that are not numbers. */
 export function applyBinary(operator: BinaryOperator, left: Json, right: Json, evaluation: Evaluation): Json {
   switch (operator) {
     case '==':
@@ -35,7 +35,7 @@ export function applyBinary(operator: BinaryOperator, left: Json, right: Json, e
   }
 }
 
-/** Equality by value. @throws EvaluationProblem when the budget runs out on the way */
+/** Compares two values deeply. @throws EvaluationProblem when the budget is used up */
 export function areEqual(left: Json, right: Json, evaluation: Evaluation): boolean {
   chargeComparison(left, right, evaluation);
   if (left === right) return true;
@@ -57,18 +57,18 @@ export function areEqual(left: Json, right: Json, evaluation: Evaluation): boole
   return true;
 }
 
-/** `-value`, `+value`: null stays null. */
+/** `-value` or `+value`. Null stays null. */
 export function applySign(operator: '-' | '+', value: Json): Json {
   if (typeof value === 'number') return operator === '-' ? 0 - value : value;
   if (value === null) return null;
   throw new EvaluationProblem(`${operator} needs a number, found ${describeType(value)}; convert it with number()`);
 }
 
-/** Numbers by size, text by code unit; two values of other or of unlike types have no order, so every comparison is false. */
+/** Compares two numbers by size, or two texts by code unit. For all other values every comparison is false. */
 export function isOrdered(operator: '<' | '<=' | '>' | '>=', left: Json, right: Json): boolean {
   if (typeof left === 'number' ? typeof right !== 'number' : typeof left !== 'string' || typeof right !== 'string')
     return false;
-  // Both are numbers or both are text here, which the types can't say.
+  // Both are numbers or both are text here, which the types can't express.
   const a = left as number;
   const b = right as number;
   if (operator === '<') return a < b;
@@ -76,7 +76,7 @@ export function isOrdered(operator: '<' | '<=' | '>' | '>=', left: Json, right: 
   return operator === '>' ? a > b : a >= b;
 }
 
-// Two long texts that begin alike: a few characters count as one operation, short ones as part of their node.
+// Comparing two long texts with the same start takes time: 16 characters count as one operation. Short texts cost nothing extra.
 function chargeComparison(left: Json, right: Json, evaluation: Evaluation): void {
   if (typeof left === 'string' && typeof right === 'string' && left.length > 256 && right.length > 256) {
     charge(evaluation, Math.min(left.length, right.length) >> 4);

@@ -1,6 +1,6 @@
-/** Tokens to tree: a Pratt parser whose recursion is bounded before it happens. */
+/** Parses tokens to a syntax tree. It is a Pratt parser that checks the depth before every recursion. */
 
-import { MAX_DEPTH } from '../json.ts';
+import { MAX_DEPTH } from '../base/json.ts';
 import type { BinaryOperator, CallNode, Link, LogicalNode, Node, ObjectNode } from './ast.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import type { Token } from './lexer.ts';
@@ -11,7 +11,7 @@ export interface ParsedExpression {
   readonly nodes: number;
 }
 
-// Binding power. Every operator here binds from the left; the ternary stands below them all.
+// The precedence of each operator. All of them are left-associative, and the ternary is below all of them.
 const POWER: Readonly<Record<string, number>> = {
   ...{ '??': 1, '||': 2, '&&': 3 },
   ...{ '==': 4, '!=': 4, '===': 4, '!==': 4 },
@@ -30,7 +30,7 @@ export function parseExpression(tokens: readonly Token[]): ParsedExpression {
   return { root, nodes: state.nodes };
 }
 
-// One whole expression, a level deeper.
+// Parses one whole expression, one level deeper.
 function parseNested(state: ParserState): Node {
   deepen(state);
   const node = parseConditional(state);
@@ -48,11 +48,11 @@ function parseConditional(state: ParserState): Node {
   return { kind: 'conditional', test, then, otherwise, index: test.index, end: otherwise.end };
 }
 
-function parseBinary(state: ParserState, least: number): Node {
+function parseBinary(state: ParserState, minPower: number): Node {
   let left = parseUnary(state);
   for (;;) {
     const power = powerOf(peek(state));
-    if (power < least) return left;
+    if (power < minPower) return left;
     left = power <= LOGICAL ? parseLogical(state, left, power) : parseChain(state, left, power);
   }
 }
@@ -102,7 +102,7 @@ function parseUnary(state: ParserState): Node {
   return { kind: 'unary', operator: token.text, operand, index: token.index, end: operand.end };
 }
 
-// `.key`, `['key']`, `[0]`, `[expression]`: the value with every link that follows it, as one flat node.
+// Parses `.key`, `['key']`, `[0]` and `[expression]`: a value with all links that follow, as one flat node.
 function parseLinks(state: ParserState, value: Node): Node {
   const inner = value.kind === 'member' ? value.links : [];
   const links: Link[] = [];
@@ -122,7 +122,7 @@ function parseLinks(state: ParserState, value: Node): Node {
       break;
     }
     state.nodes++;
-    // `(a.b).c` is `a.b.c`, so the links inside the parentheses count too.
+    // `(a.b).c` equals `a.b.c`, so the links inside the parentheses count too.
     if (links.length + inner.length > MAX_DEPTH) {
       const message = `more than ${MAX_DEPTH} accesses follow one another; read the value in several steps`;
       throw new ExpressionSyntaxError(message, token.index, token.end - token.index);
@@ -200,7 +200,7 @@ function parseObject(state: ParserState, open: Token): ObjectNode {
     if (token.kind !== 'name' && token.kind !== 'string') throw unexpected(token, 'a key: a name or a quoted string');
     if (token.text === '__proto__' || keys.has(token.text)) {
       const message = keys.has(token.text)
-        ? `the key ${token.text} stands twice`
+        ? `the key ${token.text} is given twice`
         : 'the key __proto__ is never allowed';
       throw new ExpressionSyntaxError(message, token.index, token.end - token.index);
     }

@@ -1,18 +1,18 @@
-/** The parser's place in its tokens, and how it moves and complains. */
+/** The position of the parser in its tokens, with the functions that move it and report errors. */
 
-import { MAX_DEPTH } from '../json.ts';
+import { MAX_DEPTH } from '../base/json.ts';
 import type { Node } from './ast.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import type { Token } from './lexer.ts';
 
-/** What the parsing functions share. */
+/** The state that the parsing functions share. */
 export interface ParserState {
   readonly tokens: readonly Token[];
   position: number;
   depth: number;
-  /** Nodes made so far: what one evaluation costs at most, functions' own work apart. */
+  /** The number of nodes so far. One evaluation costs at most this many operations, plus the work of functions. */
   nodes: number;
-  // `a ?? (b || c)` is clear, `a ?? b || c` is not; the tree alone doesn't tell them apart.
+  // Nodes in parentheses. `a ?? (b || c)` is valid and `a ?? b || c` is not, but both have the same tree.
   readonly grouped: Set<Node>;
 }
 
@@ -35,7 +35,7 @@ export function previousEnd(state: ParserState): number {
   return (state.tokens[state.position - 1] as Token).end;
 }
 
-/** A token that doesn't fit, and what would have. */
+/** The error for a token that doesn't fit, with what was expected. */
 export function unexpected(token: Token, expected: string): ExpressionSyntaxError {
   const suggestion = token.kind === 'name' && Object.hasOwn(WORDS, token.text) ? WORDS[token.text] : undefined;
   const found = token.kind === 'end' ? 'the expression ends here' : `found ${describeToken(token)}`;
@@ -55,7 +55,7 @@ function describeToken(token: Token): string {
   return token.kind === 'number' ? `the number ${token.number}` : token.text;
 }
 
-// The opening bracket is taken already. A comma may stand before the closing one.
+// Called after the opening bracket. A comma before the closing bracket is allowed.
 export function parseList<T>(state: ParserState, close: string, parseItem: () => T): T[] {
   const items: T[] = [];
   deepen(state);

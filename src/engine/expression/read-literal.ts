@@ -1,4 +1,4 @@
-/** Reads one number or one quoted string of an expression. */
+/** Reads a number or a quoted string of an expression. */
 
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 import { MAX_EXPRESSION_LENGTH } from './limits.ts';
@@ -15,7 +15,7 @@ const ESCAPES: Readonly<Record<string, string>> = {
   t: '\t',
 };
 
-/** A decimal number, with fraction and exponent as in JSON; `index` stands at a digit. */
+/** Reads a decimal number with a fraction and an exponent as in JSON. @param index - of the first digit */
 export function readNumber(text: string, index: number): { value: number; end: number } {
   const pattern = /(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?/y;
   pattern.lastIndex = index;
@@ -35,7 +35,7 @@ export function readNumber(text: string, index: number): { value: number; end: n
   return { value, end };
 }
 
-/** A string in single or double quotes with JSON's escapes; `index` stands at the quote. */
+/** Reads a string in single or double quotes with the escapes of JSON. @param index - of the opening quote */
 export function readString(text: string, index: number): { value: string; end: number } {
   const quote = text[index] as string;
   const last = Math.min(text.length, index + MAX_EXPRESSION_LENGTH);
@@ -73,7 +73,7 @@ function readEscape(text: string, index: number): { value: string; end: number }
   }
   const value = Object.hasOwn(ESCAPES, letter) ? ESCAPES[letter] : undefined;
   if (value === undefined) {
-    const message = `\\${letter} is no escape: use \\\\ \\' \\" \\/ \\b \\f \\n \\r \\t \\uXXXX`;
+    const message = `\\${letter} is not an escape: use \\\\ \\' \\" \\/ \\b \\f \\n \\r \\t \\uXXXX`;
     throw new ExpressionSyntaxError(message, index, letter ? 2 : 1);
   }
   return { value, end: index + 2 };

@@ -1,9 +1,9 @@
-/** Member access: own enumerable data and nothing else; what is missing is null. */
+/** Member access. It reads own enumerable data only, and null for a missing member. */
 
-import type { Json, JsonObject } from '../json.ts';
+import type { Json, JsonObject } from '../base/json.ts';
 import { describeType, EvaluationProblem } from './evaluation-problem.ts';
 
-/** `value['key']`. Text and arrays have `length` and their indexes, objects what they hold themselves. */
+/** `value['key']`. Text and arrays have `length` and their indexes, objects have their own keys. */
 export function readKey(value: Json, key: string): Json {
   if (typeof value === 'object') {
     if (value === null) return null;
@@ -15,7 +15,7 @@ export function readKey(value: Json, key: string): Json {
   return /^(?:0|[1-9]\d{0,8})$/.test(key) ? (value[Number(key)] ?? null) : null;
 }
 
-/** `value[0]`; an object is asked for the key of that text. */
+/** `value[0]`. In an object it reads the key with that text. */
 export function readIndex(value: Json, index: number): Json {
   if (Array.isArray(value))
     return index >= 0 && index < value.length ? ((value as readonly Json[])[index] ?? null) : null;

@@ -1,13 +1,13 @@
-/** Values to text, within the bounds of what an expression may build. */
+/** Converts values to text within the limits of the language. */
 
-import { canonicalJson, type Json, type JsonObject } from '../json.ts';
+import { canonicalJson, type Json, type JsonObject } from '../base/json.ts';
 import type { Evaluation } from './evaluation.ts';
 import { charge, EvaluationProblem } from './evaluation-problem.ts';
 import { MAX_BUILT_LENGTH } from './limits.ts';
 
 /**
- * How a value stands in text: null is '', arrays and objects are JSON.
- * @throws EvaluationProblem when it is too long
+ * The text of a value: null is '', arrays and objects are JSON.
+ * @throws EvaluationProblem when the text is too long
  */
 export function toText(value: Json, evaluation: Evaluation): string {
   if (typeof value === 'string') return value;
@@ -21,13 +21,13 @@ export function toJsonText(value: Json, evaluation: Evaluation, indent = 0): str
   return checkLength(JSON.stringify(value, null, indent));
 }
 
-/** Equal values give equal text, whatever the order of their keys. */
+/** JSON text that is equal for equal values, whatever the order of their keys. */
 export function toCanonicalText(value: Json, evaluation: Evaluation): string {
   measure(value, evaluation, 0);
   return canonicalJson(value);
 }
 
-/** Joins two texts. The left one is charged less: usually it was charged when it was built. */
+/** Joins two texts. The left text costs less, because its construction was usually charged already. */
 export function joinTexts(left: string, right: string, evaluation: Evaluation): string {
   const length = left.length + right.length;
   if (length > MAX_BUILT_LENGTH) throw tooLong(length);
@@ -42,12 +42,12 @@ export function checkLength(text: string): string {
 
 export function tooLong(length: number): EvaluationProblem {
   return new EvaluationProblem(
-    `the result would have a length of ${length} or more, the most is ${MAX_BUILT_LENGTH}; store it and pass a key`,
+    `the result would have a length of ${length} or more, the maximum is ${MAX_BUILT_LENGTH}; store it and pass a key`,
   );
 }
 
-// Before the text is made: the same big value may stand in one array a thousand times. It counts no more than will be
-// written, so that nothing which fits is refused.
+// Measures the text before it is built: one array may contain the same large value a thousand times. It counts at most the
+// length that is written, so that no text within the limit is refused.
 function measure(value: Json, evaluation: Evaluation, indent: number): void {
   let length = 0;
   const add = (characters: number): void => {

@@ -1,22 +1,25 @@
-/** An execution that a step of another one started: its limits, how it tells its parent of its end, and what is noted of it. */
+/** Child executions: their limits, the signal that reports their end to the parent, and the decision that records this end. */
 
-import type { Json } from '../json.ts';
+import type { Json } from '../base/json.ts';
 import type { Execution, ExecutionError, FinalStatus } from './execution.ts';
+import { withoutStack } from './execution-error.ts';
 import type { ExecutionEnd, NewExecution, NewSignal, StepRecord } from './stored-execution.ts';
 
-/** How many executions may lead to one. */
-export const MOST_DEPTH = 16;
-/** How many executions one that was not started by another may lead to, at all depths together. */
-export const MOST_DESCENDANTS = 1000;
+/** The longest allowed chain of parents above an execution. */
+export const MAX_DEPTH = 16;
+/** The largest number of descendants, at all depths together, of an execution that has no parent. */
+export const MAX_DESCENDANTS = 1000;
 
-/** How a child came out, as its parent keeps it. */
+/** The end of a child execution, as its parent stores it. */
 export interface ChildEnd {
   readonly status: FinalStatus;
   readonly output: Json;
   readonly error?: ExecutionError;
+  /** It was not started. */
+  readonly refused?: true;
 }
 
-/** The signal by which a child's end reaches its parent; no caller can send one of that name. */
+/** The name of the signal that reports the end of a child to its parent. Callers can't send a signal of this name. */
 export function childSignalName(childId: string): string {
   return `child:${childId}`;
 }
@@ -24,10 +27,10 @@ export function childSignalName(childId: string): string {
 /** @param ended - an end, or the record of an execution that has ended */
 export function toChildEnd({ status, output, error }: Pick<Execution, 'status' | 'output' | 'error'>): ChildEnd {
   const end = { status: status as FinalStatus, output };
-  return error ? { ...end, error } : end;
+  return error ? { ...end, error: withoutStack(error) } : end;
 }
 
-/** What is stored together with a child's end; nothing for an execution that nobody waits for. */
+/** The signals that are stored together with an end. @returns undefined if no parent waits for the execution */
 export function signalsOfEnd(
   { id, trigger }: Pick<NewExecution, 'id' | 'trigger'>,
   end: ExecutionEnd,
@@ -40,7 +43,7 @@ export function signalsOfEnd(
   ];
 }
 
-/** Whether a record is the note of a child that completed: for the same steps it stands as their results do. */
+/** Whether a record is the decision of an `ensemble` step whose child completed. A retry of the same flow keeps it like a result. */
 export function isCompletedChild({ key, note, output }: StepRecord): boolean {
   const { payload } = (output ?? {}) as { readonly payload?: { readonly status?: unknown } | null };
   return note === true && key.endsWith('.ensemble') && payload?.status === 'completed';

@@ -1,9 +1,9 @@
-/** How a finished execution is told: the event of its end. */
+/** The event that reports the end of an execution. */
 
 import type { OrchestratorEvent } from './event.ts';
 import type { Execution } from './execution.ts';
 
-/** @param execution - a finished one */
+/** @param execution - the record of an execution that has ended */
 export function endEvent(execution: Execution): OrchestratorEvent {
   const {
     id,
@@ -17,19 +17,21 @@ export function endEvent(execution: Execution): OrchestratorEvent {
     deadlineAt = finishedAt,
   } = execution;
   const timestamp = new Date(finishedAt).toISOString();
+  const about = { executionId: id, ensemble, id };
   switch (status) {
     case 'completed':
-      return { event: 'execution.completed', timestamp, data: { id, ensemble, status, output, duration } };
+      return { event: 'execution.completed', timestamp, data: { ...about, status, output, duration } };
     case 'timed_out':
-      return { event: 'execution.timeout', timestamp, data: { id, duration, timeout: deadlineAt - createdAt } };
+      return { event: 'execution.timeout', timestamp, data: { ...about, duration, timeout: deadlineAt - createdAt } };
     case 'cancelled':
-      return { event: 'execution.cancelled', timestamp, data: { id, ensemble, duration } };
+      return { event: 'execution.cancelled', timestamp, data: { ...about, duration } };
     default: {
-      const failure = { message: error?.message ?? '' };
+      const message = error?.message ?? '';
+      const failure = error?.details ? { message, details: error.details } : { message };
       return {
         event: 'execution.failed',
         timestamp,
-        data: { id, ensemble, status: 'failed', error: failure, duration },
+        data: { ...about, status: 'failed', error: failure, duration },
       };
     }
   }

@@ -1,27 +1,38 @@
-/** The ensemble as data: what a definition says once its older spellings are read into the current form. */
+/** The ensemble as data: a definition after its older spellings were read into the current form. */
 
-import type { Json, JsonObject } from '../json.ts';
+import type { Duration } from '../base/duration.ts';
+import type { Json, JsonObject } from '../base/json.ts';
+
+/** The largest number of items of one `foreach`. */
+export const MAX_FOREACH_ITEMS = 100_000;
 
 export interface EnsembleDefinition {
+  /** By which the ensemble is executed: a letter, then up to 63 letters, digits, `_` or `-`. */
   readonly name: string;
+  /** For people. */
   readonly description?: string;
+  /** What starts executions besides calls: inbound webhooks and schedules. */
   readonly trigger?: readonly TriggerDefinition[];
+  /** The steps, in the order in which they run. At most 1,000, those inside blocks included. */
   readonly flow: readonly StepDefinition[];
+  /** Agents that steps of this flow name. At most 1,000. */
   readonly agents?: readonly AgentDefinition[];
   /** Declared input fields, or a JSON Schema (`type: object` at its top). Fields that are not declared pass through. */
   readonly inputs?: Readonly<Record<string, InputField>> | (JsonObject & { readonly type: string });
-  /** Output name to an expression, or to any value with expressions in it. */
+  /** Output name to an expression, or to a value that contains expressions. */
   readonly outputs?: JsonObject;
+  /** Webhooks and e-mails about events of the executions. */
   readonly notifications?: readonly NotificationDefinition[];
-  /** State kept between executions; `initial` holds until something is set. */
+  /** State that is kept between executions. `initial` is its value until a step sets it. */
   readonly state?: { readonly initial: JsonObject };
-  /** Milliseconds from the start, waits included; then the run is `timed_out`. */
-  readonly timeout?: number;
+  /** The longest time from the start, waits included. After that, the execution is `timed_out`. */
+  readonly timeout?: Duration;
+  /** How executions are stored. */
   readonly execution?: ExecutionSettings;
 }
 
 export interface ExecutionSettings {
-  /** `step` (default) stores each agent's result when it is there; `none` stores them together when the run ends. */
+  /** `step` (default) stores each agent's result as soon as it exists. `none` stores all results together, with the end. */
   readonly durability?: 'step' | 'none';
 }
 
@@ -30,148 +41,189 @@ export type InputType = 'string' | 'number' | 'integer' | 'boolean' | 'object' |
 export interface InputField {
   /** Default `any`. */
   readonly type?: InputType;
+  /** `true`: an execution without the field is refused with `INVALID_INPUT`. Default false. */
   readonly required?: boolean;
+  /** A value of the type, for a field that is missing or null. Not together with `required`. */
   readonly default?: Json;
+  /** The allowed values. */
   readonly enum?: readonly Json[];
+  /** For people. */
   readonly description?: string;
 }
 
 export interface RetryDefinition {
-  /** All attempts, the first included; 1 to 100. */
+  /** All attempts, the first included: 1 to 100. */
   readonly maxAttempts: number;
-  /** `exponential` (default) waits 1, 2, 4 s, then doubling to 60 s; `fixed` and `linear` (times the attempt) use `delay`. */
+  /** `exponential` (default) waits 1, 2, 4 s and so on, at most 60 s. `fixed` waits `delay`. `linear` waits `delay` times the attempt. */
   readonly backoff?: 'exponential' | 'fixed' | 'linear';
-  /** Milliseconds; for `fixed` and `linear`. Default 1,000. */
-  readonly delay?: number;
+  /** At most a day, for `fixed` and `linear`. Default `1s`. */
+  readonly delay?: Duration;
+  /** The longest wait, for `exponential` (default `60s`) and `linear` (default a day). At most a day. */
+  readonly maxDelay?: Duration;
+  /** For `exponential`: what each wait is multiplied by to give the next, 1 to 100. Default 2. */
+  readonly factor?: number;
+  /**
+   * The part of each wait that varies, 0 (default) to 1: with 0.5, a wait of 4 s becomes one of 2 to 4 s. It is derived from the
+   * execution, the step and the attempt, so a resumed execution gets the same wait.
+   */
+  readonly jitter?: number;
 }
 
-/** What an agent does when a step names it. */
+/** What an agent does when a step runs it. */
 export interface AgentBehaviour {
+  /** For people. */
   readonly description?: string;
+  /** What the agent does: `code`, `api`, `storage`, or an operation of the option `operations`. */
   readonly operation?: string;
+  /** The settings of the operation. Values may contain expressions. */
   readonly config?: JsonObject;
+  /** What the operation receives: any value with expressions. Default: the input of the ensemble. */
   readonly input?: Json;
+  /** A condition: an expression or a boolean. The step runs only if it holds. */
   readonly condition?: string | boolean;
+  /** Whether and when a failed attempt is repeated. Default: one attempt. */
   readonly retry?: RetryDefinition;
-  /** Milliseconds for one attempt. */
-  readonly timeout?: number;
+  /** The longest time of one attempt. */
+  readonly timeout?: Duration;
+  /** `true`: a failure of the agent does not end the execution. Default false. */
   readonly continueOnError?: boolean;
-  /** State key to an expression over the state and the agent's own output; commits with its result. */
+  /** State key to an expression over the state and the agent's own output. The new state is committed with the result. */
   readonly setState?: JsonObject;
-  /** Makes it a router: the first entry whose condition holds, or the default, gives the target. */
+  /** Makes the agent a router. The first entry whose condition holds, or the default, is the target. */
   readonly routes?: readonly RouteDefinition[];
 }
 
 export interface AgentDefinition extends AgentBehaviour {
+  /** By which steps and expressions name the agent. */
   readonly name: string;
 }
 
 export interface RouteDefinition {
+  /** A condition: an expression or a boolean. The first entry whose condition holds is the target. */
   readonly condition?: string | boolean;
+  /** `true`: the target if no condition holds. The last entry. */
   readonly default?: boolean;
   /** An agent to run. */
   readonly member?: string;
-  /** The prompt of the next `think` agent that names none. */
+  /** The prompt of the next `think` agent that has none. */
   readonly prompt?: string;
 }
 
 export interface AgentStep extends AgentBehaviour {
+  /** The agent to run: one of `agents`, a shared agent, or one that this step defines with `operation`. */
   readonly agent: string;
-  /** The name that its result has; the agent's own name by default. */
+  /** The name of its result. Default: the agent's name. */
   readonly name?: string;
 }
 
 export interface IfStep {
+  /** A condition: an expression or a boolean. */
   readonly if: string | boolean;
+  /** Runs if the condition holds. */
   readonly then: readonly StepDefinition[];
+  /** Runs if it does not. */
   readonly else?: readonly StepDefinition[];
 }
 
 export interface ForeachStep {
-  /** An expression that gives an array (or an array with expressions in it); at most 100,000 items. */
+  /** An expression that returns an array, or an array that contains expressions. At most 100,000 items. */
   readonly foreach: Json;
+  /** Run for each item. */
   readonly steps: readonly StepDefinition[];
-  /** The name that its result has: an array, in item order, of the last step's output. */
+  /** The name of its result: an array of the last step's outputs, in item order. */
   readonly name?: string;
-  /** The item's name inside; default `item`. */
+  /** The name of the item inside the block. Default `item`. */
   readonly as?: string;
-  /** Items in flight at once; default 1. */
+  /** How many items run at the same time. Default 1. */
   readonly concurrency?: number;
-  /** A guard read after each item; when it holds, no new item begins. */
+  /** A condition, evaluated after each item. When it holds, no new item begins. */
   readonly breakWhen?: string | boolean;
-  /** `false` keeps no outputs: the result is the number of items done. */
+  /** `false` keeps no outputs: the result is the number of completed items. */
   readonly collect?: boolean;
+  /** A condition: an expression or a boolean. The step runs only if it holds. */
   readonly condition?: string | boolean;
+  /** `true`: a failure of an item does not end the execution. Default false. */
   readonly continueOnError?: boolean;
 }
 
 export interface ParallelStep {
-  /** Steps that run at the same time, one branch each. */
+  /** Steps that run at the same time. Each step is one branch. */
   readonly parallel: readonly StepDefinition[];
-  /** When the block is done: `all` (default), `any` (the first that succeeds), `first` (the first that ends, however it does). */
+  /** When the block ends: with `all` branches (default), with `any` (the first that succeeds), or with the `first` that ends in any way. */
   readonly waitFor?: 'all' | 'any' | 'first';
-  /** Branches in flight at once; all by default. */
+  /** How many branches run at the same time. Default: all. */
   readonly concurrency?: number;
-  /** The name that its result has: an object of the branches' outputs by name; for `any` and `first` `{ winner, output }`. */
+  /** The name of its result: an object with the branches' outputs by name, or `{ winner, output }` for `any` and `first`. */
   readonly name?: string;
+  /** A condition: an expression or a boolean. The step runs only if it holds. */
   readonly condition?: string | boolean;
+  /** `true`: a failure of a branch does not end the execution. Default false. */
   readonly continueOnError?: boolean;
 }
 
 export interface SwitchStep {
-  /** An expression; its value, as text, chooses a case. */
+  /** An expression. Its value, as text, selects a case. */
   readonly switch: string | boolean;
+  /** Value to the steps that run for it. */
   readonly cases: Readonly<Record<string, readonly StepDefinition[]>>;
+  /** Runs if there is no case for the value. */
   readonly default?: readonly StepDefinition[];
 }
 
 export interface WhileStep {
-  /** A guard, read before each round. */
+  /** A condition, evaluated before each round. */
   readonly while: string | boolean;
+  /** Run in each round. */
   readonly steps: readonly StepDefinition[];
-  /** Rounds after which it fails; default 1,000. */
+  /** After this number of rounds the step fails. Default 1,000. */
   readonly maxIterations?: number;
 }
 
 export interface TryStep {
+  /** Runs first. */
   readonly try: readonly StepDefinition[];
-  /** Runs when `try` failed; `${error.code}`, `.message`, `.agent` say how. */
+  /** Runs if `try` failed. `${error.code}`, `.message` and `.agent` describe the failure. */
   readonly catch?: readonly StepDefinition[];
-  /** Runs behind both, whatever came of them, also when the run is cancelled or out of time. */
+  /** Runs after both, whether they failed or not, also if the execution is cancelled or times out. */
   readonly finally?: readonly StepDefinition[];
 }
 
 export interface SleepStep {
-  /** How long: milliseconds, a text such as `90s` or `1h30m`, an expression that gives one of these; or `{ until }`, an instant. */
+  /** How long: milliseconds, text such as `90s` or `1h30m`, or an expression that returns one of these. Or `{ until }`, an instant. */
   readonly sleep: number | string | { readonly until: number | string };
+  /** The name of its result: the instant (Unix ms) until which it waited. */
   readonly name?: string;
+  /** A condition: an expression or a boolean. The step runs only if it holds. */
   readonly condition?: string | boolean;
 }
 
 export interface WaitStep {
-  /** The name of the signal that it waits for. */
+  /** The name of the signal to wait for. */
   readonly wait: string;
-  /** How long at most: milliseconds, a text such as `24h`, or an expression that gives one of these. Default: without end. */
-  readonly timeout?: number | string;
-  /** What becomes of it when no signal came in time: it fails with `TIMEOUT` (default), or the flow goes on with null. */
+  /** How long at most: milliseconds, text such as `24h`, or an expression that returns one of these. Default: no limit. */
+  readonly timeout?: Duration;
+  /** If no signal arrives in time, the step fails with `TIMEOUT` (default), or the flow continues with null. */
   readonly onTimeout?: 'fail' | 'continue';
-  /** The name that its result has: the payload of the signal. */
+  /** The name of its result: the payload of the signal. */
   readonly name?: string;
+  /** A condition: an expression or a boolean. The step runs only if it holds. */
   readonly condition?: string | boolean;
 }
 
 export interface EnsembleStep {
-  /** The ensemble that runs, as an execution of its own. */
+  /** The ensemble to run as a child execution. */
   readonly ensemble: string;
-  /** What it is given; `{}` by default. */
+  /** The child's input. Default `{}`. */
   readonly input?: Json;
-  /** The name that its result has; by default the ensemble's. */
+  /** The name of its result. Default: the name of the ensemble. */
   readonly name?: string;
-  /** It is started and not waited for; the result is its `executionId`. */
+  /** The step does not wait for the child. Its result is the child's `executionId`. */
   readonly detached?: boolean;
-  /** How long it may take at most: milliseconds, a text such as `10m`, or an expression that gives one of these. */
-  readonly timeout?: number | string;
+  /** How long the child may take: milliseconds, text such as `10m`, or an expression that returns one of these. */
+  readonly timeout?: Duration;
+  /** A condition: an expression or a boolean. The step runs only if it holds. */
   readonly condition?: string | boolean;
+  /** `true`: a failure of the child does not end the execution. Default false. */
   readonly continueOnError?: boolean;
 }
 
@@ -189,26 +241,33 @@ export type StepDefinition =
 
 export interface WebhookTrigger {
   readonly type: 'webhook';
+  /** The path of the request, such as `/webhooks/orders`. */
   readonly path: string;
+  /** The HTTP methods. Default `[POST]`. */
   readonly methods?: readonly string[];
+  /** `true`: anyone may call it. Needed if there is no `auth`. */
   readonly public?: boolean;
+  /** How the sender proves who it is. Needed unless `public` is true. */
   readonly auth?: JsonObject & { readonly type: 'bearer' | 'signature' | 'basic' | 'oauth' };
+  /** `true`: the answer is 202, before the execution ends. Default false. */
   readonly async?: boolean;
+  /** The largest body, in bytes. */
   readonly maxBodyBytes?: number;
+  /** The kinds of bodies. Default `[json]`. */
   readonly accept?: readonly ('json' | 'form' | 'text')[];
 }
 
 export interface ScheduleTrigger {
   readonly type: 'schedule';
-  /** Minute, hour, day of the month, month, day of the week; with seconds before them, six fields. */
+  /** Five fields: minute, hour, day of the month, month, day of the week. With six fields, the first is the second. */
   readonly cron: string;
-  /** An IANA name; default `UTC`. */
+  /** The IANA name of a time zone. Default `UTC`. */
   readonly timezone?: string;
-  /** When it is due while the run before is not over: `skip` (default) drops it, `queue` starts it behind that. */
+  /** For a tick that is due before the previous execution has ended: `skip` (default) drops it, `queue` starts it after that end. */
   readonly overlap?: 'skip' | 'queue';
-  /** What was due while no process ran: `once` (default) starts the last of it, `skip` nothing. */
+  /** For ticks that were due while no process ran: `once` (default) starts the last of them, `skip` starts none. */
   readonly catchUp?: 'once' | 'skip';
-  /** The input of each run; it has no expressions in it. */
+  /** The input of each execution. It contains no expressions. */
   readonly input?: Json;
 }
 
@@ -216,20 +275,31 @@ export type TriggerDefinition = WebhookTrigger | ScheduleTrigger;
 
 export interface WebhookNotification {
   readonly type: 'webhook';
+  /** The kinds of events to send, such as `execution.failed`. */
   readonly events: readonly string[];
+  /** The address of the receiver. */
   readonly url: string;
+  /** Signs each delivery. Without it, there is no signature header. */
   readonly secret?: string;
+  /** How often a failed delivery is repeated, at most 5. Default 3. */
   readonly retries?: number;
-  readonly timeout?: number;
+  /** The longest time of one delivery. */
+  readonly timeout?: Duration;
+  /** `true`: also sends the headers of the Standard Webhooks convention. */
   readonly standard?: boolean;
 }
 
 export interface EmailNotification {
   readonly type: 'email';
+  /** The kinds of events to send, such as `execution.failed`. */
   readonly events: readonly string[];
+  /** The recipients. */
   readonly to: readonly string[];
+  /** The sender's address. */
   readonly from: string;
+  /** A text with `${event}`, `${ensemble.name}` and `${timestamp}`. */
   readonly subject?: string;
+  /** The e-mail provider. Needed if there are several. */
   readonly provider?: string;
 }
 

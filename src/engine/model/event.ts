@@ -1,83 +1,105 @@
-/** The events of executions: the seed's six kinds, and those that only this process hears (progress). */
+/** The events of executions: the six kinds of the specification, and the events of progress. */
 
-import type { Json } from '../json.ts';
+import type { Json, JsonObject } from '../base/json.ts';
 import type { FinalStatus } from './execution.ts';
 
-/** Event kinds and what each carries in `data`. Durations are in ms. */
-export interface EventData {
-  'execution.started': { readonly id: string; readonly ensemble: string; readonly input: Json };
+/** Why an agent failed. */
+export interface EventError {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: JsonObject;
+}
+
+/** In the `data` of every event. */
+export interface EventSubject {
+  readonly executionId: string;
+  /** The ensemble of the execution. */
+  readonly ensemble: string;
+}
+
+/** The kinds of events, and what the `data` of each has besides the {@link EventSubject}. Durations are in ms. */
+export interface EventDetails {
+  'execution.started': { readonly id: string; readonly input: Json };
   'execution.completed': {
     readonly id: string;
-    readonly ensemble: string;
     readonly status: 'completed';
     readonly output: Json;
     readonly duration: number;
   };
   'execution.failed': {
     readonly id: string;
-    readonly ensemble: string;
     readonly status: 'failed';
-    readonly error: { readonly message: string };
+    readonly error: { readonly message: string; readonly details?: JsonObject };
     readonly duration: number;
   };
   'execution.timeout': { readonly id: string; readonly duration: number; readonly timeout: number };
-  'execution.cancelled': { readonly id: string; readonly ensemble: string; readonly duration: number };
-  /** `key` is the place of the run in the flow, with the items and rounds that it stands in, from 0: `flow[2].foreach[7].steps[0]`. */
-  'agent.started': { readonly executionId: string; readonly agent: string; readonly key: string };
+  'execution.cancelled': { readonly id: string; readonly duration: number };
+  /** `key` is the position of the step in the flow, with its items and rounds counted from 0: `flow[2].foreach[7].steps[0]`. */
+  'agent.started': { readonly agent: string; readonly key: string };
   'agent.completed': {
-    readonly executionId: string;
     readonly agent: string;
     readonly key: string;
     readonly output: Json;
     readonly duration: number;
   };
   'agent.failed': {
-    readonly executionId: string;
     readonly agent: string;
     readonly key: string;
-    readonly error: { readonly code: string; readonly message: string };
+    readonly error: EventError;
     readonly attempts: number;
     readonly duration: number;
   };
-  /** An attempt failed and another follows at `retryAt` (Unix ms). */
+  /** An attempt failed, and the next one begins at `retryAt` (Unix ms). */
   'agent.retrying': {
-    readonly executionId: string;
     readonly agent: string;
     readonly key: string;
-    readonly error: { readonly code: string; readonly message: string };
+    readonly error: EventError;
     readonly attempt: number;
     readonly retryAt: number;
   };
-  'agent.skipped': { readonly executionId: string; readonly agent: string; readonly key: string };
-  /** A `foreach` begins, with so many items. */
-  'foreach.started': { readonly executionId: string; readonly key: string; readonly items: number };
+  'agent.skipped': { readonly agent: string; readonly key: string };
+  /** A `foreach` begins with this number of items. */
+  'foreach.started': { readonly key: string; readonly items: number };
   /** A step waits until an instant (Unix ms), for a signal, or for a signal until an instant. */
   'step.waiting': {
-    readonly executionId: string;
     readonly key: string;
     readonly until?: number;
     /** The signal's name. */
     readonly signal?: string;
   };
-  /** An `ensemble` step started an execution of its own. */
-  'child.started': {
-    readonly executionId: string;
+  /** A `sleep` is over, or the `timeout` of a `wait` for this signal. */
+  'step.continued': { readonly key: string; readonly signal?: string };
+  /** A `wait` took a signal. */
+  'signal.taken': {
     readonly key: string;
-    readonly ensemble: string;
+    /** The signal's name. */
+    readonly signal: string;
+    /** The signal's id, unique in its execution. */
+    readonly id: string;
+    readonly payload: Json;
+  };
+  /** An `ensemble` step started a child execution. */
+  'child.started': {
+    readonly key: string;
+    readonly childEnsemble: string;
     readonly childId: string;
   };
   /** The execution that an `ensemble` step waits for has ended. */
   'child.ended': {
-    readonly executionId: string;
     readonly key: string;
-    readonly ensemble: string;
+    readonly childEnsemble: string;
     readonly childId: string;
     readonly status: FinalStatus;
   };
-  'state.updated': { readonly executionId: string; readonly state: Json };
+  /** A worker continues the execution after another worker died. `recoveries`: how often that has happened. */
+  'run.resumed': { readonly recoveries: number };
+  'state.updated': { readonly state: Json };
 }
 
-export type EventKind = keyof EventData;
+export type EventKind = keyof EventDetails;
+
+/** The `data` of each kind of event. */
+export type EventData = { readonly [K in EventKind]: EventSubject & EventDetails[K] };
 
 export const EVENT_KINDS: Readonly<Record<EventKind, true>> = {
   'execution.started': true,
@@ -92,12 +114,15 @@ export const EVENT_KINDS: Readonly<Record<EventKind, true>> = {
   'agent.skipped': true,
   'foreach.started': true,
   'step.waiting': true,
+  'step.continued': true,
+  'signal.taken': true,
   'child.started': true,
   'child.ended': true,
+  'run.resumed': true,
   'state.updated': true,
 };
 
-/** The seed's event envelope. */
+/** An event, in the envelope of the specification. */
 export type OrchestratorEvent<K extends EventKind = EventKind> = {
   readonly [E in K]: {
     readonly event: E;
@@ -106,8 +131,3 @@ export type OrchestratorEvent<K extends EventKind = EventKind> = {
     readonly data: EventData[E];
   };
 }[K];
-
-/** The execution that an event belongs to. */
-export function executionOf(event: OrchestratorEvent): string {
-  return 'executionId' in event.data ? event.data.executionId : event.data.id;
-}

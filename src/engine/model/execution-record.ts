@@ -1,7 +1,8 @@
-/** Builds an execution's record from what is stored of it: pure, and the same for every store and engine. */
+/** Builds an execution's record from its stored data. Pure, and the same for every storage and engine. */
 
-import { cloneJson, type Json } from '../json.ts';
-import { jsonBytes, mostJsonBytes } from '../json-bytes.ts';
+import { OrchestratorError } from '../base/errors.ts';
+import { cloneJson, type Json } from '../base/json.ts';
+import { jsonTextBytes, maxJsonTextBytes } from '../base/measure-json.ts';
 import {
   AGENTS_IN_RECORD,
   type AgentRun,
@@ -10,42 +11,76 @@ import {
   type ExecutionStatus,
   type ExecutionSummary,
   LISTED_VALUE_BYTES,
+  MAX_MATCHES,
   OUTPUTS_IN_RECORD_BYTES,
+  type PendingWait,
   SHORT_OUTPUT_BYTES,
 } from './execution.ts';
-import type { ExecutionEnd, NewExecution, StepRecord } from './stored-execution.ts';
+import type { ExecutionEnd, Handover, NewExecution, StepRecord } from './stored-execution.ts';
 
-/** Where an execution stands that has not ended. */
-export interface Progress {
+const NO_TAGS: readonly string[] = Object.freeze([]);
+const NO_WAITS: readonly PendingWait[] = Object.freeze([]);
+
+/** How far an execution has come. `status` counts until the execution ends. */
+export interface StoredProgress {
   readonly status: 'queued' | 'running' | 'waiting';
-  /** Unix ms at which it was begun first. */
+  /** Unix ms at which it began for the first time. */
   readonly startedAt?: number | undefined;
+  /** How often it was freed because its worker was considered dead. Default 0. */
+  readonly recoveries?: number | undefined;
+  /** What its last run left. */
+  readonly handover?: Handover | undefined;
+  /** Unix ms of the first claim since then. */
+  readonly resumedAt?: number | undefined;
+}
+
+/** ms in which no branch of an execution worked, because all waited, up to the claim that resumed it. */
+export function waitedBefore(handover: Handover | undefined, resumedAt: number | undefined): number {
+  if (!handover) return 0;
+  const { waited, suspendedAt } = handover;
+  if (suspendedAt === undefined || resumedAt === undefined) return waited;
+  return waited + Math.max(0, resumedAt - suspendedAt);
 }
 
 /**
+ * Builds the record of an execution.
+ *
+ * @param end - undefined while the execution has not ended
  * @param runs - the record's agent runs
- * @param agents - how many agents ran, those past the first 1,000 included
+ * @param agents - how many agents ran, including those after the first 1,000
  */
 export function toExecution(
   accepted: NewExecution,
-  { status, startedAt }: Progress,
+  progress: StoredProgress,
   end: ExecutionEnd | undefined,
   runs: readonly AgentRun[],
   agents: number,
 ): Execution {
-  const { id, ensemble, version, trigger, input, createdAt, deadlineAt, retryOf } = accepted;
+  const { id, ensemble, version, trigger, tags, input, createdAt, deadlineAt, retryOf } = accepted;
+  const { status, startedAt, recoveries = 0, handover } = progress;
+  const isWaiting = status === 'waiting' && !end;
+  const waited = end ? (end.waited ?? 0) : waitedBefore(handover, progress.resumedAt);
+  const beganAt = startedAt ?? end?.finishedAt;
+  const totalDuration = end ? end.duration : 0;
   const record = {
     id,
     ensemble,
     version,
     status: end ? end.status : status,
     trigger,
+    tags: tags ?? NO_TAGS,
     input,
     output: end ? end.output : null,
     createdAt,
-    metrics: { totalDuration: end ? end.duration : 0, agents },
+    metrics:
+      beganAt === undefined
+        ? { totalDuration, agents, waited }
+        : { totalDuration, agents, waited, queued: Math.max(0, beganAt - createdAt) },
+    waitingFor: isWaiting && handover ? handover.waitingFor : NO_WAITS,
+    recoveries,
     agents: runs,
   } as { -readonly [K in keyof Execution]: Execution[K] };
+  if (isWaiting && handover?.omitted !== undefined) record.waitingForOmitted = handover.omitted;
   if (startedAt !== undefined) record.startedAt = startedAt;
   if (retryOf !== undefined) record.retryOf = retryOf;
   if (trigger.parentId !== undefined) record.parentId = trigger.parentId;
@@ -60,7 +95,7 @@ export function toExecution(
 
 /**
  * The agent runs of a record: the first 1,000, with the outputs of the first ones up to 4 MiB in total.
- * @param steps - without notes, in the order in which they were stored; those whose output is known to be left out say so
+ * @param steps - without decisions, in the order in which they were stored. `outputOmitted` marks an output that was not read
  */
 export function toAgentRuns(steps: readonly (StepRecord & { readonly outputOmitted?: true })[]): AgentRun[] {
   const count = Math.min(steps.length, AGENTS_IN_RECORD);
@@ -71,7 +106,7 @@ export function toAgentRuns(steps: readonly (StepRecord & { readonly outputOmitt
     const run = toAgentRun(step);
     runs.push(step.outputOmitted ? { ...run, outputOmitted: true } : run);
     if (step.outputOmitted) most = Number.POSITIVE_INFINITY;
-    else if (most <= OUTPUTS_IN_RECORD_BYTES) most += mostJsonBytes(step.output, OUTPUTS_IN_RECORD_BYTES);
+    else if (most <= OUTPUTS_IN_RECORD_BYTES) most += maxJsonTextBytes(step.output, OUTPUTS_IN_RECORD_BYTES);
   }
   return most <= OUTPUTS_IN_RECORD_BYTES ? runs : omitOutputs(runs);
 }
@@ -79,12 +114,12 @@ export function toAgentRuns(steps: readonly (StepRecord & { readonly outputOmitt
 function omitOutputs(runs: readonly AgentRun[]): AgentRun[] {
   const budget = outputBudget();
   return runs.map((run) => {
-    const bytes = run.outputOmitted ? OUTPUTS_IN_RECORD_BYTES + 1 : jsonBytes(run.output, OUTPUTS_IN_RECORD_BYTES);
+    const bytes = run.outputOmitted ? OUTPUTS_IN_RECORD_BYTES + 1 : jsonTextBytes(run.output, OUTPUTS_IN_RECORD_BYTES);
     return budget(bytes) ? run : { ...run, output: null, outputOmitted: true };
   });
 }
 
-/** Tells of one output after the other whether the record carries it. */
+/** @returns a function that is called for one output after the other, and says whether the record includes the output */
 export function outputBudget(): (bytes: number) => boolean {
   let total = 0;
   return (bytes) => {
@@ -93,6 +128,7 @@ export function outputBudget(): (bytes: number) => boolean {
   };
 }
 
+/** The status of an execution, without its values. @param finishedAt - Unix ms. Undefined while it has not ended */
 export function toSummary(
   { id, ensemble, version, trigger, createdAt }: Omit<NewExecution, 'input' | 'seed'>,
   status: ExecutionStatus,
@@ -103,16 +139,23 @@ export function toSummary(
   return { ...about, ...(finishedAt !== undefined && { finishedAt }), ...(parentId !== undefined && { parentId }) };
 }
 
-/** The record as listings have it. @param record - without agent runs */
+/** The record as listings return it. @param record - without agent runs */
 export function toListed(record: Execution): Execution {
-  const isLarge = (value: Json) => jsonBytes(value, LISTED_VALUE_BYTES) > LISTED_VALUE_BYTES;
+  const isLarge = (value: Json) => jsonTextBytes(value, LISTED_VALUE_BYTES) > LISTED_VALUE_BYTES;
   return withoutValues(record, isLarge(record.input), isLarge(record.output));
 }
 
+/** The record as listings return it, for a storage that knows the sizes of the values without reading them. */
 export function withoutValues(record: Execution, input: boolean, output: boolean): Execution {
   if (!input && !output) return record;
   const omitted = [...(input ? (['input'] as const) : []), ...(output ? (['output'] as const) : [])];
   return { ...record, ...(input && { input: null }), ...(output && { output: null }), omitted };
+}
+
+/** What a listing throws when too many ids or tags begin with the searched text: it would have to sort all of them. */
+export function tooManyMatches(search: string): OrchestratorError {
+  const message = `more than ${MAX_MATCHES} ids or tags begin with ${JSON.stringify(search)}; search for a longer text, or list by \`tag\``;
+  return new OrchestratorError('INVALID_REQUEST', message, { details: { limit: MAX_MATCHES } });
 }
 
 export function toAgentRun(step: StepRecord): AgentRun {
@@ -122,15 +165,23 @@ export function toAgentRun(step: StepRecord): AgentRun {
   return { name, key, status, attempts, startedAt, duration, output };
 }
 
-/** Makes a record that was made for one caller wholly theirs to change: the storage keeps values of its own. */
+/** Copies the values of a record in place, so that its caller may change them. The storage shares none of them. */
 export function toOwnCopy(record: Execution): Execution {
-  const own = record as { input: Json; output: Json; error?: ExecutionError };
+  const own = record as {
+    input: Json;
+    output: Json;
+    error?: ExecutionError;
+    waitingFor: readonly PendingWait[];
+    tags: readonly string[];
+  };
   own.input = cloneJson(record.input);
   own.output = cloneJson(record.output);
-  if (own.error) own.error = { ...own.error };
+  if (own.error) own.error = cloneJson(own.error);
+  if (own.waitingFor.length > 0) own.waitingFor = own.waitingFor.map((wait) => ({ ...wait }));
+  if (own.tags.length > 0) own.tags = [...own.tags];
   for (const run of record.agents as unknown as { output: Json; error?: ExecutionError }[]) {
     run.output = cloneJson(run.output);
-    if (run.error) run.error = { ...run.error };
+    if (run.error) run.error = cloneJson(run.error);
   }
   return record;
 }

@@ -1,13 +1,13 @@
-/** The execution: one run of an ensemble, its record, its agents' runs and its states. */
+/** The execution of an ensemble: its statuses, its record, and its agents' runs. */
 
-import type { Json } from '../json.ts';
+import type { Json, JsonObject } from '../base/json.ts';
 
 /**
- * | status | means | next |
+ * | status | meaning | next |
  * |---|---|---|
  * | queued | accepted, not begun | running, cancelled |
- * | running | a process works on it, or is to go on with it | waiting, or any final one |
- * | waiting | nothing to do before an instant or a signal | running, cancelled, timed_out |
+ * | running | a process works on it, or the next process that claims it continues it | waiting, or any final status |
+ * | waiting | there is nothing to do before an instant or a signal | running, cancelled, timed_out |
  * | completed, failed, timed_out, cancelled | final, never changed | - |
  */
 export type ExecutionStatus = 'queued' | 'running' | 'waiting' | FinalStatus;
@@ -23,16 +23,35 @@ export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
   'cancelled',
 ];
 
+/** Whether an execution with this status has ended. */
 export function isFinal(status: ExecutionStatus): status is FinalStatus {
   return status === 'completed' || status === 'failed' || status === 'timed_out' || status === 'cancelled';
 }
 
-/** Why an execution or an agent failed; the message is the thrown text with secrets masked. */
+/** Why an execution or an agent failed. Secrets are masked in all of its texts. */
 export interface ExecutionError {
   readonly code: string;
   readonly message: string;
-  /** The agent that failed, by the name its result has. */
+  /** The agent that failed, by the name of its result. */
   readonly agent?: string;
+  /**
+   * Facts for programs: the `details` of what was thrown, and the own `code` of an error that is not an `OrchestratorError`, such as
+   * `ECONNREFUSED`. At most 8 KiB of JSON text.
+   */
+  readonly details?: JsonObject;
+  /** The stack of what an operation or a script threw. Only with the option `errors: { stack: true }`. */
+  readonly stack?: string;
+  /** The `cause` of what an operation or a script threw. Only with the option `errors: { stack: true }`. */
+  readonly cause?: ErrorCause;
+}
+
+/** An error that led to another error. At most 5 are nested. */
+export interface ErrorCause {
+  readonly name?: string;
+  readonly code?: string;
+  readonly message: string;
+  readonly stack?: string;
+  readonly cause?: ErrorCause;
 }
 
 /** What started an execution. */
@@ -40,47 +59,78 @@ export interface ExecutionTrigger {
   readonly type: 'call' | 'webhook' | 'schedule' | 'http' | 'ensemble';
   /** The execution whose `ensemble` step started it. */
   readonly parentId?: string;
-  /** The place of that step in its parent, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. */
+  /** The position of that step in the parent, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. */
   readonly key?: string;
-  /** The first of those that led to it, which has no parent. */
+  /** The first execution in the chain of parents. It has no parent. */
   readonly rootId?: string;
-  /** How many led to it: 1 for a child of the first. */
+  /** The length of the chain of parents: 1 for a child of the first execution. */
   readonly depth?: number;
-  /** Its parent does not wait for it. */
+  /** The parent does not wait for it. */
   readonly detached?: boolean;
-  /** Of a schedule: its pattern. */
+  /** For a schedule: its pattern. */
   readonly cron?: string;
-  /** Of a schedule: the IANA name of its time zone. */
+  /** For a schedule: the IANA name of its time zone. */
   readonly timezone?: string;
-  /** Of a schedule: Unix ms at which it was due. */
+  /** For a schedule: the instant (Unix ms) at which it was due. */
   readonly scheduledAt?: number;
 }
 
-/** One agent's run inside an execution. Agents that were skipped have none. */
+/** One agent's run in an execution. Agents that were skipped have none. */
 export interface AgentRun {
-  /** The name its result has in the flow. */
+  /** The name of its result in the flow. */
   readonly name: string;
-  /** Its place in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`; unique in the execution. */
+  /** Its position in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. Unique in the execution. */
   readonly key: string;
   /** `retrying` between two attempts. */
   readonly status: 'completed' | 'failed' | 'retrying';
-  /** Attempts made, the last one included. */
+  /** Attempts made, the last one included, and one more if a crash may have cut the first one off. */
   readonly attempts: number;
   /** Unix ms at which the first attempt began. */
   readonly startedAt: number;
-  /** Milliseconds from the first attempt's start to the end of the last, waits included. */
+  /** Milliseconds from the start of the first attempt to the end of the last, waits included. */
   readonly duration: number;
   readonly output: Json;
-  /** The output is not here, and `output` is null: the record carries 4 MiB of outputs. `executions.agent(id, key)` gives it. */
+  /** `output` is null because the outputs of a record have at most 4 MiB. `executions.agent(id, key)` returns the output. */
   readonly outputOmitted?: true;
   readonly error?: ExecutionError;
 }
 
-/** Where an execution stands, without its values and without what its agents did. */
+/** What an execution waits for at one place of its flow. */
+export interface PendingWait {
+  /** The position of the step in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. */
+  readonly key: string;
+  /** `retry`: an agent waits for its next attempt. `child`: an `ensemble` step waits for the end of its child. */
+  readonly kind: 'signal' | 'sleep' | 'retry' | 'child';
+  /** The signal, the agent, or the child's ensemble. A sleep has none. */
+  readonly name?: string;
+  /** The id of the child. */
+  readonly executionId?: string;
+  /** Unix ms at which it began to wait. */
+  readonly since: number;
+  /** Unix ms at which the wait ends by itself. */
+  readonly until?: number;
+}
+
+/** How long an execution took. All numbers are ms. */
+export interface ExecutionMetrics {
+  /** From start to end, 0 until it ends. */
+  readonly totalDuration: number;
+  /** How many agents ran. */
+  readonly agents: number;
+  /** From its acceptance to its start. Absent while it is queued. */
+  readonly queued?: number;
+  /**
+   * How long no branch of it worked, because all waited for signals, instants, retries or children. Before it ends: up to the last
+   * time when it began to wait, or was resumed.
+   */
+  readonly waited: number;
+}
+
+/** The status of an execution, without its values and its agents' runs. */
 export interface ExecutionSummary {
   readonly id: string;
   readonly ensemble: string;
-  /** Hash of the definition that it runs. */
+  /** Hash of its definition. */
   readonly version: string;
   readonly status: ExecutionStatus;
   readonly trigger: ExecutionTrigger;
@@ -93,15 +143,17 @@ export interface ExecutionSummary {
 
 /** The record of one execution. */
 export interface Execution<Output = Json> {
-  /** `exec_` and 26 characters that sort by time. */
+  /** The id that its caller gave, or `exec_` and 26 characters that sort by time. */
   readonly id: string;
   readonly ensemble: string;
-  /** Hash of the definition that it runs. */
+  /** Hash of its definition. */
   readonly version: string;
   readonly status: ExecutionStatus;
   readonly trigger: ExecutionTrigger;
+  /** The texts by which it can be listed. */
+  readonly tags: readonly string[];
   readonly input: Json;
-  /** The declared outputs; null until it ends. Computed for failed runs too. */
+  /** The declared outputs. Null until the execution ends. Computed for failed executions too. */
   readonly output: Output;
   readonly error?: ExecutionError;
   /** Unix ms. */
@@ -109,31 +161,41 @@ export interface Execution<Output = Json> {
   /** Absent while it is queued. */
   readonly startedAt?: number;
   readonly finishedAt?: number;
-  /** Unix ms at which it times out; absent without a timeout. */
+  /** Unix ms at which it times out. Absent without a timeout. */
   readonly deadlineAt?: number;
-  /** Milliseconds from start to end, on the monotonic clock where one process ran it through; absent until it ends. */
+  /** Milliseconds from start to end, by the monotonic clock if one process ran the whole execution. Absent until it ends. */
   readonly duration?: number;
-  /** The execution that it tries again. */
+  /** The execution that this one retries. */
   readonly retryOf?: string;
   /** The execution whose `ensemble` step started it. */
   readonly parentId?: string;
-  readonly metrics: { readonly totalDuration: number; readonly agents: number };
-  /** The first 1,000 runs, in the order in which they were stored, with the outputs of the first ones up to 4 MiB in total. */
+  readonly metrics: ExecutionMetrics;
+  /** What it waits for: the first 100, in the order in which they began to wait. Empty unless its status is `waiting`. */
+  readonly waitingFor: readonly PendingWait[];
+  /** How many more waits there are than `waitingFor` has. Absent if it has all. */
+  readonly waitingForOmitted?: number;
+  /** How often another process took it over, because its process was considered dead. */
+  readonly recoveries: number;
+  /** The first 1,000 runs in the order in which they were stored, with the first outputs up to 4 MiB in total. */
   readonly agents: readonly AgentRun[];
   /**
-   * In a listing: which of them are larger than 4 KiB of JSON text. They are null there, and the record has them. Absent when both
-   * are given.
+   * In a listing: which of the two values are larger than 4 KiB of JSON text. They are null in the listing, and the record has
+   * them. Absent if both values are included.
    */
   readonly omitted?: readonly ('input' | 'output')[];
 }
 
-/** How many agent runs a record carries. */
+/** The largest number of agent runs in a record. */
 export const AGENTS_IN_RECORD = 1000;
-/** How many bytes of JSON text the outputs of a record's agent runs may have in total. */
+/** The largest number of waits in a record. */
+export const WAITS_IN_RECORD = 100;
+/** The largest total size of the outputs in a record's agent runs, in bytes of JSON text. */
 export const OUTPUTS_IN_RECORD_BYTES = 4 * 1024 * 1024;
-/** An output of so many bytes is never left out of a record: `null` is one. */
+/** A record never leaves out an output of at most this number of bytes of JSON text, such as `null`. */
 export const SHORT_OUTPUT_BYTES = 4;
-/** How many bytes of JSON text an input or output may have in a listing. */
+/** The largest number of ids and tags that begin with the `search` of a listing. */
+export const MAX_MATCHES = 10_000;
+/** The largest input or output in a listing, in bytes of JSON text. */
 export const LISTED_VALUE_BYTES = 4 * 1024;
-/** How many bytes of outputs a page of agent runs holds. A single larger one is a page by itself. */
+/** The largest total size of the outputs in a page of agent runs, in bytes. A single larger output is a page by itself. */
 export const PAGE_BYTES = 8 * 1024 * 1024;

@@ -1,8 +1,8 @@
-/** The grammar of outbound HTTP headers: what a request may set itself, checked at load by operations and before each send by clients. */
+/** The rules for outbound HTTP headers. Operations check them at load, and HTTP clients check them before each request. */
 
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;
 
-// What frames the message or belongs to the connection: a caller that sets these could smuggle a second request (A54).
+// Headers that frame the message or belong to the connection. A caller that sets these could smuggle a second request.
 const CONNECTION_OWNED: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
@@ -19,10 +19,10 @@ const CONNECTION_OWNED: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Why a header can't be sent, or undefined when it can. The value itself never enters the text: it may be a secret.
+ * Why a header can't be sent, or undefined if it can. The text never contains the value, because the value may be a secret.
  *
  * @param name - in any case
- * @param value - as it would go over the wire
+ * @param value - as it would be sent
  */
 export function headerProblem(name: string, value: string): string | undefined {
   if (!NAME.test(name)) {

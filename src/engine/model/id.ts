@@ -1,19 +1,19 @@
-/** Identifiers: a prefix, 10 characters of time and 16 of randomness (80 bits), sorting by time. */
+/** Identifiers that sort by time: a prefix, 10 characters of time and 16 characters of randomness (80 bits). */
 
 const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
 const RANDOM_CHARACTERS = 16;
 const SEED_BYTES = 16;
 
-/** Makes ids and seeds; one per orchestrator, so that nothing is drawn when the library is imported or constructed. */
+/** Creates ids and seeds. Each orchestrator has its own source, which draws nothing at import or construction. */
 export interface IdSource {
-  /** The prefix and 26 characters. @param prefix - such as `exec_`; @param now - Unix ms */
+  /** The prefix and 26 characters. @param prefix - such as `exec_` @param now - Unix ms */
   id(prefix: string, now: number): string;
   /** 128 random bits as 32 hexadecimal characters. */
   seed(): string;
 }
 
 export function createIdSource(): IdSource {
-  // Random bytes are drawn by the kilobyte: a call of getRandomValues costs more than the id itself.
+  // Random bytes are drawn by the kilobyte: a call of getRandomValues costs more than an id.
   const pool = new Uint8Array(4096);
   let used = pool.length;
   let lastTime = Number.NaN;
@@ -43,7 +43,7 @@ export function createIdSource(): IdSource {
     },
   };
 
-  // Sixteen characters in one call: a text that is joined piece by piece keeps every piece alive as long as it lives itself.
+  // One call for sixteen characters: text that is joined piece by piece keeps each piece in memory.
   function text(start: number, codes: Uint8Array): string {
     const at = (offset: number) => codes[pool[start + offset] as number] as number;
     return String.fromCharCode(
@@ -67,16 +67,16 @@ export function createIdSource(): IdSource {
   }
 }
 
-/** For each byte the code of its character. */
+/** The code of the character for each byte. */
 const ALPHABET_CODES = Uint8Array.from({ length: 256 }, (_, byte) => ALPHABET.charCodeAt(byte & 31));
 const HEX = '0123456789abcdef';
 const HIGH_HEX_CODES = Uint8Array.from({ length: 256 }, (_, byte) => HEX.charCodeAt(byte >> 4));
 const LOW_HEX_CODES = Uint8Array.from({ length: 256 }, (_, byte) => HEX.charCodeAt(byte & 15));
 
 /**
- * An id that is no chance: the same bytes at the same instant give the same one.
+ * An id without randomness: the same time and bytes give the same id.
  *
- * @param time - Unix ms; what it sorts by
+ * @param time - Unix ms, by which the id sorts
  * @param bytes - at least 16, such as a hash
  */
 export function derivedId(prefix: string, time: number, bytes: Uint8Array): string {
@@ -95,9 +95,18 @@ function encodeTime(now: number): string {
   return text;
 }
 
-/** Reads an execution id as callers may write it: `exec-` is taken for `exec_`. */
+/** The form of every execution's id: a generated one, also written `exec-...`, or one that a caller gave. A URL path changes `.` and `..`. */
+export const EXECUTION_ID = /^(?:exec[_-][0-9A-Z]{26}|(?!exec_|\.{1,2}$)[A-Za-z0-9_.:-]{1,128})$/;
+const GENERATED = /^exec[_-][0-9A-Z]{26}$/;
+
+/** Whether the library created this id, or one of the same form. */
+export function isGeneratedId(id: string): boolean {
+  return GENERATED.test(id);
+}
+
+/** Normalizes an execution id from a caller: `exec-` of a generated id is replaced by `exec_`. */
 export function normalizeExecutionId(id: string): string {
-  // What is no text at all is found as little as any other unknown id.
+  // A value that is not text becomes an unknown id.
   const text = String(id);
-  return text.startsWith('exec-') ? `exec_${text.slice(5)}` : text;
+  return text.startsWith('exec-') && GENERATED.test(text) ? `exec_${text.slice(5)}` : text;
 }

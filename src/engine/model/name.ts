@@ -1,12 +1,12 @@
-/** The grammar of names and the words that the language keeps for itself. */
+/** The form of names, the reserved names, and the names of operations. */
 
 /** Names of ensembles, agents, results, inputs and outputs. */
 export const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 
-/** What a name must look like, in words for messages. */
+/** The form of a name, in words for messages. */
 export const NAME_RULE = 'a letter, then up to 63 letters, digits, `_` or `-`';
 
-/** Words that mean something in every expression, and so can't name a result. */
+/** Names that have a meaning in every expression, so no result can have them. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'input',
   'env',
@@ -22,10 +22,10 @@ export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'null',
 ]);
 
-/** The operations that the seed names. */
-export const SEED_OPERATIONS = ['think', 'api', 'code', 'storage', 'tools', 'email', 'sms', 'pdf'] as const;
+/** The operations that the specification names. */
+export const SPECIFIED_OPERATIONS = ['think', 'api', 'code', 'storage', 'tools', 'email', 'sms', 'pdf'] as const;
 
-/** The older form's step types, and the operation each one means; `Route` is a flow form of its own. */
+/** The step types of the older form, with the operation of each. `Route` is a form of a flow. */
 export const OLDER_TYPES: Readonly<Record<string, string>> = {
   Function: 'code',
   API: 'api',

@@ -1,72 +1,73 @@
 /**
- * What is stored of a schedule, and the rules by which it moves on: pure, the same for every process that serves it.
+ * The stored progress of a schedule, and the rules that advance it. Pure, and the same in every process that serves the schedule.
  *
- * | a tick that is ... | `overlap: skip` | `overlap: queue` |
+ * | tick | `overlap: skip` | `overlap: queue` |
  * |---|---|---|
- * | due, while nothing of the schedule runs or waits | waits, then starts | the same |
- * | due, while the run before is not over | is dropped | waits |
- * | missed: due while nobody was there | as `catchUp` says: the last one of them, or none | the same |
+ * | due while no execution of the schedule runs and no tick waits | waits, then starts | the same |
+ * | due while the previous execution has not ended | is dropped | waits |
+ * | missed: due while no process served the schedule | `catchUp` decides: the last missed tick waits, or none | the same |
  *
- * What waits starts one by one, the oldest first, each when the one before it is over.
+ * Ticks that wait start one by one, the oldest first. Each one starts after the execution of the previous one has ended.
  */
 
-import type { Ticks } from '../cron.ts';
-import { OrchestratorError } from '../errors.ts';
-import type { JsonObject } from '../json.ts';
+import type { Ticks } from '../base/cron.ts';
+import { OrchestratorError } from '../base/errors.ts';
+import type { JsonObject } from '../base/json.ts';
 
-/** What an ensemble says about when it is to start. */
+/** The rules of a schedule, from the ensemble's definition. */
 export interface ScheduleRules {
   readonly overlap: 'skip' | 'queue';
   readonly catchUp: 'once' | 'skip';
 }
 
-/** All ticks behind `after`, up to `to`, which is one. Unix ms. */
+/** All ticks after `after`, up to and including the tick `to`. Unix ms. */
 export type TickRange = readonly [after: number, to: number];
 
-/** How far a schedule has come. */
+/** The progress of a schedule. */
 export interface ScheduleProgress {
-  /** Every tick up to this instant (Unix ms) was started or dropped, or waits. */
+  /** Every tick up to this instant (Unix ms) was started, was dropped, or waits. */
   readonly seen: number;
-  /** What waits, the oldest first. */
+  /** The ticks that wait, the oldest first. */
   readonly waiting: readonly TickRange[];
-  /** The tick that was started last. */
+  /** The tick that started last. */
   readonly started?: number | undefined;
 }
 
-/** What a process knows when it looks. */
-export interface Look extends ScheduleRules {
+/** What a process knows when it checks which ticks are due. */
+export interface TickContext extends ScheduleRules {
   readonly now: number;
-  /** Somebody was there from then on: what was due by then was missed. */
+  /** Unix ms from which a process has served the schedule. Ticks that were due until then were missed. */
   readonly aliveFrom: number;
-  /** The run that was started last is not over. */
+  /** Whether the execution that started last has not ended. */
   readonly busy: boolean;
 }
 
-export interface Noted {
+/** The result of {@link addDueTicks}. */
+export interface AddedTicks {
   readonly progress: ScheduleProgress;
-  /** Ticks that nobody was there for: the last of them, and whether it waits now. */
+  /** The last of the missed ticks, and whether it waits now. */
   readonly missed?: { readonly last: number; readonly waits: boolean } | undefined;
-  /** What was due was dropped, since the run before is not over. */
+  /** Whether due ticks were dropped because the previous execution has not ended. */
   readonly overlapped: boolean;
 }
 
-/** `catchUp: skip` leaves nothing out that is no later than this: whoever starts again at the full hour means to be in time. */
+/** `catchUp: skip` still starts a tick that is at most this late, so that a restart at the full hour does not miss a tick. */
 const LATE_MS = 60_000;
 
-/** A schedule that nobody has served before: it begins now. */
+/** The progress of a schedule that no process has served before: it begins now. */
 export function firstProgress(now: number): ScheduleProgress {
   return { seen: now, waiting: [] };
 }
 
-/** Takes in what is due by now. @returns undefined when nothing is */
-export function noteTicks(progress: ScheduleProgress, ticks: Ticks, look: Look): Noted | undefined {
+/** Adds the ticks that are due to the progress. @returns undefined if none is due */
+export function addDueTicks(progress: ScheduleProgress, ticks: Ticks, context: TickContext): AddedTicks | undefined {
   const { seen, waiting, started } = progress;
-  const { now, aliveFrom, overlap, catchUp } = look;
+  const { now, aliveFrom, overlap, catchUp } = context;
   const first = ticks.next(seen);
   if (first === undefined || first > now) return undefined;
   const second = ticks.next(first);
   const last = second === undefined || second > now ? first : (ticks.last(now) ?? first);
-  const overlapped = overlap === 'skip' && (look.busy || waiting.length > 0);
+  const overlapped = overlap === 'skip' && (context.busy || waiting.length > 0);
 
   let missed: number | undefined;
   if (first <= aliveFrom) missed = last <= aliveFrom ? last : (ticks.last(aliveFrom) ?? first);
@@ -76,17 +77,19 @@ export function noteTicks(progress: ScheduleProgress, ticks: Ticks, look: Look):
   return {
     progress: { seen: last, waiting: added ? append(waiting, added) : waiting, started },
     missed:
-      missed !== undefined && isTold(first, missed, now) ? { last: missed, waits: isKept && !overlapped } : undefined,
+      missed !== undefined && isReportedAsMissed(first, missed, now)
+        ? { last: missed, waits: isKept && !overlapped }
+        : undefined,
     overlapped,
   };
 }
 
-/** One that is hardly late was not missed, to whoever reads of it. */
-function isTold(first: number, missed: number, now: number): boolean {
+/** A single tick that is less than a minute late is not reported as missed. */
+function isReportedAsMissed(first: number, missed: number, now: number): boolean {
   return first < missed || now - missed > LATE_MS;
 }
 
-/** The tick that is to start next, and how far the schedule has come when it has. */
+/** The tick that starts next, and the progress after its start. */
 export function takeTick(
   { seen, waiting, started }: ScheduleProgress,
   ticks: Ticks,
@@ -95,7 +98,7 @@ export function takeTick(
   if (!range) return { progress: { seen, waiting, started } };
   const [after, to] = range;
   const tick = ticks.next(after);
-  // Another process may have known the time zone better than this one does.
+  // Another process may have added the range with other time zone data.
   if (tick === undefined || tick > to) return takeTick({ seen, waiting: others, started }, ticks);
   return { tick, progress: { seen, waiting: tick < to ? [[tick, to], ...others] : others, started: tick } };
 }
@@ -106,7 +109,7 @@ function append(waiting: readonly TickRange[], added: TickRange): readonly TickR
   return [...waiting.slice(0, -1), [before[0], added[1]]];
 }
 
-/** @throws INTERNAL when it is not what was stored */
+/** @throws INTERNAL if the value is not a stored progress */
 export function readProgress(value: JsonObject, name: string): ScheduleProgress {
   const { seen, waiting, started } = value as Partial<Record<keyof ScheduleProgress, unknown>>;
   const isRange = (range: unknown) => Array.isArray(range) && range.length === 2 && range.every(Number.isSafeInteger);
@@ -118,7 +121,7 @@ export function readProgress(value: JsonObject, name: string): ScheduleProgress 
   throw new OrchestratorError('INTERNAL', message, { details: { schedule: name } });
 }
 
-/** What is stored. */
+/** The progress as it is stored. */
 export function toStored({ seen, waiting, started }: ScheduleProgress): JsonObject {
   return started === undefined ? { seen, waiting } : { seen, waiting, started };
 }

@@ -1,9 +1,9 @@
-/** What is stored of an execution: its start, its steps, its end, and how they are written together. */
+/** The stored data of an execution: its start, its steps, its end, and the commit entry that writes them together. */
 
-import type { Json, JsonObject } from '../json.ts';
-import type { ExecutionError, ExecutionTrigger, FinalStatus } from './execution.ts';
+import type { Json, JsonObject } from '../base/json.ts';
+import type { ExecutionError, ExecutionTrigger, FinalStatus, PendingWait } from './execution.ts';
 
-/** An execution as it is accepted. */
+/** An execution at the moment when it is accepted. */
 export interface NewExecution {
   readonly id: string;
   readonly ensemble: string;
@@ -11,44 +11,51 @@ export interface NewExecution {
   readonly version: string;
   readonly trigger: ExecutionTrigger;
   readonly input: Json;
-  /** Source of everything random in the run; 32 hexadecimal characters. */
+  /** The source of all randomness in the execution: 32 hexadecimal characters. */
   readonly seed: string;
   readonly createdAt: number;
   /** Unix ms at which it times out. */
   readonly deadlineAt?: number;
-  /** The execution that it tries again: it was handed the results of the steps that succeeded there. */
+  /** The execution that this one retries. The results of its successful steps are stored for this one from the start. */
   readonly retryOf?: string;
+  /** The key under which its caller can start it again: an execution of a store has a key of its own. */
+  readonly idempotencyKey?: string;
+  /** Different texts, at least one. Absent without tags. */
+  readonly tags?: readonly string[];
 }
 
-/** What is stored under one key of an execution: one attempt of an agent, or a note. */
+/** The data under one key of an execution: an attempt of an agent, a decision of the interpreter, or a mark. */
 export interface StepRecord {
   readonly key: string;
-  /** The agent's name. Of a note of how a wait ended: the signal's name; otherwise empty for a note. */
+  /** The agent's name. For a decision about the end of a wait: the signal's name. For any other decision, and for a mark: empty. */
   readonly name: string;
   readonly status: 'completed' | 'failed';
-  /** Attempts made, this one included. */
+  /** Number of attempts, this one included. A result counts one more if a crash may have cut the first one off. */
   readonly attempts: number;
   readonly startedAt: number;
   /** ms */
   readonly duration: number;
   readonly output: Json;
   readonly error?: ExecutionError;
-  /** Set when another attempt follows: Unix ms. Without it, the record is the step's result and never changes. */
+  /** The instant (Unix ms) of the next attempt. Without it, the record is the step's result and never changes. */
   readonly retryAt?: number;
-  /** What the interpreter decided and could not work out again, in `output`. It is no agent's run, and no record lists it. */
+  /**
+   * Marks a decision or a mark. The `output` of a decision is what the interpreter decided and could not compute again. A mark only
+   * reports what happened: no replay reads it. Neither is an agent's run, and no execution's record lists it.
+   */
   readonly note?: true;
 }
 
-/** Whether a record is the note of a wait that took a signal: for the same steps it stands as their results do. */
+/** Whether a record is the decision of a `wait` that took a signal. A retry of the same flow keeps it like a result. @internal */
 export function isTakenSignal({ key, note, output }: StepRecord): boolean {
   const { signal } = (output ?? {}) as { readonly signal?: unknown };
   return note === true && key.endsWith('.wait') && typeof signal === 'string';
 }
 
-/** A change of an ensemble's state, under a version check. */
+/** A change of an ensemble's state, with a check of the version. */
 export interface StateChange {
   readonly ensemble: string;
-  /** The version that the change was computed from; 0 when there was none. */
+  /** The version from which the change was computed. 0 if there was no state. */
   readonly expectedVersion: number;
   readonly value: JsonObject;
   readonly updatedAt: number;
@@ -60,31 +67,49 @@ export interface ExecutionEnd {
   readonly output: Json;
   readonly error?: ExecutionError;
   readonly finishedAt: number;
-  /** ms from its start, waits included. */
+  /** Milliseconds from its start, waits included. */
   readonly duration: number;
   /** How many agents ran. */
   readonly agents: number;
+  /** ms in which no branch worked, because all waited. Absent if there were none. */
+  readonly waited?: number;
 }
 
-/** The `dueAt` of what waits for a signal alone: the last instant that there is. */
+/** What a run leaves to the next run of its execution, and to the execution's record. A storage keeps it and looks at nothing in it. */
+export interface Handover {
+  /** The first 100. */
+  readonly waitingFor: readonly PendingWait[];
+  /** How many more there are. */
+  readonly omitted?: number;
+  /** ms up to the release in which no branch worked, because all waited. */
+  readonly waited: number;
+  /** Unix ms of the release, if the run was suspended: from then on the execution waited until its next claim. */
+  readonly suspendedAt?: number;
+  /** How often the execution had been freed from dead workers when the run began. */
+  readonly recoveries: number;
+}
+
+/** The `dueAt` of an execution that waits only for a signal: the last instant of a JavaScript date. */
 export const NEVER = 8_640_000_000_000_000;
 
-/** How an owner gives an execution up, before its end. */
+/** How a worker releases an execution before its end. */
 export interface Release {
-  /** `queued`: it counts as not begun. `waiting`: nothing is to be done before `dueAt`. `running`: another owner is to go on. */
+  /** `queued`: it counts as not begun. `waiting`: there is nothing to do before `dueAt`. `running`: another worker continues it. */
   readonly status: 'queued' | 'running' | 'waiting';
-  /** Unix ms from which an owner may claim it; {@link NEVER} for one that waits for a signal alone. */
+  /** The instant (Unix ms) from which a worker may claim it. {@link NEVER} if it waits only for a signal. */
   readonly dueAt: number;
   /**
-   * How many signals its owner has heard of. When more have come, one that is `waiting` is due at once. Without it, when any has
-   * come since it was claimed.
+   * How many signals its worker has seen. If more are stored, an execution that is `waiting` is due at once. Without this number,
+   * it is due at once if any signal was stored since the claim.
    */
   readonly signals?: number;
-  /** The names of the signals that it waits for: one of another name leaves it waiting. Without it, any makes it due. */
+  /** The names of the signals that it waits for. A signal of another name does not make it due. Without this list, every signal does. */
   readonly waitsFor?: readonly string[];
+  /** From the run that releases it. Without it, the stored one stays. */
+  readonly handover?: Handover;
 }
 
-/** What is told to an execution from outside. */
+/** A signal to an execution. */
 export interface NewSignal {
   /** Unique in its execution. */
   readonly id: string;
@@ -94,68 +119,51 @@ export interface NewSignal {
   readonly createdAt: number;
 }
 
-/** A notification that is to be sent, as it is stored beside the state that it reports. */
-export interface NewDelivery {
-  readonly id: string;
-  /** The kind of event, such as `execution.completed`. */
-  readonly event: string;
-  /** Where it goes and how: the notification of the definition. */
-  readonly target: JsonObject;
-  readonly payload: JsonObject;
-  readonly createdAt: number;
-  /** Unix ms of the first attempt. */
-  readonly dueAt: number;
-}
-
-/** A delivery as it stands in the store. */
-export interface StoredDelivery extends NewDelivery {
-  readonly executionId: string;
-  readonly status: 'pending' | 'delivered' | 'exhausted';
-  readonly attempts: number;
-}
-
 /**
- * One execution's part of a commit: what stands in one entry is stored together or not at all.
+ * The part of a commit that belongs to one execution. An entry is stored as a whole or not at all.
  *
- * It is guarded by its fence: the execution is held by the commit's owner under `epoch`, and has not ended. An entry is refused
- * alone; the batch's other entries are not touched.
+ * The fence: the worker of the commit must hold the execution under `epoch`, and the execution must not have ended. An entry that
+ * fails this check is refused. The other entries of the batch are not affected.
  */
 export interface CommitEntry {
   readonly executionId: string;
-  /** Counts the claims of the execution. With `start`: 1, or 0 when it is queued. */
+  /** Counts the claims of the execution. With `start`: 1, or 0 if the execution is queued. */
   readonly epoch: number;
-  /** Accepts the execution; there is no fence then. With `release`, it is queued; otherwise the owner holds it, and it runs. */
+  /** Accepts the execution, without a fence. With `release`, the execution is queued. Otherwise the worker holds it, and it runs. */
   readonly start?: NewExecution;
-  /** In the order in which they were made. A record replaces one of its key that has `retryAt` and no more attempts. */
+  /** In the order in which they were made. A record replaces the stored one of its key if that has `retryAt` and not more attempts. */
   readonly steps: readonly StepRecord[];
   readonly state?: StateChange;
-  readonly deliveries?: readonly NewDelivery[];
-  /** To other executions. One to an execution that is unknown, or has ended, is dropped; the entry is stored all the same. */
+  /** Signals to other executions. A signal to an unknown or ended execution is dropped, and the entry is stored all the same. */
   readonly signals?: readonly NewSignal[];
-  /** The owner gives it up. Never beside `end`. */
+  /** The worker releases the execution. Never together with `end`. */
   readonly release?: Release;
   readonly end?: ExecutionEnd;
 }
 
-/** An execution that an owner claimed. */
+/** An execution that a worker has claimed. */
 export interface ClaimedExecution {
   readonly execution: NewExecution;
-  /** The epoch under which the owner holds it. */
+  /** The epoch under which the worker holds it. */
   readonly epoch: number;
-  /** Unix ms at which it was begun first. */
+  /** Unix ms at which it began for the first time. */
   readonly startedAt: number;
-  /** It was begun before: there may be records of it. */
+  /** Whether it began before this claim. Then there may be records. */
   readonly begun: boolean;
-  /** How often it was taken from an owner that had died. */
+  /** How often it was freed because its worker was considered dead. */
   readonly recoveries: number;
-  /** Its part of the blame for the last of these deaths, in thousandths, summed; see `recover` of the storage. */
+  /** The sum of its shares of blame for the last of these deaths, in thousandths. See `workers.reclaimFromDead` of the storage. */
   readonly blame: number;
   readonly cancelRequested: boolean;
-  /** How many signals have come for it so far. */
+  /** How many signals are stored for it. */
   readonly signals: number;
+  /** What its last run left. Absent if no run released it. */
+  readonly handover?: Handover;
+  /** Unix ms of the first claim since the release that stored the handover: this claim, or that of a worker that died since. */
+  readonly resumedAt: number;
 }
 
-/** An execution that was claimed and can't be read. */
+/** An execution that was claimed, and whose stored data can't be read. */
 export interface DamagedExecution {
   readonly executionId: string;
   readonly epoch: number;

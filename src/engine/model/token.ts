@@ -1,6 +1,6 @@
-/** API tokens: their scopes, what is stored of one, and who presents it. */
+/** API tokens: their scopes, their stored form, and the principal that a token identifies. */
 
-/** Every scope that a token can hold; `admin` grants all of them. */
+/** All scopes of tokens. `admin` includes all other scopes. */
 export const SCOPES = [
   'read:ensembles',
   'read:agents',
@@ -16,40 +16,43 @@ export const SCOPES = [
   'admin',
 ] as const;
 
-export type Scope = (typeof SCOPES)[number];
+export type TokenScope = (typeof SCOPES)[number];
 
-/** Plans by name; what each allows is decided where limits are kept. */
+/** The names of the plans. */
 export const PLANS = ['free', 'pro', 'enterprise'] as const;
 export type Plan = (typeof PLANS)[number];
 
-/** A token as it is stored: its value is never kept. */
+/** A token as it is stored, without its value. */
 export interface StoredToken {
   /** `tok_` and 26 characters that sort by time. */
   readonly id: string;
   readonly name: string;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   readonly plan: Plan;
   /** SHA-256 of the value, 64 hexadecimal characters. */
   readonly digest: string;
-  /** The value's last four characters, for people who look for it in a list. */
+  /** The last four characters of the value, so that people recognize the token in a list. */
   readonly last4: string;
   /** Unix ms. */
   readonly createdAt: number;
-  /** Unix ms; absent when it never expires. */
+  /** Unix ms. Absent if the token never expires. */
   readonly expiresAt?: number;
-  /** Unix ms, to the minute; absent until it was used. */
+  /** Unix ms, to the minute. Absent until the first use. */
   readonly lastUsed?: number;
 }
 
-/** Who a verified token speaks for. */
+/** The id of the stored key that signs tickets. It is kept like a token, with the key as its `digest`, and is never listed. */
+export const TICKET_KEY_ID = 'key_event-tickets';
+
+/** The identity of a verified token. */
 export interface Principal {
   readonly tokenId: string;
   readonly name: string;
-  readonly scopes: readonly Scope[];
+  readonly scopes: readonly TokenScope[];
   readonly plan: Plan;
 }
 
-/** Whether a principal may do what needs `scope`. */
-export function hasScope(principal: Principal, scope: Scope): boolean {
+/** Whether a principal has a scope. `admin` has all scopes. */
+export function hasScope(principal: Principal, scope: TokenScope): boolean {
   return principal.scopes.includes(scope) || principal.scopes.includes('admin');
 }

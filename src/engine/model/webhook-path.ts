@@ -1,14 +1,14 @@
-/** The one spelling of a webhook's path, so that two spellings of one path can't stand for two webhooks. */
+/** The canonical spelling of a webhook's path, so that two spellings of one path can't name two webhooks. */
 
-// What a segment may hold without an escape.
+// The characters that a segment may contain without an escape.
 const AS_IT_IS = /^[A-Za-z0-9._~!$&'()*+,;=:@-]$/;
 
 /**
- * The path as triggers and requests are compared: without a `/` at its end, `%61` as `a`, other escapes in upper case,
- * characters beyond ASCII escaped.
+ * The form in which paths of triggers and requests are compared: no `/` at the end, `%61` as `a`, other escapes in upper case,
+ * and escapes for characters outside ASCII.
  *
  * @param path - begins with `/`, without query and fragment
- * @returns undefined for what no path may hold: broken escapes, an escaped `/` or NUL, empty, `.` or `..` segments, `\`
+ * @returns undefined if the path contains a broken escape, an escaped `/` or NUL, an empty, `.` or `..` segment, or `\`
  */
 export function canonicalWebhookPath(path: string): string | undefined {
   if (!path.startsWith('/') || path.includes('\\')) return undefined;

@@ -1,41 +1,47 @@
-/** The children port: how a run starts executions of its own, wherever they run then. */
+/** The children port: how a run starts child executions, which may run in any process. */
 
-import type { Json } from '../json.ts';
+import type { Json } from '../base/json.ts';
 import type { Execution } from '../model/execution.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
 
-/** An execution that a run is to start. */
+/** A child execution to start. */
 export interface NewChild {
   readonly id: string;
   /** The ensemble's name. */
   readonly ensemble: string;
   readonly input: Json;
   readonly parent: NewExecution;
-  /** The place of the step in its parent. */
+  /** The position of the step in the parent. */
   readonly key: string;
-  /** Its parent does not wait for it: it outlives the parent's timeout. */
+  /** The parent does not wait for the child, and the parent's timeout does not end it. */
   readonly detached: boolean;
-  /** How long it may take, from its start. */
+  /** How long the child may take from its start. */
   readonly timeoutMs: number | undefined;
-  /** It may have been started before, by a process that came no further. */
+  /** Another process may have started the child before, and may have stopped after that. */
   readonly isRepeated: boolean;
 }
 
 export interface StartedChild {
-  /** Its record, when it ends in this process without having been given up; otherwise undefined: then a signal tells of its end. */
+  /**
+   * The record of the child, if it ends in this process and was never suspended or released. Otherwise undefined: then a signal
+   * reports its end.
+   */
   readonly finished: Promise<Execution | undefined>;
 }
 
 export interface Children {
-  /** The id of a child that is to be started. */
-  newId(): string;
+  /** A new id for a child execution of an ensemble. */
+  newId(ensemble: string): string;
   /**
-   * Stores and begins it, or queues it.
+   * Stores a child, and begins or queues it.
    *
-   * @throws NOT_FOUND for an unknown ensemble, INVALID_INPUT when the input doesn't fit or can't be stored, CONFLICT beyond 16 levels
-   *   or 1,000 descendants; JournalLostError when the storage does not answer, which leaves open whether it was stored
+   * @throws NOT_FOUND for an unknown ensemble; INVALID_INPUT if the input does not fit or can't be stored; CONFLICT for more than 16
+   *   levels or 1,000 descendants; JournalLostError if the storage does not answer: then the child may be stored or not
    */
   start(child: NewChild): Promise<StartedChild>;
-  /** Asks that it be stopped, wherever it runs; does nothing for one that was never stored. @throws JournalLostError when the storage does not answer */
+  /**
+   * Requests the cancellation of a child, in whichever process it runs. Does nothing for a child that was never stored.
+   * @throws JournalLostError if the storage does not answer
+   */
   cancel(id: string): Promise<void>;
 }

@@ -1,28 +1,28 @@
-/** The clock port: wall time, monotonic time and timers, handed in so that tests own time. */
+/** The clock port: wall time, monotonic time and timers. A test passes its own clock. */
 
-/** Cancels a timer; calling it again does nothing. */
+/** Cancels a timer. A second call does nothing. */
 export type CancelTimer = () => void;
 
 export interface TimerOptions {
-  /** The process need not stay alive for it. */
+  /** The timer does not keep the process alive. */
   readonly background?: boolean;
 }
 
 export interface Clock {
-  /** Wall time, Unix ms. May jump either way. */
+  /** Wall time, Unix ms. It may jump in both directions. */
   now(): number;
-  /** Milliseconds since some fixed instant; never goes back. Durations are measured with it. */
+  /** Milliseconds since a fixed instant. The value never decreases. The library measures durations with it. */
   monotonic(): number;
   /**
-   * Resolves after `ms` (any length; at once when not positive).
-   * @throws the signal's reason when it aborts first; the timer is gone by then
+   * Resolves after `ms`, which may have any length. Resolves at once if `ms` is not positive.
+   * @throws the signal's reason if the signal aborts first. The timer is cleared before that
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /**
-   * Resolves on the event loop's next turn: behind everything that is ready to run. A run that waits for nothing asks for one
-   * every 10 ms. A clock without it is asked to `sleep(0)`.
+   * Resolves on the next turn of the event loop, after everything that is ready to run. A run that never waits calls it every
+   * 10 ms. Without this method, the library calls `sleep(0)`.
    */
   turn?(): Promise<void>;
-  /** Calls `callback` once after `ms`, of any length (a platform's timer stops at 2^31-1 ms; this one does not). */
+  /** Calls `callback` once after `ms`. Unlike a platform's timer, it is not limited to 2^31-1 ms. */
   setTimer(ms: number, callback: () => void, options?: TimerOptions): CancelTimer;
 }

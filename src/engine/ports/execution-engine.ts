@@ -1,129 +1,174 @@
-/** The engine port: gives executions their journal, and decides where and when they run. */
+/** The engine port: decides where and when executions run, and gives each run its journal. */
 
-import type { Json } from '../json.ts';
+import type { Json } from '../base/json.ts';
 import type { Execution, ExecutionError, ExecutionStatus, FinalStatus } from '../model/execution.ts';
 import type { NewExecution, NewSignal, StepRecord } from '../model/stored-execution.ts';
 import type { Clock } from './clock.ts';
 import type { Journal } from './journal.ts';
 import type { Logger } from './logger.ts';
 import type { MaybePromise } from './operation.ts';
-import type { SignalResult, Storage, StoredDefinition } from './storage.ts';
+import type {
+  ExecutionReader,
+  RecordReader,
+  SignalReader,
+  SignalResult,
+  Storage,
+  StoredDefinition,
+} from './storage.ts';
 
-/** How the interpreter says that a run came out. */
+/** The result of a run, from the interpreter. */
 export interface ExecutionOutcome {
-  /** `lost`: its journal stores nothing of it any more, and neither must anybody else. */
+  /** `lost`: the journal stores nothing of the run any more, and its caller must not store anything either. */
   readonly status: FinalStatus | 'lost';
   readonly output: Json;
   readonly error?: ExecutionError;
-  /** Why it was lost; nothing when it belongs to another process. */
+  /** Why the run was lost. Absent if the execution belongs to another process. */
   readonly cause?: unknown;
 }
 
-/** A run at work in this process. */
+/** A run in this process. */
 export interface InterpretedRun {
   readonly outcome: Promise<ExecutionOutcome>;
-  /** Stops it: at the next step boundary, with the signal of the step at hand aborted. Does nothing once it has ended. */
-  stop(reason: 'cancelled' | 'timed_out'): void;
-  /** Gives it up as it is: signals what is in flight, ends its timers. Its outcome is `lost`, unless it has come already. */
+  /**
+   * Ends the run at the next step boundary, and aborts the signal of the current step. Does nothing after the run has ended.
+   * @param atOnce - ends the run now: the result of the current step is dropped, and no `finally` runs
+   */
+  stop(reason: 'cancelled' | 'timed_out', atOnce?: boolean): void;
+  /** Drops the run: aborts what is in flight and clears its timers. The outcome is `lost`, unless the run has ended already. */
   abandon(): void;
 }
 
 export interface RunOptions {
-  /** It was begun before: what is stored of it is recalled, and told to nobody again. */
+  /** The execution began before. Its stored records are replayed, without events. */
   readonly resumed: boolean;
-  /** It is to be cancelled: it runs no step that it did not run before. */
+  /** How often the execution was resumed after a worker's death. Default 0. */
+  readonly recoveries?: number | undefined;
+  /** The execution is to be cancelled: the run begins no step that did not begin before. */
   readonly cancelled: boolean;
-  /** Cancels it when it aborts. */
+  /** Cancels the execution when it aborts. */
   readonly signal?: AbortSignal | undefined;
-  /** An instant (Unix ms) that has been reached, whatever the wall clock says. */
+  /** An instant (Unix ms) that counts as reached, even if the wall clock is earlier. */
   readonly reached?: number | undefined;
+  /** The worker that holds the execution, for the log. */
+  readonly worker?: string | undefined;
 }
 
 /** An ensemble that this process can run. */
-export interface Runnable {
+export interface LoadedDefinition {
   readonly definition: StoredDefinition;
-  /** `none`: step results are stored together, with the end. */
+  /** `none`: step results are stored together with the end. */
   readonly durability: 'step' | 'none';
-  /** Runs an execution over a journal. Never throws and never rejects: every failure is an outcome. */
+  /** Runs an execution over a journal. Never throws and never rejects: a failure is an outcome. */
   run(execution: NewExecution, journal: Journal, options: RunOptions): InterpretedRun;
 }
 
-/** What an engine is given to work with. */
+/** The parts that `createOrchestrator` passes to an engine. */
 export interface EngineHost {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** ms for which ended executions are kept. */
+  /** How long ended executions are kept, in ms. */
   readonly retentionMs: number;
-  /** A new id of an owner. */
-  newOwner(): string;
-  /** The definition that an execution began with, ready to run; a text when this process lacks what it needs. */
-  restore(definition: StoredDefinition, ensemble: string): Runnable | string;
-  /** Called once for each execution that ended in this process, when its end is stored. */
-  ended(record: Execution): void;
+  /** A new id for a worker. */
+  newWorkerId(): string;
+  /** The definition with which an execution began, ready to run. A text says what this process lacks to run it. */
+  restore(definition: StoredDefinition, ensemble: string): LoadedDefinition | string;
+  /**
+   * Called once for each execution that ended in this process, after its end is stored.
+   * @param worker - the worker that held it
+   */
+  ended(record: Execution, worker?: string): void;
+  /** Called when a run has left this process before the end of its execution, after what it had to report is stored. */
+  left(executionId: string): void;
 }
 
 /** An execution that was accepted. */
 export interface AcceptedRun {
   /**
-   * The finished record, when it ends in the process that accepted it, without having been given up; otherwise undefined, and
-   * `whenEnded` of the engine gives the record.
+   * The record of the ended execution, if it ends in the process that accepted it and was never suspended or released. Otherwise
+   * undefined: then `whenEnded` of the engine returns the record.
    */
   readonly finished: Promise<Execution | undefined>;
-  /** Where it was given up: the instant (Unix ms) from which somebody is to go on. */
+  /** If it was suspended or released: the instant (Unix ms) from which a worker can claim it. */
   readonly dueAt?: number | undefined;
 }
 
 export interface BeginOptions {
-  /** It may be queued when the engine is busy. Otherwise it runs at once. */
+  /** The execution may be queued if the engine is busy. Otherwise it runs at once. */
   readonly mayQueue: boolean;
-  /** It belongs to a run that was accepted: it is not refused for a full queue, nor while the engine waits for its runs to end. */
+  /**
+   * The execution is a child of an accepted one: it is not refused because the queue is full, or because the engine is closing and
+   * waits for its runs to end.
+   */
   readonly isChild?: boolean;
-  /** It is cancelled when this aborts; a run whose signal has aborted runs no step. */
+  /** Cancels the execution when it aborts. A run whose signal has aborted runs no step. */
   readonly signal?: AbortSignal | undefined;
   /**
-   * The same start may be made more than once, by any process, and counts once: it is always queued. Where it fails, it may
-   * be stored all the same, and whoever makes it again comes to know.
+   * Several processes may begin this execution, and more than once: it counts once. It is always queued. A call that fails may have
+   * stored it all the same: a repeated call finds out.
    */
   readonly repeatable?: boolean;
-  /** Results that it is handed: the steps under these keys are not run. */
+  /** Results of steps. The steps under these keys do not run. */
   readonly steps?: readonly StepRecord[];
 }
 
 /**
- * What a run asks of the storage. A call is made again while the storage fails, for as long as the engine waits for it.
- * @throws JournalLostError when it still fails then: the run is suspended, and resumed once the storage answers
+ * The records that runs read besides their own. The engine repeats a call that fails, as long as it waits for the storage.
+ * @throws JournalLostError if the call still fails after that: the run is suspended, and resumed when the storage answers
  */
-export type RunStorage = Pick<Storage, 'readState' | 'listSignals' | 'getExecution' | 'countDescendants'>;
+export interface RunRecords {
+  readonly executions: Pick<ExecutionReader, 'get' | 'countDescendants'>;
+  readonly signals: Pick<SignalReader, 'list'>;
+}
 
-export interface RunningEngine {
-  /** For what a run asks of the storage beside its journal. */
-  readonly storage: RunStorage;
+export interface AttachedEngine {
+  /** Reads executions, steps and signals, in whatever store the engine keeps them. Default: the storage of the host. */
+  readonly records?: RecordReader;
+  /** It runs nothing: what it accepts is queued for other processes. Default false. */
+  readonly onlyQueues?: boolean;
+  /** For reads of runs that do not go through their journal. */
+  readonly runRecords: RunRecords;
   /**
-   * Stores the execution, then begins it, or queues it.
-   * @throws OVERLOADED when the engine is closed or its queue is full, what the storage throws; nothing runs then
+   * The id of a new execution, for an engine that spreads executions over several stores: the id says where the execution is kept.
+   * It has the form `exec_` and 26 characters of Crockford's base32, and ids that are created later are greater. Default: an id that
+   * names no place.
+   * @param now - Unix ms
    */
-  begin(execution: NewExecution, runnable: Runnable, options: BeginOptions): MaybePromise<AcceptedRun>;
-  /** Begins to work: with what is queued, and what was left behind. Does nothing more when it does. @throws what `join` throws */
+  newId?(ensemble: string, now: number): string;
+  /**
+   * Stores the execution, then begins or queues it.
+   * @throws OVERLOADED if the engine is closed or its queue is full, and any error of the storage. Then nothing runs
+   */
+  begin(execution: NewExecution, runnable: LoadedDefinition, options: BeginOptions): MaybePromise<AcceptedRun>;
+  /**
+   * Begins to work on queued executions, and on executions that other processes left. A second call does nothing.
+   * @throws the errors of `workers.register`
+   */
   open(): MaybePromise<void>;
   /**
-   * The record of an execution once it has ended, wherever it runs; undefined when there is none.
-   * @param longestWaitMs - undefined is given too as soon as this process gives it up for longer
+   * Waits for the end of an execution, in whichever process it runs, and returns its record. Undefined if it is unknown.
+   * @param maxWaitMs - also returns undefined as soon as this process suspends or releases the execution for longer than this
    */
-  whenEnded(id: string, longestWaitMs?: number): Promise<Execution | undefined>;
-  /** Asks that an execution be stopped, and the children that it waits for. @returns its status behind that; undefined when it is unknown */
+  whenEnded(id: string, maxWaitMs?: number): Promise<Execution | undefined>;
+  /**
+   * Requests the cancellation of an execution and of the children that it waits for.
+   * @returns its status after that, undefined if it is unknown
+   */
   cancel(id: string): Promise<ExecutionStatus | undefined>;
-  /** Stores a signal for an execution, wherever it runs, and wakes it. */
+  /** Stores a signal for an execution, in whichever process it runs, and wakes the execution. */
   signal(signal: NewSignal): Promise<SignalResult>;
-  /** Does what is due, at most `limit` executions, and gives the instant at which something is due next. */
+  /** Runs due executions, at most `limit`. @returns the instant (Unix ms) at which the next execution is due */
   runDue(limit: number): Promise<{ readonly nextDueAt?: number }>;
-  /** Runs that this process works on. */
+  /** How many runs are active in this process. */
   readonly active: number;
-  /** Takes nothing new, waits up to `graceMs` for what runs, then gives it back, or cancels it where nobody could go on. */
+  /**
+   * Accepts nothing new, and waits up to `graceMs` for active runs. Then it releases their executions, or cancels those that no
+   * process could continue.
+   */
   close(graceMs: number): Promise<void>;
 }
 
 export interface ExecutionEngine {
-  /** Called once by `createOrchestrator`; does no I/O and sets no timer. */
-  attach(host: EngineHost): RunningEngine;
+  /** Called once by `createOrchestrator`. Does no I/O and sets no timer. */
+  attach(host: EngineHost): AttachedEngine;
 }

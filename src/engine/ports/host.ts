@@ -1,12 +1,12 @@
-/** The host port: how a server hands requests to a handler, as the platform's `Request`, or as plain parts where that is cheaper. */
+/** The host port: how a server passes requests to a handler, as the platform's `Request`, or as plain parts where that is cheaper. */
 
 import type { MaybePromise } from './operation.ts';
 
-/** What the host knows of a request beside the request itself. */
+/** What the host knows about a request in addition to the request itself. */
 export interface HostInfo {
-  /** Address of the peer's socket, without a port. */
+  /** The address of the peer's socket, without a port. */
   readonly ip?: string | undefined;
-  /** Keeps the process (a Worker's, say) alive until the promise settles. */
+  /** Keeps the process, for example a Worker, alive until the promise settles. */
   readonly waitUntil?: ((promise: Promise<unknown>) => void) | undefined;
 }
 
@@ -17,62 +17,80 @@ export type HandlerResult =
       readonly response: Response;
     };
 
-/** Serves HTTP; knows nothing of the server that it stands behind. */
+/** The part of a Durable Object's `ctx` that is used. */
+export interface DurableObjectContext {
+  readonly storage: {
+    readonly sql: {
+      exec(
+        query: string,
+        ...bindings: (string | number | null | Uint8Array)[]
+      ): { toArray(): Record<string, string | number | null | ArrayBuffer>[] };
+    };
+    transactionSync<T>(work: () => T): T;
+    /** @param instant - Unix ms. It replaces the alarm that was set before */
+    setAlarm(instant: number): Promise<void>;
+  };
+  waitUntil(promise: Promise<unknown>): void;
+}
+
+/** Serves HTTP, independently of the server that calls it. */
 export interface HttpHandler {
-  /** Answers every request; a path that is not the handler's gives its 404. Never rejects. */
+  /** Answers every request. A path that is not the handler's is answered with 404. Never rejects. */
   fetch(request: Request, host?: HostInfo): Promise<Response>;
-  /** As `fetch`, but leaves paths that are not the handler's to the host: their body is not touched then. Never rejects. */
+  /** Like `fetch`, but leaves paths that are not the handler's to the host, and does not read their body. Never rejects. */
   handle(request: Request, host?: HostInfo): Promise<HandlerResult>;
 }
 
-/** Whether so many further bytes may be kept. */
+/** Asks whether a number of further bytes may be kept. */
 export type TakeBytes = (bytes: number) => boolean;
 
 /** A request in plain parts. */
 export interface PlainRequest {
   /** In upper case. */
   readonly method: string;
-  /** As a URL parser writes it: from `/` on, no dot segments, percent-encoding left as it is. */
+  /** As a URL parser writes it: from `/` on, without dot segments, with the percent-encoding unchanged. */
   readonly path: string;
-  /** What stands behind `?`; empty without one. */
+  /** The text after `?`. Empty without one. */
   readonly query: string;
-  /** The part of the path that the host has cut off in front (Express does for a mount); empty otherwise. */
+  /** The part of the path that the host removed from its start, as Express does for a mount. Otherwise empty. */
   readonly mount: string;
-  /** A header's value; several of one name are joined with `, `. @param name - in lower case */
+  /** The value of a header. Several values of one name are joined with `, `. @param name - in lower case */
   header(name: string): string | undefined;
-  /** Whether a body comes; it may still be empty. */
+  /** The request as the platform's `Request`, without its body. The path is the one that the host received. @throws for unsupported headers */
+  withoutBody(): Request;
+  /** Whether the request has a body, which may be empty. */
   readonly hasBody: boolean;
   /**
-   * The whole body, read once, in memory of about its size however small its chunks are; undefined as soon as `take` refuses
-   * what has come, and the rest is not kept then.
-   * @param take - is told how many bytes have come with each chunk, before they are kept
-   * @throws when the body breaks off
+   * Reads the whole body, once. It takes memory of about the body's size, however small the chunks are. Returns undefined as soon as
+   * `take` refuses a chunk: then the rest is not kept.
+   * @param take - called with the number of bytes of each chunk, before the chunk is kept
+   * @throws if the body ends early
    */
   body(take: TakeBytes): MaybePromise<Uint8Array | undefined>;
 }
 
 export interface PlainAnswer {
   readonly status: number;
-  /** Names in lower case, each once. The receiver's to add to. */
+  /** Names in lower case, each once. The receiver may add to them. */
   readonly headers: Record<string, string>;
-  /** A stream is cancelled by whoever can't deliver it any more. */
+  /** A receiver that can't deliver a stream any more cancels it. */
   readonly body: string | ReadableStream<Uint8Array> | undefined;
 }
 
-/** Answers a plain request; undefined when the path is not the handler's and `ownPathsOnly` is set. Never rejects. */
-export type PlainDoor = (
+/** Answers a plain request. Returns undefined if the path is not the handler's and `ownPathsOnly` is set. Never rejects. */
+export type RawHandler = (
   request: PlainRequest,
   host: HostInfo,
   ownPathsOnly: boolean,
 ) => Promise<PlainAnswer> | undefined;
 
 /**
- * Where a handler keeps its {@link PlainDoor}: an own property that is not enumerable, so that an object which copies a
- * handler to wrap its `fetch` does not keep the way round it.
+ * The property of a handler that holds its {@link RawHandler}. It is an own property and not enumerable: an object that copies a
+ * handler to wrap its `fetch` must not copy a way around the wrapper.
  */
-export const PLAIN_DOOR: unique symbol = Symbol.for('ensemble-orchestrator.plain-door');
+export const RAW_HANDLER: unique symbol = Symbol.for('ensemble-orchestrator.raw-handler');
 
-/** The plain door of a handler that has one of its own. */
-export function plainDoorOf(handler: HttpHandler): PlainDoor | undefined {
-  return Object.hasOwn(handler, PLAIN_DOOR) ? (handler as { [PLAIN_DOOR]?: PlainDoor })[PLAIN_DOOR] : undefined;
+/** The raw handler of a handler that has one of its own. */
+export function rawHandlerOf(handler: HttpHandler): RawHandler | undefined {
+  return Object.hasOwn(handler, RAW_HANDLER) ? (handler as { [RAW_HANDLER]?: RawHandler })[RAW_HANDLER] : undefined;
 }

@@ -1,35 +1,41 @@
-/** The outbound HTTP port: one guarded exchange, answered whole. */
+/** The outbound HTTP port: one request and its complete answer. */
 
 export interface HttpRequest {
   readonly method: string;
-  /** Absolute `http:` or `https:` URL without user info. */
+  /** An absolute `http:` or `https:` URL without user info. */
   readonly url: string;
-  /** Names in any case; a value with CR, LF or NUL is refused. */
+  /** Names in any case. A value with CR, LF or NUL is refused. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string | Uint8Array;
-  /** Time for the whole exchange, body included. Default 30,000 ms. */
+  /** Time limit of the whole exchange, body included. Default 30,000 ms. */
   readonly timeoutMs?: number;
-  /** Largest answer after decompression. Default 10 MiB. */
+  /** The largest answer after decompression. Default 10 MiB. */
   readonly maxResponseBytes?: number;
   readonly signal?: AbortSignal;
 }
 
 export interface HttpResponse {
   readonly status: number;
-  /** Lower-case names; several values of one name are joined with `, `. */
+  /** Names in lower case. Several values of one name are joined with `, `. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The decoded body, whole. */
+  /** The whole body, decoded. */
   readonly body: Uint8Array;
 }
 
 /**
- * Sends one request. Redirects are never followed: a 3xx is an answer like any other.
+ * Sends one request. Redirects are never followed: a 3xx status is an answer.
  *
- * It rejects with an `OrchestratorError` and no other: `INVALID_REQUEST` (not retryable) when the request itself is refused
- * (scheme, user info, a private address, a forbidden or malformed header); `TIMEOUT` (retryable) when `timeoutMs` passes;
- * `AGENT_FAILED` (retryable) when the exchange breaks (connection, TLS, malformed answer); `AGENT_FAILED` (not retryable) when the answer is larger
- * than `maxResponseBytes`, or nearly all framing. Its messages name a request by its whole path, without the query: whoever shows them
- * masks and cuts them, in this order. When `signal` aborts it rejects with the signal's reason. The socket is closed in every case.
+ * If `signal` aborts, `send` rejects with the signal's reason. Otherwise it rejects only with an `OrchestratorError`:
+ *
+ * | code | retryable | cause |
+ * |---|---|---|
+ * | `INVALID_REQUEST` | no | the request is refused: scheme, user info, a private address, a forbidden or malformed header |
+ * | `TIMEOUT` | yes | `timeoutMs` passed |
+ * | `AGENT_FAILED` | yes | the exchange broke: connection, TLS, malformed answer |
+ * | `AGENT_FAILED` | no | the answer is larger than `maxResponseBytes`, or consists almost only of framing |
+ *
+ * Messages contain the whole path of a request, without its query. A caller that shows a message masks it first, and then cuts it.
+ * The socket is closed in every case.
  */
 export interface HttpClient {
   send(request: HttpRequest): Promise<HttpResponse>;

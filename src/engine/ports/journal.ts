@@ -1,12 +1,13 @@
-/** The journal: the memory of one execution, which an engine gives to the interpreter. */
+/** The journal port: stores and replays the records of one execution. An engine passes a journal to the interpreter. */
 
-import type { Json, JsonObject } from '../json.ts';
+import type { Json, JsonObject } from '../base/json.ts';
+import type { PendingWait } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { MaybePromise } from './operation.ts';
 
 /**
- * Nothing of this run is stored any more: it belongs to another process now, or its storage does not answer (the `cause`). It is
- * never a failure of the run: whoever resumes the run continues after its last stored result.
+ * Nothing of this run is stored any more: the execution belongs to another process, or the storage does not answer (the `cause`).
+ * It is never a failure of the execution: the process that resumes it continues after the last stored result.
  */
 export class JournalLostError extends Error {
   constructor(cause?: unknown) {
@@ -15,110 +16,131 @@ export class JournalLostError extends Error {
   }
 }
 
-/** A change of the ensemble's state that belongs to a step. */
+/** A change of the ensemble's state by a step. */
 export interface StateUpdate {
   /**
-   * Called over the newest state, again when another execution changed it meanwhile.
-   * @param current - undefined when none was ever set
-   * @returns the record to store (a failed one when the change can't be computed) and the new state
+   * Computes the change from the newest state. Called again if another execution has changed the state in the meantime.
+   * @param current - undefined if the state was never set
+   * @returns the record to store, and the new state. The record is a failed one if the change can't be computed
    */
   next(
     current: JsonObject | undefined,
     record: StepRecord,
   ): { readonly record: StepRecord; readonly value?: JsonObject };
-  /** Called once, when the new state is stored. */
+  /** Called once, after the new state is stored. */
   stored(value: JsonObject): void;
 }
 
 export interface StepOptions {
-  /** Nothing runs behind the step: its record may be stored together with the end. */
+  /** No step runs after this one: its record may be stored together with the end. */
   readonly last: boolean;
   readonly state?: StateUpdate | undefined;
 }
 
-/** Stores the record of an attempt and gives back what is stored; nothing for an attempt that a stopped run gave up. */
+/** Stores the record of an attempt, and returns the stored one. Undefined stands for an attempt that a stopped run dropped. */
 export type StoreRecord = (record: StepRecord | undefined) => MaybePromise<StepRecord | undefined>;
 
-/** A signal that a wait took: what its note says. */
+/** A signal that a wait took, as its decision records it. */
 export interface TakenSignal {
-  /** Its id. */
+  /** The id of the signal. */
   readonly signal: string;
   readonly payload: Json;
   /** Unix ms at which it was taken. */
   readonly at: number;
 }
 
-/** Of a note that says how a wait ended: what it was for, so that it is found without its payload. */
-export interface WaitNote {
+/** Describes the wait whose end a decision records, so that the decision is found without its payload. */
+export interface WaitDecision {
   /** The signal's name. */
   readonly name: string;
   /** Unix ms at which the wait ended. */
   readonly at: number;
 }
 
+/** What a branch waits for, and at which step. */
+export type WaitPlace = Omit<PendingWait, 'since' | 'until'>;
+
 /**
- * What was stored before is given back in a run that was taken up again, in the order in which the flow asks for it. The first
- * thing that is asked for and is not there is where the run becomes live.
+ * In a resumed run, the journal replays the stored records, in the order in which the flow asks for them. The replay ends at the
+ * first record that the flow asks for and that is not stored.
  *
- * Every method that asks the storage rejects with {@link JournalLostError} when nothing of the run can be stored any more, and one
- * that stores with INVALID_OUTPUT when the storage can't hold what it was handed: then the run fails with that error.
+ * A method that calls the storage rejects with {@link JournalLostError} if nothing of the run can be stored any more. A method that
+ * stores rejects with INVALID_OUTPUT if the storage can't hold a value: then the run fails with that error.
  */
 export interface Journal {
   /**
-   * Gives the stored record under `key` if its attempt is at least `attempt`; otherwise makes the attempt by `run`, which hands
-   * its record to `store` and gives back what that gives. (Handed in, so that an attempt that ends later costs one turn, not two.)
+   * Returns the stored record under `key` if its attempt is at least `attempt`. Otherwise makes the attempt by calling `run`, which
+   * passes its record to `store` and returns the result of `store`. (`store` is an argument so that an attempt that ends later costs
+   * one turn of the event loop, not two.)
+   * @param agent - the name that the record has. A journal that checks a replay compares it
    */
   step(
     key: string,
     attempt: number,
     run: (store: StoreRecord) => MaybePromise<StepRecord | undefined>,
     options: StepOptions,
+    agent: string,
   ): MaybePromise<StepRecord | undefined>;
 
   /**
-   * Asked right before each effect: whether the run is still this process's own.
-   * @returns undefined when it is; otherwise what is to be waited for before it is asked again
+   * Checks, right before each effect, whether this process still holds the execution.
+   * @returns undefined if it does. Otherwise a promise: wait for it, then check again
    */
-  confirm(): Promise<void> | undefined;
+  waitForLease(): Promise<void> | undefined;
 
   /**
-   * Gives the note under `key`, or stores what `decide` gives: for what can't be worked out again, and has to be known before
-   * anything that follows from it has an effect.
-   * @param wait - of the note of a wait's end
+   * Returns the decision under `key`, or stores the result of `compute` as the decision. For values that a replay can't compute again.
+   * The decision is stored before anything that follows from it has an effect.
+   * @param wait - for a decision about the end of a wait
    */
-  note(key: string, decide: () => Json, wait?: WaitNote): MaybePromise<Json>;
-
-  /** The record or note under `key`, if it was stored before the run was taken up. */
-  recalled(key: string): StepRecord | undefined;
-
-  /** Whether anything is recalled of a block (`flow[2].foreach`) or of a part of one (`flow[2].foreach[7]`, `flow[3].parallel[0]`). */
-  recalls(prefix: string): boolean;
-
-  /** Calls back once, when the run becomes live; at once when it is. */
-  onLive(callback: () => void): void;
+  decide(key: string, compute: () => Json, wait?: WaitDecision): MaybePromise<Json>;
 
   /**
-   * Tells how many branches of the flow begin to work (or end, below 0). A run begins with one. When none is at work any more,
-   * and all that is left waits for an instant, the engine may give the run up until then: it goes no further in this process.
+   * Stores a mark: a note that only reports, which no replay reads. It is stored together with the next record, decision, release or
+   * end, so it costs no write of its own.
+   * @returns false if it was stored before the execution was resumed, or if the run has ended here: then nothing happens
+   */
+  mark(mark: StepRecord): boolean;
+
+  /**
+   * Whether an attempt that begins now may have begun before, in a process that died: the run is the first one after a crash, it has
+   * stored nothing yet, and no wait of it has ended.
+   */
+  readonly mayRepeat: boolean;
+
+  /** The record or decision under `key`, if it was stored before the execution was resumed. */
+  replayed(key: string): StepRecord | undefined;
+
+  /** Whether a block (`flow[2].foreach`), an item (`flow[2].foreach[7]`) or a branch (`flow[3].parallel[0]`) has records to replay. */
+  hasReplayed(prefix: string): boolean;
+
+  /** Calls `callback` once, at the end of the replay, or at once if the replay has ended. */
+  onReplayEnd(callback: () => void): void;
+
+  /**
+   * Changes the number of active branches of the flow, by a positive or a negative number. A run begins with one active branch. If no branch is active, and each remaining one waits for an instant, the engine may suspend the run until
+   * then: the run does not continue in this process.
    */
   branches(change: number): void;
 
   /**
-   * Resolves at `instant` (Unix ms), if the run is not given up meanwhile. The instant is stored already, as `retryAt` of the
-   * record under `key`.
-   * @throws the signal's reason when it aborts first
+   * Resolves at `instant` (Unix ms), unless the run is suspended before. The instant is stored already, as `retryAt` of the record
+   * under `key`.
+   * @param place - what the record of a suspended execution shows
+   * @throws the signal's reason if the signal aborts first
    */
-  sleepUntil(key: string, instant: number, signal: AbortSignal): Promise<void>;
+  sleepUntil(key: string, instant: number, signal: AbortSignal, place: WaitPlace): Promise<void>;
 
   /**
-   * Takes the first signal of a name, in the order in which they came, that no wait has taken, and waits until one has come. It is noted
-   * under `key` before it is given; while it waits, the run may be given up.
+   * Takes the earliest signal of a name that no other wait has taken, and waits for one if there is none. The decision is stored under
+   * `key` before the signal is returned. While it waits, the run may be suspended.
    *
-   * @param until - Unix ms, or infinity: what came later is left to others
-   * @param signal - once it has aborted, nothing is taken
-   * @param onWait - called once when none has come yet
+   * @param until - Unix ms, or infinity. A signal that arrived later is left to other waits
+   * @param signal - after it has aborted, no signal is taken
+   * @param onWait - called once if there is no signal yet
+   * @param place - what the record of a suspended execution shows
    * @returns undefined at `until`
-   * @throws the signal's reason when it aborts first
+   * @throws the signal's reason if the signal aborts first
    */
   waitForSignal(
     key: string,
@@ -126,8 +148,9 @@ export interface Journal {
     until: number,
     signal: AbortSignal,
     onWait: () => void,
+    place: WaitPlace,
   ): Promise<TakenSignal | undefined>;
 
-  /** The ensemble's state now; undefined when none was ever set. */
+  /** The current state of the ensemble. Undefined if it was never set. */
   readState(): MaybePromise<JsonObject | undefined>;
 }

@@ -1,18 +1,18 @@
-/** Masking: what takes secrets out of that which people read. An orchestrator carries its own, for the handlers that serve it. */
+/** The masking port: removes secrets from text that people read. An orchestrator has its own, for the handlers that serve it. */
 
 import type { Logger } from './logger.ts';
 
 export interface Masking {
-  /** A text without secrets. */
+  /** The text, with its secrets masked. */
   text(text: string): string;
   /**
-   * A value as JSON text, without secrets in its texts and keys; undefined for a value that JSON can't say. Numbers stay. Without
-   * secrets to look for it is `JSON.stringify`.
+   * A value as JSON text, with the secrets in its texts and keys masked. Numbers are not changed. Undefined for a value that JSON can't
+   * represent. If the orchestrator has no secrets, this is `JSON.stringify`.
    */
   json(value: unknown): string | undefined;
-  /** A logger whose messages and fields hold no secret, and that never throws. */
+  /** A logger that masks secrets in messages and fields, and never throws. */
   logger(logger: Logger): Logger;
 }
 
-/** Where an orchestrator keeps its {@link Masking}: enumerable, so that an object that copies one to extend it masks too. */
+/** The property of an orchestrator that holds its {@link Masking}. It is enumerable, so that copies of an orchestrator mask too. */
 export const MASKING: unique symbol = Symbol.for('ensemble-orchestrator.masking');

@@ -1,13 +1,13 @@
 /** The operation port: what one agent does. */
 
-import type { Json, JsonObject } from '../json.ts';
+import type { Json, JsonObject } from '../base/json.ts';
+import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { Logger } from './logger.ts';
 import type { StandardSchema } from './standard-schema.ts';
 
-/** A value, or a promise of it. A store or operation that needs no I/O answers at once, which keeps the hot path free of turns. */
-export type MaybePromise<T> = T | Promise<T>;
+export type { MaybePromise } from '../base/maybe-promise.ts';
 
-/** Which run an agent works for. */
+/** The execution, agent and attempt that an operation runs for. */
 export interface ExecutionInfo {
   readonly id: string;
   readonly ensemble: string;
@@ -16,50 +16,50 @@ export interface ExecutionInfo {
   readonly attempt: number;
 }
 
-/** What an operation is handed for one attempt. */
+/** What an operation receives for one attempt. */
 export interface OperationContext<Config = JsonObject> {
-  /** The agent's config with every expression evaluated, checked by the operation's schema. */
+  /** The agent's config, with its expressions evaluated, checked by the operation's schema. */
   readonly config: Config;
-  /** The agent's input with every expression evaluated. */
+  /** The agent's input, with its expressions evaluated. */
   readonly input: Json;
-  /** `env` and `secrets` as handed to `createOrchestrator`. */
+  /** `env` and `secrets`, as passed to `createOrchestrator`. */
   readonly env: Readonly<Record<string, string>>;
-  /** Aborts at the attempt's timeout, when the run is cancelled, times out or is no longer needed. */
+  /** Aborts at the timeout of the attempt, and when the execution is cancelled, times out or does not need the attempt any more. */
   readonly signal: AbortSignal;
-  /** Derived from execution, step and item: equal on every retry and after a resume. */
+  /** Derived from the execution, the step and the item. Equal on every attempt, also after a resume. */
   readonly idempotencyKey: string;
   readonly logger: Logger;
   readonly execution: ExecutionInfo;
 }
 
-/** A problem in an agent's config that only the operation can see. */
+/** A problem in an agent's config that only the operation can find. */
 export interface ConfigIssue {
   /** Path inside the config. */
   readonly path: readonly (string | number)[];
   readonly message: string;
-  /** The value that was meant, if one is near. */
+  /** The nearest valid value, if there is one. */
   readonly suggestion?: string;
-  /** What the config asks for can't be had: nothing else of it is checked. */
+  /** The config asks for something that does not exist. No other problem of the config is reported. */
   readonly alone?: boolean;
 }
 
 export interface Operation<Config = JsonObject> {
   readonly name: string;
-  /** Checked at load where a value holds no expression, and on the evaluated config before each attempt. */
+  /** Checks values without expressions at load, and the evaluated config before each attempt. */
   readonly config?: StandardSchema<unknown, Config>;
-  /** Called at load with the config as written (expressions are still text): problems that the schema can't see. */
+  /** Called at load with the config as written, in which expressions are still text. Returns the problems that the schema can't find. */
   check?(config: JsonObject): readonly ConfigIssue[];
-  /** Keys of the config whose values come back in what it gives: no secret may stand there. */
+  /** Keys of the config whose values are part of the output. Their values must not contain secrets. */
   readonly shows?: readonly string[];
-  /** What a process must have to run this agent, such as `script:score`. */
+  /** What a process needs to run this agent, such as `script:score`. */
   needs?(config: JsonObject): readonly string[];
   /**
-   * One attempt. What it gives must be JSON. What it throws fails the agent: an `OrchestratorError` keeps its code, details
-   * and `retryable`; anything else is `AGENT_FAILED`, and retryable.
+   * Makes one attempt. The result must be JSON. A thrown value fails the attempt: an `OrchestratorError` keeps its code, `details`
+   * and `retryable`. Any other value becomes `AGENT_FAILED`, and is retryable.
    */
   run(context: OperationContext<Config>): MaybePromise<unknown>;
 }
 
-/** Any operation. Its own schema checks its config before it runs, so no type outside can say more than `any` does. */
+/** Any operation. Its own schema checks its config before it runs, so a more precise type than `any` would add nothing. */
 // biome-ignore lint/suspicious/noExplicitAny: see above
 export type AnyOperation = Operation<any>;

@@ -1,4 +1,4 @@
-/** The part of the Standard Schema interface (v1) that the library reads, so that zod, valibot, arktype and others fit. */
+/** The part of the Standard Schema interface (v1) that the library uses. zod, valibot, arktype and others implement it. */
 
 export interface StandardSchema<Input = unknown, Output = Input> {
   readonly '~standard': {
@@ -18,5 +18,16 @@ export interface StandardIssue {
   readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined;
 }
 
-/** The type that a schema's checked value has. */
+/** The type of the values that a schema takes. */
+export type InputOf<S> = S extends StandardSchema<infer Input, infer _Output> ? Input : unknown;
+
+/** The type of the values that a schema returns. */
 export type OutputOf<S> = S extends StandardSchema<infer _Input, infer Output> ? Output : unknown;
+
+/** The path of an issue, as names and indexes. */
+export function issuePath(issue: StandardIssue): (string | number)[] {
+  return (issue.path ?? []).map((part) => {
+    const key = typeof part === 'object' ? part.key : part;
+    return typeof key === 'symbol' ? String(key) : key;
+  });
+}

@@ -1,214 +1,137 @@
 /**
- * The storage port: where executions, their step results, definitions and ensemble state live, and who works on what.
+ * The storage port: stores executions, step records, signals, state, schedules and definitions, and knows which worker holds
+ * which execution.
  *
- * Each verb is one atomic intent, and does what it is told: what to store is decided by the engine. `now` never comes from
- * the store. A verb that needs no I/O may answer at once instead of with a promise. Values handed in belong to the store
- * from then on; values handed out may be shared with it and are never changed by the caller.
+ * **Terms**
  *
- * **Owners.** An owner is one engine at work: a process that joined. It holds executions, each under an epoch that counts the
- * claims of that execution and never goes back. What an owner writes carries both, and is refused once they are no longer so.
+ * | term | meaning |
+ * |---|---|
+ * | worker | an engine that runs executions: a process that has called `workers.register` |
+ * | lease | the time for which a worker counts as alive; the worker renews it |
+ * | held | a worker works on the execution; an execution has at most one worker |
+ * | free | no worker holds the execution, and it has not ended: it is queued, it waits, or its worker released it |
+ * | due | a free execution is due from its `dueAt` (Unix ms) on: then a worker can claim it |
+ * | claim | a worker takes a due execution, and holds it from then on |
+ * | epoch | counts the claims of an execution; it never decreases |
+ * | fence | the check of a write: its worker holds the execution under its epoch, and the execution has not ended; otherwise it is refused |
+ * | release | a worker hands an execution back before its end; the execution is free from then on |
  *
- * | an execution is ... | owner | due |
- * |---|---|---|
- * | held: an owner works on it | set | - |
- * | free: queued, waiting, or given up by its owner | none | from `dueAt` on it can be claimed |
- * | ended | none | - |
+ * **Rules for every method**
+ *
+ * - A method is atomic: all of its effect is stored, or nothing.
+ * - The engine decides what to store. A storage has no clock and creates no ids: every instant is an argument, in Unix ms.
+ * - A method that needs no I/O may return its result directly. Every other method returns a promise.
+ * - The storage owns the values that it receives: the caller never changes them afterwards. Returned values may be shared with the
+ *   storage: the caller never changes them either.
+ *
+ * **When a free execution is due.** The earliest instant counts.
+ *
+ * | event | due at |
+ * |---|---|
+ * | it is released, with `dueAt` | `dueAt` |
+ * | it is released, and its cancellation was requested before | at once |
+ * | it is released as `waiting`, and more signals are stored than its worker has seen (`Release.signals`) | at once |
+ * | it is free, and its cancellation is requested | at once |
+ * | it is free and `waiting`, and a signal arrives that it waits for (`Release.waitsFor`) | at once |
+ * | its worker is considered dead, or unregistered | at the `now` of that call |
  */
 
-import type { Execution, ExecutionStatus, ExecutionSummary } from '../model/execution.ts';
-import type {
-  ClaimedExecution,
-  CommitEntry,
-  DamagedExecution,
-  ExecutionEnd,
-  NewExecution,
-  NewSignal,
-  StepRecord,
-  StoredDelivery,
-} from '../model/stored-execution.ts';
+import type { CommitEntry } from '../model/stored-execution.ts';
 import type { KvStore, ObjectStore } from './data.ts';
+import type { DefinitionStore } from './definition-store.ts';
+import type { ExecutionReader, ExecutionStore } from './execution-store.ts';
 import type { MaybePromise } from './operation.ts';
-import type {
-  ClaimQuery,
-  CommitResult,
-  EndedWait,
-  ExecutionQuery,
-  PurgeQuery,
-  RecordQuery,
-  Recovered,
-  ScheduleChange,
-  SignalQuery,
-  SignalResult,
-  SkippedRuns,
-  StepQuery,
-  StoredDefinition,
-  StoredSchedule,
-  StoredState,
-  Survey,
-} from './storage-answers.ts';
+import type { ScheduleStore } from './schedule-store.ts';
+import type { SignalReader, SignalStore } from './signal-store.ts';
+import type { StateStore } from './state-store.ts';
 import type { TokenStore } from './token-store.ts';
+import type { WorkerStore } from './worker-store.ts';
 
-export type * from './storage-answers.ts';
+export type * from './definition-store.ts';
+export type * from './execution-store.ts';
+export type * from './schedule-store.ts';
+export type * from './signal-store.ts';
+export type * from './state-store.ts';
+export type * from './worker-store.ts';
 
-/** What a store can promise. */
+/** The properties of a storage that the engine has to know. */
 export interface StorageCapabilities {
-  /** Whether one write may carry entries of several requests (false on Workers, where a promise belongs to its request). */
-  readonly sharedCommits: boolean;
-  /** Whether entries cost less when they are written together; false for a store in memory. */
+  /**
+   * Whether requests may wait for the same promise. False on Workers, where a promise belongs to its request. Then a commit has the
+   * entry of one request.
+   */
+  readonly sharedPromises: boolean;
+  /** Whether timers fire between requests. False on Workers: then the engine works only in calls, such as `runDue`. */
+  readonly timers: boolean;
+  /** Whether entries cost less if they are written together. False for a storage in memory. */
   readonly groupedCommits: boolean;
-  /** Whether other processes may work on the same store: then leases are renewed, and the store is asked what is new. */
+  /** Whether other processes may use the same data. Then the engine renews leases and polls the storage. */
   readonly shared: boolean;
 }
 
-export interface Storage {
-  readonly capabilities: StorageCapabilities;
+/**
+ * The result for one entry of a commit.
+ *
+ * | result | meaning |
+ * |---|---|
+ * | stored | the whole entry is stored, now or by an earlier call with the same entry |
+ * | exists | another execution has the id or the idempotency key of the entry's `start`: nothing is stored |
+ * | fenced | the execution is unknown, has ended, or is not held by this worker under this epoch: nothing is stored |
+ * | state-conflict | the state has another version than the expected one: nothing is stored |
+ */
+export type CommitResult = 'stored' | 'exists' | 'fenced' | 'state-conflict';
+
+/** Reads what runs have stored. Every storage is one. */
+export interface RecordReader {
+  readonly executions: ExecutionReader;
+  readonly signals: SignalReader;
+}
+
+/** All parts of a storage. Each part has its own interface, and its own group of tests in the suite of the port. */
+export interface StorageParts {
+  readonly workers: WorkerStore;
+  readonly executions: ExecutionStore;
+  readonly signals: SignalStore;
+  readonly state: StateStore;
+  readonly schedules: ScheduleStore;
+  readonly definitions: DefinitionStore;
   readonly tokens: TokenStore;
-  /** What the `storage` operation uses where no other binding is named: `kv` and `objects`. */
+  /** The default bindings of the `storage` operation: `kv` and `objects`. */
   readonly kv: KvStore;
   readonly objects: ObjectStore;
+}
+
+export interface Storage extends StorageParts {
+  readonly capabilities: StorageCapabilities;
 
   /**
-   * Makes `owner` known, until `leaseUntil` (Unix ms); for one that is, the lease alone changes. A store that a single process
-   * works on frees what owners of processes before it held, with one more recovery each, and blames it as `recover` does.
-   * @throws CONFLICT when the store takes one owner alone and another process is it
-   */
-  join(
-    owner: string,
-    lease: { readonly now: number; readonly leaseUntil: number; readonly blameFrom?: number },
-  ): MaybePromise<void>;
-  /** @returns false when the owner is known no more: it was taken for dead, or has left */
-  renew(owner: string, leaseUntil: number): MaybePromise<boolean>;
-  /** Forgets an owner. What it still holds is free, due at `now`. Does nothing for one that is not known. */
-  leave(owner: string, now: number): MaybePromise<void>;
-  /**
-   * Takes other owners for dead whose lease has ended, or of which the store knows that their process has: they are forgotten,
-   * and what they held is free, due at `now`, with one more recovery each. Their late writes are refused from then on, and
-   * what they wrote before is seen by whoever claims. One that can't be taken for dead at the moment holds the others up for
-   * no longer than moments; it is looked at again by the next call.
+   * Stores a batch. Each entry is stored as a whole or not at all, and is durable when the call returns. The same entry again is
+   * answered `stored` and changes nothing: a caller that does not know whether a write arrived repeats it.
    *
-   * Of what a dead owner held, those bear the blame for its death that it had claimed (or started) at `blameFrom` or later, and of
-   * which no record is stored that began behind that. One that bore none so far bears 1. To what one bore before, its share is added: 1,000,
-   * divided by how many bear the blame for this death, and by how many owners have joined since it was last blamed (by 1 at least;
-   * rounded down): for processes that die without it, it is not to blame. The blame of all others is 0 from then on, as is that of one
-   * that is claimed after it waited, and of what an owner leaves behind that is alive.
-   * @param blameFrom - Unix ms; without it nothing bears blame
+   * @param worker - the writer. If it is not registered, its entries are refused, except for starts of queued executions
+   * @returns one result for each entry, in the order of the batch
    */
-  recover(owner: string, now: number, blameFrom?: number): MaybePromise<Recovered>;
+  commit(worker: string, batch: readonly CommitEntry[]): MaybePromise<readonly CommitResult[]>;
 
   /**
-   * Stores a batch; one answer an entry, in order. An entry is stored wholly or not at all, and durable when it returns.
-   * The same entry again is answered `stored` and changes nothing: who doesn't know whether a write arrived repeats it.
-   *
-   * @param owner - who writes; its entries are refused when it is not known, but for those that start without an owner
-   */
-  commit(owner: string, batch: readonly CommitEntry[]): MaybePromise<readonly CommitResult[]>;
-
-  /**
-   * Gives an owner executions that are free and due, each to one owner only, with their epochs one higher. Ensembles take
-   * turns, from claim to claim; of each, the longest due comes first. They run from now on. One that can't be read is claimed too, so that it can be ended.
-   * @returns nothing for an owner that is not known
-   */
-  claim(owner: string, query: ClaimQuery): MaybePromise<readonly (ClaimedExecution | DamagedExecution)[]>;
-
-  /** All that an owner holds: for one that does not know whether a claim of its own arrived. */
-  listHeld(owner: string): MaybePromise<readonly { readonly executionId: string; readonly epoch: number }[]>;
-
-  /** @param except - versions of definitions that the owner can't run */
-  survey(owner: string, except: readonly string[]): MaybePromise<Survey>;
-
-  /** How many executions are queued; counts no further than `limit`. */
-  countQueued(limit: number): MaybePromise<number>;
-
-  /** How many executions have this one as the `rootId` of their trigger; counts no further than `limit`. */
-  countDescendants(rootId: string, limit: number): MaybePromise<number>;
-
-  /**
-   * Asks that an execution be stopped. One that is held: its owner hears of it by `survey`. One that waits, or is given up
-   * before its owner has heard: it is due at once.
-   * One that has not begun ends with `end`, unless it has a parent, which is told by whoever ends it: then it is due at once. Asking
-   * again changes nothing.
-   * @returns the execution's status behind that, or undefined when it is unknown; a final one when there is nothing to stop
-   */
-  requestCancel(id: string, now: number, end: ExecutionEnd): MaybePromise<ExecutionStatus | undefined>;
-
-  /**
-   * Stores a signal behind those that came before, of an execution that has not ended. Its owner hears of it by `survey`; one
-   * that waits, or is given up as waiting before its owner has heard, is due at once. The same id again changes nothing, also once the
-   * execution has ended.
-   */
-  putSignal(signal: NewSignal): MaybePromise<SignalResult>;
-
-  /** The signals of one name, in the order in which they came. */
-  listSignals(executionId: string, query: SignalQuery): MaybePromise<readonly NewSignal[]>;
-
-  /** One signal, by its id; undefined when there is none. */
-  findSignal(executionId: string, id: string): MaybePromise<NewSignal | undefined>;
-
-  /** Those of the given executions that have ended, or are not there any more. */
-  findEnded(ids: readonly string[]): MaybePromise<readonly string[]>;
-
-  /**
-   * Deletes old executions, if this owner is the one that does it: the one that joined first.
-   * @returns how many were deleted, and where to go on (nothing when it came to the end); undefined when another owner does it
-   */
-  purge(query: PurgeQuery): MaybePromise<{ readonly deleted: number; readonly next?: string } | undefined>;
-
-  /**
-   * Calls `listener` when another process may have made work: soon, and perhaps needlessly. Absent where nothing tells.
-   * @returns stops it
+   * Calls `listener` soon after another process may have made an execution due. Calls without a reason are allowed. Absent if the
+   * storage sends no such notifications.
+   * @returns a function that stops the calls
    */
   watch?(listener: () => void): MaybePromise<() => MaybePromise<void>>;
 
-  /** An execution as it was accepted; undefined when unknown. */
-  getAccepted(id: string): MaybePromise<NewExecution | undefined>;
-
-  /** Where an execution stands; undefined when unknown. Reads no values and no steps, however large they are. */
-  getStatus(id: string): MaybePromise<ExecutionSummary | undefined>;
+  /**
+   * Makes the host call `runDue` of the orchestrator at an instant (Unix ms) or soon after, even if this process ends before. A host
+   * with alarms has this, such as a Durable Object. An earlier request stays valid. With it, the engine sets no timer for an
+   * instant at which an execution or a schedule is due.
+   */
+  wakeAt?(instant: number): MaybePromise<void>;
 
   /**
-   * The record, with the first 1,000 agent runs, and of these the outputs up to 4 MiB in total; undefined when unknown. Reads no
-   * more than it gives.
+   * Whether this storage keeps the execution with this id, for a storage that keeps a part of all executions. Absent: it keeps all.
    */
-  getExecution(id: string, query?: RecordQuery): MaybePromise<Execution | undefined>;
+  accepts?(id: string): boolean;
 
-  /** Newest first, by id; without their agent runs, and without an input or output of more than 4 KiB, which it does not read. */
-  listExecutions(query: ExecutionQuery): MaybePromise<readonly Execution[]>;
-
-  /**
-   * Step records of an execution in the order in which they were first stored: at most `limit`, and no more than `bytes` of outputs,
-   * but for a single one. None when there are no more. It reads what it gives, wherever in the history that is.
-   */
-  listSteps(executionId: string, query: StepQuery): MaybePromise<readonly StepRecord[]>;
-
-  /** One step record, by its key; undefined when there is none. */
-  getStep(executionId: string, key: string): MaybePromise<StepRecord | undefined>;
-
-  /** Skips so many agents' runs, in the order in which they were first stored, or all of them when there are no more. Reads no outputs. */
-  skipRuns(executionId: string, count: number): MaybePromise<SkippedRuns>;
-
-  /** The waits for a signal of this name that have ended after an instant (Unix ms): from the notes of waits alone, without payloads. */
-  listEndedWaits(executionId: string, signal: string, after: number): MaybePromise<readonly EndedWait[]>;
-
-  /** The deliveries of an execution, in the order in which they were stored. */
-  listDeliveries(executionId: string): MaybePromise<readonly StoredDelivery[]>;
-
-  /** An ensemble's state; undefined when none was ever set. */
-  readState(ensemble: string): MaybePromise<StoredState | undefined>;
-
-  /** What is stored of a schedule; undefined when nothing is. */
-  readSchedule(name: string): MaybePromise<StoredSchedule | undefined>;
-
-  /**
-   * Stores how far a schedule has come, if nobody else did since: its version is the expected one, and one higher from then on.
-   * @returns whether it was stored
-   */
-  advanceSchedule(name: string, change: ScheduleChange): MaybePromise<boolean>;
-
-  /** Stores a definition under its hash; does nothing when it is there. */
-  putDefinition(definition: StoredDefinition): MaybePromise<void>;
-
-  getDefinition(version: string): MaybePromise<StoredDefinition | undefined>;
-
-  /** Gives up connections and files. Calling it again does nothing. */
+  /** Closes connections and files. A second call does nothing. */
   close(): MaybePromise<void>;
 }

@@ -1,17 +1,19 @@
-/** The part of a storage that keeps API tokens. */
+/** The token store port: the part of a storage that keeps API tokens. */
 
 import type { StoredToken } from '../model/token.ts';
 import type { MaybePromise } from './operation.ts';
 
 export interface TokenStore {
-  /** Stored when it returns. @throws CONFLICT when the id or the digest is there already; nothing is changed then */
+  /** Stores a token. It is durable when the call returns. @throws CONFLICT if the id or the digest exists already: then nothing changes */
   put(token: StoredToken): MaybePromise<void>;
-  /** By the digest of a presented value; undefined when unknown or deleted. */
+  /** The token with the digest of a presented value. Undefined if it is unknown or deleted. */
   findByDigest(digest: string): MaybePromise<StoredToken | undefined>;
-  /** All of them, oldest first. */
+  /** The token with an id. Undefined if it is unknown or deleted. */
+  get(id: string): MaybePromise<StoredToken | undefined>;
+  /** All tokens, oldest first. */
   list(): MaybePromise<readonly StoredToken[]>;
-  /** From the moment it returns the token is never found again. @returns false when the id is unknown */
+  /** Deletes a token. After the call returns, the token is never found again. @returns false if the id is unknown */
   delete(id: string): MaybePromise<boolean>;
-  /** Notes a use. Never moves `lastUsed` back; does nothing for an unknown id. @param lastUsed - Unix ms */
+  /** Records a use. Never decreases `lastUsed`. Does nothing for an unknown id. @param lastUsed - Unix ms */
   touch(id: string, lastUsed: number): MaybePromise<void>;
 }

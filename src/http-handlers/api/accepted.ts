@@ -1,26 +1,33 @@
-/** Answers 202 for executions that go on behind the answer: where they stand, and where they are found. */
+/** The 202 response for executions that continue after the response: their status and location. */
 
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
-import type { Call } from '../call.ts';
+import type { HttpCall } from '../call.ts';
 import type { Reply } from '../reply.ts';
 
-/** @param id - of an execution that was accepted: whatever goes wrong from here on, the caller must not try it again */
-export async function acceptedReply(call: Call, id: string): Promise<Reply> {
-  return { status: 202, json: { executionId: id, status: await progressOf(call, id) }, headers: locationOf(call, id) };
+/**
+ * Never rejects: the execution was accepted, so no error may make the caller start it again.
+ *
+ * @param id - of an execution that was accepted
+ */
+export async function acceptedReply(call: HttpCall, id: string): Promise<Reply> {
+  return { status: 202, json: { executionId: id, status: await statusOf(call, id) }, headers: locationOf(call, id) };
 }
 
-/** Where its record is. */
-export function locationOf({ parts, request }: Call, id: string): { readonly location: string } {
+/** The header with the path of the execution's record. */
+export function locationOf({ parts, request }: HttpCall, id: string): { readonly location: string } {
   return { location: `${request.mount}${parts.basePath}/api/v1/executions/${id}` };
 }
 
-/** One that has ended meanwhile was running a moment ago; how it ended is told by its record alone. */
-async function progressOf({ parts, requestId }: Call, id: string): Promise<ExecutionStatus> {
+/** An execution that has ended in the meantime is reported as `running`: only its record says how it ended. */
+async function statusOf({ parts, requestId }: HttpCall, id: string): Promise<ExecutionStatus> {
   try {
     const { status } = await parts.orchestrator.executions.status(id);
     return isFinal(status) ? 'running' : status;
   } catch (thrown) {
-    parts.logger.warn({ err: thrown, requestId, executionId: id }, 'where an accepted execution stands is not known');
+    parts.logger.warn(
+      { err: thrown, requestId, executionId: id },
+      'the status of an accepted execution could not be read',
+    );
     return 'running';
   }
 }

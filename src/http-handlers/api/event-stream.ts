@@ -1,22 +1,20 @@
-/** One execution's events as server-sent events: as fast as the reader takes them, with a sign of life when there are none. */
+/** One execution's events as server-sent events, as fast as the reader takes them, with a heartbeat when there are none. */
 
 import type { CancelTimer } from '../../engine/ports/clock.ts';
 import type { HandlerParts } from '../call.ts';
 
-/** A caller is asked for again before an event when the last time is longer ago than this, ms. */
+/** Before an event, the caller's token is checked again when the last check is longer ago than this, in ms. */
 const ALLOWED_FOR_MS = 1_000;
 
-/** Who reads a stream. */
+/** The caller that reads a stream. */
 export interface StreamReader {
-  /** Whether the caller may read on: asked at each sign of life, and before an event once a second at most. */
+  /** Whether the caller may continue to read: checked at each heartbeat, and before an event at most once a second. */
   stillAllowed(): Promise<boolean>;
-  /** Called when the stream is over. Calling it again does nothing. */
+  /** Called when the stream ends. A second call has no effect. */
   release(): void;
 }
 
-/**
- * @param after - id of the event behind which to begin
- */
+/** @param after - the stream begins after the event with this id; undefined begins with the first event */
 export function eventStream(
   parts: HandlerParts,
   executionId: string,
@@ -27,7 +25,7 @@ export function eventStream(
   const gone = new AbortController();
   const events = orchestrator.executions.events(executionId, { after, signal: gone.signal });
   const encoder = new TextEncoder();
-  let askedAt = monotonic();
+  let checkedAt = monotonic();
   let cancelBeat: CancelTimer = () => {};
   const stop = () => {
     cancelBeat();
@@ -36,14 +34,14 @@ export function eventStream(
   };
 
   type Controller = ReadableStreamDefaultController<Uint8Array>;
-  const breakOff = (controller: Controller, thrown: unknown) => {
+  const fail = (controller: Controller, thrown: unknown) => {
     stop();
-    logger.error({ err: thrown, executionId }, 'a stream of events broke off');
+    logger.error({ err: thrown, executionId }, 'an event stream failed');
     controller.error(thrown);
   };
-  /** Ends the stream of a caller who may not read on. @returns whether there is anything left to do */
+  /** Ends the stream when the caller may no longer read. @returns whether the stream is still open */
   const isOpen = async (controller: Controller): Promise<boolean> => {
-    askedAt = monotonic();
+    checkedAt = monotonic();
     const isAllowed = await reader.stillAllowed();
     if (gone.signal.aborted) return false;
     if (isAllowed) return true;
@@ -58,10 +56,10 @@ export function eventStream(
         try {
           if (!(await isOpen(controller))) return;
         } catch (thrown) {
-          if (!gone.signal.aborted) breakOff(controller, thrown);
+          if (!gone.signal.aborted) fail(controller, thrown);
           return;
         }
-        // A reader that still has something to read needs no sign of life.
+        // A reader with unread events needs no heartbeat.
         if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
         cancelBeat = setTimer(heartbeatMs, beat);
       };
@@ -71,7 +69,7 @@ export function eventStream(
       try {
         const { done, value } = await events.next();
         if (gone.signal.aborted) return;
-        if (monotonic() - askedAt > ALLOWED_FOR_MS && !(await isOpen(controller))) return;
+        if (monotonic() - checkedAt > ALLOWED_FOR_MS && !(await isOpen(controller))) return;
         if (done) {
           stop();
           controller.close();
@@ -81,7 +79,7 @@ export function eventStream(
           encoder.encode(`id: ${value.id}\nevent: ${value.event.event}\ndata: ${toJson(value.event)}\n\n`),
         );
       } catch (thrown) {
-        if (!gone.signal.aborted) breakOff(controller, thrown);
+        if (!gone.signal.aborted) fail(controller, thrown);
       }
     },
     cancel: stop,

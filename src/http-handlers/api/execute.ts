@@ -1,94 +1,123 @@
-/** `POST /execute/...`: runs an ensemble or an agent, and waits for it as long as the caller and the host like to. */
+/** `POST /execute/...`: starts an ensemble or an agent, and waits for its end up to the limits of the caller and the host. */
 
-import * as z from 'zod';
-import { isOrchestratorError, OrchestratorError } from '../../engine/errors.ts';
+import * as z from 'zod/mini';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Execution } from '../../engine/model/execution.ts';
+import { areTags, isIdempotencyKey, isOwnId, MAX_KEY_LENGTH, START_RULES } from '../../engine/model/start-once.ts';
 import { hasScope } from '../../engine/model/token.ts';
-import { readShape } from '../../engine/read-shape.ts';
-import type { ExecuteOptions, ExecutionHandle } from '../../runner.ts';
-import type { Call } from '../call.ts';
+import { once } from '../../engine/base/once.ts';
+import { readShape } from '../../engine/base/read-shape.ts';
+import type { ExecuteOptions, ExecutionHandle } from '../../orchestrator/runs/execution-service.ts';
+import type { HttpCall } from '../call.ts';
 import { readName } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import { errorReply, type Reply } from '../reply.ts';
-import { within } from '../within.ts';
+import { withTimeout } from '../../engine/base/with-timeout.ts';
 import { acceptedReply } from './accepted.ts';
 
-const executeBody = z.strictObject({
-  // Not z.record(): that one copies, and leaves `__proto__` out without a word; what is wrong with a value is said at the start of the run.
-  input: z.custom<object>(isObject, { error: 'must be an object' }).optional(),
-  async: z.boolean().optional(),
-});
+const executeBody = once(() =>
+  z.strictObject({
+    // Not z.record(): it copies the object and silently drops `__proto__`. The values are checked when the execution starts.
+    input: z.optional(z.custom<object>(isObject, { error: 'must be an object' })),
+    async: z.optional(z.boolean()),
+    id: z.optional(z.custom<string>(isOwnId, { error: START_RULES.id })),
+    tags: z.optional(z.custom<readonly string[]>(areTags, { error: START_RULES.tags })),
+  }),
+);
 
-/** A caller is not kept while a run waits for longer than this, ms. */
-const LONGEST_WAIT_MS = 10_000;
-// Nobody hears a run's events through its handle here: the stream of events reads what is stored.
+/** A caller gets 202 when its execution has nothing to do but wait for longer than this, in ms. */
+const MAX_WAIT_MS = 10_000;
+// The handle's events have no reader here: the route of the event stream reads the stored ones.
 const FROM_HTTP: ExecuteOptions = { trigger: 'http', events: false };
 
 function isObject(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-// What nearly every request is; the schema has its say on the others.
-function isInputAlone(json: unknown): json is { readonly input: object; readonly async?: undefined } {
+interface ExecuteBody {
+  readonly input?: object | undefined;
+  readonly async?: boolean | undefined;
+  readonly id?: string | undefined;
+  readonly tags?: readonly string[] | undefined;
+}
+
+// Nearly every body has this form. The schema checks all others.
+function isInputAlone(json: unknown): json is { readonly input: object } {
   if (!isObject(json) || !isObject(json.input)) return false;
   for (const key in json) if (key !== 'input') return false;
   return true;
 }
 
-export function executeEnsemble(call: Call): Promise<Reply> {
+export function executeEnsemble(call: HttpCall): Promise<Reply> {
   const name = readName(call, 'ensemble');
-  return execute(call, 'ensemble', (input) => call.parts.orchestrator.start(name, input, FROM_HTTP));
+  return execute(call, 'ensemble', (input, options) => call.parts.orchestrator.start(name, input, options));
 }
 
-export function executeAgent(call: Call): Promise<Reply> {
+export function executeAgent(call: HttpCall): Promise<Reply> {
   const name = readName(call, 'agent');
-  return execute(call, 'agent', (input) => call.parts.orchestrator.startAgent(name, input, FROM_HTTP));
+  return execute(call, 'agent', (input, options) => call.parts.orchestrator.startAgent(name, input, options));
 }
 
-type Start = (input: unknown) => Promise<ExecutionHandle>;
+type Start = (input: unknown, options: ExecuteOptions) => Promise<ExecutionHandle>;
 
-async function execute(call: Call, what: 'ensemble' | 'agent', start: Start): Promise<Reply> {
+async function execute(call: HttpCall, what: 'ensemble' | 'agent', start: Start): Promise<Reply> {
   const { parts, host } = call;
   const { run, isAsync, prefersAsync } = await accept(call, what, start);
   call.held.release();
-  // Nobody asks for the end of a run that nobody waits for: it may be weeks away.
+  // An asynchronous caller does not wait for the end, which may be weeks away.
   const ended = !isAsync || host.waitUntil ? endOf(call, run) : undefined;
-  // The caller may go away at any moment: the run goes on, and on a Worker only what the host was told of does.
+  // The execution continues when the caller disconnects. A Worker continues only what was passed to `waitUntil`.
   if (ended) host.waitUntil?.(ended);
   if (ended && !isAsync) {
-    const finished = await within(ended, parts.syncTimeoutMs, parts.setTimer);
-    if (finished) return finishedReply(finished);
+    const finished = await withTimeout(ended, parts.syncTimeoutMs, parts.setTimer);
+    if (finished) return finishedReply(finished, call);
   }
   const reply = await acceptedReply(call, run.id);
   return prefersAsync ? { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } } : reply;
 }
 
-// Apart from what waits for the end: body and input are not kept for as long as a run takes.
-async function accept(call: Call, what: 'ensemble' | 'agent', start: Start) {
+// A separate function, so that the body and the input can be freed while `execute` waits for the end.
+async function accept(call: HttpCall, what: 'ensemble' | 'agent', start: Start) {
   const json = await readJson(call);
-  const body = isInputAlone(json) ? json : readShape(executeBody, json, 'the body does not fit');
+  const body: ExecuteBody = isInputAlone(json) ? json : readShape(executeBody(), json, 'the body is not valid');
   const prefersAsync = isAsyncPreferred(call.request.header('prefer'));
   let run: ExecutionHandle;
   try {
-    run = await start(body.input ?? {});
+    run = await start(body.input ?? {}, optionsOf(call, body));
   } catch (thrown) {
     throw withoutNearName(thrown, call, what);
   }
   return { run, isAsync: prefersAsync || body.async === true, prefersAsync };
 }
 
-// The nearest name is told to those alone who may list the names.
-function withoutNearName(thrown: unknown, { principal }: Call, what: 'ensemble' | 'agent'): unknown {
-  if (!isOrchestratorError(thrown, 'NOT_FOUND') || (principal && hasScope(principal, `read:${what}s`))) return thrown;
-  return new OrchestratorError('NOT_FOUND', `there is no ${what} of this name`);
+/** The key of a caller is in the scope of its token, so that no caller finds the executions of another one by a key. */
+function optionsOf({ request, principal }: HttpCall, { id, tags }: ExecuteBody): ExecuteOptions {
+  const idempotencyKey = request.header('idempotency-key');
+  if (idempotencyKey === undefined && id === undefined && tags === undefined) return FROM_HTTP;
+  if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
+    const message = `the header \`Idempotency-Key\` must have 1 to ${MAX_KEY_LENGTH} characters`;
+    throw new OrchestratorError('INVALID_REQUEST', message);
+  }
+  return {
+    ...FROM_HTTP,
+    ...(idempotencyKey !== undefined && { idempotencyKey, idempotencyScope: principal?.tokenId ?? 'http' }),
+    ...(id !== undefined && { id }),
+    ...(tags !== undefined && { tags }),
+  };
 }
 
-/** The finished record; undefined when it is far off, or this process does not learn of it. The execution was accepted, and goes on without it. */
-async function endOf({ parts, requestId }: Call, run: ExecutionHandle): Promise<Execution<unknown> | undefined> {
+// Only a caller that may list the names sees the nearest one.
+function withoutNearName(thrown: unknown, { principal }: HttpCall, what: 'ensemble' | 'agent'): unknown {
+  if (!isOrchestratorError(thrown, 'NOT_FOUND') || (principal && hasScope(principal, `read:${what}s`))) return thrown;
+  return new OrchestratorError('NOT_FOUND', `there is no ${what} with this name`);
+}
+
+/** The finished record; undefined when the execution waits for longer than `MAX_WAIT_MS`, or when this process can't see its end. Never rejects. */
+async function endOf({ parts, requestId }: HttpCall, run: ExecutionHandle): Promise<Execution<unknown> | undefined> {
   try {
-    return await run.resultUnlessWaiting(LONGEST_WAIT_MS);
+    return await run.resultUnlessWaiting(MAX_WAIT_MS);
   } catch (thrown) {
-    parts.logger.error({ err: thrown, requestId, executionId: run.id }, 'the end of a run was lost');
+    parts.logger.error({ err: thrown, requestId, executionId: run.id }, 'the end of an execution could not be read');
     return undefined;
   }
 }
@@ -98,19 +127,20 @@ function isAsyncPreferred(prefer: string | undefined): boolean {
   return prefer.split(',').some((part) => part.split(';', 1)[0]?.trim().toLowerCase() === 'respond-async');
 }
 
-function finishedReply(execution: Execution<unknown>): Reply {
+function finishedReply(execution: Execution<unknown>, call: HttpCall): Reply {
   const { id: executionId, status, output, metrics, duration } = execution;
   switch (status) {
     case 'failed':
-      return failed('EXECUTION_FAILED', execution.error?.message ?? 'the run failed', execution);
+      return failed('EXECUTION_FAILED', execution.error?.message ?? 'the execution failed', execution, call);
     case 'timed_out':
       return failed(
         'EXECUTION_TIMEOUT',
-        `the run did not end in time, and was stopped after ${duration} ms`,
+        `the execution exceeded its timeout and was stopped after ${duration} ms`,
         execution,
+        call,
       );
     case 'cancelled':
-      return failed('EXECUTION_CANCELLED', 'the run was cancelled', execution);
+      return failed('EXECUTION_CANCELLED', 'the execution was cancelled', execution, call);
     default:
       return { status: 200, json: { executionId, status, output, metrics, duration } };
   }
@@ -120,9 +150,10 @@ function failed(
   code: 'EXECUTION_FAILED' | 'EXECUTION_TIMEOUT' | 'EXECUTION_CANCELLED',
   message: string,
   { id, status, error, metrics, duration }: Execution<unknown>,
+  { principal }: HttpCall,
 ): Reply {
   const cause = error && { reason: error.code, ...(error.agent !== undefined && { agent: error.agent }) };
-  return errorReply(
-    new OrchestratorError(code, message, { details: { executionId: id, status, ...cause, metrics, duration } }),
-  );
+  const isShown = error?.details !== undefined && principal !== undefined && hasScope(principal, 'read:executions');
+  const details = { executionId: id, status, ...cause, ...(isShown && { details: error.details }), metrics, duration };
+  return errorReply(new OrchestratorError(code, message, { details }));
 }

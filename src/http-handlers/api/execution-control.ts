@@ -1,21 +1,23 @@
-/** `POST /executions/:id/...`: stops an execution, tries one again, and tells one something. */
+/** `POST /executions/:id/...`: cancels an execution, retries one, sends one a signal, and creates a ticket for its events. */
 
-import * as z from 'zod';
+import * as z from 'zod/mini';
 import type { Execution } from '../../engine/model/execution.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { hasScope } from '../../engine/model/token.ts';
-import { readShape } from '../../engine/read-shape.ts';
-import { refuseWithout } from '../admit-route.ts';
-import type { Call } from '../call.ts';
+import { once } from '../../engine/base/once.ts';
+import { readShape } from '../../engine/base/read-shape.ts';
+import { requireScope } from '../authorize.ts';
+import type { HttpCall } from '../call.ts';
 import { readId } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
 import { locationOf } from './accepted.ts';
 import { known } from './executions.ts';
 
-const emptyBody = z.strictObject({});
+const emptyBody = once(() => z.strictObject({}));
 
-/** Tells how the execution stands after that: a run at work stops at its next step boundary. */
-export async function cancelExecution(call: Call): Promise<Reply> {
+/** Replies with the record after the call. A running execution stops at its next step boundary, so it may still be `running`. */
+export async function cancelExecution(call: HttpCall): Promise<Reply> {
   const id = readId(call, 'execution');
   const refusal = await refuseAgent(call, id);
   if (refusal) return refusal;
@@ -23,8 +25,8 @@ export async function cancelExecution(call: Call): Promise<Reply> {
   return { status: 200, json: shown(call, await known(call.parts.orchestrator.executions.cancel(id))) };
 }
 
-/** Answers as an asynchronous start does. */
-export async function retryExecution(call: Call): Promise<Reply> {
+/** Replies 202, as an asynchronous start does, with the record of the new execution. */
+export async function retryExecution(call: HttpCall): Promise<Reply> {
   const { parts, host, requestId } = call;
   const { executions } = parts.orchestrator;
   const id = readId(call, 'execution');
@@ -32,17 +34,26 @@ export async function retryExecution(call: Call): Promise<Reply> {
   if (refusal) return refusal;
   await refuseContent(call);
   const run = await known(executions.retry(id));
-  // On a Worker only what the host was told of goes on behind the answer.
+  // After the response, a Worker continues only what was passed to `waitUntil`.
   host.waitUntil?.(
     run.result().catch((err: unknown) => {
-      parts.logger.error({ err, requestId, executionId: run.id }, 'the end of a run was lost');
+      parts.logger.error({ err, requestId, executionId: run.id }, 'the end of an execution could not be read');
     }),
   );
   return { status: 202, json: shown(call, await executions.get(run.id)), headers: locationOf(call, run.id) };
 }
 
-/** The body is the payload; the same `Idempotency-Key` again changes nothing. Tells how the execution stands then. */
-export async function signalExecution(call: Call): Promise<Reply> {
+/** Replies 201 with a ticket for the event stream. If the caller has an API token, the ticket ends together with this token. */
+export async function createTicket(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'execution');
+  await refuseContent(call);
+  const { tokenId: holder } = call.principal ?? {};
+  const options = holder === undefined ? {} : { holder };
+  return { status: 201, json: await known(call.parts.orchestrator.executions.ticket(id, options)) };
+}
+
+/** The body is the payload. A second request with the same `Idempotency-Key` changes nothing. Replies with the record after the call. */
+export async function signalExecution(call: HttpCall): Promise<Reply> {
   const { parts, request, params } = call;
   const id = readId(call, 'execution');
   const refusal = await refuseAgent(call, id);
@@ -51,24 +62,32 @@ export async function signalExecution(call: Call): Promise<Reply> {
   const idempotencyKey = request.header('idempotency-key');
   const options = idempotencyKey === undefined ? {} : { idempotencyKey };
   const { executions } = parts.orchestrator;
-  return { status: 200, json: shown(call, await known(executions.signal(id, params.signal ?? '', payload, options))) };
+  const sent = known(executions.signal(id, params.signal ?? '', payload, options));
+  return { status: 200, json: shown(call, await sent.catch((thrown) => Promise.reject(withoutWaits(thrown, call)))) };
 }
 
-/** The record of an execution, or where it stands alone for who may not read executions. */
-function shown({ principal }: Call, record: Execution<unknown>): object {
+// Only a caller that may read definitions or records sees the names of the waits.
+function withoutWaits(thrown: unknown, { principal }: HttpCall): unknown {
+  if (!isOrchestratorError(thrown, 'INVALID_INPUT') || !thrown.details.waits || !principal) return thrown;
+  if (hasScope(principal, 'read:ensembles') || hasScope(principal, 'read:executions')) return thrown;
+  return new OrchestratorError('INVALID_INPUT', 'no `wait` of this execution takes a signal of this name');
+}
+
+/** The record of an execution, or only its id and status for a caller that may not read executions. */
+function shown({ principal }: HttpCall, record: Execution<unknown>): object {
   if (principal && hasScope(principal, 'read:executions')) return record;
   return { executionId: record.id, status: record.status };
 }
 
-/** An agent that ran alone is an execution too: it is controlled by who may run agents. @throws NOT_FOUND */
-async function refuseAgent({ parts, principal }: Call, id: string): Promise<Reply | undefined> {
-  const refusal = principal && refuseWithout('execute:agents', principal);
+/** An agent that ran alone is an execution too, but controlling it needs `execute:agents`. @throws NOT_FOUND */
+async function refuseAgent({ parts, principal }: HttpCall, id: string): Promise<Reply | undefined> {
+  const refusal = principal && requireScope('execute:agents', principal);
   if (!refusal) return undefined;
   const { ensemble } = await known(parts.orchestrator.executions.get(id));
   return ensemble.startsWith('agent:') ? refusal : undefined;
 }
 
-/** Both say everything in their path. */
-async function refuseContent(call: Call): Promise<void> {
-  readShape(emptyBody, await readJson(call), 'the body does not fit');
+/** Cancel, retry and tickets take everything from the path. @throws INVALID_REQUEST for a body other than `{}` */
+async function refuseContent(call: HttpCall): Promise<void> {
+  readShape(emptyBody(), await readJson(call), 'the body is not valid');
 }

@@ -1,23 +1,23 @@
 /** `GET /health`: whether the service can work, for load balancers. */
 
-import { OrchestratorError } from '../../engine/errors.ts';
-import type { Call } from '../call.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { HttpCall } from '../call.ts';
 import { errorReply, type Reply } from '../reply.ts';
-import { within } from '../within.ts';
+import { withTimeout } from '../../engine/base/with-timeout.ts';
 
-const PATIENCE_MS = 5_000;
+const TIMEOUT_MS = 5_000;
 
-export async function health({ parts, requestId }: Call): Promise<Reply> {
+export async function health({ parts, requestId }: HttpCall): Promise<Reply> {
   try {
-    const answered = await within(
+    const isReady = await withTimeout(
       parts.orchestrator.ready().then(() => true),
-      PATIENCE_MS,
+      TIMEOUT_MS,
       parts.setTimer,
     );
-    if (answered) return { status: 200, json: { status: 'ok' } };
-    parts.logger.warn({ requestId }, 'the storage is slow to answer');
+    if (isReady) return { status: 200, json: { status: 'ok' } };
+    parts.logger.warn({ requestId }, 'the storage responds slowly');
   } catch (thrown) {
-    parts.logger.error({ err: thrown, requestId }, 'the storage does not answer');
+    parts.logger.error({ err: thrown, requestId }, 'the storage does not respond');
   }
-  return errorReply(new OrchestratorError('OVERLOADED', 'the storage does not answer'));
+  return errorReply(new OrchestratorError('OVERLOADED', 'the storage does not respond'));
 }

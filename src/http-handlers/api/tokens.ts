@@ -1,24 +1,24 @@
-/** `/tokens`: making, listing and revoking API tokens (the seed's Create, List and Revoke token). */
+/** `/tokens`: creates, lists and revokes API tokens (the specification's Create, List and Revoke token). */
 
-import { isOrchestratorError } from '../../engine/errors.ts';
-import type { Call } from '../call.ts';
+import { isOrchestratorError } from '../../engine/base/errors.ts';
+import type { HttpCall } from '../call.ts';
 import { noSuch, readId } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
 
-type NewToken = Parameters<Call['parts']['orchestrator']['tokens']['create']>[0];
+type NewToken = Parameters<HttpCall['parts']['orchestrator']['tokens']['create']>[0];
 
-export async function createToken(call: Call): Promise<Reply> {
+export async function createToken(call: HttpCall): Promise<Reply> {
   const body = await readJson(call);
-  // What it holds is checked where tokens are made: the same for every door.
+  // `tokens.create()` checks the body.
   return { status: 201, json: await call.parts.orchestrator.tokens.create(body as NewToken) };
 }
 
-export async function listTokens({ parts }: Call): Promise<Reply> {
+export async function listTokens({ parts }: HttpCall): Promise<Reply> {
   return { status: 200, json: { tokens: await parts.orchestrator.tokens.list() } };
 }
 
-export async function revokeToken(call: Call): Promise<Reply> {
+export async function revokeToken(call: HttpCall): Promise<Reply> {
   const id = readId(call, 'token');
   try {
     return { status: 200, json: await call.parts.orchestrator.tokens.revoke(id) };

@@ -1,16 +1,16 @@
-/** From an HTTP answer to the output of the `api` operation, or to the failure that it means. */
+/** Turns an HTTP answer into the output of the `api` operation, or into a failure. */
 
-import { toBase64 } from '../../engine/base64.ts';
-import { OrchestratorError } from '../../engine/errors.ts';
-import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/json.ts';
-import { nestsTooDeep } from '../../engine/json-text.ts';
+import { toBase64 } from '../../engine/base/base64.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/base/json.ts';
+import { nestsTooDeep } from '../../engine/base/json-text.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { ApiRequest } from './request.ts';
 
 const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
 const MAX_ERROR_BODY = 1000;
 
-/** A body that is not text: the form in which `email` takes attachments and `pdf` gives documents. */
+/** A body that is not text. */
 export interface BinaryBody {
   readonly content: string;
   readonly contentType: string;
@@ -18,11 +18,11 @@ export interface BinaryBody {
 }
 
 /**
- * Reads a body by its content type: JSON (also `+json`) as its value, text as a string, anything else as {@link BinaryBody};
- * an empty one as null.
+ * Reads a body by its content type: JSON (also `+json`) as its value, text as a string, any other type as {@link BinaryBody}. An empty
+ * body is null.
  *
- * @throws OrchestratorError `AGENT_FAILED`, not retryable: the peer calls something JSON that is none, or that is nested deeper
- *   than 64 levels, larger than a step's output may be, or has a prototype key
+ * @throws OrchestratorError `AGENT_FAILED`, not retryable, if a body with a JSON content type is not JSON, is nested deeper than 64
+ *   levels, is larger than the output of a step may be, or has a prototype key
  */
 export function readBody(request: ApiRequest, response: HttpResponse): Json {
   if (response.body.byteLength === 0) return null;
@@ -71,7 +71,7 @@ function charsetOf(contentType: string): string {
   return /;\s*charset="?([A-Za-z0-9_.:-]{1,40})"?/i.exec(contentType)?.[1] ?? 'utf-8';
 }
 
-// By type and not by content: the same call gives the same shape, whatever bytes an image holds today.
+// Decided by type and not by content: the same call always returns the same shape, for any bytes of an image.
 function isBinary(mediaType: string): boolean {
   if (mediaType === 'image/svg+xml') return false;
   return /^(?:image|audio|video|font)\//.test(mediaType) || BINARY_TYPES.has(mediaType);
@@ -89,7 +89,7 @@ const BINARY_TYPES: ReadonlySet<string> = new Set([
   'application/zip',
 ]);
 
-/** The failure that an unexpected status means; retryable for 408, 425, 429 and 5xx. */
+/** The failure for an unexpected status. Retryable for 408, 425, 429 and 5xx. */
 export function statusFailure(request: ApiRequest, response: HttpResponse, now: number): OrchestratorError {
   const { status } = response;
   const retryAfterMs = parseRetryAfter(response.headers['retry-after'], now);
@@ -112,14 +112,14 @@ function unreadable(request: ApiRequest, response: HttpResponse, reason: string,
   });
 }
 
-/** How messages name a request: without its query. */
+/** A request in messages: without its query. */
 export function describe(request: ApiRequest): string {
   const { origin, pathname } = new URL(request.url);
   return `${request.method} ${origin}${pathname}`;
 }
 
 /**
- * The wait that a `Retry-After` header asks for, in ms from 0 to 24 h; undefined when it says nothing readable.
+ * The wait that a `Retry-After` header asks for, in ms from 0 to 24 h. Undefined if the header can't be read.
  *
  * @param value - whole seconds or an HTTP date
  * @param now - Unix ms
@@ -132,8 +132,8 @@ export function parseRetryAfter(value: string | undefined, now: number): number 
   return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 
-// What the peer says went wrong, for whoever reads the failed run. Peers echo what they were sent: every header value that went
-// out is masked, and before the cut, for half of a secret is not found any more (A132).
+// The peer's text about the failure, for people who read the execution. Peers echo what they receive, so the values of all sent
+// headers are masked. Masking comes before the cut, because a part of a secret would not be found.
 function errorBody(request: ApiRequest, response: HttpResponse): string | undefined {
   const contentType = response.headers['content-type'] ?? '';
   const isText = !isBinary((contentType.split(';')[0] ?? '').trim().toLowerCase());
@@ -141,7 +141,7 @@ function errorBody(request: ApiRequest, response: HttpResponse): string | undefi
   if (text === undefined) return undefined;
   for (const [name, value] of Object.entries(request.headers)) {
     if (PUBLIC_HEADERS.has(name.toLowerCase())) continue;
-    // The scheme of an Authorization value is no secret; the rest may be echoed alone.
+    // The scheme of an Authorization value is not secret, and the peer may echo the rest without it.
     for (const part of [value, value.replace(/^[A-Za-z]+ /, '')])
       if (part.length >= 8) text = text.replaceAll(part, '***');
   }

@@ -1,21 +1,22 @@
-/** From an evaluated `api` config to the request that is sent. */
+/** Turns an evaluated `api` config into the request to send. */
 
-import { toBase64 } from '../../engine/base64.ts';
-import { OrchestratorError } from '../../engine/errors.ts';
-import type { Json } from '../../engine/json.ts';
+import { toBase64 } from '../../engine/base/base64.ts';
+import { toMs } from '../../engine/base/duration.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json } from '../../engine/base/json.ts';
 import type { HttpRequest } from '../../engine/ports/http.ts';
 import type { ApiAuth, ApiConfig } from './config.ts';
 
 export const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** What `run` sends; everything in `headers` may be secret. */
+/** The request to send. All values in `headers` may be secret. */
 export type ApiRequest = Required<Pick<HttpRequest, 'method' | 'url' | 'headers' | 'timeoutMs' | 'signal'>> &
   Pick<HttpRequest, 'body'>;
 
 /**
  * @param config - the evaluated config
  * @param idempotencyKey - sent as `Idempotency-Key` unless the config sets that header
- * @throws OrchestratorError `INVALID_REQUEST` when the url is none
+ * @throws OrchestratorError `INVALID_REQUEST` if the url is not an absolute URL
  */
 export function toApiRequest(config: ApiConfig, idempotencyKey: string, signal: AbortSignal): ApiRequest {
   const headers: Record<string, string> = Object.create(null);
@@ -37,7 +38,7 @@ export function toApiRequest(config: ApiConfig, idempotencyKey: string, signal: 
     url: withParameters(config),
     headers,
     body: body === undefined || typeof body === 'string' ? body : encodeBody(body, headers),
-    timeoutMs: config.timeout ?? DEFAULT_TIMEOUT_MS,
+    timeoutMs: toMs(config.timeout ?? DEFAULT_TIMEOUT_MS),
     signal,
   };
 }
@@ -51,7 +52,7 @@ function withParameters(config: ApiConfig): string {
   const added = encodeForm(config.query ?? config.params ?? {});
   if (added === '') return config.url;
   const url = new URL(config.url);
-  // Added as text: searchParams would write the url's own query anew, in another spelling.
+  // Added as text: searchParams would change the spelling of the url's own query.
   url.search = url.search.length > 1 ? `${url.search}&${added}` : added;
   return url.href;
 }
@@ -66,7 +67,7 @@ function encodeForm(fields: Fields): string {
       pairs.append(name, typeof item === 'object' ? JSON.stringify(item) : String(item));
     }
   }
-  // A space as %20 is read alike in queries and forms; a plus is one only in forms.
+  // Queries and forms both read %20 as a space. A plus is a space only in forms.
   return pairs.toString().replaceAll('+', '%20');
 }
 

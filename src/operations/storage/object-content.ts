@@ -1,13 +1,13 @@
-/** Turns a value into an object's bytes and back. */
+/** Converts a value to the bytes of an object, and back. */
 
-import { fromBase64, toBase64 } from '../../engine/base64.ts';
-import { OrchestratorError } from '../../engine/errors.ts';
-import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/json.ts';
+import { fromBase64, toBase64 } from '../../engine/base/base64.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/base/json.ts';
 import type { StoredObject } from '../../engine/ports/data.ts';
 
 /**
- * Text is stored as it is; `{ content, contentType, encoding }` (what `pdf` and binary answers give) as the bytes that it
- * describes; everything else as JSON.
+ * Text is stored unchanged. `{ content, contentType, encoding }`, as in the output of an `api` agent, is stored as the bytes that it
+ * describes. Every other value is stored as JSON.
  */
 export function toStoredObject(value: Json, contentType: string | undefined, updatedAt: number): StoredObject {
   if (typeof value === 'string')
@@ -19,7 +19,7 @@ export function toStoredObject(value: Json, contentType: string | undefined, upd
   return { content: encode(JSON.stringify(value)), contentType: contentType ?? 'application/json', updatedAt };
 }
 
-/** Bytes that are no text come in base64, marked by `encoding`. */
+/** Bytes that are not UTF-8 are returned in base64, with `encoding`. */
 export function fromStoredObject({ content, contentType }: StoredObject, format: 'text' | 'json'): JsonObject {
   const size = content.byteLength;
   const text = decodeText(content);
@@ -40,12 +40,12 @@ function isContent(value: Json): value is Json & Content {
   return typeof content === 'string' && (encoding === 'base64' || encoding === 'utf8');
 }
 
-// UTF-8 has no half of a surrogate pair: it would be stored as another character.
+// UTF-8 can't represent half of a surrogate pair: another character would be stored.
 function encode(text: string): Uint8Array {
   if (/\p{Surrogate}/u.test(text)) {
     throw new OrchestratorError(
       'INVALID_INPUT',
-      'storage: the text holds half of a surrogate pair, which is no character',
+      'storage: the text contains half of a surrogate pair, which is not a character',
     );
   }
   return new TextEncoder().encode(text);
@@ -65,7 +65,7 @@ function parse(text: string | undefined): Json {
   } catch (error) {
     if (error instanceof JsonError) throw new OrchestratorError('INVALID_INPUT', `storage: ${error.message}`);
   }
-  throw new OrchestratorError('INVALID_INPUT', 'storage: the object is no JSON; read it with `format: text`');
+  throw new OrchestratorError('INVALID_INPUT', 'storage: the object is not JSON; read it with `format: text`');
 }
 
 function decodeBase64(text: string): Uint8Array {

@@ -1,48 +1,47 @@
-/** T3: processes killed at any moment, and started again at once; all that was accepted ends, and is taken up soon. */
+/** Processes are killed at any moment and restarted at once. All accepted executions end, and are resumed soon. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Executions that are queued or at work at a time: few enough for each to be taken up at once. */
+/** The number of unended executions: small enough for each to be resumed at once. */
 const OUTSTANDING = 30;
-const KINDS = ['five', 'five', 'order', 'patient'];
-/** What is promised for a process that has died, and what a busy machine may add. */
+const KINDS = ['five', 'five', 'order', 'suspending'];
+/** The guarantee for a process that has died, and a tolerance for a busy machine. */
 const RESUMED_MS = 2000;
 const TOLERANCE_MS = 1000;
 
 export const random = {
   name: 'random',
-  about: 'T3: kills at any moment',
+  about: 'kills at any moment',
   stores: ['sqlite', 'postgres'],
-  async play(stage, { seconds, random: numbers }) {
+  async run(bed, { seconds, random: numbers }) {
     const until = performance.now() + seconds * 1000;
-    const width = stage.at.kind === 'sqlite' ? 1 : 4;
-    const workers = Array.from({ length: width }, () => stage.startWorker());
-    const produced = produce(stage, until, numbers);
+    const width = bed.at.kind === 'sqlite' ? 1 : 4;
+    const workers = Array.from({ length: width }, () => bed.startWorker());
+    const produced = produce(bed, until, numbers);
     let kills = 0;
     while (performance.now() < until) {
       await sleep(numbers.from(200, 800));
-      // The first one is let live for longer, to see when it goes on with what others left.
+      // The first process lives longer, to measure when it resumes what the others left.
       const at = numbers.from(0, 4) === 0 ? 0 : numbers.from(Math.min(1, width - 1), width - 1);
-      await stage.kill(workers[at]);
+      await bed.kill(workers[at]);
       kills += 1;
-      workers[at] = stage.startWorker();
+      workers[at] = bed.startWorker();
     }
     await produced;
-    await stage.untilEnded(60_000);
-    const { accepted, effects, repeats } = await stage.check();
-    const waits = waitsBehindKills(stage.tail.lines());
+    await bed.untilEnded(60_000);
+    const { accepted, effects, repeats } = await bed.check();
+    const waits = waitsAfterKills(bed.tail.lines());
     const watched = sorted(waits.filter((one) => one.watched));
     const late = watched.filter((ms) => ms > RESUMED_MS + TOLERANCE_MS);
-    if (late.length > 0)
-      stage.problems.push(`taken up later than ${RESUMED_MS} ms behind a kill: ${late.map(Math.round)}`);
+    if (late.length > 0) bed.problems.push(`resumed later than ${RESUMED_MS} ms after a kill: ${late.map(Math.round)}`);
     const figures = `${kills} kills, ${accepted} executions, ${effects} effects, ${repeats} repeated`;
-    return `${figures}; taken up again ${describe(sorted(waits))}, where another process stayed ${describe(watched)}`;
+    return `${figures}; resumed ${describe(sorted(waits))}, with another live process ${describe(watched)}`;
   },
 };
 
-async function produce(stage, until, numbers) {
+async function produce(bed, until, numbers) {
   while (performance.now() < until) {
-    if ((await stage.countUnended()) < OUTSTANDING) await stage.queue(numbers.one(KINDS));
+    if ((await bed.countUnended()) < OUTSTANDING) await bed.queue(numbers.one(KINDS));
     else await sleep(20);
   }
 }
@@ -55,24 +54,24 @@ function describe(all) {
 }
 
 /**
- * How long each execution that a killed process held waited for its next owner, ms; `watched`: another process was there all
- * that time, so that it could see that the first one was gone.
+ * The time in ms that each execution of a killed process waited for its next worker. `watched`: another process ran all that
+ * time, so it could detect the death.
  */
-function waitsBehindKills(lines) {
+function waitsAfterKills(lines) {
   const holders = new Map();
-  const orphaned = new Map();
-  const joinedAt = new Map();
+  const leftAt = new Map();
+  const registeredAt = new Map();
   const waits = [];
   for (const { what, at, pid, target, all } of lines) {
-    if (what === 'joined') joinedAt.set(pid, at);
+    if (what === 'registered') registeredAt.set(pid, at);
     else if (what === 'killed') {
-      joinedAt.delete(target);
-      for (const [id, holder] of holders) if (holder === target && !orphaned.has(id)) orphaned.set(id, at);
+      registeredAt.delete(target);
+      for (const [id, holder] of holders) if (holder === target && !leftAt.has(id)) leftAt.set(id, at);
     } else if (what === 'claimed') {
       for (const { id } of all) {
-        const since = orphaned.get(id);
-        if (since !== undefined) waits.push({ ms: at - since, watched: Math.min(...joinedAt.values()) <= since });
-        orphaned.delete(id);
+        const since = leftAt.get(id);
+        if (since !== undefined) waits.push({ ms: at - since, watched: Math.min(...registeredAt.values()) <= since });
+        leftAt.delete(id);
         holders.set(id, pid);
       }
     } else if (what === 'wrote') {

@@ -1,4 +1,4 @@
-/** All scenarios, in the order in which they are played. */
+/** All scenarios, in the order in which they run. */
 
 import { blocked } from './blocked.mjs';
 import { claims } from './claims.mjs';
@@ -9,7 +9,7 @@ import { restartPostgres } from './restart-postgres.mjs';
 import { stop } from './stop.mjs';
 import { zombie } from './zombie.mjs';
 
-/** Figures beside a scenario's own are its defaults for `--seconds`, `--cycles` and `--executions`. */
+/** The numbers are the defaults for `--seconds`, `--cycles` and `--executions`. */
 export const SCENARIOS = [
   { ...random, seconds: 20 },
   poison,

@@ -1,4 +1,4 @@
-/** Attacks by what is asked for: records and listings of hundreds of megabytes, and streams of events that wait. */
+/** Attacks by large answers: records and listings of hundreds of megabytes, and idle streams of events. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, countStatuses, inParallel, openStream } from './requests.mjs';
@@ -27,7 +27,7 @@ const record = {
     return { id: await ended(server, idOf(answer)) };
   },
 };
-/** 150 executions with 0.9 MB of input, which is their output too. */
+/** 150 executions with 0.9 MB of input, which is also their output. */
 const listing = {
   name: 'listing',
   async fill(server) {
@@ -44,12 +44,12 @@ export const ANSWERS = [
     name: 'record',
     about: 'GET of a record with 300 results of 1 MB',
     filled: record,
-    attack: ({ server, facts, signal }) => told(ask(server, `/executions/${facts.id}`, { signal })),
+    attack: ({ server, facts, signal }) => summarize(ask(server, `/executions/${facts.id}`, { signal })),
   },
   {
     ...stored,
     name: 'record-five',
-    about: 'the same 5 times at once',
+    about: '5 concurrent GETs of a record with 300 results of 1 MB',
     filled: record,
     attack: async ({ server, facts, signal }) =>
       countStatuses(await inParallel(5, 5, () => ask(server, `/executions/${facts.id}`, { signal }))),
@@ -57,29 +57,30 @@ export const ANSWERS = [
   {
     ...stored,
     name: 'record-head',
-    about: 'HEAD of it',
+    about: 'HEAD of a record with 300 results of 1 MB',
     filled: record,
-    attack: ({ server, facts, signal }) => told(ask(server, `/executions/${facts.id}`, { method: 'HEAD', signal })),
+    attack: ({ server, facts, signal }) =>
+      summarize(ask(server, `/executions/${facts.id}`, { method: 'HEAD', signal })),
   },
   {
     ...stored,
     name: 'cancel-ended',
-    about: 'POST .../cancel of it, which has ended',
+    about: 'POST .../cancel of an ended execution with 300 results of 1 MB',
     filled: record,
     blockMs: 1_000,
     attack: ({ server, facts, signal }) =>
-      told(ask(server, `/executions/${facts.id}/cancel`, { method: 'POST', signal })),
+      summarize(ask(server, `/executions/${facts.id}/cancel`, { method: 'POST', signal })),
   },
   {
     ...stored,
     name: 'listing',
-    about: 'GET /executions?limit=250 over 150 with 0.9 MB in and out',
+    about: 'GET /executions?limit=250 over 150 executions with 0.9 MB of input and output',
     filled: listing,
-    attack: ({ server, signal }) => told(ask(server, '/executions?limit=250', { signal })),
+    attack: ({ server, signal }) => summarize(ask(server, '/executions?limit=250', { signal })),
   },
   {
     name: 'idle-streams-input',
-    about: '20 streams of events of an execution that waits, with an input of 80,000 objects',
+    about: '20 streams of events of a waiting execution with an input of 80,000 objects',
     files: { 'ensembles/waits.yaml': 'name: waits\nflow:\n  - wait: go\n' },
     storage: 'sqlite',
     peakMb: 500,
@@ -92,7 +93,7 @@ export const ANSWERS = [
   },
   {
     name: 'idle-streams-results',
-    about: '10 streams of one that waits behind 1,000 results of 20 KB',
+    about: '10 streams of an execution that waits after 1,000 results of 20 KB',
     files: { ...MB, 'ensembles/waits.yaml': `name: waits\nflow:${foreachTexts(20_000)}  - wait: go\n` },
     storage: 'sqlite',
     peakMb: 500,
@@ -107,7 +108,7 @@ export const ANSWERS = [
   },
   {
     name: 'late-stream',
-    about: '5 streams that come back behind event 10,000 of one that waits',
+    about: '5 streams that resume after event 10,000 of a waiting execution',
     files: {
       'scripts/tiny.mjs': 'export default () => 1;\n',
       'ensembles/waits.yaml':
@@ -128,7 +129,7 @@ export const ANSWERS = [
 
 const idOf = ({ first }) => /exec_\w+/.exec(first)?.[0];
 const statusOf = async (server, id) => {
-  // The record may be large: its status stands near its start.
+  // The record may be large; its status is near the start.
   const { first } = await ask(server, `/executions/${id}`);
   return /"status":"(\w+)"/.exec(first)?.[1];
 };
@@ -148,12 +149,12 @@ async function waits(server, id) {
   }
 }
 
-const told = async (asked) => {
+const summarize = async (asked) => {
   const { status, bytes, ms } = await asked;
   return `${status}, ${(bytes / 1e6).toFixed(1)} MB in ${ms} ms`;
 };
 
-/** Streams that hear nothing new must cost nothing. */
+/** Streams without new events must not cost processor time. */
 async function streams(server, id, count, after) {
   const open = Array.from({ length: count }, () => openStream(server, id, after));
   await sleep(4_000);
@@ -161,7 +162,7 @@ async function streams(server, id, count, after) {
   await sleep(5_000);
   const used = (processorMs(server.pid) - before) / 5;
   for (const one of open) one.destroy();
-  const answer = `${Math.round(used)} ms of processor a second`;
-  // The bystanders take some of it too.
-  return used > 250 ? { answer, problem: 'idle streams take the processor' } : answer;
+  const answer = `${Math.round(used)} ms of processor time per second`;
+  // The bystanders need some of this time, too.
+  return used > 250 ? { answer, problem: 'idle streams take more than 250 ms of processor time per second' } : answer;
 }

@@ -1,4 +1,4 @@
-/** Attacks by what a request holds: bodies that cost many times their size, and keys that are explained one by one. */
+/** Attacks by the content of requests: bodies that cost many times their size, and keys that are reported one by one. */
 
 import { createServer } from 'node:net';
 import { ask, askInChunks, countStatuses, inParallel } from './requests.mjs';
@@ -48,8 +48,10 @@ export const BODIES = [
       const answers = await inParallel(4, 4, () => ask(server, run('fetch'), { body, signal }));
       const used = Math.round(processorMs(server.pid) - before);
       peer.close();
-      const answer = `${countStatuses(answers)}, ${used} ms of processor`;
-      return used > 5_000 ? { answer, problem: 'chunks take the processor' } : answer;
+      const answer = `${countStatuses(answers)}, ${used} ms of processor time`;
+      return used > 5_000
+        ? { answer, problem: 'chunks of one byte take more than 5,000 ms of processor time' }
+        : answer;
     },
   },
   {
@@ -90,7 +92,7 @@ export const BODIES = [
   },
   {
     name: 'unknown-inputs',
-    about: '8 times 45,000 unknown inputs beside 10 that are missing',
+    about: '8 times 45,000 unknown inputs, with 10 missing ones',
     files: {
       'ensembles/ten.yaml': `name: ten\ninputs:\n${Array.from({ length: 10 }, (_, i) => `  field-name-${i}: { type: string, required: true }\n`).join('')}flow: []\n`,
     },
@@ -101,7 +103,7 @@ export const BODIES = [
   },
   {
     name: 'unknown-body-keys',
-    about: '8 times 90,000 unknown keys at the top of a body',
+    about: '8 times 90,000 unknown keys at the top level of a body',
     files: TAKE,
     peakMb: 400,
     blockMs: 1_200,
@@ -122,7 +124,7 @@ export const BODIES = [
   },
 ];
 
-/** Answers every connection with so many bytes in chunks of one. */
+/** Starts a peer that answers every connection with `bytes` bytes, in chunks of one byte. */
 function startChunkPeer(bytes) {
   const piece = '1\r\nx\r\n'.repeat(10_000);
   const server = createServer((socket) => {

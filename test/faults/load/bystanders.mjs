@@ -1,6 +1,6 @@
 /**
- * A thread beside the attack, which may keep its own busy: asks for the health of a server every 100 ms, runs a small ensemble
- * every 500 ms, and reads how much memory the server takes.
+ * A thread that watches a server during an attack, as the attack may block its own thread. It requests the health of the server
+ * every 100 ms, runs a small ensemble every 500 ms, and reads the memory of the process.
  */
 
 import { execFileSync } from 'node:child_process';
@@ -12,13 +12,13 @@ import { isMainThread, parentPort, Worker, workerData } from 'node:worker_thread
 const HEALTH_EVERY_MS = 100;
 const RUN_EVERY_MS = 500;
 const LATE_MS = 2_000;
-/** Nothing is learned from more, and the machine has other work. */
-const MOST_MB = 3_000;
+/** A process that takes more is killed: more memory shows nothing new, and the machine has other work. */
+const MAX_MB = 3_000;
 
 /**
- * @param server - as `serve` gives it
- * @returns `aim(server)`: looks at another process from now on; `stop()`: what was seen: `peakMb`, `blockMs` (the longest wait
- *   for an answer of the health route), `ok`, `late`, `failed` (runs), `killed` (it took too much memory)
+ * @param server - the result of `serve`
+ * @returns `aim(server)` watches another process from then on; `stop()` returns `peakMb`, `blockMs` (the longest wait for an
+ *   answer of the health route), `ok`, `late`, `failed` (runs), `killed` (the process took too much memory)
  */
 export function startBystanders(server) {
   const aimed = ({ url, token, pid }) => ({ url, token, pid });
@@ -31,9 +31,9 @@ export function startBystanders(server) {
         worker.once('error', reject);
       });
       worker.postMessage('stop');
-      const told = await seen;
+      const result = await seen;
       await worker.terminate();
-      return told;
+      return result;
     },
   };
 }
@@ -67,7 +67,7 @@ if (!isMainThread) {
   const askHealth = async () => {
     const began = performance.now();
     pending = began;
-    // A process that is gone answers at once that it is: that is no block.
+    // A connection to a process that has ended fails at once, which is not a block.
     const status = await ask(agents[0], '/api/v1/health');
     if (status !== undefined) seen.blockMs = Math.max(seen.blockMs, performance.now() - began);
     pending = undefined;
@@ -81,12 +81,12 @@ if (!isMainThread) {
   const readMemory = () => {
     const mb = memoryOf(target.pid);
     seen.peakMb = Math.max(seen.peakMb, mb);
-    if (mb < MOST_MB) return;
+    if (mb < MAX_MB) return;
     seen.killed = true;
     try {
       process.kill(target.pid, 'SIGKILL');
     } catch {
-      // It is gone already.
+      // The process has ended already.
     }
   };
   const memory = setInterval(readMemory, 50);
@@ -105,7 +105,7 @@ if (!isMainThread) {
   void every(RUN_EVERY_MS, runGood);
 }
 
-/** The most that a process had so far where the system keeps that, otherwise what it has; 0 when it is gone. */
+/** @returns the peak memory of a process in MB where the system reports it, otherwise its current memory; 0 when it has ended */
 function memoryOf(pid) {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');

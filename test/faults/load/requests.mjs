@@ -1,4 +1,4 @@
-/** Requests as an attacker sends them, each with an end: answers are counted and thrown away. */
+/** Requests of an attacker. Each one ends, and answers are counted and dropped. */
 
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
@@ -8,7 +8,7 @@ const agent = new Agent({ keepAlive: false, maxSockets: Number.POSITIVE_INFINITY
 
 /**
  * @param options - `method`, `body` (a value for JSON, or text), `headers`
- * @returns `status` (or the code of what broke), `bytes`, `first` (the start of the answer as text), `ms`
+ * @returns `status` (or the code of the connection's error), `bytes`, `first` (the start of the answer as text), `ms`
  */
 export function ask({ url, token }, path, { method, body, headers, signal } = {}) {
   const began = performance.now();
@@ -43,7 +43,7 @@ export function ask({ url, token }, path, { method, body, headers, signal } = {}
   });
 }
 
-/** A POST whose body comes in chunks of one byte. @returns as `ask`, without `bytes` */
+/** Sends a POST whose body is in chunks of one byte. @returns as `ask`, without `bytes` */
 export function askInChunks({ url, token }, path, body, { signal } = {}) {
   const { hostname, port } = new URL(url);
   const began = performance.now();
@@ -83,7 +83,7 @@ export function askInChunks({ url, token }, path, body, { signal } = {}) {
   });
 }
 
-/** Opens a stream of events and reads it. @returns the request, to be destroyed */
+/** Opens a stream of events and reads it. @returns the request, which the caller destroys */
 export function openStream({ url, token }, id, after) {
   const headers = { authorization: `Bearer ${token}`, ...(after !== undefined && { 'last-event-id': after }) };
   const asked = request(`${url}/api/v1/executions/${id}/events`, { agent, headers }, (response) => response.resume());
@@ -92,14 +92,14 @@ export function openStream({ url, token }, id, after) {
   return asked;
 }
 
-/** How often each status came, such as `200 x 5, 503 x 195`. */
+/** @returns how often each status occurs, such as `200 x 5, 503 x 195` */
 export function countStatuses(answers) {
   const counts = new Map();
   for (const { status } of answers) counts.set(status, (counts.get(status) ?? 0) + 1);
   return [...counts].map(([status, count]) => `${status} x ${count}`).join(', ');
 }
 
-/** Calls `work` for 0 to `count - 1`, so many at a time. @returns what they gave, in their order */
+/** Calls `work` for 0 to `count - 1`, `atATime` calls at a time. @returns their results, in order */
 export async function inParallel(count, atATime, work) {
   const given = [];
   let next = 0;

@@ -1,11 +1,11 @@
-/** Attacks by what a run does: results that are held, flows that wait for nothing, patterns and expressions that cost seconds. */
+/** Attacks by what a run does: results kept in memory, flows that never wait, patterns and expressions that cost seconds. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask } from './requests.mjs';
 
 const numbers = (count) => Array.from({ length: count }, (_, i) => i);
 const run = (name) => `/execute/ensemble/${name}`;
-const told = async (asked) => {
+const summarize = async (asked) => {
   const { status, first, ms } = await asked;
   const { message = first } = tryJson(first)?.error ?? {};
   return `${status} in ${ms} ms${status === 200 ? '' : `: ${message.slice(0, 100)}`}`;
@@ -26,7 +26,7 @@ const HELD = { peakMb: 750, blockMs: 5_000, seconds: 60, storage: 'sqlite' };
 const held =
   (count) =>
   ({ server, signal }) =>
-    told(ask(server, run('collect'), { body: { input: { items: numbers(count) } }, signal }));
+    summarize(ask(server, run('collect'), { body: { input: { items: numbers(count) } }, signal }));
 
 const RUNS = [
   {
@@ -66,11 +66,13 @@ const RUNS = [
         'name: collect\nstate: { initial: { log: [] } }\nflow:\n  - foreach: ${input.items}\n    collect: false\n    steps:\n      - agent: grow\n        operation: code\n        config: { script: none }\n        input: null\n        setState: { log: "${flatten([state.log, [input.a]])}" }\n',
     },
     attack: ({ server, signal }) =>
-      told(ask(server, run('collect'), { body: { input: { items: numbers(60), a: 'x'.repeat(900_000) } }, signal })),
+      summarize(
+        ask(server, run('collect'), { body: { input: { items: numbers(60), a: 'x'.repeat(900_000) } }, signal }),
+      ),
   },
   {
     name: 'deadly-run',
-    about: 'a run that kills its process, until it is left alone',
+    about: 'a run that kills its process, until the server no longer resumes it',
     files: {
       'scripts/die.mjs': "export default () => process.kill(process.pid, 'SIGKILL');\n",
       'ensembles/die.yaml': 'name: die\nflow:\n  - { agent: a, operation: code, config: { script: die } }\n',
@@ -89,7 +91,7 @@ const RUNS = [
         deaths += 1;
       }
       const answer = `${deaths} deaths`;
-      return deaths > 3 ? { answer, problem: 'it kills again and again' } : answer;
+      return deaths > 3 ? { answer, problem: 'the run killed more than 3 processes' } : answer;
     },
   },
 ];
@@ -106,7 +108,7 @@ const FLOWS = [
         'name: cross\ntimeout: 3000\nflow:\n  - foreach: ${input.items}\n    collect: false\n    steps:\n      - foreach: ${input.items}\n        collect: false\n        as: other\n        steps: [{ if: "${other < 0}", then: [{ sleep: 1 }] }]\n',
     },
     attack: ({ server, signal }) =>
-      told(ask(server, run('cross'), { body: { input: { items: numbers(4_000) } }, signal })),
+      summarize(ask(server, run('cross'), { body: { input: { items: numbers(4_000) } }, signal })),
   },
   {
     ...TURNS,
@@ -119,7 +121,7 @@ const FLOWS = [
     },
     storage: 'sqlite',
     attack: ({ server, signal }) =>
-      told(ask(server, run('all'), { body: { input: { items: numbers(12_000) } }, signal })),
+      summarize(ask(server, run('all'), { body: { input: { items: numbers(12_000) } }, signal })),
   },
   {
     ...TURNS,
@@ -129,11 +131,11 @@ const FLOWS = [
       'ensembles/spin.yaml':
         'name: spin\ntimeout: 1000\nflow:\n  - while: ${true}\n    maxIterations: 1000000\n    steps: [{ if: "${false}", then: [{ sleep: 1 }] }]\n',
     },
-    attack: ({ server, signal }) => told(ask(server, run('spin'), { body: {}, signal })),
+    attack: ({ server, signal }) => summarize(ask(server, run('spin'), { body: {}, signal })),
   },
   {
     name: 'pattern',
-    about: 'a pattern that can backtrack without end is refused when it is loaded',
+    about: 'a pattern that can backtrack without end is refused at load',
     files: {
       'ensembles/match.yaml':
         'name: match\ninputs:\n  type: object\n  properties: { a: { type: string, pattern: "^(a+)+$" } }\nflow: []\n',
@@ -143,23 +145,23 @@ const FLOWS = [
     seconds: 20,
     mayBeRefused: /pattern/,
     attack: ({ server, signal }) =>
-      told(ask(server, run('match'), { body: { input: { a: `${'a'.repeat(28)}!` } }, signal })),
+      summarize(ask(server, run('match'), { body: { input: { a: `${'a'.repeat(28)}!` } }, signal })),
   },
 ];
 
 const EXPRESSIONS = { peakMb: 600, blockMs: 1_500, seconds: 40 };
-/** Four callers at once. */
+/** Four concurrent callers. */
 const fourTimes =
   (input = {}) =>
   async ({ server, signal }) => {
-    const answers = Array.from({ length: 4 }, () => told(ask(server, run('sum'), { body: { input }, signal })));
+    const answers = Array.from({ length: 4 }, () => summarize(ask(server, run('sum'), { body: { input }, signal })));
     return `4 times ${(await Promise.all(answers)).at(-1)}`;
   };
 const repeated = (part, times) => `\${[${Array(times).fill(part).join(', ')}]}`;
 const outputs = (name, flow, expression) =>
   `name: ${name}\nflow:${flow}\noutputs: { out: ${JSON.stringify(expression)} }\n`;
 const giving = (agent, script) => `\n  - { agent: ${agent}, operation: code, config: { script: ${script} } }`;
-/** Integer-like keys far from each other: what engines keep in order. */
+/** An object with integer-like keys that are far apart, which JavaScript engines keep in order. */
 const indexed = (count) => Object.fromEntries(numbers(count).map((i) => [(i * 7_919) % 100_000_007, 1]));
 
 const FORMULAS = [
@@ -176,7 +178,7 @@ const FORMULAS = [
   {
     ...EXPRESSIONS,
     name: 'prefixes',
-    about: '8 outputs of 300 startsWith() of texts of 1.9 MB that are alike',
+    about: '8 outputs of 240 startsWith() of equal texts of 1.9 MB',
     files: {
       'scripts/alike.mjs': "export default () => 'x'.repeat(1_900_000);\n",
       'ensembles/sum.yaml': `name: sum\nflow:${giving('a', 'alike')}${giving('b', 'alike')}\noutputs: { ${numbers(8)
@@ -226,7 +228,7 @@ const FORMULAS = [
 
 const POSTGRES = {
   name: 'postgres-batch',
-  about: '60 executions with a result of 3.9 MB beside 50 small ones on Postgres',
+  about: '60 executions with a result of 3.9 MB and 50 small ones at once, on Postgres',
   files: {
     ...TEXT,
     'scripts/one.mjs': 'export default () => 1;\n',

@@ -1,4 +1,4 @@
-/** Projects in temporary folders, served by the built command in processes of their own, and SQLite files that were filled before. */
+/** Projects in temporary folders, each served by the built command in its own process, and SQLite files that were filled before. */
 
 import { spawn } from 'node:child_process';
 import {
@@ -27,7 +27,7 @@ process.on('exit', () => {
 });
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => process.exit(1));
 
-/** What every project has: what the bystander runs. */
+/** The ensemble that the bystander runs, in every project. */
 const GOOD = { 'ensembles/good.yaml': 'name: good\nflow: []\noutputs: { n: "${input.n}" }\n' };
 
 /** @param files - text by path @returns the folder, in which the package can be imported by its name */
@@ -53,8 +53,8 @@ export function removeProject(folder) {
  *
  * @param storage - for `--storage`
  * @param heapMb - the old space of V8; undefined leaves the default
- * @returns `url`, the first `token` (empty where the store had tokens), `pid`, `ended` (how it ended: a text) and `kill()`;
- *   instead `refused`: what it wrote, when it ended before it listened
+ * @returns `url`, the first `token` (empty if the store had tokens), `pid`, `ended` (a promise of a text: how the process ended)
+ *   and `kill()`; if the process ended before it listened, only `refused`: its output
  */
 export async function serve(folder, storage, heapMb) {
   const args = [...(heapMb === undefined ? [] : [`--max-old-space-size=${heapMb}`]), '--no-warnings', CLI];
@@ -67,7 +67,7 @@ export async function serve(folder, storage, heapMb) {
   let said = '';
   let wrote = '';
   child.stderr.on('data', (chunk) => {
-    // The log of requests is long, and its end tells how a process ended.
+    // The log of requests is long; its end shows how the process ended.
     wrote = (wrote + chunk).slice(-20_000);
   });
   const ended = new Promise((resolve) => {
@@ -99,10 +99,11 @@ export async function serve(folder, storage, heapMb) {
 const filled = new Map();
 
 /**
- * A SQLite file that a server without a limit has filled, a copy for each who asks.
+ * Copies a SQLite file to `target` that a server without a heap limit has filled.
  *
- * @param name - files of one name are filled once
- * @param fill - gets the server, and gives what is to be known of what it stored
+ * @param name - the file of a name is filled once
+ * @param fill - receives the server, and returns facts of what it has stored
+ * @returns the facts, with the server's `token`
  */
 export async function filledStore(name, files, fill, target) {
   let known = filled.get(name);

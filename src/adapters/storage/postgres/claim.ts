@@ -1,30 +1,51 @@
-/** What is free: claiming it in turns, when the next of it is due, and how much of it is queued. */
+/**
+ * Claims free executions that are due, in turns between ensembles, finds when the next one is due, and counts the
+ * queue.
+ */
 
-import { isOrchestratorError } from '../../../engine/errors.ts';
+import { isOrchestratorError } from '../../../engine/base/errors.ts';
 import type { ClaimedExecution, DamagedExecution } from '../../../engine/model/stored-execution.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { ExecutionStore } from '../../../engine/ports/storage.ts';
 import { readBoolean, readNumber } from '../sql/columns.ts';
-import { readAccepted, readId } from '../sql/read-execution.ts';
-import { readList, toText } from './columns.ts';
+import { readAccepted, readHandover, readId } from '../sql/read-execution.ts';
+import { readList, toTextColumn } from './columns.ts';
+import { type SqlClient, type SqlRow, statement, toArray } from './driver.ts';
 import type { Names } from './names.ts';
 import { ACCEPTED } from './record-columns.ts';
 import type { SignalsTable } from './signals-table.ts';
-import { type SqlClient, type SqlRow, statement, toArray } from './sql-client.ts';
 
-/** The verbs of the storage port that stand here. */
-export type Claiming = Pick<Storage, 'claim' | 'survey' | 'countQueued'>;
+/** The methods of the storage port in this file. */
+export type Claiming = Pick<ExecutionStore, 'claim' | 'take' | 'poll' | 'countQueued'>;
 
-/** Looked at beyond what is asked for: others may be about to claim the same. */
+/**
+ * How many more executions than requested are read, because other workers may claim some of them at the same moment.
+ */
 const SPARE = 50;
+
+const CLAIMED = [
+  ...ACCEPTED,
+  ...[
+    'epoch',
+    'started_at',
+    'recoveries',
+    'blame',
+    'cancel_at',
+    'signals',
+    'parent_id',
+    'handover',
+    'resumed_at',
+    'begun',
+  ],
+];
 
 export function createClaiming(
   client: SqlClient,
   names: Names,
   namespace: string,
-  giveSent: SignalsTable['giveSent'],
+  deliverSent: SignalsTable['deliverSent'],
 ): Claiming {
   const { executions, owners, sentSignals } = names;
-  // A lane is what is free of one ensemble in one version. From lane to lane by one step in the index each.
+  // A lane is the free executions of one ensemble and version. One index lookup leads from a lane to the next.
   const lane = (where: string) => `
     SELECT ensemble, version, due_at FROM ${executions} WHERE namespace = $1 AND due_at IS NOT NULL ${where}
     ORDER BY ensemble, version, due_at LIMIT 1`;
@@ -33,8 +54,19 @@ export function createClaiming(
     UNION ALL
     SELECT n.* FROM lanes l CROSS JOIN LATERAL (${lane('AND (ensemble, version) > (l.ensemble, l.version)')}) n
   )`;
-  // The first of each lane, then the second of each, beginning behind the lane that came last. Only what is claimed is locked.
-  // A row is found again by its place: one that another has changed meanwhile, and left due, is left for the next claim.
+  /** @param columns - further columns of `picked`, which has `tid` and `begun` @param now - the parameter with the instant */
+  const claimPicked = (now: string, columns = '') => `claimed AS (
+      UPDATE ${executions} e SET owner = alive.ref, epoch = e.epoch + 1, due_at = NULL, status = 'running',
+        started_at = coalesce(e.started_at, ${now}::bigint), signalled_at = NULL, claimed_at = ${now}::bigint,
+        resumed_at = coalesce(e.resumed_at, ${now}::bigint),
+        blame = CASE e.status WHEN 'waiting' THEN NULL ELSE e.blame END
+      FROM picked p, alive WHERE e.ctid = p.tid
+      RETURNING ${ACCEPTED.map((column) => `e.${column}`).join(', ')}, e.epoch, e.started_at, e.recoveries, e.blame, e.cancel_at,
+        e.signals, e.parent_id, e.handover, e.resumed_at, p.begun${columns}
+    )`;
+  // Takes the first execution of each lane, then the second of each, starting after the lane that was served last. Only
+  // claimed rows are locked. Rows are found again by their `ctid`, so a row that changed meanwhile is left for the next
+  // claim.
   const select = statement(
     `WITH RECURSIVE ${lanes}, alive AS (
       SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
@@ -43,7 +75,7 @@ export function createClaiming(
     ), share AS (
       SELECT 1 + $8::bigint * 2 / greatest(count(*), 2) AS most FROM ready HAVING count(*) > 0
     ), due AS MATERIALIZED (
-      SELECT d.tid, d.turn, (r.ensemble, r.version) <= ($6::text, $7::text) AS behind, r.ensemble, r.version
+      SELECT d.tid, d.turn, (r.ensemble, r.version) <= ($6::text, $7::text) AS had_turn, r.ensemble, r.version
       FROM ready r CROSS JOIN LATERAL (
         SELECT e.tid, row_number() OVER (ORDER BY e.due_at) AS turn FROM (
           SELECT ctid AS tid, due_at FROM ${executions}
@@ -51,37 +83,27 @@ export function createClaiming(
           ORDER BY due_at LIMIT (SELECT most FROM share)
         ) e
       ) d
-      ORDER BY d.turn, behind, r.ensemble, r.version LIMIT $8::bigint
+      ORDER BY d.turn, had_turn, r.ensemble, r.version LIMIT $8::bigint
     ), picked AS MATERIALIZED (
-      SELECT e.*, d.turn, d.behind FROM due d CROSS JOIN LATERAL (
+      SELECT e.*, d.turn, d.had_turn FROM due d CROSS JOIN LATERAL (
         SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions}
         WHERE ctid = d.tid AND due_at <= $3::bigint LIMIT 1 FOR UPDATE SKIP LOCKED
       ) e
       WHERE EXISTS (SELECT FROM alive) LIMIT $5::bigint
-    ), claimed AS (
-      UPDATE ${executions} e SET owner = alive.ref, epoch = e.epoch + 1, due_at = NULL, status = 'running',
-        started_at = coalesce(e.started_at, $3::bigint), signalled_at = NULL, claimed_at = $3::bigint,
-        blame = CASE e.status WHEN 'waiting' THEN NULL ELSE e.blame END
-      FROM picked p, alive WHERE e.ctid = p.tid
-      RETURNING ${ACCEPTED.map((column) => `e.${column}`).join(', ')}, e.epoch, e.started_at, e.recoveries, e.blame, e.cancel_at,
-        e.signals, e.parent_id, p.begun, p.turn, p.behind
-    )
+    ), ${claimPicked('$3', ', p.turn, p.had_turn')}
     SELECT (SELECT count(*) FROM due) >= $8::bigint OR EXISTS (SELECT FROM due, share WHERE due.turn = share.most) AS has_more, c.*
-    FROM (SELECT 1) one LEFT JOIN claimed c ON true ORDER BY c.turn, c.behind, c.ensemble, c.version`,
-    [
-      'has_more',
-      ...ACCEPTED,
-      'epoch',
-      'started_at',
-      'recoveries',
-      'blame',
-      'cancel_at',
-      'signals',
-      'parent_id',
-      'begun',
-      'turn',
-      'behind',
-    ],
+    FROM (SELECT 1) one LEFT JOIN claimed c ON true ORDER BY c.turn, c.had_turn, c.ensemble, c.version`,
+    ['has_more', ...CLAIMED, 'turn', 'had_turn'],
+  );
+  const selectOne = statement(
+    `WITH alive AS (
+      SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
+    ), picked AS MATERIALIZED (
+      SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions}
+      WHERE namespace = $1 AND id = $3 AND due_at IS NOT NULL AND EXISTS (SELECT FROM alive) LIMIT 1 FOR UPDATE SKIP LOCKED
+    ), ${claimPicked('$4')}
+    SELECT * FROM claimed`,
+    CLAIMED,
   );
   const look = statement(
     `WITH RECURSIVE ${lanes}
@@ -99,40 +121,46 @@ export function createClaiming(
     FROM (SELECT 1 FROM ${executions} WHERE namespace = $1 AND status = 'queued' LIMIT $2::bigint) q`,
     ['queued'],
   );
-  /** The lane that was served last. */
+  /** The lane that had the last turn. */
   let last: readonly [ensemble: string, version: string] = ['', ''];
 
   return {
-    async claim(owner, { now, limit, except }) {
+    async claim(worker, { now, limit, excludeVersions }) {
       const found: (ClaimedExecution | DamagedExecution)[] = [];
-      const excepted = toArray(except.map(toText));
+      const excluded = toArray(excludeVersions.map(toTextColumn));
       for (let spare = SPARE; found.length < limit; spare *= 4) {
         const left = limit - found.length;
         const window = left + spare;
-        const params = [namespace, toText(owner), now, excepted, left, ...last, window];
+        const params = [namespace, toTextColumn(worker), now, excluded, left, ...last, window];
         const { rows } = await client.run(select, params);
         const claimed = rows.filter(({ id }) => id !== null);
         for (const row of claimed) found.push(readClaimed(row));
         const end = claimed.at(-1);
         if (end) last = [end.ensemble as string, end.version as string];
-        // Fewer than asked for: others took some, or one lane holds more than its share, and there may be more behind.
+        // When fewer executions were claimed than requested, others took some, or a lane has more than its share. Then
+        // there may be more to claim.
         if (claimed.length === left || rows[0]?.has_more !== 't') break;
       }
       return found;
     },
-    async survey(owner, except) {
-      const params = [namespace, toArray(except.map(toText)), toText(owner)];
+    async take(worker, id, now) {
+      const params = [namespace, toTextColumn(worker), toTextColumn(id), now];
+      const [row] = (await client.run(selectOne, params)).rows;
+      return row && readClaimed(row);
+    },
+    async poll(worker, excludeVersions) {
+      const params = [namespace, toArray(excludeVersions.map(toTextColumn)), toTextColumn(worker)];
       let [row = {}] = (await client.run(look, params)).rows;
       if (row.has_sent === 't') {
-        // Left behind by a process that died, or on its way.
-        await giveSent();
+        // A process that died did not deliver them, or a process is about to deliver them.
+        await deliverSent();
         [row = {}] = (await client.run(look, params)).rows;
       }
       const cancelRequested = readList(row, 'to_cancel').map((id) => readId({ id }));
       const held = readList(row, 'signalled') as readonly unknown[] as readonly (readonly [string, number])[];
       const signalled = held.map(([id, signals]) => ({ executionId: readId({ id }), signals }));
       if (row.next_due_at === null) return { cancelRequested, signalled };
-      return { nextDueAt: readNumber(row, 'next_due_at', 'a survey'), cancelRequested, signalled };
+      return { nextDueAt: readNumber(row, 'next_due_at', 'a poll'), cancelRequested, signalled };
     },
     async countQueued(limit) {
       const [row = {}] = (await client.run(count, [namespace, limit])).rows;
@@ -141,7 +169,7 @@ export function createClaiming(
   };
 }
 
-/** One that can't be read is given to its owner too, so that it can be ended. */
+/** An execution that can't be read is claimed too, so that the worker can end it. */
 function readClaimed(row: SqlRow): ClaimedExecution | DamagedExecution {
   const name = `execution ${row.id}`;
   const epoch = readNumber(row, 'epoch', name);
@@ -155,6 +183,8 @@ function readClaimed(row: SqlRow): ClaimedExecution | DamagedExecution {
       blame: row.blame === null ? 0 : readNumber(row, 'blame', name),
       cancelRequested: row.cancel_at !== null,
       signals: row.signals === null ? 0 : readNumber(row, 'signals', name),
+      resumedAt: readNumber(row, 'resumed_at', name),
+      ...readHandover(row, name),
     };
   } catch (damage) {
     if (!isOrchestratorError(damage, 'INTERNAL')) throw damage;

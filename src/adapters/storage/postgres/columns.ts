@@ -1,23 +1,26 @@
-/** How text goes into Postgres' columns, and how the lists of its statements are read. */
+/** Text in Postgres columns, and lists in the answers of statements. */
 
-import type { SqlRow } from './sql-client.ts';
+import type { SqlRow } from './driver.ts';
 
 const QUOTE = 34;
 const BYTE_ORDER_MARK = 0xfeff;
-/** What JSON escapes, and halves of surrogate pairs, alone or not. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const ODD = /[\u0000-\u001f\ud800-\udfff]/;
+/** Control characters, which JSON escapes, and halves of surrogate pairs. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the pattern must find control characters
+const SPECIAL = /[\u0000-\u001f\ud800-\udfff]/;
 
-/** Text as it is; what Postgres can't hold or a driver would alter, and what begins with a quote, as a JSON string. */
-export function toText(text: string): string {
+/**
+ * The text itself, or a JSON string for text that Postgres can't store, that a driver would alter, or that begins with
+ * a quote.
+ */
+export function toTextColumn(text: string): string {
   const first = text.charCodeAt(0);
   if (first === QUOTE || first === BYTE_ORDER_MARK) return JSON.stringify(text);
-  if (!ODD.test(text)) return text;
+  if (!SPECIAL.test(text)) return text;
   const json = JSON.stringify(text);
   return json.length === text.length + 2 ? text : json;
 }
 
-/** A list that a statement put together with `json_agg`; none when it had no rows. */
+/** Reads a list that a statement made with `json_agg`; empty when there were no rows. */
 export function readList(row: SqlRow | undefined, column: string): readonly string[] {
   const value = row?.[column];
   return typeof value === 'string' ? (JSON.parse(value) as string[]) : [];

@@ -1,17 +1,20 @@
-/** Writes commits: each entry under its fence, wholly or not at all, a batch in as few statements as it takes. */
+/** Writes commits: each entry under its fence, wholly or not at all; a batch in as few statements as possible. */
 
+import { OrchestratorError } from '../../../engine/base/errors.ts';
+import { isRepeatable } from '../../../engine/model/start-once.ts';
 import type { CommitEntry, StepRecord } from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
-import { toJsonColumn } from '../sql/columns.ts';
+import { readNumber, toJsonColumn } from '../sql/columns.ts';
+import { readList, toTextColumn } from './columns.ts';
 import { commitStatements } from './commit-statements.ts';
+import type { SqlClient, SqlResult, SqlRunner } from './driver.ts';
+import { GATED, SETTLE, START, STATE, STEP, TAG, toArrays, toRow } from './entry-columns.ts';
+import { createRefusals, type Written } from './explain-refusal.ts';
 import type { Names } from './names.ts';
-import { isBare, isTwofold, planWrites, type Write } from './plan-writes.ts';
-import { createRefusals } from './refused.ts';
-import { createRunWrite } from './run-write.ts';
+import { isFenceCheck, needsTransaction, planWrites, type Write } from './plan-writes.ts';
 import type { SignalsTable } from './signals-table.ts';
-import type { SqlClient } from './sql-client.ts';
 
-/** @param onFreed - told when something became free */
+/** @param onFreed - called when an execution became free */
 export function createCommit(
   client: SqlClient,
   names: Names,
@@ -19,69 +22,112 @@ export function createCommit(
   onFreed: () => void,
   signals: SignalsTable,
 ): Storage['commit'] {
-  const run = createRunWrite(client, commitStatements(names), namespace);
+  const statements = commitStatements(names);
   const refusals = createRefusals(names, namespace);
 
-  /** A start that is changed at once, and what sends signals: several writes, which are stored together. */
-  const commitTwofold = async (owner: string, entry: CommitEntry): Promise<CommitResult> => {
+  /** @returns undefined when everything was stored */
+  const run = async (on: SqlRunner, worker: string, write: Write): Promise<Written | undefined> => {
+    const { starts, tags, states, settles, steps } = write;
+    const gated = states.length > 0;
+    const params = [
+      ...toArrays(inOrder(starts), START),
+      ...toArrays(tags, TAG),
+      ...toArrays(states, STATE),
+      ...toArrays(settles, gated ? [...SETTLE, GATED] : SETTLE),
+      ...toArrays(steps, gated ? [...STEP, GATED] : STEP),
+    ];
+    if (params.length === 0) return NOTHING;
+    return toWritten(write, await on.run(statements.general(write), [namespace, toTextColumn(worker), ...params]));
+  };
+
+  /** @returns whether the step was stored */
+  const runStep = async (worker: string, entry: CommitEntry, part: StepRecord): Promise<boolean> => {
+    const row = toRow({ entry, part, json: toJsonColumn(part.output) }, STEP);
+    return (await client.run(statements.step, [namespace, toTextColumn(worker), ...row])).count === 1;
+  };
+
+  /**
+   * Writes an entry that needs several statements: a start together with its end or a state change, or an entry that
+   * sends signals.
+   */
+  const commitInTransaction = async (worker: string, entry: CommitEntry): Promise<CommitResult> => {
     const { signals: sent = [], ...rest } = entry;
-    const parts = isTwofold(rest) ? partsOf(rest) : [rest];
+    const parts = needsTransaction(rest) ? splitEntry(rest) : [rest];
     const refused = new Error('refused');
     let answer: CommitResult = 'stored';
     try {
       await client.transaction(async (on) => {
-        if (isBare(rest)) await signals.holdOwner(on, owner);
+        if (isFenceCheck(rest)) await signals.lockWorker(on, worker);
         for (const part of parts) {
-          const written = await run.write(on, owner, planWrites([part])[0] as Write);
+          const written = await run(on, worker, planWrites([part])[0] as Write);
           if (!written) continue;
-          [answer = 'fenced'] = await refusals.answer(on, owner, [part], written);
-          // What was stored by an earlier call is there with all that belongs to it, so nothing of it is written twice.
-          if (answer !== 'stored' || (part === parts[0] && !isBare(part))) throw refused;
+          [answer = 'fenced'] = await refusals.answer(on, worker, [part], written);
+          // If an earlier call stored the start, it also stored the rest of the entry, so the rest is not written
+          // again.
+          if (answer !== 'stored' || (part === parts[0] && !isFenceCheck(part))) throw refused;
         }
         if (sent.length > 0) await signals.send(on, sent);
       });
     } catch (error) {
       if (error !== refused) throw error;
     }
-    if (sent.length > 0 && answer === 'stored') await signals.giveSent();
+    if (sent.length > 0 && answer === 'stored') await signals.deliverSent();
     return answer;
   };
 
-  const commitWrite = async (owner: string, write: Write, entries: readonly CommitEntry[]) => {
+  const commitWrite = async (worker: string, write: Write, entries: readonly CommitEntry[]) => {
     const [first] = entries;
-    if (first && isTwofold(first)) return [await commitTwofold(owner, first)];
-    const written = await run.write(client, owner, write);
-    if (!written) return entries.map((): CommitResult => 'stored');
-    return written.isConflict ? ['state-conflict' as const] : refusals.answer(client, owner, entries, written);
+    if (first && needsTransaction(first)) return [await commitInTransaction(worker, first)];
+    const written = await run(client, worker, write);
+    return written ? refusals.answer(client, worker, entries, written) : entries.map((): CommitResult => 'stored');
   };
 
-  return async (owner, batch) => {
+  return async (worker, batch) => {
     const [only] = batch;
     const step = batch.length === 1 && only ? onlyStep(only) : undefined;
     if (only && step) {
-      const written = await run.step(owner, { entry: only, part: step, json: toJsonColumn(step.output) });
-      return written ? refusals.answer(client, owner, batch, written) : STORED;
+      return (await runStep(worker, only, step)) ? STORED : refusals.answer(client, worker, batch, NOTHING);
     }
     const answers: CommitResult[] = [];
     for (const write of planWrites(batch)) {
       const entries = write.places.map((place) => batch[place] as CommitEntry);
-      answers.push(...(await commitWrite(owner, write, entries)));
+      answers.push(...(await commitWrite(worker, write, entries)));
       if (entries.some(({ release }) => release !== undefined)) onFreed();
     }
     return answers;
   };
 }
 
-function partsOf({ start, ...change }: CommitEntry): readonly CommitEntry[] {
+const NOTHING: Written = { settled: new Set(), changed: new Set() };
+const STORED: readonly CommitResult[] = ['stored'];
+
+function toWritten(write: Write, { rows: [row] }: SqlResult): Written | undefined {
+  if (!row) throw new OrchestratorError('INTERNAL', 'Postgres gave no answer to a commit');
+  const { starts, tags, states, settles, steps } = write;
+  const expected = { started: starts, tagged: tags, changed: states, settled: settles, put: steps };
+  const isAll = Object.entries(expected).every(
+    ([name, parts]) => parts.length === 0 || readNumber(row, name, 'a commit') === parts.length,
+  );
+  return isAll ? undefined : { settled: new Set(readList(row, 'ids')), changed: new Set(readList(row, 'ensembles')) };
+}
+
+/**
+ * Starts that a caller may repeat are written in one order by all processes: a statement that finds an id or a key of
+ * another one waits for it, and two statements must not wait for each other.
+ */
+function inOrder(starts: Write['starts']): Write['starts'] {
+  if (!starts.some(({ part }) => isRepeatable(part))) return starts;
+  const keyOf = ({ part }: Write['starts'][0]) => part.idempotencyKey ?? part.id;
+  return starts.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+function splitEntry({ start, ...change }: CommitEntry): readonly CommitEntry[] {
   const { executionId, epoch } = change;
   return [{ executionId, epoch, steps: [], ...(start && { start }) }, change];
 }
 
-const STORED: readonly CommitResult[] = ['stored'];
-
-/** The step of an entry that holds one, and nothing else. */
-function onlyStep({ start, steps, state, deliveries, signals, release, end }: CommitEntry): StepRecord | undefined {
-  if (steps.length !== 1 || start || state || release || end || signals || (deliveries && deliveries.length > 0))
-    return undefined;
+/** The step of an entry that consists of one step only. */
+function onlyStep({ start, steps, state, signals, release, end }: CommitEntry): StepRecord | undefined {
+  if (steps.length !== 1 || start || state || release || end || signals) return undefined;
   return steps[0];
 }

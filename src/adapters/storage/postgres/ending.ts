@@ -1,31 +1,38 @@
-/** How executions come to their end from outside: asked to stop, looked at whether they have ended, and deleted when they are old. */
+/** Cancellation requests, the check for ended executions, and the deletion of old ones. */
 
 import type { ExecutionStatus } from '../../../engine/model/execution.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { ExecutionStore } from '../../../engine/ports/storage.ts';
 import { readBoolean, readNumber, toJsonColumn, toOptionalJsonColumn } from '../sql/columns.ts';
-import { readId } from '../sql/read-execution.ts';
-import { toText } from './columns.ts';
+import { DUE_IN_POSTGRES } from '../sql/due.ts';
+import { readPosition } from '../sql/listing.ts';
+import { toTextColumn } from './columns.ts';
+import { type SqlClient, statement, toArray } from './driver.ts';
 import type { Names } from './names.ts';
-import { type SqlClient, statement, toArray } from './sql-client.ts';
 
-/** The verbs of the storage port that stand here. */
-export type Ending = Pick<Storage, 'requestCancel' | 'findEnded' | 'purge'>;
+/** The methods of the storage port in this file. */
+export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge'>;
 
-/** One call of `purge` walks over so many executions that stay, and deletes about so many steps. */
-const WALKED_AT_MOST = 5000;
-const STEPS_AT_ONCE = 20_000;
-/** Ids are in the order of time: behind one that was accepted so long after an instant, none had ended before it. */
-const CLOCKS_DIFFER_MS = 3_600_000;
+/** How many executions that stay one call of `purge` passes at most. */
+const MAX_PASSED = 5000;
+/** About how many steps one call of `purge` deletes at most. */
+const MAX_DELETED_STEPS = 20_000;
+/**
+ * The largest expected difference between clocks. An execution that was accepted this long after an instant has not
+ * ended before that instant.
+ */
+const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
 
-/** @param onFreed - told when something became due, or its owner is to hear that it should stop */
+/**
+ * @param onFreed - called when an execution became due, or when its worker must be notified of a cancellation request
+ */
 export function createEnding(client: SqlClient, names: Names, namespace: string, onFreed: () => void): Ending {
-  const { executions, steps, deliveries, signals, owners } = names;
+  const { executions, steps, signals, tags, owners } = names;
   const selectStatus = statement(`SELECT status FROM ${executions} WHERE namespace = $1 AND id = $2`, ['status']);
   const begun = (column: string, otherwise: string) =>
     `CASE WHEN status = 'queued' AND parent_id IS NULL THEN ${otherwise} ELSE ${column} END`;
   const update = statement(
-    `UPDATE ${executions} SET cancel_at = coalesce(cancel_at, $3),
-      due_at = ${begun('least(due_at, CASE WHEN owner IS NULL THEN $3 END)', 'NULL')},
+    `UPDATE ${executions} e SET cancel_at = coalesce(cancel_at, $3),
+      due_at = ${begun(DUE_IN_POSTGRES.cancelled('$3'), 'NULL')},
       status = ${begun('status', '$4')}, output = ${begun('output', '$5')}, error = ${begun('error', '$6')},
       finished_at = ${begun('finished_at', '$7')}, duration = ${begun('duration', '$8')}, agents = ${begun('agents', '$9')}
     WHERE namespace = $1 AND id = $2 AND finished_at IS NULL AND (cancel_at IS NULL OR status = 'queued')
@@ -40,58 +47,64 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
     ['nr'],
   );
   const selectFirst = `(SELECT id FROM ${owners} WHERE namespace = $1 ORDER BY ref LIMIT 1)`;
-  // From id to id, however few of them are old: a read of the index and of short rows.
+  const lastOf = (of: string) =>
+    `(SELECT created_at || ' ' || id FROM ${of} ORDER BY created_at DESC, id DESC LIMIT 1)`;
+  // Walks from the oldest execution on, however few have ended. This reads the index and short rows.
   const deleteOld = statement(
-    `WITH walked AS MATERIALIZED (
+    `WITH passed AS MATERIALIZED (
       SELECT id, created_at, coalesce(finished_at < $3, false) AS is_old, coalesce(agents, 0) AS agents FROM ${executions}
-      WHERE namespace = $1 AND id > $4 AND ${selectFirst} = $2 ORDER BY id LIMIT $6::bigint
+      WHERE namespace = $1 AND created_at >= $4::bigint AND (created_at, id) > ($4::bigint, $7) AND ${selectFirst} = $2
+      ORDER BY created_at, id LIMIT $6::bigint
     ), old AS (
-      SELECT $1 AS namespace, id FROM (
-        SELECT id, row_number() OVER w AS nr, sum(agents) OVER w - agents AS before_it FROM walked WHERE is_old
-        WINDOW w AS (ORDER BY id)
-      ) o WHERE nr <= $5::bigint AND before_it < ${STEPS_AT_ONCE}
+      SELECT $1 AS namespace, id, created_at FROM (
+        SELECT id, created_at, row_number() OVER w AS nr, sum(agents) OVER w - agents AS before_it FROM passed WHERE is_old
+        WINDOW w AS (ORDER BY created_at, id)
+      ) o WHERE nr <= $5::bigint AND before_it < ${MAX_DELETED_STEPS}
     ), gone AS (
       DELETE FROM ${executions} e USING old o
-      WHERE e.namespace = o.namespace AND e.id = o.id AND e.finished_at < $3 RETURNING e.ref
+      WHERE e.namespace = o.namespace AND e.id = o.id AND e.finished_at < $3 RETURNING e.ref, e.namespace, e.created_at, e.id, e.tags
     ), gone_steps AS (
       DELETE FROM ${steps} WHERE execution IN (SELECT ref FROM gone)
-    ), gone_deliveries AS (
-      DELETE FROM ${deliveries} WHERE execution IN (SELECT ref FROM gone)
+    ), gone_tags AS (
+      DELETE FROM ${tags} t USING (
+        SELECT namespace, json_array_elements_text(tags::json) AS tag, created_at, id FROM gone
+      ) g WHERE t.namespace = g.namespace AND t.tag = g.tag AND t.created_at = g.created_at AND t.id = g.id
     ), gone_signals AS (
       DELETE FROM ${signals} WHERE execution IN (SELECT ref FROM gone)
     )
     SELECT ${selectFirst} = $2 AS is_first, (SELECT count(*) FROM gone) AS deleted,
-      (SELECT count(*) FROM walked WHERE is_old) > (SELECT count(*) FROM old) AS leaves_old,
-      (SELECT max(id) FROM old) AS last_old, (SELECT max(id) FROM walked) AS last_walked,
-      (SELECT count(*) FROM walked) < $6::bigint
-        OR (SELECT min(created_at) FROM walked) >= $3 + ${CLOCKS_DIFFER_MS} AS is_end`,
-    ['is_first', 'deleted', 'leaves_old', 'last_old', 'last_walked', 'is_end'],
+      (SELECT count(*) FROM passed WHERE is_old) > (SELECT count(*) FROM old) AS leaves_old,
+      ${lastOf('old')} AS last_old, ${lastOf('passed')} AS last_passed,
+      (SELECT count(*) FROM passed) < $6::bigint
+        OR (SELECT min(created_at) FROM passed) >= $3 + ${MAX_CLOCK_DIFFERENCE_MS} AS is_end`,
+    ['is_first', 'deleted', 'leaves_old', 'last_old', 'last_passed', 'is_end'],
   );
 
   return {
     async requestCancel(executionId, now, { status, output, error, finishedAt, duration, agents }) {
-      const id = toText(executionId);
+      const id = toTextColumn(executionId);
       const end = [status, toJsonColumn(output), toOptionalJsonColumn(error), finishedAt, duration, agents];
       const { rows } = await client.run(update, [namespace, id, now, ...end]);
       if (rows[0]) onFreed();
-      // There was nothing to change: it has ended, was asked before, or is not known.
+      // Nothing was changed: the execution has ended, is unknown, or had an earlier request.
       const [row] = rows[0] ? rows : (await client.run(selectStatus, [namespace, id])).rows;
       return (row?.status ?? undefined) as ExecutionStatus | undefined;
     },
     async findEnded(ids) {
       if (ids.length === 0) return [];
-      const { rows } = await client.run(selectEnded, [namespace, toArray(ids.map(toText))]);
+      const { rows } = await client.run(selectEnded, [namespace, toArray(ids.map(toTextColumn))]);
       return rows.map((row) => ids[readNumber(row, 'nr', 'an execution') - 1] as string);
     },
-    async purge({ owner, before, limit, after }) {
-      const params = [namespace, toText(owner), before, after === undefined ? '' : toText(after)];
-      const [row = {}] = (await client.run(deleteOld, [...params, limit, limit + WALKED_AT_MOST])).rows;
+    async purge({ worker, before, limit, after }) {
+      const [createdAt, id] = readPosition(after);
+      const params = [namespace, toTextColumn(worker), before, createdAt, limit, limit + MAX_PASSED, id];
+      const [row = {}] = (await client.run(deleteOld, params)).rows;
       if (!readBoolean(row, 'is_first')) return undefined;
       const deleted = readNumber(row, 'deleted', 'a purge');
       const leavesOld = readBoolean(row, 'leaves_old');
       if (!leavesOld && readBoolean(row, 'is_end')) return { deleted };
-      const last = leavesOld ? row.last_old : row.last_walked;
-      return last == null ? { deleted } : { deleted, next: readId({ id: last }) };
+      const last = leavesOld ? row.last_old : row.last_passed;
+      return last == null ? { deleted } : { deleted, next: last };
     },
   };
 }

@@ -1,37 +1,39 @@
-/** Turns what Postgres, its drivers and the poolers in front of it throw into the library's errors: which may pass later, and what to look at. */
+/**
+ * Turns errors of Postgres, its drivers and poolers into the library's errors: transient failures, and what the user
+ * must fix.
+ */
 
-import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/errors.ts';
-
-export const UNIQUE_VIOLATION = '23505';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 
 /**
- * | what it is | then |
+ * | kind | meaning |
  * |---|---|
- * | `passing` | the server or a pooler is away, starts, stops, is full, or gave this call up for another one: it may pass later |
- * | `shared` | a pooler shares the connection between transactions, and the storage does not know that |
- * | `unstorable` | no column takes the value, or it is too large |
- * | `refused` | somebody must change the address, the user, its rights or the pooler's settings |
+ * | `transient` | the server or a pooler is unreachable, starts, stops, is full, or cancelled this call: a retry may succeed later |
+ * | `shared` | a pooler shares the connection between transactions, but the storage was not configured for it |
+ * | `unstorable` | no column can hold the value, or it is too large |
+ * | `refused` | the user must change the address, the database user, its rights or the pooler's settings |
  */
-type Failure = 'passing' | 'shared' | 'unstorable' | 'refused';
+type FailureKind = 'transient' | 'shared' | 'unstorable' | 'refused';
 
-/** By the error's code, by its text, or by both. */
+/** Recognizes an error by its code, by its text, or by both. */
 interface Row {
-  readonly is: Failure;
+  readonly is: FailureKind;
   readonly code?: RegExp;
   readonly text?: RegExp;
 }
 
 /**
- * The first row that fits counts; what no row fits is final. Poolers have few codes of their own: PgBouncer gives 08P01 for
- * everything, Supavisor XX000, so their texts tell what is wrong with the settings, and all the rest passes.
+ * The first matching row counts. An error without a row is permanent. Poolers have few codes of their own: PgBouncer
+ * uses 08P01 and Supavisor XX000 for everything. So their texts show what is wrong with the settings, and their other
+ * errors are transient.
  */
 const TABLE: readonly Row[] = [
-  // Prepared statements, or what else belongs to a session, are gone from one call to the next.
+  // Prepared statements, or other parts of a session, are gone at the next call.
   { is: 'shared', code: /^(26000|42P05)$/ },
   { is: 'shared', code: /^(08P01|XX000)$/, text: /(not allowed in transaction mode|^max prepared statements)/ },
   { is: 'unstorable', code: /^(22|54)/ },
   { is: 'unstorable', code: /^XX000$/, text: /^invalid memory alloc/ },
-  // A wrong password or role, no such database, a right that is missing.
+  // A wrong password or role, an unknown database, a missing right.
   { is: 'refused', code: /^(28|3D000$|42501$)/ },
   {
     is: 'refused',
@@ -46,7 +48,7 @@ const TABLE: readonly Row[] = [
           '^login rejected$',
         ],
         ...['^unsupported startup parameter', '^(SSL|TLS)( connection)? required', 'statement pooling mode$'],
-        // Supavisor, in the words of older versions and with the codes of newer ones
+        // Supavisor: the texts of older versions and the codes of newer ones
         ...['^tenant or user not found', '^SSL connection is required', '^address not in tenant allow_list'],
         '^\\((ENOTFOUND|ETENANTNOTFOUND|ENOIDENTIFIER|ESSLREQUIRED|EADDRNOTALLOWED|EWRONGPASSWORD|EINVALIDUSERINFO)\\)',
       ].join('|'),
@@ -54,12 +56,12 @@ const TABLE: readonly Row[] = [
     ),
   },
   { is: 'refused', text: /^The server does not support SSL connections/ },
-  { is: 'passing', code: /^(08|53|57P|40001$|40P01$|55P03$|57014$|25006$|25P0[23]$|58000$|58030$|XX000$)/ },
-  // What sockets and name servers answer, and what postgres.js calls a connection that is lost.
-  { is: 'passing', code: /^(E(?!RR_)[A-Z_]+|ERR_(SOCKET|STREAM)_[A-Z_]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/ },
+  { is: 'transient', code: /^(08|53|57P|40001$|40P01$|55P03$|57014$|25006$|25P0[23]$|58000$|58030$|XX000$)/ },
+  // Codes of sockets and name servers, and those of postgres.js for a lost connection.
+  { is: 'transient', code: /^(E(?!RR_)[A-Z_]+|ERR_(SOCKET|STREAM)_[A-Z_]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/ },
   {
-    is: 'passing',
-    // `pg` gives these without a code.
+    is: 'transient',
+    // Errors of `pg` without a code.
     text: /^(Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|Client (has encountered|was closed)|Cannot use a pool|There was an error establishing an SSL connection|received invalid response)/,
   },
 ];
@@ -71,32 +73,38 @@ export function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined;
 }
 
-/** Whether the connection stays as good as before: Postgres itself said what is wrong with a call, and goes on to answer. */
+/** Whether the connection can still be used: Postgres itself reported the error of a call, and continues to answer. */
 export function leavesConnection(error: unknown): boolean {
   const code = codeOf(error);
   return code !== undefined && /^(?!08|57P|XX|E)[0-9A-Z]{5}$/.test(code) && !/^(FATAL|PANIC)$/.test(severityOf(error));
 }
 
-/** What a driver threw: one that stumbles over itself has lost its connection in the midst of a call. */
+/**
+ * Replaces a TypeError of a driver: it means that the driver lost its connection during a call. Other errors stay as
+ * they are.
+ */
 export function ofDriver(error: unknown): unknown {
   if (!(error instanceof TypeError)) return error;
   const message = 'the driver of Postgres failed; whether it was stored is not known, try again';
   return new OrchestratorError('OVERLOADED', message, { cause: error, retryable: true });
 }
 
-/** What a method of the storage throws in place of a driver's error; the library's own, and those of its code, stay as they are. */
+/**
+ * Turns a driver's error into the error that a storage method throws. The library's own errors, TypeErrors and
+ * RangeErrors stay as they are.
+ */
 export function toStorageError(error: unknown): unknown {
   if (isOrchestratorError(error) || error instanceof RangeError || error instanceof TypeError) return error;
   const code = codeOf(error);
   const options = { cause: error, ...(code !== undefined && { details: { postgres: code } }) };
   const failure = classify(error, code);
-  if (failure === 'passing') {
+  if (failure === 'transient') {
     const message =
-      'Postgres, or a pooler in front of it, could not be reached or gave the call up; whether it was stored is not known, try again';
+      'Postgres, or a pooler in front of it, could not be reached or cancelled the call; whether it was stored is not known, try again';
     return new OrchestratorError('OVERLOADED', message, { ...options, retryable: true });
   }
   if (failure === 'unstorable') {
-    const message = `Postgres can't hold what is to be stored (${messageOf(error)}); make it smaller`;
+    const message = `Postgres can't store the value (${messageOf(error)}); make it smaller`;
     return new OrchestratorError('INVALID_OUTPUT', message, options);
   }
   if (failure === 'shared') {
@@ -105,24 +113,24 @@ export function toStorageError(error: unknown): unknown {
     return new OrchestratorError('NOT_CONFIGURED', message, options);
   }
   if (failure === 'refused') {
-    const message = `postgresStorage: Postgres, or a pooler in front of it, refuses the connection, or a right that is needed (${messageOf(error)}); look at the address, the user, the password, the database with its grants, and the pooler's settings`;
+    const message = `postgresStorage: Postgres, or a pooler in front of it, refuses the connection, or a right that is needed (${messageOf(error)}); check the address, the user, the password, the database with its grants, and the pooler's settings`;
     return new OrchestratorError('NOT_CONFIGURED', message, options);
   }
-  return new OrchestratorError('INTERNAL', 'Postgres failed; the error that it gave is the cause of this one', options);
+  return new OrchestratorError('INTERNAL', 'Postgres failed; its own error is the cause of this error', options);
 }
 
-function classify(error: unknown, code: string | undefined): Failure | undefined {
+function classify(error: unknown, code: string | undefined): FailureKind | undefined {
   const text = error instanceof Error ? error.message : '';
-  // Postgres itself answers so when a driver speaks to it wrongly, and stays on the line; a pooler hangs up.
+  // Postgres gives 08P01 for a wrong message of a driver, and keeps the connection. A pooler closes it.
   if (code === '08P01' && severityOf(error) === 'ERROR') return undefined;
   return TABLE.find((row) => {
-    // A text alone stands for errors that have no code.
+    // A row without a code matches only errors without a code.
     const hasCode = row.code ? code !== undefined && row.code.test(code) : code === undefined;
     return hasCode && (!row.text || row.text.test(text));
   })?.is;
 }
 
-/** As the server wrote it; postgres.js keeps what is not translated apart. */
+/** The severity as the server wrote it. In postgres.js the untranslated severity is another property. */
 function severityOf(error: unknown): string {
   if (typeof error !== 'object' || error === null) return '';
   const { severity, severity_local: local } = error as Readonly<Record<string, unknown>>;

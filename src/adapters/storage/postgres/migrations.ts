@@ -1,23 +1,21 @@
-/** The schema, as steps that each lead from one version to the next, and how a database is brought up to date. */
+/** The schema as migrations, each from one version to the next, and the code that brings a database up to date. */
 
-import { OrchestratorError } from '../../../engine/errors.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { readNumber } from '../sql/columns.ts';
-import { CHILDREN_MIGRATION } from './children-table.ts';
-import { SCHEDULES_MIGRATION } from './schedules-table.ts';
-import { SIGNALS_MIGRATION } from './signals-table.ts';
-import { hash32, type SqlClient, type SqlRunner, type Statement, statement } from './sql-client.ts';
-import { STEPS_MIGRATION } from './steps-table.ts';
+import { hash32, type SqlClient, type SqlRunner, type Statement, statement } from './driver.ts';
 
 /**
- * A migration that was released is never changed: the next version is a new entry. `$` stands for the schema's name.
+ * Released migrations never change; a new version is a new entry. `$` stands for the schema's name.
  *
- * - `ref` and `seq` grow while time passes; whoever deletes an execution deletes what hangs on it in the same statement.
- * - Text sorts by its bytes, whatever the database's own order is: keys and ids are listed in it.
- * - What runs is held by an owner, or free with a `due_at`. One index serves all that is free, one all that has not completed.
- * - Only the primary keys begin with the namespace where rows are looked up by their id: while a table has no statistics, the
- *   planner takes one index for as good as another that begins alike.
- * - Statistics of a table that is nearly empty would make the planner read it whole, and prepared statements would go on to
- *   do so for as long as it takes until the next ones are made, while it grows. So it has none before a thousand rows changed.
+ * - `ref` and `seq` grow over time. A statement that deletes an execution also deletes its steps and signals.
+ * - Text sorts by its bytes, whatever the order of the database is, because keys and ids are listed in this order.
+ * - An unfinished execution is held by a worker, or free with a `due_at`. One index serves the free executions, and one
+ *   the executions that have not completed.
+ * - Of the indexes for a lookup by id, only the primary key begins with the namespace. While a table has no statistics,
+ *   the planner considers two indexes equal that begin with the same column.
+ * - Statistics of a nearly empty table would make the planner read the whole table. Prepared statements would continue
+ *   to do so while the table grows, until the next statistics. So a table has no statistics before a thousand rows
+ *   changed.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -133,30 +131,105 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (namespace, key)
   );
   `,
-  // Which process an owner is, and since when its lock was seen free by all who looked.
+  // The process of a worker, and since when its lock was seen free.
   'ALTER TABLE $.owners ADD COLUMN process text, ADD COLUMN unlocked_at timestamptz;',
-  SIGNALS_MIGRATION,
-  CHILDREN_MIGRATION,
-  SCHEDULES_MIGRATION,
-  // Each of their entries ends with an id: two that are equal are versions of one row, and to look for them, page by page, is in vain.
+  // `signalled_at` is when the first signal since the last claim arrived.
+  `
+  ALTER TABLE $.executions ADD COLUMN signals integer, ADD COLUMN signalled_at bigint;
+  CREATE INDEX executions_signalled ON $.executions (owner) WHERE signalled_at IS NOT NULL AND owner IS NOT NULL;
+  CREATE TABLE $.signals (
+    execution bigint NOT NULL,
+    seq bigint GENERATED ALWAYS AS IDENTITY,
+    created_at bigint NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    payload text NOT NULL,
+    PRIMARY KEY (execution, id)
+  ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_analyze_threshold = 1000);
+  CREATE INDEX signals_by_name ON $.signals (execution, name, seq);
+  CREATE TABLE $.sent_signals (
+    seq bigint GENERATED ALWAYS AS IDENTITY,
+    created_at bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    execution text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    name text NOT NULL,
+    payload text NOT NULL,
+    PRIMARY KEY (namespace, seq)
+  );
+  `,
+  // The trigger contains these ids too; as columns, an index can find them. They are set for child executions only.
+  `
+  ALTER TABLE $.executions ADD COLUMN parent_id text COLLATE "C", ADD COLUMN root_id text COLLATE "C";
+  CREATE INDEX executions_by_parent ON $.executions (parent_id, namespace, id) WHERE parent_id IS NOT NULL;
+  CREATE INDEX executions_by_root ON $.executions (root_id, namespace) WHERE root_id IS NOT NULL;
+  `,
+  `
+  CREATE TABLE $.schedules (
+    version integer NOT NULL,
+    updated_at bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (namespace, name)
+  );
+  `,
+  // Each entry of these indexes ends with an id, so equal entries are versions of one row. Deduplication would search
+  // each page for nothing.
   ['pkey', 'by_ensemble', 'by_status']
     .map((index) => `ALTER INDEX $.executions_${index} SET (deduplicate_items = off);`)
     .join('\n'),
-  STEPS_MIGRATION,
-  // When it was last claimed, what it bears of the blame for the death of its owners, and the newest owner when it was last blamed.
+  // Two indexes that together contain each step once, in the order in which steps were first stored. The planner can
+  // use neither instead of the primary key for a lookup by key.
+  `
+  CREATE INDEX steps_runs ON $.steps (execution, seq) WHERE NOT note;
+  CREATE INDEX steps_notes ON $.steps (execution, seq) WHERE note;
+  ALTER TABLE $.executions ADD COLUMN waits_for text;
+  `,
+  // When the execution was last claimed, its share of the blame for dead workers, and the newest worker when it was
+  // last blamed.
   'ALTER TABLE $.executions ADD COLUMN claimed_at bigint, ADD COLUMN blame integer, ADD COLUMN blamed_at integer;',
+  // Nothing reads or writes this table.
+  'DROP TABLE $.deliveries;',
+  // What the last run left, and the first claim since then.
+  'ALTER TABLE $.executions ADD COLUMN handover text, ADD COLUMN resumed_at bigint;',
+  // Own ids do not sort by time, so lists are in the order of `created_at` and `id`. `tags` of an execution is a list in
+  // JSON; the table finds executions by tag, newest first, and its keys follow from the execution's row. The condition of
+  // the index by creation is always true: because of it, no plan for a lookup by id considers this index.
+  `
+  ALTER TABLE $.executions ADD COLUMN idempotency_key text COLLATE "C", ADD COLUMN tags text;
+  CREATE UNIQUE INDEX executions_by_key ON $.executions (idempotency_key, namespace) WHERE idempotency_key IS NOT NULL;
+  CREATE TABLE $.tags (
+    created_at bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    tag text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    PRIMARY KEY (namespace, tag, created_at, id)
+  ) WITH (autovacuum_vacuum_threshold = 1000, autovacuum_analyze_threshold = 1000);
+  CREATE INDEX executions_by_creation ON $.executions (namespace, created_at, id)
+    WITH (deduplicate_items = off) WHERE created_at IS NOT NULL;
+  DROP INDEX $.executions_by_ensemble;
+  CREATE INDEX executions_by_ensemble ON $.executions (ensemble, namespace, created_at, id)
+    WITH (deduplicate_items = off);
+  DROP INDEX $.executions_by_status;
+  CREATE INDEX executions_by_status ON $.executions (namespace, status, created_at, id)
+    WITH (deduplicate_items = off) WHERE status <> 'completed';
+  DROP INDEX $.executions_by_parent;
+  CREATE INDEX executions_by_parent ON $.executions (parent_id, namespace, created_at, id) WHERE parent_id IS NOT NULL;
+  `,
 ];
 
-/** The key under which advisory locks of a schema stand; the second half is an owner, or 0 for migrations. */
+/** The first half of the key of a schema's advisory locks. The second half is a worker's `ref`, or 0 for migrations. */
 export function lockKey(schema: string): number {
   return hash32(schema) >>> 1;
 }
 
 /**
- * Brings the schema to the newest version, in one transaction. Several processes may do it at once: one waits for the other.
+ * Brings the schema to the newest version in one transaction. Several processes may do this at the same time; each
+ * waits for the one before.
  *
- * @throws NOT_CONFIGURED when the schema is newer than this library, or the database does not hold all text; nothing is
- *   written then
+ * @throws NOT_CONFIGURED when the schema is newer than this library, or the database can't store all text; then nothing
+ *   is written
  */
 export async function migrate(
   client: SqlClient,
@@ -170,7 +243,7 @@ export async function migrate(
     const version = await read(transaction);
     if (version === undefined) {
       const known = (await transaction.run(FIND_SCHEMA, [schema])).rows;
-      // Who may not create schemas can be given one that is there.
+      // A user without the right to create schemas can use an existing schema.
       if (known.length === 0) await transaction.exec(`CREATE SCHEMA "${schema}"`);
       await transaction.exec(`CREATE TABLE "${schema}".schema_version (version integer NOT NULL)`);
       await transaction.exec(`INSERT INTO "${schema}".schema_version VALUES (0)`);
@@ -181,7 +254,7 @@ export async function migrate(
 }
 
 const LOCK = statement('SELECT pg_advisory_xact_lock($1::integer, 0)', ['pg_advisory_xact_lock']);
-// The catalogs themselves are asked: what names resolve to may be out of date behind a lock that was waited for.
+// Reads the catalogs, because after a wait for the lock, the resolution of names may be out of date.
 const FIND_SCHEMA = statement('SELECT oid FROM pg_catalog.pg_namespace WHERE nspname = $1', ['oid']);
 const FIND_TABLE = statement(
   `SELECT current_setting('server_encoding') AS encoding, (
@@ -191,13 +264,13 @@ const FIND_TABLE = statement(
   ['encoding', 'found'],
 );
 
-/** Reads the schema's version: undefined when there is none. Writes nothing. */
+/** Reads the schema's version; undefined for a database without one. Writes nothing. */
 function versionReader(schema: string, newest: number): (runner: SqlRunner) => Promise<number | undefined> {
   const select: Statement = statement(`SELECT version FROM "${schema}".schema_version`, ['version']);
   return async (runner) => {
     const [about] = (await runner.run(FIND_TABLE, [schema])).rows;
     if (about?.encoding !== 'UTF8') {
-      const message = `postgresStorage: the database's encoding is ${about?.encoding}, which can't hold all text; use a database with the encoding UTF8`;
+      const message = `postgresStorage: the database's encoding is ${about?.encoding}, which can't store all text; use a database with the encoding UTF8`;
       throw new OrchestratorError('NOT_CONFIGURED', message);
     }
     if (about.found === null) return undefined;

@@ -1,13 +1,15 @@
-/** The names under which one storage finds its tables. */
+/** The names of the tables, with their schema. */
 
 export interface Names {
   readonly schema: string;
+  /** The workers. */
   readonly owners: string;
   readonly executions: string;
   readonly steps: string;
-  readonly deliveries: string;
   readonly signals: string;
-  /** Signals that entries brought along, until they are given to their executions. */
+  /** The tags of executions. */
+  readonly tags: string;
+  /** Signals that commits send to other executions, until they are delivered. */
   readonly sentSignals: string;
   readonly definitions: string;
   readonly states: string;
@@ -24,8 +26,8 @@ export function tableNames(schema: string): Names {
     owners: named('owners'),
     executions: named('executions'),
     steps: named('steps'),
-    deliveries: named('deliveries'),
     signals: named('signals'),
+    tags: named('tags'),
     sentSignals: named('sent_signals'),
     definitions: named('definitions'),
     states: named('states'),

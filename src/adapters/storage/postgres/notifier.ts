@@ -1,12 +1,12 @@
-/** Tells other processes that there is work: behind the write that made it, and seldom however much is written. */
+/** Notifies other processes of work, after the write that made it, and rarely even when much is written. */
 
-/** A notification takes a lock of the whole server, so one stands for all that was written in so many milliseconds. */
-const APART_MS = 5;
+/** A notification takes a lock of the whole server, so one notification serves all writes of this time. */
+const MIN_INTERVAL_MS = 5;
 
 export interface Notifier {
-  /** Sends at once when none was sent a moment ago, otherwise one soon; never fails. */
+  /** Sends a notification at once, or soon if one was just sent. Never fails. */
   notify(): void;
-  /** Sends what waits to be sent. */
+  /** Sends a waiting notification now. */
   flush(): Promise<void>;
 }
 
@@ -18,14 +18,14 @@ export function createNotifier(send: () => Promise<unknown>): Notifier {
   const sendNow = () => {
     timer = undefined;
     sentAt = performance.now();
-    // Who is not told looks by itself before long.
+    // A process that misses the notification finds the work at its next poll.
     sending = send().catch(() => undefined);
   };
 
   return {
     notify() {
       if (timer !== undefined) return;
-      const leftMs = sentAt + APART_MS - performance.now();
+      const leftMs = sentAt + MIN_INTERVAL_MS - performance.now();
       if (leftMs <= 0) sendNow();
       else timer = setTimeout(sendNow, leftMs);
     },

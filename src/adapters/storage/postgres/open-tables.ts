@@ -1,48 +1,37 @@
-/** Opens the database at its first use: connects, brings the schema up to date, and makes the tables of it. */
+/** Connects to the database, brings the schema up to date, and prepares the tables. */
 
-import type { KvStore, ObjectStore } from '../../../engine/ports/data.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
-import type { TokenStore } from '../../../engine/ports/token-store.ts';
-import { childrenTable } from './children-table.ts';
-import { type Claiming, createClaiming } from './claim.ts';
+import type { Storage, StorageParts } from '../../../engine/ports/storage.ts';
+import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
-import { kvTable, objectsTable } from './data-tables.ts';
-import { type DefinitionsTable, definitionsTable } from './definitions-table.ts';
-import { createEnding, type Ending } from './ending.ts';
-import { type ExecutionsTable, executionsTable } from './executions-table.ts';
-import { openClient } from './load-client.ts';
+import { definitionsTable } from './definitions-table.ts';
+import { hash32, statement } from './driver.ts';
+import { createEnding } from './ending.ts';
+import { executionsTable } from './executions-table.ts';
+import { kvTable } from './kv-table.ts';
+import { openClient } from './load-driver.ts';
 import { migrate } from './migrations.ts';
 import { tableNames } from './names.ts';
 import { createNotifier } from './notifier.ts';
+import { objectsTable } from './objects-table.ts';
 import type { Settings } from './options.ts';
-import { createOwners, type Owners } from './owners.ts';
-import { type SchedulesTable, schedulesTable } from './schedules-table.ts';
+import { schedulesTable } from './schedules-table.ts';
 import { createSessions } from './sessions.ts';
-import { type SignalsTable, signalsTable } from './signals-table.ts';
-import { hash32, statement } from './sql-client.ts';
+import { signalsTable } from './signals-table.ts';
+import { statesTable } from './states-table.ts';
 import { readProcesses } from './this-process.ts';
 import { tokensTable } from './tokens-table.ts';
+import { workersTable } from './workers-table.ts';
 
-export interface Tables {
-  readonly owners: Owners;
-  readonly claiming: Claiming;
+/** An open storage without its capabilities. It throws the driver's errors. */
+export interface Tables extends StorageParts {
   readonly commit: Storage['commit'];
-  readonly ending: Ending;
-  readonly children: Pick<Storage, 'countDescendants'>;
-  readonly signals: SignalsTable;
-  readonly executions: ExecutionsTable;
-  readonly definitions: DefinitionsTable;
-  readonly schedules: SchedulesTable;
-  readonly tokens: TokenStore;
-  readonly kv: KvStore;
-  readonly objects: ObjectStore;
   watch(listener: () => void): Promise<() => void>;
   close(): Promise<void>;
 }
 
 const NOTIFY = statement('SELECT pg_notify($1, $2)', ['pg_notify']);
 
-/** @throws NOT_CONFIGURED and what `migrate` throws, or what the driver does; nothing stays open then */
+/** @throws NOT_CONFIGURED, what `migrate` throws, or a driver's error; then no connection stays open */
 export async function openTables(settings: Settings): Promise<Tables> {
   const { schema, namespace, sessionGraceMs } = settings;
   const client = await openClient(settings);
@@ -59,18 +48,20 @@ export async function openTables(settings: Settings): Promise<Tables> {
   const onFreed = () => notifier.notify();
   const signals = signalsTable(client, names, namespace, onFreed);
   return {
-    owners: createOwners({
+    workers: workersTable({
       ...{ client, names, namespace, sessions, sessionGraceMs, onFreed },
       processes: readProcesses(),
     }),
-    claiming: createClaiming(client, names, namespace, signals.giveSent),
     commit: createCommit(client, names, namespace, onFreed, signals),
+    executions: {
+      ...createClaiming(client, names, namespace, signals.deliverSent),
+      ...createEnding(client, names, namespace, onFreed),
+      ...executionsTable(client, names, namespace),
+    },
     signals,
-    children: childrenTable(client, names, namespace),
-    ending: createEnding(client, names, namespace, onFreed),
-    executions: executionsTable(client, names, namespace),
-    definitions: definitionsTable(client, names, namespace),
+    state: statesTable(client, names, namespace),
     schedules: schedulesTable(client, names, namespace),
+    definitions: definitionsTable(client, names, namespace),
     tokens: tokensTable(client, names, namespace),
     kv: kvTable(client, names, namespace),
     objects: objectsTable(client, names, namespace),

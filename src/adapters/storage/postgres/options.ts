@@ -1,37 +1,52 @@
-/** The options of the Postgres storage, and what they must be. */
+/** The options of the Postgres storage, and their checks. */
 
 import { isPlainText } from '../../../engine/ports/data.ts';
-import type { PgPool } from './pg-client.ts';
-import type { PgliteDatabase } from './pglite-client.ts';
-import type { PostgresJsSql } from './postgres-js-client.ts';
+import type { PgPool } from './pg-driver.ts';
+import type { PgliteDatabase } from './pglite-driver.ts';
+import type { PostgresJsSql } from './postgres-js-driver.ts';
 
-/** Where the database is: one of the four. */
+/** Exactly one of the first four options says where the database is. */
 export interface PostgresStorageOptions {
-  /** A `Pool` of the package `pg`; with sessions, one of its connections is kept. It stays open when the storage closes. */
+  /**
+   * A `Pool` of the package `pg`. With sessions, the storage keeps one of its connections. The pool stays open when the
+   * storage closes.
+   */
   readonly pool?: PgPool;
-  /** An instance of the package `postgres`; others are opened beside it for locks and transactions, by the same package. It stays open when the storage closes. */
+  /**
+   * An instance of the package `postgres`. For locks and transactions, the storage opens further connections with the
+   * same package. The instance stays open when the storage closes.
+   */
   readonly sql?: PostgresJsSql;
   /** An instance of PGlite. It stays open when the storage closes. */
   readonly pglite?: PgliteDatabase;
   /** `postgres://user:password@host:5432/database`; the package `pg` must be installed. */
   readonly connectionString?: string;
-  /** The schema, made when it is not there: a lower-case letter, then such letters, digits and `_`. Default `ensemble`. */
+  /**
+   * The schema. It is created if it does not exist. A lower-case letter, then lower-case letters, digits and `_`.
+   * Default `ensemble`.
+   */
   readonly schema?: string;
-  /** Separates apps that share one schema: each sees its own data alone. At most 128 characters. Default `default`. */
+  /**
+   * Separates apps that share one schema: each app sees only its own data. At most 128 characters. Default `default`.
+   */
   readonly namespace?: string;
   /**
-   * Whether connections last: then a lock tells within two seconds that a process has died, and processes tell each other of
-   * work. `false` behind a pooler that shares connections between transactions: then leases speak for processes, nobody
-   * tells, and no statement is prepared. Default `true`.
+   * Whether connections last. Then a lock shows within two seconds that a process has died, and processes notify each
+   * other of work. Set `false` behind a pooler that shares connections between transactions: then only leases show that
+   * a process lives, processes poll for work, and no statement is prepared. Default `true`.
    */
   readonly sessions?: boolean;
   /**
-   * How long others wait, in ms, before they take over from a process whose connection is lost, unless it is known to be gone:
-   * it opens another one meanwhile, and keeps its executions. The same in all processes. Longer where a pooler or a network
-   * takes longer to come back; no longer than the lease in any case. Default 1,500.
+   * How long the others wait, in ms, after a process has lost its connection, before they continue its executions. In
+   * this time the process can open another connection and keep its executions. A process that is known to be gone is
+   * not waited for, and nobody waits longer than the lease. All processes need the same value. Increase it where a
+   * pooler or a network takes longer to come back. Default 1,500.
    */
   readonly sessionGraceMs?: number;
-  /** How long a statement may take, in ms, and 1 s more for each MiB that it sends; then the call fails with OVERLOADED. Default 10,000. */
+  /**
+   * How long a statement may take, in ms; 1 s more for each MiB that it sends. After that, the call fails with
+   * OVERLOADED. Default 10,000.
+   */
   readonly queryTimeoutMs?: number;
 }
 
@@ -46,7 +61,7 @@ export interface Settings {
 
 const SOURCES = ['pool', 'sql', 'pglite', 'connectionString'] as const;
 
-/** @throws TypeError when an option is not what it must be */
+/** @throws TypeError for an invalid option */
 export function readOptions(options: PostgresStorageOptions): Settings {
   const { schema = 'ensemble', namespace = 'default', sessions = true } = options;
   const { sessionGraceMs = 1500, queryTimeoutMs = 10_000 } = options;
@@ -75,13 +90,13 @@ export function readOptions(options: PostgresStorageOptions): Settings {
   if (!Number.isSafeInteger(sessionGraceMs) || sessionGraceMs < 500 || sessionGraceMs > 600_000)
     fail(`sessionGraceMs must be a whole number from 500 to 600,000, not ${sessionGraceMs}`);
   if (options.sessionGraceMs !== undefined && !sessions)
-    fail('sessionGraceMs says nothing with sessions: false, where the lease alone counts; leave one of them out');
+    fail('sessionGraceMs has no effect with sessions: false, where only the lease counts; leave one of them out');
   if (!Number.isSafeInteger(queryTimeoutMs) || queryTimeoutMs < 100 || queryTimeoutMs > 600_000)
     fail(`queryTimeoutMs must be a whole number from 100 to 600,000, not ${queryTimeoutMs}`);
-  const most = pool?.options?.max;
-  if (sessions && typeof most === 'number' && most < 2) {
+  const max = pool?.options?.max;
+  if (sessions && typeof max === 'number' && max < 2) {
     fail(
-      `pool must have at least 2 connections, not ${most}: one is kept for locks and for listening; or set sessions: false`,
+      `pool must have at least 2 connections, not ${max}: the storage keeps one for locks and notifications; or set sessions: false`,
     );
   }
   const source = { ...(pool && { pool }), ...(sql && { sql }), ...(pglite && { pglite }) };

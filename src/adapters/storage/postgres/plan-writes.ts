@@ -1,49 +1,38 @@
-/** Divides a batch into writes: each is one statement, in which no entry depends on what another one of it writes. */
+/** Divides a batch into writes. Each write is one statement, in which no entry depends on what another entry writes. */
 
 import type {
   CommitEntry,
   ExecutionEnd,
-  NewDelivery,
   NewExecution,
   StateChange,
   StepRecord,
 } from '../../../engine/model/stored-execution.ts';
 import { toJsonColumn } from '../sql/columns.ts';
-
-/** A part of an entry, with the entry that it stands and falls with. */
-export interface Owned<Part> {
-  readonly entry: CommitEntry;
-  part: Part;
-  /** Its value, as JSON: what may be large is written once. */
-  json: string;
-}
+import type { EntryPart } from './entry-columns.ts';
 
 /** Entries that one statement stores. */
 export interface Write {
   /** The entries' places in the batch. */
   readonly places: number[];
-  readonly starts: Owned<NewExecution>[];
-  /** Entries that end their execution, or give it up: then without a part. */
-  readonly settles: Owned<ExecutionEnd | undefined>[];
-  readonly states: Owned<StateChange>[];
-  readonly steps: Owned<StepRecord>[];
-  readonly deliveries: Owned<NewDelivery>[];
-  /** Its steps are results of first attempts: their keys are new. */
-  isFresh: boolean;
-  /** Some steps or deliveries belong to executions that start in the same write. */
-  givesToStarts: boolean;
+  readonly starts: EntryPart<NewExecution>[];
+  /** The tags of the starts. */
+  readonly tags: EntryPart<string>[];
+  /** Entries that end or release their execution. A release has no part. */
+  readonly settles: EntryPart<ExecutionEnd | undefined>[];
+  readonly states: EntryPart<StateChange>[];
+  readonly steps: EntryPart<StepRecord>[];
 }
 
-const MOST_ENTRIES = 500;
-const MOST_PARTS = 2000;
-/** Characters of values; a statement may hold a thousand times as many, a process had better not. */
-const MOST_TEXT = 8_000_000;
+const MAX_ENTRIES = 500;
+const MAX_PARTS = 2000;
+/** Characters of values. Postgres allows a thousand times as many, but a process should not hold them. */
+const MAX_TEXT_LENGTH = 8_000_000;
 
 /**
- * Whether an entry needs several statements, in one transaction: what a statement starts it can't change, and what it sends
- * stands for itself.
+ * Whether an entry needs several statements in a transaction: a statement can't change what it starts, and signals are
+ * sent by a statement of their own.
  */
-export function isTwofold({ start, state, end, signals }: CommitEntry): boolean {
+export function needsTransaction({ start, state, end, signals }: CommitEntry): boolean {
   return (start !== undefined && (state !== undefined || end !== undefined)) || (signals?.length ?? 0) > 0;
 }
 
@@ -53,7 +42,7 @@ export function planWrites(batch: readonly CommitEntry[]): readonly Write[] {
   for (let place = 0; place < batch.length; place++) {
     const entry = batch[place] as CommitEntry;
     if (!plan || !fits(plan, entry)) {
-      plan = newPlan(isBare(entry));
+      plan = newPlan(isFenceCheck(entry));
       writes.push(plan.write);
     }
     add(plan, entry, place);
@@ -64,86 +53,79 @@ export function planWrites(batch: readonly CommitEntry[]): readonly Write[] {
 interface Plan {
   readonly write: Write;
   text: number;
-  /** The executions of its entries, with their epochs; CLOSED where no other entry may follow. */
+  /** The epoch of each execution; CLOSED when no other entry of the execution may follow. */
   readonly epochs: Map<string, number>;
-  /** The ensembles whose state it changes. */
+  /** The ensembles whose state the write changes. */
   ensembles: Set<string> | undefined;
-  /** Its steps, by execution and key; once an execution has several. */
-  keys: Map<string, Owned<StepRecord>> | undefined;
+  /** The steps by execution and key. Undefined until an execution has several steps. */
+  keys: Map<string, EntryPart<StepRecord>> | undefined;
   isFull: boolean;
-  /** Its entries write nothing: they ask whether their executions are still held. */
-  isBare: boolean;
+  /** The entries write nothing and only check their fences. */
+  isFenceCheck: boolean;
 }
 
 const CLOSED = -1;
 
-/** Whether nothing is written of an entry itself: it asks whether its execution is still held. */
-export function isBare({ start, steps, state, deliveries, release, end }: CommitEntry): boolean {
-  return steps.length === 0 && !start && !state && !release && !end && !deliveries?.length;
+/** Whether an entry writes nothing to its execution and only checks the fence. It may send signals. */
+export function isFenceCheck({ start, steps, state, release, end }: CommitEntry): boolean {
+  return steps.length === 0 && !start && !state && !release && !end;
 }
 
 function newPlan(bare: boolean): Plan {
   return {
-    write: {
-      ...{ places: [], starts: [], settles: [], states: [], steps: [], deliveries: [] },
-      ...{ isFresh: true, givesToStarts: false },
-    },
+    write: { places: [], starts: [], tags: [], settles: [], states: [], steps: [] },
     ...{ epochs: new Map(), ensembles: undefined, keys: undefined },
-    ...{ text: 0, isFull: false, isBare: bare },
+    ...{ text: 0, isFull: false, isFenceCheck: bare },
   };
 }
 
 function fits(plan: Plan, entry: CommitEntry): boolean {
   const { executionId, epoch, start, state, steps } = entry;
   const { write } = plan;
-  if (plan.isFull || isTwofold(entry) || plan.text > MOST_TEXT) return false;
-  if (isBare(entry) !== plan.isBare || write.places.length >= MOST_ENTRIES) return false;
-  if (write.steps.length + steps.length > MOST_PARTS) return false;
+  if (plan.isFull || needsTransaction(entry) || plan.text > MAX_TEXT_LENGTH) return false;
+  if (isFenceCheck(entry) !== plan.isFenceCheck || write.places.length >= MAX_ENTRIES) return false;
+  if (write.steps.length + steps.length > MAX_PARTS) return false;
   const known = plan.epochs.get(executionId);
   if (known !== undefined && (start !== undefined || state !== undefined || known !== epoch)) return false;
   return state === undefined || !plan.ensembles?.has(state.ensemble);
 }
 
 function add(plan: Plan, entry: CommitEntry, place: number): void {
-  const { executionId, epoch, start, steps, state, deliveries, release, end } = entry;
+  const { executionId, epoch, start, steps, state, release, end } = entry;
   const { write, epochs } = plan;
-  plan.isFull = isTwofold(entry);
+  plan.isFull = needsTransaction(entry);
   const isLast = start !== undefined || state !== undefined || release !== undefined || end !== undefined;
   write.places.push(place);
   if (steps.length > 0) {
-    // One step of an execution that was not there before is new: most entries hold no more.
+    // The first step of an execution in this write is new. Most entries have only one step.
     if (steps.length === 1 && !plan.keys && !epochs.has(executionId)) pushStep(plan, entry, steps[0] as StepRecord);
     else for (const step of steps) mergeStep(plan, entry, step);
   }
   epochs.set(executionId, isLast ? CLOSED : epoch);
-  if (deliveries) for (const part of deliveries) write.deliveries.push(own(plan, entry, part, part.payload));
   if (!isLast) return;
   if (state) {
-    write.states.push(own(plan, entry, state, state.value));
+    write.states.push(partOf(plan, entry, state, state.value));
     plan.ensembles ??= new Set();
     plan.ensembles.add(state.ensemble);
   }
   if (start) {
-    write.starts.push(own(plan, entry, start, start.input));
-    if (steps.length > 0 || deliveries?.length) write.givesToStarts = true;
-  } else if (release || end) write.settles.push(own(plan, entry, end, end ? end.output : null));
+    write.starts.push(partOf(plan, entry, start, start.input));
+    for (const tag of start.tags ?? []) write.tags.push({ entry, part: tag, json: '' });
+  } else if (release || end) write.settles.push(partOf(plan, entry, end, end ? end.output : null));
 }
 
-/** Whether it is the result of a first attempt, and nothing else. */
-export function isResult({ status, attempts, retryAt, note, error }: StepRecord): boolean {
-  return attempts === 1 && status === 'completed' && retryAt === undefined && !note && error === undefined;
+function pushStep(plan: Plan, entry: CommitEntry, step: StepRecord): EntryPart<StepRecord> {
+  const entryPart = partOf(plan, entry, step, step.output);
+  plan.write.steps.push(entryPart);
+  return entryPart;
 }
 
-function pushStep(plan: Plan, entry: CommitEntry, step: StepRecord): Owned<StepRecord> {
-  const owned = own(plan, entry, step, step.output);
-  plan.write.steps.push(owned);
-  if (!isResult(step)) plan.write.isFresh = false;
-  return owned;
-}
-
-/** One statement can't write a row twice: of two records of one key, the first keeps its place, and takes the value of the other. */
+/**
+ * Merges records of the same key, because a statement can't write a row twice. A later record replaces an earlier attempt at
+ * its place.
+ */
 function mergeStep(plan: Plan, entry: CommitEntry, step: StepRecord): void {
-  plan.keys ??= new Map(plan.write.steps.map((owned) => [keyOf(owned.entry, owned.part), owned]));
+  plan.keys ??= new Map(plan.write.steps.map((entryPart) => [keyOf(entryPart.entry, entryPart.part), entryPart]));
   const key = keyOf(entry, step);
   const earlier = plan.keys.get(key);
   if (!earlier) plan.keys.set(key, pushStep(plan, entry, step));
@@ -157,7 +139,7 @@ function keyOf({ executionId }: CommitEntry, { key }: StepRecord): string {
   return `${executionId}\n${key}`;
 }
 
-function own<Part>(plan: Plan, entry: CommitEntry, part: Part, value: StepRecord['output']): Owned<Part> {
+function partOf<Part>(plan: Plan, entry: CommitEntry, part: Part, value: StepRecord['output']): EntryPart<Part> {
   const json = toJsonColumn(value);
   plan.text += json.length;
   return { entry, part, json };

@@ -1,22 +1,22 @@
-/** The Postgres storage: everything in one schema, durable when a call returns, shared by as many processes as there are. */
+/** The Postgres storage: all data in one schema, durable when a call returns, shared by any number of processes. */
 
-import { OrchestratorError } from '../../../engine/errors.ts';
-import type { KvStore, ObjectStore } from '../../../engine/ports/data.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
-import type { TokenStore } from '../../../engine/ports/token-store.ts';
+import { callPart, createParts } from '../../../engine/ports/storage-methods.ts';
 import { toStorageError } from './failure.ts';
 import { openTables, type Tables } from './open-tables.ts';
 import { type PostgresStorageOptions, readOptions } from './options.ts';
 
 /**
- * Keeps executions, definitions, state, tokens, values and objects in a schema of a Postgres database. Several processes may
- * share it: each execution runs in one of them, and when that one dies another goes on.
+ * Keeps executions, definitions, state, tokens, values and objects in a schema of a Postgres database. Several
+ * processes can share it: each execution runs in one of them, and when that process dies, another continues the
+ * execution.
  *
- * Nothing is opened before the first use.
+ * The first use opens the connection.
  *
  * @param options - where the database is, see {@link PostgresStorageOptions}
- * @throws TypeError when an option is not what it must be; later, the first use throws NOT_CONFIGURED when the package `pg` is
- *   missing, the schema is newer than this library, or Postgres refuses the user
+ * @throws TypeError for an invalid option. The first use throws NOT_CONFIGURED when the package `pg` is missing, the
+ *   schema is newer than this library, or Postgres refuses the user.
  *
  * @example
  * ```ts no-run
@@ -39,10 +39,10 @@ export function postgresStorage(options: PostgresStorageOptions): Storage {
   let tables: Tables | undefined;
   let closing: Promise<void> | undefined;
 
-  // A database that could not be opened is tried again by the next call: what was in the way may be gone by then.
+  // If the database can't be opened, the next call tries again: the cause may be gone.
   const opened = (): Promise<Tables> => {
     if (closing)
-      return Promise.reject(new OrchestratorError('OVERLOADED', 'the Postgres storage is closed and takes no calls'));
+      return Promise.reject(new OrchestratorError('OVERLOADED', 'the Postgres storage is closed and accepts no calls'));
     opening ??= openTables(settings).then(
       (made) => {
         if (!closing) tables = made;
@@ -64,65 +64,17 @@ export function postgresStorage(options: PostgresStorageOptions): Storage {
     }
   };
 
-  const tokens: TokenStore = {
-    put: (token) => on((tables) => tables.tokens.put(token)),
-    findByDigest: (digest) => on((tables) => tables.tokens.findByDigest(digest)),
-    list: () => on((tables) => tables.tokens.list()),
-    delete: (id) => on((tables) => tables.tokens.delete(id)),
-    touch: (id, lastUsed) => on((tables) => tables.tokens.touch(id, lastUsed)),
-  };
-  const kv: KvStore = {
-    kind: 'kv',
-    get: (key, now) => on((tables) => tables.kv.get(key, now)),
-    put: (key, value, expiresAt) => on((tables) => tables.kv.put(key, value, expiresAt)),
-    delete: (key) => on((tables) => tables.kv.delete(key)),
-    list: (page) => on((tables) => tables.kv.list(page)),
-  };
-  const objects: ObjectStore = {
-    kind: 'objects',
-    get: (key) => on((tables) => tables.objects.get(key)),
-    put: (key, object) => on((tables) => tables.objects.put(key, object)),
-    delete: (key) => on((tables) => tables.objects.delete(key)),
-    list: (page) => on((tables) => tables.objects.list(page)),
-  };
-  const watch: Storage['watch'] = (listener) => on((tables) => tables.watch(listener));
-
+  const parts = createParts(
+    (part, method) =>
+      (...args) =>
+        on((made) => callPart(made, part, method, args)),
+  );
+  const watch: Storage['watch'] = (listener) => on((made) => made.watch(listener));
   return {
-    capabilities: { sharedCommits: true, groupedCommits: true, shared: true },
-    tokens,
-    kv,
-    objects,
-    join: (owner, lease) => on(({ owners }) => owners.join(owner, lease)),
-    renew: (owner, leaseUntil) => on(({ owners }) => owners.renew(owner, leaseUntil)),
-    leave: (owner, now) => on(({ owners }) => owners.leave(owner, now)),
-    listHeld: (owner) => on(({ owners }) => owners.listHeld(owner)),
-    recover: (...given) => on(({ owners }) => owners.recover(...given)),
-    commit: (owner, batch) => on(({ commit }) => commit(owner, batch)),
-    claim: (owner, query) => on(({ claiming }) => claiming.claim(owner, query)),
-    survey: (owner, except) => on(({ claiming }) => claiming.survey(owner, except)),
-    countQueued: (limit) => on(({ claiming }) => claiming.countQueued(limit)),
-    countDescendants: (rootId, limit) => on(({ children }) => children.countDescendants(rootId, limit)),
-    requestCancel: (id, now, end) => on(({ ending }) => ending.requestCancel(id, now, end)),
-    putSignal: (signal) => on(({ signals }) => signals.putSignal(signal)),
-    listSignals: (id, query) => on(({ signals }) => signals.listSignals(id, query)),
-    findSignal: (executionId, id) => on(({ signals }) => signals.findSignal(executionId, id)),
-    findEnded: (ids) => on(({ ending }) => ending.findEnded(ids)),
-    purge: (query) => on(({ ending }) => ending.purge(query)),
+    ...parts,
     ...(settings.sessions && { watch }),
-    getAccepted: (id) => on(({ executions }) => executions.getAccepted(id)),
-    getStatus: (id) => on(({ executions }) => executions.getStatus(id)),
-    getExecution: (id, query) => on(({ executions }) => executions.getExecution(id, query)),
-    listExecutions: (query) => on(({ executions }) => executions.listExecutions(query)),
-    listSteps: (id, query) => on(({ executions }) => executions.listSteps(id, query)),
-    getStep: (id, key) => on(({ executions }) => executions.getStep(id, key)),
-    skipRuns: (id, count) => on(({ executions }) => executions.skipRuns(id, count)),
-    listEndedWaits: (id, signal, behind) => on(({ executions }) => executions.listEndedWaits(id, signal, behind)),
-    listDeliveries: (executionId) => on(({ executions }) => executions.listDeliveries(executionId)),
-    readState: (ensemble) => on(({ definitions }) => definitions.readState(ensemble)),
-    readSchedule: (name) => on(({ schedules }) => schedules.readSchedule(name)),
-    advanceSchedule: (name, change) => on(({ schedules }) => schedules.advanceSchedule(name, change)),
-    putDefinition: (definition) => on(({ definitions }) => definitions.putDefinition(definition)),
-    getDefinition: (version) => on(({ definitions }) => definitions.getDefinition(version)),
+    capabilities: { sharedPromises: true, timers: true, groupedCommits: true, shared: true },
+    commit: (worker, batch) => on((made) => made.commit(worker, batch)),
     close() {
       tables = undefined;
       closing ??= opening

@@ -1,27 +1,12 @@
 /** How far each schedule has come. */
 
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { ScheduleStore } from '../../../engine/ports/storage.ts';
 import { readNumber, readObject, toJsonColumn } from '../sql/columns.ts';
-import { toText } from './columns.ts';
+import { toTextColumn } from './columns.ts';
+import { type SqlClient, statement } from './driver.ts';
 import type { Names } from './names.ts';
-import { type SqlClient, statement } from './sql-client.ts';
 
-/** Makes the table; a step of the schema, see `MIGRATIONS`. */
-export const SCHEDULES_MIGRATION = `
-  CREATE TABLE $.schedules (
-    version integer NOT NULL,
-    updated_at bigint NOT NULL,
-    namespace text COLLATE "C" NOT NULL,
-    name text COLLATE "C" NOT NULL,
-    value text NOT NULL,
-    PRIMARY KEY (namespace, name)
-  );
-  `;
-
-/** The verbs of the storage port that this table answers. */
-export type SchedulesTable = Pick<Storage, 'readSchedule' | 'advanceSchedule'>;
-
-export function schedulesTable(client: SqlClient, { schedules }: Names, namespace: string): SchedulesTable {
+export function schedulesTable(client: SqlClient, { schedules }: Names, namespace: string): ScheduleStore {
   const select = statement(`SELECT value, version, updated_at FROM ${schedules} WHERE namespace = $1 AND name = $2`, [
     'value',
     'version',
@@ -36,8 +21,8 @@ export function schedulesTable(client: SqlClient, { schedules }: Names, namespac
     WHERE namespace = $1 AND name = $2 AND version = $5::integer`,
   );
   return {
-    async readSchedule(name) {
-      const [row] = (await client.run(select, [namespace, toText(name)])).rows;
+    async read(name) {
+      const [row] = (await client.run(select, [namespace, toTextColumn(name)])).rows;
       if (!row) return undefined;
       const what = `schedule ${name}`;
       return {
@@ -46,8 +31,8 @@ export function schedulesTable(client: SqlClient, { schedules }: Names, namespac
         updatedAt: readNumber(row, 'updated_at', what),
       };
     },
-    async advanceSchedule(name, { expectedVersion, value, updatedAt }) {
-      const params = [namespace, toText(name), updatedAt, toJsonColumn(value)];
+    async advance(name, { expectedVersion, value, updatedAt }) {
+      const params = [namespace, toTextColumn(name), updatedAt, toJsonColumn(value)];
       const isFirst = expectedVersion === 0;
       const { count } = await client.run(isFirst ? insert : update, isFirst ? params : [...params, expectedVersion]);
       return count > 0;

@@ -1,43 +1,49 @@
 /**
- * The connection that a process keeps for itself: its lock says that the process is alive, and on it the process hears of work.
+ * The connection that a process keeps open. Its locks show that the process lives, and it receives notifications of
+ * work.
  *
  * | the connection | then |
  * |---|---|
- * | is lost | another one is opened within moments, its locks are taken again, and the listeners are called: they may have missed something |
- * | can't be had | it is tried again for as long as anybody needs it; until then leases speak for the owners |
- * | is held by a session of this process that died without the server's notice | its locks are tried again until they are free |
+ * | is lost | another connection is opened soon, the locks are taken again, and the listeners are called, because notifications may be lost |
+ * | can't be opened | it is tried again as long as it is needed; meanwhile the workers live by their leases |
+ * | is open, but the server still keeps an old connection with the locks | the locks are tried again until they are free |
  */
 
-import { OrchestratorError } from '../../../engine/errors.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { lockKey } from './migrations.ts';
 import type { Names } from './names.ts';
-import { type SqlClient, type SqlSession, statement } from './sql-client.ts';
+import { type SqlClient, type SqlSession, statement } from './driver.ts';
 
 export interface Sessions {
-  /** Opens the connection, if it isn't. @throws what the client throws */
+  /** Opens the connection if it is not open. @throws what the client throws */
   open(): Promise<void>;
-  /** Takes the lock of an owner, and keeps it over all connections. */
-  hold(owner: string, ref: number): Promise<void>;
-  /** Gives the lock of an owner back. */
-  release(owner: string): Promise<void>;
+  /** Takes the lock of a worker, and takes it again on each new connection. */
+  hold(worker: string, ref: number): Promise<void>;
+  /** Releases the lock of a worker. */
+  release(worker: string): Promise<void>;
   /**
-   * Calls the listener when another process has made work, perhaps; from when this returns, if the connection can be had.
-   * @returns stops it
+   * Calls the listener when another process may have made work. If the connection can be opened, this works as soon as
+   * the method returns.
+   * @returns a function that stops it
    */
   watch(listener: () => void): Promise<() => void>;
-  /** Looks whether the connection still answers. */
+  /** Checks whether the connection still answers. */
   check(): void;
-  /** Marks what this process sends, so that it does not hear itself. */
+  /** Marks the notifications of this process, so that it can ignore them. */
   readonly tag: string;
   close(): Promise<void>;
 }
 
-/** Others take an owner for dead whose lock is free for `sessionGraceMs`, 1,500 ms by default. */
+/**
+ * The pauses are short, because a worker is considered dead when its lock is free for `sessionGraceMs` (by default
+ * 1,500 ms).
+ */
 const FIRST_PAUSE_MS = 20;
-const LONGEST_PAUSE_MS = 250;
+const MAX_PAUSE_MS = 250;
 
 export function createSessions(client: SqlClient, names: Names, channel: string): Sessions {
-  // What was seen while it was free counts no more. A row that others hold is left to the next renewal: nothing waits here.
+  // Clears the time since when the lock was seen free. If another transaction holds the row, the next renewal clears
+  // it: nothing waits here.
   const lock = statement(
     `WITH tried AS MATERIALIZED (SELECT pg_try_advisory_lock(${lockKey(names.schema)}, $1::integer) AS taken), seen AS (
       UPDATE ${names.owners} SET unlocked_at = NULL WHERE ref IN (
@@ -51,46 +57,47 @@ export function createSessions(client: SqlClient, names: Names, channel: string)
   const unlock = statement(`SELECT pg_advisory_unlock(${lockKey(names.schema)}, $1::integer) AS freed`, ['freed']);
   const alive = statement('SELECT 1 AS one', ['one']);
   const listeners = new Set<() => void>();
-  /** Owners, each with the half of its lock's key; `taken` on the connection that is open. */
-  const owners = new Map<string, { readonly ref: number; taken: boolean }>();
+  /** The workers with their part of the lock's key. `taken`: the open connection has the lock. */
+  const workers = new Map<string, { readonly ref: number; taken: boolean }>();
   let session: SqlSession | undefined;
   let opening: Promise<SqlSession> | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let pauseMs = FIRST_PAUSE_MS;
   let closed = false;
 
-  const tellAll = () => {
+  const notifyAll = () => {
     for (const listener of listeners) listener();
   };
 
   const onNotify = (payload: string) => {
-    // A listener of this process is told by its own engine; two of them tell each other this way too.
-    if (listeners.size > 1 || payload === '' || payload !== tag()) tellAll();
+    // The process that made the work knows of it, so it ignores its own notification; but two engines in it notify each
+    // other.
+    if (listeners.size > 1 || payload === '' || payload !== tag()) notifyAll();
   };
 
   const tag = () => (session?.pid === undefined ? '' : String(session.pid));
 
-  const isNeeded = () => !closed && (owners.size > 0 || listeners.size > 0);
+  const isNeeded = () => !closed && (workers.size > 0 || listeners.size > 0);
 
-  const again = () => {
+  const retryLater = () => {
     if (timer !== undefined || !isNeeded()) return;
     timer = setTimeout(
       () => {
         timer = undefined;
-        if (isNeeded()) restore().then(() => undefined, again);
+        if (isNeeded()) restore().then(() => undefined, retryLater);
       },
       pauseMs * (0.5 + Math.random() / 2),
     );
-    // A process that has nothing else to do may end.
+    // The timer does not keep the process running.
     (timer as { unref?(): void }).unref?.();
-    pauseMs = Math.min(pauseMs * 2, LONGEST_PAUSE_MS);
+    pauseMs = Math.min(pauseMs * 2, MAX_PAUSE_MS);
   };
 
   const restore = async () => {
     const missed = session === undefined;
     await openSession();
     await takeLocks();
-    if (missed) tellAll();
+    if (missed) notifyAll();
   };
 
   const openSession = (): Promise<SqlSession> => {
@@ -99,13 +106,13 @@ export function createSessions(client: SqlClient, names: Names, channel: string)
     const onLost = () => {
       isLost = true;
       session = undefined;
-      for (const owner of owners.values()) owner.taken = false;
-      again();
+      for (const worker of workers.values()) worker.taken = false;
+      retryLater();
     };
     opening ??= client
       .openSession(channel, { onNotify, onLost })
       .then((opened) => {
-        // It may be lost in the moment in which it is opened.
+        // The connection can be lost while it is opened.
         if (isLost)
           throw new OrchestratorError('OVERLOADED', 'the connection to Postgres was lost', { retryable: true });
         session = opened;
@@ -120,48 +127,48 @@ export function createSessions(client: SqlClient, names: Names, channel: string)
 
   const takeLocks = async () => {
     if (!client.sessionLocks) return;
-    for (const [owner, held] of [...owners]) {
+    for (const [worker, held] of [...workers]) {
       const on = session;
       if (held.taken || !on) continue;
       const [row] = (await on.run(lock, [held.ref])).rows;
       held.taken = row?.taken === 't' && on === session;
-      // It was taken for dead: its lock says nothing any more.
-      if (row?.known === 'f' && owners.get(owner) === held) owners.delete(owner);
+      // The worker was considered dead and removed, so it needs no lock.
+      if (row?.known === 'f' && workers.get(worker) === held) workers.delete(worker);
     }
-    if ([...owners.values()].some(({ taken }) => !taken)) again();
+    if ([...workers.values()].some(({ taken }) => !taken)) retryLater();
   };
 
   return {
     async open() {
       await openSession();
     },
-    async hold(owner, ref) {
-      const known = owners.get(owner);
-      if (known?.ref !== ref) owners.set(owner, { ref, taken: false });
+    async hold(worker, ref) {
+      const known = workers.get(worker);
+      if (known?.ref !== ref) workers.set(worker, { ref, taken: false });
       try {
         await restore();
       } catch (error) {
-        owners.delete(owner);
+        workers.delete(worker);
         throw error;
       }
     },
-    async release(owner) {
-      const held = owners.get(owner);
-      owners.delete(owner);
-      // When this fails the connection is lost, and the lock with it.
+    async release(worker) {
+      const held = workers.get(worker);
+      workers.delete(worker);
+      // When this fails, the connection is lost and the lock is free.
       if (held?.taken && session) await session.run(unlock, [held.ref]).catch(() => undefined);
     },
     async watch(listener) {
-      // One function may be given twice; each is stopped by itself.
+      // The same function may be passed twice; each is stopped by itself.
       const own = () => listener();
       listeners.add(own);
-      await openSession().catch(again);
+      await openSession().catch(retryLater);
       return () => {
         listeners.delete(own);
       };
     },
     check() {
-      // A connection that does not answer is given up by its client, which then calls `onLost`.
+      // The client drops a connection that does not answer, and calls `onLost`.
       session?.run(alive, []).catch(() => undefined);
     },
     get tag() {

@@ -1,4 +1,4 @@
-/** The steps of executions: every way of reading. Outputs are read of what is given alone. */
+/** Reads the steps of executions. Only the outputs that are returned are read. */
 
 import {
   AGENTS_IN_RECORD,
@@ -7,40 +7,30 @@ import {
   PAGE_BYTES,
   SHORT_OUTPUT_BYTES,
 } from '../../../engine/model/execution.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { ExecutionStore } from '../../../engine/ports/storage.ts';
 import { readNumber, readText } from '../sql/columns.ts';
 import { readRun, readStep } from '../sql/read-execution.ts';
-import { toText } from './columns.ts';
+import { toTextColumn } from './columns.ts';
+import { type SqlClient, statement } from './driver.ts';
 import type { Names } from './names.ts';
 import { STEP } from './record-columns.ts';
-import { type SqlClient, statement } from './sql-client.ts';
 
-/**
- * Two indexes that together hold each step once, in the order in which they were first stored: none of them can be taken for the
- * primary key by who looks up a key.
- */
-export const STEPS_MIGRATION = `
-  CREATE INDEX steps_runs ON $.steps (execution, seq) WHERE NOT note;
-  CREATE INDEX steps_notes ON $.steps (execution, seq) WHERE note;
-  ALTER TABLE $.executions ADD COLUMN waits_for text;
-`;
-
-/** The verbs of the storage port that stand here. */
-export interface StepsTable extends Pick<Storage, 'listSteps' | 'getStep' | 'skipRuns' | 'listEndedWaits'> {
-  /** Those of a record. */
+/** The methods of the storage port in this file. */
+export interface StepsTable extends Pick<ExecutionStore, 'listSteps' | 'getStep' | 'skipSteps' | 'listEndedWaits'> {
+  /** The agent runs of an execution's record. Outputs beyond the record's limit are left out. */
   readRuns(executionId: string): Promise<readonly AgentRun[]>;
 }
 
-/** Above what all outputs that there can be have together. */
+/** More bytes than all outputs can have together. */
 const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 export function stepsTable(client: SqlClient, { executions, steps }: Names, namespace: string): StepsTable {
   const ref = `(SELECT ref FROM ${executions} WHERE namespace = $1 AND id = $2)`;
   const from = `${steps} WHERE execution = ${ref}`;
-  const behind = `seq > coalesce((SELECT seq FROM ${from} AND key = $4::text), CASE WHEN $4::text IS NULL THEN 0 ELSE ${NO_LIMIT} END)`;
-  const part = (which: string) => `(SELECT * FROM ${from} AND ${which} AND ${behind} ORDER BY seq LIMIT $3::bigint)`;
+  const afterKey = `seq > coalesce((SELECT seq FROM ${from} AND key = $4::text), CASE WHEN $4::text IS NULL THEN 0 ELSE ${NO_LIMIT} END)`;
+  const part = (which: string) => `(SELECT * FROM ${from} AND ${which} AND ${afterKey} ORDER BY seq LIMIT $3::bigint)`;
   const inOrder = 'OVER (ORDER BY seq ROWS UNBOUNDED PRECEDING)';
-  // Postgres knows how long a value is without fetching it.
+  // Postgres knows the length of a value without reading it.
   const page = (rows: string) =>
     statement(
       `SELECT ${STEP.join(', ')} FROM (
@@ -62,11 +52,14 @@ export function stepsTable(client: SqlClient, { executions, steps }: Names, name
     [...short, 'output'],
   );
   const selectOne = statement(`SELECT ${STEP.join(', ')} FROM ${from} AND key = $3`, STEP);
+  // Each part has an index in the order of `seq`, so Postgres merges them without reading the rows.
+  const seqs = (which: string) => `(SELECT seq FROM ${from} AND ${which} ORDER BY seq LIMIT $3::bigint)`;
   const selectSkipped = statement(
-    `WITH n AS (SELECT count(*) AS skipped FROM (SELECT FROM ${from} AND NOT note ORDER BY seq LIMIT $3::bigint) x)
-    SELECT skipped, (
-      SELECT key FROM ${from} AND NOT note ORDER BY seq LIMIT 1 OFFSET greatest(skipped - 1, 0)
-    ) AS key FROM n`,
+    `WITH n AS (
+      SELECT count(*) AS skipped, max(seq) AS last
+      FROM (SELECT seq FROM (${seqs('NOT note')} UNION ALL ${seqs('note')}) y ORDER BY seq LIMIT $3::bigint) x
+    )
+    SELECT skipped, (SELECT key FROM ${from} AND NOT note AND seq = last UNION ALL SELECT key FROM ${from} AND note AND seq = last) AS key FROM n`,
     ['skipped', 'key'],
   );
   const selectWaits = statement(
@@ -76,29 +69,34 @@ export function stepsTable(client: SqlClient, { executions, steps }: Names, name
 
   return {
     async listSteps(executionId, { after, limit, bytes = PAGE_BYTES, notes }) {
-      const most = Number.isFinite(bytes) ? bytes : NO_LIMIT;
+      const maxBytes = Number.isFinite(bytes) ? bytes : NO_LIMIT;
       const { rows } = await client.run(notes ? selectAll : selectRuns, [
-        ...[namespace, toText(executionId), limit],
-        ...[after === undefined ? null : toText(after), most],
+        ...[namespace, toTextColumn(executionId), limit],
+        ...[after === undefined ? null : toTextColumn(after), maxBytes],
       ]);
       return rows.map((row) => readStep(row, executionId));
     },
     async readRuns(executionId) {
-      const { rows } = await client.run(selectRecord, [namespace, toText(executionId)]);
+      const { rows } = await client.run(selectRecord, [namespace, toTextColumn(executionId)]);
       return rows.map((row) => readRun(row, executionId));
     },
     async getStep(executionId, key) {
-      const [row] = (await client.run(selectOne, [namespace, toText(executionId), toText(key)])).rows;
+      const [row] = (await client.run(selectOne, [namespace, toTextColumn(executionId), toTextColumn(key)])).rows;
       return row && readStep(row, executionId);
     },
-    async skipRuns(executionId, count) {
-      const [row = {}] = (await client.run(selectSkipped, [namespace, toText(executionId), count])).rows;
+    async skipSteps(executionId, count) {
+      const [row = {}] = (await client.run(selectSkipped, [namespace, toTextColumn(executionId), count])).rows;
       const name = `a step of execution ${executionId}`;
       const skipped = readNumber(row, 'skipped', name);
       return skipped === 0 ? { skipped } : { skipped, key: readText(row, 'key', name) };
     },
     async listEndedWaits(executionId, signal, since) {
-      const { rows } = await client.run(selectWaits, [namespace, toText(executionId), toText(signal), since]);
+      const { rows } = await client.run(selectWaits, [
+        namespace,
+        toTextColumn(executionId),
+        toTextColumn(signal),
+        since,
+      ]);
       const name = `a wait of execution ${executionId}`;
       return rows.map((row) => ({ key: readText(row, 'key', name), at: readNumber(row, 'started_at', name) }));
     },

@@ -1,20 +1,20 @@
 /**
- * Which process this is, and whether another one of the same machine is gone or lives: read from Linux's `/proc` where the
- * runtime can. A process that is started again at once need not wait until the lock of the one before has been free for long,
- * and one that lost nothing but its connection is not taken for dead by its neighbours.
+ * Names this process, and checks whether another process of the same machine lives, by Linux's `/proc` where the
+ * runtime can read it. So a restarted process need not wait until the lock of its predecessor has been free for the
+ * grace period. And a process that lost only its connection is not considered dead by other processes of its machine.
  *
- * A process is named by its machine's boot, its process namespace (containers of one machine have one each), its number there,
- * and the instant at which it began: the number alone is given to another process later.
+ * The name consists of the machine's boot, the process namespace (each container has its own), the process id in it,
+ * and the start time: a process id alone is reused later.
  */
 
 export interface Processes {
-  /** Names this process, and no other that ever ran anywhere; undefined where that can't be known. */
+  /** The unique name of this process; undefined where it can't be determined. */
   readonly own: string | undefined;
-  /** Whether the process of that name is gone or lives; undefined where that can't be known. */
+  /** Whether the process of this name lives; undefined where it can't be determined. */
   look(name: string): 'gone' | 'alive' | undefined;
 }
 
-/** What is used of Node.js and of those that look like it. */
+/** What is used of Node.js, or of a compatible runtime. */
 interface Host {
   readonly pid: number;
   readonly versions?: { readonly deno?: string };
@@ -31,7 +31,7 @@ const UNKNOWN: Processes = { own: undefined, look: () => undefined };
 
 /** @param host - the runtime's `process` */
 export function readProcesses(host = (globalThis as { readonly process?: Host }).process): Processes {
-  // Deno asks its user before it reads a file.
+  // Deno asks the user before it reads a file.
   if (!host?.getBuiltinModule || host.versions?.deno !== undefined) return UNKNOWN;
   try {
     const files = host.getBuiltinModule('node:fs');
@@ -39,7 +39,7 @@ export function readProcesses(host = (globalThis as { readonly process?: Host })
     const boot = files.readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
     const here = `${boot} ${files.readlinkSync('/proc/self/ns/pid')}`;
     const self = readStat(files, 'self');
-    // Where `/proc` is another namespace's, its numbers are not those of `kill`.
+    // If `/proc` belongs to another namespace, its process ids are not those of `kill`.
     if (self?.pid !== host.pid || boot === '') return UNKNOWN;
     const look = (name: string) => {
       const [, machine, pid, began] = /^(.*) (\d+) (\d+)$/.exec(name) ?? [];
@@ -55,7 +55,7 @@ export function readProcesses(host = (globalThis as { readonly process?: Host })
   }
 }
 
-/** @returns true also when it isn't known */
+/** @returns true also when it can't be determined */
 function exists(host: Host, pid: number): boolean {
   try {
     host.kill(pid, 0);
@@ -65,15 +65,15 @@ function exists(host: Host, pid: number): boolean {
   }
 }
 
-/** @returns undefined when it can't be read: others' processes may be hidden */
+/** @returns undefined when it can't be read: processes of other users may be hidden */
 function readStat(files: Files, process: string) {
   try {
     const text = files.readFileSync(`/proc/${process}/stat`, 'utf8');
-    // The program's name stands in parentheses, and may hold anything.
+    // The program's name is in parentheses, and may contain any character.
     const [state = '', ...rest] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     const began = rest[18];
     if (began === undefined) return undefined;
-    // A zombie has ended, and waits for its parent to hear of it.
+    // A zombie has ended; its parent has not collected it yet.
     return { pid: Number.parseInt(text, 10), began, hasEnded: /[ZX]/i.test(state) };
   } catch {
     return undefined;

@@ -1,17 +1,20 @@
-/** How values stand in the columns of a SQL store, and how they are read: what is damaged says so, by row and column. */
+/**
+ * Writes values to columns of an SQL store and reads them. A damaged column gives an error that names row and column.
+ */
 
-import { OrchestratorError } from '../../../engine/errors.ts';
-import type { Json, JsonObject } from '../../../engine/json.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
+import type { Json, JsonObject } from '../../../engine/base/json.ts';
+import type { CommitEntry } from '../../../engine/model/stored-execution.ts';
 
-/** A row as a driver gives it. Numbers may come as their text, and truth as `t` or 1. */
+/** A row from a driver. A number may be text, and true is `t` or 1. */
 export type StoredRow = Readonly<Record<string, unknown>>;
 
-/** The row that is read, in words: `execution exec_01...`. */
+/** The name of a row in error messages: `execution exec_01...`. */
 export type RowName = string;
 
 const QUOTE = 34;
 
-/** Safe in any driver: JSON writes NUL and halves of surrogate pairs as escapes. */
+/** JSON is safe in every driver, because it escapes NUL and unpaired surrogates. */
 export function toJsonColumn(value: Json): string {
   return JSON.stringify(value) ?? 'null';
 }
@@ -20,7 +23,19 @@ export function toOptionalJsonColumn(value: unknown): string | null {
   return value === undefined ? null : JSON.stringify(value);
 }
 
-/** Text that was stored as it is, or as a JSON string, which begins with a quote. @throws INTERNAL when the column is damaged */
+/**
+ * The column `handover`: what the run that releases an execution leaves; after the end, how long the execution waited.
+ * NULL for a release without a handover, which keeps the stored one, and for the end of an execution that never waited.
+ */
+export function toHandoverColumn({ release, end }: Pick<CommitEntry, 'release' | 'end'>): string | null {
+  if (end) return end.waited === undefined ? null : JSON.stringify({ waited: end.waited });
+  return toOptionalJsonColumn(release?.handover);
+}
+
+/**
+ * Reads text that was stored as it is, or as a JSON string, which begins with a quote.
+ * @throws INTERNAL when the column is damaged
+ */
 export function readText(row: StoredRow, column: string, name: RowName): string {
   const value = row[column];
   if (typeof value !== 'string') throw damaged(name, column);
@@ -35,14 +50,14 @@ export function readJson(row: StoredRow, column: string, name: RowName): Json {
   return parse(row[column], name, column);
 }
 
-/** @throws INTERNAL when the column is damaged, or holds no object */
+/** @throws INTERNAL when the column is damaged, or is not an object */
 export function readObject(row: StoredRow, column: string, name: RowName): JsonObject {
   const value = readJson(row, column, name);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw damaged(name, column);
   return value as JsonObject;
 }
 
-/** @throws INTERNAL when there is no number in the column */
+/** @throws INTERNAL when the column is not a number */
 export function readNumber(row: StoredRow, column: string, name: RowName): number {
   const value = row[column];
   const number = typeof value === 'string' && value !== '' ? Number(value) : value;
@@ -64,6 +79,6 @@ function parse(value: unknown, name: RowName, column: string): Json {
 }
 
 export function damaged(name: RowName, column: string, cause?: unknown): OrchestratorError {
-  const message = `${name}: its stored ${column} can't be read, the row is damaged; restore it from a backup, or delete the row`;
+  const message = `${name}: its stored ${column} can't be read because the row is damaged; restore it from a backup, or delete the row`;
   return new OrchestratorError('INTERNAL', message, { cause, details: { row: name, column } });
 }

@@ -1,6 +1,9 @@
-/** Builds executions, step records and deliveries from their rows in a SQL store; a damaged row says which it is, and what of it. */
+/**
+ * Builds executions and step records from their rows in an SQL store. The error for a damaged row names the row and the
+ * column.
+ */
 
-import { isOrchestratorError } from '../../../engine/errors.ts';
+import { isOrchestratorError } from '../../../engine/base/errors.ts';
 import type {
   AgentRun,
   Execution,
@@ -11,20 +14,37 @@ import type {
   FinalStatus,
 } from '../../../engine/model/execution.ts';
 import {
-  type Progress,
+  type StoredProgress,
   toAgentRun,
   toExecution,
   toSummary,
   withoutValues,
 } from '../../../engine/model/execution-record.ts';
-import type { ExecutionEnd, NewExecution, StepRecord, StoredDelivery } from '../../../engine/model/stored-execution.ts';
-import { type RowName, readBoolean, readJson, readNumber, readObject, readText, type StoredRow } from './columns.ts';
+import {
+  type ExecutionEnd,
+  type Handover,
+  NEVER,
+  type NewExecution,
+  type StepRecord,
+} from '../../../engine/model/stored-execution.ts';
+import {
+  damaged,
+  type RowName,
+  readBoolean,
+  readJson,
+  readNumber,
+  readObject,
+  readText,
+  type StoredRow,
+} from './columns.ts';
 
 /** @throws INTERNAL when a column is damaged */
 export function readExecution(row: StoredRow, runs: readonly AgentRun[]): Execution {
   const name = nameOf(row);
   const startedAt = row.started_at === null ? undefined : readNumber(row, 'started_at', name);
-  const progress = { status: row.status as Progress['status'], startedAt };
+  const { handover, resumedAt } = readHandover(row, name);
+  const recoveries = readNumber(row, 'recoveries', name);
+  const progress = { status: row.status as StoredProgress['status'], startedAt, recoveries, handover, resumedAt };
   return toExecution(readAccepted(row, name), progress, readEnd(row, name), runs, readNumber(row, 'agents', name));
 }
 
@@ -43,22 +63,23 @@ export function readSummary(row: StoredRow): ExecutionSummary {
 }
 
 /**
- * The record in a listing, without its runs and its large values, which `input_omitted` and `output_omitted` tell. One damaged row
- * must not hide the others, nor itself: what of it can't be read is null there, and its `error` says so.
+ * Builds a record of a list, without agent runs and large values. `input_omitted` and `output_omitted` say which values
+ * are too large. A damaged row must not hide the other rows or itself: its values are null, and its `error` says that
+ * the row is damaged.
  */
 export function readListed(row: StoredRow): Execution {
   const [input, output] = [readBoolean(row, 'input_omitted'), readBoolean(row, 'output_omitted')];
-  const given = { ...row, ...(input && { input: 'null' }), ...(output && { output: 'null' }) };
+  const readable = { ...row, ...(input && { input: 'null' }), ...(output && { output: 'null' }) };
   try {
-    return withoutValues(readExecution(given, []), input, output);
+    return withoutValues(readExecution(readable, []), input, output);
   } catch (error) {
     if (!isOrchestratorError(error, 'INTERNAL')) throw error;
-    return { ...readExecution(mended(row), []), error: { code: 'INTERNAL', message: error.message } };
+    return { ...readExecution(repaired(row), []), error: { code: 'INTERNAL', message: error.message } };
   }
 }
 
-/** The row with something readable in every column that a record is made of. */
-function mended(row: StoredRow): StoredRow {
+/** The row with a readable value in every column of a record. */
+function repaired(row: StoredRow): StoredRow {
   const fixed: Record<string, unknown> = {
     ...row,
     started_by: '{"type":"call"}',
@@ -67,6 +88,10 @@ function mended(row: StoredRow): StoredRow {
     error: null,
     deadline_at: null,
     retry_of: null,
+    handover: null,
+    resumed_at: null,
+    idempotency_key: null,
+    tags: null,
   };
   for (const column of ['id', 'ensemble', 'version', 'seed']) {
     const value = row[column];
@@ -75,10 +100,12 @@ function mended(row: StoredRow): StoredRow {
   for (const column of [
     'created_at',
     'agents',
+    'recoveries',
     ...(row.started_at === null ? [] : ['started_at']),
     ...(row.finished_at === null ? [] : ['finished_at', 'duration']),
   ]) {
-    if (!isNumber(row, column)) fixed[column] = 0;
+    // A damaged `created_at` sorts after all others, and the next page continues after it.
+    if (!isNumber(row, column)) fixed[column] = column === 'created_at' ? NEVER : 0;
   }
   return fixed;
 }
@@ -109,13 +136,16 @@ export function readStep(row: StoredRow, executionId: string): StepRecord {
   };
 }
 
-/** A run of a record: without an output in its row, the record does not carry it. @throws INTERNAL when a column is damaged */
+/**
+ * Builds an agent run of a record. When the row has no output, the record omits the output.
+ * @throws INTERNAL when a column is damaged
+ */
 export function readRun(row: StoredRow, executionId: string): AgentRun {
   if (row.output !== null) return toAgentRun(readStep(row, executionId));
   return { ...toAgentRun(readStep({ ...row, output: 'null' }, executionId)), outputOmitted: true };
 }
 
-/** The id as it was handed in, or what stands in its place when it is damaged. */
+/** The execution's id; the stored text when the id is damaged. */
 export function readId(row: StoredRow): string {
   try {
     return readText(row, 'id', nameOf(row));
@@ -144,11 +174,13 @@ export function readAccepted(row: StoredRow, name: RowName = nameOf(row)): NewEx
     createdAt: readNumber(row, 'created_at', name),
     ...(row.deadline_at !== null && { deadlineAt: readNumber(row, 'deadline_at', name) }),
     ...(row.retry_of !== null && { retryOf: readText(row, 'retry_of', name) }),
+    ...(row.idempotency_key !== null && { idempotencyKey: readText(row, 'idempotency_key', name) }),
+    ...(row.tags !== null && { tags: readTags(row, name) }),
   };
 }
 
 /**
- * @returns undefined when it has not ended
+ * @returns undefined when the execution has not ended
  * @throws INTERNAL when a column is damaged
  */
 export function readEnd(row: StoredRow, name: RowName = nameOf(row)): ExecutionEnd | undefined {
@@ -160,7 +192,28 @@ export function readEnd(row: StoredRow, name: RowName = nameOf(row)): ExecutionE
     finishedAt: readNumber(row, 'finished_at', name),
     duration: readNumber(row, 'duration', name),
     agents: readNumber(row, 'agents', name),
+    ...(row.handover !== null && { waited: readNumber(readObject(row, 'handover', name), 'waited', name) }),
   };
+}
+
+/**
+ * What the last run of an execution left, and when the execution was claimed after that.
+ * @throws INTERNAL when a column is damaged
+ */
+export function readHandover(
+  row: StoredRow,
+  name: RowName,
+): { readonly handover?: Handover; readonly resumedAt?: number } {
+  return {
+    ...(row.handover !== null && { handover: readObject(row, 'handover', name) as unknown as Handover }),
+    ...(row.resumed_at !== null && { resumedAt: readNumber(row, 'resumed_at', name) }),
+  };
+}
+
+function readTags(row: StoredRow, name: RowName): readonly string[] {
+  const tags = readJson(row, 'tags', name);
+  if (!Array.isArray(tags) || !tags.every((tag) => typeof tag === 'string')) throw damaged(name, 'tags');
+  return tags;
 }
 
 function readTrigger(row: StoredRow, name: RowName): ExecutionTrigger {
@@ -169,20 +222,4 @@ function readTrigger(row: StoredRow, name: RowName): ExecutionTrigger {
 
 function readError(row: StoredRow, name: RowName): ExecutionError {
   return readObject(row, 'error', name) as unknown as ExecutionError;
-}
-
-/** @throws INTERNAL when a column is damaged */
-export function readDelivery(row: StoredRow, executionId: string): StoredDelivery {
-  const name = `delivery ${String(row.id)} of execution ${executionId}`;
-  return {
-    id: readText(row, 'id', name),
-    executionId,
-    event: readText(row, 'event', name),
-    target: readObject(row, 'target', name),
-    payload: readObject(row, 'payload', name),
-    createdAt: readNumber(row, 'created_at', name),
-    dueAt: readNumber(row, 'due_at', name),
-    status: row.status as StoredDelivery['status'],
-    attempts: readNumber(row, 'attempts', name),
-  };
 }

@@ -1,10 +1,13 @@
-/** Builds tokens from their rows in a SQL store. */
+/** Builds tokens from their rows in an SQL store. */
 
-import { isOrchestratorError } from '../../../engine/errors.ts';
-import type { Plan, Scope, StoredToken } from '../../../engine/model/token.ts';
+import { isOrchestratorError } from '../../../engine/base/errors.ts';
+import type { Plan, TokenScope, StoredToken } from '../../../engine/model/token.ts';
 import { damaged, readJson, readNumber, readText, type StoredRow } from './columns.ts';
 
-/** One damaged row must not hide the others, nor itself, or it could not be revoked: it is listed as one that may do nothing. */
+/**
+ * A damaged row must not hide the other rows or itself, because then it could not be revoked. It is listed as a token
+ * without scopes.
+ */
 export function readListedToken(row: StoredRow): StoredToken {
   try {
     return readToken(row);
@@ -24,7 +27,7 @@ export function readToken(row: StoredRow): StoredToken {
   return {
     id: readText(row, 'id', name),
     name: readText(row, 'name', name),
-    scopes: scopes as readonly Scope[],
+    scopes: scopes as readonly TokenScope[],
     plan: readText(row, 'plan', name) as Plan,
     digest: readText(row, 'digest', name),
     last4: readText(row, 'last4', name),

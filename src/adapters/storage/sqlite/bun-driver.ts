@@ -1,6 +1,6 @@
-/** SQLite by `bun:sqlite`. */
+/** The driver for `bun:sqlite`. */
 
-import type { SqlDriver, SqlRow, SqlValue } from './connection.ts';
+import type { SqlDriver, SqlRow, SqlValue } from './driver.ts';
 
 interface BunStatement {
   run(...params: readonly SqlValue[]): { readonly changes: number };
@@ -33,7 +33,7 @@ export function bunDriver({ Database }: BunSqlite): SqlDriver {
       },
       exec: (sql) => database.exec(sql),
       close() {
-        // The file stays open as long as one of its statements does.
+        // The file stays open until all its statements are finalized.
         for (const statement of statements) statement.finalize();
         database.close();
       },

@@ -1,15 +1,18 @@
-/** How values go into SQLite's columns: text that no driver can cut or alter. */
+/** Text in SQLite columns, written so that no driver can cut or alter it. */
 
 import { isPlainText } from '../../../engine/ports/data.ts';
 
-/** Text as it is; what a driver would alter, and what begins with a quote, as a JSON string: no two texts become one. */
+/**
+ * The text itself, or a JSON string for text that a driver would alter or that begins with a quote. Different texts
+ * stay different.
+ */
 export function toTextColumn(text: string): string {
   return text.charCodeAt(0) !== QUOTE && isPlainText(text) ? text : JSON.stringify(text);
 }
 
 const QUOTE = 34;
 
-/** Text in a statement itself, in the place of a parameter: for what is the same in every call of it. */
+/** A text literal in a statement, for a value that is the same in every call. */
 export function toLiteral(text: string): string {
   return `'${text.replaceAll("'", "''")}'`;
 }

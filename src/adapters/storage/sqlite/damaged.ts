@@ -1,14 +1,14 @@
 /**
- * Files of which a part is damaged: what is done to many rows at once is done again row by row, so that the others continue. Nothing
- * of this costs anything while the file is whole.
+ * Work on a file that is partly damaged. A statement on many rows that meets damage is repeated row by row, so that the
+ * other executions continue. An undamaged file pays nothing for this.
  *
- * SQLite lets nothing be written any more in a transaction that met damage, so the rows are each a transaction of their own.
+ * SQLite allows no more writes in a transaction that met damage, so each row is a transaction of its own.
  */
 
-import type { SqlConnection, SqlStatement, SqlValue } from './connection.ts';
+import type { SqlConnection, SqlStatement, SqlValue } from './driver.ts';
 import { isCorrupt } from './failure.ts';
 
-/** Does it another way where what is needed stands in a damaged part of the file. */
+/** Runs `byRow` instead when `whole` meets damage. */
 export function whereDamaged<T>(whole: () => T, byRow: () => T): T {
   try {
     return whole();
@@ -18,39 +18,39 @@ export function whereDamaged<T>(whole: () => T, byRow: () => T): T {
   }
 }
 
-/** Executions that can't be read or written: they are left alone from then on, and told of once. */
-export interface Lost {
+/** Executions that can't be read or written. The storage reports each of them once and no longer touches it. */
+export interface Unreadable {
   readonly refs: ReadonlySet<number>;
-  /** Those that nobody was told of yet. */
-  readonly untold: ReadonlySet<number>;
+  /** Executions that were not reported yet. */
+  readonly unreported: ReadonlySet<number>;
   add(ref: number): void;
-  told(): void;
+  markReported(): void;
 }
 
-export function createLost(): Lost {
+export function createUnreadable(): Unreadable {
   const refs = new Set<number>();
-  const untold = new Set<number>();
+  const unreported = new Set<number>();
   return {
     refs,
-    untold,
+    unreported,
     add(ref) {
-      if (!refs.has(ref)) untold.add(ref);
+      if (!refs.has(ref)) unreported.add(ref);
       refs.add(ref);
     },
-    told: () => untold.clear(),
+    markReported: () => unreported.clear(),
   };
 }
 
-/** An update of all executions that an index finds. Both ways return how many were updated. */
+/** An update of all executions that an index finds. Both methods return how many were updated. */
 export interface UpdateFound {
   all(set: readonly SqlValue[], found: readonly SqlValue[]): number;
-  /** Leaves out those that can't be reached. Not to be called in a transaction. */
-  byRow(set: readonly SqlValue[], found: readonly SqlValue[], lost: Lost): number;
+  /** Updates each execution by itself and skips those that can't be written. Must not be called in a transaction. */
+  byRow(set: readonly SqlValue[], found: readonly SqlValue[], unreadable: Unreadable): number;
 }
 
 /**
- * @param update - an UPDATE of the named table up to the end of its `WHERE namespace = ...`
- * @param from - the table, by an index that answers `where` alone, without the rows
+ * @param update - makes the UPDATE of a table, up to the end of its `WHERE namespace = ...`
+ * @param from - the table with an index that answers `where` without reading rows
  */
 export function updateFound(
   connection: SqlConnection,
@@ -61,7 +61,7 @@ export function updateFound(
   let byRow: { readonly refs: SqlStatement; readonly one: SqlStatement } | undefined;
   return {
     all: (set, found) => all.run([...set, ...found]),
-    byRow(set, found, lost) {
+    byRow(set, found, unreadable) {
       byRow ??= {
         refs: connection.prepare(`SELECT ref FROM ${from} WHERE ${here} ${where}`),
         one: connection.prepare(`${update('ensemble_executions')} AND ref = ?`),
@@ -73,7 +73,7 @@ export function updateFound(
           whereDamaged(
             () => one.run([...set, ref as number]),
             () => {
-              lost.add(ref as number);
+              unreadable.add(ref as number);
               return 0;
             },
           ),

@@ -1,27 +1,33 @@
-/** How executions come to their end from outside: asked to stop, looked at whether they have ended, and deleted when they are old. */
+/** Cancellation requests, the check for ended executions, and the deletion of old ones. */
 
 import { type ExecutionStatus, isFinal } from '../../../engine/model/execution.ts';
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { ExecutionStore } from '../../../engine/ports/storage.ts';
 import { toJsonColumn, toOptionalJsonColumn } from '../sql/columns.ts';
-import { readId } from '../sql/read-execution.ts';
+import { readPosition } from '../sql/listing.ts';
+import { DUE_IN_SQLITE } from '../sql/due.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { RunTransaction, SqlConnection, SqlValue } from './connection.ts';
+import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from './driver.ts';
 
-/** The verbs of the storage port that stand here. */
-export type Ending = Pick<Storage, 'requestCancel' | 'findEnded' | 'purge'>;
+/** The methods of the storage port in this file. */
+export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge'>;
 
-/** One call of `purge` walks over so many executions that stay: it holds the process up for some milliseconds at most. */
-const WALKED_AT_MOST = 2000;
-/** Ids are in the order of time: behind one that was accepted so long after an instant, none had ended before it. */
-const CLOCKS_DIFFER_MS = 3_600_000;
+/**
+ * How many executions that stay one call of `purge` passes at most. The call then blocks the process for a few
+ * milliseconds.
+ */
+const MAX_PASSED = 2000;
+/**
+ * The largest expected difference between clocks. An execution that was accepted this long after an instant has not
+ * ended before that instant.
+ */
+const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
 
-export function ending(connection: SqlConnection, namespace: string, transaction: RunTransaction): Ending {
+export function createEnding(connection: SqlConnection, namespace: string, transaction: RunTransaction): Ending {
   const here = `namespace = ${toLiteral(namespace)}`;
   const selectStatus = connection.prepare(`SELECT status FROM ensemble_executions WHERE ${here} AND id = ?`);
   const updateCancel = connection.prepare(`
-    UPDATE ensemble_executions
-    SET cancel_requested = 1, due_at = CASE WHEN due_at > ? THEN ? ELSE due_at END
-    WHERE ${here} AND id = ? AND (cancel_requested = 0 OR due_at > ?)`);
+    UPDATE ensemble_executions AS e SET cancel_requested = 1, due_at = ${DUE_IN_SQLITE.cancelled('?')}
+    WHERE ${here} AND id = ? AND cancel_requested = 0`);
   const updateEnd = connection.prepare(`
     UPDATE ensemble_executions SET cancel_requested = 1, due_at = NULL, status = ?, output = ?, error = ?,
       finished_at = ?, duration = ?, agents = ?
@@ -29,14 +35,20 @@ export function ending(connection: SqlConnection, namespace: string, transaction
   const selectOpen = connection.prepare(`
     SELECT id FROM ensemble_executions
     WHERE ${here} AND id IN (SELECT value FROM json_each(?)) AND finished_at IS NULL`);
-  const selectFirstOwner = connection.prepare(
+  const selectFirstWorker = connection.prepare(
     `SELECT owner FROM ensemble_owners WHERE ${here} ORDER BY joined LIMIT 1`,
   );
-  const selectBehind = connection.prepare(`
-    SELECT ref, id, created_at, finished_at FROM ensemble_executions WHERE ${here} AND id > ? ORDER BY id LIMIT ?`);
+  const selectAfter = connection.prepare(`
+    SELECT ref, id, created_at, finished_at FROM ensemble_executions INDEXED BY ensemble_executions_by_creation
+    WHERE ${here} AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?`);
+  // The keys of the tags of an execution. A damaged list finds none; a list by tag passes the entries that then remain.
+  const deleteTags = connection.prepare(`
+    DELETE FROM ensemble_tags WHERE (namespace, tag, created_at, id) IN (
+      SELECT e.namespace, t.value, e.created_at, e.id FROM json_each(?) AS o JOIN ensemble_executions AS e ON e.ref = o.value
+      JOIN json_each(CASE WHEN json_valid(e.tags) THEN e.tags ELSE '[]' END) AS t
+    )`);
   const deletions = [
     'ensemble_steps WHERE execution',
-    'ensemble_deliveries WHERE execution',
     'ensemble_signals WHERE execution',
     'ensemble_executions WHERE ref',
   ];
@@ -55,7 +67,7 @@ export function ending(connection: SqlConnection, namespace: string, transaction
         const known = statusOf(id);
         if (known === undefined || isFinal(known)) return known;
         const cancelLater = () => {
-          updateCancel.run([now, now, id, now]);
+          updateCancel.run([now, id]);
           return known;
         };
         if (known !== 'queued') return cancelLater();
@@ -68,14 +80,14 @@ export function ending(connection: SqlConnection, namespace: string, transaction
       const open = new Set(selectOpen.all([JSON.stringify(known)]).map(({ id }) => id));
       return ids.filter((_, at) => !open.has(known[at] as string));
     },
-    purge({ owner, before, limit, after = '' }) {
-      if (selectFirstOwner.all([])[0]?.owner !== toTextColumn(owner)) return undefined;
-      const walked = selectBehind.all([toTextColumn(after), limit + WALKED_AT_MOST]);
-      let isAll = walked.length < limit + WALKED_AT_MOST;
+    purge({ worker, before, limit, after }) {
+      if (selectFirstWorker.all([])[0]?.owner !== toTextColumn(worker)) return undefined;
+      const found = selectAfter.all([...readPosition(after), limit + MAX_PASSED]);
+      let isAll = found.length < limit + MAX_PASSED;
       const old: number[] = [];
-      let last = after;
-      for (const row of walked) {
-        if (isNumber(row.created_at) && row.created_at >= before + CLOCKS_DIFFER_MS) {
+      let last: SqlRow | undefined;
+      for (const row of found) {
+        if (isNumber(row.created_at) && row.created_at >= before + MAX_CLOCK_DIFFERENCE_MS) {
           isAll = true;
           break;
         }
@@ -86,14 +98,14 @@ export function ending(connection: SqlConnection, namespace: string, transaction
           }
           old.push(row.ref as number);
         }
-        last = readId(row);
+        last = row;
       }
       if (old.length > 0) {
         transaction(() => {
-          for (const statement of deleteRefs) statement.run([JSON.stringify(old)]);
+          for (const statement of [deleteTags, ...deleteRefs]) statement.run([JSON.stringify(old)]);
         });
       }
-      return isAll ? { deleted: old.length } : { deleted: old.length, next: last };
+      return isAll || !last ? { deleted: old.length } : { deleted: old.length, next: `${last.created_at} ${last.id}` };
     },
   };
 }

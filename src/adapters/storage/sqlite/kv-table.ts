@@ -1,13 +1,13 @@
-/** Keyed values that may expire. */
+/** Keyed values, which may expire. */
 
 import { checkKey, type KvStore } from '../../../engine/ports/data.ts';
 import { readJson, toJsonColumn } from '../sql/columns.ts';
-import type { SqlConnection, SqlStatement } from './connection.ts';
-import { keyRange } from './data-keys.ts';
+import type { SqlConnection } from './driver.ts';
+import { keyLists } from './list-keys.ts';
 
-/** Expired keys are deleted by the reads that pass by: this seldom, or by the next one where so many were found. */
+/** Reads delete expired keys: at most one read a minute, or the next read if the last one deleted the maximum. */
 const SWEEP_EVERY_MS = 60_000;
-const SWEEP_AT_MOST = 1000;
+const MAX_SWEPT = 1000;
 
 export function kvTable(connection: SqlConnection, namespace: string): KvStore {
   const select = connection.prepare('SELECT value, expires_at FROM ensemble_kv WHERE namespace = ? AND key = ?');
@@ -17,17 +17,17 @@ export function kvTable(connection: SqlConnection, namespace: string): KvStore {
   const remove = connection.prepare('DELETE FROM ensemble_kv WHERE namespace = ? AND key = ?');
   const sweep = connection.prepare(`
     DELETE FROM ensemble_kv WHERE (namespace, key) IN (
-      SELECT namespace, key FROM ensemble_kv WHERE namespace = ? AND expires_at <= ? LIMIT ${SWEEP_AT_MOST})`);
-  const pages = new Map<string, SqlStatement>();
+      SELECT namespace, key FROM ensemble_kv WHERE namespace = ? AND expires_at <= ? LIMIT ${MAX_SWEPT})`);
+  const list = keyLists(connection, 'ensemble_kv', namespace, '(expires_at IS NULL OR expires_at > ?)');
   let nextSweep = Number.NEGATIVE_INFINITY;
 
   const sweepSometimes = (now: number) => {
     if (now < nextSweep) return;
     nextSweep = now + SWEEP_EVERY_MS;
     try {
-      if (sweep.run([namespace, now]) >= SWEEP_AT_MOST) nextSweep = now;
+      if (sweep.run([namespace, now]) >= MAX_SWEPT) nextSweep = now;
     } catch {
-      // A read does not fail because what nobody can see any more could not be deleted yet.
+      // A read does not fail because expired keys, which it does not return, could not be deleted.
     }
   };
 
@@ -45,12 +45,7 @@ export function kvTable(connection: SqlConnection, namespace: string): KvStore {
     delete: (key) => remove.run([namespace, checkKey(key)]) > 0,
     list(page) {
       sweepSometimes(page.now);
-      const range = keyRange(page);
-      if (!range) return [];
-      const sql = `SELECT key FROM ensemble_kv WHERE namespace = ? AND ${range.where} AND (expires_at IS NULL OR expires_at > ?) ORDER BY key LIMIT ?`;
-      const statement = pages.get(sql) ?? connection.prepare(sql);
-      pages.set(sql, statement);
-      return statement.all([namespace, ...range.params, page.now, page.limit]).map(({ key }) => key as string);
+      return list(page);
     },
   };
 }

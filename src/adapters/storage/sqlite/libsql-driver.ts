@@ -1,12 +1,12 @@
-/** SQLite by the package `libsql`, for runtimes that have none of their own: Node.js 20 and 22 before 22.13. */
+/** The driver for the package `libsql`, for runtimes without SQLite: Node.js 20, and Node.js 22 before 22.13. */
 
-import type { SqlDriver, SqlRow, SqlValue } from './connection.ts';
+import type { SqlDriver, SqlRow, SqlValue } from './driver.ts';
 import { CORRUPT, isBusy, isCorrupt } from './failure.ts';
 
 interface LibsqlStatement {
   run(params: readonly SqlValue[]): { readonly changes: number };
   all(params: readonly SqlValue[]): readonly Record<string, SqlValue | ArrayBuffer>[];
-  /** `column` is null for what is computed. */
+  /** `column` is null for a computed value. */
   columns(): readonly { readonly name: string; readonly column: string | null }[];
 }
 
@@ -24,7 +24,7 @@ export function libsqlDriver({ default: Database }: Libsql): SqlDriver {
   return (path) => {
     const database = new Database(path);
     let closed = false;
-    // A statement goes on working behind its database's close: here it must not.
+    // In libsql a statement still works after its database was closed. This driver prevents that.
     const check = () => {
       if (closed) throw new TypeError('the database is closed');
     };
@@ -64,22 +64,24 @@ export function libsqlDriver({ default: Database }: Libsql): SqlDriver {
 }
 
 /**
- * A write that found the file locked, or damaged, is not reset by libsql: it counts as running, and no later transaction can commit.
- * Running it once more where nothing may be written ends it with another error, and that one resets it.
+ * Resets a write that found the file locked or damaged. libsql does not: the statement still counts as running, and no
+ * later transaction can commit. Running the statement again while writes are forbidden gives another error, which
+ * resets the statement.
  */
 function release(database: LibsqlDatabase, statement: LibsqlStatement, params: readonly SqlValue[]): void {
   database.exec('PRAGMA query_only = ON');
   try {
     statement.run(params);
   } catch {
-    // It is meant to fail: the caller gets the first error.
+    // This error is expected; the caller gets the first one.
   } finally {
     database.exec('PRAGMA query_only = OFF');
   }
 }
 
 /**
- * libsql also ends the process when a column's type in the schema is not UTF-8, and gives that type with each query.
+ * Checks that the schema is UTF-8. libsql gives a column's type with each query, and ends the process when the type is
+ * not UTF-8.
  * @throws SQLITE_CORRUPT when the schema is damaged
  */
 function readSchema(database: LibsqlDatabase): void {
@@ -90,23 +92,23 @@ function readSchema(database: LibsqlDatabase): void {
   }
 }
 
-/** Pragmas can't stand in another query; what they answer is no text that was stored. */
+/** Statements that can be read through another query. A pragma can't, and its answer contains no stored text. */
 const QUERY = /^\s*(SELECT|WITH)\b/i;
 
 /**
- * The same query with its texts as bytes: libsql ends the whole process when it reads text that is not UTF-8, as a damaged file
- * may hold. What was stored as bytes gets one more in front, with which no text begins. What is computed would be computed
- * twice when it is asked for its type and its value, so it comes as a literal of SQL.
+ * Runs the same query but reads text as bytes, because libsql ends the process when it reads text that is not UTF-8,
+ * which a damaged file may contain. Values stored as bytes get the byte 0xff in front, with which no text begins. A
+ * computed value would be computed twice, for its type and for its value, so it is read as an SQL literal.
  */
 function readSafely(database: LibsqlDatabase, sql: string, statement: LibsqlStatement): LibsqlStatement['all'] {
   const computed = new Set<string>();
   const columns = statement.columns().map(({ name, column }) => {
-    const it = `"${name}"`;
+    const quoted = `"${name}"`;
     if (column === null) {
       computed.add(name);
-      return `CAST(quote(${it}) AS BLOB) AS ${it}`;
+      return `CAST(quote(${quoted}) AS BLOB) AS ${quoted}`;
     }
-    return `CASE typeof(${it}) WHEN 'text' THEN CAST(${it} AS BLOB) WHEN 'blob' THEN CAST(x'ff' || ${it} AS BLOB) ELSE ${it} END AS ${it}`;
+    return `CASE typeof(${quoted}) WHEN 'text' THEN CAST(${quoted} AS BLOB) WHEN 'blob' THEN CAST(x'ff' || ${quoted} AS BLOB) ELSE ${quoted} END AS ${quoted}`;
   });
   const reading = database.prepare(`SELECT ${columns.join(', ')} FROM (${sql})`);
   return (params) => {
@@ -124,7 +126,10 @@ function readSafely(database: LibsqlDatabase, sql: string, statement: LibsqlStat
 
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** @returns the text; bytes for what was stored as bytes, and for text that is damaged: who needs text takes them for damaged */
+/**
+ * @returns the text; bytes for a value stored as bytes and for damaged text, which a reader that expects text reports
+ *   as damaged
+ */
 function decode(bytes: ArrayBuffer | Uint8Array): string | Uint8Array {
   try {
     return decoder.decode(bytes);
@@ -141,5 +146,5 @@ function readLiteral(literal: string | Uint8Array): SqlValue {
   return literal.startsWith('X') ? NO_TEXT : Number(literal);
 }
 
-/** For bytes where a number or a text was to be computed. */
+/** Stands for bytes where a computed number or text was expected. */
 const NO_TEXT = new Uint8Array();

@@ -1,8 +1,8 @@
 /** Chooses the SQLite driver of this runtime, and loads it when the first file is opened. */
 
-import { messageOf, OrchestratorError } from '../../../engine/errors.ts';
+import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import { type BunSqlite, bunDriver } from './bun-driver.ts';
-import type { SqlDriver } from './connection.ts';
+import type { SqlDriver } from './driver.ts';
 import { type Libsql, libsqlDriver } from './libsql-driver.ts';
 import { type NodeSqlite, nodeDriver } from './node-driver.ts';
 
@@ -11,7 +11,7 @@ export type SqliteDriverName = (typeof DRIVERS)[number];
 
 export type ImportModule = (name: string) => Promise<unknown>;
 
-// Names are handed in, so that no bundler tries to put a runtime's own module or a native package into its bundle.
+// The module's name is a variable, so that no bundler includes a runtime's own module or a native package.
 const importModule: ImportModule = (name) => import(/* @vite-ignore */ /* webpackIgnore: true */ name);
 
 const LOADERS: Readonly<Record<SqliteDriverName, (module: unknown) => SqlDriver>> = {
@@ -21,8 +21,8 @@ const LOADERS: Readonly<Record<SqliteDriverName, (module: unknown) => SqlDriver>
 };
 
 /**
- * @param wanted - this driver and no other; without it the runtime's own, or else `libsql`
- * @throws NOT_CONFIGURED when it can't be loaded: says what to install
+ * @param wanted - the only driver to try; by default the runtime's own driver, otherwise `libsql`
+ * @throws NOT_CONFIGURED when no driver can be loaded; the message says what to install
  */
 export async function loadDriver(
   wanted: SqliteDriverName | undefined,
@@ -52,7 +52,7 @@ function describe(name: SqliteDriverName, cause: unknown): string {
   return `sqliteStorage: the package libsql is there but can't be loaded (${messageOf(cause)}); install it again on this platform`;
 }
 
-// A missing native part of it is named with a scope: `@libsql/linux-x64-gnu`.
+// A missing native part of libsql has a scope in its name: `@libsql/linux-x64-gnu`.
 function isMissing(cause: unknown): boolean {
   return /Cannot find (package|module) '?"?libsql\b/.test(messageOf(cause));
 }

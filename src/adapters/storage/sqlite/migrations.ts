@@ -1,16 +1,15 @@
-/** The schema, as steps that each lead from one version to the next, and how a file is brought up to date. */
+/** The schema as migrations, each from one version to the next, and the code that brings a file up to date. */
 
-import { OrchestratorError } from '../../../engine/errors.ts';
-import { CHILDREN_MIGRATION } from './children-table.ts';
-import { createTransaction, type SqlConnection } from './connection.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
+import { createTransaction, type SqlConnection } from './driver.ts';
 
 /**
- * A migration that was released is never changed: the next version is a new entry. All names begin with `ensemble_`, so that
- * the tables can stand in an app's own file, whose `user_version` stays the app's.
+ * Released migrations never change; a new version is a new entry. All names begin with `ensemble_`, so that an app can
+ * have the tables in its own file. The app keeps `user_version` for itself.
  *
- * `ref` and `seq` grow while nothing newer is deleted; whoever deletes an execution deletes its steps and its deliveries in the
- * same transaction.
- * Long columns stand last: what stands before them is read without them.
+ * - `ref` and `seq` grow as long as no newer row is deleted. A transaction that deletes an execution also deletes its
+ *   steps and signals.
+ * - Long columns come last, because SQLite reads a column by passing all columns before it.
  */
 export const MIGRATIONS: readonly string[] = [
   `
@@ -96,9 +95,10 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (namespace, key)
   );
   `,
-  // Columns that are added stand behind the long ones, so what is asked for often must be answered by an index alone: the
-  // fence of every write by `held`, what is due by `due`. What version 1 left running is free: nobody can be at it any more.
-  // Its executions began when they were accepted, which -1 stands for: so that not every row has to be written.
+  // Added columns come after the long ones. So an index alone must answer frequent queries: `held` the fence of every
+  // write, `due` the executions that are due. Executions that version 1 left running are free, because no process can
+  // still run them. In version 1, executions started when they were accepted; -1 means this, so that the migration need
+  // not write every row.
   `
   ALTER TABLE ensemble_executions ADD COLUMN owner TEXT;
   ALTER TABLE ensemble_executions ADD COLUMN due_at INTEGER;
@@ -135,7 +135,7 @@ export const MIGRATIONS: readonly string[] = [
     UNIQUE (execution, id)
   );
   `,
-  // `signalled_at` is the first signal since the execution was claimed; the index tells owners of those.
+  // `signalled_at` is when the first signal since the last claim arrived; by the index, workers find such executions.
   `
   ALTER TABLE ensemble_executions ADD COLUMN signals INTEGER;
   ALTER TABLE ensemble_executions ADD COLUMN signalled_at INTEGER;
@@ -152,7 +152,14 @@ export const MIGRATIONS: readonly string[] = [
   );
   CREATE INDEX ensemble_signals_by_name ON ensemble_signals (execution, name, seq);
   `,
-  CHILDREN_MIGRATION,
+  // The trigger contains these ids too; as columns, an index can find them. They are set for child executions only.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN parent_id TEXT;
+  ALTER TABLE ensemble_executions ADD COLUMN root_id TEXT;
+  CREATE INDEX ensemble_executions_by_parent ON ensemble_executions (namespace, parent_id, id)
+    WHERE parent_id IS NOT NULL;
+  CREATE INDEX ensemble_executions_by_root ON ensemble_executions (namespace, root_id) WHERE root_id IS NOT NULL;
+  `,
   `
   CREATE TABLE ensemble_schedules (
     namespace TEXT NOT NULL,
@@ -163,38 +170,72 @@ export const MIGRATIONS: readonly string[] = [
     PRIMARY KEY (namespace, name)
   ) WITHOUT ROWID;
   `,
-  // What is at work stands in `held` alone, and what has completed in no index of statuses: who goes well is never moved in it.
+  // Held executions are only in the index `held`, and completed ones are in no index by status. So an execution that
+  // succeeds is never moved within the index by status.
   `
   DROP INDEX ensemble_executions_by_status;
   CREATE INDEX ensemble_executions_by_status ON ensemble_executions (namespace, status, id)
     WHERE status <> 'completed' AND owner IS NULL;
   `,
-  // Agents' runs in the order in which they were first stored, which is that of the rows; the ends of waits, by the signal's name.
-  // With its column `note`, the first index counts runs by itself.
+  // Agent runs in the order in which they were first stored, which is the row order; ended waits by the signal's name.
+  // Because the first index contains `note`, it alone can count runs.
   `
   CREATE INDEX ensemble_steps_runs ON ensemble_steps (execution, note) WHERE note IS NULL;
   CREATE INDEX ensemble_steps_waits ON ensemble_steps (execution, name) WHERE note = 1 AND name <> '';
   ALTER TABLE ensemble_executions ADD COLUMN waits_for TEXT;
   `,
-  // When it was last claimed, what it bears of the blame for the death of its owners, and the newest owner when it was last blamed.
+  // When the execution was last claimed, its share of the blame for dead workers, and the newest worker when it was
+  // last blamed.
   `
   ALTER TABLE ensemble_executions ADD COLUMN claimed_at INTEGER;
   ALTER TABLE ensemble_executions ADD COLUMN blame INTEGER;
   ALTER TABLE ensemble_executions ADD COLUMN blamed_at INTEGER;
   `,
+  // Nothing reads or writes this table.
+  'DROP TABLE ensemble_deliveries;',
+  // What the last run left, and the first claim since then.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN handover TEXT;
+  ALTER TABLE ensemble_executions ADD COLUMN resumed_at INTEGER;
+  `,
+  // Own ids do not sort by time, so lists are in the order of `created_at` and `id`. `tags` of an execution is a list in
+  // JSON; the table finds executions by tag, newest first, and its keys follow from the execution's row.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN idempotency_key TEXT;
+  ALTER TABLE ensemble_executions ADD COLUMN tags TEXT;
+  CREATE UNIQUE INDEX ensemble_executions_by_key ON ensemble_executions (namespace, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+  CREATE TABLE ensemble_tags (
+    namespace TEXT NOT NULL,
+    tag TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    PRIMARY KEY (namespace, tag, created_at, id)
+  ) WITHOUT ROWID;
+  CREATE INDEX ensemble_executions_by_creation ON ensemble_executions (namespace, created_at, id);
+  DROP INDEX ensemble_executions_by_ensemble;
+  CREATE INDEX ensemble_executions_by_ensemble ON ensemble_executions (namespace, ensemble, created_at, id);
+  DROP INDEX ensemble_executions_by_status;
+  CREATE INDEX ensemble_executions_by_status ON ensemble_executions (namespace, status, created_at, id)
+    WHERE status <> 'completed' AND owner IS NULL;
+  DROP INDEX ensemble_executions_by_parent;
+  CREATE INDEX ensemble_executions_by_parent ON ensemble_executions (namespace, parent_id, created_at, id)
+    WHERE parent_id IS NOT NULL;
+  `,
 ];
 
 /**
- * Brings the file to the newest version, one transaction a step. Several processes may do it at once: each step looks again,
- * with the write lock held, whether it is still to be done.
+ * Brings the file to the newest version, in one transaction for each migration. Several processes may do this at the
+ * same time: each transaction checks under the write lock whether its migration is still to be done.
  *
- * @throws NOT_CONFIGURED when the file's schema is newer than this library; nothing is written then
+ * @param store - what error messages call the store
+ * @throws NOT_CONFIGURED when the file's schema is newer than this library; then nothing is written
  */
-export function migrate(connection: SqlConnection, path: string, migrations: readonly string[] = MIGRATIONS): void {
+export function migrate(connection: SqlConnection, store: string, migrations: readonly string[] = MIGRATIONS): void {
   const transaction = createTransaction(connection);
-  while (readVersion(connection, path, migrations) < migrations.length) {
+  while (readVersion(connection, store, migrations) < migrations.length) {
     transaction(() => {
-      const version = readVersion(connection, path, migrations);
+      const version = readVersion(connection, store, migrations);
       if (version >= migrations.length) return;
       if (version === 0) connection.exec('CREATE TABLE ensemble_schema (version INTEGER NOT NULL)');
       connection.exec(migrations[version] as string);
@@ -208,12 +249,13 @@ export function migrate(connection: SqlConnection, path: string, migrations: rea
 }
 
 /**
- * The schema's version in the file: 0 when it holds none. Reads only.
+ * Reads the schema's version; 0 for a file without one. Writes nothing.
+ * @param store - what error messages call the store
  * @throws NOT_CONFIGURED when it is newer than this library
  */
 export function readVersion(
   connection: SqlConnection,
-  path: string,
+  store: string,
   migrations: readonly string[] = MIGRATIONS,
 ): number {
   const found = connection
@@ -222,13 +264,10 @@ export function readVersion(
   if (found.length === 0) return 0;
   const version = connection.prepare('SELECT version FROM ensemble_schema').all([])[0]?.version;
   if (typeof version !== 'number' || version < 1) {
-    throw new OrchestratorError(
-      'NOT_CONFIGURED',
-      `sqliteStorage: ${path} holds no schema version; restore it from a backup`,
-    );
+    throw new OrchestratorError('NOT_CONFIGURED', `${store} holds no schema version; restore it from a backup`);
   }
   if (version > migrations.length) {
-    const message = `sqliteStorage: ${path} was written by a newer version of ensemble-orchestrator (its schema is ${version}, this version knows up to ${migrations.length}); update the library, or name another file. Nothing was changed`;
+    const message = `${store} was written by a newer version of ensemble-orchestrator (its schema is ${version}, this version knows up to ${migrations.length}); update the library, or use another store. Nothing was changed`;
     throw new OrchestratorError('NOT_CONFIGURED', message, { details: { version, supported: migrations.length } });
   }
   return version;

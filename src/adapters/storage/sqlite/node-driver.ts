@@ -1,6 +1,6 @@
-/** SQLite by `node:sqlite`, which Node.js has from 22.13 on, and Deno. */
+/** The driver for `node:sqlite`, which Deno and Node.js 22.13 or newer have. */
 
-import type { SqlDriver, SqlRow, SqlValue } from './connection.ts';
+import type { SqlDriver, SqlRow, SqlValue } from './driver.ts';
 
 interface NodeStatement {
   run(...params: readonly SqlValue[]): { readonly changes: number | bigint };

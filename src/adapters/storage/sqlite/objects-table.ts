@@ -3,20 +3,19 @@
 import { checkKey, type ObjectStore } from '../../../engine/ports/data.ts';
 import { damaged, readNumber, readText } from '../sql/columns.ts';
 import { toTextColumn } from './columns.ts';
-import type { SqlConnection, SqlStatement } from './connection.ts';
-import { keyRange } from './data-keys.ts';
+import type { SqlConnection } from './driver.ts';
+import { keyLists } from './list-keys.ts';
 
 export function objectsTable(connection: SqlConnection, namespace: string): ObjectStore {
   const select = connection.prepare(
     'SELECT content, content_type, updated_at FROM ensemble_objects WHERE namespace = ? AND key = ?',
   );
-  // Node.js 22 hands no bytes over as NULL.
+  // Node.js 22 passes an empty array of bytes as NULL.
   const upsert = connection.prepare(`
     INSERT INTO ensemble_objects (namespace, key, content_type, updated_at, content) VALUES (?, ?, ?, ?, coalesce(?, x''))
     ON CONFLICT (namespace, key) DO UPDATE SET
       content_type = excluded.content_type, updated_at = excluded.updated_at, content = excluded.content`);
   const remove = connection.prepare('DELETE FROM ensemble_objects WHERE namespace = ? AND key = ?');
-  const pages = new Map<string, SqlStatement>();
   return {
     kind: 'objects',
     get(key) {
@@ -35,14 +34,7 @@ export function objectsTable(connection: SqlConnection, namespace: string): Obje
       upsert.run([namespace, checkKey(key), toTextColumn(contentType), updatedAt, content]);
     },
     delete: (key) => remove.run([namespace, checkKey(key)]) > 0,
-    list(page) {
-      const range = keyRange(page);
-      if (!range) return [];
-      const sql = `SELECT key FROM ensemble_objects WHERE namespace = ? AND ${range.where} ORDER BY key LIMIT ?`;
-      const statement = pages.get(sql) ?? connection.prepare(sql);
-      pages.set(sql, statement);
-      return statement.all([namespace, ...range.params, page.limit]).map(({ key }) => key as string);
-    },
+    list: keyLists(connection, 'ensemble_objects', namespace),
   };
 }
 

@@ -1,7 +1,7 @@
-/** Opens a file as a store: refuses what is none, sets durability and checks it, brings the schema up to date. */
+/** Opens a file as a database: refuses other files, sets and checks durability, brings the schema up to date. */
 
-import { messageOf, OrchestratorError } from '../../../engine/errors.ts';
-import type { SqlConnection, SqlDriver } from './connection.ts';
+import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
+import type { SqlConnection, SqlDriver } from './driver.ts';
 import { isBusy, NOT_A_DATABASE, resultCode } from './failure.ts';
 import { migrate, readVersion } from './migrations.ts';
 
@@ -11,29 +11,32 @@ export interface DatabaseOptions {
   readonly synchronous: 'full' | 'normal';
 }
 
-/** What `PRAGMA synchronous` answers. */
+/** The answers of `PRAGMA synchronous`. */
 const SYNCHRONOUS = { normal: 1, full: 2 } as const;
-/** Several processes may switch a new file to its write-ahead log at once; each try behind the first waits for a lock. */
+/**
+ * Several processes may switch a new file to the write-ahead log at the same time. Each retry first waits for a lock.
+ */
 const WAL_TRIES = 100;
 
 /**
- * @throws NOT_CONFIGURED when the file can't be opened, is no database, is newer than this library, or can't be made durable;
- *   a file that is refused is not changed
+ * @throws NOT_CONFIGURED when the file can't be opened, is not a database, is newer than this library, or can't be made
+ *   durable; a refused file is not changed
  */
 export function openDatabase(driver: SqlDriver, options: DatabaseOptions): SqlConnection {
   const { path, busyTimeoutMs } = options;
+  const store = `sqliteStorage: ${path}`;
   const connection = openFile(driver, path);
   try {
-    // The version comes before all that writes: a switch to WAL already changes the file.
+    // The version is checked before anything is written: the switch to WAL already changes the file.
     connection.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-    readVersion(connection, path);
+    readVersion(connection, store);
     setDurability(connection, options);
-    migrate(connection, path);
+    migrate(connection, store);
     return connection;
   } catch (error) {
     connection.close();
     if (resultCode(error) !== NOT_A_DATABASE) throw error;
-    const message = `sqliteStorage: ${path} is no SQLite database; name another file. Nothing was changed`;
+    const message = `sqliteStorage: ${path} is not a SQLite database; name another file. Nothing was changed`;
     throw new OrchestratorError('NOT_CONFIGURED', message, { cause: error });
   }
 }
@@ -55,7 +58,8 @@ function setDurability(connection: SqlConnection, { path, synchronous }: Databas
     throw new OrchestratorError('NOT_CONFIGURED', message);
   }
   connection.exec(`PRAGMA synchronous = ${synchronous.toUpperCase()}`);
-  // Some builds of SQLite put a connection with a write-ahead log to NORMAL, which loses the last commits with the power.
+  // Some builds of SQLite set a connection with a write-ahead log to NORMAL, which loses the last commits at a power
+  // failure.
   const answer = ask(connection, 'synchronous');
   if (answer !== SYNCHRONOUS[synchronous]) {
     const message = `sqliteStorage: the driver does not keep \`synchronous=${synchronous}\` (it answers ${String(answer)}); use another driver`;
@@ -63,7 +67,7 @@ function setDurability(connection: SqlConnection, { path, synchronous }: Databas
   }
 }
 
-// SQLite answers at once that the file is busy here, without waiting; so wait for the write lock, and try again.
+// Here SQLite reports a busy file at once instead of waiting. So wait for the write lock, and try again.
 function switchToWal(connection: SqlConnection): unknown {
   for (let tries = 1; ; tries++) {
     try {
@@ -79,13 +83,13 @@ function ask(connection: SqlConnection, pragma: string): unknown {
   return Object.values(connection.prepare(`PRAGMA ${pragma}`).all([])[0] ?? {})[0];
 }
 
-/** Moves what the write-ahead log holds into the file, when no other process is at it, and closes. */
+/** Closes the connection. Before that, moves the write-ahead log into the file if no other process uses the file. */
 export function closeDatabase(connection: SqlConnection): void {
   try {
     connection.exec('PRAGMA busy_timeout = 0');
     connection.prepare('PRAGMA wal_checkpoint(TRUNCATE)').all([]);
   } catch {
-    // Nothing is lost by it: what could not be moved stays in the log, and is read from there.
+    // Nothing is lost: what could not be moved stays in the log and is read from there.
   }
   connection.close();
 }

@@ -1,53 +1,25 @@
-/** The tables of one open file, each statement prepared once. */
+/** Opens a file with its tables, and closes it. */
 
-import type { Storage } from '../../../engine/ports/storage.ts';
-import { childrenTable } from './children-table.ts';
-import { createCommit } from './commit.ts';
-import { createTransaction, type SqlDriver } from './connection.ts';
-import { createLost } from './damaged.ts';
-import { definitionsTable } from './definitions-table.ts';
-import { deliveriesTable } from './deliveries-table.ts';
-import { dueTable } from './due-table.ts';
-import { ending } from './ending.ts';
-import { executionsTable } from './executions-table.ts';
-import { kvTable } from './kv-table.ts';
-import { objectsTable } from './objects-table.ts';
+import { createTables, type Tables } from './create-tables.ts';
+import type { SqlDriver } from './driver.ts';
+import { fileLock } from './file-lock.ts';
 import { closeDatabase, type DatabaseOptions, openDatabase } from './open-database.ts';
-import { ownerLock } from './owner-lock.ts';
-import { ownersTable } from './owners-table.ts';
-import { schedulesTable } from './schedules-table.ts';
-import { createPutSignal, signalsTable } from './signals-table.ts';
-import { tokensTable } from './tokens-table.ts';
 
-/** A storage but for what it promises: it is open, and throws what its driver throws. */
-export type Tables = Omit<Storage, 'capabilities' | 'watch'>;
+export interface OpenTables extends Tables {
+  close(): void;
+}
 
 /** @throws what `openDatabase` throws */
-export function openTables(driver: SqlDriver, options: DatabaseOptions, namespace: string): Tables {
+export function openTables(driver: SqlDriver, options: DatabaseOptions, namespace: string): OpenTables {
   const connection = openDatabase(driver, options);
-  const transaction = createTransaction(connection);
-  const lock = ownerLock(driver, connection, namespace);
-  const putSignal = createPutSignal(connection, namespace);
-  const lost = createLost();
+  const lock = fileLock(driver, connection, namespace);
   return {
-    ...ownersTable(connection, namespace, { transaction, lock, lost }),
-    commit: createCommit(connection, namespace, transaction, putSignal),
-    ...signalsTable(connection, namespace, transaction, putSignal),
-    ...childrenTable(connection, namespace),
-    ...dueTable(connection, namespace, transaction, lost),
-    ...ending(connection, namespace, transaction),
-    ...executionsTable(connection, namespace),
-    ...deliveriesTable(connection, namespace),
-    ...definitionsTable(connection, namespace),
-    ...schedulesTable(connection, namespace),
-    tokens: tokensTable(connection, namespace),
-    kv: kvTable(connection, namespace),
-    objects: objectsTable(connection, namespace),
+    ...createTables(connection, namespace, lock),
     close() {
       try {
         closeDatabase(connection);
       } finally {
-        // What it still holds is there for the next owner, once the file is whole.
+        // Executions that it still holds go to the next worker, after the file is closed.
         lock.release();
       }
     },

@@ -1,14 +1,11 @@
 /** How far each schedule has come. */
 
-import type { Storage } from '../../../engine/ports/storage.ts';
+import type { ScheduleStore } from '../../../engine/ports/storage.ts';
 import { readNumber, readObject, toJsonColumn } from '../sql/columns.ts';
 import { toTextColumn } from './columns.ts';
-import type { SqlConnection } from './connection.ts';
+import type { SqlConnection } from './driver.ts';
 
-/** The verbs of the storage port that this table answers. */
-export type SchedulesTable = Pick<Storage, 'readSchedule' | 'advanceSchedule'>;
-
-export function schedulesTable(connection: SqlConnection, namespace: string): SchedulesTable {
+export function schedulesTable(connection: SqlConnection, namespace: string): ScheduleStore {
   const select = connection.prepare(
     'SELECT value, version, updated_at FROM ensemble_schedules WHERE namespace = ? AND name = ?',
   );
@@ -19,7 +16,7 @@ export function schedulesTable(connection: SqlConnection, namespace: string): Sc
     UPDATE ensemble_schedules SET version = version + 1, updated_at = ?, value = ?
     WHERE namespace = ? AND name = ? AND version = ?`);
   return {
-    readSchedule(name) {
+    read(name) {
       const [row] = select.all([namespace, toTextColumn(name)]);
       if (!row) return undefined;
       const what = `schedule ${name}`;
@@ -29,7 +26,7 @@ export function schedulesTable(connection: SqlConnection, namespace: string): Sc
         updatedAt: readNumber(row, 'updated_at', what),
       };
     },
-    advanceSchedule(name, { expectedVersion, value, updatedAt }) {
+    advance(name, { expectedVersion, value, updatedAt }) {
       const [key, json] = [toTextColumn(name), toJsonColumn(value)];
       if (expectedVersion === 0) return insert.run([namespace, key, updatedAt, json]) > 0;
       return update.run([updatedAt, json, namespace, key, expectedVersion]) > 0;

@@ -1,16 +1,14 @@
-/** The signals of executions: stored behind those that came before, and whoever is to hear of them is told. */
+/** The signals of executions. A stored signal wakes a waiting execution, or is noticed by its worker's next `poll`. */
 
 import { type ExecutionStatus, isFinal } from '../../../engine/model/execution.ts';
 import type { NewSignal } from '../../../engine/model/stored-execution.ts';
-import type { SignalResult, Storage } from '../../../engine/ports/storage.ts';
+import type { SignalResult, SignalStore } from '../../../engine/ports/storage.ts';
 import { readJson, readNumber, readText, toJsonColumn } from '../sql/columns.ts';
+import { DUE_IN_SQLITE } from '../sql/due.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { RunTransaction, SqlConnection, SqlRow } from './connection.ts';
+import type { RunTransaction, SqlConnection, SqlRow } from './driver.ts';
 
-/** The verbs of the storage port that this table answers. */
-export type SignalsTable = Pick<Storage, 'putSignal' | 'listSignals' | 'findSignal'>;
-
-/** Stores a signal; its caller has begun a transaction. */
+/** Stores a signal. The caller has started a transaction. */
 export type PutSignal = (signal: NewSignal) => SignalResult;
 
 export function createPutSignal(connection: SqlConnection, namespace: string): PutSignal {
@@ -22,10 +20,9 @@ export function createPutSignal(connection: SqlConnection, namespace: string): P
     'INSERT INTO ensemble_signals (execution, id, name, created_at, payload) VALUES (?, ?, ?, ?, ?)',
   );
   const update = connection.prepare(`
-    UPDATE ensemble_executions
+    UPDATE ensemble_executions AS e
     SET signals = coalesce(signals, 0) + 1, signalled_at = coalesce(signalled_at, ?),
-      due_at = CASE WHEN status = 'waiting' AND owner IS NULL AND (waits_for IS NULL OR instr(waits_for, ?) > 0)
-        THEN min(due_at, ?) ELSE due_at END
+      due_at = ${DUE_IN_SQLITE.signalled('instr(e.waits_for, ?) > 0', '?')}
     WHERE ref = ?`);
   return ({ id, executionId, name, payload, createdAt }) => {
     const [row] = select.all([toTextColumn(executionId)]);
@@ -44,18 +41,18 @@ export function signalsTable(
   namespace: string,
   transaction: RunTransaction,
   put: PutSignal,
-): SignalsTable {
+): SignalStore {
   const ofExecution = `SELECT id, name, created_at, payload FROM ensemble_signals
     WHERE execution = (SELECT ref FROM ensemble_executions WHERE namespace = ${toLiteral(namespace)} AND id = ?)`;
   const select = connection.prepare(`${ofExecution} AND name = ? ORDER BY seq LIMIT ? OFFSET ?`);
   const selectOne = connection.prepare(`${ofExecution} AND id = ?`);
   return {
-    putSignal: (signal) => transaction(() => put(signal)),
-    listSignals: (executionId, { name, after, limit }) =>
+    put: (signal) => transaction(() => put(signal)),
+    list: (executionId, { name, after, limit }) =>
       select
         .all([toTextColumn(executionId), toTextColumn(name), limit, after])
         .map((row) => readSignal(row, executionId)),
-    findSignal(executionId, id) {
+    find(executionId, id) {
       const [row] = selectOne.all([toTextColumn(executionId), toTextColumn(id)]);
       return row && readSignal(row, executionId);
     },

@@ -1,4 +1,4 @@
-/** The steps of executions: every way of reading. The indexes are read first, and outputs of what is given alone. */
+/** Reads the steps of executions. Indexes find the steps; only the outputs that are returned are read. */
 
 import {
   AGENTS_IN_RECORD,
@@ -8,56 +8,51 @@ import {
   SHORT_OUTPUT_BYTES,
 } from '../../../engine/model/execution.ts';
 import type { StepRecord } from '../../../engine/model/stored-execution.ts';
-import type { StepQuery, Storage } from '../../../engine/ports/storage.ts';
+import type { ExecutionStore, StepQuery } from '../../../engine/ports/storage.ts';
 import { readNumber, readText } from '../sql/columns.ts';
 import { readRun, readStep } from '../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { SqlConnection, SqlRow, SqlValue } from './connection.ts';
+import type { SqlConnection, SqlRow, SqlValue } from './driver.ts';
+import { DECISIONS, RUNS } from './names.ts';
+import { byteLength, SHORT_STEP, STEP } from './record-columns.ts';
 
-/** The verbs of the storage port that this table answers. */
-export interface StepsTable extends Pick<Storage, 'getStep' | 'skipRuns' | 'listEndedWaits'> {
+/** The methods of the storage port in this file. */
+export interface StepsTable extends Pick<ExecutionStore, 'getStep' | 'skipSteps' | 'listEndedWaits'> {
   listSteps(executionId: string, query: StepQuery): readonly StepRecord[];
-  /** Those of a record. */
+  /** The agent runs of an execution's record. Outputs beyond the record's limit are left out. */
   readRuns(executionId: string): readonly AgentRun[];
 }
 
-/** In the order of the rows, which is that in which they were first stored. */
-const RUNS = 'FROM ensemble_steps INDEXED BY ensemble_steps_runs WHERE note IS NULL AND execution =';
-const NOTES = 'FROM ensemble_steps INDEXED BY ensemble_steps_notes WHERE note = 1 AND execution =';
-/** How many agents ran, for the row `ref`. */
-export const COUNT_RUNS = `(SELECT count(*) ${RUNS} ref AND retry_at IS NULL)`;
-
-/** Of what stands before the output alone: what is behind it is reached through all of it. */
-const SHORT = 'seq, key, name, status, attempts, started_at, duration, retry_at, error';
-/** All that a record is made of. Never `*`: the names of columns come from the file then, which may be damaged. */
-export const STEP = `${SHORT}, output, note`;
 const PICKED = 'FROM ensemble_steps WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq';
 
 export function stepsTable(connection: SqlConnection, namespace: string): StepsTable {
   const one = `(SELECT ref FROM ensemble_executions WHERE namespace = ${toLiteral(namespace)} AND id = ?)`;
-  const bytes = bytesOf(connection);
-  const behind = `AND seq > coalesce((SELECT seq FROM ensemble_steps WHERE execution = ${one} AND key = ?), ?)`;
+  const bytes = byteLength(connection);
+  const afterKey = `AND seq > coalesce((SELECT seq FROM ensemble_steps WHERE execution = ${one} AND key = ?), ?)`;
   const size = `SELECT seq, ${bytes('output')} AS bytes`;
-  const selectRuns = connection.prepare(`${size} ${RUNS} ${one} ${behind} ORDER BY seq LIMIT ?`);
+  const selectRuns = connection.prepare(`${size} ${RUNS} ${one} ${afterKey} ORDER BY seq LIMIT ?`);
   const selectAll = connection.prepare(
-    `${size} ${RUNS} ${one} ${behind} UNION ALL ${size} ${NOTES} ${one} ${behind} ORDER BY seq LIMIT ?`,
+    `${size} ${RUNS} ${one} ${afterKey} UNION ALL ${size} ${DECISIONS} ${one} ${afterKey} ORDER BY seq LIMIT ?`,
   );
   const select = connection.prepare(`SELECT ${STEP} ${PICKED}`);
   const selectRecord = connection.prepare(`
-    SELECT ${SHORT}, CASE WHEN seq <= ? OR ${bytes('output')} <= ${SHORT_OUTPUT_BYTES} THEN output END AS output ${PICKED}`);
+    SELECT ${SHORT_STEP}, CASE WHEN seq <= ? OR ${bytes('output')} <= ${SHORT_OUTPUT_BYTES} THEN output END AS output ${PICKED}`);
   const selectOne = connection.prepare(`SELECT ${STEP} FROM ensemble_steps WHERE execution = ${one} AND key = ?`);
-  const countRuns = connection.prepare(`SELECT count(*) AS runs FROM (SELECT 1 ${RUNS} ${one} LIMIT ?)`);
-  const selectNth = connection.prepare(`
-    SELECT key FROM ensemble_steps WHERE seq = (SELECT seq ${RUNS} ${one} ORDER BY seq LIMIT 1 OFFSET ?)`);
+  // Both parts are in the order of their index, so SQLite merges them without sorting.
+  const inOrder = `SELECT seq ${RUNS} ${one} UNION ALL SELECT seq ${DECISIONS} ${one} ORDER BY seq`;
+  const countSteps = connection.prepare(`SELECT count(*) AS steps FROM (${inOrder} LIMIT ?)`);
+  const selectNth = connection.prepare(
+    `SELECT key FROM ensemble_steps WHERE seq = (SELECT seq FROM (${inOrder} LIMIT 1 OFFSET ?))`,
+  );
   const selectWaits = connection.prepare(`
     SELECT key, started_at FROM ensemble_steps INDEXED BY ensemble_steps_waits
     WHERE execution = ${one} AND name = ? AND note = 1 AND name <> '' AND started_at > ?`);
 
-  /** What stands where, and how long its output is. */
+  /** The row numbers of a page, each with the length of its output. */
   const places = (executionId: string, { after, limit, notes }: StepQuery): readonly SqlRow[] => {
     const id = toTextColumn(executionId);
-    // Behind a key that is not there stands nothing.
-    const from: SqlValue[] = after === undefined ? [id, id, null, 0] : [id, id, toTextColumn(after), NOWHERE];
+    // No step comes after a key that is not stored.
+    const from: SqlValue[] = after === undefined ? [id, id, null, 0] : [id, id, toTextColumn(after), AFTER_ALL_ROWS];
     return notes ? selectAll.all([...from, ...from, limit]) : selectRuns.all([...from, limit]);
   };
   const pick = (rows: readonly SqlRow[]) => JSON.stringify(rows.map(({ seq }) => seq));
@@ -77,10 +72,10 @@ export function stepsTable(connection: SqlConnection, namespace: string): StepsT
       const [row] = selectOne.all([toTextColumn(executionId), toTextColumn(key)]);
       return row && readStep(row, executionId);
     },
-    skipRuns(executionId, count) {
+    skipSteps(executionId, count) {
       const id = toTextColumn(executionId);
-      const skipped = readNumber(countRuns.all([id, count])[0] ?? {}, 'runs', `execution ${executionId}`);
-      const [row] = skipped === 0 ? [] : selectNth.all([id, skipped - 1]);
+      const skipped = readNumber(countSteps.all([id, id, count])[0] ?? {}, 'steps', `execution ${executionId}`);
+      const [row] = skipped === 0 ? [] : selectNth.all([id, id, skipped - 1]);
       return row ? { skipped, key: readText(row, 'key', `a step of execution ${executionId}`) } : { skipped };
     },
     listEndedWaits(executionId, signal, since) {
@@ -92,25 +87,15 @@ export function stepsTable(connection: SqlConnection, namespace: string): StepsT
   };
 }
 
-/** Behind every row. */
-const NOWHERE = Number.MAX_SAFE_INTEGER;
+/** Greater than every row number. */
+const AFTER_ALL_ROWS = Number.MAX_SAFE_INTEGER;
 
-/** How many of the first rows have no more bytes together. */
-function fitting(rows: readonly SqlRow[], most: number): number {
+/** @returns how many of the first rows have at most `maxBytes` together */
+function fitting(rows: readonly SqlRow[], maxBytes: number): number {
   let total = 0;
   const end = rows.findIndex(({ bytes }) => {
     total += Number(bytes);
-    return total > most;
+    return total > maxBytes;
   });
   return end < 0 ? rows.length : end;
-}
-
-/** How long a column is, in bytes: newer versions of SQLite tell without reading it. */
-export function bytesOf(connection: SqlConnection): (column: string) => string {
-  try {
-    connection.prepare("SELECT octet_length('') AS bytes").all([]);
-    return (column) => `octet_length(${column})`;
-  } catch {
-    return (column) => `length(CAST(${column} AS BLOB))`;
-  }
 }

@@ -1,11 +1,11 @@
-/** API tokens, found by the digest of what is presented. */
+/** API tokens, found by the digest of the presented token. */
 
-import { OrchestratorError } from '../../../engine/errors.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { TokenStore } from '../../../engine/ports/token-store.ts';
 import { toJsonColumn } from '../sql/columns.ts';
 import { readListedToken, readToken } from '../sql/read-token.ts';
 import { toTextColumn } from './columns.ts';
-import type { SqlConnection } from './connection.ts';
+import type { SqlConnection } from './driver.ts';
 
 const TOKEN = 'id, digest, name, scopes, plan, last4, created_at, expires_at, last_used';
 
@@ -13,6 +13,7 @@ export function tokensTable(connection: SqlConnection, namespace: string): Token
   const insert = connection.prepare(`
     INSERT INTO ensemble_tokens (namespace, ${TOKEN}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`);
   const select = connection.prepare(`SELECT ${TOKEN} FROM ensemble_tokens WHERE namespace = ? AND digest = ?`);
+  const selectOne = connection.prepare(`SELECT ${TOKEN} FROM ensemble_tokens WHERE namespace = ? AND id = ?`);
   const selectAll = connection.prepare(`SELECT ${TOKEN} FROM ensemble_tokens WHERE namespace = ? ORDER BY id`);
   const remove = connection.prepare('DELETE FROM ensemble_tokens WHERE namespace = ? AND id = ?');
   const touch = connection.prepare(`
@@ -29,11 +30,15 @@ export function tokensTable(connection: SqlConnection, namespace: string): Token
         lastUsed,
       ];
       if (insert.run([namespace, toTextColumn(id), toTextColumn(digest), ...about]) === 0) {
-        throw new OrchestratorError('CONFLICT', `token ${id} is stored already`);
+        throw new OrchestratorError('CONFLICT', `token ${id} exists already`);
       }
     },
     findByDigest(digest) {
       const [row] = select.all([namespace, toTextColumn(digest)]);
+      return row && readToken(row);
+    },
+    get(id) {
+      const [row] = selectOne.all([namespace, toTextColumn(id)]);
       return row && readToken(row);
     },
     list: () => selectAll.all([namespace]).map(readListedToken),

@@ -1,6 +1,6 @@
-/** How functions take their arguments: by type, with one wording for what doesn't fit. */
+/** Reads the arguments of functions by type, with the same message for every argument of a wrong type. */
 
-import type { Json, JsonObject } from '../../json.ts';
+import type { Json, JsonObject } from '../../base/json.ts';
 import { describeType, EvaluationProblem } from '../evaluation-problem.ts';
 
 /** @throws EvaluationProblem */
@@ -9,7 +9,7 @@ export function wrongArgument(args: readonly Json[], position: number, expected:
   return new EvaluationProblem(`argument ${position + 1} must be ${expected}, found ${found}`);
 }
 
-/** Whether an optional argument was left out; null counts as left out. */
+/** Whether an optional argument is left out. Null counts as left out. */
 export function isAbsent(args: readonly Json[], position: number): boolean {
   return position >= args.length || args[position] === null;
 }
@@ -26,10 +26,10 @@ export function numberAt(args: readonly Json[], position: number): number {
   throw wrongArgument(args, position, 'a number');
 }
 
-export function integerAt(args: readonly Json[], position: number, least: number, most: number): number {
+export function integerAt(args: readonly Json[], position: number, min: number, max: number): number {
   const value = numberAt(args, position);
-  if (Number.isInteger(value) && value >= least && value <= most) return value;
-  throw new EvaluationProblem(`argument ${position + 1} must be a whole number from ${least} to ${most}`);
+  if (Number.isInteger(value) && value >= min && value <= max) return value;
+  throw new EvaluationProblem(`argument ${position + 1} must be a whole number from ${min} to ${max}`);
 }
 
 export function listAt(args: readonly Json[], position: number): readonly Json[] {

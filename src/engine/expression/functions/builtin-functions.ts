@@ -1,6 +1,6 @@
-/** The functions that every expression may call, and how a host adds its own to them. */
+/** The functions that every expression may call, and the way in which a host adds its own functions. */
 
-import { copySized, type Json } from '../../json.ts';
+import { copySized, type Json } from '../../base/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge } from '../evaluation-problem.ts';
 import type { BuiltInFunction, ExpressionFunction, FunctionTable } from './function-table.ts';
@@ -21,7 +21,7 @@ const runFunctions = {
     impure: true,
     namesSignal: true,
     notConfigured:
-      'signalUrl() needs the public address of the service and a secret; hand createOrchestrator `signalLinks: { url, secret }`',
+      'signalUrl() needs the public address of the service and a secret; pass `signalLinks: { url, secret }` to createOrchestrator',
     call: () => null,
   },
 } satisfies Record<string, BuiltInFunction>;
@@ -36,16 +36,16 @@ export const builtinFunctions: FunctionTable = Object.freeze({
   ...hashFunctions,
 });
 
-/** Whether a built-in function answers differently from call to call. */
+/** Whether a built-in function returns a different value at each call. */
 export function isImpure(name: string): boolean {
   return Object.hasOwn(runFunctions, name);
 }
 
 /**
- * The built-in functions with a host's own beside them. These are handed copies, and what they give is copied to plain JSON.
+ * Adds the functions of a host to the built-in functions. They receive copies, and their results are copied to plain JSON.
  *
- * @param configured - in place of built-in ones that the host has to set up
- * @throws TypeError for a name that is taken or can't be written in an expression, and for an arity that makes no sense
+ * @param configured - replacements for built-in functions that the host must configure
+ * @throws TypeError for a name that is built in or can't be written in an expression, and for an invalid number of arguments
  */
 export function extendFunctions(own: FunctionTable, configured: FunctionTable = {}): FunctionTable {
   const table: Record<string, ExpressionFunction> = { ...builtinFunctions, ...configured };
@@ -66,7 +66,7 @@ function isolate(name: string, definition: ExpressionFunction): ExpressionFuncti
   const isArity = Number.isInteger(minArgs) && minArgs >= 0 && (Number.isInteger(maxArgs) || maxArgs === Infinity);
   if (!isArity || maxArgs < minArgs) {
     throw new TypeError(
-      `functions.${name}: minArgs and maxArgs must be whole numbers, and minArgs not the greater one`,
+      `functions.${name}: minArgs and maxArgs must be whole numbers, and minArgs must not be greater than maxArgs`,
     );
   }
   if (typeof call !== 'function')
@@ -75,7 +75,7 @@ function isolate(name: string, definition: ExpressionFunction): ExpressionFuncti
     minArgs,
     maxArgs,
     impure,
-    // A host that sorts what it is given in place would otherwise change a step's stored result.
+    // Without a copy, a function that sorts its argument in place would change the stored result of a step.
     call: (args, evaluation): Json => {
       const copies = args.map((argument) => chargedCopy(argument, evaluation));
       return chargedCopy(call(copies, evaluation), evaluation);

@@ -1,16 +1,16 @@
-/** What a function of the expression language is, and how a host adds its own. */
+/** The type of the functions of the expression language, built-in functions and functions of a host. */
 
-import type { Json } from '../../json.ts';
+import type { Json } from '../../base/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 
-/** One function; how many arguments it takes is checked when an expression is compiled. */
+/** One function. The number of its arguments is checked when an expression is compiled. */
 export interface ExpressionFunction {
   readonly minArgs: number;
   readonly maxArgs: number;
-  /** Answers differently from call to call (`random`, `now`, `uuid`). Default false. */
+  /** Returns a different value at each call, like `random`, `now` and `uuid`. Default false. */
   readonly impure?: boolean;
   /**
-   * Must be quick, synchronous and pure. What it throws fails the evaluation with `EXPRESSION_ERROR` and the thrown message.
+   * Must be fast, synchronous and pure. An error that it throws fails the evaluation with `EXPRESSION_ERROR` and its message.
    * @param args - between `minArgs` and `maxArgs` values, not to be changed
    */
   call(args: readonly Json[], evaluation: Evaluation): Json;
@@ -18,25 +18,25 @@ export interface ExpressionFunction {
 
 /** A function of this library. */
 export interface BuiltInFunction extends ExpressionFunction {
-  /** What it gives may not be kept nor shown. */
+  /** Its result must not be stored or shown. */
   readonly isSecret?: boolean;
-  /** What it is given is shown to people. */
+  /** Its arguments are shown to people. */
   readonly showsArguments?: boolean;
-  /** Its first argument is a signal's name, which is checked where it is written out. */
+  /** Its first argument is the name of a signal. A literal name is checked when the expression is compiled. */
   readonly namesSignal?: boolean;
-  /** The option that the host did not set: an expression that calls it is refused with this. */
+  /** The message about an option that the host did not set. An expression that calls the function is refused with it. */
   readonly notConfigured?: string;
 }
 
 /** Functions by name; only own properties count. */
 export type FunctionTable = Readonly<Record<string, ExpressionFunction>>;
 
-/** A pure function of so many arguments; one, when nothing is said. */
+/** A pure function with a number of arguments between `minArgs` and `maxArgs`. */
 export function takes(minArgs: number, maxArgs: number, call: ExpressionFunction['call']): ExpressionFunction {
   return { minArgs, maxArgs, call };
 }
 
-/** The same for a function that gives null for null: its first argument, which `call` then never sees as null. */
+/** Like {@link takes}, for a function that returns null when its first argument is null. `call` never sees that null. */
 export function takesValue(minArgs: number, maxArgs: number, call: ExpressionFunction['call']): ExpressionFunction {
   return takes(minArgs, maxArgs, (args, evaluation) => (args[0] === null ? null : call(args, evaluation)));
 }

@@ -3,8 +3,8 @@
 import { hmac } from '@noble/hashes/hmac.js';
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex } from '@noble/hashes/utils.js';
-import { toBase64 } from '../../base64.ts';
-import type { Json } from '../../json.ts';
+import { toBase64 } from '../../base/base64.ts';
+import type { Json } from '../../base/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
 import { MAX_BUILT_LENGTH } from '../limits.ts';
@@ -16,7 +16,7 @@ export const hashFunctions = {
   base64: takesValue(1, 1, (args, evaluation) => base64(bytesAt(args, 0, evaluation))),
   sha256: takesValue(1, 1, (args, evaluation) => bytesToHex(sha256(bytesAt(args, 0, evaluation)))),
   hmac: takes(2, 2, (args, evaluation) => {
-    // A missing key must never pass as an empty one: everybody knows that.
+    // An empty key must not sign anything: everybody can guess it.
     if (textAt(args, 1) === '') throw new EvaluationProblem('argument 2, the key, must not be empty');
     if (args[0] === null) return null;
     return bytesToHex(hmac(sha256, bytesAt(args, 1, evaluation), bytesAt(args, 0, evaluation)));

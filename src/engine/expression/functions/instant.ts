@@ -1,13 +1,13 @@
-/** Instants from and to text, the same on every runtime: `Date.parse` is not. */
+/** Parses and formats instants in the same way on every runtime, which `Date.parse` does not. */
 
 import { EvaluationProblem } from '../evaluation-problem.ts';
 
-// Years 0 to 9999, the ones that ISO text writes with four digits.
+// Years 0 to 9999, which ISO text writes with four digits.
 const EARLIEST = -62_167_219_200_000;
 const LATEST = 253_402_300_799_999;
 
-// With spaces around it.
-const LONGEST_INSTANT = 64;
+// Includes spaces around the instant.
+const MAX_INSTANT_LENGTH = 64;
 
 const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|[+-]\d{2}:?\d{2})?)?$/;
 
@@ -18,7 +18,7 @@ const ISO = /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d
  */
 export function parseInstant(value: number | string): number {
   if (typeof value === 'number') return inRange(Math.trunc(value));
-  const match = value.length > LONGEST_INSTANT ? null : ISO.exec(value.trim());
+  const match = value.length > MAX_INSTANT_LENGTH ? null : ISO.exec(value.trim());
   if (!match)
     throw new EvaluationProblem('the text is not an instant: write 2026-01-31, 2026-01-31T08:00:00Z or Unix ms');
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = match
@@ -28,7 +28,7 @@ export function parseInstant(value: number | string): number {
   const offset = parseOffset(match[8]);
   const date = new Date(0);
   date.setUTCFullYear(year, month - 1, day);
-  // A day that does not exist runs over into another month.
+  // `Date` moves a day that does not exist to another month.
   if (date.getUTCMonth() !== month - 1 || hour > 23 || minute > 59 || second > 59) {
     throw new EvaluationProblem('the text names a day or a time that does not exist');
   }
@@ -43,7 +43,7 @@ function parseOffset(text: string | undefined): number {
   return (text[0] === '-' ? -1 : 1) * (hours * 60 + minutes);
 }
 
-/** `2026-01-31T08:00:00.000Z`. @throws EvaluationProblem outside the years 0 to 9999 */
+/** @returns text such as `2026-01-31T08:00:00.000Z` @throws EvaluationProblem outside the years 0 to 9999 */
 export function toIsoText(instant: number): string {
   return new Date(inRange(instant)).toISOString();
 }
@@ -62,8 +62,8 @@ const TOKENS: Readonly<Record<string, (date: Date) => string>> = {
 };
 
 /**
- * Formats an instant in UTC. Text in `[brackets]` stands as it is, and so do T, Z and all that is no letter.
- * @throws EvaluationProblem for letters that are no token
+ * Formats an instant in UTC. Text in `[brackets]`, the letters T and Z, and characters that are not letters stay as they are.
+ * @throws EvaluationProblem for other letters that are not a token
  */
 export function formatInstant(instant: number, format: string): string {
   if (format.length > 200) throw new EvaluationProblem('a date format has at most 200 characters');
@@ -73,7 +73,7 @@ export function formatInstant(instant: number, format: string): string {
     if (Object.hasOwn(TOKENS, run)) return (TOKENS[run] as (date: Date) => string)(date);
     if (run === 'T' || run === 'Z') return run;
     throw new EvaluationProblem(
-      `${run} is no part of a date format: use YYYY MM M DD D HH H mm ss SSS, text in [brackets]`,
+      `${run} is not part of a date format: use YYYY MM M DD D HH H mm ss SSS, text in [brackets]`,
     );
   });
 }
@@ -84,7 +84,5 @@ function pad(value: number, length: number): string {
 
 function inRange(instant: number): number {
   if (instant >= EARLIEST && instant <= LATEST) return instant;
-  throw new EvaluationProblem(
-    'the instant lies outside the years 0 to 9999; Unix time is counted in milliseconds here',
-  );
+  throw new EvaluationProblem('the instant is outside the years 0 to 9999; Unix time is counted in milliseconds here');
 }

@@ -1,6 +1,6 @@
-/** Functions over arrays; `first`, `last` and `slice` take text too. */
+/** Functions over arrays. `first`, `last` and `slice` also accept text. */
 
-import { type Json, MAX_DEPTH } from '../../json.ts';
+import { type Json, MAX_DEPTH } from '../../base/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, describeType, EvaluationProblem } from '../evaluation-problem.ts';
 import { MAX_BUILT_LENGTH } from '../limits.ts';
@@ -35,18 +35,18 @@ function sequenceAt(args: readonly Json[]): string | readonly Json[] {
   throw wrongArgument(args, 0, 'an array or text');
 }
 
-// From `start` up to but not including `end`; negative positions count from the end.
+// From `start` to `end`, without the element at `end`. Negative positions count from the end.
 function slice(args: readonly Json[], evaluation: Evaluation): Json {
   const sequence = sequenceAt(args);
-  const { MIN_SAFE_INTEGER: least, MAX_SAFE_INTEGER: most } = Number;
-  const start = isAbsent(args, 1) ? 0 : integerAt(args, 1, least, most);
-  const end = isAbsent(args, 2) ? undefined : integerAt(args, 2, least, most);
+  const { MIN_SAFE_INTEGER: min, MAX_SAFE_INTEGER: max } = Number;
+  const start = isAbsent(args, 1) ? 0 : integerAt(args, 1, min, max);
+  const end = isAbsent(args, 2) ? undefined : integerAt(args, 2, min, max);
   const part = typeof sequence === 'string' ? sliceText(sequence, start, end) : sequence.slice(start, end);
   charge(evaluation, part.length);
   return part;
 }
 
-// A cut inside a character that takes two units is made in front of it.
+// A cut inside a surrogate pair moves to the start of the pair.
 function sliceText(text: string, start: number, end: number | undefined): string {
   const cut = (position: number) => {
     const at = position < 0 ? Math.max(0, text.length + position) : position;
@@ -59,7 +59,7 @@ function splitsPair(text: string, position: number): boolean {
   return isSurrogate(text, position - 1, 0xd800) && isSurrogate(text, position, 0xdc00);
 }
 
-// High surrogates begin at 0xd800, low ones at 0xdc00. No text has a unit at -1.
+// High surrogates begin at 0xd800, low surrogates at 0xdc00. At position -1 `charCodeAt` gives NaN.
 function isSurrogate(text: string, position: number, first: number): boolean {
   const unit = text.charCodeAt(position);
   return unit >= first && unit < first + 0x400;
@@ -71,7 +71,7 @@ function compact(args: readonly Json[], evaluation: Evaluation): Json {
   return list.filter((item) => item !== null);
 }
 
-// By the values themselves, or by the own property `key` of each; null comes last in either direction; stable.
+// Sorts by the elements, or by the own property `key` of each element. The sort is stable. Null is last in both directions.
 function sort(args: readonly Json[], evaluation: Evaluation): Json {
   const list = listAt(args, 0);
   const key = isAbsent(args, 1) ? null : textAt(args, 1);
@@ -85,7 +85,9 @@ function sort(args: readonly Json[], evaluation: Evaluation): Json {
     if (value === null) continue;
     if ((typeof value !== 'number' && typeof value !== 'string') || (type ?? typeof value) !== typeof value) {
       const what = key === null ? 'every element' : `"${key}" of every element`;
-      throw new EvaluationProblem(`${what} must be a number, or every one text, found ${describeType(value)}`);
+      throw new EvaluationProblem(
+        `${what} must be a number, or all of them must be text, found ${describeType(value)}`,
+      );
     }
     type = typeof value;
     if (typeof value === 'string') cost += value.length >> 4;
@@ -99,7 +101,7 @@ function sort(args: readonly Json[], evaluation: Evaluation): Json {
   return rows.map(({ item }) => item);
 }
 
-// The first of each set of equal values, in their order.
+// Keeps the first of each set of equal values, in the original order.
 function unique(args: readonly Json[], evaluation: Evaluation): Json {
   const plain = new Set<Json>();
   const structured = new Set<string>();

@@ -1,6 +1,6 @@
-/** Functions over numbers. As in arithmetic, null gives null, and so does a result that is no number. */
+/** Functions over numbers. As in arithmetic, null gives null, and a result that is not a number is null. */
 
-import type { Json } from '../../json.ts';
+import type { Json } from '../../base/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, describeType, EvaluationProblem } from '../evaluation-problem.ts';
 import { toJsonNumber } from '../operators.ts';
@@ -18,7 +18,7 @@ export const numberFunctions = {
   sum: folding(0, (a, b) => a + b),
 } satisfies FunctionTable;
 
-// Text is a number only as a whole, in decimal; every other text is null rather than NaN.
+// A text is a number only when the whole text is a decimal number. Every other text gives null instead of NaN.
 function toNumber(args: readonly Json[], evaluation: Evaluation): Json {
   const [value = null] = args;
   if (typeof value === 'number') return value;
@@ -29,7 +29,7 @@ function toNumber(args: readonly Json[], evaluation: Evaluation): Json {
   return /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?$/.test(text) ? toJsonNumber(Number(text)) : null;
 }
 
-// The decimal point is moved in the text of the number: multiplying by a power of ten would make 1.005 a little less.
+// Moves the decimal point in the text of the number, because 1.005 times a power of ten is not exact.
 function rounding(round: (value: number) => number): ExpressionFunction {
   return takesValue(1, 2, (args) => {
     const value = numberAt(args, 0);
@@ -44,7 +44,7 @@ function movePoint(value: number, places: number): number {
   return Number(`${mantissa}e${Number(exponent) + places}`);
 }
 
-// Over one array, or over the arguments.
+// Folds one array, or the arguments.
 function folding(empty: number | null, combine: (left: number, right: number) => number): ExpressionFunction {
   return takes(1, Number.POSITIVE_INFINITY, (args, evaluation) => {
     const [only = null] = args;

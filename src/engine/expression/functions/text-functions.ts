@@ -1,6 +1,6 @@
 /** Functions over text. */
 
-import type { Json } from '../../json.ts';
+import type { Json } from '../../base/json.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
 import { MAX_BUILT_LENGTH } from '../limits.ts';
@@ -15,7 +15,7 @@ export const textFunctions = {
   trim: mapping((text) => text.trim()),
   urlEncode: takesValue(1, 1, ([value = null], evaluation) => {
     if (typeof value === 'object') throw wrongArgument([value], 0, 'text, a number or a boolean');
-    // A lone surrogate has no UTF-8: it becomes U+FFFD, as it does wherever text is sent.
+    // A lone surrogate has no UTF-8 form. It becomes U+FFFD, as in every text that is sent.
     const encode = (text: string) => encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'));
     return mapText(toText(value, evaluation), evaluation, encode);
   }),
@@ -27,7 +27,7 @@ export const textFunctions = {
     const text = textAt(args, 0);
     const separator = textAt(args, 1);
     charge(evaluation, searchCost(text, separator) + 1);
-    // By characters, not by halves of them.
+    // `Array.from` splits by characters and keeps surrogate pairs whole.
     return separator === '' ? Array.from(text) : text.split(separator);
   }),
   join: takesValue(1, 2, join),
@@ -65,7 +65,7 @@ function contains(args: readonly Json[], evaluation: Evaluation): Json {
   return whole.includes(searched);
 }
 
-// Every occurrence, literally: neither the text searched nor its replacement has a pattern in it.
+// Replaces every occurrence literally. Neither the searched text nor the replacement is a pattern.
 function replace(args: readonly Json[], evaluation: Evaluation): Json {
   const text = textAt(args, 0);
   const searched = textAt(args, 1);
@@ -93,7 +93,7 @@ function join(args: readonly Json[], evaluation: Evaluation): Json {
   return pieces.join(separator);
 }
 
-// A search may start again at each character: for a long needle the worst case is a product, and engines differ in it.
+// A search may start again at each character. For a long searched text the worst case is the product of both lengths.
 function searchCost(text: string, searched: string): number {
   const places = Math.max(0, text.length - searched.length + 1);
   return text.length + Math.floor((places * searched.length) / 64);

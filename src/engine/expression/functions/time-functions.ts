@@ -1,6 +1,6 @@
-/** Functions over instants: Unix ms or ISO text in, always UTC. */
+/** Functions over instants. They accept Unix ms or ISO text, and always use UTC. */
 
-import type { Json } from '../../json.ts';
+import type { Json } from '../../base/json.ts';
 import { EvaluationProblem } from '../evaluation-problem.ts';
 import { integerAt, isAbsent, numberAt, textAt, wrongArgument } from './arguments.ts';
 import { type FunctionTable, takesValue } from './function-table.ts';
@@ -22,8 +22,8 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   day: 86_400_000,
   week: 604_800_000,
 };
-// No unit has as many characters.
-const LONGEST_UNIT = 16;
+// Longer than any unit.
+const MAX_UNIT_LENGTH = 16;
 const SHORT_UNITS: Readonly<Record<string, string>> = {
   ...{ ms: 'millisecond', s: 'second', m: 'minute', h: 'hour', d: 'day', w: 'week' },
 };
@@ -38,8 +38,8 @@ function instantAt(args: readonly Json[], position: number): number {
 function addTime(args: readonly Json[]): Json {
   if (args[1] === null) return null;
   const instant = instantAt(args, 0);
-  const written = textAt(args, 2).slice(0, LONGEST_UNIT);
-  const unit = Object.hasOwn(SHORT_UNITS, written) ? (SHORT_UNITS[written] as string) : written.replace(/s$/, '');
+  const givenUnit = textAt(args, 2).slice(0, MAX_UNIT_LENGTH);
+  const unit = Object.hasOwn(SHORT_UNITS, givenUnit) ? (SHORT_UNITS[givenUnit] as string) : givenUnit.replace(/s$/, '');
   if (Object.hasOwn(UNIT_MS, unit)) {
     return toIsoText(instant + Math.round(numberAt(args, 1) * (UNIT_MS[unit] as number)));
   }
@@ -52,7 +52,7 @@ function addTime(args: readonly Json[]): Json {
   return toIsoText(addMonths(instant, unit === 'year' ? amount * 12 : amount));
 }
 
-// The same day of another month, or its last day where the month is too short.
+// The same day of another month, or the last day of that month when it is too short.
 function addMonths(instant: number, months: number): number {
   const from = new Date(instant);
   const to = new Date(instant);

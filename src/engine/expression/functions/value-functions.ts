@@ -1,7 +1,7 @@
 /** Functions over values of any type, and over objects. */
 
-import { copyJson, type Json, JsonError, type JsonObject, MAX_DEPTH } from '../../json.ts';
-import { countValues } from '../../json-text.ts';
+import { copyJson, type Json, JsonError, type JsonObject, MAX_DEPTH } from '../../base/json.ts';
+import { countValues } from '../../base/json-text.ts';
 import type { Evaluation } from '../evaluation.ts';
 import { charge, EvaluationProblem } from '../evaluation-problem.ts';
 import { isTruthy } from '../is-truthy.ts';
@@ -36,14 +36,14 @@ function lengthOf(args: readonly Json[], evaluation: Evaluation): Json {
   throw wrongArgument(args, 0, 'text, an array or an object');
 }
 
-// To list a key and to look it up costs more than an element: with many keys, an object is a table.
+// A key costs more than an element, because an object with many keys is a hash table.
 function keysAt(args: readonly Json[], position: number, evaluation: Evaluation): string[] {
   const keys = Object.keys(objectAt(args, position));
   charge(evaluation, keys.length * KEY_COST);
   return keys;
 }
 
-// Of the first level only: a later object's property takes the place of an earlier one's. Null counts as empty.
+// Merges the first level only. A property of a later object replaces the same property of an earlier object. Null counts as empty.
 function merge(args: readonly Json[], evaluation: Evaluation): Json {
   const out: Record<string, Json> = {};
   for (let i = 0; i < args.length; i++) {
@@ -66,13 +66,13 @@ function parseJson(args: readonly Json[], evaluation: Evaluation): Json {
   try {
     parsed = JSON.parse(text);
   } catch {
-    // The engine's own message quotes the text, which may be secret.
+    // The message of `JSON.parse` quotes the text, which may be secret.
     throw new EvaluationProblem('the text is not JSON');
   }
   try {
     return copyJson(parsed);
   } catch (error) {
-    if (error instanceof JsonError) throw new EvaluationProblem(`the JSON can't be taken: ${error.problem.message}`);
+    if (error instanceof JsonError) throw new EvaluationProblem(`the JSON can't be used: ${error.problem.message}`);
     throw error;
   }
 }

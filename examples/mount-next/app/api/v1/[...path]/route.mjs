@@ -1,5 +1,5 @@
 import { handler } from '../../../../service.mjs';
 
-const answer = (request) => handler.fetch(request);
+const respond = (request) => handler.fetch(request);
 
-export { answer as DELETE, answer as GET, answer as HEAD, answer as OPTIONS, answer as POST };
+export { respond as DELETE, respond as GET, respond as HEAD, respond as OPTIONS, respond as POST };

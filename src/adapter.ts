@@ -1,0 +1,83 @@
+/**
+ * What only authors of storages and engines need: the ports, and the functions that the built-in storages use, too.
+ *
+ * @module ensemble-orchestrator/adapter
+ */
+
+// The port
+export type { Json, JsonObject } from './engine/base/json.ts';
+export type {
+  AgentRun,
+  ErrorCause,
+  Execution,
+  ExecutionError,
+  ExecutionMetrics,
+  ExecutionStatus,
+  ExecutionSummary,
+  ExecutionTrigger,
+  FinalStatus,
+  PendingWait,
+} from './engine/model/execution.ts';
+export type * from './engine/model/stored-execution.ts';
+export type { Plan, StoredToken, TokenScope } from './engine/model/token.ts';
+export type * from './engine/ports/data.ts';
+export type { MaybePromise } from './engine/ports/operation.ts';
+export type * from './engine/ports/storage.ts';
+export type { TokenStore } from './engine/ports/token-store.ts';
+
+// Parts
+export { memoryKv, memoryObjects } from './adapters/storage/memory/data.ts';
+export { memoryTokens } from './adapters/storage/memory/tokens.ts';
+export { callPart, createParts, type StorageMethod } from './engine/ports/storage-methods.ts';
+
+// Records
+export {
+  AGENTS_IN_RECORD,
+  isFinal,
+  LISTED_VALUE_BYTES,
+  MAX_MATCHES,
+  OUTPUTS_IN_RECORD_BYTES,
+  PAGE_BYTES,
+  SHORT_OUTPUT_BYTES,
+} from './engine/model/execution.ts';
+export {
+  type StoredProgress,
+  toAgentRuns,
+  toExecution,
+  toListed,
+  tooManyMatches,
+  toSummary,
+  withoutValues,
+} from './engine/model/execution-record.ts';
+export { NEVER } from './engine/model/stored-execution.ts';
+
+// Values and keys
+export { equalJson } from './engine/base/json.ts';
+export { jsonTextBytes } from './engine/base/measure-json.ts';
+export { checkKey, isPlainText, MAX_KEY_BYTES } from './engine/ports/data.ts';
+
+// Runs of an engine
+export type * from './engine/ports/execution-engine.ts';
+export {
+  type Journal,
+  JournalLostError,
+  type StateUpdate,
+  type StepOptions,
+  type StoreRecord,
+  type TakenSignal,
+  type WaitDecision,
+  type WaitPlace,
+} from './engine/ports/journal.ts';
+export type { RunLog } from './engine/ports/run-log.ts';
+export { ActiveRun } from './engine/running/active-run.ts';
+export type { HeldExecution, RunParts } from './engine/running/run-journal.ts';
+
+// Errors
+export {
+  type ErrorCode,
+  type ErrorDetails,
+  type ErrorOptions,
+  type ErrorWithCode,
+  isOrchestratorError,
+  OrchestratorError,
+} from './engine/base/errors.ts';

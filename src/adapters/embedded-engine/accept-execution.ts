@@ -1,0 +1,138 @@
+/** Accepts an execution: stores its definition, then the execution itself, as running in this process or as queued for any worker. */
+
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import { andThen } from '../../engine/base/maybe-promise.ts';
+import type { CommitEntry, NewExecution } from '../../engine/model/stored-execution.ts';
+import type { AcceptedRun, BeginOptions, LoadedDefinition } from '../../engine/ports/execution-engine.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { CommitResult, StoredDefinition } from '../../engine/ports/storage.ts';
+import { isUnstorable } from '../../engine/running/write-failure.ts';
+import { cancelOnAbort } from './cancel-execution.ts';
+import { endUnconfirmed } from './deferred-writes.ts';
+import type { EngineState } from './engine-state.ts';
+import { launchRun } from './launch-run.ts';
+import { startPolling } from './poll.ts';
+
+const QUEUED: AcceptedRun = { finished: Promise.resolve(undefined) };
+
+/** See `AttachedEngine.begin`. */
+export function acceptExecution(
+  engine: EngineState,
+  execution: NewExecution,
+  loaded: LoadedDefinition,
+  options: BeginOptions,
+): MaybePromise<AcceptedRun> {
+  const { runs, settings, suspects, worker, isClosing } = engine;
+  if (isClosing && !(options.isChild && runs.size > 0))
+    throw new OrchestratorError('OVERLOADED', 'the orchestrator is closed and takes no new executions');
+  // While it closes, it queues what another process can run.
+  if (settings.concurrency === 0 || options.repeatable || (isClosing && !runs.pending))
+    return andThen(storeDefinition(engine, loaded.definition), () => queue(engine, execution, options));
+  const mustQueue = () => options.mayQueue && (runs.taken >= settings.concurrency || suspects.areActive);
+  const accepted = andThen(worker.register(), (by) => {
+    startPolling(engine);
+    return andThen(storeDefinition(engine, loaded.definition), () =>
+      mustQueue()
+        ? queue(engine, execution, options)
+        : runs.takePlace(() => beginNow(engine, by, execution, loaded, options)),
+    );
+  });
+  return accepted instanceof Promise ? runs.starting(execution.id, accepted) : accepted;
+}
+
+/** Stores a definition, unless this process has stored it before. */
+function storeDefinition(engine: EngineState, definition: StoredDefinition): MaybePromise<void> {
+  const { storage, withRetry, accept } = engine;
+  const { version } = definition;
+  if (accept.stored.has(version)) return undefined;
+  const put = accept.writes.get(version) ?? withRetry(() => storage.definitions.put(definition));
+  const onStored = () => {
+    accept.writes.delete(version);
+    accept.stored.add(version);
+  };
+  const onFailure = (thrown: unknown) => {
+    accept.writes.delete(version);
+    throw thrown;
+  };
+  // Other callers wait for the same write, except where requests can't share a promise (Cloudflare Workers).
+  if (put instanceof Promise && storage.capabilities.sharedPromises) accept.writes.set(version, put);
+  return andThen(put, onStored, onFailure);
+}
+
+/**
+ * Stores an execution as running in this process, and launches its run.
+ * @throws INVALID_INPUT when the storage can't hold it, CONFLICT when its id is taken
+ */
+function beginNow(
+  engine: EngineState,
+  worker: string,
+  execution: NewExecution,
+  loaded: LoadedDefinition,
+  { signal, steps = [] }: BeginOptions,
+): MaybePromise<AcceptedRun> {
+  const entry: CommitEntry = { executionId: execution.id, epoch: 1, start: execution, steps };
+  const launch = (holder: string): AcceptedRun => {
+    const records = steps.length > 0 ? steps : undefined;
+    const { createdAt: startedAt } = execution;
+    // One literal, no spread: every run passes here, and copies of objects are slow.
+    const held = { execution, worker: holder, epoch: 1, startedAt, records, cancelled: false, resumed: false, signal };
+    return launchRun(engine, held, loaded);
+  };
+  return andThen(writeStart(engine, worker, entry), (result) =>
+    result === 'stored' ? launch(worker) : acceptAgain(engine, result, worker, entry).then(launch),
+  );
+}
+
+/** Retries with the new id of this worker, if the old id was considered dead. @returns the id of the worker that holds the execution */
+async function acceptAgain(engine: EngineState, result: CommitResult, by: string, entry: CommitEntry): Promise<string> {
+  const { worker } = engine;
+  if (result === 'fenced') await worker.verifyLease();
+  const now = await worker.register();
+  if (result === 'fenced' && now !== by && (await writeStart(engine, now, entry)) === 'stored') return now;
+  throw new OrchestratorError('CONFLICT', `execution ${entry.executionId} was not accepted: its id is taken`);
+}
+
+/**
+ * Stores an execution as queued. A child is queued even when the queue is full. A repeatable execution may be stored already; when a
+ * failure leaves it uncertain, it is not ended.
+ * @throws OVERLOADED when the queue is full, INVALID_INPUT when the storage can't hold it, CONFLICT when its id is taken
+ */
+async function queue(engine: EngineState, execution: NewExecution, options: BeginOptions): Promise<AcceptedRun> {
+  const { signal, steps = [], isChild = false, repeatable = false } = options;
+  if (!isChild) await refuseWhenFull(engine);
+  engine.accept.queued += 1;
+  const { id: executionId, createdAt: dueAt } = execution;
+  const release = { status: 'queued', dueAt } as const;
+  const entry: CommitEntry = { executionId, epoch: 0, start: execution, steps, release };
+  const result = await (repeatable ? engine.writer.write('', entry) : writeStart(engine, undefined, entry));
+  if (result !== 'stored' && !repeatable)
+    throw new OrchestratorError('CONFLICT', `execution ${executionId} is stored already`);
+  engine.runs.pending?.set(executionId, undefined);
+  if (signal) cancelOnAbort(engine, signal, executionId);
+  engine.wakeups.wake();
+  return QUEUED;
+}
+
+/** @throws OVERLOADED */
+async function refuseWhenFull({ accept, settings, storage, withRetry }: EngineState): Promise<void> {
+  const { queueLimit } = settings;
+  if (accept.queued < queueLimit) return;
+  accept.queued = await withRetry(() => storage.executions.countQueued(queueLimit));
+  if (accept.queued < queueLimit) return;
+  throw new OrchestratorError('OVERLOADED', `${queueLimit} executions are queued already; try again later`, {
+    details: { limit: queueLimit },
+    retryable: true,
+  });
+}
+
+function writeStart(engine: EngineState, by: string | undefined, entry: CommitEntry): MaybePromise<CommitResult> {
+  const result = engine.writer.write(by ?? '', entry);
+  if (!(result instanceof Promise)) return result;
+  return result.catch((thrown) => {
+    // A retryable failure leaves it uncertain whether the entry is stored.
+    if (isOrchestratorError(thrown) && thrown.retryable) endUnconfirmed(engine, by, entry);
+    if (!isUnstorable(thrown)) throw thrown;
+    const message = `the execution could not be stored: ${messageOf(thrown)}`;
+    throw new OrchestratorError('INVALID_INPUT', message, { cause: thrown });
+  });
+}

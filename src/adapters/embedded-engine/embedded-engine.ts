@@ -1,0 +1,70 @@
+/**
+ * The embedded engine: runs executions in the host's own processes, over one storage.
+ *
+ * An execution is stored before any of its steps run. A worker holds an active execution under an epoch: of two processes that
+ * both run the same execution, only one can write.
+ */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { andThen } from '../../engine/base/maybe-promise.ts';
+import type { AttachedEngine, EngineHost, ExecutionEngine } from '../../engine/ports/execution-engine.ts';
+import { acceptExecution } from './accept-execution.ts';
+import { cancelExecution } from './cancel-execution.ts';
+import { closeEngine } from './close-engine.ts';
+import { type EmbeddedEngineOptions, readEngineOptions } from './engine-options.ts';
+import { createEngineState, type EngineState } from './engine-state.ts';
+import { runCycle, startPolling } from './poll.ts';
+import { checkLater } from './launch-run.ts';
+import { createRunRecords } from './run-log.ts';
+import { whenEnded } from './when-ended.ts';
+
+/**
+ * Runs executions in this process. Several processes on one shared storage share the work, and resume the executions of processes
+ * that die.
+ *
+ * @param options - see {@link EmbeddedEngineOptions}
+ * @throws TypeError for an unknown option, and for an option with an invalid value
+ */
+export function embeddedEngine(options: EmbeddedEngineOptions = {}): ExecutionEngine {
+  const settings = readEngineOptions(options);
+  return { attach: (host) => attach(host, settings) };
+}
+
+function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): AttachedEngine {
+  const engine: EngineState = createEngineState(host, settings, (limit, reached) => runCycle(engine, limit, reached));
+  const { storage, worker, wakeups, runs } = engine;
+  return {
+    onlyQueues: settings.concurrency === 0,
+    runRecords: createRunRecords(storage, engine.withRetry),
+    get active() {
+      return runs.size;
+    },
+    begin: (execution, loaded, options) => acceptExecution(engine, execution, loaded, options),
+    open() {
+      if (engine.isClosing || settings.concurrency === 0) return undefined;
+      return andThen(worker.register(), () => {
+        startPolling(engine);
+        wakeups.wake();
+      });
+    },
+    whenEnded: (id, maxWaitMs = Number.POSITIVE_INFINITY) => whenEnded(engine, id, maxWaitMs),
+    cancel: (id) => cancelExecution(engine, id),
+    async signal(signal) {
+      const result = await storage.signals.put(signal);
+      wakeups.wake();
+      return result;
+    },
+    async runDue(limit) {
+      if (engine.isClosing) throw new OrchestratorError('OVERLOADED', 'the orchestrator is closed');
+      await worker.register();
+      await wakeups.cycle(limit);
+      if (runs.size > 0) checkLater(engine);
+      await runs.idle(false);
+      // The runs may have made more executions due, or changed when the next one is due.
+      const nextDueAt = await wakeups.cycle(0);
+      wakeups.wake(nextDueAt ?? Number.POSITIVE_INFINITY);
+      return nextDueAt === undefined ? {} : { nextDueAt };
+    },
+    close: (graceMs) => closeEngine(engine, graceMs),
+  };
+}

@@ -1,0 +1,48 @@
+/** The options of the embedded engine, with their defaults and limits. */
+
+export interface EmbeddedEngineOptions {
+  /**
+   * How many executions this process runs at once. Further executions are queued in the storage, and ensembles take turns.
+   * `execute()` always starts at once. With 0, this process only queues executions, and other processes run them. Default 1,000.
+   */
+  readonly concurrency?: number;
+  /** How many executions may be queued; further starts are refused with OVERLOADED. Default 10,000. */
+  readonly queueLimit?: number;
+  /** How long this process counts as alive after it renewed its lease, ms. Then other workers resume its executions. Default 30,000. */
+  readonly leaseMs?: number;
+  /** How often the lease is renewed, ms; at most half of `leaseMs`. Default a third of `leaseMs`, which is 10,000. */
+  readonly renewMs?: number;
+  /** How often a shared storage is asked for due executions and cancellations, ms; twice as often for dead workers. Default 500. */
+  readonly sweepMs?: number;
+  /** Whether results of several executions are stored in one write. Default true. */
+  readonly groupCommit?: boolean;
+}
+
+const KEYS = ['concurrency', 'queueLimit', 'leaseMs', 'renewMs', 'sweepMs', 'groupCommit'];
+
+/** @throws TypeError when an option is not what it must be */
+export function readEngineOptions(options: EmbeddedEngineOptions): Required<EmbeddedEngineOptions> {
+  for (const key of Object.keys(options)) {
+    if (!KEYS.includes(key))
+      throw new TypeError(`embeddedEngine: unknown option \`${key}\`; the options are ${KEYS.join(', ')}`);
+  }
+  const { concurrency = 1000, queueLimit = 10_000, leaseMs = 30_000, sweepMs = 500, groupCommit = true } = options;
+  const renewMs = options.renewMs ?? Math.max(1, Math.floor(leaseMs / 3));
+  wholeNumber('concurrency', concurrency, 0, 1_000_000);
+  wholeNumber('queueLimit', queueLimit, 1, 10_000_000);
+  wholeNumber('leaseMs', leaseMs, 100, 86_400_000);
+  wholeNumber('renewMs', renewMs, 1, 86_400_000);
+  wholeNumber('sweepMs', sweepMs, 10, 3_600_000);
+  if (renewMs * 2 > leaseMs) {
+    throw new TypeError(
+      `embeddedEngine: renewMs (${renewMs}) must be at most half of leaseMs (${leaseMs}): a lease must outlive a renewal that fails`,
+    );
+  }
+  if (typeof groupCommit !== 'boolean') throw new TypeError('embeddedEngine: groupCommit must be true or false');
+  return { concurrency, queueLimit, leaseMs, renewMs, sweepMs, groupCommit };
+}
+
+function wholeNumber(name: string, value: number, min: number, max: number): void {
+  if (Number.isSafeInteger(value) && value >= min && value <= max) return;
+  throw new TypeError(`embeddedEngine: ${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
+}

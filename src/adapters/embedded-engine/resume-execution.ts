@@ -1,0 +1,225 @@
+/** Resumes or starts a claimed execution: reads its records, loads its definition, and launches its run. */
+
+import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
+import { nextTurn } from '../../engine/base/next-turn.ts';
+import { signalsOfEnd } from '../../engine/model/child.ts';
+import type { ExecutionTrigger } from '../../engine/model/execution.ts';
+import { waitedBefore } from '../../engine/model/execution-record.ts';
+import type { ClaimedExecution, DamagedExecution, StepRecord } from '../../engine/model/stored-execution.ts';
+import type { Run } from './active-runs.ts';
+import { releaseLater } from './deferred-writes.ts';
+import type { EngineState } from './engine-state.ts';
+import { launchRun } from './launch-run.ts';
+import { loadDefinition } from './load-definition.ts';
+import { FIRST_DEATH_BLAME, MAX_BLAME } from './suspects.ts';
+
+/** An execution that was reclaimed from dead workers more often than this is ended, whatever the causes of death. */
+const MAX_RECOVERIES = 100;
+/** An execution that the storage can't read this many times in a row, which takes half a minute, is ended. */
+const MAX_FAILURES = 6;
+const PAGE = 1000;
+/** The largest number of executions whose recoveries are remembered. */
+const MAX_REMEMBERED = 10_000;
+
+/** A claimed execution, with what this process knows of its claim. */
+interface Claim {
+  readonly worker: string;
+  readonly claimed: ClaimedExecution;
+  /** The instant (Unix ms) up to which executions were claimed as due. */
+  readonly reached: number;
+}
+
+/** Never rejects: a failure with one execution is retried later, and an execution that can't be read is ended. */
+export async function resumeExecution(
+  engine: EngineState,
+  worker: string,
+  claimed: ClaimedExecution | DamagedExecution,
+  reached: number,
+): Promise<void> {
+  try {
+    if ('damage' in claimed) await endDamaged(engine, worker, claimed);
+    else await resume(engine, { worker, claimed, reached });
+  } catch (error) {
+    const executionId = idOf(claimed);
+    const ensemble = 'damage' in claimed ? undefined : claimed.execution.ensemble;
+    const { pauseMs, times, isNew } = engine.resume.backoff.next(executionId, error);
+    if (isNew)
+      engine.logger.error(
+        { err: error, executionId, ensemble, worker },
+        'an execution could not be resumed; it is tried again, less and less often',
+      );
+    if (times >= MAX_FAILURES && isOrchestratorError(error, 'INTERNAL') && 'execution' in claimed) {
+      const message = `what is stored of it can't be read: ${error.message}`;
+      if (await endUnrunnable(engine, worker, toUnrunnable(claimed), message).then(DONE, NOT_DONE)) return;
+    }
+    releaseLater(engine, worker, executionId, claimed.epoch, pauseMs);
+  }
+}
+
+export function idOf(claimed: ClaimedExecution | DamagedExecution): string {
+  return 'damage' in claimed ? claimed.executionId : claimed.execution.id;
+}
+
+async function resume(engine: EngineState, claim: Claim): Promise<void> {
+  const { worker, claimed } = claim;
+  const { recoveries, blame } = claimed;
+  if (blame >= MAX_BLAME) {
+    const message =
+      'its process died each time soon after it was resumed, and no other execution was running there that could be the cause; it is not resumed again. A retry runs it anew';
+    return endUnrunnable(engine, worker, toUnrunnable(claimed), message);
+  }
+  if (recoveries > MAX_RECOVERIES) {
+    const message = `its process died ${recoveries} times while it ran; it is not resumed again. A retry runs it anew`;
+    return endUnrunnable(engine, worker, toUnrunnable(claimed), message);
+  }
+  if (blame > FIRST_DEATH_BLAME) return beginSuspect(engine, claim);
+  engine.resume.count += 1;
+  try {
+    await begin(engine, claim);
+  } finally {
+    engine.resume.count -= 1;
+  }
+}
+
+/** @returns the active run; undefined when the execution does not run here */
+async function begin(engine: EngineState, { worker, claimed, reached }: Claim): Promise<Run | undefined> {
+  const { execution, epoch, startedAt, begun, cancelRequested: cancelled, signals } = claimed;
+  const { recoveries, handover, resumedAt } = claimed;
+  const { id, version, ensemble } = execution;
+  const found = loadDefinition(engine, version, ensemble);
+  const loaded = found instanceof Promise ? await found : found;
+  if (loaded === undefined) {
+    await endUnrunnable(engine, worker, toUnrunnable(claimed), `its definition ${version} is not stored`);
+    return undefined;
+  }
+  if (typeof loaded === 'string') {
+    const { unsupportedVersions } = engine.resume;
+    if (!unsupportedVersions.has(version)) {
+      const text = `executions of \`${ensemble}\` (definition ${version}) are left to other processes: ${loaded}`;
+      engine.logger.warn({ ensemble, version }, text);
+    }
+    unsupportedVersions.add(version);
+    await release(engine, worker, claimed, 0);
+    return undefined;
+  }
+  let records: readonly StepRecord[] | undefined;
+  try {
+    // A queued retry was stored with the results that it keeps.
+    if (begun || execution.retryOf !== undefined) records = await readRecords(engine, id);
+  } catch (error) {
+    // A damaged row stays damaged; the storage may recover from any other failure.
+    if (!isOrchestratorError(error, 'INTERNAL') || error.details.row === undefined) throw error;
+    const message = `what is stored of it is damaged: ${error.message}`;
+    await endUnrunnable(engine, worker, toUnrunnable(claimed), message);
+    return undefined;
+  }
+  if (begun) logRecovery(engine, worker, claimed);
+  const about = { execution, worker, epoch, startedAt, records, signals, recoveries, handover, resumedAt };
+  return launchRun(engine, { ...about, cancelled, resumed: begun, reached }, loaded);
+}
+
+/** A claim does not say whether the execution was freed from a dead worker since the last claim, only how often it was freed. */
+function logRecovery({ logger, resume: { recovered } }: EngineState, worker: string, claimed: ClaimedExecution): void {
+  const { recoveries, execution } = claimed;
+  const { id: executionId, ensemble } = execution;
+  if (recoveries <= (recovered.get(executionId) ?? 0)) return;
+  if (recovered.size >= MAX_REMEMBERED) recovered.clear();
+  recovered.set(executionId, recoveries);
+  logger.warn({ executionId, ensemble, worker, recoveries }, 'execution resumed after a crash');
+}
+
+async function beginSuspect(engine: EngineState, claim: Claim): Promise<void> {
+  const { suspects, runs, resume: resuming } = engine;
+  const { worker, claimed } = claim;
+  // After this turn, the others of the same claim are counted.
+  await undefined;
+  const othersActive = runs.size - suspects.running + resuming.count;
+  const place = suspects.enter(claimed.execution.id, claimed.blame, othersActive);
+  if (typeof place === 'number') return postpone(engine, worker, claimed, place);
+  let run: Run | undefined;
+  try {
+    // Every execution that this process holds when it dies gets blame: first release the suspects that have to wait.
+    await new Promise<void>(nextTurn);
+    while (resuming.postponing.size > 0) await Promise.all(resuming.postponing);
+    run = await begin(engine, claim);
+  } finally {
+    if (!run) place.leave();
+  }
+  if (run) place.watch(run);
+}
+
+async function postpone(engine: EngineState, worker: string, claimed: ClaimedExecution, afterMs: number) {
+  const { postponing } = engine.resume;
+  const released = release(engine, worker, claimed, afterMs);
+  const done = released.then(DONE, NOT_DONE);
+  postponing.add(done);
+  await done;
+  postponing.delete(done);
+  return released;
+}
+
+async function release(engine: EngineState, worker: string, claimed: ClaimedExecution, afterMs: number) {
+  const { execution, epoch, begun } = claimed;
+  const dueAt = engine.clock.now() + afterMs;
+  const release = { status: begun ? ('running' as const) : ('queued' as const), dueAt };
+  await engine.writer.write(worker, { executionId: execution.id, epoch, steps: [], release });
+  if (afterMs > 0) engine.wakeups.wake(dueAt);
+}
+
+async function readRecords({ storage, withRetry }: EngineState, id: string): Promise<readonly StepRecord[]> {
+  const records: StepRecord[] = [];
+  for (;;) {
+    const after = records.at(-1)?.key;
+    const query = { after, limit: PAGE, bytes: Number.POSITIVE_INFINITY, notes: true };
+    const page = await withRetry(() => storage.executions.listSteps(id, query));
+    records.push(...page);
+    if (page.length < PAGE) return records;
+  }
+}
+
+async function endDamaged(engine: EngineState, worker: string, damaged: DamagedExecution): Promise<void> {
+  const { executionId: id, epoch, damage, parentId } = damaged;
+  const trigger = parentId === undefined ? ({ type: 'call' } as const) : ({ type: 'ensemble', parentId } as const);
+  const message = `what is stored of it is damaged: ${messageOf(damage)}`;
+  await endUnrunnable(
+    engine,
+    worker,
+    { id, ensemble: undefined, epoch, trigger, startedAt: engine.clock.now(), waited: 0 },
+    message,
+  );
+}
+
+/** An execution that is ended without a run. */
+interface UnrunnableExecution {
+  readonly id: string;
+  /** Undefined if it can't be read. */
+  readonly ensemble: string | undefined;
+  readonly epoch: number;
+  readonly startedAt: number;
+  readonly trigger: ExecutionTrigger;
+  /** ms that it waited. */
+  readonly waited: number;
+}
+
+function toUnrunnable({ execution, epoch, startedAt, handover, resumedAt }: ClaimedExecution): UnrunnableExecution {
+  const { id, ensemble, trigger } = execution;
+  return { id, ensemble, epoch, startedAt, trigger, waited: waitedBefore(handover, resumedAt) };
+}
+
+/** Ends an execution that can't run as failed, so that it does not affect others. */
+async function endUnrunnable(engine: EngineState, worker: string, claimed: UnrunnableExecution, message: string) {
+  const { host, storage, clock, logger, writer, withRetry } = engine;
+  const { id, ensemble, epoch, startedAt, waited } = claimed;
+  const finishedAt = clock.now();
+  const about = { output: null, error: { code: 'INTERNAL', message }, finishedAt, agents: 0 };
+  const duration = Math.max(0, finishedAt - startedAt);
+  const end = { status: 'failed' as const, ...about, duration, ...(waited > 0 && { waited }) };
+  const signals = signalsOfEnd(claimed, end);
+  await writer.write(worker, { executionId: id, epoch, steps: [], end, ...(signals && { signals }) });
+  logger.error({ executionId: id, ensemble, worker }, `execution was ended: ${message}`);
+  const record = await withRetry(() => storage.executions.get(id, { agents: false }));
+  if (record) host.ended(record, worker);
+}
+
+const DONE = () => true;
+const NOT_DONE = () => false;

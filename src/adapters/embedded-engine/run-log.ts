@@ -1,0 +1,67 @@
+/**
+ * The run logs of the embedded engine: a run writes through the commit writer and reads from the storage. No failure of the storage is a
+ * failure of the run: the run loses its journal, and is resumed later from its last stored result.
+ */
+
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { RunRecords } from '../../engine/ports/execution-engine.ts';
+import { JournalLostError } from '../../engine/ports/journal.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { RunLog } from '../../engine/ports/run-log.ts';
+import type { Storage } from '../../engine/ports/storage.ts';
+import type { RunParts } from '../../engine/running/run-journal.ts';
+import type { CommitWriter } from './commit-writer.ts';
+import type { StorageRetry } from './storage-retry.ts';
+import type { Lease } from './worker.ts';
+
+/** What a run needs. All runs of a worker share it. */
+export type RunPartsOf = (worker: string) => RunParts;
+
+export function createRunParts(parts: {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly withRetry: StorageRetry;
+  readonly writer: CommitWriter;
+  readonly worker: Lease;
+}): RunPartsOf {
+  const { storage, clock, withRetry, writer, worker: lease } = parts;
+  const read = readForRuns(withRetry);
+  const toParts = (worker: string): RunParts => {
+    const log: RunLog = {
+      write: (entry) => writer.write(worker, entry),
+      readState: (ensemble) => read(() => storage.state.read(ensemble)),
+      listSignals: (executionId, query) => read(() => storage.signals.list(executionId, query)),
+    };
+    const waitForLease = () => (lease.isLeaseValid(worker) ? undefined : lease.waitForLease(worker));
+    return { clock, log: storage.capabilities.shared ? { ...log, waitForLease } : log };
+  };
+  let current: { readonly worker: string; readonly parts: RunParts } | undefined;
+  return (worker) => {
+    if (current?.worker !== worker) current = { worker, parts: toParts(worker) };
+    return current.parts;
+  };
+}
+
+/** The records that runs read besides their own: each failed read rejects with JournalLostError. */
+export function createRunRecords(storage: Storage, withRetry: StorageRetry): RunRecords {
+  const read = readForRuns(withRetry);
+  return {
+    signals: { list: (executionId, query) => read(() => storage.signals.list(executionId, query)) },
+    executions: {
+      get: (id, query) => read(() => storage.executions.get(id, query)),
+      countDescendants: (rootId, limit) => read(() => storage.executions.countDescendants(rootId, limit)),
+    },
+  };
+}
+
+function readForRuns(withRetry: StorageRetry) {
+  return <T>(call: () => MaybePromise<T>): MaybePromise<T> => {
+    const answer = withRetry(call);
+    return answer instanceof Promise ? answer.catch(loseJournal) : answer;
+  };
+}
+
+/** @throws JournalLostError */
+function loseJournal(cause: unknown): never {
+  throw new JournalLostError(cause);
+}

@@ -1,0 +1,68 @@
+/** Writes commits to the memory storage: each entry under its fence, wholly or not at all. */
+
+import type { Json } from '../../../engine/base/json.ts';
+import { memoryBytes } from '../../../engine/base/measure-json.ts';
+import type { CommitEntry, NewExecution } from '../../../engine/model/stored-execution.ts';
+import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
+import { finish, type MemoryState, release } from './memory-state.ts';
+import { storeSignal } from './signals.ts';
+import { isHeldBy, isRepeated, newStoredExecution, putStep } from './stored-execution.ts';
+
+export function createCommit(state: MemoryState): Storage['commit'] {
+  const { executions, capacity } = state;
+  return (worker, batch) => {
+    for (const { start: execution } of batch) {
+      // A child execution is never refused: its parent was accepted, and can't end without it.
+      if (execution && execution.trigger.parentId === undefined && !executions.has(execution.id)) capacity.check();
+    }
+    return batch.length === 1
+      ? [commitEntry(state, worker, batch[0] as CommitEntry)]
+      : batch.map((entry) => commitEntry(state, worker, entry));
+  };
+}
+
+function commitEntry(state: MemoryState, worker: string, entry: CommitEntry): CommitResult {
+  const { executions, states, capacity } = state;
+  if (entry.start) return startExecution(state, worker, entry, entry.start);
+  const stored = executions.get(entry.executionId);
+  if (!stored) return 'fenced';
+  if (!isHeldBy(stored, worker, entry.epoch)) return isRepeated(stored, entry) ? 'stored' : 'fenced';
+  if (entry.state) {
+    const { ensemble, expectedVersion, value, updatedAt } = entry.state;
+    if ((states.get(ensemble)?.version ?? 0) !== expectedVersion)
+      return isRepeated(stored, entry) ? 'stored' : 'state-conflict';
+    states.set(ensemble, { value, version: expectedVersion + 1, updatedAt });
+  }
+  const { bytes } = stored;
+  for (const step of entry.steps) putStep(stored, step);
+  if (entry.end) stored.bytes += memoryBytes(entry.end.output);
+  if (entry.end?.error) stored.bytes += memoryBytes(entry.end.error as unknown as Json);
+  capacity.grow(stored.bytes - bytes);
+  if (entry.end) finish(state, stored, entry.end);
+  else if (entry.release) release(state, stored, entry.release);
+  if (entry.signals) for (const signal of entry.signals) storeSignal(state, signal);
+  return 'stored';
+}
+
+/** With a release, the execution is free from the start, and the worker need not be registered. */
+function startExecution(state: MemoryState, worker: string, entry: CommitEntry, execution: NewExecution): CommitResult {
+  const { executions, keys, workers, capacity } = state;
+  const { id, idempotencyKey: key } = execution;
+  const known = executions.get(id);
+  // An execution's seed is random, so an equal seed means the same start.
+  if (known) return known.execution.seed === execution.seed ? 'stored' : 'exists';
+  if (key !== undefined && keys.has(key)) return 'exists';
+  if (!entry.release && !workers.has(worker)) return 'fenced';
+  const stored = newStoredExecution(execution, entry.epoch);
+  executions.set(id, stored);
+  if (key !== undefined) keys.set(key, id);
+  for (const step of entry.steps) putStep(stored, step);
+  capacity.grow(stored.bytes);
+  if (entry.signals) for (const signal of entry.signals) storeSignal(state, signal);
+  if (entry.release) release(state, stored, entry.release);
+  else {
+    stored.worker = worker;
+    stored.startedAt = execution.createdAt;
+  }
+  return 'stored';
+}

@@ -1,0 +1,46 @@
+/** Cancellation requests, the check for ended executions, and the deletion of old ones. */
+
+import { dueWhenCancelled } from '../../../engine/model/due.ts';
+import type { ExecutionStore } from '../../../engine/ports/storage.ts';
+import { finish, type MemoryState, setDueAt } from './memory-state.ts';
+import type { StoredExecution } from './stored-execution.ts';
+
+/** The methods of the storage port in this file. */
+type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge'>;
+
+export function createEnding(state: MemoryState): Ending {
+  const { executions, workers, capacity } = state;
+  return {
+    requestCancel(id, now, end) {
+      const stored = executions.get(id);
+      if (!stored) return undefined;
+      if (stored.end) return stored.end.status;
+      // A child execution is claimed and ended by a worker, which then resumes the parent.
+      if (
+        stored.worker === undefined &&
+        stored.status === 'queued' &&
+        stored.execution.trigger.parentId === undefined
+      ) {
+        finish(state, stored, end);
+        return end.status;
+      }
+      if (stored.cancelRequestedAt !== undefined) return stored.status;
+      stored.cancelRequestedAt = now;
+      if (stored.worker !== undefined) workers.get(stored.worker)?.cancelRequested.add(id);
+      else setDueAt(state, stored, dueWhenCancelled(stored.dueAt as number, now));
+      return stored.status;
+    },
+    findEnded: (ids) => ids.filter((id) => executions.get(id)?.end !== undefined || !executions.has(id)),
+    purge({ worker, before, limit, after = '' }) {
+      // The worker that registered first deletes for all.
+      if (workers.keys().next().value !== worker) return undefined;
+      const old = [...executions.keys()]
+        .filter((id) => id > after && (executions.get(id)?.end?.finishedAt ?? before) < before)
+        .sort();
+      const batch = old.slice(0, limit);
+      for (const id of batch) capacity.remove(executions.get(id) as StoredExecution);
+      const last = batch.at(-1);
+      return old.length > limit && last ? { deleted: batch.length, next: last } : { deleted: batch.length };
+    },
+  };
+}

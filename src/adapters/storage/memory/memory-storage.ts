@@ -1,0 +1,68 @@
+/** The storage in the memory of one process. It is the default, and the reference for all other storages. */
+
+import type { Storage, StoredDefinition, StoredSchedule } from '../../../engine/ports/storage.ts';
+import { createClaiming } from './claim.ts';
+import { createCommit } from './commit.ts';
+import { memoryKv, memoryObjects } from './data.ts';
+import { createEnding } from './ending.ts';
+import { createMemoryState } from './memory-state.ts';
+import { readExecutions } from './read-executions.ts';
+import { memorySignals } from './signals.ts';
+import { memoryTokens } from './tokens.ts';
+import { memoryWorkers } from './workers.ts';
+
+export interface MemoryStorageOptions {
+  /** How many finished executions are kept, the newest first. Unfinished executions are always kept. Default 10,000. */
+  readonly keep?: number;
+  /**
+   * About how many bytes executions may take, with their inputs, outputs, steps and signals. The oldest finished
+   * executions are dropped to stay below it. When unfinished executions take more, starts are refused with OVERLOADED.
+   * Default 256 MiB.
+   */
+  readonly keepBytes?: number;
+  /**
+   * Whether several orchestrators work on it. Then they watch each other: when one no longer renews its lease, another
+   * continues its executions. Default false: a single orchestrator, which needs no timers for this.
+   */
+  readonly shared?: boolean;
+}
+
+const DEFAULT_KEEP_BYTES = 256 * 1024 * 1024;
+
+/** @throws TypeError when `keep` or `keepBytes` is not a whole number of at least 0 */
+export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
+  const { keep = 10_000, keepBytes = DEFAULT_KEEP_BYTES, shared = false } = options;
+  for (const [name, value] of Object.entries({ keep, keepBytes })) {
+    if (!Number.isSafeInteger(value) || value < 0)
+      throw new TypeError(`memoryStorage: ${name} must be a whole number of at least 0, not ${value}`);
+  }
+  const state = createMemoryState(keep, keepBytes);
+  const definitions = new Map<string, StoredDefinition>();
+  const schedules = new Map<string, StoredSchedule>();
+  return {
+    capabilities: { sharedPromises: true, timers: true, groupedCommits: false, shared },
+    tokens: memoryTokens(),
+    kv: memoryKv(),
+    objects: memoryObjects(),
+    commit: createCommit(state),
+    workers: memoryWorkers(state),
+    executions: { ...createClaiming(state), ...createEnding(state), ...readExecutions(state) },
+    signals: memorySignals(state),
+    state: { read: (ensemble) => state.states.get(ensemble) },
+    schedules: {
+      read: (name) => schedules.get(name),
+      advance(name, { expectedVersion, value, updatedAt }) {
+        if ((schedules.get(name)?.version ?? 0) !== expectedVersion) return false;
+        schedules.set(name, { value, version: expectedVersion + 1, updatedAt });
+        return true;
+      },
+    },
+    definitions: {
+      put(definition) {
+        if (!definitions.has(definition.version)) definitions.set(definition.version, definition);
+      },
+      get: (version) => definitions.get(version),
+    },
+    close() {},
+  };
+}

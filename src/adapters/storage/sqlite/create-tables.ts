@@ -1,0 +1,44 @@
+/** Prepares each statement of the storage once, on an open database. */
+
+import type { Storage, StorageParts } from '../../../engine/ports/storage.ts';
+import { createClaiming } from './claim.ts';
+import { createCommit } from './commit.ts';
+import { createUnreadable } from './damaged.ts';
+import { definitionsTable } from './definitions-table.ts';
+import { createTransaction, type SqlConnection } from './driver.ts';
+import { createEnding } from './ending.ts';
+import { executionsTable } from './executions-table.ts';
+import { kvTable } from './kv-table.ts';
+import { objectsTable } from './objects-table.ts';
+import { schedulesTable } from './schedules-table.ts';
+import { createPutSignal, signalsTable } from './signals-table.ts';
+import { statesTable } from './states-table.ts';
+import { tokensTable } from './tokens-table.ts';
+import type { WorkerLock } from './worker-lock.ts';
+import { workersTable } from './workers-table.ts';
+
+/** The storage port on open tables. It throws the driver's errors. */
+export type Tables = StorageParts & Pick<Storage, 'commit'>;
+
+/** @param connection - a database with the newest schema */
+export function createTables(connection: SqlConnection, namespace: string, lock: WorkerLock): Tables {
+  const transaction = createTransaction(connection);
+  const putSignal = createPutSignal(connection, namespace);
+  const unreadable = createUnreadable();
+  return {
+    commit: createCommit(connection, namespace, transaction, putSignal),
+    workers: workersTable(connection, namespace, { transaction, lock, unreadable }),
+    executions: {
+      ...createClaiming(connection, namespace, transaction, unreadable),
+      ...createEnding(connection, namespace, transaction),
+      ...executionsTable(connection, namespace),
+    },
+    signals: signalsTable(connection, namespace, transaction, putSignal),
+    state: statesTable(connection, namespace),
+    schedules: schedulesTable(connection, namespace),
+    definitions: definitionsTable(connection, namespace),
+    tokens: tokensTable(connection, namespace),
+    kv: kvTable(connection, namespace),
+    objects: objectsTable(connection, namespace),
+  };
+}

@@ -1,0 +1,63 @@
+/**
+ * Adds a timeout to every call of a storage. A call that times out is rejected; it may or may not have had its effect.
+ */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { estimateEntryBytes } from '../../engine/model/estimate-entry-bytes.ts';
+import type { CommitEntry } from '../../engine/model/stored-execution.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { Storage } from '../../engine/ports/storage.ts';
+import { callPart, createParts } from '../../engine/ports/storage-methods.ts';
+
+/** How much longer a call may take that transfers this number of bytes: 1 s for each whole MiB. */
+export function transferMs(bytes: number): number {
+  return Math.floor(bytes / 1_048_576) * 1000;
+}
+
+/**
+ * Returns the storage with timeouts. Keyed values and objects have none, because the steps that use them have their own
+ * timeout.
+ * @param timeoutMs - how long a call may take that returns a promise; a commit may take 1 s more for each MiB
+ */
+export function withStorageTimeout(storage: Storage, clock: Clock, timeoutMs: number): Storage {
+  const withTimeout = <T>(method: string, answer: Promise<T>, batch?: readonly CommitEntry[]): Promise<T> =>
+    new Promise((resolve, reject) => {
+      const rejectAfter = (ms: number) => {
+        const message = `the storage did not answer \`${method}\` within ${ms} ms`;
+        reject(new OrchestratorError('OVERLOADED', message, { details: { timeoutMs: ms }, retryable: true }));
+      };
+      const onTimeout = () => {
+        // The size is computed only when it matters.
+        const moreMs = batch ? transferMs(batch.reduce((bytes, entry) => bytes + estimateEntryBytes(entry), 0)) : 0;
+        if (moreMs === 0) rejectAfter(timeoutMs);
+        else cancelTimer = clock.setTimer(moreMs, () => rejectAfter(timeoutMs + moreMs));
+      };
+      let cancelTimer = clock.setTimer(timeoutMs, onTimeout);
+      answer.finally(() => cancelTimer()).then(resolve, reject);
+    });
+  const parts = createParts((part, method) => (...args) => {
+    const answer = callPart(storage, part, method, args);
+    return answer instanceof Promise ? withTimeout(`${part}.${method}`, answer) : answer;
+  });
+  const { watch, wakeAt, accepts } = storage;
+  return {
+    ...parts,
+    ...(wakeAt && { wakeAt: (instant: number) => wakeAt.call(storage, instant) }),
+    ...(accepts && { accepts: (id: string) => accepts.call(storage, id) }),
+    ...(watch && {
+      watch: (listener: () => void) => watch.call(storage, listener),
+    }),
+    capabilities: storage.capabilities,
+    kv: storage.kv,
+    objects: storage.objects,
+    // Without rest parameters, because it is called for every step.
+    commit(worker, batch) {
+      const answer = storage.commit(worker, batch);
+      return answer instanceof Promise ? withTimeout('commit', answer, batch) : answer;
+    },
+    close() {
+      const answer = storage.close();
+      return answer instanceof Promise ? withTimeout('close', answer) : answer;
+    },
+  };
+}

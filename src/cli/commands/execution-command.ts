@@ -1,0 +1,186 @@
+/** `ensemble execution list`, `show` and `watch`: shows executions of a store or of a running server. */
+
+import { EXECUTION_STATUSES, type Execution, type ExecutionStatus } from '../../engine/model/execution.ts';
+import { parseDuration } from '../../engine/base/duration.ts';
+import { readInstant } from '../../engine/base/read-instant.ts';
+import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import { suggestName } from '../../engine/base/suggest-name.ts';
+import { wrongUsage } from '../terminal/cli-error.ts';
+import { onInterrupt } from '../terminal/interrupt.ts';
+import { type PlaceOptions, withService } from '../service/open-service.ts';
+import type { Output } from '../terminal/output.ts';
+import type { Service, ServiceHost } from '../service/service.ts';
+import { summarizeWaits } from '../progress/describe-waits.ts';
+import { describeExecution } from '../progress/show-execution.ts';
+import { type Column, formatTable, terminalWidth } from '../terminal/table.ts';
+import { formatDuration, printJson } from '../terminal/text.ts';
+import { formatDistance } from '../terminal/times.ts';
+import { watchExecution } from '../progress/watch-execution.ts';
+
+export interface ExecutionListOptions extends PlaceOptions {
+  readonly ensemble?: string;
+  readonly status?: string;
+  /** The id of a parent execution. */
+  readonly parent?: string;
+  readonly tag?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly search?: string;
+  readonly limit: string;
+  readonly json?: boolean;
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'ID' },
+  { title: 'ENSEMBLE', shrinkTo: 8 },
+  { title: 'STATUS' },
+  { title: 'STARTED' },
+  { title: 'DURATION' },
+];
+/** Only where a listed execution has tags. */
+const TAGS: Column = { title: 'TAGS', shrinkTo: 8 };
+const WAITS: Column = { title: 'WAITS FOR', shrinkTo: 16 };
+/** The largest page. */
+const PAGE = 250;
+const MAX_LIMIT = 10_000;
+
+export async function listExecutions(
+  options: ExecutionListOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const { ensemble, parent: parentId, tag, search } = options;
+  const now = Date.now();
+  const since = readTime(options.since, 'since', now);
+  const until = readTime(options.until, 'until', now);
+  const filter = { ensemble, status: readStatus(options.status), parentId, tag, since, until, search };
+  const wanted = readLimit(options.limit);
+  const { executions, nextCursor } = await withService(options, host, (service) => readPages(service, filter, wanted));
+  if (options.json) {
+    output.print(`${printJson({ executions, ...(nextCursor !== undefined && { nextCursor }) })}\n`);
+    return 0;
+  }
+  if (executions.length === 0) {
+    const isFiltered = Object.values(filter).some((value) => value !== undefined);
+    output.say(isFiltered ? 'no matching executions\n' : 'no executions yet\n');
+    return 0;
+  }
+  // A server of an earlier version sends no tags.
+  const hasTags = executions.some(({ tags }) => tags?.length > 0);
+  const waits = executions.map((record) => summarizeWaits(record, now));
+  const isAnyWaiting = waits.some((text) => text !== '');
+  const columns = [...COLUMNS, ...(hasTags ? [TAGS] : []), ...(isAnyWaiting ? [WAITS] : [])];
+  const rows = executions.map((record, i) => [
+    ...toCells(record, now),
+    ...(hasTags ? [(record.tags ?? []).join(', ')] : []),
+    ...(isAnyWaiting ? [waits[i] as string] : []),
+  ]);
+  output.print(formatTable(columns, rows, terminalWidth(host.process)));
+  if (nextCursor !== undefined)
+    output.say(`there are more; show them with --limit ${Math.min(MAX_LIMIT, wanted * 5)}\n`);
+  return 0;
+}
+
+function toCells({ id, ensemble, status, startedAt, duration }: Execution<unknown>, now: number): string[] {
+  const started = startedAt === undefined ? '' : formatDistance(startedAt, now);
+  return [id, ensemble, status, started, duration === undefined ? '' : formatDuration(duration)];
+}
+
+interface Page {
+  readonly executions: readonly Execution<unknown>[];
+  readonly nextCursor?: string;
+}
+
+async function readPages({ executions }: Service, filter: object, wanted: number): Promise<Page> {
+  const found: Execution<unknown>[] = [];
+  let cursor: string | undefined;
+  do {
+    const limit = Math.min(PAGE, wanted - found.length);
+    const page: Page = await executions.list({ ...filter, limit, ...(cursor !== undefined && { cursor }) });
+    found.push(...page.executions);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined && found.length < wanted);
+  return cursor === undefined ? { executions: found } : { executions: found, nextCursor: cursor };
+}
+
+export interface ExecutionShowOptions extends PlaceOptions {
+  readonly json?: boolean;
+}
+
+export async function showExecution(
+  id: string,
+  options: ExecutionShowOptions & { readonly steps?: boolean },
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const { record, page } = await withService(options, host, async ({ executions }) => ({
+    record: await executions.get(id),
+    page: options.steps ? await readSteps(executions, id) : undefined,
+  }));
+  if (options.json) output.print(`${printJson({ ...record, ...page })}\n`);
+  else output.print(describeExecution(record, Date.now(), terminalWidth(host.process), page?.steps));
+  if (page?.nextCursor !== undefined && !options.json)
+    output.say(`only the first ${MAX_STEPS.toLocaleString('en-US')} steps are shown\n`);
+  return 0;
+}
+
+type StepPage = Awaited<ReturnType<Service['executions']['steps']>>;
+
+/** The largest number of steps that are shown. */
+const MAX_STEPS = 10_000;
+
+async function readSteps(executions: Service['executions'], id: string): Promise<StepPage> {
+  const steps: ExecutionStep[] = [];
+  let cursor: string | undefined;
+  do {
+    const limit = Math.min(PAGE, MAX_STEPS - steps.length);
+    const page: StepPage = await executions.steps(id, { limit, ...(cursor !== undefined && { cursor }) });
+    steps.push(...page.steps);
+    cursor = page.nextCursor;
+  } while (cursor !== undefined && steps.length < MAX_STEPS);
+  return cursor === undefined ? { steps } : { steps, nextCursor: cursor };
+}
+
+/** @returns 0 when the execution completed, 1 when it ended otherwise, 128 plus the signal's number when the user stopped watching */
+export async function watch(
+  id: string,
+  options: ExecutionShowOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const stopping = new AbortController();
+  const interrupt = onInterrupt(host.process, () => stopping.abort());
+  try {
+    const code = await withService(options, host, (service) =>
+      watchExecution(service, id, { json: options.json === true, signal: stopping.signal }, output),
+    );
+    if (interrupt.exitCode === undefined) return code;
+    output.say('stopped watching; the execution continues\n');
+    return interrupt.exitCode;
+  } finally {
+    interrupt.release();
+  }
+}
+
+function readStatus(given: string | undefined): ExecutionStatus | undefined {
+  const status = EXECUTION_STATUSES.find((one) => one === given);
+  if (status !== undefined || given === undefined) return status;
+  const near = suggestName(given, EXECUTION_STATUSES);
+  const hint = near === undefined ? `one of ${EXECUTION_STATUSES.join(', ')}` : `did you mean ${near}?`;
+  throw wrongUsage(`there is no status ${JSON.stringify(given)}; ${hint}`);
+}
+
+/** An instant, or a duration back from now. @returns Unix ms */
+function readTime(given: string | undefined, option: string, now: number): number | undefined {
+  if (given === undefined) return undefined;
+  const back = parseDuration(given);
+  const instant = back === undefined ? readInstant(given) : now - back;
+  if (instant !== undefined) return instant;
+  const forms = 'a duration back from now such as 2h, an instant such as 2026-01-31T09:00:00Z, or Unix ms';
+  throw wrongUsage(`--${option} must be ${forms}, not ${JSON.stringify(given)}`);
+}
+
+function readLimit(given: string): number {
+  if (/^[1-9]\d{0,4}$/.test(given) && Number(given) <= MAX_LIMIT) return Number(given);
+  throw wrongUsage(`--limit must be a whole number from 1 to ${MAX_LIMIT}, not ${JSON.stringify(given)}`);
+}

@@ -1,0 +1,88 @@
+/** `ensemble execution cancel`, `retry` and `signal`: cancels an execution, retries one, and sends one a signal. */
+
+import { isOrchestratorError } from '../../engine/base/errors.ts';
+import { type Execution, isFinal } from '../../engine/model/execution.ts';
+import { CliError } from '../terminal/cli-error.ts';
+import type { ExecutionShowOptions } from './execution-command.ts';
+import { withService } from '../service/open-service.ts';
+import type { Output } from '../terminal/output.ts';
+import { readInput } from '../project/read-input.ts';
+import type { ServiceHost } from '../service/service.ts';
+import { oneLine, printJson } from '../terminal/text.ts';
+
+export async function cancelExecution(
+  id: string,
+  options: ExecutionShowOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const record = await withService(options, host, ({ executions }) => executions.cancel(id));
+  if (options.json) {
+    output.print(`${printJson(record)}\n`);
+    return 0;
+  }
+  const state = isFinal(record.status) ? 'is cancelled' : `is being cancelled; it is still ${oneLine(record.status)}`;
+  output.say(`${output.colors.green('✓')} execution ${oneLine(idOf(record))} ${state}\n`);
+  return 0;
+}
+
+/** Prints the id of the new execution on stdout. */
+export async function retryExecution(
+  id: string,
+  options: ExecutionShowOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const record = await withService(options, host, ({ executions }) => executions.retry(id), { scripts: true }).catch(
+    explainRetry,
+  );
+  if (options.json) {
+    output.print(`${printJson(record)}\n`);
+    return 0;
+  }
+  output.print(`${oneLine(idOf(record))}\n`);
+  const queued = record.status === 'queued' ? '; it is queued until a server has capacity for it' : '';
+  output.say(
+    `${output.colors.green('✓')} execution ${oneLine(idOf(record))} retries ${oneLine(record.retryOf ?? id)}${queued}\n`,
+  );
+  return 0;
+}
+
+export interface SignalCommandOptions extends ExecutionShowOptions {
+  readonly payload?: string;
+  readonly idempotencyKey?: string;
+}
+
+export async function signalExecution(
+  id: string,
+  name: string,
+  options: SignalCommandOptions,
+  output: Output,
+  host: ServiceHost,
+): Promise<number> {
+  const { idempotencyKey } = options;
+  const about = { option: '--payload', empty: null };
+  const payload = await readInput(options.payload, host.cwd, host.process.stdin, about);
+  const given = idempotencyKey === undefined ? {} : { idempotencyKey };
+  const record = await withService(options, host, ({ executions }) => executions.signal(id, name, payload, given));
+  if (options.json) {
+    output.print(`${printJson(record)}\n`);
+    return 0;
+  }
+  output.say(
+    `${output.colors.green('✓')} signal ${name} is stored for execution ${oneLine(idOf(record))}; it is ${oneLine(record.status)}\n`,
+  );
+  return 0;
+}
+
+/** For a token without `read:executions`, a server returns only the id and the status. */
+function idOf(record: Execution<unknown> | { readonly executionId: string }): string {
+  return 'executionId' in record ? record.executionId : record.id;
+}
+
+function explainRetry(error: unknown): never {
+  if (!isOrchestratorError(error, 'NOT_CONFIGURED')) throw error;
+  throw new CliError(
+    `${error.message}\nhelp: name the project of the execution with --dir, or a server of that project with --url`,
+  );
+}

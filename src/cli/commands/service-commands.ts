@@ -1,0 +1,200 @@
+/** The commands of `ensemble` that serve a project, and those that use a store or a server. */
+
+import type { Command } from 'commander';
+import {
+  type ExecutionListOptions,
+  type ExecutionShowOptions,
+  listExecutions,
+  showExecution,
+  watch,
+} from './execution-command.ts';
+import {
+  cancelExecution,
+  retryExecution,
+  type SignalCommandOptions,
+  signalExecution,
+} from './execution-control-command.ts';
+import { exportExecution } from './export-command.ts';
+import { type GraphOptions, graph } from './graph-command.ts';
+import type { PlaceOptions } from '../service/open-service.ts';
+import type { Output } from '../terminal/output.ts';
+import { type ServeOptions, serve } from './serve-command.ts';
+import type { ServiceHost } from '../service/service.ts';
+import {
+  createToken,
+  listTokens,
+  newToken,
+  revokeToken,
+  type TokenCreateOptions,
+  type TokenListOptions,
+  type TokenNewOptions,
+} from './token-command.ts';
+
+/** The parts of the process that commands need. */
+export interface CommandParts {
+  readonly output: Output;
+  readonly host: ServiceHost;
+  /** Receives the exit code of the command that ran. */
+  readonly end: (exitCode: number) => void;
+}
+
+export function addServiceCommands(program: Command, parts: CommandParts): void {
+  addServe(program, parts);
+  addTokens(program, parts);
+  addExecutions(program, parts);
+}
+
+export function addGraph(program: Command, { output, host, end }: CommandParts): void {
+  const command = program
+    .command('graph')
+    .argument('[ensemble]', 'name of an ensemble of the project, or a definition file');
+  place(command)
+    .option('--execution <id>', 'marks the state of this execution; without a name, draws its own definition')
+    .option('--direction <direction>', 'TD (top down) or LR (left to right)', 'TD')
+    .description('prints the flow of an ensemble as a Mermaid flowchart')
+    .addHelpText(
+      'after',
+      examples(
+        'ensemble graph order > order.mmd',
+        'ensemble graph --execution exec_01K... --url http://127.0.0.1:3000',
+      ),
+    )
+    .action(async (target: string | undefined, options: GraphOptions) =>
+      end(await graph(target, options, output, host)),
+    );
+}
+
+function addServe(program: Command, { output, host, end }: CommandParts): void {
+  program
+    .command('serve')
+    .argument('[dir]', 'project folder (default: this folder)')
+    .option('--port <number>', 'port to listen on; 0 for any free port', '3000')
+    .option('--host <address>', 'address to listen on; 0.0.0.0 for all addresses of this machine', '127.0.0.1')
+    .option(
+      '--storage <store>',
+      'memory, sqlite:FILE or postgres://... (default: sqlite:.ensemble/data.sqlite in the project)',
+    )
+    .option('--env <name>', 'a process variable that ${env.NAME} may read; repeatable', collect, [])
+    .option('--dir <folder>', 'project folder, in place of the argument')
+    .option('--watch', 'loads definitions and scripts again when files of the project change')
+    .description('serves a project over HTTP; prints a first token if the store has none and ENSEMBLE_TOKEN holds none')
+    .addHelpText(
+      'after',
+      examples('ensemble serve --watch', 'ensemble serve ../shop --port 8080 --storage sqlite:/var/lib/shop.sqlite'),
+    )
+    .action(async (dir: string | undefined, options: ServeOptions) => end(await serve(dir, options, output, host)));
+}
+
+function addTokens(program: Command, { output, host, end }: CommandParts): void {
+  const token = program.command('token').description('creates, makes, lists and revokes API tokens');
+  place(token.command('create'))
+    .requiredOption('--name <name>', 'a label')
+    .requiredOption('--scope <scope...>', 'its scopes, such as execute:ensembles; admin for all')
+    .option('--expires-in <seconds>', 'its lifetime (default: never expires)')
+    .option('--plan <plan>', 'free, pro or enterprise (default: free)')
+    .option('--json', 'prints the token object')
+    .description('creates a token; prints only its value on stdout')
+    .addHelpText(
+      'after',
+      examples(
+        'ensemble token create --name ci --scope execute:ensembles read:executions',
+        'ensemble token create --name week --scope admin --expires-in 604800 --url http://127.0.0.1:3000',
+      ),
+    )
+    .action(async (options: TokenCreateOptions) => end(await createToken(options, output, host)));
+  token
+    .command('new')
+    .option('--dir <folder>', 'project folder, whose config may have a brand (default: this folder)')
+    .option('--json', 'prints { token, hash }')
+    .description('makes a value for a token, and stores nothing; prints the value on stdout, and its hash on stderr')
+    .addHelpText('after', examples('export ENSEMBLE_TOKEN=$(ensemble token new)'))
+    .action(async (options: TokenNewOptions) => end(await newToken(options, output, host)));
+  place(token.command('list'))
+    .option('--json', 'prints { tokens }')
+    .description('lists the tokens, oldest first, without their values')
+    .action(async (options: TokenListOptions) => end(await listTokens(options, output, host)));
+  place(token.command('revoke'))
+    .argument('<id>', 'id of the token, from the list')
+    .option('--json', 'prints { id, revoked }')
+    .description('revokes a token; it is refused from then on')
+    .action(async (id: string, options: TokenListOptions) => end(await revokeToken(id, options, output, host)));
+}
+
+function addExecutions(program: Command, { output, host, end }: CommandParts): void {
+  const execution = program.command('execution').description('shows, cancels, retries and signals executions');
+  place(execution.command('list'))
+    .option('--ensemble <name>', 'only executions of this ensemble')
+    .option('--status <status>', 'only executions with this status, such as failed')
+    .option('--parent <id>', 'only executions that the steps of this execution started')
+    .option('--tag <tag>', 'only executions with this tag')
+    .option('--since <instant>', 'only executions from then on: 2h (ago), 2026-01-31T09:00:00Z or Unix ms')
+    .option('--until <instant>', 'only executions before then')
+    .option('--search <text>', 'only executions whose id, or one of whose tags, begins with this text')
+    .option('--limit <number>', 'the largest number of executions', '20')
+    .option('--json', 'prints { executions }, without their agents')
+    .description('lists executions, newest first')
+    .addHelpText(
+      'after',
+      examples(
+        'ensemble execution list --status failed --limit 5',
+        'ensemble execution list --tag customer=7 --since 2d',
+      ),
+    )
+    .action(async (options: ExecutionListOptions) => end(await listExecutions(options, output, host)));
+  place(execution.command('show'))
+    .argument('<id>', 'id of the execution')
+    .option('--steps', 'shows the steps of every kind instead of the agents')
+    .option('--json', 'prints the record')
+    .description('shows one execution: its times, its agents, its output')
+    .action(async (id: string, options: ExecutionShowOptions) => end(await showExecution(id, options, output, host)));
+  place(execution.command('watch'))
+    .argument('<id>', 'id of the execution')
+    .option('--json', 'prints each event as a line of JSON')
+    .description('follows one execution until it ends; exits with 1 if it did not complete')
+    .addHelpText('after', examples('ensemble execution watch exec_01K... --url http://127.0.0.1:3000'))
+    .action(async (id: string, options: ExecutionShowOptions) => end(await watch(id, options, output, host)));
+  place(execution.command('export'))
+    .argument('<id>', 'id of the execution')
+    .description('prints all that is stored of one execution as JSON, for `replay` of the testing kit')
+    .addHelpText('after', examples('ensemble execution export exec_01K... > order.history.json'))
+    .action(async (id: string, options: PlaceOptions) => end(await exportExecution(id, options, output, host)));
+  place(execution.command('cancel'))
+    .argument('<id>', 'id of the execution')
+    .option('--json', 'prints the record')
+    .description('cancels one execution: at its next step, or at once if it waits or is queued')
+    .action(async (id: string, options: ExecutionShowOptions) => end(await cancelExecution(id, options, output, host)));
+  place(execution.command('signal'))
+    .argument('<id>', 'id of the execution')
+    .argument('<name>', 'name of the signal, from the step `wait`')
+    .option('--payload <json>', 'the payload: JSON, @file, or @- for standard input (default: null)')
+    .option('--idempotency-key <key>', 'a second signal with the same key changes nothing')
+    .option('--json', 'prints the record')
+    .description('sends a signal to an execution: its first `wait` for that name takes it, now or later')
+    .addHelpText('after', examples(`ensemble execution signal exec_01K... approved --payload '{"by": "Ada"}'`))
+    .action(async (id: string, name: string, options: SignalCommandOptions) =>
+      end(await signalExecution(id, name, options, output, host)),
+    );
+  place(execution.command('retry'))
+    .argument('<id>', 'id of an execution that failed, timed out or was cancelled')
+    .option('--json', "prints the new execution's record")
+    .description('creates a new execution with the results of the steps that succeeded; prints its id on stdout')
+    .addHelpText('after', examples('ensemble execution watch $(ensemble execution retry exec_01K...)'))
+    .action(async (id: string, options: ExecutionShowOptions) => end(await retryExecution(id, options, output, host)));
+}
+
+/** The options that name the store or the server. */
+function place(command: Command): Command {
+  return command
+    .option('--dir <folder>', 'project folder, whose store is used (default: this folder)')
+    .option('--storage <store>', 'another store: sqlite:FILE or postgres://...')
+    .option('--url <url>', 'a running server instead (default: ENSEMBLE_URL, if no store is named)')
+    .option('--token <token>', 'token for that server (default: ENSEMBLE_TOKEN)');
+}
+
+function collect(value: string, before: readonly string[]): string[] {
+  return [...before, value];
+}
+
+function examples(...lines: readonly string[]): string {
+  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
+}

@@ -1,0 +1,111 @@
+/** `ensemble validate`: prints every problem of the named files and projects. */
+
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { CliError } from '../terminal/cli-error.ts';
+import { findTargets, requireProject, type Target } from '../project/find-target.ts';
+import type { Output } from '../terminal/output.ts';
+import { printIssue, summarize } from '../project/print-issues.ts';
+import {
+  checkAlone,
+  checkInProject,
+  type FileIssues,
+  type OpenedProject,
+  openToCheck,
+  shownFrom,
+  showPath,
+} from '../start.ts';
+import { printJson } from '../terminal/text.ts';
+
+export interface ValidateOptions {
+  readonly dir?: string;
+  readonly json?: boolean;
+}
+
+/** @returns the exit code */
+export async function validate(
+  paths: readonly string[],
+  options: ValidateOptions,
+  output: Output,
+  cwd: string,
+): Promise<number> {
+  const capture = output.capture();
+  const projects = createProjects();
+  const targets: Target[] = [];
+  for (const path of paths) targets.push(...(await findTargets(cwd, path)));
+  if (paths.length === 0) targets.push({ kind: 'project', directory: await requireProject(cwd, options.dir) });
+  const base = options.dir !== undefined && paths.length > 0 ? await requireProject(cwd, options.dir) : undefined;
+
+  const files = new Map<string, FileIssues>();
+  for (const target of targets)
+    for (const entry of await check(target, base, projects, cwd)) files.set(entry.file, entry);
+  capture.release();
+  const found = [...files.values()];
+  const failed = found.some(({ issues }) => issues.length > 0);
+  if (options.json) {
+    const files = found.map(({ file, issues, warnings }) => ({ file, issues, warnings }));
+    output.print(`${printJson({ files })}\n`);
+    return failed ? 1 : 0;
+  }
+  const { colors } = output;
+  for (const { issues } of found) for (const issue of issues) output.say(`${printIssue(issue, colors)}\n\n`);
+  const warnings = found.flatMap((file) => file.warnings);
+  for (const warning of warnings) output.say(`${colors.yellow('warning:')} ${printIssue(warning, colors)}\n\n`);
+  for (const warning of await projects.warnings(cwd)) output.say(`${colors.yellow('warning:')} ${warning}\n`);
+  if (failed) output.say(`${colors.red('✗')} ${summarize(found)}\n`);
+  else output.print(`✓ ${summarize(found)}\n`);
+  return failed ? 1 : 0;
+}
+
+async function check(target: Target, base: string | undefined, projects: Projects, cwd: string): Promise<FileIssues[]> {
+  if (target.kind === 'project') {
+    const { files } = await projects.open(target.directory);
+    return shownFrom(cwd, target.directory, files);
+  }
+  if (target.kind === 'member' && (base === undefined || base === target.directory)) {
+    const { files } = await projects.open(target.directory);
+    // Leaves out problems of other definitions, but not of the config and scripts, which the check needs.
+    const wanted = files.filter(
+      ({ file, issues }) => file === target.file || (issues.length > 0 && !/\.ya?ml$/.test(file)),
+    );
+    return shownFrom(cwd, target.directory, wanted);
+  }
+  const path = target.kind === 'file' ? target.path : resolve(target.directory, target.file);
+  const file = showPath(cwd, path);
+  const text = await readFile(path, 'utf8').catch((error: Error) => {
+    throw new CliError(`${file} can't be read: ${error.message}`);
+  });
+  return [
+    base === undefined ? checkAlone(text, file) : checkInProject(text, file, (await projects.open(base)).options),
+  ];
+}
+
+interface Projects {
+  open(directory: string): Promise<OpenedProject>;
+  warnings(cwd: string): Promise<string[]>;
+}
+
+// A project is read once, however many of its files are named.
+function createProjects(): Projects {
+  const opened = new Map<string, Promise<OpenedProject>>();
+  return {
+    open(directory) {
+      const found = opened.get(directory) ?? openToCheck(directory);
+      opened.set(directory, found);
+      return found;
+    },
+    async warnings(cwd) {
+      const lists = [...opened].map(async ([directory, opening]) => {
+        const { project } = await opening;
+        const absent = project.absent.map(
+          (name) =>
+            `${project.config?.file} names the variable \`${name}\`, which is not set here; \`run\` and \`serve\` need it`,
+        );
+        return [...project.warnings, ...absent].map((text) =>
+          directory === cwd ? text : `${showPath(cwd, directory)}: ${text}`,
+        );
+      });
+      return (await Promise.all(lists)).flat();
+    },
+  };
+}

@@ -1,0 +1,195 @@
+/** Answers the waits of a run: with signals of the command line, with what a person types, or not at all. */
+
+import { messageOf } from '../../engine/base/errors.ts';
+import type { GivenSignals } from '../project/read-signals.ts';
+import type { Orchestrator } from '../start.ts';
+import { type Asker, createAsker } from '../terminal/ask-line.ts';
+import type { Output } from '../terminal/output.ts';
+import { formatDuration, oneLine } from '../terminal/text.ts';
+import type { ProgressDisplay } from './live-progress.ts';
+
+/** A `wait` that a run has reached. */
+export interface AwaitedSignal {
+  readonly executionId: string;
+  readonly signal: string;
+  /** Unix ms; infinity without a timeout. */
+  readonly until: number;
+}
+
+export interface WaitAnswers {
+  /** Resolves as soon as the run only waits, for signals that nothing here sends. */
+  readonly stuck: Promise<readonly AwaitedSignal[]>;
+  /** The names of given signals that no `wait` took. */
+  unused(): string[];
+  end(): void;
+}
+
+interface AnswerParts {
+  readonly signals: GivenSignals;
+  /** Whom to ask. Undefined without a terminal. */
+  readonly terminal: Pick<NodeJS.Process, 'stdin'> | undefined;
+  readonly output: Output;
+  readonly progress: ProgressDisplay | undefined;
+}
+
+/** A run that continues by itself within this time, because a `wait` times out, is not ended. */
+const PATIENCE_MS = 60_000;
+const MAX_TIMER_MS = 3_600_000;
+
+export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): WaitAnswers {
+  const left = new Map([...parts.signals].map(([name, payloads]) => [name, [...payloads]]));
+  const asking = parts.terminal && createQuestions(orchestrator, parts, parts.terminal, (wait) => leave(wait));
+  const ended = new AbortController();
+  // A run that resumes reaches the same waits again.
+  const seen = new Set<string>();
+  const unanswered = new Set<AwaitedSignal>();
+  let continuesAt = 0;
+  let sent: Promise<unknown> = Promise.resolve();
+  let isWatching = false;
+  let resolveStuck: (waits: readonly AwaitedSignal[]) => void = () => {};
+  const stuck = new Promise<readonly AwaitedSignal[]>((resolve) => {
+    resolveStuck = resolve;
+  });
+
+  const leave = (wait: AwaitedSignal) => {
+    unanswered.add(wait);
+    if (isWatching) return;
+    isWatching = true;
+    watch().catch(() => {
+      // The orchestrator is closed: the run has ended.
+    });
+  };
+  const watch = async () => {
+    while (!ended.signal.aborted) {
+      await sent;
+      // Returns when no run is active any more.
+      const { nextDueAt } = await orchestrator.runDue();
+      if (ended.signal.aborted) return;
+      const now = Date.now();
+      for (const wait of unanswered) if (wait.until <= now) unanswered.delete(wait);
+      const isPatient = now < continuesAt || [...unanswered].some(({ until }) => until < now + PATIENCE_MS);
+      if (unanswered.size > 0 && (nextDueAt === undefined || !isPatient)) return resolveStuck([...unanswered]);
+      await pause(Math.max(1, (nextDueAt ?? 0) - now), ended.signal);
+    }
+  };
+
+  orchestrator.on('agent.retrying', ({ data }) => {
+    continuesAt = Math.max(continuesAt, data.retryAt);
+  });
+  orchestrator.on('step.waiting', ({ data }) => {
+    const { executionId, key, signal, until = Number.POSITIVE_INFINITY } = data;
+    if (signal === undefined) {
+      continuesAt = Math.max(continuesAt, until);
+      return;
+    }
+    const place = `${executionId} ${key}`;
+    if (seen.has(place)) return;
+    seen.add(place);
+    const payloads = left.get(signal) ?? [];
+    const wait = { executionId, signal, until };
+    if (payloads.length > 0) {
+      const sending = send(orchestrator, wait, payloads.shift(), parts.output);
+      sent = sent.then(() => sending);
+    } else if (asking) asking.add(wait);
+    else leave(wait);
+  });
+  return {
+    stuck,
+    unused: () => [...left].flatMap(([name, payloads]) => (payloads.length > 0 ? [name] : [])),
+    end() {
+      ended.abort();
+      asking?.end();
+    },
+  };
+}
+
+async function send(
+  { executions }: Orchestrator,
+  { executionId, signal }: AwaitedSignal,
+  payload: unknown,
+  { say }: Output,
+): Promise<void> {
+  try {
+    await executions.signal(executionId, signal, payload);
+  } catch (error) {
+    say(`signal ${signal} could not be sent: ${oneLine(messageOf(error))}\n`);
+  }
+}
+
+/** Asks one question after the other. @param leave - receives the waits that nobody answers, because the input has ended */
+function createQuestions(
+  orchestrator: Orchestrator,
+  { output, progress }: AnswerParts,
+  { stdin }: Pick<NodeJS.Process, 'stdin'>,
+  leave: (wait: AwaitedSignal) => void,
+) {
+  const asker = createAsker(stdin);
+  const ended = new AbortController();
+  let last: Promise<void> = Promise.resolve();
+  const ask = async (wait: AwaitedSignal): Promise<void> => {
+    const { executionId, signal, until } = wait;
+    if (ended.signal.aborted || until <= Date.now()) return;
+    const { ensemble } = await orchestrator.executions.status(executionId);
+    progress?.pause?.();
+    const time = Number.isFinite(until) ? `, at most ${formatDuration(until - Date.now())}` : '';
+    output.say(`${oneLine(ensemble)} waits for the signal ${signal}${time}\n`);
+    const answer = await readAnswer(asker, output, until, ended.signal);
+    progress?.resume?.();
+    if (answer === 'no input') leave(wait);
+    else if (answer !== 'too late') await send(orchestrator, wait, answer.payload, output);
+  };
+  return {
+    add(wait: AwaitedSignal) {
+      last = last.then(() => ask(wait)).catch((error) => output.say(`${oneLine(messageOf(error))}\n`));
+    },
+    end() {
+      ended.abort();
+      asker.close();
+    },
+  };
+}
+
+type Answer = { readonly payload: unknown } | 'no input' | 'too late';
+
+async function readAnswer(asker: Asker, { say }: Output, until: number, ended: AbortSignal): Promise<Answer> {
+  const over = new AbortController();
+  const stop = () => over.abort();
+  ended.addEventListener('abort', stop);
+  const timer = setTimeout(stop, Math.min(until - Date.now(), 2 ** 31 - 1));
+  try {
+    for (;;) {
+      say('  payload (JSON or text; an empty line sends null): ');
+      const line = await asker.ask(over.signal);
+      if (line === undefined) {
+        say(over.signal.aborted && !ended.aborted ? '\n  too late: this wait has ended\n' : '\n');
+        return over.signal.aborted ? 'too late' : 'no input';
+      }
+      const read = readPayload(line.trim());
+      if (read) return read;
+      say('  this begins like JSON, but is not valid JSON\n');
+    }
+  } finally {
+    clearTimeout(timer);
+    ended.removeEventListener('abort', stop);
+  }
+}
+
+/** @returns undefined for a mistake in JSON, which must not be sent as text */
+function readPayload(text: string): { readonly payload: unknown } | undefined {
+  if (text === '') return { payload: null };
+  try {
+    return { payload: JSON.parse(text) };
+  } catch {
+    return /^[[{"]/.test(text) ? undefined : { payload: text };
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, Math.min(ms, MAX_TIMER_MS));
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

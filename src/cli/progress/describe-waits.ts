@@ -1,0 +1,52 @@
+/** What a waiting execution waits for, in words. */
+
+import type { Execution, PendingWait } from '../../engine/model/execution.ts';
+import { count } from '../terminal/text.ts';
+import { formatDistance, formatInstant } from '../terminal/times.ts';
+
+/** How many waits are shown one by one. */
+const SHOWN_WAITS = 20;
+
+/** A server of an earlier version does not say what an execution waits for. */
+export function waitsOf({ waitingFor = [] }: Partial<Pick<Execution<unknown>, 'waitingFor'>>): readonly PendingWait[] {
+  return waitingFor;
+}
+
+/** Such as `the signal approved`. */
+export function describeAim({ kind, name = '', executionId }: PendingWait): string {
+  switch (kind) {
+    case 'signal':
+      return `the signal ${name}`;
+    case 'retry':
+      return `the next attempt of ${name}`;
+    case 'child':
+      return `the end of ${name}${executionId === undefined ? '' : ` (${executionId})`}`;
+    default:
+      return 'the end of a sleep';
+  }
+}
+
+/** Such as `since 2026-11-20 16:30:24, until 2026-11-21 16:30:24`. */
+export function describeTimes({ since, until }: PendingWait): string {
+  return `since ${formatInstant(since)}${until === undefined ? '' : `, until ${formatInstant(until)}`}`;
+}
+
+/** One line for each wait. @param now - Unix ms */
+export function describeWaits(record: Execution<unknown>, now: number): string[] {
+  const waits = waitsOf(record);
+  const lines = waits.slice(0, SHOWN_WAITS).map((wait) => {
+    const left = wait.until === undefined ? '' : ` (${formatDistance(wait.until, now)})`;
+    return `  ${describeAim(wait)} at ${wait.key}, ${describeTimes(wait)}${left}`;
+  });
+  const more = waits.length - lines.length + (record.waitingForOmitted ?? 0);
+  return more > 0 ? [...lines, `  ... and ${count(more, 'wait')} more`] : lines;
+}
+
+/** All waits in a few words. @param now - Unix ms */
+export function summarizeWaits(record: Execution<unknown>, now: number): string {
+  const [first, ...others] = waitsOf(record);
+  if (!first) return '';
+  const left = first.until === undefined ? '' : `, ${formatDistance(first.until, now)}`;
+  const more = others.length + (record.waitingForOmitted ?? 0);
+  return `${describeAim(first)}${left}${more > 0 ? `, and ${more} more` : ''}`;
+}

@@ -1,0 +1,167 @@
+/** One execution's record as text for people. */
+
+import type { AgentRun, Execution, ExecutionTrigger } from '../../engine/model/execution.ts';
+import type { ExecutionStep, StepStatus } from '../../engine/model/execution-step.ts';
+import { describeError } from './show-error.ts';
+import { count, cutText, formatDuration, oneLine, printJson, textWidth } from '../terminal/text.ts';
+import { formatDistance, formatInstant } from '../terminal/times.ts';
+import { describeWaits } from './describe-waits.ts';
+
+/** How many runs are shown; of the later ones, only the failed runs. */
+const SHOWN_RUNS = 100;
+const LABEL = 10;
+/** The largest width of a column of names or keys on a terminal. */
+const MAX_COLUMN = 32;
+
+/**
+ * @param now - Unix ms
+ * @param width - of the terminal, in columns; undefined: lines are not cut
+ * @param steps - shown instead of the agents
+ */
+export function describeExecution(
+  record: Execution<unknown>,
+  now: number,
+  width: number | undefined,
+  steps?: readonly ExecutionStep[],
+): string {
+  const { id, ensemble, status, trigger, version, createdAt, startedAt, finishedAt, duration, error } = record;
+  const { queued = 0, waited = 0 } = record.metrics;
+  const { recoveries = 0 }: Partial<typeof record> = record;
+  const ago = (instant: number) => `${formatInstant(instant)} (${formatDistance(instant, now)})`;
+  const facts: (readonly [label: string, text: string | undefined])[] = [
+    ['ensemble', ensemble],
+    ['status', status],
+    ['created', startedAt === createdAt ? undefined : ago(createdAt)],
+    ['started', startedAt === undefined ? undefined : ago(startedAt)],
+    ['finished', finishedAt === undefined ? undefined : formatInstant(finishedAt)],
+    ['duration', duration === undefined ? undefined : formatDuration(duration)],
+    ['queued', queued === 0 ? undefined : `for ${formatDuration(queued)}`],
+    ['waited', waited === 0 ? undefined : `for ${formatDuration(waited)}`],
+    ['recovered', recoveries === 0 ? undefined : `${count(recoveries, 'time')}, because its process died`],
+    [
+      'deadline',
+      record.deadlineAt === undefined || finishedAt !== undefined ? undefined : formatInstant(record.deadlineAt),
+    ],
+    ['trigger', describeTrigger(trigger)],
+    ['tags', record.tags?.length ? record.tags.join(', ') : undefined],
+    ['parent', record.parentId],
+    ['retry of', record.retryOf],
+    ['version', version],
+    ['error', error && `${error.code}${error.agent === undefined ? '' : ` at ${error.agent}`}: ${error.message}`],
+  ];
+  const lines = [oneLine(id)];
+  for (const [label, text] of facts) {
+    // An error is never cut.
+    if (text !== undefined)
+      lines.push(`  ${label.padEnd(LABEL)}${label === 'error' ? oneLine(text) : cut(text, width, LABEL + 2)}`);
+    if (label === 'error' && error && !isOfRun(record))
+      lines.push(...describeError(error).map((line) => ' '.repeat(LABEL + 2) + line));
+  }
+  const waits = describeWaits(record, now).map((line) => cut(line, width, 0));
+  if (waits.length > 0) lines.push('', 'waits for', ...waits);
+  if (steps) lines.push('', 'steps', ...describeSteps(steps, width), '');
+  else lines.push('', 'agents', ...describeRuns(record, width), '');
+  lines.push('input', indent(printJson(record.input)));
+  if (finishedAt !== undefined) lines.push('', 'output', indent(printJson(record.output)));
+  return `${lines.join('\n')}\n`;
+}
+
+/** Whether a run of an agent shows the error of the execution. */
+function isOfRun({ agents, error }: Execution<unknown>): boolean {
+  return agents.some((run) => run.error !== undefined && run.error.message === error?.message);
+}
+
+function describeTrigger({ type, cron, timezone, scheduledAt }: ExecutionTrigger): string {
+  if (cron === undefined || scheduledAt === undefined) return type;
+  return `${type}, ${cron} ${timezone}, due at ${formatInstant(scheduledAt)}`;
+}
+
+function describeRuns({ agents, metrics, finishedAt }: Execution<unknown>, width: number | undefined): string[] {
+  if (agents.length === 0) return [finishedAt === undefined ? '  no results yet' : '  none ran'];
+  const names = new Map<string, number>();
+  for (const { name } of agents) names.set(name, (names.get(name) ?? 0) + 1);
+  const shown = agents.filter((run, i) => i < SHOWN_RUNS || run.status === 'failed');
+  const nameWidth = columnWidth(
+    shown.map(({ name }) => name),
+    width,
+  );
+  const lines = shown.flatMap((run) => describeRun(run, nameWidth, (names.get(run.name) ?? 0) > 1, width));
+  const left = Math.max(metrics.agents, agents.length) - shown.length;
+  if (left > 0)
+    lines.push(`  ... and ${count(left, 'run')} more${agents.length > shown.length ? '; --json has them' : ''}`);
+  return lines;
+}
+
+const MARKS: Readonly<Record<StepStatus, string>> = {
+  completed: '✓',
+  failed: '✗',
+  retrying: '…',
+  waiting: '…',
+  running: '…',
+  skipped: '-',
+  cancelled: '-',
+};
+
+/** One line for each step, and one for its error. */
+function describeSteps(steps: readonly ExecutionStep[], width: number | undefined): string[] {
+  if (steps.length === 0) return ['  none yet'];
+  const keys = columnWidth(
+    steps.map(({ key }) => key),
+    width,
+  );
+  const titles = columnWidth(steps.map(titleOf), width);
+  return steps.flatMap((step) => {
+    const { key, status, attempts, duration, executionId, error, kind, output } = step;
+    const facts = [status === 'skipped' ? '' : formatDuration(duration)];
+    if (status !== 'completed' && status !== 'failed') facts.push(status === 'retrying' ? 'will be retried' : status);
+    if (attempts > 1) facts.push(count(attempts, 'attempt'));
+    if (executionId !== undefined) facts.push(executionId);
+    if (output !== undefined && kind !== 'agent' && kind !== 'sleep') facts.push(JSON.stringify(output));
+    const text = `${padTo(key, keys)}  ${padTo(titleOf(step), titles)}  ${facts.filter(Boolean).join('  ')}`;
+    const line = `  ${MARKS[status]} ${cut(text, width, 4).trimEnd()}`;
+    return error ? [line, `      ${oneLine(`${error.code}: ${error.message}`)}`] : [line];
+  });
+}
+
+function titleOf({ kind, name }: ExecutionStep): string {
+  return name === '' ? kind : `${kind} ${name}`;
+}
+
+/** @param width - of the terminal; undefined: the column is as wide as its longest text */
+function columnWidth(texts: readonly string[], width: number | undefined): number {
+  return Math.min(
+    width === undefined ? Number.POSITIVE_INFINITY : MAX_COLUMN,
+    texts.reduce((most, text) => Math.max(most, textWidth(oneLine(text))), 0),
+  );
+}
+
+/** Cuts or fills a text to a width. */
+function padTo(text: string, width: number): string {
+  const shown = cutText(oneLine(text), width);
+  return shown + ' '.repeat(Math.max(0, width - textWidth(shown)));
+}
+
+function describeRun(run: AgentRun, nameWidth: number, repeated: boolean, width: number | undefined): string[] {
+  const { name, key, status, attempts, duration, output, outputOmitted, error } = run;
+  const facts = [formatDuration(duration).padStart(6)];
+  if (attempts > 1) facts.push(count(attempts, 'attempt'));
+  if (status === 'retrying') facts.push('will be retried');
+  // The key distinguishes the runs of a loop.
+  if (repeated) facts.push(key);
+  const lines = [`  ${MARKS[status] ?? '?'} ${padTo(name, nameWidth)}  ${oneLine(facts.join('  '))}`];
+  if (error) lines.push(`      ${oneLine(`${error.code}: ${error.message}`)}`);
+  if (error) lines.push(...describeError(error).map((line) => `        ${line}`));
+  else if (outputOmitted) lines.push('      (a large output, which the record does not contain)');
+  else if (status === 'completed') lines.push(`      ${cut(JSON.stringify(output), width, 6)}`);
+  return lines;
+}
+
+/** @param before - the columns before the text */
+function cut(text: string, width: number | undefined, before: number): string {
+  const safe = oneLine(text);
+  return width === undefined ? safe : cutText(safe, Math.max(20, width - before));
+}
+
+function indent(text: string): string {
+  return text.replace(/^/gm, '  ');
+}

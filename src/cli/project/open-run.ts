@@ -1,0 +1,67 @@
+/** Finds and checks the ensemble that `ensemble run` runs. */
+
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { CliError } from '../terminal/cli-error.ts';
+import { findFile, isPath, requireProject } from './find-target.ts';
+import type { Output } from '../terminal/output.ts';
+import { printIssue } from './print-issues.ts';
+import * as start from '../start.ts';
+import { count } from '../terminal/text.ts';
+
+/** An ensemble that can run. */
+export interface FoundRun {
+  readonly name: string;
+  readonly options: start.ProjectOptions;
+}
+
+/**
+ * Opens the argument of `run`: the name of an ensemble in a project, a file of a project, or a file outside projects.
+ *
+ * @returns undefined when there are problems, which this function prints
+ * @throws CliError, NOT_FOUND
+ */
+export async function openRun(
+  target: string,
+  given: { readonly env: Readonly<Record<string, string>>; readonly logger: start.Logger },
+  dir: string | undefined,
+  output: Output,
+  cwd: string,
+): Promise<FoundRun | undefined> {
+  const refuse = (issues: readonly start.DefinitionIssue[]) => {
+    for (const issue of issues) output.say(`${printIssue(issue, output.colors)}\n\n`);
+    output.say(`${output.colors.red('✗')} ${count(issues.length, 'problem')}; nothing was run\n`);
+    return undefined;
+  };
+  const openProject = async (directory: string) => {
+    const { project, options, files } = await start.openToRun(directory, { env: given.env });
+    const shown = start.shownFrom(cwd, directory, files);
+    for (const warning of project.warnings) output.say(`${output.colors.yellow('warning:')} ${warning}\n`);
+    const issues = shown.flatMap((one) => one.issues);
+    return { options: { logger: given.logger, ...options }, issues, absent: project.absent };
+  };
+  if (!isPath(target)) {
+    const { options, issues } = await openProject(await requireProject(cwd, dir));
+    return issues.length > 0 ? refuse(issues) : { name: target, options };
+  }
+  const file = await findFile(cwd, target);
+  const path = file.kind === 'file' ? file.path : resolve(file.directory, file.file);
+  const text = await readFile(path, 'utf8');
+  const shown = start.showPath(cwd, path);
+  const directory =
+    dir !== undefined ? await requireProject(cwd, dir) : file.kind === 'member' ? file.directory : undefined;
+  if (file.kind === 'member' && file.file.startsWith('agents/'))
+    throw new CliError(`${shown} is an agent; run an ensemble that names it`);
+  if (directory === undefined) {
+    const options = start.optionsAlone(text, given);
+    const { issues } = start.checkToRunAlone(text, shown, options);
+    return issues.length > 0 ? refuse(issues) : { name: start.parseEnsemble(text).name, options };
+  }
+  const { options, issues, absent } = await openProject(directory);
+  if (issues.length > 0) return refuse(issues);
+  const own = start.checkInProject(text, shown, options, absent).issues;
+  if (own.length > 0) return refuse(own);
+  const { name } = start.parseEnsemble(text);
+  const others = file.kind === 'member' && directory === file.directory ? options.ensembles : [text];
+  return { name, options: { ...options, ensembles: others } };
+}

@@ -1,0 +1,69 @@
+/** Reads the input and the variables of a run from the command line. */
+
+import { readFile } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import { messageOf } from '../../engine/base/errors.ts';
+import { CliError, wrongUsage } from '../terminal/cli-error.ts';
+import { oneLine } from '../terminal/text.ts';
+
+/**
+ * @param given - JSON, `@` and a file, or `@-` for standard input
+ * @param settings - `option`: the name of the option, for messages; `empty`: the value without the option
+ * @throws CliError for a file that can't be read, and for text that is not JSON
+ */
+export async function readInput(
+  given: string | undefined,
+  cwd: string,
+  stdin: AsyncIterable<Uint8Array | string>,
+  { option = '--input', empty = {} }: { readonly option?: string; readonly empty?: unknown } = {},
+): Promise<unknown> {
+  if (given === undefined) return empty;
+  if (!given.startsWith('@')) return parse(given, option);
+  const path = given.slice(1);
+  if (path === '-') return parse(await readAll(stdin), 'standard input');
+  if (path === '') throw wrongUsage(`${option} @ needs the name of a file after the @, or \`-\` for standard input`);
+  const text = await readFile(resolve(cwd, path), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    throw new CliError(
+      error.code === 'ENOENT'
+        ? `there is no file ${path} (${option} @${path})`
+        : `${path} can't be read: ${error.message}`,
+    );
+  });
+  return parse(text, path);
+}
+
+function parse(text: string, where: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\ufeff/, ''));
+  } catch (error) {
+    const hint = where.startsWith('--') ? `; write ${where} '{"key": "value"}', or ${where} @file.json` : '';
+    throw wrongUsage(`${where} is not JSON: ${oneLine(messageOf(error))}${hint}`);
+  }
+}
+
+async function readAll(stdin: AsyncIterable<Uint8Array | string>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  for await (const chunk of stdin) text += typeof chunk === 'string' ? chunk : decoder.decode(chunk, { stream: true });
+  return text + decoder.decode();
+}
+
+/** The named variables of the process. @throws CliError for a variable that is not set */
+export function readEnv(
+  names: readonly string[],
+  processEnv: Readonly<Record<string, string | undefined>>,
+): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const name of names) {
+    if (name.includes('=')) {
+      const [before] = name.split('=');
+      throw wrongUsage(
+        `--env takes the name of a variable, not its value: set ${before} in the shell and write --env ${before}`,
+      );
+    }
+    const value = processEnv[name];
+    if (value === undefined) throw new CliError(`--env names ${name}, which is not set`);
+    env[name] = value;
+  }
+  return env;
+}

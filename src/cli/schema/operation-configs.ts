@@ -1,0 +1,129 @@
+/** The schema of `config` for each operation. */
+
+import type * as z from 'zod/mini';
+import type { AnyOperation } from '../../engine/ports/operation.ts';
+import { described, describeKeys } from './describe-keys.ts';
+import { KEY_DESCRIPTIONS } from './key-descriptions.ts';
+import {
+  anyOf,
+  chosenBy,
+  mapValues,
+  type ObjectSchema,
+  ref,
+  type Schema,
+  suggest,
+  toJsonSchema,
+} from './json-schema.ts';
+
+// Null, which editors need not offer.
+const NULL: Schema = { not: { type: ['string', 'number', 'boolean', 'object', 'array'] } };
+const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
+const STATUSES: readonly Schema[] = [
+  { type: 'integer', minimum: 100, maximum: 599 },
+  {
+    type: 'string',
+    pattern: '^[1-5][xX]{2}$',
+    errorMessage: 'must be a status from 100 to 599, a class such as `2xx`, or a list of these',
+  },
+];
+const inAnyCase = (word: string) => [...word].map((letter) => `[${letter}${letter.toLowerCase()}]`).join('');
+const METHOD: Schema = {
+  type: 'string',
+  pattern: `^(?:${METHODS.map(inAnyCase).join('|')})$`,
+  errorMessage: `must be one of ${METHODS.join(', ')}`,
+};
+
+/** What the schemas of the built-in operations check by code, as far as an editor can check it. */
+const KNOWN_VALUES: Readonly<Record<string, Readonly<Record<string, Schema>>>> = {
+  api: {
+    method: anyOf(METHOD, { enum: METHODS }, NULL),
+    expect: anyOf(...STATUSES, { type: 'array', minItems: 1, items: anyOf(...STATUSES) }, NULL),
+  },
+  storage: { type: { enum: ['kv', 'r2'] }, action: { enum: ['get', 'put', 'delete', 'list'] } },
+};
+const HOLDS_EXPRESSION: Schema = { type: 'string', pattern: '\\$\\{' };
+
+/** @returns by the name of the operation. An operation whose config has no JSON Schema is left out, and takes any config */
+export function configSchemas(
+  operations: ReadonlyMap<string, AnyOperation>,
+  scripts: readonly string[],
+): Readonly<Record<string, ObjectSchema>> {
+  const schemas: Record<string, ObjectSchema> = {};
+  for (const [name, { config }] of operations) {
+    const json = config && toObjectSchema(config);
+    if (!json) continue;
+    const properties = mapValues({ ...json.properties, ...KNOWN_VALUES[name] }, orExpression);
+    if (name === 'code') properties.script = suggest(scripts, properties.script as Schema);
+    const place = `config-${name}`;
+    schemas[name] = KEY_DESCRIPTIONS[place] ? describeKeys({ ...json, properties }, [place]) : { ...json, properties };
+  }
+  return schemas;
+}
+
+/** The rule that gives `config` of an agent the schema of its `operation`. */
+export function configByOperation(operations: readonly string[]): Schema {
+  return {
+    allOf: operations.map((name) => ({
+      if: { type: 'object', properties: { operation: { const: name } }, required: ['operation'] },
+      then: { properties: { config: ref(`config-${name}`) } },
+    })),
+  };
+}
+
+// Other libraries than zod create the JSON Schema of a schema themselves, if they can. A schema with references can't be moved.
+function toObjectSchema(config: NonNullable<AnyOperation['config']>): ObjectSchema | undefined {
+  type Standard = { readonly jsonSchema?: { readonly input?: (options: { readonly target: string }) => Schema } };
+  try {
+    const own = (config['~standard'] as Standard).jsonSchema?.input;
+    const json = '_zod' in config ? toJsonSchema(config as unknown as z.core.$ZodType) : own?.({ target: 'draft-07' });
+    if (json?.type !== 'object' || !json.properties || JSON.stringify(json).includes('"$ref"')) return undefined;
+    return json as ObjectSchema;
+  } catch {
+    return undefined;
+  }
+}
+
+/** A value of a config. At every place it may be an expression instead. */
+function orExpression(schema: Schema): Schema {
+  const { description, ...rest } = schema;
+  const options = (rest.anyOf as readonly Schema[] | undefined) ?? [rest];
+  if (options.some(takesAnyText)) return schema;
+  return {
+    ...(typeof description === 'string' && described(description)),
+    ...anyOf(...options.map(withExpressions), HOLDS_EXPRESSION),
+  };
+}
+
+function takesAnyText(schema: Schema): boolean {
+  const { type, enum: values, pattern, const: only } = schema;
+  if (Object.keys(schema).length === 0 || only !== undefined) return true;
+  return (type === 'string' || (Array.isArray(type) && type.includes('string'))) && !values && !pattern;
+}
+
+/** The key whose text says which of several maps a value is. */
+function decidingKey([first, ...others]: readonly ObjectSchema[]): string | undefined {
+  const decides = (key: string, { properties }: ObjectSchema) => typeof properties?.[key]?.const === 'string';
+  return Object.keys(first?.properties ?? {}).find((key) =>
+    [first, ...others].every((option) => option && decides(key, option)),
+  );
+}
+
+function withExpressions(schema: Schema): Schema {
+  const { type, oneOf, properties, additionalProperties, items } = schema;
+  if (type === 'null') return NULL;
+  if (Array.isArray(oneOf)) {
+    const options = oneOf.map(withExpressions) as ObjectSchema[];
+    const key = decidingKey(options);
+    return key === undefined ? anyOf(...options) : chosenBy(key, options);
+  }
+  return {
+    ...schema,
+    ...(typeof properties === 'object' && {
+      properties: mapValues(properties as Record<string, Schema>, orExpression),
+    }),
+    ...(typeof additionalProperties === 'object' && {
+      additionalProperties: orExpression(additionalProperties as Schema),
+    }),
+    ...(typeof items === 'object' && { items: orExpression(items as Schema) }),
+  };
+}

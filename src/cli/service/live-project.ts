@@ -1,0 +1,101 @@
+/** The project that `ensemble serve` serves: one orchestrator at a time, which a reload replaces. */
+
+import { messageOf } from '../../engine/base/errors.ts';
+import * as start from '../start.ts';
+import { keepOpen } from './keep-open.ts';
+
+export interface LiveProject {
+  /** The current one. */
+  readonly orchestrator: start.Orchestrator;
+  /** Gives each request to the current orchestrator. */
+  readonly listener: ReturnType<typeof start.nodeListener>;
+  /**
+   * Continues with other definitions and scripts on the same storage. Running steps get 2 s to end; then the new orchestrator resumes
+   * their executions.
+   * @throws what `createOrchestrator` and `ready` throw: then nothing has changed
+   */
+  replace(found: start.ProjectOptions): Promise<void>;
+  close(graceMs: number): Promise<void>;
+}
+
+export interface LiveProjectParts {
+  readonly storage: start.Storage | undefined;
+  /** Called before the storage closes, after the last run. */
+  readonly last: () => Promise<void>;
+  /** Whether `replace` may be called. */
+  readonly isReplaceable: boolean;
+}
+
+/** The time that running steps get to end before another orchestrator resumes their executions. */
+const REPLACE_GRACE_MS = 2_000;
+
+export function startLiveProject(
+  found: start.ProjectOptions,
+  { storage: given, last, isReplaceable }: LiveProjectParts,
+): LiveProject {
+  const storage = isReplaceable && given ? keepOpen(given) : given;
+  const replaced: Promise<void>[] = [];
+  let isClosing = false;
+  const open = (options: start.ProjectOptions) => {
+    const engine = closeAfter(options.engine ?? start.embeddedEngine(), async () => (isClosing ? last() : undefined));
+    const orchestrator = start.startOrchestrator({ ...start.KEEPS_STACKS, ...options, storage, engine });
+    return { orchestrator, listener: start.nodeListener(orchestrator, options.logger), logger: options.logger };
+  };
+  let current = open(found);
+  return {
+    get orchestrator() {
+      return current.orchestrator;
+    },
+    listener: (request, response) => current.listener(request, response),
+    async replace(options) {
+      const next = open(options);
+      try {
+        await next.orchestrator.ready();
+      } catch (error) {
+        await next.orchestrator.close({ grace: 0 });
+        throw error;
+      }
+      const { orchestrator, logger } = current;
+      current = next;
+      const onFailure = (error: unknown) => logger?.warn({ err: error }, `a reload: ${messageOf(error)}`);
+      replaced.push(orchestrator.close({ grace: REPLACE_GRACE_MS }).catch(onFailure));
+    },
+    async close(grace) {
+      isClosing = true;
+      await Promise.all([...replaced, current.orchestrator.close({ grace })]);
+      if (storage !== given) await given?.close();
+    },
+  };
+}
+
+/** An engine that also waits for `last`, after its last run, before the storage is closed. */
+function closeAfter(engine: start.ExecutionEngine, last: () => Promise<void>): start.ExecutionEngine {
+  return {
+    attach(host) {
+      const attached = engine.attach(host);
+      return {
+        runRecords: attached.runRecords,
+        ...(attached.records && { records: attached.records }),
+        ...(attached.newId && {
+          newId: (...given) => (attached.newId as NonNullable<typeof attached.newId>)(...given),
+        }),
+        get active() {
+          return attached.active;
+        },
+        begin: (...given) => attached.begin(...given),
+        open: () => attached.open(),
+        whenEnded: (...given) => attached.whenEnded(...given),
+        cancel: (...given) => attached.cancel(...given),
+        signal: (...given) => attached.signal(...given),
+        runDue: (...given) => attached.runDue(...given),
+        async close(graceMs) {
+          try {
+            await attached.close(graceMs);
+          } finally {
+            await last();
+          }
+        },
+      };
+    },
+  };
+}

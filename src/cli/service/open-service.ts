@@ -1,0 +1,59 @@
+/** Opens what the commands `token`, `execution` and `graph` use: a store of this machine, or a running server. */
+
+import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
+import { wrongUsage } from '../terminal/cli-error.ts';
+import { type Client, type ClientNeeds, type ClientOptions, openClient } from './open-store.ts';
+import { connect } from './remote.ts';
+import type { Service, ServiceHost } from './service.ts';
+
+export interface PlaceOptions extends ClientOptions {
+  readonly url?: string;
+  readonly token?: string;
+}
+
+/**
+ * Opens the store or the server that the options name, calls `work` with it, and closes it.
+ *
+ * @param needs - what `work` needs of a store of this machine
+ * @throws CliError when the options contradict each other, or when the store or the server can't be opened
+ */
+export async function withService<T>(
+  options: PlaceOptions,
+  { cwd, process }: ServiceHost,
+  work: (service: Service) => Promise<T>,
+  needs: ClientNeeds = {},
+): Promise<T> {
+  const { url, token } = options;
+  const named = options.storage !== undefined || options.dir !== undefined;
+  if (url !== undefined && named) {
+    throw wrongUsage('--url names a running server, but --storage and --dir name a store: leave one of them out');
+  }
+  const server = url ?? (named ? undefined : process.env.ENSEMBLE_URL || undefined);
+  if (server === undefined && token !== undefined)
+    throw wrongUsage('--token is for a running server; name it with --url');
+  const service =
+    server === undefined
+      ? asService(await openClient(options, cwd, needs))
+      : connect(server, token ?? process.env.ENSEMBLE_TOKEN);
+  try {
+    return await work(service);
+  } finally {
+    await service.close();
+  }
+}
+
+function asService({ orchestrator, storage }: Client): Service {
+  const { executions } = orchestrator;
+  return {
+    tokens: orchestrator.tokens,
+    executions: {
+      ...executions,
+      retry: async (id) => executions.get((await executions.retry(id)).id),
+      async definition({ version }) {
+        const stored = await storage.definitions.get(version);
+        return stored && { version, definition: stored.definition as unknown as EnsembleDefinition };
+      },
+    },
+    close: () => orchestrator.close(),
+  };
+}

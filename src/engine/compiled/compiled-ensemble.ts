@@ -1,0 +1,259 @@
+/** The compiled form of an ensemble, which the interpreter walks. It is immutable. */
+
+import type { Ticks } from '../base/cron.ts';
+import type { Evaluate } from '../expression/evaluation.ts';
+import type { Json, JsonObject } from '../base/json.ts';
+import type { EnsembleDefinition } from '../model/ensemble.ts';
+import type { ScheduleRules } from '../model/schedule.ts';
+import type { AnyOperation } from '../ports/operation.ts';
+import type { StoredDefinition } from '../ports/storage.ts';
+import type { NameSlot } from './name-slot.ts';
+import type { ExpressionScope } from './expression-scope.ts';
+
+export interface CompiledEnsemble {
+  readonly name: string;
+  readonly definition: EnsembleDefinition;
+  /** What is stored under the version that executions name: the definition with the shared agents that it uses. */
+  readonly stored: StoredDefinition;
+  /** Checks the input and fills in defaults. */
+  readonly checkInput: InputCheck;
+  readonly flow: CompiledList;
+  /** The number of result names at the level of the flow. */
+  readonly slots: number;
+  readonly output: EvaluateOutputs;
+  readonly initialState: JsonObject | undefined;
+  readonly timeoutMs: number | undefined;
+  readonly durability: 'step' | 'none';
+  readonly schedules: readonly CompiledSchedule[];
+}
+
+/**
+ * Computes the outputs of a run.
+ *
+ * @param take - called for each output with its name, which is empty when the output is one value without names; returns the value
+ *   to use
+ */
+export type EvaluateOutputs = (scope: ExpressionScope, take: (name: string, evaluate: () => Json) => Json) => Json;
+
+/** A schedule: when an ensemble starts by itself. */
+export interface CompiledSchedule extends ScheduleRules {
+  /** The name under which its progress is stored: built from the ensemble, the pattern and the time zone. */
+  readonly name: string;
+  readonly cron: string;
+  readonly timezone: string;
+  readonly ticks: Ticks;
+  /** The input of each execution, as it is written in the definition. */
+  readonly input: Json | undefined;
+}
+
+export interface InputProblem {
+  /** Path in the input; empty for the input itself. */
+  readonly path: string;
+  readonly message: string;
+}
+
+export type InputCheck = (input: Json) => { readonly value: Json } | { readonly problems: readonly InputProblem[] };
+
+/** A list of steps in order. */
+export interface CompiledList {
+  readonly steps: readonly CompiledStep[];
+  /** The list and the index of the block around this list; undefined for the flow. */
+  readonly parent: { readonly list: CompiledList; readonly index: number } | undefined;
+  /** For each step: the names whose `.failed` or `.success` a later guard in this list reads. */
+  readonly guardedAfter: readonly ReadonlySet<NameSlot>[];
+}
+
+export type CompiledStep =
+  | CompiledAgentStep
+  | CompiledRouteStep
+  | CompiledIfStep
+  | CompiledSwitchStep
+  | CompiledForeachStep
+  | CompiledWhileStep
+  | CompiledParallelStep
+  | CompiledTryStep
+  | CompiledSleepStep
+  | CompiledWaitStep
+  | CompiledEnsembleStep;
+
+/** A condition, and the names whose failures it checks. */
+export interface CompiledGuard {
+  readonly evaluate: Evaluate<ExpressionScope>;
+  readonly reads: readonly NameSlot[];
+  readonly readsState: boolean;
+}
+
+/** What the interpreter reads of a step of any kind before the step begins. */
+export interface StepEntry {
+  /** Its place in its level, such as `flow[3]`. */
+  readonly key: string;
+  /** Undefined for a step without a name. */
+  readonly slot?: NameSlot | undefined;
+  readonly condition?: CompiledGuard | undefined;
+  /** Whether the condition, or another expression that is evaluated when the step begins, reads the state. */
+  readonly readsState?: boolean;
+  readonly continueOnError?: boolean;
+}
+
+export interface CompiledAgentStep {
+  readonly kind: 'agent';
+  readonly key: string;
+  readonly name: string;
+  readonly slot: NameSlot;
+  readonly condition: CompiledGuard | undefined;
+  readonly operation: AnyOperation;
+  /** The config when it has no expression: checked once, frozen. */
+  readonly staticConfig: JsonObject | undefined;
+  readonly config: Evaluate<ExpressionScope>;
+  /** Undefined when the agent declares no input: then it gets the input of the execution. */
+  readonly input: Evaluate<ExpressionScope> | undefined;
+  readonly retry: RetryPolicy;
+  readonly timeoutMs: number | undefined;
+  readonly continueOnError: boolean;
+  readonly setState: Evaluate<ExpressionScope> | undefined;
+  /** Whether it uses the prompt that a route chose, when its own config names none. */
+  readonly takesPrompt: boolean;
+  readonly readsState: boolean;
+  /** Whether no step follows: then its result is stored together with the end of the execution. */
+  readonly last: boolean;
+}
+
+export interface RetryPolicy {
+  readonly maxAttempts: number;
+  /** The part of each wait that varies, 0 to 1. */
+  readonly jitter: number;
+  /** Milliseconds to wait after an attempt at most; attempts are counted from 1. */
+  readonly delayAfter: (attempt: number) => number;
+}
+
+export interface CompiledRouteStep {
+  readonly kind: 'route';
+  readonly key: string;
+  readonly name: string;
+  readonly slot: NameSlot;
+  readonly condition: CompiledGuard | undefined;
+  readonly readsState: boolean;
+  readonly entries: readonly CompiledRoute[];
+}
+
+export interface CompiledRoute {
+  /** Undefined for the default. */
+  readonly condition: CompiledGuard | undefined;
+  readonly target:
+    | { readonly kind: 'member'; readonly step: CompiledAgentStep }
+    | { readonly kind: 'prompt'; readonly prompt: Evaluate<ExpressionScope> };
+}
+
+export interface CompiledIfStep {
+  readonly kind: 'if';
+  readonly key: string;
+  readonly guard: CompiledGuard;
+  readonly readsState: boolean;
+  readonly then: CompiledList;
+  readonly else: CompiledList | undefined;
+}
+
+export interface CompiledSwitchStep {
+  readonly kind: 'switch';
+  readonly key: string;
+  /** Computes the value that chooses the case, whatever its truth. */
+  readonly value: CompiledGuard;
+  readonly readsState: boolean;
+  readonly cases: ReadonlyMap<string, CompiledList>;
+  readonly default: CompiledList | undefined;
+}
+
+export interface CompiledWhileStep {
+  readonly kind: 'while';
+  readonly key: string;
+  readonly guard: CompiledGuard;
+  /** The keys of its steps are relative to one round. */
+  readonly body: CompiledList;
+  readonly maxIterations: number;
+}
+
+export interface CompiledTryStep {
+  readonly kind: 'try';
+  readonly key: string;
+  readonly body: CompiledList;
+  readonly catch: CompiledList | undefined;
+  readonly finally: CompiledList | undefined;
+}
+
+export interface CompiledBranch {
+  /** The name of its result; its index when it has no name. */
+  readonly label: string;
+  readonly list: CompiledList;
+  /** The results that it adds at the level of the block. */
+  readonly slots: readonly NameSlot[];
+}
+
+export interface CompiledParallelStep {
+  readonly kind: 'parallel';
+  readonly key: string;
+  readonly slot: NameSlot | undefined;
+  readonly condition: CompiledGuard | undefined;
+  readonly readsState: boolean;
+  readonly branches: readonly CompiledBranch[];
+  readonly waitFor: 'all' | 'any' | 'first';
+  readonly concurrency: number;
+  readonly continueOnError: boolean;
+}
+
+export interface CompiledSleepStep {
+  readonly kind: 'sleep';
+  readonly key: string;
+  readonly slot: NameSlot | undefined;
+  readonly condition: CompiledGuard | undefined;
+  /** Computes a duration or an instant, not yet checked. */
+  readonly value: Evaluate<ExpressionScope>;
+  readonly isInstant: boolean;
+  readonly readsState: boolean;
+}
+
+export interface CompiledWaitStep {
+  readonly kind: 'wait';
+  readonly key: string;
+  readonly slot: NameSlot | undefined;
+  readonly condition: CompiledGuard | undefined;
+  /** The name of the signal. */
+  readonly signal: string;
+  /** Computes a duration, not yet checked; undefined for a wait without a timeout. */
+  readonly timeout: Evaluate<ExpressionScope> | undefined;
+  readonly readsState: boolean;
+  /** Whether the flow continues with null after the timeout. */
+  readonly continues: boolean;
+}
+
+export interface CompiledForeachStep {
+  readonly kind: 'foreach';
+  readonly key: string;
+  readonly name: string | undefined;
+  readonly slot: NameSlot | undefined;
+  readonly condition: CompiledGuard | undefined;
+  readonly readsState: boolean;
+  readonly items: Evaluate<ExpressionScope>;
+  readonly itemsReadState: boolean;
+  readonly body: CompiledList;
+  /** The number of result names in one item. */
+  readonly slots: number;
+  readonly concurrency: number;
+  readonly breakWhen: CompiledGuard | undefined;
+  readonly collect: boolean;
+  readonly continueOnError: boolean;
+}
+
+export interface CompiledEnsembleStep {
+  readonly kind: 'ensemble';
+  readonly key: string;
+  /** The name of the ensemble to run. */
+  readonly ensemble: string;
+  readonly slot: NameSlot;
+  readonly condition: CompiledGuard | undefined;
+  readonly readsState: boolean;
+  readonly input: Evaluate<ExpressionScope>;
+  /** Computes a duration, not yet checked; undefined without a timeout. */
+  readonly timeout: Evaluate<ExpressionScope> | undefined;
+  readonly detached: boolean;
+  readonly continueOnError: boolean;
+}

@@ -1,0 +1,153 @@
+/** Compiles the agent of one step: its operation, its fields and its retries. */
+
+import { SPECIFIED_OPERATIONS } from '../../model/name.ts';
+import type { AnyOperation } from '../../ports/operation.ts';
+import { toMs } from '../../base/duration.ts';
+import { suggestName } from '../../base/suggest-name.ts';
+import { checkConfig } from './check-config.ts';
+import { compileRetry } from './compile-retry.ts';
+import { warnConfigBraces } from './double-braces.ts';
+import { createFieldCompiler, type FieldCompiler } from './compile-fields.ts';
+import type { CompiledAgentStep } from '../../compiled/compiled-ensemble.ts';
+import type { Names } from './names.ts';
+import { refuseSecrets } from './refuse-secrets.ts';
+import type { CompileHost } from './compile-host.ts';
+import type { Report } from '../forms/check-shape.ts';
+import type { Path } from '../source/problem.ts';
+import type { FlowContext, Origin, ResolvedAgent } from './resolve-agent.ts';
+import { oneOf, quoted } from '../source/wording.ts';
+
+/** The place of a step in a run. */
+export interface AgentPlace {
+  readonly key: string;
+  readonly name: string;
+  readonly last: boolean;
+}
+
+/** @param resolved - an agent with an operation (a router is compiled with the flow) */
+export function compileAgentStep(
+  resolved: ResolvedAgent,
+  place: AgentPlace,
+  names: Names,
+  context: FlowContext,
+): CompiledAgentStep | undefined {
+  const { behaviour } = resolved;
+  const fields = compileFields(resolved, place.name, names, context);
+  const { condition, input, config, setState } = fields;
+  const operation = findOperation(resolved, context);
+  if (!operation) return undefined;
+  const configAt = resolved.at('config');
+  const values = behaviour.config ?? {};
+  const staticConfig = checkConfig(operation, values, config.constant, configAt.path, configAt.report);
+  const { secretNames } = context.host;
+  const shown = config.references.filter(({ at: [key] }) => operation.shows?.includes(key as string));
+  refuseSecrets({ references: shown }, configAt.path, `what \`${operation.name}\` gives`, secretNames, configAt.report);
+  context.needs.add(`operation:${operation.name}`);
+  for (const need of operation.needs?.(values) ?? []) context.needs.add(need);
+  const retryAt = resolved.at('retry');
+  return {
+    kind: 'agent',
+    key: place.key,
+    name: place.name,
+    slot: names.declare(place.name),
+    condition,
+    operation,
+    staticConfig,
+    config: config.evaluate,
+    input: input?.evaluate,
+    retry: compileRetry(behaviour.retry, retryAt.path, retryAt.report),
+    timeoutMs: behaviour.timeout === undefined ? undefined : toMs(behaviour.timeout),
+    continueOnError: behaviour.continueOnError ?? false,
+    setState: setState?.evaluate,
+    takesPrompt: operation.name === 'think' && !Object.hasOwn(values, 'prompt'),
+    readsState: Boolean(condition?.readsState || input?.readsState || config.readsState || setState?.readsState),
+    last: place.last,
+  };
+}
+
+function compileFields({ behaviour, at }: ResolvedAgent, name: string, names: Names, context: FlowContext) {
+  const compile = <T>(field: keyof typeof behaviour, compileField: (fields: FieldCompiler, origin: Origin) => T) => {
+    if (behaviour[field] === undefined) return undefined;
+    const origin = at(field);
+    return compileField(createFieldCompiler(names, context.host, origin.report), origin);
+  };
+  const condition = compile('condition', (fields, { path }) => fields.guard(behaviour.condition as string, path));
+  const input = compile('input', (fields, { path }) => fields.value(behaviour.input ?? null, path));
+  const config = compile('config', (fields, { path, report }) => {
+    const values = behaviour.config ?? {};
+    warnConfigBraces(behaviour.operation ?? '', values, path, report);
+    return fields.value(values, path, { templates: true });
+  });
+  // `setState` is evaluated after the agent, and may read its output.
+  names.reach(name);
+  const setState = compile('setState', (fields, { path, report }) => {
+    const compiled = fields.value(behaviour.setState ?? {}, path);
+    if (!context.hasState) {
+      report({ path, key: true, message: '`setState` needs `state: { initial: { ... } }` on the ensemble' });
+    }
+    refuseSecrets(compiled, path, 'the state', context.host.secretNames, report);
+    return compiled;
+  });
+  return { condition, input, config: config ?? NO_CONFIG, setState };
+}
+
+const NO_CONFIG = { evaluate: () => ({}), constant: true, readsState: false, references: [] };
+
+function findOperation({ behaviour, broken, at, name }: ResolvedAgent, context: FlowContext): AnyOperation | undefined {
+  const { host } = context;
+  const { path, report } = at('operation');
+  if (behaviour.operation === undefined) {
+    const isReported =
+      broken || context.dropped([...path.slice(0, -1), 'routes']) || context.dropped([...path.slice(0, -1), 'type']);
+    if (!isReported) report({ path, message: `agent ${quoted(name)} needs an \`operation\` (or \`routes\`)` });
+    return undefined;
+  }
+  const operation = host.operations.get(behaviour.operation);
+  if (operation) return operation;
+  if ((SPECIFIED_OPERATIONS as readonly string[]).includes(behaviour.operation)) {
+    if (host.lenient) return undefined;
+    const option = `\`operations: [defineOperation({ name: '${behaviour.operation}', ... })]\``;
+    const message = `operation \`${behaviour.operation}\` is not part of this version; pass your own to createOrchestrator with ${option}`;
+    report({ path, notConfigured: true, message });
+    return undefined;
+  }
+  reportUnknownOperation(behaviour.operation, path, report, host);
+  return undefined;
+}
+
+/** What other systems call the operations. */
+const OTHER_NAMES: Readonly<Record<(typeof SPECIFIED_OPERATIONS)[number], readonly string[]>> = {
+  api: ['http', 'https', 'fetch', 'request', 'rest', 'webhook', 'graphql'],
+  code: [
+    'function',
+    'script',
+    'javascript',
+    'js',
+    'typescript',
+    'ts',
+    'node',
+    'lambda',
+    'run',
+    'exec',
+    'shell',
+    'bash',
+  ],
+  think: ['llm', 'ai', 'gpt', 'chat', 'prompt', 'model', 'openai', 'anthropic', 'claude'],
+  storage: ['db', 'kv', 'database', 'data', 'cache', 'store', 'redis', 'r2', 's3', 'd1', 'sql'],
+  tools: ['mcp', 'tool'],
+  email: ['mail', 'smtp'],
+  sms: ['text', 'twilio'],
+  pdf: [],
+};
+const MAX_OPERATIONS = 20;
+
+function reportUnknownOperation(name: string, path: Path, report: Report, { operations, lenient }: CompileHost): void {
+  const similar = suggestName(name, [...operations.keys(), ...SPECIFIED_OPERATIONS]);
+  const meant = SPECIFIED_OPERATIONS.find((one) => OTHER_NAMES[one].includes(name.toLowerCase()));
+  const suggestion = meant ?? similar;
+  // A host that is not known may have any operation.
+  if (lenient && suggestion === undefined) return;
+  const known = oneOf([...operations.keys()].slice(0, MAX_OPERATIONS), 'and');
+  const message = `there is no operation ${quoted(name)}; the operations are ${known}; the option \`operations\` adds your own`;
+  report({ path, message, suggestion, ...(lenient && similar === undefined && { warning: true }) });
+}

@@ -1,0 +1,244 @@
+/** Compiles a definition to a `CompiledEnsemble`: expressions to closures, names to slots, agents to operations. */
+
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { toMs } from '../../base/duration.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../base/json.ts';
+import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../model/ensemble.ts';
+import { compileInputCheck, declaredInputs } from './check-input.ts';
+import { checkNotifications } from './check-notifications.ts';
+import { checkNotReserved, type Report } from '../forms/check-shape.ts';
+import { checkTriggers } from './check-triggers.ts';
+import { createFieldCompiler } from './compile-fields.ts';
+import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
+import type { CompileHost } from './compile-host.ts';
+import { compileOutputs } from './compile-outputs.ts';
+import { compileSchedules } from './compile-schedules.ts';
+import type { CompiledEnsemble } from '../../compiled/compiled-ensemble.ts';
+import { namesInsideForeach } from './declare-names.ts';
+import { createDroppedParts } from '../forms/dropped-parts.ts';
+import { createNames } from './names.ts';
+import type { KnownNames } from './outermost-names.ts';
+import type { ParsedEnsemble } from '../read/parse-ensemble.ts';
+import type { Path, Problem } from '../source/problem.ts';
+import { refuseExpressions } from './refuse-expressions.ts';
+import { refuseSecrets } from './refuse-secrets.ts';
+import type { EnsembleCall, FlowContext } from './resolve-agent.ts';
+import { innerLists } from '../forms/step-lists.ts';
+
+export interface CompileResult {
+  /** Valid only when there are no problems. */
+  readonly compiled: CompiledEnsemble;
+  /** The problems of the parser and the compiler, each one once. */
+  readonly problems: readonly Problem[];
+  /** Parts that are valid, but probably not what the author meant, or not served by this version. */
+  readonly warnings: readonly Problem[];
+  /** The ensembles that the steps start, with their places in the source. */
+  readonly calls: readonly EnsembleCall[];
+}
+
+/** @param parsed - the result of `parseDefinition`. When it has problems, the other parts are still checked */
+export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): CompileResult {
+  const { definition } = parsed;
+  const { problems, report, warningsFor } = collectProblems(parsed);
+  const context = createContext(parsed, host, report);
+  const known = knownNames(parsed, context);
+  const names = createNames(known);
+  const flow = compileFlow(definition.flow, names, context);
+  checkUnusedAgents(context, known);
+  checkTriggers(definition, context);
+  checkNotifications(definition, context);
+  warnUnserved(definition, report);
+  refuseExpressions(definition.state?.initial ?? null, ['state', 'initial'], report);
+
+  const outputs = compileOutputs(definition.outputs ?? {}, createFieldCompiler(names, host, report));
+  refuseSecrets(outputs, ['outputs'], 'the outputs', host.secretNames, report);
+  const checkInput = compileInputCheck(definition.inputs, ['inputs'], report);
+  const compiled: CompiledEnsemble = {
+    name: definition.name,
+    definition,
+    stored: storedDefinition(definition, context),
+    checkInput,
+    flow,
+    slots: names.size,
+    output: outputs.evaluate,
+    initialState: definition.state?.initial,
+    timeoutMs: definition.timeout === undefined ? undefined : toMs(definition.timeout),
+    durability: definition.execution?.durability ?? 'step',
+    schedules: compileSchedules(definition, checkInput, context),
+  };
+  const calls = context.calls.map(({ ensemble, path }) => ({ ensemble, path: parsed.sourceOf(path) }));
+  return { compiled, problems: [...problems.values()], warnings: warningsFor(context.usedAgents), calls };
+}
+
+/**
+ * Compiles an ensemble of one step that runs a shared agent. Its input is the input of the agent, its output the output of the
+ * agent. Names of the ensembles that the agent is made for read as null, such as other agents and items. The state starts empty.
+ *
+ * @param read - what was found when the agent was read, with places in its source
+ */
+export function compileSingleAgent(
+  agent: AgentDefinition,
+  host: CompileHost,
+  read: Partial<Pick<ParsedEnsemble, 'problems' | 'dropped' | 'sourceOf'>> = {},
+): CompileResult {
+  const { name } = agent;
+  const state = /state/i.test(JSON.stringify(agent)) ? { state: { initial: {} } } : {};
+  const definition: EnsembleDefinition = { name, ...state, flow: [{ agent: name }], agents: [agent] };
+  const { compiled, problems, calls } = compileEnsemble(
+    {
+      definition,
+      problems: [],
+      map: undefined,
+      dropped: createDroppedParts(),
+      brokenNames: new Set(),
+      openNames: true,
+      ...read,
+      // In the source of a shared agent, its fields are at the top level.
+      sourceOf: (path) => (path[0] === 'agents' ? (read.sourceOf?.(path.slice(2)) ?? path.slice(2)) : []),
+    },
+    host,
+  );
+  const single: CompiledEnsemble = {
+    ...compiled,
+    name: `agent:${name}`,
+    output: (scope, take) => take('', () => scope.results[0]?.output ?? null),
+  };
+  // The names of the ensembles that the agent is made for are not known here, so warnings would be wrong.
+  return { compiled: single, problems, warnings: [], calls };
+}
+
+// The compiler reports places in the definition. This function converts them to places in the source, reports each problem once,
+// and drops problems that only follow from a wrong part.
+function collectProblems(parsed: ParsedEnsemble) {
+  const problems = new Map<string, Problem>();
+  const add: Report = (problem) => {
+    const key = `${JSON.stringify(problem.path)}|${problem.offset ?? ''}|${problem.message}`;
+    if (!problems.has(key)) problems.set(key, problem);
+  };
+  for (const problem of parsed.problems) add(problem);
+  const warnings = new Map<string, Warned>();
+  const report: Report = (problem) => {
+    const path = parsed.sourceOf(problem.path);
+    if (parsed.dropped.has(path)) return;
+    if (!problem.warning) add({ ...problem, path });
+    else {
+      const key = JSON.stringify([problem.path, problem.offset, problem.message]);
+      const known = warnings.get(key);
+      warnings.set(key, { problem: { ...problem, path }, place: problem.path, times: (known?.times ?? 0) + 1 });
+    }
+  };
+  // An agent that several steps use is compiled for each step. A warning is reported only when all of these steps get it.
+  const isForAll = ({ place: [key, index], times }: Warned, uses: ReadonlyMap<string, number>) => {
+    const agent = key === 'agents' ? parsed.definition.agents?.[index as number] : undefined;
+    return agent === undefined || times >= (uses.get(agent.name) ?? 0);
+  };
+  const warningsFor = (uses: ReadonlyMap<string, number>) =>
+    [...warnings.values()].filter((warned) => isForAll(warned, uses)).map(({ problem }) => problem);
+  return { problems, report, warningsFor };
+}
+
+interface Warned {
+  readonly problem: Problem;
+  /** The path in the definition, which may differ from the path in the source. */
+  readonly place: Path;
+  readonly times: number;
+}
+
+function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report): FlowContext {
+  const { definition, dropped, sourceOf } = parsed;
+  return {
+    host,
+    report,
+    hasState: definition.state !== undefined || dropped.has(['state']),
+    dropped: (path) => dropped.has(sourceOf(path)),
+    agents: declareAgents(definition, report),
+    mayBeBroken: (name) => parsed.openNames || parsed.brokenNames.has(name),
+    usedAgents: new Map(),
+    needs: new Set(),
+    calls: [],
+  };
+}
+
+function declareAgents(definition: EnsembleDefinition, report: Report): FlowContext['agents'] {
+  const agents = new Map<string, { readonly behaviour: AgentBehaviour; readonly path: Path }>();
+  definition.agents?.forEach((agent, i) => {
+    const path = ['agents', i];
+    const namePath = [...path, 'name'];
+    // The steps that use an agent with a reserved name still find it.
+    if (agents.has(agent.name))
+      report({ path: namePath, message: `agent \`${agent.name}\` is declared twice; choose another name` });
+    else agents.set(agent.name, { behaviour: agent, path });
+    checkNotReserved(agent.name, namePath, report);
+  });
+  return agents;
+}
+
+function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
+  const { host, agents } = context;
+  // A shared agent that runs alone is made for other flows, and a part that could not be read may contain a `wait`.
+  const isWhole = !parsed.openNames && parsed.problems.every(({ path }) => path[0] !== 'flow');
+  return {
+    env: host.env,
+    anyEnv: host.lenient ?? false,
+    unknownVariable: host.unknownVariable,
+    inputs:
+      parsed.dropped.has(['inputs']) || parsed.dropped.has(['input'])
+        ? undefined
+        : declaredInputs(parsed.definition.inputs),
+    hasState: context.hasState,
+    agents: new Set([...agents.keys(), ...host.sharedAgents.keys()]),
+    insideForeach: namesInsideForeach(parsed.definition.flow, context),
+    signals: isWhole ? awaitedSignals(parsed.definition.flow) : undefined,
+    broken: parsed.brokenNames,
+    anyName: parsed.openNames,
+  };
+}
+
+function awaitedSignals(steps: readonly StepDefinition[], signals = new Set<string>()): Set<string> {
+  for (const step of steps) {
+    if ('wait' in step) signals.add(step.wait);
+    for (const inner of innerLists(step)) awaitedSignals(inner.steps, signals);
+  }
+  return signals;
+}
+
+function checkUnusedAgents(context: FlowContext, known: KnownNames): void {
+  const separate: FlowContext = { ...context, usedAgents: new Map(), needs: new Set(), calls: [] };
+  for (const [name, { path }] of context.agents) {
+    if (context.usedAgents.has(name)) continue;
+    // The agent may be made for use inside a `foreach` or a `catch`.
+    const inside = {
+      ...known,
+      insideForeach: new Map(),
+      broken: new Set([...known.broken, ...known.insideForeach.keys()]),
+    };
+    checkUnusedAgent(name, path, createNames(inside).nest('item').catching(), separate);
+  }
+}
+
+const VERSION_LENGTH = 32;
+
+/** The definition together with the shared agents that it uses, so that the same version can run later, and its hash. */
+function storedDefinition(definition: EnsembleDefinition, context: FlowContext): CompiledEnsemble['stored'] {
+  const used = [...context.usedAgents.keys()].filter((name) => !context.agents.has(name));
+  const shared = used.flatMap((name) => context.host.sharedAgents.get(name) ?? []);
+  const agents = shared.length > 0 ? { agents: [...(definition.agents ?? []), ...shared] } : {};
+  const json = { ...definition, ...agents } as unknown as JsonObject;
+  const version = bytesToHex(sha256(utf8ToBytes(canonicalJson(json as Json)))).slice(0, VERSION_LENGTH);
+  return { version, definition: json, needs: [...context.needs].sort() };
+}
+
+const WEBHOOK =
+  'webhooks are checked, but not served by this version; start the ensemble from a route of your own with `orchestrator.start`';
+const NOTIFICATION =
+  'notifications are checked, but not sent by this version; `orchestrator.on(event, listener)` reports the same events';
+
+function warnUnserved(definition: EnsembleDefinition, report: Report): void {
+  definition.trigger?.forEach(({ type }, i) => {
+    if (type === 'webhook') report({ path: ['trigger', i], message: WEBHOOK, warning: true });
+  });
+  definition.notifications?.forEach((_notification, i) => {
+    report({ path: ['notifications', i], message: NOTIFICATION, warning: true });
+  });
+}

@@ -1,0 +1,20 @@
+/** What the host provides to the compiler: operations, shared agents, variables and functions. */
+
+import type { FunctionTable } from '../../expression/functions/function-table.ts';
+import type { AgentDefinition } from '../../model/ensemble.ts';
+import type { AnyOperation } from '../../ports/operation.ts';
+
+export interface CompileHost {
+  readonly operations: ReadonlyMap<string, AnyOperation>;
+  /** The shared agents by name. */
+  readonly sharedAgents: ReadonlyMap<string, AgentDefinition>;
+  /** `env` and `secrets` together. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly secretNames: ReadonlySet<string>;
+  /** The built-in functions and the functions of the host; undefined for the built-in functions only. */
+  readonly functions: FunctionTable | undefined;
+  /** Missing operations, scripts and variables are not reported. Editors and `validate` use this. */
+  readonly lenient?: boolean;
+  /** The problem of a variable that has no value. Default: it names the options of `createOrchestrator`. */
+  readonly unknownVariable?: ((name: string) => string) | undefined;
+}

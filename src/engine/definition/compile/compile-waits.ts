@@ -1,0 +1,105 @@
+/** Compiles the steps that wait for an instant or for a signal. */
+
+import { MAX_SLEEP_MS, nearestDuration, parseDuration } from '../../base/duration.ts';
+import { parseInstant } from '../../expression/functions/instant.ts';
+import type { SleepStep, WaitStep } from '../../model/ensemble.ts';
+import { NAME_PATTERN } from '../../model/name.ts';
+import { resultOf } from './compile-blocks.ts';
+import type { CompiledSleepStep, CompiledWaitStep } from '../../compiled/compiled-ensemble.ts';
+import { DURATION_RULE, INSTANT_RULE, SIGNAL_RULE, TIMEOUT_RULE } from '../forms/flow-forms.ts';
+import type { Level, StepPlace } from './flow-level.ts';
+import type { Report } from '../forms/check-shape.ts';
+import type { CompiledField } from './compile-fields.ts';
+import type { Path } from '../source/problem.ts';
+import { bracesIn } from './double-braces.ts';
+import { describe } from '../source/wording.ts';
+
+export function compileSleep(step: SleepStep, place: StepPlace, level: Level): CompiledSleepStep {
+  const { sleep } = step;
+  const isInstant = typeof sleep === 'object';
+  const given = isInstant ? sleep.until : sleep;
+  const path = [...place.path, 'sleep', ...(isInstant ? ['until'] : [])];
+  checkLiteral(given, isInstant, path, level);
+  const { evaluate, readsState } = level.fields.value(given, path, { templates: !isExpression(given) });
+  return { kind: 'sleep', key: place.key, ...resultOf(step, place, level, readsState), value: evaluate, isInstant };
+}
+
+// Checks a value without an expression, which is known at load.
+function checkLiteral(given: string | number, isInstant: boolean, path: Path, { context }: Level): void {
+  if (isExpression(given) || reportBraces(given, path, context.report)) return;
+  const ms = typeof given === 'string' ? parseDuration(given) : given;
+  const instant = isInstantText(given);
+  if (isInstant ? instant : ms !== undefined && ms <= MAX_SLEEP_MS) return;
+  if (!isInstant && ms !== undefined) {
+    context.report({ path, message: `must be at most ten years, not ${describe(given)}` });
+  } else if (isInstant) {
+    const suggestion = typeof given === 'string' && ms !== undefined ? `sleep: ${given}` : undefined;
+    context.report({ path, message: `${INSTANT_RULE}, not ${describe(given)}`, suggestion });
+  } else {
+    const suggestion = instant ? `until: ${given}` : nearestDuration(String(given));
+    context.report({ path, message: `${DURATION_RULE}, not ${describe(given)}`, suggestion });
+  }
+}
+
+function isExpression(given: string | number): boolean {
+  return typeof given === 'string' && given.includes('${');
+}
+
+// `{{ x }}` instead of a duration or an instant.
+function reportBraces(given: string | number, path: Path, report: Report): boolean {
+  const braces = typeof given === 'string' ? bracesIn(given) : undefined;
+  if (braces) report({ path, ...braces });
+  return braces !== undefined;
+}
+
+function isInstantText(given: string | number): boolean {
+  try {
+    parseInstant(given);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+export function compileWait(step: WaitStep, place: StepPlace, level: Level): CompiledWaitStep {
+  const { wait: signal, timeout, onTimeout } = step;
+  const { report, dropped } = level.context;
+  const at = (key: string): Path => [...place.path, key];
+  if (!NAME_PATTERN.test(signal)) {
+    const suggestion = parseDuration(signal) === undefined ? undefined : `sleep: ${signal}`;
+    report({ path: at('wait'), message: `${SIGNAL_RULE}, not ${describe(signal)}`, suggestion });
+  }
+  if (timeout === undefined && onTimeout !== undefined && !dropped(at('timeout'))) {
+    report({
+      path: at('onTimeout'),
+      key: true,
+      message: 'needs a `timeout` in the same step: without one, the wait has no end',
+    });
+  }
+  const value = timeout === undefined ? undefined : compileTimeout(timeout, at('timeout'), level);
+  return {
+    kind: 'wait',
+    key: place.key,
+    ...resultOf(step, place, level, value?.readsState),
+    signal,
+    timeout: value?.evaluate,
+    continues: onTimeout === 'continue',
+  };
+}
+
+/** Compiles a duration, and checks one without an expression. @param rule - the start of the message */
+export function compileTimeout(given: string | number, path: Path, level: Level, rule = TIMEOUT_RULE): CompiledField {
+  checkTimeout(given, path, level, rule);
+  return level.fields.value(given, path, { templates: !isExpression(given) });
+}
+
+function checkTimeout(given: string | number, path: Path, { context }: Level, rule: string): void {
+  if (isExpression(given) || reportBraces(given, path, context.report)) return;
+  const ms = typeof given === 'string' ? parseDuration(given) : given;
+  if (ms !== undefined && ms <= MAX_SLEEP_MS) return;
+  if (ms !== undefined) context.report({ path, message: `must be at most ten years, not ${describe(given)}` });
+  else {
+    const suggestion = nearestDuration(String(given));
+    context.report({ path, message: `${rule}, not ${describe(given)}`, suggestion });
+  }
+}

@@ -1,0 +1,75 @@
+/** The forms of triggers and notifications. */
+
+import * as z from 'zod/mini';
+import { once } from '../../base/once.ts';
+import { duration, flag, form, nonEmpty, nonEmptyList, noted, text, whole } from './form.ts';
+
+export const webhookTriggerSchema = form('a webhook trigger', '{ type: webhook, path: ..., auth: ... }', () => ({
+  type: z.literal('webhook'),
+  path: z.string().check(z.regex(/^\/[^\s?#]*$/, { error: 'must be a path that begins with `/`, without `?` or `#`' })),
+  methods: z.optional(nonEmptyList(z.enum(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE']))),
+  public: flag(),
+  auth: z.optional(
+    form('`auth`', '{ type: bearer, secret: ... }', () => ({
+      type: z.enum(['bearer', 'signature', 'basic', 'oauth']),
+      secret: z.optional(
+        z.union([text(), nonEmptyList(text()).check(z.maxLength(10))], {
+          error: 'must be a text or a list of 1 to 10 texts',
+        }),
+      ),
+      scheme: z.optional(z.enum(['service', 'github', 'stripe', 'slack', 'standard'])),
+      issuer: z.optional(nonEmpty()),
+      audience: z.optional(nonEmpty()),
+    }))(),
+  ),
+  async: flag(),
+  maxBodyBytes: z.optional(whole(1, 26_214_400)),
+  accept: z.optional(nonEmptyList(z.enum(['json', 'form', 'text']))),
+}));
+
+export const scheduleTriggerSchema = form('a schedule trigger', '{ type: schedule, cron: "0 9 * * 1-5" }', () => ({
+  type: z.literal('schedule'),
+  // For editors. The compiler checks the pattern itself.
+  cron: noted(z.string(), { pattern: '^\\s*(@[A-Za-z]+|\\S+(\\s+\\S+){4,5})\\s*$' }),
+  timezone: z.optional(nonEmpty()),
+  overlap: z.optional(z.enum(['skip', 'queue'])),
+  catchUp: z.optional(z.enum(['once', 'skip'])),
+  input: z.optional(z.unknown()),
+}));
+
+/** The kinds of events that a notification can report. */
+export const NOTIFIED_EVENTS = [
+  'execution.started',
+  'execution.completed',
+  'execution.failed',
+  'execution.timeout',
+  'agent.completed',
+  'state.updated',
+] as const;
+
+const events = once(() => nonEmptyList(z.enum(NOTIFIED_EVENTS)));
+export const webhookNotificationSchema = form(
+  'a webhook notification',
+  '{ type: webhook, events: [...], url: ... }',
+  () => ({
+    type: z.literal('webhook'),
+    events: events(),
+    url: nonEmpty(),
+    secret: z.optional(nonEmpty()),
+    retries: z.optional(whole(0, 5)),
+    timeout: z.optional(duration()),
+    standard: flag(),
+  }),
+);
+export const emailNotificationSchema = form(
+  'an e-mail notification',
+  '{ type: email, events: [...], to: [...], from: ... }',
+  () => ({
+    type: z.literal('email'),
+    events: events(),
+    to: nonEmptyList(nonEmpty()),
+    from: nonEmpty(),
+    subject: z.optional(text()),
+    provider: z.optional(nonEmpty()),
+  }),
+);

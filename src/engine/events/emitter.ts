@@ -1,0 +1,118 @@
+/** Delivers events to listeners in this process: typed, isolated from each other, and without cost when nobody listens. */
+
+import { EventEmitter } from 'eventemitter3';
+import { cloneJson } from '../base/json.ts';
+import { EVENT_KINDS, type EventData, type EventKind, type OrchestratorEvent } from '../model/event.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
+import { suggestName } from '../base/suggest-name.ts';
+
+/** @typeParam K - a kind of event, or `*` for every event */
+export type EventListener<K extends EventKind | '*'> = (
+  event: OrchestratorEvent<K extends '*' ? EventKind : K>,
+) => void;
+
+export interface Emitter {
+  /** @returns a function that removes the listener @throws TypeError for an unknown event, and for a listener that is not a function */
+  on<K extends EventKind | '*'>(event: K, listener: EventListener<K>): () => void;
+  /** Listens to every event of one execution, in order. @returns a function that removes the listener */
+  onExecution(id: string, listener: (event: OrchestratorEvent) => void): () => void;
+  /**
+   * Calls `listener` when something of an execution was stored: at each of its events, and at each `wake`.
+   * @returns a function that removes the listener
+   */
+  onStored(id: string, listener: () => void): () => void;
+  /** Something of an execution was stored, without an event. */
+  wake(id: string): void;
+  /** Whether there is any listener: events are built only then. */
+  readonly hasListeners: boolean;
+  emit<K extends EventKind>(event: K, data: EventData[K]): void;
+  /** Delivers an event that was built elsewhere. */
+  send(event: OrchestratorEvent): void;
+}
+
+/** The name under which a listener receives every event. */
+const ALL = '*';
+
+export function createEmitter(clock: Clock, logger: Logger): Emitter {
+  const byKind = new EventEmitter<Record<string, [OrchestratorEvent]>>();
+  const byExecution = new EventEmitter<Record<string, [OrchestratorEvent]>>();
+  const wakes = new EventEmitter<Record<string, []>>();
+  let listeners = 0;
+
+  // A listener must not break its emitter: what it throws or rejects with is only logged.
+  const isolate = (listener: (event: never) => unknown) => (event: OrchestratorEvent) => {
+    const report = (err: unknown) =>
+      logger.error({ err, event: event.event, executionId: event.data.executionId }, 'a listener failed');
+    try {
+      const answer = listener(event as never);
+      if (answer instanceof Promise) answer.catch(report);
+    } catch (thrown) {
+      report(thrown);
+    }
+  };
+  const listen = (emitter: typeof byKind, name: string, listener: (event: never) => unknown) => {
+    const isolated = isolate(listener);
+    emitter.on(name, isolated);
+    listeners += 1;
+    let listening = true;
+    return () => {
+      if (!listening) return;
+      listening = false;
+      listeners -= 1;
+      emitter.off(name, isolated);
+    };
+  };
+
+  // The run continues to use the values of an event, so listeners get a frozen copy: none can change what another receives.
+  const send = (event: OrchestratorEvent) => {
+    const { executionId: id } = event.data;
+    const kinds = [event.event, ALL].filter((kind) => byKind.listenerCount(kind) > 0);
+    if (kinds.length === 0 && byExecution.listenerCount(id) === 0) return;
+    const copy = freeze(cloneJson(event));
+    for (const kind of kinds) byKind.emit(kind, copy);
+    byExecution.emit(id, copy);
+  };
+
+  return {
+    on(event, listener) {
+      checkListener(event, listener);
+      return listen(byKind, event, listener);
+    },
+    onExecution: (id, listener) => listen(byExecution, id, listener),
+    onStored(id, listener) {
+      wakes.on(id, listener);
+      const forget = listen(byExecution, id, listener);
+      return () => {
+        wakes.off(id, listener);
+        forget();
+      };
+    },
+    wake(id) {
+      wakes.emit(id);
+    },
+    get hasListeners() {
+      return listeners > 0;
+    },
+    emit(event, data) {
+      send({ event, timestamp: new Date(clock.now()).toISOString(), data } as OrchestratorEvent);
+    },
+    send,
+  };
+}
+
+function checkListener(event: string, listener: unknown): void {
+  if (typeof listener !== 'function') throw new TypeError(`on: the listener of \`${event}\` must be a function`);
+  if (event === ALL || Object.hasOwn(EVENT_KINDS, event)) return;
+  const kinds = Object.keys(EVENT_KINDS);
+  const near = suggestName(String(event), kinds);
+  throw new TypeError(
+    `on: there is no event \`${event}\`; ${near === undefined ? `there are ${kinds.join(', ')}, and \`*\` for all of them` : `did you mean \`${near}\`?`}`,
+  );
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Object.values(value)) freeze(inner);
+  return Object.freeze(value);
+}

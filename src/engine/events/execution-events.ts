@@ -1,0 +1,112 @@
+/** The events of one execution, derived from what is stored of it: any process can read them again, from any event on. */
+
+import { endEvent } from '../model/end-event.ts';
+import type { EventSubject, OrchestratorEvent } from '../model/event.ts';
+import { type ExecutionSummary, isFinal } from '../model/execution.ts';
+import { otherRecord, toStepEvent } from '../model/step-event.ts';
+import type { NewExecution, StepRecord } from '../model/stored-execution.ts';
+import type { RecordReader } from '../ports/storage.ts';
+import type { ExecutionWatch } from './watch-executions.ts';
+
+/** An event and its id: a number that grows in the execution, beginning with 1. Some numbers have no event. */
+export interface NumberedEvent {
+  readonly id: string;
+  readonly event: OrchestratorEvent;
+}
+
+/** The maximum number of records, and bytes of their outputs, that a reader holds in memory. */
+const PAGE = 250;
+const READ_BYTES = 1024 * 1024;
+
+/** The position of a reader: the id that belongs to the last record, and the key of the record. */
+interface ReadPosition {
+  readonly position: number;
+  readonly key: string | undefined;
+}
+
+/**
+ * The start is event 1, the n-th stored record has the id n + 1, and the end follows the last record. A record that is not an event leaves
+ * a gap, so an id never moves. An attempt that is replaced later is not an event: marks report its failure and the final result.
+ */
+export async function* executionEvents(source: {
+  readonly records: RecordReader;
+  readonly watch: ExecutionWatch;
+  readonly id: string;
+  /** Events up to this id are skipped. */
+  readonly after: number;
+  readonly signal?: AbortSignal | undefined;
+}): AsyncIterableIterator<NumberedEvent> {
+  const { records, watch, id, after, signal } = source;
+  const follower = watch.follow(id);
+  signal?.addEventListener('abort', follower.wake, { once: true });
+  try {
+    let place: ReadPosition | undefined;
+    while (!signal?.aborted) {
+      const known = await records.executions.getStatus(id);
+      if (!known) return;
+      if (!place) {
+        const accepted = after < 1 ? await records.executions.getAccepted(id) : undefined;
+        if (accepted) yield { id: '1', event: started(accepted) };
+        place = await placeOf(records, id, after);
+      }
+      place = yield* stored(records, known, place, after);
+      if (isFinal(known.status)) {
+        const ended = place.position >= after ? await records.executions.get(id, { agents: false }) : undefined;
+        if (ended) yield { id: String(place.position + 1), event: endEvent(ended) };
+        return;
+      }
+      await follower.wait(place.key);
+    }
+  } finally {
+    follower.close();
+    signal?.removeEventListener('abort', follower.wake);
+  }
+}
+
+/** Finds the position after an id, without reading the events before it. */
+async function placeOf(records: RecordReader, id: string, after: number): Promise<ReadPosition> {
+  if (after < 2) return { position: 1, key: undefined };
+  const { skipped, key } = await records.executions.skipSteps(id, after - 1);
+  return { position: skipped + 1, key };
+}
+
+async function* stored(
+  records: RecordReader,
+  { id, ensemble }: ExecutionSummary,
+  from: ReadPosition,
+  after: number,
+): AsyncGenerator<NumberedEvent, ReadPosition> {
+  let { position, key } = from;
+  for (;;) {
+    const query = { after: key, limit: PAGE, bytes: READ_BYTES, notes: true };
+    const steps = await records.executions.listSteps(id, query);
+    if (steps.length === 0) return { position, key };
+    for (const step of steps) {
+      position += 1;
+      key = step.key;
+      const event = position > after ? await ofStep(records, { executionId: id, ensemble }, step) : undefined;
+      if (event) yield { id: String(position), event };
+    }
+  }
+}
+
+function at(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+function started({ id, ensemble, input, createdAt }: NewExecution): OrchestratorEvent {
+  return { event: 'execution.started', timestamp: at(createdAt), data: { executionId: id, ensemble, id, input } };
+}
+
+async function ofStep(
+  { executions }: RecordReader,
+  about: EventSubject,
+  record: StepRecord,
+): Promise<OrchestratorEvent | undefined> {
+  const otherKey = otherRecord(record);
+  const other = otherKey === undefined ? undefined : await executions.getStep(about.executionId, otherKey);
+  const made = toStepEvent(record, other);
+  if (!made) return undefined;
+  const timestamp = at(record.startedAt + record.duration);
+  return { event: made.event, timestamp, data: { ...about, ...made.details } } as OrchestratorEvent;
+}

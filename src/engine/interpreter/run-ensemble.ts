@@ -1,0 +1,192 @@
+/** Runs a compiled ensemble over a journal to an outcome. A failure of an agent is a value, never an exception. */
+
+import { isOrchestratorError } from '../base/errors.ts';
+import type { Json } from '../base/json.ts';
+import { isPromise, type MaybePromise } from '../base/maybe-promise.ts';
+import type { CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
+import type { ExecutionError } from '../model/execution.ts';
+import type { NewExecution } from '../model/stored-execution.ts';
+import type { ExecutionOutcome, InterpretedRun, RunOptions } from '../ports/execution-engine.ts';
+import { type Journal, JournalLostError } from '../ports/journal.ts';
+import {
+  CANCELLATION_GRACE_MS,
+  CancellationScope,
+  cancellationError,
+  isAtOnce,
+  isLimit,
+  type StopReason,
+} from './cancellation-scope.ts';
+import { type ComputedOutput, computeOutput } from './compute-outputs.ts';
+import { NO_GUARDS } from './enter-step.ts';
+import { markResumed } from './marks.ts';
+import { toFailure } from './failure.ts';
+import { Run, type RunPorts } from './run.ts';
+import { runList } from './run-list.ts';
+import { RunScope } from './run-scope.ts';
+
+/** Checks the outputs of a run against the ensemble's output schema. @returns the problem, or undefined */
+export type OutputCheck = (output: Json) => Promise<string | undefined>;
+
+/**
+ * Runs an accepted execution.
+ *
+ * @param options - whether the execution is resumed, and whether its cancellation was requested
+ * @param checkOutput - called with the outputs of a run that completed
+ */
+export function runEnsemble(
+  compiled: CompiledEnsemble,
+  accepted: NewExecution,
+  journal: Journal,
+  ports: RunPorts,
+  { resumed, recoveries = 0, cancelled, signal, reached = Number.NEGATIVE_INFINITY, worker }: RunOptions,
+  checkOutput: OutputCheck | undefined,
+): InterpretedRun {
+  const cancellation = new CancellationScope();
+  const run = new Run(compiled, accepted, journal, ports, cancellation, worker);
+  const scope = new RunScope(run, undefined, compiled.slots, cancellation);
+  if (!resumed) reportStart(run);
+  if (recoveries > 0) markResumed(recoveries, run);
+  const cancel = () => cancellation.stop('cancelled');
+  let cancelTimer: (() => void) | undefined;
+  let ended = false;
+  let settle: (outcome: ExecutionOutcome) => void = () => {};
+  let end: (crash?: ExecutionError) => void = () => {};
+  const outcome = new Promise<ExecutionOutcome>((resolve) => {
+    settle = resolve;
+    end = (crash) => {
+      if (ended) return;
+      ended = true;
+      cancelTimer?.();
+      signal?.removeEventListener('abort', cancel);
+      resolve(conclude(scope, crash, checkOutput));
+    };
+    // A step that ignores its abort signal does not delay the end; its later result is dropped.
+    const onCancellation = (reason: StopReason) => {
+      if (ended) return;
+      cancelTimer?.();
+      // Blocks have their own grace periods, and put their results together: the walk ends after them.
+      if (scope.run.blocks > 0) return;
+      if (isAtOnce(reason)) end();
+      else cancelTimer = ports.clock.setTimer(CANCELLATION_GRACE_MS, end);
+    };
+    cancellation.onStop(onCancellation);
+    // The stored records are replayed first, so that the outputs of a run that is stopped then include them.
+    const endReplay = () => {
+      if (ended) return;
+      if (cancelled || signal?.aborted) cancel();
+      else if (accepted.deadlineAt !== undefined) cancelTimer = armDeadline(accepted.deadlineAt, reached, scope.run);
+    };
+    journal.onReplayEnd(() => {
+      scope.run.endReplay();
+      scope.run.whenReplayed(endReplay);
+    });
+    signal?.addEventListener('abort', cancel, { once: true });
+    runList(compiled.flow, scope, NO_GUARDS).then(
+      () => end(),
+      (thrown) => {
+        if (thrown instanceof JournalLostError) {
+          abandon(thrown.cause);
+          return;
+        }
+        end(crashOf(thrown, scope));
+        scope.run.exit.stop('abandoned');
+        cancellation.stop('abandoned');
+      },
+    );
+  });
+  const abandon = (cause?: unknown) => {
+    if (!ended) settle({ status: 'lost', output: null, cause });
+    ended = true;
+    cancelTimer?.();
+    signal?.removeEventListener('abort', cancel);
+    scope.run.exit.stop('abandoned');
+    cancellation.stop('abandoned');
+  };
+  const stop: InterpretedRun['stop'] = (reason, atOnce = false) => {
+    if (atOnce) scope.run.exit.stop('abandoned');
+    cancellation.stop(reason);
+    if (atOnce) end();
+  };
+  return { outcome, stop, abandon: () => abandon() };
+}
+
+function reportStart(run: Run): void {
+  const { accepted, ports, logged } = run;
+  const { id, input, trigger } = accepted;
+  ports.logger?.info({ ...logged, parentId: trigger.parentId, trigger: trigger.type }, 'execution started');
+  run.emit?.('execution.started', { id, input });
+}
+
+function armDeadline(deadlineAt: number, reached: number, run: Run): (() => void) | undefined {
+  const { clock } = run.ports;
+  // A wall clock that was set back must not postpone a deadline that was waited for.
+  const left = deadlineAt - Math.max(clock.now(), reached);
+  // No timer fires while a flow does not yield to the event loop: its steps check the deadline themselves.
+  run.deadline = clock.monotonic() + left;
+  if (left > 0) return clock.setTimer(left, () => run.cancellation.stop('timed_out'));
+  run.cancellation.stop('timed_out');
+  return undefined;
+}
+
+function conclude(
+  scope: RunScope,
+  crash: ExecutionError | undefined,
+  checkOutput: OutputCheck | undefined,
+): MaybePromise<ExecutionOutcome> {
+  const broken = (thrown: unknown): ExecutionOutcome => {
+    if (thrown instanceof JournalLostError) return { status: 'lost', output: null, cause: thrown.cause };
+    return { status: 'failed', output: null, error: crashOf(thrown, scope) };
+  };
+  try {
+    const computed = computeOutput(scope);
+    if (!isPromise(computed)) return judge(scope, crash, computed, checkOutput);
+    return computed.then((output) => judge(scope, crash, output, checkOutput)).catch(broken);
+  } catch (thrown) {
+    return broken(thrown);
+  }
+}
+
+/** The outcome of a run. Outputs are computed for failed runs too; then a problem in them is not the run's error. */
+function judge(
+  scope: RunScope,
+  crash: ExecutionError | undefined,
+  output: ComputedOutput,
+  checkOutput: OutputCheck | undefined,
+): MaybePromise<ExecutionOutcome> {
+  const { reason } = scope.cancellation;
+  if (reason === 'timed_out' || reason === 'cancelled') {
+    const { code, message } = cancellationError(reason);
+    const why = reason === 'timed_out' ? whoseTimeout(scope.run) : '';
+    return { status: reason, output: output.value, error: { code, message: message + why } };
+  }
+  const limit = isLimit(reason) ? cancellationError(reason) : undefined;
+  const error =
+    crash ?? (limit && { code: limit.code, message: limit.message }) ?? scope.failures?.[0]?.error ?? output.error;
+  if (error) return { status: 'failed', output: output.value, error };
+  if (!checkOutput) return { status: 'completed', output: output.value };
+  return checkOutput(output.value).then((problem) => {
+    if (problem === undefined) return { status: 'completed', output: output.value };
+    return {
+      status: 'failed',
+      output: output.value,
+      error: { code: 'INVALID_OUTPUT', message: scope.run.ports.mask(problem) },
+    };
+  });
+}
+
+/** Says which time limit applied: the ensemble's own, or the one from the caller or the parent. */
+function whoseTimeout({ accepted, compiled }: Run): string {
+  const { createdAt, deadlineAt, trigger } = accepted;
+  if (deadlineAt === undefined) return '';
+  const ms = deadlineAt - createdAt;
+  if (ms === compiled.timeoutMs) return `: \`timeout\` of ensemble \`${compiled.name}\` is ${ms} ms`;
+  return `: its ${trigger.parentId === undefined ? 'caller' : 'parent'} gave it ${ms} ms`;
+}
+
+// A value that can't be stored is the ensemble's error. An error of the interpreter itself is only logged.
+function crashOf(thrown: unknown, scope: RunScope): ExecutionError {
+  const { ports, logged } = scope.run;
+  if (isOrchestratorError(thrown, 'INVALID_OUTPUT')) return toFailure(thrown, ports.mask).error;
+  ports.logger?.error({ ...logged, err: thrown }, 'an execution ended on an internal error');
+  return { code: 'INTERNAL', message: 'an internal error ended the execution; the log has the cause' };
+}

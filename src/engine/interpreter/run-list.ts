@@ -1,0 +1,105 @@
+/**
+ * Runs a list of steps: the one place that defines how a flow runs.
+ *
+ * What follows from a failure:
+ *
+ * | the agent or child that failed ... | then |
+ * |---|---|
+ * | has `continueOnError: true` | the failure is handled; the flow continues |
+ * | is checked (`.failed`, `.success`) by a later guard: a condition, a route, an `if` | the failure is pending; the flow continues |
+ * | ... and that guard led to a step that ran (an agent, a child, a `sleep` or a `wait`) | the failure is handled |
+ * | ... and that guard led to a list that has steps left, none of which has run | the failure is pending; the list continues |
+ * | ... and neither such a guard nor such a list is left | the level ends as failed, from inside a block too |
+ * | is checked by no later guard | the level ends as failed |
+ * | is inside a `foreach` or a `parallel` that ends as failed | the block fails; its own failure follows this table |
+ * | is inside a `try` with a `catch` | the failure is caught, and `catch` runs |
+ * | has a pending failure at the end of its level | the level ends as failed |
+ *
+ * For a failure in a `try`, the guards in its `finally` are later guards too, like those after the `try`. A failure that the `catch`
+ * catches is pending for neither. A failure outside a block also ends the steps inside it. Exceptions are parts that run again or
+ * concurrently: a `finally`, a round of a `while`, a branch of a `parallel`, an item of a `foreach` that is not the last, and an item
+ * of a `foreach` that runs several at a time.
+ *
+ * The first failure that nothing handled is the error of the run. `open-failures.ts` decides which failures are pending.
+ */
+
+import { isPromise, type MaybePromise } from '../base/maybe-promise.ts';
+import type { CompiledIfStep, CompiledList, CompiledStep } from '../compiled/compiled-ensemble.ts';
+import { addGuard, enterStep, type GuardChain } from './enter-step.ts';
+import { evaluateGuard } from './guards.ts';
+import { lastError, markStep } from './marks.ts';
+import { endsWalk } from './open-failures.ts';
+import { runAgent } from './run-agent.ts';
+import { runChild } from './run-child.ts';
+import { runForeach } from './run-foreach.ts';
+import { runParallel } from './run-parallel.ts';
+import { runRoute } from './run-route.ts';
+import type { RunScope } from './run-scope.ts';
+import { runSleep } from './run-sleep.ts';
+import { runTry } from './run-try.ts';
+import { runWait } from './run-wait.ts';
+import { runSwitch, runWhile } from './run-while.ts';
+
+/** @returns false when the level ends here, because it failed or the run was stopped */
+export async function runList(list: CompiledList, scope: RunScope, guards: GuardChain): Promise<boolean> {
+  const { steps } = list;
+  for (let i = 0; i < steps.length; i++) {
+    const turn = scope.run.begin();
+    if (turn) await turn;
+    if (scope.cancellation.reason !== undefined) return false;
+    const step = steps[i] as CompiledStep;
+    const entering = enterStep(step, scope, guards);
+    const entered = isPromise(entering) ? await entering : entering;
+    if (entered) {
+      const stepped = runStep(step, scope, entered);
+      const reachedEnd = isPromise(stepped) ? await stepped : stepped;
+      if (!reachedEnd) return false;
+    }
+    if (scope.run.unhandled > 0 && endsWalk(scope, list, i, guards)) return false;
+  }
+  return true;
+}
+
+/** @param guards - the guards that led to the step, its own condition included */
+function runStep(step: CompiledStep, scope: RunScope, guards: GuardChain): MaybePromise<boolean> {
+  switch (step.kind) {
+    case 'agent':
+      return runAgent(step, scope);
+    case 'route':
+      return runRoute(step, scope, guards);
+    case 'if':
+      return runIf(step, scope, guards);
+    case 'switch':
+      return runSwitch(step, scope, guards, runList);
+    case 'foreach':
+      return runForeach(step, scope, guards, runList);
+    case 'while':
+      return runWhile(step, scope, guards, runList);
+    case 'parallel':
+      return runParallel(step, scope, guards, runList);
+    case 'try':
+      return runTry(step, scope, guards, runList);
+    case 'ensemble':
+      return runChild(step, scope);
+    case 'sleep':
+      return runSleep(step, scope);
+    case 'wait':
+      return runWait(step, scope);
+  }
+}
+
+const THEN = { chose: 'then' };
+const ELSE = { chose: 'else' };
+const NOTHING = { chose: null };
+
+async function runIf(step: CompiledIfStep, scope: RunScope, guards: GuardChain): Promise<boolean> {
+  const holds = await evaluateGuard(step.guard, step.key, scope);
+  if (holds === undefined) {
+    markStep(step, 'failed', scope, {}, lastError(scope));
+    return true;
+  }
+  const branch = holds ? step.then : step.else;
+  markStep(step, 'chose', scope, holds ? THEN : branch ? ELSE : NOTHING);
+  scope.lastOutput = null;
+  return branch ? runList(branch, scope, addGuard(step.guard, guards, scope, branch)) : true;
+}

@@ -1,0 +1,216 @@
+/** One active run: what all its scopes share. */
+
+import type { CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
+import type { ScopeRun } from '../compiled/expression-scope.ts';
+import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../base/json.ts';
+import { countedBytes } from '../base/measure-json.ts';
+import type { EventData, EventDetails, EventKind } from '../model/event.ts';
+import type { NewExecution } from '../model/stored-execution.ts';
+import type { Children } from '../ports/children.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Journal } from '../ports/journal.ts';
+import type { Logger } from '../ports/logger.ts';
+import { CancellationScope, MAX_BYTES, MAX_STEPS } from './cancellation-scope.ts';
+import type { MaskText } from './mask-secrets.ts';
+import type { Turns } from './turns.ts';
+
+/** What the interpreter needs besides the definition and the journal. */
+export interface RunPorts {
+  readonly clock: Clock;
+  /** Undefined when there is no logger, so that no line is built in vain. */
+  readonly logger: Logger | undefined;
+  /** `env` and `secrets` together. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly mask: MaskText;
+  /** Whether the error of an attempt has the stack and the cause of what was thrown. */
+  readonly keepsStacks: boolean;
+  readonly children: Children;
+  readonly turns: Turns;
+  /** Emits an event; undefined when there is no listener, so that no event is built in vain. */
+  readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
+}
+
+/** What all levels of one run share. */
+export class Run implements ScopeRun {
+  readonly compiled: CompiledEnsemble;
+  readonly accepted: NewExecution;
+  readonly journal: Journal;
+  readonly ports: RunPorts;
+  /** Stops the run as a whole. */
+  readonly cancellation: CancellationScope;
+  readonly #worker: string | undefined;
+  /** Blocks, items and rounds so far, replayed ones too: a resumed run counts the same. */
+  steps = 0;
+  /** Bytes of the held outputs, without the input. */
+  #held = 0;
+  #inputBytes: number | undefined;
+  #frozenInput: Json | undefined;
+  /** Whether every result is held until the run ends, because all are stored together. */
+  readonly keepsAll: boolean;
+  /** The monotonic instant at which the run is out of time. */
+  deadline = Number.POSITIVE_INFINITY;
+  /** How many failures nothing has handled yet, at all levels. */
+  unhandled = 0;
+  /** How many failures there were. */
+  failed = 0;
+  /** How many items and branches that began before the resume are still being replayed. */
+  replaying = 0;
+  #whenReplayed: (() => void)[] | undefined;
+  /** A step asked for a record that is not stored. */
+  #hasNewSteps = false;
+  /** Stops when the run leaves this process (suspended, released or lost) or breaks: then not even a `finally` runs. */
+  readonly exit = new CancellationScope();
+  /** How many active blocks end by themselves when they are stopped: a run that is stopped waits for them. */
+  blocks = 0;
+  #whenClosed: Set<() => void> | undefined;
+
+  /**
+   * @param cancellation - stops the run as a whole
+   * @param worker - the worker that holds the execution
+   */
+  constructor(
+    compiled: CompiledEnsemble,
+    accepted: NewExecution,
+    journal: Journal,
+    ports: RunPorts,
+    cancellation: CancellationScope,
+    worker?: string,
+  ) {
+    this.cancellation = cancellation;
+    this.#worker = worker;
+    this.compiled = compiled;
+    this.keepsAll = compiled.durability === 'none';
+    this.accepted = accepted;
+    this.journal = journal;
+    this.ports = ports;
+  }
+
+  /** Counts a step, and checks the deadline: for a run that never waits, nothing else does. @returns a promise to wait for first, if any */
+  begin(): Promise<void> | undefined {
+    this.count();
+    const { turns } = this.ports;
+    const isDue = turns.isDue();
+    if (turns.now >= this.deadline) this.cancellation.stop('timed_out');
+    return isDue ? turns.next() : undefined;
+  }
+
+  /** Counts a block, an item or a round. */
+  count(): void {
+    this.steps += 1;
+    if (this.steps > MAX_STEPS) this.cancellation.stop('too_many_steps');
+  }
+
+  /** Sets the count to what a replayed block had reached. */
+  countTo(steps: number | undefined): void {
+    if (steps !== undefined && steps > this.steps) this.steps = steps;
+  }
+
+  /** Counts held bytes. @param bytes - negative for bytes that are no longer held */
+  hold(bytes: number): void {
+    if (bytes === 0) return;
+    this.#held += bytes;
+    // No input is larger than the limit of one value, so it is measured only here.
+    if (this.#held <= MAX_BYTES - MAX_VALUE_BYTES) return;
+    this.#inputBytes ??= countedBytes(this.input);
+    if (this.#held + this.#inputBytes > MAX_BYTES) this.cancellation.stop('too_large');
+  }
+
+  /** What every line of the log about this run has. */
+  get logged(): { readonly executionId: string; readonly ensemble: string; readonly worker?: string | undefined } {
+    const { id: executionId, ensemble } = this.accepted;
+    return { executionId, ensemble, worker: this.#worker };
+  }
+
+  get isReplaying(): boolean {
+    return !this.#hasNewSteps || this.replaying > 0;
+  }
+
+  endReplay(): void {
+    this.#hasNewSteps = true;
+  }
+
+  /** Items or branches that began before the resume are replayed, or will not begin again. */
+  markReplayed(count: number): void {
+    if (count === 0) return;
+    this.replaying -= count;
+    if (this.replaying > 0) return;
+    const callbacks = this.#whenReplayed;
+    this.#whenReplayed = undefined;
+    for (const callback of callbacks ?? []) callback();
+  }
+
+  /**
+   * Calls back when all items and branches that began before the resume are replayed. Until then nothing begins and nothing is
+   * stopped: later steps depend on how the earlier ones ended.
+   */
+  whenReplayed(callback: () => void): void {
+    if (this.replaying === 0) callback();
+    else {
+      this.#whenReplayed ??= [];
+      this.#whenReplayed.push(callback);
+    }
+  }
+
+  /** Calls the listener after each block that ends. @returns a function that removes the listener */
+  onClosed(listener: () => void): () => void {
+    this.#whenClosed ??= new Set();
+    this.#whenClosed.add(listener);
+    return () => this.#whenClosed?.delete(listener);
+  }
+
+  closed(): void {
+    if (this.#whenClosed) for (const listener of [...this.#whenClosed]) listener();
+  }
+
+  /** Emits an event of the execution. Undefined if there is no listener. */
+  get emit(): (<K extends EventKind>(event: K, details: EventDetails[K]) => void) | undefined {
+    const { accepted, ports } = this;
+    const { emit } = ports;
+    if (!emit) return undefined;
+    const { id: executionId, ensemble } = accepted;
+    return (event, details) => emit(event, { executionId, ensemble, ...details } as unknown as EventData[typeof event]);
+  }
+
+  get createdAt(): number {
+    return this.accepted.createdAt;
+  }
+
+  get seed(): string {
+    return this.accepted.seed;
+  }
+
+  get input(): Json {
+    return this.accepted.input;
+  }
+
+  /** The input for agents without an `input` of their own: one frozen copy a run. */
+  get frozenInput(): Json {
+    if (this.#frozenInput === undefined) this.#frozenInput = freeze(copyJson(this.input));
+    return this.#frozenInput;
+  }
+
+  get env(): Readonly<Record<string, string>> {
+    return this.ports.env;
+  }
+
+  get headers(): JsonObject {
+    return EMPTY;
+  }
+
+  get trigger(): JsonObject {
+    return this.accepted.trigger as unknown as JsonObject;
+  }
+
+  get execution(): JsonObject {
+    const { id, ensemble, version, createdAt } = this.accepted;
+    return { id, ensemble, version, startedAt: createdAt };
+  }
+}
+
+function freeze(value: Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  for (const inner of Array.isArray(value) ? value : Object.values(value)) freeze(inner);
+  return Object.freeze(value);
+}
+
+const EMPTY: JsonObject = Object.freeze({});

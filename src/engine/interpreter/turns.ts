@@ -1,0 +1,56 @@
+/** Yields to the event loop: a flow that never waits would block everything else in the process. */
+
+import type { Clock } from '../ports/clock.ts';
+
+/** The longest time without yielding, ms. It is checked between steps. */
+const MAX_MS = 10;
+/** The maximum number of steps without yielding when the clock does not advance: in tests, and in a Cloudflare Worker until it waits. */
+const MAX_STEPS = 1000;
+/** The clock is read after this number of steps, and after each agent. */
+const READ_CLOCK_EVERY = 16;
+
+/** Shared by all runs of a process, because they share its event loop. */
+export class Turns {
+  /** The monotonic instant at the latest read of the clock. */
+  now = 0;
+  readonly #clock: Clock;
+  /** Whether a callback at the end of the current turn is registered. */
+  #isWatched = false;
+  /** The monotonic instant of the first step of this turn. */
+  #since = 0;
+  /** Steps of this turn. */
+  #steps = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Counts a step that begins. @returns whether it has to wait for the next turn */
+  isDue(): boolean {
+    if (!this.#isWatched) this.#watch();
+    this.#steps += 1;
+    if (this.#steps % READ_CLOCK_EVERY === 0) this.readClock();
+    const took = this.now - this.#since;
+    return took >= MAX_MS || (took === 0 && this.#steps > MAX_STEPS);
+  }
+
+  /** Call it after work that may have taken long. */
+  readClock(): void {
+    this.now = this.#clock.monotonic();
+  }
+
+  /** Resolves on the next turn. Each caller gets its own promise: on Cloudflare, a request must not wait for another request's promise. */
+  next(): Promise<void> {
+    return this.#clock.turn ? this.#clock.turn() : this.#clock.sleep(0);
+  }
+
+  #watch(): void {
+    this.#isWatched = true;
+    this.readClock();
+    this.#since = this.now;
+    this.#steps = 0;
+    void this.next().then(() => {
+      this.#isWatched = false;
+    });
+  }
+}

@@ -1,0 +1,132 @@
+/**
+ * What a stored record says about its step, found from its key alone.
+ *
+ * | key, with the step's key `flow[3]` | stored by | says that the step ... |
+ * |---|---|---|
+ * | `flow[3]`, not a note | result | is an agent that ran |
+ * | `flow[3]!agent.retry[1]` | mark | had a failed attempt, which is retried |
+ * | `flow[3]!agent.ended` | mark | has its final result, after a retry |
+ * | `flow[3]!<kind>.skipped` | mark | was skipped |
+ * | `flow[3]!<kind>.failed` | mark | failed before it began |
+ * | `flow[3]!if.chose`, also `switch`, `route` | mark | chose a branch |
+ * | `flow[3]!foreach.begun`, also `parallel`, `while`, `try`, `wait` | mark | began |
+ * | `flow[3]!foreach.ended`, also `parallel`, `while`, `try`, `sleep` | mark | ended |
+ * | `flow[3].sleep` | decision | began to sleep |
+ * | `flow[3].wait.until` | decision | waits at most until an instant |
+ * | `flow[3].wait` | decision | took a signal, or waited in vain |
+ * | `flow[3].ensemble.begun` | decision | is going to start a child execution |
+ * | `flow[3]!ensemble.started` | mark | started it |
+ * | `flow[3].ensemble` | decision | knows how the child ended |
+ * | `run!resumed[2]` | mark | - (the execution was resumed after a worker's death) |
+ *
+ * No other record is about a step. A mark only reports: no replay reads it. No other note's key ends like the key of a mark.
+ */
+
+import type { JsonObject } from '../base/json.ts';
+import type { ExecutionError } from './execution.ts';
+import { withoutStack } from './execution-error.ts';
+import type { StepRecord } from './stored-execution.ts';
+
+/** The form of a step. */
+export type StepKind =
+  | 'agent'
+  | 'route'
+  | 'if'
+  | 'switch'
+  | 'foreach'
+  | 'while'
+  | 'parallel'
+  | 'try'
+  | 'sleep'
+  | 'wait'
+  | 'ensemble';
+
+/** What a record says about a step. `until`: how long a `wait` waits. `resumed`: of the execution, not of a step. */
+export type StepFact =
+  | 'result'
+  | 'retry'
+  | 'skipped'
+  | 'failed'
+  | 'chose'
+  | 'begun'
+  | 'until'
+  | 'started'
+  | 'ended'
+  | 'resumed';
+
+export interface RecordRole {
+  /** The key of the step, such as `flow[3]`. */
+  readonly step: string;
+  readonly kind: StepKind;
+  readonly fact: StepFact;
+}
+
+const MARK = /^(.*)!(?:([a-z]+)\.)?([a-z]+)(?:\[\d+\])?$/s;
+const DECISIONS: readonly (readonly [suffix: string, kind: StepKind, fact: StepFact])[] = [
+  ['.sleep', 'sleep', 'begun'],
+  ['.wait', 'wait', 'ended'],
+  ['.wait.until', 'wait', 'until'],
+  ['.ensemble.begun', 'ensemble', 'begun'],
+  ['.ensemble', 'ensemble', 'ended'],
+];
+
+/** @returns undefined for a record that is not about a step */
+export function roleOf({ key, note }: Pick<StepRecord, 'key' | 'note'>): RecordRole | undefined {
+  if (!note) return { step: key, kind: 'agent', fact: 'result' };
+  if (isMarkKey(key)) {
+    const [, step = '', kind, fact] = MARK.exec(key) ?? [];
+    return { step, kind: (kind ?? 'agent') as StepKind, fact: fact as StepFact };
+  }
+  for (const [suffix, kind, fact] of DECISIONS) {
+    if (key.endsWith(suffix)) return { step: key.slice(0, -suffix.length), kind, fact };
+  }
+  return undefined;
+}
+
+/** Whether a record is a mark: it only reports. */
+export function isMark({ key, note }: Pick<StepRecord, 'key' | 'note'>): boolean {
+  return note === true && isMarkKey(key);
+}
+
+// The name of a case may contain `!`, but brackets or a point with more text follow it in every other note's key.
+function isMarkKey(key: string): boolean {
+  const at = key.lastIndexOf('!');
+  return at >= 0 && MARK_END.test(key.slice(at));
+}
+
+const MARK_END = /^!(?:resumed\[\d+\]|[a-z]+\.(?:retry\[\d+\]|skipped|failed|chose|begun|started|ended))$/;
+
+/** The data of a new mark. */
+interface NewMark {
+  /** Unix ms of what it reports. */
+  readonly at: number;
+  readonly facts: JsonObject;
+  readonly error?: ExecutionError | undefined;
+  /** The number of the attempt, for a mark about one. Default 1. */
+  readonly attempts?: number;
+}
+
+export function toMark(key: string, { at, facts, error, attempts = 1 }: NewMark): StepRecord {
+  // In the order of a result's fields, without a spread: else a `foreach` of results in memory takes a fifth more CPU time.
+  const [name, duration, output, note] = ['', 0, facts, true] as const;
+  if (!error) return { key, name, status: 'completed', attempts, startedAt: at, duration, output, note };
+  const shown = withoutStack(error);
+  return { key, name, status: 'failed', attempts, startedAt: at, duration, output, error: shown, note };
+}
+
+/** The mark that is stored together with an attempt that is retried, or with the result after a retry. */
+export function markOfAttempt({ key, name, attempts, startedAt, duration, error, retryAt }: StepRecord): StepRecord {
+  const at = startedAt + duration;
+  if (retryAt === undefined) return toMark(markKey(key, 'agent', 'ended'), { at, facts: {}, attempts });
+  return toMark(markKey(key, 'agent', 'retry', attempts), { at, facts: { name, retryAt }, error, attempts });
+}
+
+/** @param step - the key of a step */
+export function markKey(step: string, kind: StepKind, fact: StepFact, number?: number): string {
+  return number === undefined ? `${step}!${kind}.${fact}` : `${step}!${kind}.${fact}[${number}]`;
+}
+
+/** @param recoveries - how often the worker of the execution died */
+export function resumedKey(recoveries: number): string {
+  return `run!resumed[${recoveries}]`;
+}

@@ -1,7 +1,0 @@
-/** Calls back on the next turn of the event loop, after everything that is ready to run. */
-
-export function nextTurn(callback: () => void): void {
-  const { setImmediate } = globalThis as { setImmediate?: (callback: () => void) => unknown };
-  if (setImmediate) setImmediate(callback);
-  else setTimeout(callback, 0);
-}

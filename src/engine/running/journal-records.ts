@@ -1,0 +1,91 @@
+/** The records that a journal keeps in memory: those that a replay returns, and those that the execution's record lists. */
+
+import { jsonTextBytes, maxJsonTextBytes } from '../base/measure-json.ts';
+import { AGENTS_IN_RECORD, OUTPUTS_IN_RECORD_BYTES } from '../model/execution.ts';
+import { outputBudget } from '../model/execution-record.ts';
+import { isMark } from '../model/step-kind.ts';
+import type { StepRecord } from '../model/stored-execution.ts';
+
+const BLOCK_PART = /\.(foreach|parallel)\[\d+\]/g;
+
+/** What was stored of an execution before it was resumed, by key. */
+export class ReplayedRecords {
+  readonly #byKey = new Map<string, StepRecord>();
+  /** The keys of the marks. Marks are kept apart: none may change how a replay goes. */
+  readonly #marks = new Set<string>();
+  /** Prefixes of the blocks, items and branches of which something is stored; computed on first use. */
+  #prefixes: Set<string> | undefined;
+
+  constructor(records: readonly StepRecord[]) {
+    for (const record of records) {
+      if (isMark(record)) this.#marks.add(record.key);
+      else this.#byKey.set(record.key, record);
+    }
+  }
+
+  hasMark(key: string): boolean {
+    return this.#marks.has(key);
+  }
+
+  get(key: string): StepRecord | undefined {
+    return this.#byKey.get(key);
+  }
+
+  /** Whether a key begins with a prefix that ends at a `foreach` or a `parallel`, or at an item or a branch of one. */
+  hasPrefix(prefix: string): boolean {
+    this.#prefixes ??= prefixesOf(this.#byKey.keys());
+    return this.#prefixes.has(prefix);
+  }
+}
+
+function prefixesOf(keys: Iterable<string>): Set<string> {
+  const prefixes = new Set<string>();
+  for (const key of keys) {
+    for (const { index, 0: part, 1: block = '' } of key.matchAll(BLOCK_PART)) {
+      prefixes.add(key.slice(0, index + 1 + block.length));
+      prefixes.add(key.slice(0, index + part.length));
+    }
+  }
+  return prefixes;
+}
+
+/** A record whose output is left out of the execution's record. */
+export type ReportedRecord = StepRecord & { readonly outputOmitted?: true };
+
+/** Up to this estimate, outputs are kept without an exact count: counting costs more than keeping them. */
+const UNCOUNTED_BYTES = 2 * OUTPUTS_IN_RECORD_BYTES;
+
+/** A run's own results, for the execution's record: the first 1,000, with as many of their outputs as a record may hold. */
+export class ReportedRecords {
+  readonly list: ReportedRecord[] = [];
+  /** How many agents ran. */
+  agents = 0;
+  /** Upper bound of the bytes of all outputs in the list. */
+  #maxBytes = 0;
+  /** Set once the outputs need an exact count: says whether one more output fits. */
+  #fits: ((bytes: number) => boolean) | undefined;
+
+  /** Adds a record as the storage does: it replaces the record of the previous attempt. */
+  add(record: StepRecord): StepRecord {
+    if (record.retryAt === undefined) this.agents += 1;
+    const at = record.attempts > 1 ? this.list.findLastIndex((earlier) => earlier.key === record.key) : -1;
+    if (at < 0 && this.list.length >= AGENTS_IN_RECORD) return record;
+    if (at >= 0) this.list[at] = this.#withinLimit(record);
+    else this.list.push(this.#withinLimit(record));
+    if (!this.#fits) {
+      this.#maxBytes += maxJsonTextBytes(record.output, UNCOUNTED_BYTES);
+      if (this.#maxBytes > UNCOUNTED_BYTES) this.#countExactly();
+    }
+    return record;
+  }
+
+  #countExactly(): void {
+    this.#fits = outputBudget();
+    for (let i = 0; i < this.list.length; i++) this.list[i] = this.#withinLimit(this.list[i] as ReportedRecord);
+  }
+
+  #withinLimit(record: ReportedRecord): ReportedRecord {
+    if (!this.#fits || this.#fits(jsonTextBytes(record.output, OUTPUTS_IN_RECORD_BYTES))) return record;
+    return { ...record, output: null, outputOmitted: true };
+  }
+}

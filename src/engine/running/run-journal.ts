@@ -1,0 +1,395 @@
+/** The journal over a run log: writes the records of one run to the log as they are made, and replays stored ones. */
+
+import type { Json, JsonObject } from '../base/json.ts';
+import { type PendingWait, WAITS_IN_RECORD } from '../model/execution.ts';
+import { waitedBefore } from '../model/execution-record.ts';
+import {
+  type CommitEntry,
+  type ExecutionEnd,
+  type Handover,
+  NEVER,
+  type NewExecution,
+  type NewSignal,
+  type Release,
+  type StateChange,
+  type StepRecord,
+} from '../model/stored-execution.ts';
+import { markOfAttempt } from '../model/step-kind.ts';
+import type { Clock } from '../ports/clock.ts';
+import type {
+  Journal,
+  StateUpdate,
+  StepOptions,
+  StoreRecord,
+  TakenSignal,
+  WaitDecision,
+  WaitPlace,
+} from '../ports/journal.ts';
+import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
+import type { RunLog } from '../ports/run-log.ts';
+import type { CommitResult, StoredState } from '../ports/storage.ts';
+import { ReplayedRecords, ReportedRecords } from './journal-records.ts';
+import { RunSignals } from './run-signals.ts';
+import { WorkingBranches } from './working-branches.ts';
+import { checkWritten, failWrite } from './write-failure.ts';
+
+/** An execution that this process holds. */
+export interface HeldExecution {
+  readonly execution: NewExecution;
+  readonly epoch: number;
+  readonly startedAt: number;
+  /** The records to replay; undefined when there can be none. */
+  readonly records: readonly StepRecord[] | undefined;
+  readonly cancelled: boolean;
+  /** How many signals were stored for it when it was claimed. */
+  readonly signals?: number;
+  /** Whether it began before, here or in another process. */
+  readonly resumed: boolean;
+  readonly signal?: AbortSignal | undefined;
+  /** Unix ms up to which waits are over, whatever the wall clock says now. */
+  readonly reached?: number | undefined;
+  /** The monotonic instant at which this process began it. */
+  readonly began?: number | undefined;
+  /** See `ClaimedExecution`. */
+  readonly recoveries?: number;
+  readonly handover?: Handover | undefined;
+  readonly resumedAt?: number | undefined;
+}
+
+/** What a run needs of its engine. */
+export interface RunParts {
+  readonly log: RunLog;
+  readonly clock: Clock;
+}
+
+/** A run that can be suspended. */
+export interface Suspendable {
+  /** Nothing of the run is at work. @param dueAt - Unix ms at which it is to be resumed */
+  suspend(dueAt: number): void;
+}
+
+/** A run that has to wait at least this long is suspended: then it takes no memory, and no place among the active runs. */
+const SUSPEND_FROM_MS = 1000;
+/** Shared by all journals without deferred records; never pushed to. */
+const NO_RECORDS: StepRecord[] = [];
+/** This many deferred records are written without a reason: a flow may report much between two results. */
+const MAX_DEFERRED = 500;
+
+export class RunJournal implements Journal {
+  readonly reported = new ReportedRecords();
+  readonly #parts: RunParts;
+  readonly #suspendable: Suspendable;
+  readonly #held: HeldExecution;
+  readonly #storesAtEnd: boolean;
+  #replayed: ReplayedRecords | undefined;
+  #isReplaying = false;
+  #replayEndCallbacks: (() => void)[] | undefined;
+  /** Records that are stored together with a later record, or with the end. */
+  #deferred: StepRecord[] = NO_RECORDS;
+  /** A write that nothing waits for yet. */
+  #background: Promise<CommitResult> | undefined;
+  // Created on first use: most runs have neither blocks nor waits.
+  #branches: WorkingBranches | undefined;
+  #signals: RunSignals | undefined;
+  /** What the last run waited for, by key. */
+  #earlierWaits: Map<string, PendingWait> | undefined;
+  /** How many signals were stored for the execution, as far as is known. */
+  #signalsSeen: number;
+  #closed = false;
+  mayRepeat: boolean;
+
+  /** @param durability - with `none`, all records are stored together with the end */
+  constructor(parts: RunParts, held: HeldExecution, durability: 'step' | 'none', suspendable: Suspendable) {
+    this.#suspendable = suspendable;
+    this.#parts = parts;
+    this.#held = held;
+    this.#signalsSeen = held.signals ?? 0;
+    this.#storesAtEnd = durability === 'none';
+    // Without stored steps, nothing shows how far the process came that died.
+    this.mayRepeat = !this.#storesAtEnd && isAfterCrash(held);
+    if (held.records) this.#beginReplay(held.records);
+  }
+
+  step(
+    key: string,
+    attempt: number,
+    run: (store: StoreRecord) => MaybePromise<StepRecord | undefined>,
+    options: StepOptions,
+  ): MaybePromise<StepRecord | undefined> {
+    if (this.#replayed !== undefined) {
+      const stored = this.#replayed.get(key);
+      if (stored && stored.attempts >= attempt) return stored;
+      this.#endReplay();
+    }
+    return run((record) => this.#store(record, options));
+  }
+
+  waitForLease(): Promise<void> | undefined {
+    // While this process was stopped, another may have resumed the execution. Then the effect must not happen here too.
+    return this.#parts.log.waitForLease?.();
+  }
+
+  replayed(key: string): StepRecord | undefined {
+    return this.#replayed?.get(key);
+  }
+
+  decide(...[key, compute, wait]: Parameters<Journal['decide']>): MaybePromise<Json> {
+    const known = this.#replayed?.get(key);
+    if (known) return known.output;
+    this.#endReplay();
+    const output = compute();
+    const record = toDecision(key, output, wait ?? { name: '', at: this.#parts.clock.now() });
+    if (this.#closed) return output;
+    if (this.#storesAtEnd) {
+      this.#defer(record);
+      return output;
+    }
+    return andThen(this.#commit(this.#entry(record)), () => output);
+  }
+
+  mark(mark: StepRecord): boolean {
+    if (this.#closed || this.#replayed?.hasMark(mark.key)) return false;
+    // With `durability: none`, only results and decisions are stored.
+    if (this.#storesAtEnd) return true;
+    this.#defer(mark);
+    if (this.#deferred.length >= MAX_DEFERRED) this.#writeDeferred();
+    return true;
+  }
+
+  hasReplayed(prefix: string): boolean {
+    return this.#replayed?.hasPrefix(prefix) ?? false;
+  }
+
+  onReplayEnd(callback: () => void): void {
+    if (!this.#isReplaying) callback();
+    else {
+      this.#replayEndCallbacks ??= [];
+      this.#replayEndCallbacks.push(callback);
+    }
+  }
+
+  branches(change: number): void {
+    this.#workingBranches.change(change);
+  }
+
+  async sleepUntil(_key: string, instant: number, signal: AbortSignal, place: WaitPlace): Promise<void> {
+    this.#endReplay();
+    signal.throwIfAborted();
+    if (instant > (this.#held.reached ?? Number.NEGATIVE_INFINITY))
+      await this.#workingBranches.sleepUntil(instant, this.beginWait(place, instant), signal);
+  }
+
+  waitForSignal(...wait: Parameters<Journal['waitForSignal']>): Promise<TakenSignal | undefined> {
+    this.#endReplay();
+    this.#signals ??= new RunSignals(this.#parts, this, this.#held);
+    return this.#signals.wait(...wait);
+  }
+
+  /** How many signals were stored for the execution, as far as the run knows. */
+  get signalsSeen(): number {
+    return this.#signalsSeen;
+  }
+
+  /** The names of the signals that the run waits for; undefined when there are too many. */
+  get waitsFor(): readonly string[] | undefined {
+    return this.#signals ? this.#signals.names : [];
+  }
+
+  /** @param signals - how many signals are stored for the execution now */
+  setSignals(signals: number): void {
+    if (signals <= this.#signalsSeen) return;
+    this.#signalsSeen = signals;
+    this.#signals?.look();
+  }
+
+  /** A branch waits. @returns a function to call at once when the branch continues */
+  idle(wait: PendingWait): () => void {
+    return this.#workingBranches.idle(wait);
+  }
+
+  /** A wait that began in an earlier run keeps its beginning. @param until - Unix ms, or infinity */
+  beginWait(place: WaitPlace, until: number): PendingWait {
+    const end = Number.isFinite(until) ? until : undefined;
+    this.#earlierWaits ??= new Map(this.#held.handover?.waitingFor.map((wait) => [wait.key, wait]));
+    const earlier = this.#earlierWaits.get(place.key);
+    if (earlier && earlier.kind === place.kind && earlier.until === end) return earlier;
+    const wait = { ...place, since: this.#parts.clock.now() };
+    return end === undefined ? wait : { ...wait, until: end };
+  }
+
+  /** ms in which no branch of the execution was at work, because all waited. */
+  get waited(): number {
+    const { handover, resumedAt } = this.#held;
+    return Math.round(waitedBefore(handover, resumedAt) + (this.#branches?.waited ?? 0));
+  }
+
+  /** What this run leaves to the next one. @param suspendedAt - Unix ms, if all branches wait */
+  handover(suspendedAt?: number): Handover {
+    const { waits: waitingFor, omitted } = this.#workingBranches.waits(WAITS_IN_RECORD);
+    const { recoveries = 0 } = this.#held;
+    const left = { waitingFor, waited: this.waited, recoveries };
+    return { ...left, ...(omitted > 0 && { omitted }), ...(suspendedAt !== undefined && { suspendedAt }) };
+  }
+
+  readState(): MaybePromise<JsonObject | undefined> {
+    return andThen(this.#readState(), (state) => state?.value);
+  }
+
+  /**
+   * Stores the end, with all deferred records. Later results of steps are dropped.
+   * @param signals - stored with the end, for other executions
+   * @throws JournalLostError
+   */
+  end(end: ExecutionEnd, signals?: readonly NewSignal[]): MaybePromise<CommitResult> {
+    const { id: executionId } = this.#held.execution;
+    const { epoch } = this.#held;
+    const steps = this.#close();
+    return this.#commit(signals ? { executionId, epoch, steps, signals, end } : { executionId, epoch, steps, end });
+  }
+
+  /** Suspends or releases the execution, with all deferred records. Later results of steps are dropped. @throws JournalLostError */
+  release(release: Release): MaybePromise<CommitResult> {
+    return this.#commit({ ...this.#entryOf(this.#close()), release });
+  }
+
+  /** Drops all deferred records and all later results of steps. */
+  close(): void {
+    this.#close();
+  }
+
+  /** @returns the deferred records */
+  #close(): StepRecord[] {
+    this.#closed = true;
+    return this.#takeDeferred();
+  }
+
+  #takeDeferred(): StepRecord[] {
+    const deferred = this.#deferred;
+    this.#deferred = NO_RECORDS;
+    return deferred;
+  }
+
+  /** A failure of this write is the failure of the next one. */
+  #writeDeferred(): void {
+    const written = this.#commit(this.#entryOf(this.#takeDeferred()));
+    if (!isPromise(written)) return;
+    this.#background = written;
+    written.then(
+      () => {
+        if (this.#background === written) this.#background = undefined;
+      },
+      () => {},
+    );
+  }
+
+  #readState(): MaybePromise<StoredState | undefined> {
+    return this.#parts.log.readState(this.#held.execution.ensemble);
+  }
+
+  #beginReplay(records: readonly StepRecord[]): void {
+    this.#isReplaying = true;
+    this.#replayed = new ReplayedRecords(records);
+    for (const record of records) if (!record.note) this.reported.add(record);
+  }
+
+  #endReplay(): void {
+    if (!this.#isReplaying) return;
+    this.#isReplaying = false;
+    const callbacks = this.#replayEndCallbacks;
+    this.#replayEndCallbacks = undefined;
+    for (const callback of callbacks ?? []) callback();
+  }
+
+  #store(record: StepRecord | undefined, options: StepOptions): MaybePromise<StepRecord | undefined> {
+    if (!record || this.#closed) return undefined;
+    const final = record.retryAt === undefined;
+    if (!final || record.attempts > 1) this.mark(markOfAttempt(record));
+    if (options.state && final) return this.#storeWithState(record, options.state);
+    if (this.#storesAtEnd || (options.last && final)) {
+      if (!final) return record;
+      this.#defer(record);
+      return this.reported.add(record);
+    }
+    const stored = this.#commit(this.#entry(record));
+    return isPromise(stored) ? stored.then(() => this.reported.add(record)) : this.reported.add(record);
+  }
+
+  async #storeWithState(made: StepRecord, state: StateUpdate): Promise<StepRecord | undefined> {
+    const { clock } = this.#parts;
+    const { ensemble } = this.#held.execution;
+    // Taken out at once: other steps may defer records while this step waits for the storage.
+    const deferred = this.#takeDeferred();
+    while (!this.#closed) {
+      const before = await this.#readState();
+      const { record, value } = state.next(before?.value, made);
+      const expectedVersion = before?.version ?? 0;
+      const entry = this.#entryOf([...deferred, record]);
+      const change: StateChange | undefined = value && { ensemble, expectedVersion, value, updatedAt: clock.now() };
+      const result = await this.#commit(change ? { ...entry, state: change } : entry);
+      if (result === 'state-conflict') continue;
+      if (value) state.stored(value);
+      return this.reported.add(record);
+    }
+    return undefined;
+  }
+
+  #defer(record: StepRecord): void {
+    if (this.#deferred === NO_RECORDS) this.#deferred = [record];
+    else this.#deferred.push(record);
+  }
+
+  get #workingBranches(): WorkingBranches {
+    this.#branches ??= new WorkingBranches(this.#parts.clock, {
+      onIdle: (earliest) => this.#suspend(earliest),
+      onContinue: () => {
+        this.mayRepeat = false;
+      },
+    });
+    return this.#branches;
+  }
+
+  #suspend(earliest: number): void {
+    if (this.#storesAtEnd || this.#closed) return;
+    const dueAt = Math.min(earliest, this.#held.execution.deadlineAt ?? earliest, NEVER);
+    if (dueAt - this.#parts.clock.now() >= SUSPEND_FROM_MS) this.#suspendable.suspend(dueAt);
+  }
+
+  /** The entry of a record, with the deferred ones before it. */
+  #entry(record: StepRecord): CommitEntry {
+    if (this.#deferred === NO_RECORDS) return this.#entryOf([record]);
+    const steps = this.#takeDeferred();
+    steps.push(record);
+    return this.#entryOf(steps);
+  }
+
+  #entryOf(steps: readonly StepRecord[]): CommitEntry {
+    return { executionId: this.#held.execution.id, epoch: this.#held.epoch, steps };
+  }
+
+  #commit(entry: CommitEntry): MaybePromise<CommitResult> {
+    if (this.#background) return this.#background.then(() => this.#write(entry));
+    return this.#write(entry);
+  }
+
+  #write(entry: CommitEntry): MaybePromise<CommitResult> {
+    const result = this.#parts.log.write(entry);
+    const written = isPromise(result)
+      ? result.then(checkWritten, (thrown) => failWrite(thrown, entry))
+      : checkWritten(result);
+    if (!this.mayRepeat) return written;
+    return andThen(written, (answer) => {
+      this.mayRepeat = false;
+      return answer;
+    });
+  }
+}
+
+/** Whether the last run ended with its process. */
+function isAfterCrash({ recoveries = 0, handover }: HeldExecution): boolean {
+  return recoveries > (handover?.recoveries ?? 0);
+}
+
+/** @param wait - for the decision at the end of a wait, its `name` is the name of the signal; otherwise it is empty */
+function toDecision(key: string, output: Json, { name, at }: WaitDecision): StepRecord {
+  return { key, name, status: 'completed', attempts: 1, startedAt: at, duration: 0, output, note: true };
+}

@@ -1,0 +1,80 @@
+/** The branches of a run: how many work, what the others wait for, and how long all of them waited. */
+
+import type { PendingWait } from '../model/execution.ts';
+import type { Clock } from '../ports/clock.ts';
+
+export interface BranchListener {
+  /** No branch is at work. @param earliest - the earliest instant (Unix ms) at which one continues */
+  onIdle(earliest: number): void;
+  /** A branch that waited continues. */
+  onContinue(): void;
+}
+
+/** Counts the branches of a run that are at work, and knows what the others wait for. */
+export class WorkingBranches {
+  readonly #clock: Clock;
+  readonly #listener: BranchListener;
+  readonly #waiting = new Set<{ readonly wait: PendingWait }>();
+  #working = 1;
+  #waitedMs = 0;
+  /** The monotonic instant since which no branch is at work. */
+  #idleSince: number | undefined;
+
+  constructor(clock: Clock, listener: BranchListener) {
+    this.#clock = clock;
+    this.#listener = listener;
+  }
+
+  change(by: number): void {
+    this.#working += by;
+    if (by > 0) this.#endIdle();
+    if (by >= 0 || this.#working > 0 || this.#waiting.size === 0) return;
+    this.#idleSince ??= this.#clock.monotonic();
+    let earliest = Number.POSITIVE_INFINITY;
+    for (const { wait } of this.#waiting) if (wait.until !== undefined && wait.until < earliest) earliest = wait.until;
+    this.#listener.onIdle(earliest);
+  }
+
+  /** @throws the signal's reason when it aborts first */
+  async sleepUntil(instant: number, wait: PendingWait, signal: AbortSignal): Promise<void> {
+    const resume = this.idle(wait);
+    try {
+      await this.#clock.sleep(instant - this.#clock.now(), signal);
+    } finally {
+      resume();
+    }
+  }
+
+  /** A branch waits. @returns a function to call when the branch continues */
+  idle(wait: PendingWait): () => void {
+    const branch = { wait };
+    this.#waiting.add(branch);
+    this.change(-1);
+    return () => {
+      if (!this.#waiting.delete(branch)) return;
+      this.#listener.onContinue();
+      this.change(1);
+    };
+  }
+
+  #endIdle(): void {
+    if (this.#idleSince === undefined) return;
+    this.#waitedMs = this.waited;
+    this.#idleSince = undefined;
+  }
+
+  /** ms in which no branch was at work, because all waited. */
+  get waited(): number {
+    return this.#waitedMs + (this.#idleSince === undefined ? 0 : this.#clock.monotonic() - this.#idleSince);
+  }
+
+  /** What the branches wait for, in the order in which they began to wait. @param limit - the largest number of them */
+  waits(limit: number): { readonly waits: readonly PendingWait[]; readonly omitted: number } {
+    const waits: PendingWait[] = [];
+    for (const { wait } of this.#waiting) {
+      if (waits.length === limit) break;
+      waits.push(wait);
+    }
+    return { waits, omitted: this.#waiting.size - waits.length };
+  }
+}

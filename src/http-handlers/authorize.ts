@@ -1,0 +1,70 @@
+/** The third stage of the pipeline: finds the route, and checks whether this caller may use it. */
+
+import { OrchestratorError } from '../engine/base/errors.ts';
+import { hasScope, type Principal, type TokenScope } from '../engine/model/token.ts';
+import type { PlainRequest } from '../engine/ports/host.ts';
+import type { Caller } from './authenticate.ts';
+import { readQuery } from './read-query.ts';
+import { errorReply, type Reply } from './reply.ts';
+import type { Match, Route } from './router.ts';
+
+export interface FoundRoute {
+  readonly route: Route;
+  readonly params: Match['params'];
+}
+
+/** The path and the method are checked before credentials, so the response for an unknown path is the same for every caller. */
+export function findRoute(
+  match: Match | 'nothing' | undefined,
+  method: string,
+): FoundRoute | { readonly refusal: Reply } {
+  if (match === undefined || match === 'nothing') {
+    return {
+      refusal: errorReply(
+        new OrchestratorError('NOT_FOUND', 'there is nothing at this path; look it up in the list of routes'),
+      ),
+    };
+  }
+  const { allow, routes } = match.resource;
+  const route = routes.get(method);
+  if (route) return { route, params: match.params };
+  if (method === 'OPTIONS') return { refusal: { status: 204, headers: { allow } } };
+  const message = `this path takes ${allow}; send one of these methods`;
+  return { refusal: errorReply(new OrchestratorError('METHOD_NOT_ALLOWED', message), { allow }) };
+}
+
+/**
+ * Refuses what a route would ignore, because the sender relies on its effect.
+ *
+ * @throws INVALID_REQUEST for a query that the route does not read, and for an `Idempotency-Key` that it does not keep
+ */
+export function rejectUnusedInput(request: PlainRequest, { scope, method, readsQuery, repeatable }: Route): void {
+  // Mail programs and proxies add parameters to links and probes.
+  if (scope === 'public') return;
+  if (!readsQuery) readQuery(request.query, []);
+  if (method !== 'POST' || repeatable || request.header('idempotency-key') === undefined) return;
+  throw new OrchestratorError(
+    'INVALID_REQUEST',
+    'no `Idempotency-Key` is kept here: a request that is sent twice has two effects; leave the header out',
+  );
+}
+
+/** @returns the refusal, or undefined when the caller may use the route */
+export function authorizeCaller(caller: Caller | undefined, { scope }: Route): Reply | undefined {
+  if (scope === 'public') return undefined;
+  if (!caller) throw new OrchestratorError('INTERNAL', 'the caller of a route with a scope was not authenticated');
+  if ('failure' in caller)
+    return errorReply(caller.failure, caller.challenge ? { 'www-authenticate': caller.challenge } : {});
+  return requireScope(scope, caller.principal);
+}
+
+/** @returns the refusal, or undefined when the principal holds the scope */
+export function requireScope(scope: TokenScope, principal: Principal): Reply | undefined {
+  if (hasScope(principal, scope)) return undefined;
+  return errorReply(
+    new OrchestratorError('FORBIDDEN', `this needs a token with the scope \`${scope}\``, {
+      details: { requiredScope: scope, providedScopes: [...principal.scopes] },
+    }),
+    { 'www-authenticate': `Bearer error="insufficient_scope", scope="${scope}"` },
+  );
+}

@@ -1,0 +1,63 @@
+/** The `api` operation: one outbound HTTP call through the HTTP port. */
+
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json } from '../../engine/base/json.ts';
+import type { HttpClient, HttpResponse } from '../../engine/ports/http.ts';
+import type { Operation, OperationContext } from '../../engine/ports/operation.ts';
+import { describe, readBody, statusFailure } from './answer.ts';
+import { type ApiConfig, apiConfig, checkApiConfig, isExpected } from './config.ts';
+import { type ApiRequest, toApiRequest } from './request.ts';
+
+export interface ApiOperationOptions {
+  readonly http: HttpClient;
+  /** Unix ms. Read only to turn a `Retry-After` date into a wait. Default: the system's clock. */
+  readonly now?: () => number;
+}
+
+/** The output of an `api` agent. */
+export interface ApiOutput {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A JSON value, text, `{ content, contentType, encoding: 'base64' }` for binary types, or null for an empty body. */
+  readonly body: Json;
+}
+
+/**
+ * Creates the `api` operation. For a status outside 2xx (or `expect`), the agent fails with `AGENT_FAILED` and `details.status`, and
+ * with `details.retryAfterMs` if the answer has a `Retry-After` header. The failure is retryable for 408, 425, 429 and 5xx. An
+ * `OrchestratorError` of the HTTP port is passed on. Any other error is logged.
+ *
+ * @param options - the HTTP port, and the wall clock
+ */
+export function apiOperation(options: ApiOperationOptions): Operation<ApiConfig> {
+  const { http, now = Date.now } = options;
+  return Object.freeze<Operation<ApiConfig>>({
+    name: 'api',
+    get config() {
+      return apiConfig();
+    },
+    check: checkApiConfig,
+    async run(context): Promise<ApiOutput> {
+      const { config, idempotencyKey, signal } = context;
+      const request = toApiRequest(config, idempotencyKey, signal);
+      let response: HttpResponse;
+      try {
+        response = await http.send(request);
+      } catch (thrown) {
+        throw signal.aborted ? thrown : toClientFailure(thrown, request, context);
+      }
+      if (!isExpected(response.status, config.expect)) throw statusFailure(request, response, now());
+      return { status: response.status, headers: response.headers, body: readBody(request, response) };
+    },
+  });
+}
+
+// The clients of this library throw an OrchestratorError. The message of another client may contain addresses and headers, so only the
+// log receives it.
+function toClientFailure(thrown: unknown, request: ApiRequest, { logger }: OperationContext<ApiConfig>): unknown {
+  if (isOrchestratorError(thrown)) return thrown;
+  logger.error({ err: thrown }, 'the HTTP client failed');
+  const message = `${describe(request)} failed in the HTTP client; the log has its error`;
+  return new OrchestratorError('AGENT_FAILED', message, { cause: thrown, retryable: true });
+}

@@ -1,0 +1,240 @@
+/** `createOrchestrator()`: connects the engine, the operations and the adapters. */
+
+import { systemClock } from '../adapters/clock/system-clock.ts';
+import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
+import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
+import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
+import type { EnsembleSource, EnsembleTypes, OtherNames } from '../authoring/define.ts';
+import { createTokens, type Tokens } from '../engine/access/tokens.ts';
+import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
+import { signalUrlFunction } from '../engine/definition/compile/signal-url.ts';
+import { DURATION_RULE, type Duration, toMs } from '../engine/base/duration.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
+import { createMasking } from '../engine/interpreter/mask-secrets.ts';
+import { extendFunctions } from '../engine/expression/functions/builtin-functions.ts';
+import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
+import type { EventKind } from '../engine/model/event.ts';
+import type { Execution } from '../engine/model/execution.ts';
+import { createIdSource } from '../engine/model/id.ts';
+import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
+import { SILENT } from '../engine/ports/logger.ts';
+import { MASKING } from '../engine/ports/masking.ts';
+import { suggestName } from '../engine/base/suggest-name.ts';
+import { createEnsembles, type Ensembles } from './definitions/ensembles.ts';
+import { createEventTickets } from './runs/event-tickets.ts';
+import { createExecutions, type Executions } from './runs/executions.ts';
+import {
+  type LoadedEnsemble,
+  loadEnsembles,
+  loadSharedAgent,
+  logWarnings,
+  readSharedAgents,
+} from './definitions/load-definitions.ts';
+import { checkOptions, type OrchestratorOptions, secretsOf } from './options.ts';
+import { createRestore } from './definitions/restore-definitions.ts';
+import { registerOperations } from './register-operations.ts';
+import {
+  createExecutionService,
+  type ExecuteOptions,
+  type ExecutionHandle,
+  type ExecutionService,
+} from './runs/execution-service.ts';
+import { createSchedules, runAllDue } from './schedules/schedules.ts';
+import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
+
+type Types = Readonly<Record<string, { readonly input: unknown; readonly output: unknown }>>;
+type InputArguments<T, N> = N extends keyof T
+  ? T[N] extends { readonly input: infer I }
+    ? Record<never, never> extends I
+      ? [input?: I, options?: ExecuteOptions]
+      : [input: I, options?: ExecuteOptions]
+    : never
+  : [input?: unknown, options?: ExecuteOptions];
+type OutputFor<T, N> = N extends keyof T ? (T[N] extends { readonly output: infer O } ? O : unknown) : unknown;
+type NameFor<T> = T extends OtherNames ? (keyof T & string) | (string & Record<never, never>) : keyof T & string;
+
+export interface Orchestrator<T = Types> {
+  /**
+   * Runs an ensemble and returns the record of its ended execution. A failed execution is a result: it is not thrown.
+   *
+   * @throws NOT_FOUND for an unknown name; INVALID_INPUT if the input does not fit `inputs`: then nothing is stored
+   */
+  execute<N extends NameFor<T>>(name: N, ...rest: InputArguments<T, N>): Promise<Execution<OutputFor<T, N>>>;
+  /** Starts an execution, and returns its handle after it is stored. @throws as {@link Orchestrator.execute} */
+  start<N extends NameFor<T>>(name: N, ...rest: InputArguments<T, N>): Promise<ExecutionHandle<OutputFor<T, N>>>;
+  /** Runs one shared agent. `input` is the agent's input, and the output is the agent's output. @throws as {@link Orchestrator.execute} */
+  executeAgent(name: string, input?: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
+  /** Starts an execution of one shared agent. @throws as {@link Orchestrator.execute} */
+  startAgent(name: string, input?: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
+  /** Calls `listener` for each event of a kind. A listener that throws has no other effect. @returns a function that removes it */
+  on<K extends EventKind | '*'>(event: K, listener: EventListener<K>): () => void;
+  readonly ensembles: Ensembles;
+  readonly executions: Executions;
+  readonly tokens: Tokens;
+  /** The links that `signalUrl()` creates. Undefined without the option `signalLinks`. */
+  readonly signalLinks: SignalLinks | undefined;
+  /**
+   * Resolves when the storage answers, and the orchestrator has begun to work on executions that are queued, due, or left by other
+   * processes. Without this call, the first start does the same.
+   *
+   * @throws CONFLICT if the storage allows one process only, and another process uses it
+   */
+  ready(): Promise<void>;
+  /**
+   * Runs what is due now, and waits for it. For a host that keeps no process alive, such as a cron trigger.
+   *
+   * @param options - `limit`: the largest number of executions (default 100)
+   * @returns the instant (Unix ms) at which something is due next. Absent if nothing will be due
+   */
+  runDue(options?: { readonly limit?: number }): Promise<{ readonly nextDueAt?: number }>;
+  /**
+   * Accepts nothing new, and waits up to `grace` (default `25s`) for active runs. Then it releases the remaining executions:
+   * another process continues them, or this one after a restart. In a memory storage they are cancelled, because no process could
+   * continue them. At the end, it closes the storage. A second call returns the same promise. With `grace: 0` it waits for no step: the
+   * signal of a running step is aborted, and its later result is dropped.
+   */
+  close(options?: { readonly grace?: Duration }): Promise<void>;
+}
+
+/** After this time, a call of the storage fails. The call may have had its effect all the same. */
+const STORAGE_TIMEOUT_MS = 10_000;
+const DEFAULT_RETENTION_MS = 30 * 86_400_000;
+
+/**
+ * Creates an orchestrator. It checks the options and loads the definitions. It does no I/O, sets no timer and draws no random numbers.
+ *
+ * @throws INVALID_DEFINITION with all problems of the definitions in `details.issues`; NOT_CONFIGURED if a definition needs something
+ *   that the options lack; TypeError for options of a wrong type
+ *
+ * @example
+ * ```ts
+ * import { createOrchestrator } from 'ensemble-orchestrator';
+ *
+ * const orchestrator = createOrchestrator({
+ *   ensembles: [`
+ * name: greet
+ * flow:
+ *   - agent: hello
+ *     operation: code
+ *     config: { script: hello }
+ * outputs:
+ *   text: \${hello.output}
+ * `],
+ *   scripts: { hello: ({ input }) => `Hello ${input.who}` },
+ * });
+ *
+ * const run = await orchestrator.execute('greet', { who: 'Ada' });
+ * console.log(run.status, run.output); // completed { text: 'Hello Ada' }
+ * ```
+ */
+export function createOrchestrator<const E extends readonly EnsembleSource[] = readonly EnsembleSource[]>(
+  options: OrchestratorOptions<E> = {},
+): Orchestrator<EnsembleTypes<E>> {
+  checkOptions(options);
+  const clock = options.clock ?? systemClock();
+  const storage = withStorageTimeout(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
+  const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
+  const secrets = [...Object.values(options.secrets ?? {}), ...(linkSecrets ?? [])];
+  const masking = createMasking(secrets, linkSecrets !== undefined);
+  const logger = options.logger ? masking.logger(options.logger) : SILENT;
+  const host = compileHost({ ...options, clock, storage });
+  const ensembles = loadEnsembles(options.ensembles ?? [], host);
+  logWarnings(ensembles.values(), logger);
+  const agents = new Map<string, LoadedEnsemble>();
+  for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
+
+  const events = createEmitter(clock, logger);
+  const ids = createIdSource();
+  const onlyQueues = () => executionService.engine.onlyQueues === true;
+  const restore = createRestore({ ensembles, agents, host, onlyQueues });
+  const executionService: ExecutionService = createExecutionService({
+    clock,
+    storage,
+    logger,
+    mask: masking.text,
+    keepsStacks: options.errors?.stack === true,
+    events,
+    ids,
+    env: host.env,
+    engine: options.engine ?? embeddedEngine(),
+    retentionMs: toMs(options.retention ?? DEFAULT_RETENTION_MS),
+    restore,
+    find: (name) => ensemble(name),
+  });
+  const ensemble = (name: string) => find(ensembles, 'ensemble', name);
+  const tickets = createEventTickets(storage.tokens, clock);
+  const agent = (name: string) => find(agents, 'agent', name);
+  const schedules =
+    options.schedules === false
+      ? undefined
+      : createSchedules(ensembles.values(), { storage, clock, logger, executionService });
+  // The first start also begins to serve the schedules.
+  const starting = (): ExecutionService => {
+    schedules?.begin(false);
+    return executionService;
+  };
+  let closing: Promise<void> | undefined;
+
+  const orchestrator: Orchestrator<Types> = {
+    execute: (name, input?: unknown, opts?: ExecuteOptions) =>
+      starting().execute(() => ensemble(name), input, opts) as never,
+    start: (name, input?: unknown, opts?: ExecuteOptions) =>
+      starting().start(() => ensemble(name), input, opts) as never,
+    executeAgent: (name, input, opts) => starting().execute(() => agent(name), input, opts),
+    startAgent: (name, input, opts) => starting().start(() => agent(name), input, opts),
+    on: (event, listener) => events.on(event, listener),
+    ensembles: createEnsembles(ensembles, ensemble, clock),
+    executions: createExecutions({ definitions: storage.definitions, clock, executionService, ids, tickets, restore }),
+    tokens: createTokens({ store: storage.tokens, clock, ids, brand: options.brand ?? 'service' }),
+    signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, clock, executionService }),
+    async ready() {
+      await storage.definitions.get('-');
+      await executionService.engine.open();
+      await schedules?.begin(true);
+    },
+    runDue({ limit = 100 } = {}) {
+      if (!Number.isSafeInteger(limit) || limit < 1) {
+        return Promise.reject(new TypeError(`runDue: limit must be a whole number of at least 1, not ${limit}`));
+      }
+      return schedules ? runAllDue(schedules, executionService.engine, limit) : executionService.engine.runDue(limit);
+    },
+    close({ grace = 25_000 } = {}) {
+      const graceMs = toMs(grace);
+      if (!(graceMs >= 0)) return Promise.reject(new TypeError(`close: \`grace\` ${DURATION_RULE}, not ${grace}`));
+      schedules?.stop();
+      closing ??= executionService.engine.close(graceMs).finally(() => storage.close());
+      return closing;
+    },
+  };
+  return Object.assign(orchestrator, { [MASKING]: masking }) as unknown as Orchestrator<EnsembleTypes<E>>;
+}
+
+/** What definitions are compiled against: operations, shared agents, variables and functions. */
+export function compileHost(options: OrchestratorOptions): CompileHost {
+  const clock = options.clock ?? systemClock();
+  const storage = options.storage ?? memoryStorage();
+  return {
+    operations: registerOperations(options, { clock, storage }),
+    sharedAgents: readSharedAgents(options.agents ?? []),
+    env: Object.freeze({ ...options.env, ...options.secrets }),
+    secretNames: new Set(Object.keys(options.secrets ?? {})),
+    functions: functionsOf(options),
+  };
+}
+
+function functionsOf({ functions, signalLinks }: OrchestratorOptions): FunctionTable | undefined {
+  if (!signalLinks) return functions && extendFunctions(functions);
+  const [secret = ''] = secretsOf(signalLinks);
+  const signalUrl = signalUrlFunction(signalLinks.url.replace(/\/+$/, ''), secret);
+  return extendFunctions(functions ?? {}, { signalUrl });
+}
+
+function find(all: ReadonlyMap<string, LoadedEnsemble>, what: string, name: string): LoadedEnsemble {
+  const found = all.get(name);
+  if (found) return found;
+  const near = typeof name === 'string' ? suggestName(name, all.keys()) : undefined;
+  throw new OrchestratorError(
+    'NOT_FOUND',
+    `there is no ${what} \`${name}\`${near ? `; did you mean \`${near}\`?` : ''}`,
+  );
+}

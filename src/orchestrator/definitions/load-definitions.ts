@@ -1,0 +1,229 @@
+/** Loads the definitions of an orchestrator, once, when it is created. */
+
+import type { EnsembleSource } from '../../authoring/define.ts';
+import type { Report } from '../../engine/definition/forms/check-shape.ts';
+import { checkTogether, unknownCalls } from '../../engine/definition/compile/check-together.ts';
+import {
+  type CompileResult,
+  compileEnsemble,
+  compileSingleAgent,
+} from '../../engine/definition/compile/compile-ensemble.ts';
+import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
+import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
+import {
+  invalidDefinition,
+  invalidDefinitions,
+  type ParsedEnsemble,
+  parseDefinition,
+  readAgent,
+} from '../../engine/definition/read/parse-ensemble.ts';
+import { type Problem, toIssues } from '../../engine/definition/source/problem.ts';
+import type { EnsembleCall } from '../../engine/definition/compile/resolve-agent.ts';
+import { type DefinitionIssue, isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
+import { copyJson, type Json, JsonError } from '../../engine/base/json.ts';
+import { isPromise } from '../../engine/base/maybe-promise.ts';
+import type { AgentDefinition } from '../../engine/model/ensemble.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
+import { type DefinitionSchemas, type InputCheck, inputCheck, outputCheck, takeSchemas } from './standard-schemas.ts';
+
+export interface LoadedEnsemble {
+  readonly compiled: CompiledEnsemble;
+  readonly checkInput?: InputCheck | undefined;
+  readonly checkOutput: OutputCheck | undefined;
+  /** The ensembles that its steps start. */
+  readonly calls: readonly EnsembleCall[];
+  /** Parts that are valid, but are probably a mistake or not supported yet. */
+  readonly warnings: readonly DefinitionIssue[];
+}
+
+/** A definition with the problems that were found in it. */
+interface CheckedSource extends DefinitionSchemas {
+  /** Undefined for a definition that could not be read. */
+  readonly parsed?: ParsedEnsemble;
+  readonly result?: CompileResult;
+  /** Why the definition could not be read. */
+  readonly unread: readonly DefinitionIssue[];
+}
+
+function checkSource(source: EnsembleSource, host: CompileHost): CheckedSource {
+  const { definition, ...schemas } = takeSchemas(source);
+  let parsed: ParsedEnsemble;
+  try {
+    parsed = parseDefinition(definition);
+  } catch (error) {
+    if (!isOrchestratorError(error, 'INVALID_DEFINITION')) throw error;
+    return { unread: error.details.issues };
+  }
+  const compiled = compileEnsemble(parsed, host);
+  const problems = [...compiled.problems, ...scheduleInputProblems(parsed, schemas)];
+  return { parsed, result: { ...compiled, problems }, unread: [], ...schemas };
+}
+
+/** Inputs of schedules that the `inputSchema` refuses. An asynchronous schema is asked when the schedule is due. */
+function scheduleInputProblems({ definition }: ParsedEnsemble, { inputSchema }: DefinitionSchemas): Problem[] {
+  if (!inputSchema) return [];
+  const check = inputCheck(definition.name, inputSchema);
+  return (definition.trigger ?? []).flatMap((trigger, at) => {
+    if (trigger.type !== 'schedule') return [];
+    try {
+      const checked = check(trigger.input);
+      if (isPromise(checked)) checked.catch(() => undefined);
+      return [];
+    } catch (error) {
+      if (!isOrchestratorError(error, 'INVALID_INPUT')) throw error;
+      return [{ path: ['trigger', at, ...(trigger.input === undefined ? [] : ['input'])], message: error.message }];
+    }
+  });
+}
+
+/**
+ * Parses and compiles one definition.
+ *
+ * @throws INVALID_DEFINITION with all problems; NOT_CONFIGURED if the definition is valid and the host lacks something
+ */
+export function loadEnsemble(source: EnsembleSource, host: CompileHost): LoadedEnsemble {
+  const checked = checkSource(source, host);
+  refuse([findingsOf(checked, [], '')]);
+  return toLoaded(checked);
+}
+
+/**
+ * Loads all ensembles.
+ *
+ * @throws INVALID_DEFINITION with the problems of all ensembles, each with its `ensemble`. Two ensembles with the same name or webhook
+ *   are a problem, and so is a step that starts an unknown ensemble. NOT_CONFIGURED if the only problems are things that the host lacks
+ */
+export function loadEnsembles(
+  sources: readonly EnsembleSource[],
+  host: CompileHost,
+): ReadonlyMap<string, LoadedEnsemble> {
+  const all = sources.map((source) => checkSource(source, host));
+  const named = all.filter(({ parsed }) => parsed?.definition.name);
+  const together = checkTogether(
+    named.map(({ parsed, result }) => ({ ...(parsed as ParsedEnsemble), ...(result as CompileResult) })),
+  );
+  // An ensemble whose name could not be read may be the ensemble that a step starts.
+  const names = named.length === all.length ? new Set(named.map(nameOf)) : undefined;
+  refuse(
+    all.map((checked, i) => {
+      const unknown = names && checked.result ? unknownCalls(checked.result.calls, names) : [];
+      const shared = together[named.indexOf(checked)] ?? [];
+      return findingsOf(checked, [...shared, ...unknown], nameOf(checked) || `ensembles[${i}]`);
+    }),
+  );
+  return new Map(all.map((checked) => [nameOf(checked), toLoaded(checked)]));
+}
+
+function nameOf({ parsed }: CheckedSource): string {
+  return parsed?.definition.name ?? '';
+}
+
+function toLoaded({ parsed, result, inputSchema, outputSchema }: CheckedSource): LoadedEnsemble {
+  const { compiled, calls, warnings } = result as CompileResult;
+  return {
+    compiled,
+    checkInput: inputSchema && inputCheck(compiled.name, inputSchema),
+    checkOutput: outputSchema && outputCheck(outputSchema),
+    calls,
+    warnings: toIssues(warnings, parsed?.map),
+  };
+}
+
+/** The problems of one definition. */
+interface Findings {
+  /** Empty for a definition that is loaded alone. */
+  readonly ensemble: string;
+  readonly name: string;
+  readonly issues: readonly DefinitionIssue[];
+  readonly notConfigured: boolean;
+}
+
+function findingsOf(checked: CheckedSource, more: readonly Problem[], ensemble: string): Findings {
+  const problems = [...(checked.result?.problems ?? []), ...more];
+  const issues = [...checked.unread, ...toIssues(problems, checked.parsed?.map)];
+  const notConfigured = checked.unread.length === 0 && problems.every((problem) => problem.notConfigured);
+  const named = ensemble === '' ? issues : issues.map((issue) => ({ ...issue, ensemble }));
+  return { ensemble, name: nameOf(checked), issues: named, notConfigured };
+}
+
+function refuse(all: readonly Findings[]): void {
+  const broken = all.filter(({ issues }) => issues.length > 0);
+  const [first] = broken;
+  if (!first) return;
+  const issues = broken.flatMap((one) => one.issues);
+  const error = broken.length === 1 ? invalidDefinition(issues, first.name) : invalidDefinitions(issues);
+  if (!broken.every(({ notConfigured }) => notConfigured)) throw error;
+  throw new OrchestratorError('NOT_CONFIGURED', error.message, { details: error.details });
+}
+
+/**
+ * All problems and warnings of one definition, which `ensemble validate` prints. Does not throw them.
+ *
+ * @param ensembles - the names of the ensembles that its steps may start. Default: any name
+ */
+export function checkEnsemble(
+  source: EnsembleSource,
+  host: CompileHost,
+  file?: string,
+  ensembles?: ReadonlySet<string>,
+): { readonly issues: readonly DefinitionIssue[]; readonly warnings: readonly DefinitionIssue[] } {
+  const { parsed, result, unread } = checkSource(source, host);
+  if (!result) {
+    return { issues: unread.map((issue) => (file === undefined ? issue : { ...issue, source: file })), warnings: [] };
+  }
+  const unknown = ensembles ? unknownCalls(result.calls, ensembles) : [];
+  return {
+    issues: toIssues([...result.problems, ...unknown], parsed?.map, file),
+    warnings: toIssues(result.warnings, parsed?.map, file),
+  };
+}
+
+/** Checks the form of the shared agents. Their behaviour is checked where an ensemble uses them, and by {@link loadSharedAgent}. */
+export function readSharedAgents(agents: readonly AgentDefinition[]): ReadonlyMap<string, AgentDefinition> {
+  const problems: Problem[] = [];
+  const byName = new Map<string, AgentDefinition>();
+  agents.forEach((given, i) => {
+    const report = (problem: Problem) => problems.push({ ...problem, path: ['agents', i, ...problem.path] });
+    const agent = readAgent(copyAgent(given, report), { path: [], source: [] }, { spellings: new Map(), report });
+    if (!agent) return;
+    if (byName.has(agent.name)) report({ path: ['name'], message: `agent \`${agent.name}\` is shared twice` });
+    byName.set(agent.name, agent);
+  });
+  refuseProblems(problems);
+  return byName;
+}
+
+function copyAgent(given: AgentDefinition, report: Report): Json {
+  try {
+    return copyJson(given);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const { path, message } = error.problem;
+    report({ path: [], message: path ? `\`${path}\` ${message}` : message });
+    return null;
+  }
+}
+
+/** Compiles a shared agent to run alone. */
+export function loadSharedAgent(agent: AgentDefinition, host: CompileHost): LoadedEnsemble {
+  const { compiled, problems } = compileSingleAgent(agent, host);
+  refuseProblems(problems, agent.name);
+  // A shared agent is one step, which starts no ensemble.
+  return { compiled, checkOutput: undefined, calls: [], warnings: [] };
+}
+
+function refuseProblems(problems: readonly Problem[], name = ''): void {
+  const notConfigured = problems.every((problem) => problem.notConfigured);
+  refuse([{ ensemble: '', name, issues: toIssues(problems, undefined), notConfigured }]);
+}
+
+/** Logs the warnings of all ensembles. */
+export function logWarnings(ensembles: Iterable<LoadedEnsemble>, logger: Logger): void {
+  for (const { compiled, warnings } of ensembles) {
+    for (const { path, message, line, column } of warnings) {
+      const place = [line === undefined ? '' : `${line}:${column}`, path].filter((part) => part !== '').join(' ');
+      logger.warn({ ensemble: compiled.name, path }, `ensemble \`${compiled.name}\`: ${place}: ${message}`);
+    }
+  }
+}

@@ -1,0 +1,224 @@
+/** The options of `createOrchestrator`, and the checks of these options and of the options of its methods. */
+
+import type { EnsembleSource } from '../authoring/define.ts';
+import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duration.ts';
+import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
+import type { AgentDefinition } from '../engine/model/ensemble.ts';
+import type { Clock } from '../engine/ports/clock.ts';
+import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
+import type { HttpClient } from '../engine/ports/http.ts';
+import type { Logger } from '../engine/ports/logger.ts';
+import type { AnyOperation } from '../engine/ports/operation.ts';
+import type { Storage } from '../engine/ports/storage.ts';
+import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
+import { suggestName } from '../engine/base/suggest-name.ts';
+import type { Script } from '../operations/code/code-operation.ts';
+import type { Binding } from '../operations/storage/storage-operation.ts';
+
+export interface OrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]> {
+  /** YAML texts, objects, or results of `defineEnsemble`. */
+  readonly ensembles?: E;
+  /** Agents that all ensembles can use. */
+  readonly agents?: readonly AgentDefinition[];
+  /** Scripts by name, for `operation: code`. */
+  readonly scripts?: Readonly<Record<string, Script>>;
+  /** Operations in addition to the built-in ones. */
+  readonly operations?: readonly AnyOperation[];
+  /** Pure functions for expressions, in addition to the built-in ones. */
+  readonly functions?: FunctionTable;
+  /** Default `memoryStorage()`. */
+  readonly storage?: Storage;
+  /**
+   * Key-value and object stores by name, for `operation: storage`. By default, `kv` and `objects` are those of the configured
+   * storage.
+   */
+  readonly bindings?: Readonly<Record<string, Binding>>;
+  /** Default `embeddedEngine()`. */
+  readonly engine?: ExecutionEngine;
+  /** Outbound HTTP. Default `fetchHttp()`. */
+  readonly http?: HttpClient;
+  /** Default `systemClock()`. */
+  readonly clock?: Clock;
+  /** The values of `${env.X}`. The environment of the process is never read automatically. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Read like `env`. Their values never appear in outputs, state, events, errors and logs. */
+  readonly secrets?: Readonly<Record<string, string>>;
+  /** Lets expressions create links with `signalUrl()`, by which people send signals. Without it, an ensemble that calls it is refused. */
+  readonly signalLinks?: SignalLinksOptions;
+  /** The word in token values (`sk-<brand>-...`) and header names. Default `service`. */
+  readonly brand?: string;
+  /**
+   * Whether this process serves `schedule` triggers. Several processes may serve them. Default true: the process begins with `ready()`
+   * or the first start, and in `runDue()`.
+   */
+  readonly schedules?: boolean;
+  /** How long executions are kept after their end: milliseconds, or text. Older ones are deleted in the background. Default `30d`. */
+  readonly retention?: Duration;
+  /** Default: no logging. */
+  readonly logger?: Logger;
+  /** What is kept of the errors of scripts and operations. */
+  readonly errors?: ErrorsOptions;
+}
+
+export interface ErrorsOptions {
+  /**
+   * Whether the record of a failed agent, and of its execution, has the `stack` and the `cause` of what was thrown, with secrets
+   * masked. The log always has them. Default false; `ensemble serve`, `ensemble run` and `createTestOrchestrator` set it to true.
+   */
+  readonly stack?: boolean;
+}
+
+export interface SignalLinksOptions {
+  /** The public address of the mounted handler, its `basePath` included, such as `https://flows.example/service`. */
+  readonly url: string;
+  /**
+   * Signs the links: at least 32 characters that nobody can guess. The first of a list signs new links, and links signed with any of
+   * the list are valid.
+   */
+  readonly secret: string | readonly string[];
+}
+
+const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
+  ensembles: true,
+  agents: true,
+  scripts: true,
+  operations: true,
+  functions: true,
+  storage: true,
+  bindings: true,
+  engine: true,
+  http: true,
+  clock: true,
+  env: true,
+  secrets: true,
+  signalLinks: true,
+  brand: true,
+  schedules: true,
+  retention: true,
+  logger: true,
+  errors: true,
+};
+
+/** The ports among the options, each with some of its methods. */
+const PORTS: Readonly<Record<string, readonly [port: string, methods: readonly string[]]>> = {
+  storage: ['a Storage such as memoryStorage()', ['commit', 'close']],
+  engine: ['an ExecutionEngine such as embeddedEngine()', ['attach']],
+  http: ['an HttpClient such as fetchHttp()', ['send']],
+  clock: ['a Clock such as systemClock()', ['now', 'setTimer']],
+  logger: ['a Logger such as console', ['debug', 'info', 'warn', 'error']],
+};
+
+/** @throws TypeError for an unknown key, and for values of a wrong type */
+export function checkOptions(options: OrchestratorOptions): void {
+  if (typeof options !== 'object' || options === null)
+    throw new TypeError('createOrchestrator takes an object of options');
+  refuseUnknownKeys(options, Object.keys(KNOWN), 'createOrchestrator');
+  for (const key of ['ensembles', 'agents', 'operations'] as const) {
+    if (options[key] !== undefined && !Array.isArray(options[key])) throw misuse(`\`${key}\` must be an array`);
+  }
+  for (const [key, [port, methods]] of Object.entries(PORTS)) {
+    const given = options[key as keyof OrchestratorOptions] as Record<string, unknown> | null | undefined;
+    if (given !== undefined && !methods.every((method) => typeof given?.[method] === 'function'))
+      throw misuse(`\`${key}\` must be ${port}, with ${methods.join(', ')}`);
+  }
+  for (const key of ['scripts', 'bindings', 'env', 'secrets', 'functions'] as const) {
+    const given: unknown = options[key];
+    if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given)))
+      throw misuse(`\`${key}\` must be an object with names as keys`);
+  }
+  for (const [i, operation] of (options.operations ?? []).entries()) {
+    if (typeof operation?.name !== 'string' || typeof operation.run !== 'function')
+      throw misuse(`\`operations[${i}]\` must be a result of defineOperation({ name, run })`);
+  }
+  for (const [name, script] of Object.entries(options.scripts ?? {})) {
+    if (typeof script !== 'function') throw misuse(`script \`${name}\` must be a function`);
+  }
+  for (const [name, binding] of Object.entries(options.bindings ?? {})) {
+    if (binding?.kind !== 'kv' && binding?.kind !== 'objects')
+      throw misuse(`binding \`${name}\` must be a KvStore or an ObjectStore`);
+  }
+  for (const key of ['env', 'secrets'] as const) {
+    for (const [name, value] of Object.entries(options[key] ?? {})) {
+      if (typeof value !== 'string') throw misuse(`\`${key}.${name}\` must be a string`);
+    }
+  }
+  if (options.errors !== undefined) checkErrors(options.errors);
+  const { retention, schedules } = options;
+  if (schedules !== undefined && typeof schedules !== 'boolean') {
+    throw misuse(`\`schedules\` must be true or false, not ${String(schedules)}`);
+  }
+  if (retention !== undefined && !isDuration(retention)) {
+    throw misuse(`\`retention\` ${DURATION_RULE}, above 0, not ${String(retention)}`);
+  }
+  if (options.brand !== undefined && !/^[A-Za-z][A-Za-z0-9]{0,31}$/.test(options.brand)) {
+    throw misuse('`brand` must be one word of up to 32 letters and digits');
+  }
+  if (options.signalLinks !== undefined) checkSignalLinks(options.signalLinks);
+  for (const name of Object.keys(options.secrets ?? {})) {
+    if (Object.hasOwn(options.env ?? {}, name)) throw misuse(`\`${name}\` is in \`env\` and in \`secrets\`; keep one`);
+  }
+}
+
+function misuse(what: string): TypeError {
+  return new TypeError(`createOrchestrator: ${what}`);
+}
+
+function checkErrors(options: ErrorsOptions): void {
+  const what = 'createOrchestrator: `errors`';
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${what} must be { stack }`);
+  refuseUnknownKeys(options, ['stack'], what);
+  if (options.stack !== undefined && typeof options.stack !== 'boolean')
+    throw new TypeError(`${what}: \`stack\` must be true or false, not ${String(options.stack)}`);
+}
+
+function checkSignalLinks(options: SignalLinksOptions): void {
+  const what = 'createOrchestrator: `signalLinks`';
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${what} must be { url, secret }`);
+  refuseUnknownKeys(options, ['url', 'secret'], what);
+  if (typeof options.url !== 'string' || !/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(options.url)) {
+    throw new TypeError(
+      `${what}: \`url\` must be the public address of the mounted handler, such as 'https://flows.example/service', without a query`,
+    );
+  }
+  const secrets = secretsOf(options);
+  if (secrets.length === 0 || !secrets.every((secret) => typeof secret === 'string' && secret.length >= 32)) {
+    throw new TypeError(`${what}: \`secret\` must be text of at least 32 characters, or a list of such texts`);
+  }
+}
+
+/** The secrets of signed links. The first one signs new links. */
+export function secretsOf({ secret }: SignalLinksOptions): readonly string[] {
+  return typeof secret === 'string' ? [secret] : Array.isArray(secret) ? secret : [];
+}
+
+/** @throws TypeError for a value that is not an object, and for an unknown key, with the nearest known one */
+export function refuseUnknownKeys(options: object, known: readonly string[], what: string): void {
+  if (typeof options !== 'object' || options === null) throw new TypeError(`${what}: options must be an object`);
+  for (const key of Object.keys(options)) {
+    if (known.includes(key)) continue;
+    const near = suggestName(key, known);
+    throw new TypeError(
+      `${what}: \`${key}\` is not an option of this version${near ? `; did you mean \`${near}\`?` : ''}`,
+    );
+  }
+}
+
+const EXECUTE_KEYS = ['signal', 'timeout', 'trigger', 'events', 'id', 'idempotencyKey', 'idempotencyScope', 'tags'];
+
+/** Checks the options of a start before anything is stored, not in the middle of the run. @throws TypeError */
+export function checkExecuteOptions(
+  options: StartIdentity & { readonly signal?: AbortSignal; readonly timeout?: Duration },
+): void {
+  refuseUnknownKeys(options, EXECUTE_KEYS, 'execute');
+  const { signal, timeout, id, idempotencyKey, idempotencyScope, tags } = options;
+  if (timeout !== undefined && !isDuration(timeout))
+    throw new TypeError(`execute: \`timeout\` ${DURATION_RULE}, above 0, not ${String(timeout)}`);
+  if (signal !== undefined && typeof signal?.addEventListener !== 'function')
+    throw new TypeError('execute: `signal` must be an AbortSignal, such as that of `new AbortController()`');
+  if (id !== undefined && !isOwnId(id)) throw new TypeError(`execute: ${START_RULES.id}`);
+  if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey))
+    throw new TypeError(`execute: ${START_RULES.idempotencyKey}`);
+  if (idempotencyScope !== undefined && !isIdempotencyKey(idempotencyScope))
+    throw new TypeError(`execute: ${START_RULES.idempotencyKey.replace('Key', 'Scope')}`);
+  if (tags !== undefined && !areTags(tags)) throw new TypeError(`execute: ${START_RULES.tags}`);
+}

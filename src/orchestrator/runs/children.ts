@@ -1,0 +1,101 @@
+/** Starts and cancels child executions for `ensemble` steps, with the engine of this process. */
+
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { childSignalName, MAX_DEPTH, MAX_DESCENDANTS } from '../../engine/model/child.ts';
+import { type ExecutionTrigger, isFinal } from '../../engine/model/execution.ts';
+import type { IdSource } from '../../engine/model/id.ts';
+import type { NewExecution } from '../../engine/model/stored-execution.ts';
+import type { Children, NewChild, StartedChild } from '../../engine/ports/children.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { AcceptedRun, LoadedDefinition, AttachedEngine } from '../../engine/ports/execution-engine.ts';
+import { JournalLostError } from '../../engine/ports/journal.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import type { NewExecutionId } from './execution-ids.ts';
+import { newExecution } from './new-execution.ts';
+import { readInput } from './read-input.ts';
+
+export interface ChildrenParts {
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly newId: NewExecutionId;
+  readonly engine: () => AttachedEngine;
+  /** @throws NOT_FOUND */
+  find(ensemble: string): LoadedEnsemble;
+  toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
+}
+
+/** A child whose end only a signal reports. */
+const ELSEWHERE: StartedChild = { finished: Promise.resolve(undefined) };
+
+export function createChildren({ clock, ids, newId, engine, find, toLoadedDefinition }: ChildrenParts): Children {
+  /** Looks for a child that may have been started before. A child that was deleted since then has sent the signal of its end. */
+  const known = async ({ id, parent }: NewChild): Promise<StartedChild | undefined> => {
+    const { runRecords } = engine();
+    const record = await runRecords.executions.get(id, { agents: false });
+    if (record) return isFinal(record.status) ? { finished: Promise.resolve(record) } : ELSEWHERE;
+    const ends = await runRecords.signals.list(parent.id, { name: childSignalName(id), after: 0, limit: 1 });
+    return ends.length > 0 ? ELSEWHERE : undefined;
+  };
+
+  const refuseMore = async ({ depth, rootId }: Required<Pick<ExecutionTrigger, 'depth' | 'rootId'>>) => {
+    if (depth > MAX_DEPTH) {
+      const message = `child executions are nested more than ${MAX_DEPTH} levels deep`;
+      throw new OrchestratorError('CONFLICT', message, { details: { limit: MAX_DEPTH } });
+    }
+    if ((await engine().runRecords.executions.countDescendants(rootId, MAX_DESCENDANTS)) >= MAX_DESCENDANTS) {
+      const message = `execution ${rootId} already has ${MAX_DESCENDANTS} descendants`;
+      throw new OrchestratorError('CONFLICT', message, { details: { limit: MAX_DESCENDANTS } });
+    }
+  };
+
+  const accept = async (ensemble: LoadedEnsemble, child: NewChild): Promise<NewExecution> => {
+    const { parent, key, detached } = child;
+    const { compiled } = ensemble;
+    const input = await readInput(ensemble, child.input);
+    const rootId = parent.trigger.rootId ?? parent.id;
+    const depth = (parent.trigger.depth ?? 0) + 1;
+    await refuseMore({ depth, rootId });
+    const createdAt = clock.now();
+    const trigger: ExecutionTrigger = {
+      type: 'ensemble',
+      parentId: parent.id,
+      key,
+      rootId,
+      depth,
+      ...(detached && { detached }),
+    };
+    const beginning = { id: child.id, trigger, input, seed: ids.seed(), createdAt };
+    // A child that its parent waits for is not needed after the parent's end.
+    const deadlineAt = detached ? undefined : parent.deadlineAt;
+    return newExecution(compiled, beginning, { timeoutMs: child.timeoutMs, deadlineAt });
+  };
+
+  return {
+    newId: (ensemble) => newId(ensemble, clock.now()),
+    async start(child) {
+      const before = child.isRepeated ? await known(child) : undefined;
+      if (before) return before;
+      const ensemble = find(child.ensemble);
+      const execution = await accept(ensemble, child);
+      let run: AcceptedRun;
+      try {
+        run = await engine().begin(execution, toLoadedDefinition(ensemble), { mayQueue: true, isChild: true });
+      } catch (error) {
+        // A process that was considered dead may have started the same child.
+        const other = isOrchestratorError(error, 'CONFLICT') ? await known(child) : undefined;
+        if (other) return other;
+        // INVALID_INPUT: the child can't be stored. Otherwise the storage does not answer, which is not a failure of the child.
+        throw isOrchestratorError(error, 'INVALID_INPUT') ? error : new JournalLostError(error);
+      }
+      // A child that is lost here is resumed later, and a signal reports its end.
+      return { finished: run.finished.catch(() => undefined) };
+    },
+    async cancel(id) {
+      try {
+        await engine().cancel(id);
+      } catch (error) {
+        throw isOrchestratorError(error) && !error.retryable ? error : new JournalLostError(error);
+      }
+    },
+  };
+}

@@ -1,0 +1,90 @@
+/** Reads the filter of `executions.list`, and turns it into a query and the text for which a cursor is valid. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
+import { EXECUTION_STATUSES, type ExecutionStatus } from '../../engine/model/execution.ts';
+import { EXECUTION_ID, normalizeExecutionId } from '../../engine/model/id.ts';
+import { isTag, MAX_TAG_LENGTH } from '../../engine/model/start-once.ts';
+import type { ExecutionPosition, ExecutionQuery } from '../../engine/ports/storage.ts';
+import { refuseUnknownKeys } from '../options.ts';
+
+export interface ExecutionFilter {
+  readonly ensemble?: string;
+  readonly status?: ExecutionStatus;
+  /** Only child executions of this execution. */
+  readonly parentId?: string;
+  /** Only executions with this tag. */
+  readonly tag?: string;
+  /** Only executions that were accepted at this instant or later: Unix ms or a Date. */
+  readonly since?: number | Date;
+  /** Only executions that were accepted before this instant: Unix ms or a Date. */
+  readonly until?: number | Date;
+  /** Only executions whose id, or one of whose tags, begins with this text of 1 to 128 characters. */
+  readonly search?: string;
+  /** Default 100, at most 250. A larger number counts as 250. */
+  readonly limit?: number;
+  /** `nextCursor` of the previous page, with the same filter. */
+  readonly cursor?: string;
+}
+
+/** A page to read. */
+export interface ExecutionPage {
+  readonly query: ExecutionQuery;
+  /** How many executions the page has at most. */
+  readonly size: number;
+  cursorAfter(last: ExecutionPosition): string;
+}
+
+const FILTER_KEYS: readonly (keyof ExecutionFilter)[] = [
+  ...(['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search'] as const),
+  ...(['limit', 'cursor'] as const),
+];
+/** The form of a cursor's entry: `createdAt` and id of the last execution of a page. */
+const POSITION = new RegExp(`^-?\\d{1,16} ${EXECUTION_ID.source.slice(1)}`);
+
+/** @throws INVALID_REQUEST for a value of a wrong form, INVALID_CURSOR, TypeError for an unknown key */
+export function readExecutionFilter(given: ExecutionFilter): ExecutionPage {
+  refuseUnknownKeys(given, FILTER_KEYS, 'executions.list');
+  const { ensemble, status, tag, search, cursor } = given;
+  checkStatus(status);
+  for (const [name, text] of Object.entries({ tag, search })) {
+    if (text !== undefined && !isTag(text))
+      throw invalid(`\`${name}\` must be text of 1 to ${MAX_TAG_LENGTH} characters, without control characters`);
+  }
+  const filters = {
+    ...{ ensemble, status, tag, search: search && normalizeExecutionId(search) },
+    parentId: given.parentId === undefined ? undefined : normalizeExecutionId(given.parentId),
+    since: readInstant(given.since, 'since'),
+    until: readInstant(given.until, 'until'),
+  };
+  const size = pageLimit(given.limit);
+  const filter = JSON.stringify(filters);
+  const before = cursor === undefined ? undefined : toPosition(decodeCursor(cursor, filter, POSITION));
+  const known = Object.entries({ ...filters, before }).filter(([, value]) => value !== undefined);
+  return {
+    query: { ...Object.fromEntries(known), limit: size + 1 },
+    size,
+    cursorAfter: ({ createdAt, id }) => encodeCursor(`${createdAt} ${id}`, filter),
+  };
+}
+
+function toPosition(entry: string): ExecutionPosition {
+  const [createdAt = '', id = ''] = entry.split(' ');
+  return { createdAt: Number(createdAt), id };
+}
+
+function checkStatus(status: ExecutionStatus | undefined): void {
+  if (status === undefined || EXECUTION_STATUSES.includes(status)) return;
+  throw invalid(`\`status\` must be one of ${EXECUTION_STATUSES.join(', ')}`);
+}
+
+function readInstant(given: number | Date | undefined, name: string): number | undefined {
+  if (given === undefined) return undefined;
+  const instant = given instanceof Date ? given.getTime() : given;
+  if (Number.isSafeInteger(instant)) return instant;
+  throw invalid(`\`${name}\` must be a whole number of ms since 1970, or a valid Date`);
+}
+
+function invalid(message: string): OrchestratorError {
+  return new OrchestratorError('INVALID_REQUEST', message);
+}

@@ -1,0 +1,328 @@
+/** Starts executions: checks the input, passes the execution to the engine, and sends the event of its end. */
+
+import { createChildren } from './children.ts';
+import { type Duration, toMs } from '../../engine/base/duration.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { keepEvents } from '../../engine/events/event-stream.ts';
+import { executionEvents, type NumberedEvent } from '../../engine/events/execution-events.ts';
+import type { MaskText } from '../../engine/interpreter/mask-secrets.ts';
+import type { RunPorts } from '../../engine/interpreter/run.ts';
+import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
+import { Turns } from '../../engine/interpreter/turns.ts';
+import { createExecutionWatch } from '../../engine/events/watch-executions.ts';
+import { cloneJson, type Json } from '../../engine/base/json.ts';
+import { andThen, isPromise } from '../../engine/base/maybe-promise.ts';
+import { endEvent } from '../../engine/model/end-event.ts';
+import type { EventData, EventKind, OrchestratorEvent } from '../../engine/model/event.ts';
+import type { Execution, ExecutionTrigger } from '../../engine/model/execution.ts';
+import { toOwnCopy } from '../../engine/model/execution-record.ts';
+import type { IdSource } from '../../engine/model/id.ts';
+import { type StartIdentity, toStoredKey, toTags } from '../../engine/model/start-once.ts';
+import type { NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
+import type { Emitter } from '../../engine/events/emitter.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type {
+  AcceptedRun,
+  BeginOptions,
+  ExecutionEngine,
+  LoadedDefinition,
+  AttachedEngine,
+} from '../../engine/ports/execution-engine.ts';
+import { type Logger, SILENT } from '../../engine/ports/logger.ts';
+import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { checkPlace, createExecutionIds } from './execution-ids.ts';
+import { findFirst } from './find-first.ts';
+import { logEnd } from './log-end.ts';
+import { newExecution } from './new-execution.ts';
+import { readInput } from './read-input.ts';
+import { checkExecuteOptions } from '../options.ts';
+
+export interface ExecuteOptions extends StartIdentity {
+  /** Cancels the execution when it aborts. */
+  readonly signal?: AbortSignal;
+  /** The longest time from the start, waits included. The smaller of this and the ensemble's `timeout` counts. */
+  readonly timeout?: Duration;
+  /** What started the execution, for its record: `call` (default), or `http` for a route of a host. */
+  readonly trigger?: 'call' | 'http';
+  /** `false`: no events are kept for `handle.events()`, which then returns the stored events. Default true. */
+  readonly events?: boolean;
+}
+
+/** An execution that was accepted. */
+export interface ExecutionHandle<Output = unknown> {
+  readonly id: string;
+  /** Waits for the end, and returns the record. A failed execution is a result: it is not thrown. */
+  result(): Promise<Execution<Output>>;
+  /** Like `result`, but returns undefined as soon as the execution only waits, for longer than `maxWaitMs`. */
+  resultUnlessWaiting(maxWaitMs: number): Promise<Execution<Output> | undefined>;
+  /** Cancels the execution in whichever process it runs: it ends at the next step boundary, and the signal of the current step aborts. */
+  cancel(): void;
+  /** The events from the first one to the end of the execution. */
+  events(): AsyncIterableIterator<OrchestratorEvent>;
+}
+
+interface ExecutionServiceParts {
+  readonly clock: Clock;
+  readonly storage: Storage;
+  readonly logger: Logger;
+  readonly mask: MaskText;
+  /** See `errors.stack` of the options. */
+  readonly keepsStacks: boolean;
+  readonly events: Emitter;
+  readonly env: Readonly<Record<string, string>>;
+  readonly engine: ExecutionEngine;
+  readonly ids: IdSource;
+  readonly retentionMs: number;
+  /** Loads the definition with which an execution began. A text says what this process lacks. */
+  restore(definition: StoredDefinition, ensemble: string): LoadedEnsemble | string;
+  /** The ensemble with a name. @throws NOT_FOUND */
+  find(name: string): LoadedEnsemble;
+}
+
+export interface ExecutionService {
+  /** @param find - returns the ensemble, or throws: then the promise rejects */
+  execute(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
+  /** @param find - as for `execute` */
+  start(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
+  /** Starts a new execution for a failed one, with the records of its successful steps. */
+  retry(ensemble: LoadedEnsemble, failed: NewExecution, steps: readonly StepRecord[]): Promise<ExecutionHandle>;
+  /** The events of a stored execution, after the event with this id. 0: from the first. */
+  storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<NumberedEvent>;
+  /** The form in which the engine runs an ensemble. */
+  toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
+  readonly engine: AttachedEngine;
+  /** Where executions, steps and signals are read. */
+  readonly records: RecordReader;
+}
+
+const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
+const HTTP: ExecutionTrigger = Object.freeze({ type: 'http' });
+const NO_OPTIONS: ExecuteOptions = Object.freeze({});
+/** A run of an execution that an earlier start began. */
+const EARLIER: AcceptedRun = { finished: Promise.resolve(undefined) };
+
+export function createExecutionService(parts: ExecutionServiceParts): ExecutionService {
+  const { clock, storage, logger, events, ids } = parts;
+  const emit = <K extends EventKind>(event: K, data: EventData[K]) => events.emit(event, data);
+  const fromRuns = {
+    engine: () => engine,
+    find: parts.find,
+    toLoadedDefinition: (known: LoadedEnsemble) => toLoadedDefinition(known),
+  };
+  const newId = createExecutionIds(ids, storage, () => engine);
+  const children = createChildren({ clock, ids, newId, ...fromRuns });
+  const runPorts: RunPorts = {
+    clock,
+    children,
+    turns: new Turns(clock),
+    logger: logger === SILENT ? undefined : logger,
+    env: parts.env,
+    mask: parts.mask,
+    keepsStacks: parts.keepsStacks,
+    get emit() {
+      return events.hasListeners ? emit : undefined;
+    },
+  };
+  const loaded = new WeakMap<LoadedEnsemble, LoadedDefinition>();
+
+  const toLoadedDefinition = (ensemble: LoadedEnsemble): LoadedDefinition => {
+    const known = loaded.get(ensemble);
+    if (known) return known;
+    const { compiled, checkOutput } = ensemble;
+    const definition: LoadedDefinition = {
+      definition: compiled.stored,
+      durability: compiled.durability,
+      run: (execution, journal, options) => runEnsemble(compiled, execution, journal, runPorts, options, checkOutput),
+    };
+    loaded.set(ensemble, definition);
+    return definition;
+  };
+
+  const engine = parts.engine.attach({
+    storage,
+    clock,
+    logger,
+    retentionMs: parts.retentionMs,
+    newWorkerId: () => ids.id('own_', clock.now()),
+    restore(definition, ensemble) {
+      const restored = parts.restore(definition, ensemble);
+      return typeof restored === 'string' ? restored : toLoadedDefinition(restored);
+    },
+    ended(record, worker) {
+      if (logger !== SILENT) logEnd(logger, record, worker);
+      if (events.hasListeners) events.send(endEvent(record));
+    },
+    left: (id) => events.wake(id),
+  });
+
+  const accept = (ensemble: LoadedEnsemble, input: Json, options: ExecuteOptions): NewExecution => {
+    if (options !== NO_OPTIONS) checkExecuteOptions(options);
+    const createdAt = clock.now();
+    if (options.id !== undefined) checkPlace(options.id, storage, engine);
+    const beginning = {
+      id: options.id ?? newId(ensemble.compiled.name, createdAt),
+      trigger: options.trigger === 'http' ? HTTP : CALL,
+      input,
+      seed: ids.seed(),
+      createdAt,
+      idempotencyKey: toStoredKey(options),
+      tags: toTags(options.tags),
+    };
+    return newExecution(ensemble.compiled, beginning, {
+      timeoutMs: options.timeout === undefined ? undefined : toMs(options.timeout),
+    });
+  };
+
+  const resultUnlessWaiting = async (
+    id: string,
+    run: AcceptedRun,
+    maxWaitMs: number,
+  ): Promise<Execution<unknown> | undefined> => {
+    const own = await run.finished;
+    if (own) return toOwnCopy(own);
+    if (run.dueAt !== undefined && run.dueAt - clock.now() > maxWaitMs) return undefined;
+    const record = await engine.whenEnded(id, maxWaitMs);
+    return record && (cloneJson(record as unknown as Json) as unknown as Execution);
+  };
+
+  const result = async (id: string, run: AcceptedRun): Promise<Execution<unknown>> => {
+    const own = await run.finished;
+    if (own) return toOwnCopy(own);
+    const record = await engine.whenEnded(id);
+    if (record) return cloneJson(record as unknown as Json) as unknown as Execution;
+    throw new OrchestratorError('NOT_FOUND', `execution ${id} was deleted before its result was read`);
+  };
+
+  const begin = async (
+    ensemble: LoadedEnsemble,
+    execution: NewExecution,
+    options: BeginOptions,
+    keeps: boolean,
+  ): Promise<ExecutionHandle> => {
+    const { id } = execution;
+    const kept = keeps ? keepEvents(events, id) : undefined;
+    let run: AcceptedRun;
+    try {
+      run = await engine.begin(execution, toLoadedDefinition(ensemble), options);
+    } catch (thrown) {
+      kept?.drop();
+      throw thrown;
+    }
+    // A suspended or released execution may continue in any process: then its events are read from the storage.
+    const stopKeeping = () => {
+      if (!kept || !storage.capabilities.shared || !kept.drop()) return;
+      const ended = (record: Execution | undefined) => kept.end(record && endEvent(record));
+      engine.whenEnded(id).then(ended, () => kept.end());
+    };
+    run.finished.then(
+      (record) => (record ? kept?.end() : stopKeeping()),
+      () => kept?.end(),
+    );
+    return toHandle(id, run, () => kept?.read());
+  };
+
+  const toHandle = (
+    id: string,
+    run: AcceptedRun,
+    keptEvents: () => AsyncIterableIterator<OrchestratorEvent> | undefined,
+  ): ExecutionHandle => {
+    let given: Promise<Execution<unknown>> | undefined;
+    return {
+      id,
+      result() {
+        given ??= result(id, run);
+        return given;
+      },
+      resultUnlessWaiting: (maxWaitMs) => resultUnlessWaiting(id, run, maxWaitMs),
+      cancel() {
+        engine
+          .cancel(id)
+          .catch((error: unknown) =>
+            logger.warn({ err: error, executionId: id }, 'a cancellation could not be requested'),
+          );
+      },
+      events: () => keptEvents() ?? allEvents(id),
+    };
+  };
+
+  /** The handle of the execution that an earlier start began, in whatever process it runs. */
+  const toEarlier = (id: string, signal: AbortSignal | undefined): ExecutionHandle => {
+    const handle = toHandle(id, EARLIER, () => undefined);
+    if (signal?.aborted) handle.cancel();
+    signal?.addEventListener('abort', handle.cancel, { once: true });
+    return {
+      ...handle,
+      // The instant at which it is due is not known here.
+      async resultUnlessWaiting(maxWaitMs) {
+        const found = await records.executions.getStatus(id);
+        return found?.status === 'waiting' ? undefined : handle.resultUnlessWaiting(maxWaitMs);
+      },
+    };
+  };
+
+  /** Begins an execution unless an earlier start under its id or its key did. The read saves a commit; the commit is exact. */
+  const beginOnce = async (
+    ensemble: LoadedEnsemble,
+    execution: NewExecution,
+    options: BeginOptions,
+    keeps: boolean,
+  ): Promise<ExecutionHandle> => {
+    const first = await findFirst(records, execution);
+    if (first !== undefined) return toEarlier(first, options.signal);
+    try {
+      return await begin(ensemble, execution, options, keeps);
+    } catch (thrown) {
+      const other = isOrchestratorError(thrown, 'CONFLICT') ? await findFirst(records, execution) : undefined;
+      if (other === undefined) throw thrown;
+      return toEarlier(other, options.signal);
+    }
+  };
+
+  const records = engine.records ?? storage;
+  const watch = createExecutionWatch({ records, isShared: storage.capabilities.shared, clock, events });
+  const storedEvents: ExecutionService['storedEvents'] = (id, after, signal) =>
+    executionEvents({ records, watch, id, after, signal });
+  async function* allEvents(id: string): AsyncIterableIterator<OrchestratorEvent> {
+    for await (const { event } of storedEvents(id, 0)) yield event;
+  }
+
+  return {
+    async execute(find, given, options = NO_OPTIONS) {
+      const ensemble = find();
+      const input = readInput(ensemble, given);
+      const execution = accept(ensemble, isPromise(input) ? await input : input, options);
+      if (isOnce(options)) {
+        const once = { mayQueue: false, signal: options.signal };
+        return (await beginOnce(ensemble, execution, once, false)).result();
+      }
+      const begun = engine.begin(execution, toLoadedDefinition(ensemble), { mayQueue: false, signal: options.signal });
+      return await andThen(begun, (run) => result(execution.id, run));
+    },
+    async start(find, given, options = NO_OPTIONS) {
+      const ensemble = find();
+      const input = readInput(ensemble, given);
+      const execution = accept(ensemble, isPromise(input) ? await input : input, options);
+      const start = isOnce(options) ? beginOnce : begin;
+      return start(ensemble, execution, { mayQueue: true, signal: options.signal }, options.events !== false);
+    },
+    async retry(ensemble, failed, steps) {
+      const createdAt = clock.now();
+      // With the same seed, so that random values lead to the same steps.
+      const { trigger, input, seed, tags, id: retryOf } = failed;
+      const id = newId(ensemble.compiled.name, createdAt);
+      const beginning = { id, trigger, input, seed, createdAt, retryOf, tags };
+      const execution = newExecution(ensemble.compiled, beginning);
+      return begin(ensemble, execution, { mayQueue: true, steps }, false);
+    },
+    storedEvents,
+    toLoadedDefinition,
+    engine,
+    records,
+  };
+}
+
+/** Whether the start has an id or a key of its caller. Any other start reads nothing. */
+function isOnce({ id, idempotencyKey }: ExecuteOptions): boolean {
+  return id !== undefined || idempotencyKey !== undefined;
+}

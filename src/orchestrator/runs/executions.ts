@@ -1,0 +1,250 @@
+/** The stored executions, as the public `orchestrator.executions`. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { NumberedEvent } from '../../engine/events/execution-events.ts';
+import { cloneJson } from '../../engine/base/json.ts';
+import { isCompletedChild } from '../../engine/model/child.ts';
+import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine/model/cursor.ts';
+import { type AgentRun, type Execution, type ExecutionSummary, isFinal } from '../../engine/model/execution.ts';
+import { withoutStack } from '../../engine/model/execution-error.ts';
+import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
+import { toAgentRun } from '../../engine/model/execution-record.ts';
+import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
+import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
+import type { Principal } from '../../engine/model/token.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { DefinitionStore, StoredDefinition } from '../../engine/ports/storage.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { refuseUnknownKeys } from '../options.ts';
+import type { EventTicket, EventTickets } from './event-tickets.ts';
+import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
+import type { ExecutionHandle, ExecutionService } from './execution-service.ts';
+import { listSteps, type StepPage } from './list-steps.ts';
+import { createSignalCheck } from '../signals/awaited-names.ts';
+import { type SignalOptions, toSignal } from '../signals/signals.ts';
+import { readHistory } from './read-history.ts';
+
+export type { ExecutionFilter };
+
+export interface Executions {
+  /**
+   * Cancels an execution. It ends at its next step boundary, and the signal of the current step is aborted. An execution that waits
+   * or is queued ends without another step.
+   * @returns its record after the request. An active execution may still be `running` for a moment
+   * @throws NOT_FOUND; CONFLICT if it has ended, unless it was cancelled
+   */
+  cancel(id: string): Promise<Execution<unknown>>;
+  /**
+   * Starts a new execution for one that failed, timed out or was cancelled. It has the same input, the same definition, and the
+   * results of the successful steps, which don't run again.
+   * @returns the handle of the new execution
+   * @throws NOT_FOUND; CONFLICT if the execution completed, or has not ended; NOT_CONFIGURED if this process lacks what it needs
+   */
+  retry(id: string): Promise<ExecutionHandle>;
+  /**
+   * Sends a signal to an execution. The first `wait` for a signal of this name continues with the payload, now or when the flow
+   * reaches it. A signal that arrives before its `wait` is kept. Each signal is taken by one `wait`.
+   *
+   * @param name - the name of the signal
+   * @param payload - JSON. Default null
+   * @returns the record of the execution after that: it is still `waiting`, or it continues already
+   * @throws NOT_FOUND; CONFLICT if the execution has ended; INVALID_INPUT for a name that no `wait` of its definition has, with the
+   *   names that exist in `details.waits`, and for a payload that is not JSON
+   */
+  signal(id: string, name: string, payload?: unknown, options?: SignalOptions): Promise<Execution<unknown>>;
+  /** The record, with the first 1,000 agent runs and at most 4 MiB of their outputs. @throws NOT_FOUND */
+  get(id: string): Promise<Execution<unknown>>;
+  /** The status, without values and agent runs. The cost is the same for every execution. @throws NOT_FOUND */
+  status(id: string): Promise<ExecutionSummary>;
+  /**
+   * Newest first, by `createdAt` and id, without agent runs, and without inputs and outputs of more than 4 KiB. An execution is listed
+   * if it matches all filters.
+   * @throws INVALID_CURSOR; INVALID_REQUEST for an invalid limit or filter, and if more than 10,000 ids or tags begin with `search`
+   */
+  list(
+    filter?: ExecutionFilter,
+  ): Promise<{ readonly executions: readonly Execution<unknown>[]; readonly nextCursor?: string }>;
+  /** One agent run with its output, by its `key`. @throws NOT_FOUND */
+  agent(id: string, key: string): Promise<AgentRun>;
+  /**
+   * All agent runs, in pages, in the order in which they were stored. A page ends early if its outputs have 8 MiB.
+   * @throws NOT_FOUND, INVALID_CURSOR, INVALID_REQUEST
+   */
+  agents(
+    id: string,
+    page?: { readonly limit?: number; readonly cursor?: string },
+  ): Promise<{ readonly agents: readonly AgentRun[]; readonly nextCursor?: string }>;
+  /**
+   * The steps of every kind, in pages, in the order in which they began to be known: agents, blocks, routes, waits, sleeps, children,
+   * and those that were skipped. A page ends early if its outputs have 8 MiB.
+   * @throws NOT_FOUND, INVALID_CURSOR, INVALID_REQUEST
+   */
+  steps(id: string, page?: { readonly limit?: number; readonly cursor?: string }): Promise<StepPage>;
+  /**
+   * What is stored of an execution: how it began, all its step records with their outputs, the decisions and the signals that it took,
+   * and its end. It is JSON. `replay` of the testing kit takes it. It holds what no response masks, so keep it as safe as the store.
+   * @throws NOT_FOUND
+   */
+  history(id: string): Promise<ExecutionHistory>;
+  /**
+   * The events of an execution so far, then the new ones, until it ends. Each event has an id. `after` continues after this id.
+   * @throws NOT_FOUND; INVALID_REQUEST for an `after` that is not the id of an event. Both at the first read
+   */
+  events(
+    id: string,
+    options?: { readonly after?: string; readonly signal?: AbortSignal },
+  ): AsyncIterableIterator<NumberedEvent>;
+  /**
+   * A ticket with which anyone can open the event stream of this execution over HTTP for 60 seconds, as `?ticket=`. It is for a
+   * browser's `EventSource`, which sends no header. Every process of the store accepts it, also after a restart.
+   *
+   * @param options - `holder`: the `tokenId` of the principal that asks. If it is the id of a token, the ticket and the streams that
+   *   it opened end together with this token. Without it, an open stream ends with its execution
+   * @throws NOT_FOUND
+   */
+  ticket(id: string, options?: { readonly holder?: string }): Promise<EventTicket>;
+  /**
+   * Who reads the events of an execution with a ticket.
+   *
+   * @param options - `isOpen`: the stream was opened before, so the 60 seconds may be over
+   * @throws UNAUTHORIZED for a ticket that is not valid for this execution; TOKEN_EXPIRED with `details.expiredAt` (Unix ms)
+   */
+  verifyTicket(id: string, ticket: string, options?: { readonly isOpen?: boolean }): Promise<Principal>;
+}
+
+export interface ExecutionsParts {
+  readonly tickets: EventTickets;
+  readonly definitions: DefinitionStore;
+  readonly clock: Clock;
+  readonly executionService: ExecutionService;
+  readonly ids: IdSource;
+  restore(definition: StoredDefinition, ensemble: string): LoadedEnsemble | string;
+}
+
+/** How many steps are read at once. */
+const PAGE = 1000;
+const STEP_KEY = /^.+$/s;
+
+export function createExecutions(parts: ExecutionsParts): Executions {
+  const { definitions, clock, executionService, ids, tickets, restore } = parts;
+  const { records } = executionService;
+  const checkSignal = createSignalCheck(definitions);
+  const orNotFound = <T>(found: T | undefined, id: string): T => {
+    if (found === undefined) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
+    return found;
+  };
+  const find = async (id: string): Promise<Execution> =>
+    cloneJson(orNotFound(await records.executions.get(normalizeExecutionId(id)), id));
+  const statusOf = async (id: string): Promise<ExecutionSummary> =>
+    orNotFound(await records.executions.getStatus(normalizeExecutionId(id)), id);
+  const hasMoreAfter = async (id: string, after: string): Promise<boolean> =>
+    (await records.executions.listSteps(id, { after, limit: 1 })).length > 0;
+  const succeeded = async (id: string): Promise<readonly StepRecord[]> => {
+    const steps: StepRecord[] = [];
+    for (let after: string | undefined; ; ) {
+      const page = await records.executions.listSteps(id, { after, limit: PAGE, notes: true });
+      if (page.length === 0) return steps;
+      steps.push(...page.filter(isResult));
+      after = page.at(-1)?.key;
+    }
+  };
+
+  return {
+    async cancel(id) {
+      const before = await statusOf(id);
+      if (before.status === 'cancelled') return find(id);
+      if (isFinal(before.status)) {
+        throw conflict(before, `execution ${before.id} has ended: it is ${before.status}`);
+      }
+      await executionService.engine.cancel(before.id);
+      return find(id);
+    },
+    async retry(id) {
+      const failed = await statusOf(id);
+      if (!isFinal(failed.status) || failed.status === 'completed') {
+        const why = isFinal(failed.status) ? 'it completed' : `it has not ended: it is ${failed.status}`;
+        throw conflict(failed, `execution ${failed.id} can't be retried: ${why}`);
+      }
+      const definition = await definitions.get(failed.version);
+      const ensemble = definition
+        ? restore(definition, failed.ensemble)
+        : `its definition ${failed.version} is not stored`;
+      if (typeof ensemble === 'string') {
+        throw new OrchestratorError('NOT_CONFIGURED', `execution ${failed.id} can't be retried here: ${ensemble}`);
+      }
+      const accepted = orNotFound(await records.executions.getAccepted(failed.id), id);
+      return executionService.retry(ensemble, accepted, await succeeded(failed.id));
+    },
+    async signal(id, name, payload, options) {
+      const execution = await statusOf(id);
+      const signal = toSignal(execution.id, name, payload, options, { clock, ids });
+      if (!isFinal(execution.status)) await checkSignal(execution, name);
+      if ((await executionService.engine.signal(signal)) === 'stored') return find(id);
+      const { status } = await statusOf(id);
+      throw conflict({ ...execution, status }, `execution ${execution.id} accepts no more signals: it is ${status}`);
+    },
+    get: find,
+    status: async (id) => cloneJson(await statusOf(id)),
+    async list(given = {}) {
+      const { query, size, cursorAfter } = readExecutionFilter(given);
+      const found = await records.executions.list(query);
+      const executions = cloneJson(found.slice(0, size).map(withoutStackOf));
+      const last = executions.at(-1);
+      return found.length > size && last ? { executions, nextCursor: cursorAfter(last) } : { executions };
+    },
+    async agent(id, key) {
+      const { id: executionId } = await statusOf(id);
+      const step = await records.executions.getStep(executionId, String(key));
+      if (step && !step.note) return cloneJson(toAgentRun(step));
+      throw new OrchestratorError('NOT_FOUND', `execution ${executionId} has no agent run ${key}`);
+    },
+    async agents(id, given = {}) {
+      refuseUnknownKeys(given, ['limit', 'cursor'], 'executions.agents');
+      const { limit, cursor } = given;
+      const { id: executionId } = await statusOf(id);
+      const size = pageLimit(limit);
+      const filter = `${executionId} agents`;
+      const after = cursor === undefined ? undefined : decodeCursor(cursor, filter, STEP_KEY);
+      const steps = await records.executions.listSteps(executionId, { after, limit: size + 1 });
+      const page = steps.slice(0, size);
+      const last = page.at(-1)?.key;
+      const agents = page.map((step) => cloneJson(toAgentRun(step)));
+      const hasMore = last !== undefined && (steps.length > size || (await hasMoreAfter(executionId, last)));
+      return hasMore ? { agents, nextCursor: encodeCursor(last, filter) } : { agents };
+    },
+    async steps(id, given = {}) {
+      refuseUnknownKeys(given, ['limit', 'cursor'], 'executions.steps');
+      return listSteps(records, clock, await statusOf(id), given);
+    },
+    history: async (id) => readHistory(records, (await statusOf(id)).id),
+    async *events(id, options = {}) {
+      refuseUnknownKeys(options, ['after', 'signal'], 'executions.events');
+      const { after, signal } = options;
+      const execution = await statusOf(id);
+      yield* executionService.storedEvents(execution.id, readEventId(after), signal);
+    },
+    async ticket(id, options = {}) {
+      refuseUnknownKeys(options, ['holder'], 'executions.ticket');
+      return tickets.create((await statusOf(id)).id, options.holder);
+    },
+    async verifyTicket(id, ticket, options = {}) {
+      refuseUnknownKeys(options, ['isOpen'], 'executions.verifyTicket');
+      return tickets.verify(normalizeExecutionId(id), String(ticket), options.isOpen === true);
+    },
+  };
+}
+
+/** Only the record of one execution has the stack of its error. */
+function withoutStackOf(record: Execution): Execution {
+  return record.error ? { ...record, error: withoutStack(record.error) } : record;
+}
+
+/** Whether a retry keeps a record: results, completed children and taken signals. Other decisions are made again. */
+function isResult(step: StepRecord): boolean {
+  if (step.note) return isTakenSignal(step) || isCompletedChild(step);
+  return step.status === 'completed' && step.retryAt === undefined;
+}
+
+function conflict({ id: executionId, status }: ExecutionSummary, message: string): OrchestratorError {
+  return new OrchestratorError('CONFLICT', message, { details: { executionId, status } });
+}

@@ -1,0 +1,34 @@
+/** Finds the execution that an earlier start under the same id or idempotency key began. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { equalJson } from '../../engine/base/json.ts';
+import { isGeneratedId } from '../../engine/model/id.ts';
+import type { NewExecution } from '../../engine/model/stored-execution.ts';
+import type { RecordReader } from '../../engine/ports/storage.ts';
+
+/**
+ * @param execution - what a start would begin
+ * @returns the id of the first execution; undefined if there is none
+ * @throws IDEMPOTENCY_KEY_REUSED if the first execution has another ensemble or another input, and if the id and the key that were
+ *   given are not those of one execution
+ */
+export async function findFirst({ executions }: RecordReader, execution: NewExecution): Promise<string | undefined> {
+  const { id, ensemble, input, idempotencyKey: key } = execution;
+  const byKey = key === undefined ? undefined : await executions.findByKey(key);
+  const isOwn = !isGeneratedId(id);
+  const first = byKey ?? (isOwn ? id : undefined);
+  const accepted = first === undefined ? undefined : await executions.getAccepted(first);
+  if (!accepted) return undefined;
+  const given = byKey === undefined ? 'id' : 'idempotency key';
+  const refuse = (how: string) => reused(given, accepted.id, how);
+  if (accepted.ensemble !== ensemble) throw refuse('for another ensemble');
+  if (!equalJson(accepted.input, input)) throw refuse('with another input');
+  if (isOwn && accepted.id !== id) throw refuse('with another id');
+  if (key !== undefined && byKey === undefined) throw refuse('without this idempotency key');
+  return accepted.id;
+}
+
+function reused(given: 'id' | 'idempotency key', executionId: string, how: string): OrchestratorError {
+  const message = `the ${given} belongs to execution ${executionId}, which was started ${how}; use a new one for another start`;
+  return new OrchestratorError('IDEMPOTENCY_KEY_REUSED', message, { details: { executionId } });
+}

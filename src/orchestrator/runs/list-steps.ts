@@ -1,0 +1,81 @@
+/** Lists the steps of an execution in pages, in the order in which they began to be known. */
+
+import { cloneJson } from '../../engine/base/json.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
+import { type ExecutionSummary, isFinal } from '../../engine/model/execution.ts';
+import {
+  type ExecutionStep,
+  recordOfEnd,
+  type StepContext,
+  toExecutionStep,
+} from '../../engine/model/execution-step.ts';
+import { markKey, roleOf, type StepKind } from '../../engine/model/step-kind.ts';
+import type { StepRecord } from '../../engine/model/stored-execution.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { RecordReader } from '../../engine/ports/storage.ts';
+
+export interface StepPage {
+  readonly steps: readonly ExecutionStep[];
+  readonly nextCursor?: string;
+}
+
+const STEP_KEY = /^.+$/s;
+/** What a step is inside of, if something may stop it before its end. */
+const AROUND = /\.(foreach|parallel)\[\d+\]/g;
+
+/** @throws INVALID_CURSOR, INVALID_REQUEST */
+export async function listSteps(
+  { executions }: RecordReader,
+  clock: Clock,
+  summary: ExecutionSummary,
+  { limit, cursor }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+): Promise<StepPage> {
+  const { id, status, finishedAt } = summary;
+  const size = pageLimit(limit);
+  const filter = `${id} steps`;
+  const now = clock.now();
+  const context: StepContext = isFinal(status) ? { isOver: true, at: finishedAt ?? now } : { isOver: false, at: now };
+  const ends = new Map<string, Promise<StepRecord | undefined>>();
+  const read = async (key: string) => executions.getStep(id, key);
+
+  /** A step that has not ended was stopped if a block around it has ended. */
+  const contextOf = async (record: StepRecord): Promise<StepContext> => {
+    const { step = '' } = roleOf(record) ?? {};
+    for (const { index, 1: kind } of step.matchAll(AROUND)) {
+      const key = markKey(step.slice(0, index), kind as StepKind, 'ended');
+      const end = ends.get(key) ?? read(key);
+      ends.set(key, end);
+      const ended = await end;
+      if (ended) return { isOver: true, at: ended.startedAt };
+    }
+    return context;
+  };
+  const toStep = async (record: StepRecord): Promise<ExecutionStep | undefined> => {
+    const otherKey = recordOfEnd(record);
+    if (otherKey === undefined) return undefined;
+    const other = otherKey === null ? undefined : await read(otherKey);
+    const hasEnded = other !== undefined || (otherKey === null && record.retryAt === undefined);
+    const found = toExecutionStep(record, other, hasEnded || context.isOver ? context : await contextOf(record));
+    return found && cloneJson(found);
+  };
+
+  const steps: ExecutionStep[] = [];
+  let last = '';
+  let after = cursor === undefined ? undefined : decodeCursor(cursor, filter, STEP_KEY);
+  for (;;) {
+    const records = await executions.listSteps(id, { after, limit: size + 1, notes: true });
+    const found = await Promise.all(records.map(toStep));
+    for (const [i, step] of found.entries()) {
+      if (!step) continue;
+      if (steps.length === size) return { steps, nextCursor: encodeCursor(last, filter) };
+      steps.push(step);
+      last = (records[i] as StepRecord).key;
+    }
+    after = records.at(-1)?.key;
+    if (after === undefined) return { steps };
+    // The outputs that were read have the size of a page, or there are no more.
+    if (records.length > size || steps.length === 0) continue;
+    const isAll = (await executions.listSteps(id, { after, limit: 1, notes: true })).length === 0;
+    return isAll ? { steps } : { steps, nextCursor: encodeCursor(last, filter) };
+  }
+}

@@ -1,0 +1,36 @@
+/** Builds a new execution, for all kinds of starts: a call, a schedule, a parent execution, a retry. */
+
+import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
+import type { NewExecution } from '../../engine/model/stored-execution.ts';
+
+type Beginning = Omit<NewExecution, 'ensemble' | 'version' | 'deadlineAt' | 'idempotencyKey' | 'tags'> & {
+  readonly [K in 'idempotencyKey' | 'tags']?: NewExecution[K] | undefined;
+};
+
+/** Limits in addition to the ensemble's own `timeout`. The earliest counts. */
+export interface EarlierEnd {
+  /** ms from the start. */
+  readonly timeoutMs?: number | undefined;
+  /** Unix ms. */
+  readonly deadlineAt?: number | undefined;
+}
+
+export function newExecution(compiled: CompiledEnsemble, beginning: Beginning, earlier?: EarlierEnd): NewExecution {
+  const { id, trigger, input, seed, createdAt, retryOf, idempotencyKey, tags } = beginning;
+  const execution: { -readonly [K in keyof NewExecution]: NewExecution[K] } = {
+    id,
+    ensemble: compiled.name,
+    version: compiled.stored.version,
+    trigger,
+    input,
+    seed,
+    createdAt,
+  };
+  const timeoutMs = Math.min(compiled.timeoutMs ?? Infinity, earlier?.timeoutMs ?? Infinity);
+  const deadlineAt = Math.min(createdAt + timeoutMs, earlier?.deadlineAt ?? Infinity);
+  if (deadlineAt !== Infinity) execution.deadlineAt = deadlineAt;
+  if (retryOf !== undefined) execution.retryOf = retryOf;
+  if (idempotencyKey !== undefined) execution.idempotencyKey = idempotencyKey;
+  if (tags !== undefined) execution.tags = tags;
+  return execution;
+}

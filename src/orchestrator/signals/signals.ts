@@ -1,0 +1,59 @@
+/** Builds a signal from a caller's arguments, or says what is wrong with them. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { copyJson, JsonError } from '../../engine/base/json.ts';
+import type { IdSource } from '../../engine/model/id.ts';
+import { NAME_PATTERN, NAME_RULE } from '../../engine/model/name.ts';
+import type { NewSignal } from '../../engine/model/stored-execution.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import { refuseUnknownKeys } from '../options.ts';
+
+export interface SignalOptions {
+  /** A second signal of the same execution, name and key changes nothing. 1 to 255 characters. */
+  readonly idempotencyKey?: string;
+}
+
+/** @throws INVALID_INPUT for a name that no `wait` can have, a payload that is not JSON, and an invalid key */
+export function toSignal(
+  executionId: string,
+  name: unknown,
+  payload: unknown,
+  options: SignalOptions | undefined,
+  parts: { readonly clock: Clock; readonly ids: IdSource },
+): NewSignal {
+  if (options !== undefined) refuseUnknownKeys(options, ['idempotencyKey'], 'executions.signal');
+  if (typeof name !== 'string' || !NAME_PATTERN.test(name)) {
+    throw new OrchestratorError(
+      'INVALID_INPUT',
+      `a signal must have a name (${NAME_RULE}): the one that a \`wait\` names`,
+    );
+  }
+  const createdAt = parts.clock.now();
+  return {
+    // Different prefixes: a caller's key never equals a generated id.
+    id:
+      options?.idempotencyKey === undefined
+        ? parts.ids.id('sig_', createdAt)
+        : `key_${name}:${readKey(options.idempotencyKey)}`,
+    executionId,
+    name,
+    payload: payload === undefined ? null : readPayload(payload, name),
+    createdAt,
+  };
+}
+
+function readKey(key: unknown): string {
+  if (typeof key === 'string' && key.length >= 1 && key.length <= 255) return key;
+  throw new OrchestratorError('INVALID_INPUT', 'the idempotency key of a signal must be text of 1 to 255 characters');
+}
+
+function readPayload(payload: unknown, name: string) {
+  try {
+    return copyJson(payload);
+  } catch (thrown) {
+    if (!(thrown instanceof JsonError)) throw thrown;
+    const { path, message } = thrown.problem;
+    const what = path ? `\`${path}\` in the payload` : 'the payload';
+    throw new OrchestratorError('INVALID_INPUT', `${what} of signal \`${name}\` ${message}`);
+  }
+}

@@ -1,0 +1,135 @@
+/** `loadProject()`: turns a project folder into options of `createOrchestrator`, and reports the problems of all files at once. */
+
+import { nodeHttp } from '../adapters/http/node-http.ts';
+import { type Project, readProject } from './read-project.ts';
+import { checkProject, type FileIssues } from './check-project.ts';
+import { formatIssue } from '../engine/definition/source/definition-issue.ts';
+import { type DefinitionIssue, OrchestratorError } from '../engine/base/errors.ts';
+import type { AgentDefinition } from '../engine/model/ensemble.ts';
+import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
+
+/** Options of `createOrchestrator` that a project has, or that are added to it. A project has no clock. */
+export type ProjectOptions = Omit<OrchestratorOptions, 'clock'>;
+
+/** A project, its options and its problems. */
+export interface OpenedProject {
+  readonly project: Project;
+  readonly options: ProjectOptions;
+  /** All files that were read, in a stable order, with their problems. */
+  readonly files: readonly FileIssues[];
+}
+
+/**
+ * Reads a project folder: `ensembles/*.yaml`, `agents/*.yaml`, `scripts/**`, `ensemble.config.{js,mjs,ts}` and `.env`.
+ * Scripts and config are imported, so their top-level code runs. From the environment of the process, only the variables are read
+ * that `env` and `secrets` of the config list. `http` is `nodeHttp()`, unless the config has another one.
+ *
+ * @param directory - path (relative to the working directory) or `file:` URL of the folder
+ * @param options - options of `createOrchestrator` to add. Lists are joined and records are merged. These options override the config,
+ *   and the check of the definitions uses them
+ * @throws INVALID_DEFINITION with the problems of all files in `details.issues` (each with its `source`); NOT_FOUND if the folder
+ *   does not exist or has no ensemble
+ *
+ * @example
+ * ```ts no-run
+ * import { createOrchestrator } from 'ensemble-orchestrator';
+ * import { loadProject } from 'ensemble-orchestrator/node';
+ *
+ * const orchestrator = createOrchestrator(await loadProject('./my-project'));
+ * ```
+ */
+export async function loadProject(directory: string | URL, options: ProjectOptions = {}): Promise<ProjectOptions> {
+  const opened = await openProject(directory, options);
+  const logger = opened.options.logger;
+  for (const warning of opened.project.warnings) {
+    const text = `${opened.project.directory}: ${warning}`;
+    if (logger) logger.warn({}, text);
+    else process.emitWarning(text);
+  }
+  const issues = opened.files.flatMap((file) => file.issues);
+  if (issues.length > 0) throw invalidProject(opened.project.directory, issues);
+  return opened.options;
+}
+
+/**
+ * Like {@link loadProject}, but returns the problems instead of throwing them.
+ *
+ * @param assumeVariables - gives each variable that the config lists and that has no value an invented value, so that definitions can
+ *   be checked on a machine without the values
+ * @param query - added to the URLs of scripts and config, so that they are loaded again
+ * @throws NOT_FOUND if the folder does not exist or has no ensemble
+ */
+export async function openProject(
+  directory: string | URL,
+  given: ProjectOptions = {},
+  { assumeVariables = false, query = '' } = {},
+): Promise<OpenedProject> {
+  const project = await readProject(directory, process.env, query);
+  const config = (project.config?.value ?? {}) as ProjectOptions;
+  const problems = [...project.problems, ...configProblems(project)];
+  const usable = problems.some(({ file }) => file === project.config?.file) ? {} : config;
+  const assumed = assumeVariables ? Object.fromEntries(project.absent.map((name) => [name, `value of ${name}`])) : {};
+  const options = mergeOptions(project, usable, { ...given, env: { ...assumed, ...given.env } });
+  if (project.ensembles.length === 0 && options.ensembles?.length === 0 && problems.length === 0) {
+    throw new OrchestratorError(
+      'NOT_FOUND',
+      `${project.directory} has no ensemble: expected .yaml files in its folder \`ensembles\``,
+    );
+  }
+  const { agents, files } = checkProject({ ...project, problems }, options);
+  const texts = project.ensembles.map(({ text }) => text);
+  return {
+    project,
+    files,
+    options: {
+      ...options,
+      ensembles: [...texts, ...(options.ensembles ?? [])],
+      agents: [...agents, ...(options.agents ?? [])],
+    },
+  };
+}
+
+function configProblems({ config, scripts }: Project) {
+  if (!config) return [];
+  const { file, value } = config;
+  const refuse = (message: string) => [{ file, message }];
+  if ('clock' in value) return refuse('`clock` is not an option of a project; pass it to createOrchestrator');
+  try {
+    checkOptions(value);
+  } catch (error) {
+    return refuse((error as Error).message.replace(/^createOrchestrator: /, ''));
+  }
+  const twice = Object.keys((value as ProjectOptions).scripts ?? {}).find((name) => Object.hasOwn(scripts, name));
+  return twice === undefined ? [] : refuse(`script \`${twice}\` is in the folder \`scripts\` too; keep one of them`);
+}
+
+function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOptions): ProjectOptions {
+  const join = <T>(a: readonly T[] | undefined, b: readonly T[] | undefined): T[] => [...(a ?? []), ...(b ?? [])];
+  const secretNames = new Set([...Object.keys(project.secrets), ...Object.keys(given.secrets ?? {})]);
+  for (const name of project.secretNames) secretNames.add(name);
+  const values = Object.entries({ ...project.env, ...project.secrets, ...given.env, ...given.secrets });
+  const functions = config.functions || given.functions ? { ...config.functions, ...given.functions } : undefined;
+  return {
+    http: nodeHttp(),
+    ...config,
+    ...given,
+    ...(functions && { functions }),
+    ensembles: join(config.ensembles, given.ensembles),
+    agents: join<AgentDefinition>(config.agents, given.agents),
+    operations: join(config.operations, given.operations),
+    scripts: { ...project.scripts, ...config.scripts, ...given.scripts },
+    env: Object.fromEntries(values.filter(([name]) => !secretNames.has(name))),
+    secrets: Object.fromEntries(values.filter(([name]) => secretNames.has(name))),
+  };
+}
+
+const SHOWN_ISSUES = 20;
+
+function invalidProject(directory: string, issues: readonly DefinitionIssue[]): OrchestratorError {
+  const count = issues.length === 1 ? '1 problem' : `${issues.length} problems`;
+  const shown = issues.slice(0, SHOWN_ISSUES).map(formatIssue).join('\n\n');
+  const rest = issues.length > SHOWN_ISSUES ? `\n\n... and ${issues.length - SHOWN_ISSUES} more in details.issues` : '';
+  return new OrchestratorError('INVALID_DEFINITION', `${directory} has ${count}:\n\n${shown}${rest}`, {
+    details: { issues },
+  });
+}

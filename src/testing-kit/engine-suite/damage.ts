@@ -1,0 +1,139 @@
+/** The engine suite's cases of damaged data and failing storage calls: one execution fails, the others are not affected. */
+
+import { callPart } from '../../engine/ports/storage-methods.ts';
+import { changeStorage } from './change-storage.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Storage } from '../../engine/ports/storage.ts';
+import { same } from '../storage-suite/context.ts';
+import { allEnded, type Declare, resultOf, labels } from './context.ts';
+import { code, echo, ensemble } from './steps.ts';
+import type { StorageWorld } from './storage-world.ts';
+import type { World } from './world.ts';
+
+const SLOW = ensemble([echo('a', 1), code('b', 'slow', { input: { ms: 2000 } }), echo('c', 3)], { c: '${c.output}' });
+const RUNS = 5;
+
+/** Starts five executions and kills their process. @returns the id of one of them */
+async function killFiveRuns(world: World): Promise<string> {
+  const first = await world.open({ ensembles: [SLOW] });
+  const handles = [];
+  for (let i = 0; i < RUNS; i++) handles.push(await resultOf(world, 'start', first.subject.start('e')));
+  await world.advance(500);
+  first.kill();
+  return (handles[2] as { id: string }).id;
+}
+
+/** Checks that this execution fails and the other four complete. */
+async function oneFails(world: World, id: string): Promise<void> {
+  const ended = await allEnded(world, RUNS, 60_000);
+  for (const { id: of, status, error } of ended) {
+    const wanted = of === id ? ['failed', 'INTERNAL'] : ['completed', undefined];
+    same([status, error?.code], wanted, of === id ? 'the damaged one' : 'another one');
+  }
+  same(labels(world, 2).filter((label) => label === 'c@1').length, RUNS - 1, 'how many reached their last step');
+}
+
+const CALLS_OF_RESUMING = [
+  ['executions', 'listSteps'],
+  ['definitions', 'get'],
+  ['executions', 'claim'],
+  ['workers', 'reclaimFromDead'],
+  ['executions', 'poll'],
+] as const;
+
+export function damageCases({ it }: Declare<StorageWorld>): void {
+  it('an execution that cannot be read fails; the others continue', async (world) => {
+    const id = await killFiveRuns(world);
+    const tamper = (storage: Storage): Storage =>
+      changeStorage(storage, {
+        executions: {
+          async claim(worker, query) {
+            const claimed = await storage.executions.claim(worker, query);
+            return claimed.map((one) =>
+              'execution' in one && one.execution.id === id
+                ? { executionId: id, epoch: one.epoch, damage: new Error('bytes were flipped') }
+                : one,
+            );
+          },
+        },
+      });
+    const second = await world.open({ ensembles: [SLOW], engine: { tamper } });
+    await second.subject.ready();
+    await oneFails(world, id);
+  });
+
+  it('a child execution that cannot be read fails, and its parent receives the failure', async (world) => {
+    const ensembles = [
+      ensemble([{ ensemble: 'child' }, echo('c', '${child.error.code}', { condition: '${child.failed}' })], {
+        c: '${c.output}',
+      }),
+      { name: 'child', flow: [code('b', 'slow', { input: { ms: 2000 } })] },
+    ];
+    const first = await world.open({ ensembles });
+    const { id } = await resultOf(world, 'start', first.subject.start('e'));
+    await world.advance(500);
+    first.kill();
+    const tamper = (storage: Storage): Storage =>
+      changeStorage(storage, {
+        executions: {
+          async claim(worker, query) {
+            const claimed = await storage.executions.claim(worker, query);
+            return claimed.map((one) => {
+              if (!('execution' in one) || one.execution.ensemble !== 'child') return one;
+              const { execution, epoch } = one;
+              return { executionId: execution.id, epoch, parentId: id, damage: new Error('bytes were flipped') };
+            });
+          },
+        },
+      });
+    const second = await world.open({ ensembles, engine: { tamper } });
+    await second.subject.ready();
+    const { status, output } = await world.ended(id, 60_000);
+    same([status, output], ['completed', { c: 'EXECUTION_FAILED' }], 'its end');
+    same(labels(world, 2), ['c@1'], 'what ran');
+  });
+
+  it('an execution whose records cannot be read fails; the others continue', async (world) => {
+    const id = await killFiveRuns(world);
+    const tamper = (storage: Storage): Storage =>
+      changeStorage(storage, {
+        executions: {
+          listSteps(of, query) {
+            if (of !== id) return storage.executions.listSteps(of, query);
+            throw new OrchestratorError('INTERNAL', 'a stored record is not valid JSON');
+          },
+        },
+      });
+    const second = await world.open({ ensembles: [SLOW], engine: { tamper } });
+    await second.subject.ready();
+    await oneFails(world, id);
+  });
+
+  for (const [part, method] of CALLS_OF_RESUMING) {
+    it(`a storage that fails once at ${part}.${method} while executions are resumed: all of them complete`, async (world) => {
+      await killFiveRuns(world);
+      let failures = 0;
+      const tamper = (storage: Storage): Storage =>
+        changeStorage(storage, {
+          [part]: {
+            [method]: (...args: unknown[]) => {
+              if (failures-- > 0) throw new Error('the storage is not available at the moment');
+              return callPart(storage, part, method, args);
+            },
+          },
+        });
+      const second = await world.open({ ensembles: [SLOW], engine: { tamper } });
+      const ready = second.subject.ready();
+      // `ready` itself reads a definition, so the failure is set for a later call.
+      failures = part === 'definitions' ? 0 : 1;
+      await ready;
+      failures = 1;
+      const ended = await allEnded(world, RUNS, 120_000);
+      same(
+        ended.map(({ status }) => status),
+        Array(RUNS).fill('completed'),
+        'how they ended',
+      );
+    });
+  }
+}

@@ -1,0 +1,70 @@
+/** What an engine brings to the engine suite: its data, its clock, and processes that can die whenever it does something outside of them. */
+
+import type { CommitEntry } from '../../engine/model/stored-execution.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { ExecutionEngine } from '../../engine/ports/execution-engine.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { CommitResult, ExecutionReader, SignalStore, StateStore, Storage } from '../../engine/ports/storage.ts';
+import type { ManualClock } from '../manual-clock.ts';
+
+/** Reads what an engine has stored, and stores signals, outside of every process. A `Storage` is one. */
+export interface WorldReader {
+  readonly executions: ExecutionReader;
+  readonly signals: SignalStore;
+  readonly state: StateStore;
+}
+
+/** How an engine runs in one process. */
+export interface EngineProcessOptions {
+  /** How many executions the process runs at once. With 0, it only queues executions. Default: at least 100. */
+  readonly concurrency?: number;
+  /** How many executions may be queued; further starts are refused with OVERLOADED. Default: at least 1,000. */
+  readonly queueLimit?: number;
+  /** Days pass in the test: the engine may take hours to notice that a process has died. */
+  readonly longIntervals?: boolean;
+}
+
+/**
+ * A simulated process. Everything that the engine does outside of the process goes through `commit`, `call` and `notify`, and all of
+ * its timers through `clock`. A process that has died receives no answer, no notification and no timer any more.
+ */
+export interface SimulatedProcess {
+  /** The clock of the world, as this process sees it. */
+  readonly clock: Clock;
+  /** Stores entries of executions. The suite ends processes before and after each of these calls. */
+  commit(
+    batch: readonly CommitEntry[],
+    store: () => MaybePromise<readonly CommitResult[]>,
+  ): MaybePromise<readonly CommitResult[]>;
+  /** Makes any other call. @param name - what is called, such as `executions.claim` */
+  call<T>(name: string, run: () => MaybePromise<T>): MaybePromise<T>;
+  /** Delivers what comes from outside of the process. */
+  notify(deliver: () => void): void;
+}
+
+/** The engine of one process. */
+export interface EngineProcess {
+  /** The options `engine` and `storage` of the orchestrator of the process. */
+  readonly engine: ExecutionEngine;
+  readonly storage: Storage;
+  /** Closes what the process had open. The suite calls it when the process has died, and none of its calls is in flight. */
+  end?(): MaybePromise<void>;
+}
+
+/** The world of one test. Its data are empty at first. */
+export interface EngineWorld<
+  O extends EngineProcessOptions = EngineProcessOptions,
+  R extends WorldReader = WorldReader,
+> {
+  /** The time of all processes. */
+  readonly clock: ManualClock;
+  readonly reader: R;
+  /** How long after the death of a process another process resumes its executions at the latest, ms. */
+  readonly takeoverMs: number;
+  /** Whether the engine is at work outside of the processes. The suite advances time only when nothing is at work. Default: never. */
+  isBusy?(): boolean;
+  /** Starts the engine in a new process. */
+  open(process: SimulatedProcess, options: O): MaybePromise<EngineProcess>;
+  /** Called after the test, when all processes have ended. */
+  close(): MaybePromise<void>;
+}

@@ -1,0 +1,206 @@
+/**
+ * Kills, pauses and resumes a simulated process: its calls, its clock and its scripts all stop together.
+ *
+ * | the process is | calls | clock | scripts |
+ * |---|---|---|---|
+ * | killed | are never answered again; calls in flight may still have their effect | its timers are cancelled | never return |
+ * | paused | calls and answers wait | timers wait | - |
+ * | resumed | waiting calls and answers continue | timers that became due fire | - |
+ */
+
+import type { CommitEntry } from '../../engine/model/stored-execution.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { CommitResult } from '../../engine/ports/storage.ts';
+import { sleepByTimer } from '../../adapters/clock/sleep-by-timer.ts';
+import { hostTurn } from '../manual-clock.ts';
+import type { SimulatedProcess } from './engine-world.ts';
+
+/**
+ * What happens at the n-th call of the process, before or after it is applied. A process that is killed before a call runs for two
+ * more turns of the event loop, with the call in flight: what it does in them, it does too early.
+ */
+export interface Fault {
+  /** `commit`, or the name of another call, such as `executions.claim`. `any`: all calls count. */
+  readonly method: string;
+  /** Counted from 1. */
+  readonly at: number;
+  readonly when: 'before' | 'after';
+  /** A function: the call waits for it. */
+  readonly then: 'kill' | 'pause' | (() => Promise<void>);
+}
+
+export interface ProcessControl extends SimulatedProcess {
+  readonly alive: boolean;
+  /** Whether the fault has happened. */
+  readonly triggered: boolean;
+  /** Number of calls in flight. */
+  readonly inFlight: number;
+  /** How often a call was made, by its name or `any`. */
+  calls(method: Fault['method']): number;
+  kill(): void;
+  pause(): void;
+  resume(): void;
+  /** Returns a function of the process, such as a script. */
+  script<A extends unknown[], R>(script: (...args: A) => R): (...args: A) => R;
+}
+
+const NEVER = new Promise<never>(() => {});
+
+export interface ProcessControlParts {
+  /** The clock of the world. */
+  readonly clock: Clock;
+  readonly fault: Fault | undefined;
+  /** Called for every commit that was applied, even if its answer never reaches the process. */
+  onCommit(batch: readonly CommitEntry[], results: readonly CommitResult[]): void;
+  onKill(): void;
+}
+
+export function controlProcess({ clock, fault, onCommit, onKill }: ProcessControlParts): ProcessControl {
+  const counts = new Map<string, number>();
+  const timers = new Set<() => void>();
+  let alive = true;
+  let triggered = false;
+  let isArmed = fault !== undefined;
+  let inFlight = 0;
+  /** Set while the process is paused. */
+  let paused: { readonly until: Promise<void>; readonly end: () => void } | undefined;
+
+  const pause = () => {
+    if (paused) return;
+    let end = () => {};
+    const until = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    paused = { until, end };
+  };
+
+  const kill = () => {
+    if (!alive) return;
+    alive = false;
+    for (const cancel of timers) cancel();
+    onKill();
+  };
+
+  /** @returns a promise if the call waits */
+  const trigger = (): Promise<void> | undefined => {
+    triggered = true;
+    if (fault?.then === 'kill') kill();
+    else if (fault?.then === 'pause') pause();
+    else return fault?.then();
+    return undefined;
+  };
+
+  const faultAt = (method: string): Fault['when'] | undefined => {
+    for (const counted of [method, 'any']) counts.set(counted, (counts.get(counted) ?? 0) + 1);
+    if (!fault || !isArmed || (fault.method !== 'any' && fault.method !== method)) return undefined;
+    if (counts.get(fault.method) !== fault.at) return undefined;
+    isArmed = false;
+    return fault.when;
+  };
+
+  /** Delivers an answer: never to a killed process, later to a paused one. */
+  const deliver = <T>(give: () => T): MaybePromise<T> => {
+    if (!alive) return NEVER;
+    return paused ? paused.until.then(() => deliver(give)) : give();
+  };
+
+  const answered = <T>(value: T, when: Fault['when'] | undefined): MaybePromise<T> => {
+    const waits = when === 'after' ? trigger() : undefined;
+    return waits ? waits.then(() => deliver(() => value)) : deliver(() => value);
+  };
+
+  const settled = <T>(running: MaybePromise<T>, when: Fault['when'] | undefined): MaybePromise<T> => {
+    if (!(running instanceof Promise)) return answered(running, when);
+    inFlight += 1;
+    return running.then(
+      (value) => {
+        inFlight -= 1;
+        return answered(value, when);
+      },
+      (thrown) => {
+        inFlight -= 1;
+        return deliver(() => {
+          throw thrown;
+        });
+      },
+    );
+  };
+
+  const call = <T>(method: string, run: () => MaybePromise<T>): MaybePromise<T> => {
+    if (!alive) return NEVER;
+    if (paused) return paused.until.then(() => call(method, run));
+    const when = faultAt(method);
+    if (when !== 'before') return settled(run(), when);
+    if (fault?.then === 'kill') {
+      void hostTurn().then(hostTurn).then(trigger);
+      return NEVER;
+    }
+    const waits = trigger();
+    return waits ? waits.then(() => call(method, run)) : call(method, run);
+  };
+
+  const setTimer: Clock['setTimer'] = (ms, callback, options) => {
+    let cancelled = false;
+    const fire = () => {
+      timers.delete(cancel);
+      void deliver(() => (cancelled ? undefined : callback()));
+    };
+    const stop = alive ? clock.setTimer(ms, fire, options) : () => {};
+    const cancel = () => {
+      cancelled = true;
+      timers.delete(cancel);
+      stop();
+    };
+    timers.add(cancel);
+    return cancel;
+  };
+
+  return {
+    get alive() {
+      return alive;
+    },
+    get triggered() {
+      return triggered;
+    },
+    get inFlight() {
+      return inFlight;
+    },
+    calls: (method) => counts.get(method) ?? 0,
+    kill,
+    pause,
+    resume() {
+      const before = paused;
+      paused = undefined;
+      before?.end();
+    },
+    clock: { now: () => clock.now(), monotonic: () => clock.monotonic(), setTimer, sleep: sleepByTimer(setTimer) },
+    call,
+    commit(batch, store) {
+      const noted = (results: readonly CommitResult[]) => {
+        onCommit(batch, results);
+        return results;
+      };
+      return call('commit', () => {
+        const storing = store();
+        return storing instanceof Promise ? storing.then(noted) : noted(storing);
+      });
+    },
+    notify: (notice) => void deliver(notice),
+    script:
+      (script) =>
+      (...args) => {
+        if (!alive) return NEVER as never;
+        const answer = script(...args);
+        if (!(answer instanceof Promise)) return answer;
+        const late = answer.then(
+          (value) => deliver(() => value),
+          (thrown) =>
+            deliver(() => {
+              throw thrown;
+            }),
+        );
+        return late as typeof answer;
+      },
+  };
+}

@@ -1,0 +1,85 @@
+/** The world of an engine that keeps its data in a storage: each process has a handle on the same data. */
+
+import type { ExecutionEngine } from '../../engine/ports/execution-engine.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { Storage } from '../../engine/ports/storage.ts';
+import type { EmbeddedEngineOptions } from '../../adapters/embedded-engine/engine-options.ts';
+import { manualClock } from '../manual-clock.ts';
+import type { EngineProcessOptions, EngineWorld, SimulatedProcess } from './engine-world.ts';
+import type { World } from './world.ts';
+
+/** The store that the processes of one test share. */
+export interface SuiteStore {
+  /** Opens a handle for another process on the same data. */
+  connect(): MaybePromise<Storage>;
+  /** Called after the test, when all handles are closed. */
+  end?(): MaybePromise<void>;
+}
+
+export interface StorageWorldParts {
+  readonly create: () => MaybePromise<SuiteStore>;
+  readonly engine: (options: EmbeddedEngineOptions) => ExecutionEngine;
+}
+
+export interface StorageProcessOptions extends EngineProcessOptions {
+  /** Changes what the process reads from the storage. */
+  readonly tamper?: (storage: Storage) => Storage;
+}
+
+/** The world of cases about leases and rows. */
+export type StorageWorld = World<StorageProcessOptions, Storage>;
+
+/** A short lease, so that another process soon resumes what a dead one ran. */
+export const LEASE_MS = 1500;
+const SWEEP_MS = 500;
+const LONG = { leaseMs: 3_600_000, renewMs: 1_200_000, sweepMs: 600_000 };
+
+export async function openStorageWorld({
+  create,
+  engine,
+}: StorageWorldParts): Promise<EngineWorld<StorageProcessOptions, Storage>> {
+  const store = await create();
+  const reader = await store.connect();
+  const handles: Storage[] = [reader];
+  return {
+    clock: manualClock(),
+    reader,
+    takeoverMs: LEASE_MS + 2 * SWEEP_MS,
+    async open(process, { tamper = (storage) => storage, longIntervals = false, ...options }) {
+      const handle = await store.connect();
+      handles.push(handle);
+      return {
+        engine: engine({ ...(longIntervals ? LONG : { leaseMs: LEASE_MS, sweepMs: SWEEP_MS }), ...options }),
+        storage: ofProcess(process, tamper(handle)),
+        end: () => handle.close(),
+      };
+    },
+    async close() {
+      for (const handle of handles) await handle.close();
+      await store.end?.();
+    },
+  };
+}
+
+/** A storage whose calls belong to a process. */
+export function ofProcess(process: SimulatedProcess, storage: Storage): Storage {
+  const wrap = <P extends object>(port: P, path: string): P =>
+    new Proxy({} as P, {
+      get(_empty, key) {
+        const value: unknown = Reflect.get(port, key);
+        if (typeof value !== 'function') {
+          const isPart = typeof value === 'object' && value !== null && key !== 'capabilities';
+          return isPart ? wrap(value, `${path}${String(key)}.`) : value;
+        }
+        const apply = (...args: unknown[]) => Reflect.apply(value, port, args);
+        const name = path + String(key);
+        if (name === 'watch') return (listener: () => void) => apply(() => process.notify(listener));
+        if (name === 'commit') {
+          return (...args: Parameters<Storage['commit']>) => process.commit(args[1], () => apply(...args));
+        }
+        return (...args: unknown[]) => process.call(name, () => apply(...args));
+      },
+      has: (_empty, key) => key in port,
+    });
+  return wrap(storage, '');
+}

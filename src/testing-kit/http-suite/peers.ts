@@ -1,0 +1,95 @@
+/** HTTP suite: redirects, compression, limits, timeouts, aborts and broken exchanges. */
+
+import { fails, type It, reason, type SuiteContext, same, text } from './context.ts';
+
+export function peerCases({ create, peer, send, ask, waitUntilClosed }: SuiteContext, it: It): void {
+  it('returns a redirect as an answer and does not follow it', async () => {
+    const before = await ask('/count/redirected');
+    const answer = await send('/redirect');
+    same(answer.status, 302, 'status');
+    if (!answer.headers.location?.endsWith('/redirected')) throw new Error('the location header is missing');
+    same(await ask('/count/redirected'), before, 'requests at the target');
+  });
+
+  it('decodes gzip, deflate and br', async () => {
+    for (const coding of ['gzip', 'deflate', 'br']) {
+      const answer = await send(`/${coding}`, { headers: { 'accept-encoding': 'gzip, deflate, br' } });
+      same(text(answer), 'squeezed', `${coding} body`);
+      same(answer.headers['content-encoding'], undefined, 'content-encoding of a decoded body');
+    }
+  });
+
+  it('refuses a chain of codings and an unknown coding, and never returns undecoded bytes', async () => {
+    for (const name of ['encodings', 'zstd']) {
+      reason(await fails(send(`/${name}`), 'AGENT_FAILED', true), 'encoding');
+      await waitUntilClosed(name);
+    }
+  });
+
+  it('counts decoded bytes for the limit, so that a gzip bomb ends there', async () => {
+    const error = await fails(send('/bomb', { maxResponseBytes: 1024 * 1024 }), 'AGENT_FAILED', false);
+    reason(error, 'too-large');
+    await waitUntilClosed('bomb');
+  });
+
+  it('ends an endless body at the limit, and closes its socket', async () => {
+    reason(await fails(send('/infinite', { maxResponseBytes: 100_000 }), 'AGENT_FAILED', false), 'too-large');
+    await waitUntilClosed('infinite');
+  });
+
+  it('accepts a body of exactly the limit, and refuses one byte more', async () => {
+    same((await send('/bytes', { maxResponseBytes: 256 })).body.byteLength, 256, 'bytes');
+    reason(await fails(send('/bytes', { maxResponseBytes: 255 }), 'AGENT_FAILED', false), 'too-large');
+  });
+
+  for (const path of ['never', 'trickle']) {
+    it(`ends /${path} at the timeout with a retryable TIMEOUT, and closes its socket`, async () => {
+      await fails(send(`/${path}`, { timeoutMs: 80 }), 'TIMEOUT', true);
+      await waitUntilClosed(path);
+    });
+
+    it(`rejects with the reason of the signal on an abort during /${path}, and closes the socket`, async () => {
+      const controller = new AbortController();
+      const why = new Error('no longer needed');
+      const pending = send(`/${path}`, { signal: controller.signal });
+      const outcome = pending.then(
+        () => undefined,
+        (thrown: unknown) => thrown,
+      );
+      // The abort comes after the peer has the request, so that there is a socket to close.
+      while ((await ask(`/open/${path}`)) === 0);
+      controller.abort(why);
+      same(await outcome, why, 'reason');
+      await waitUntilClosed(path);
+    });
+  }
+
+  it('sends nothing if the signal is already aborted', async () => {
+    const before = await ask('/count/echo');
+    const why = new Error('never mind');
+    const thrown = await send('/echo', { signal: AbortSignal.abort(why) }).catch((error: unknown) => error);
+    same(thrown, why, 'reason');
+    same(await ask('/count/echo'), before, 'requests at the peer');
+  });
+
+  for (const path of ['reset', 'reset-mid-body', 'short', 'garbage']) {
+    it(`reports /${path} as a broken exchange: AGENT_FAILED, retryable`, async () => {
+      const error = await fails(send(`/${path}`), 'AGENT_FAILED', true);
+      if (!['connection', 'malformed'].includes(String(error.details.reason))) {
+        throw new Error(`details.reason is ${String(error.details.reason)}`);
+      }
+    });
+  }
+
+  it('reports a peer without TLS as a broken exchange', async () => {
+    const url = peer().replace('http:', 'https:');
+    reason(
+      await fails(
+        create({ allow: ['127.0.0.0/8'] }).send({ method: 'GET', url, timeoutMs: 5_000 }),
+        'AGENT_FAILED',
+        true,
+      ),
+      'connection',
+    );
+  });
+}

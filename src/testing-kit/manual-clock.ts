@@ -1,0 +1,122 @@
+/** A clock whose time changes only when a test advances it. */
+
+import { nextTurn } from '../engine/base/next-turn.ts';
+import type { Clock } from '../engine/ports/clock.ts';
+import { sleepByTimer } from '../adapters/clock/sleep-by-timer.ts';
+
+export interface ManualClockOptions {
+  /** The initial wall time, Unix ms. Default 2026-01-01T00:00:00Z. */
+  readonly now?: number;
+}
+
+export interface ManualClock extends Clock {
+  turn(): Promise<void>;
+  /**
+   * Advances wall and monotonic time by `ms`. Due timers fire in the order of their instants, each at its own instant. What a
+   * timer starts runs before the next timer fires.
+   * @throws TypeError unless `ms` is a finite number of at least 0
+   */
+  advance(ms: number): Promise<void>;
+  /** Advances to the next timer and fires it. @returns false when there is no timer */
+  advanceToNext(): Promise<boolean>;
+  /** Sets wall time only, forward or back, as a clock correction does. Timers and monotonic time don't change. */
+  setNow(now: number): void;
+  /** Milliseconds until the next timer; undefined when there is no timer. */
+  readonly nextIn: number | undefined;
+}
+
+interface Timer {
+  readonly due: number;
+  readonly callback: () => void;
+}
+
+const DEFAULT_NOW = Date.UTC(2026, 0, 1);
+
+/**
+ * Creates a clock for tests. Its time changes only through its methods.
+ *
+ * @example
+ * ```ts
+ * import { manualClock } from 'ensemble-orchestrator/testing';
+ *
+ * const clock = manualClock();
+ * let fired = false;
+ * clock.setTimer(60_000, () => { fired = true; });
+ * await clock.advance(59_999);
+ * console.log(fired); // false
+ * await clock.advance(1);
+ * console.log(fired); // true
+ * ```
+ */
+export function manualClock(options: ManualClockOptions = {}): ManualClock {
+  let wallOffset = options.now ?? DEFAULT_NOW;
+  let elapsed = 0;
+  // Sorted by instant; timers with the same instant in the order in which they were set.
+  const timers: Timer[] = [];
+
+  const setTimer: Clock['setTimer'] = (ms, callback) => {
+    const timer = { due: elapsed + (Number.isFinite(ms) ? Math.max(0, ms) : 0), callback };
+    let at = timers.length;
+    while (at > 0 && (timers[at - 1] as Timer).due > timer.due) at -= 1;
+    timers.splice(at, 0, timer);
+    return () => {
+      const index = timers.indexOf(timer);
+      if (index >= 0) timers.splice(index, 1);
+    };
+  };
+
+  let turning = 0;
+  // A run that waits for nothing takes one turn after another.
+  const settle = async (): Promise<void> => {
+    do await hostTurn();
+    while (turning > 0);
+  };
+
+  const fireNext = async (): Promise<void> => {
+    const timer = timers.shift() as Timer;
+    elapsed = Math.max(elapsed, timer.due);
+    timer.callback();
+    await settle();
+    // Whatever is queued at this point runs in the next turn.
+    await settle();
+  };
+
+  return {
+    now: () => wallOffset + elapsed,
+    monotonic: () => elapsed,
+    setTimer,
+    sleep: sleepByTimer(setTimer),
+    async turn() {
+      turning += 1;
+      await hostTurn();
+      turning -= 1;
+    },
+    async advance(ms) {
+      if (!Number.isFinite(ms) || ms < 0)
+        throw new TypeError(`advance takes a number of milliseconds of at least 0, not ${ms}`);
+      const target = elapsed + ms;
+      await settle();
+      while (timers[0] && timers[0].due <= target) await fireNext();
+      // Meanwhile, a run whose result is awaited may have advanced time further.
+      elapsed = Math.max(elapsed, target);
+      // What the last timer started may need one more turn.
+      await settle();
+    },
+    async advanceToNext() {
+      if (timers.length === 0) return false;
+      await fireNext();
+      return true;
+    },
+    setNow(now) {
+      wallOffset = now - elapsed;
+    },
+    get nextIn() {
+      return timers[0] && Math.max(0, timers[0].due - elapsed);
+    },
+  };
+}
+
+/** Waits for one turn of the host's event loop. Everything that is ready runs first, with all its promise callbacks. */
+export function hostTurn(): Promise<void> {
+  return new Promise(nextTurn);
+}

@@ -1,0 +1,127 @@
+/** The journal of a replay: it answers from the history, and notes where the flow asks for something else. */
+
+import type { Json } from '../../engine/base/json.ts';
+import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
+import type { StepRecord } from '../../engine/model/stored-execution.ts';
+import { type Journal, JournalLostError } from '../../engine/ports/journal.ts';
+import { describeKey, describeRecord, isStep, placeOf } from './describe-record.ts';
+
+/** Where a recorded run and today's definition part. */
+export interface ReplayDifference {
+  /** The position of the step, such as `flow[3]`; or `input`, `status`, `error`, `output`. */
+  readonly at: string;
+  /** What was recorded. Null: nothing. */
+  readonly expected: Json;
+  /** What today's definition does. Null: nothing. */
+  readonly found: Json;
+  readonly reason: string;
+}
+
+const NEVER = new Promise<never>(() => {});
+
+export class ReplayJournal implements Journal {
+  readonly #records: ReadonlyMap<string, StepRecord>;
+  readonly #isOpen: boolean;
+  readonly #asked = new Set<string>();
+  /** The first difference. */
+  difference: ReplayDifference | undefined;
+  /** A part of the flow has come to the end of the history, and can't continue. */
+  isAtEnd = false;
+  /** How often the flow has asked for something. */
+  calls = 0;
+
+  /** @param isOpen - the recorded run did not reach the end of its flow */
+  constructor({ steps }: ExecutionHistory, isOpen: boolean) {
+    this.#records = new Map(steps.map((record) => [record.key, record]));
+    this.#isOpen = isOpen;
+  }
+
+  /** The first recorded step that the flow did not ask for. */
+  get unused(): StepRecord | undefined {
+    for (const [key, record] of this.#records) if (isStep(record) && !this.#asked.has(key)) return record;
+    return undefined;
+  }
+
+  step(...[key, attempt, , , agent]: Parameters<Journal['step']>): StepRecord | Promise<undefined> {
+    const stored = this.#get(key);
+    if (!stored || stored.attempts < attempt) return this.#missing(key, `agent \`${agent}\``);
+    if (stored.name === agent) return stored;
+    const [expected, found] = [describeRecord(stored), `agent \`${agent}\``];
+    throw this.#differ({
+      at: key,
+      expected,
+      found,
+      reason: `${expected} was recorded at ${key}, and today ${found} runs there`,
+    });
+  }
+
+  readonly mayRepeat = false;
+
+  waitForLease(): undefined {}
+
+  decide(...[key]: Parameters<Journal['decide']>): Json | Promise<never> {
+    const stored = this.#get(key);
+    return stored ? stored.output : this.#missing(key, describeKey(key));
+  }
+
+  mark(): false {
+    return false;
+  }
+
+  replayed(key: string): StepRecord | undefined {
+    const stored = this.#get(key);
+    if (!stored) return undefined;
+    // When the end of a block or of a child is known, the flow does not ask for what was before the end.
+    if (key.endsWith('.foreach'))
+      for (const inner of this.#records.keys()) if (inner.startsWith(`${key}[`)) this.#asked.add(inner);
+    if (key.endsWith('.ensemble')) this.#asked.add(`${key}.begun`);
+    return stored;
+  }
+
+  hasReplayed(prefix: string): boolean {
+    const start = prefix.endsWith(']') ? prefix : `${prefix}[`;
+    for (const key of this.#records.keys()) if (key.startsWith(start)) return true;
+    return false;
+  }
+
+  onReplayEnd(): void {}
+
+  branches(): void {}
+
+  sleepUntil(): Promise<never> {
+    this.isAtEnd = true;
+    return NEVER;
+  }
+
+  async waitForSignal(key: string, name: string): Promise<undefined> {
+    return this.#missing(key, `a wait for the signal \`${name}\``);
+  }
+
+  readState(): undefined {}
+
+  #get(key: string): StepRecord | undefined {
+    this.calls += 1;
+    this.#asked.add(key);
+    return this.#records.get(key);
+  }
+
+  /** @returns a promise that never resolves, where the recorded run may have stopped @throws JournalLostError */
+  #missing(key: string, found: string): Promise<never> {
+    if (this.#isOpen) {
+      this.isAtEnd = true;
+      return NEVER;
+    }
+    const at = placeOf(key);
+    throw this.#differ({
+      at,
+      expected: null,
+      found,
+      reason: `today's definition has ${found} at ${at}, and nothing was recorded there`,
+    });
+  }
+
+  #differ(difference: ReplayDifference): JournalLostError {
+    this.difference ??= difference;
+    return new JournalLostError();
+  }
+}

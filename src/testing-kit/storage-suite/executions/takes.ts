@@ -1,0 +1,84 @@
+/** Storage suite: an execution that is claimed by its id, whether it is due or not. */
+
+import {
+  accept,
+  claim,
+  commitOne,
+  end,
+  enqueue,
+  entry,
+  execution,
+  executionId,
+  nextDueAt,
+  OTHER,
+  register,
+  release,
+  type StorageCase,
+  same,
+  step,
+  T0,
+  WORKER,
+} from '../context.ts';
+
+export function takeCases(it: StorageCase): void {
+  it('take: claims a free execution before it is due, as a claim does', async (storage) => {
+    await accept(storage, execution(1));
+    await commitOne(storage, entry(1, { steps: [step('flow[0]')] }));
+    await release(storage, 1, { status: 'waiting', dueAt: T0 + 60_000 });
+    const taken = await storage.executions.take(WORKER, executionId(1), T0 + 40);
+    const about = { execution: execution(1), epoch: 2, startedAt: T0 + 1, begun: true, recoveries: 0, blame: 0 };
+    same(taken, { ...about, cancelRequested: false, signals: 0, resumedAt: T0 + 40 }, 'the execution');
+    same((await storage.executions.getStatus(executionId(1)))?.status, 'running', 'its status');
+    same(await nextDueAt(storage), undefined, 'what is due next');
+    same(await claim(storage, { now: T0 + 90_000 }), [], 'what a claim finds later');
+    same(await commitOne(storage, entry(1, { end: end() })), 'fenced', 'a write under the epoch before');
+    same(await commitOne(storage, { ...entry(1, { end: end() }), epoch: 2 }), 'stored', 'a write under its epoch');
+  });
+
+  it('take: a queued execution begins', async (storage) => {
+    await register(storage);
+    await enqueue(storage, execution(1));
+    const taken = await storage.executions.take(WORKER, executionId(1), T0 + 40);
+    same(
+      taken && 'begun' in taken && [taken.begun, taken.startedAt, taken.epoch],
+      [false, T0 + 40, 1],
+      'the execution',
+    );
+    same(await storage.executions.countQueued(10), 0, 'how many are queued');
+  });
+
+  it('take: returns undefined for an execution that is unknown, held or ended', async (storage) => {
+    await accept(storage, execution(1));
+    await accept(storage, execution(2));
+    await commitOne(storage, entry(2, { end: end() }));
+    for (const number of [1, 2, 3])
+      same(await storage.executions.take(WORKER, executionId(number), T0 + 40), undefined, `execution ${number}`);
+  });
+
+  it('take: an unknown worker claims nothing', async (storage) => {
+    await register(storage);
+    await enqueue(storage, execution(1));
+    same(await storage.executions.take('own_nobody', executionId(1), T0 + 40), undefined, 'what it takes');
+    same((await claim(storage)).length, 1, 'what a registered worker claims');
+  });
+}
+
+/** For stores on which several workers may work at the same time. */
+export function sharedTakeCases(it: StorageCase): void {
+  it('take: of concurrent takes and claims, one has the execution', async (storage) => {
+    await register(storage);
+    await register(storage, OTHER);
+    for (let number = 1; number <= 10; number++) {
+      await enqueue(storage, execution(number));
+      const answers = await Promise.all([
+        storage.executions.take(WORKER, executionId(number), T0 + 40),
+        storage.executions.take(OTHER, executionId(number), T0 + 40),
+        claim(storage, { now: T0 + 40 }),
+      ]);
+      const owners = answers.flat().filter((taken) => taken !== undefined).length;
+      // All three may meet the row while another one changes it, and leave it.
+      const left = (await claim(storage, { now: T0 + 40 })).length;
+      same(owners + left, 1, `how many workers have execution ${number}`);
+    }
+  });
+}

@@ -1,0 +1,156 @@
+/** An HTTP client for tests: it answers from a table of routes, records its calls, and refuses calls without a route. */
+
+import { OrchestratorError } from '../engine/base/errors.ts';
+import type { Json } from '../engine/base/json.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../engine/ports/http.ts';
+
+/** One answer. Without `json` and `text`, its body is empty. */
+export interface StubReply {
+  /** Default 200. */
+  readonly status?: number;
+  /** Sent as `application/json`. */
+  readonly json?: Json;
+  readonly text?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Fails the call instead, with the error of a client whose connection broke or whose time ran out. */
+  readonly error?: 'connection' | 'timeout';
+}
+
+/** One reply for every call, a list with one reply per call (the last one repeats), or a function of the request. */
+export type StubAnswer = StubReply | readonly StubReply[] | ((request: HttpRequest) => StubReply | Promise<StubReply>);
+
+/** A call that was made. */
+export interface StubCall extends HttpRequest {
+  /** The body as JSON; undefined without a body and for a body that is not JSON. */
+  readonly json: Json | undefined;
+}
+
+export interface StubHttp extends HttpClient {
+  /** All calls in their order, with the refused ones. */
+  readonly calls: readonly StubCall[];
+  /** Adds or replaces a route. @param route - `METHOD url`, or a URL for every method; `*` matches any characters */
+  on(route: string, answer: StubAnswer): StubHttp;
+}
+
+/**
+ * Creates an HTTP client that answers from `routes`. Of several routes that match, the last one wins.
+ *
+ * @param routes - the answer of each route. A route is `METHOD url` or a URL alone; a URL without `?` matches any query, `*` any characters
+ *
+ * @example
+ * ```ts
+ * import { createTestOrchestrator, stubHttp } from 'ensemble-orchestrator/testing';
+ *
+ * const http = stubHttp({ 'GET https://api.example.com/users/7': { json: { name: 'Ada' } } });
+ * const orchestrator = createTestOrchestrator({
+ *   http,
+ *   ensembles: ['name: e\nflow:\n  - { agent: user, operation: api, config: { url: "https://api.example.com/users/${input.id}" } }\noutputs: { name: "${user.output.body.name}" }'],
+ * });
+ * console.log((await orchestrator.execute('e', { id: 7 })).output); // { name: 'Ada' }
+ * console.log(http.calls.length); // 1
+ * ```
+ */
+export function stubHttp(routes: Readonly<Record<string, StubAnswer>> = {}): StubHttp {
+  const table = new Map<string, Route>();
+  const calls: StubCall[] = [];
+  const stub: StubHttp = {
+    calls,
+    on(route, answer) {
+      table.set(route, toRoute(route, answer));
+      return stub;
+    },
+    async send(request) {
+      request.signal?.throwIfAborted();
+      calls.push({ ...request, json: readJson(request.body) });
+      const route = [...table.values()].reverse().find((candidate) => candidate.matches(request));
+      if (!route) throw unexpected(request, [...table.keys()]);
+      const { answer } = route;
+      if (typeof answer === 'function') return toResponse(await answer(request), request);
+      const reply = isList(answer) ? answer[Math.min(route.used, answer.length - 1)] : answer;
+      route.used += 1;
+      if (!reply) throw new TypeError('stubHttp: the list of replies of a route is empty');
+      return toResponse(reply, request);
+    },
+  };
+  for (const [route, answer] of Object.entries(routes)) stub.on(route, answer);
+  return stub;
+}
+
+interface Route {
+  readonly answer: StubAnswer;
+  used: number;
+  matches(request: HttpRequest): boolean;
+}
+
+function isList(answer: StubAnswer): answer is readonly StubReply[] {
+  return Array.isArray(answer);
+}
+
+function toRoute(route: string, answer: StubAnswer): Route {
+  const [, method, url] = /^(?:([A-Za-z]+)\s+)?(\S+)$/.exec(route) ?? [];
+  if (url === undefined)
+    throw new TypeError(`stubHttp: a route is \`METHOD url\` or a URL, not ${JSON.stringify(route)}`);
+  const parts = url.split('*');
+  return {
+    answer,
+    used: 0,
+    matches(request) {
+      if (method !== undefined && method.toUpperCase() !== request.method.toUpperCase()) return false;
+      const target = url.includes('?') ? request.url : (request.url.split('?')[0] as string);
+      return matchesParts(target, parts);
+    },
+  };
+}
+
+// Matches `*` without a regular expression: the first part is at the start, the last at the end, the others between in order.
+function matchesParts(text: string, parts: readonly string[]): boolean {
+  const first = parts[0] as string;
+  const last = parts.at(-1) as string;
+  if (parts.length === 1) return text === first;
+  if (!text.startsWith(first) || !text.endsWith(last) || text.length < first.length + last.length) return false;
+  let at = first.length;
+  for (const part of parts.slice(1, -1)) {
+    const found = text.indexOf(part, at);
+    if (found < 0 || found + part.length > text.length - last.length) return false;
+    at = found + part.length;
+  }
+  return true;
+}
+
+function unexpected(request: HttpRequest, known: readonly string[]): OrchestratorError {
+  const call = `${request.method.toUpperCase()} ${request.url.split('?')[0]}`;
+  const stubbed = known.length === 0 ? 'nothing is stubbed' : `stubbed: ${known.join(', ')}`;
+  return new OrchestratorError(
+    'INVALID_REQUEST',
+    `unexpected call ${call} (${stubbed}). Stub it: stubHttp({ '${call}': { json: { ... } } })`,
+  );
+}
+
+function toResponse(reply: StubReply, request: HttpRequest): HttpResponse {
+  if (reply.error === 'timeout')
+    throw new OrchestratorError('TIMEOUT', `${request.method} ${request.url} took too long (stubbed)`, {
+      retryable: true,
+    });
+  if (reply.error === 'connection') {
+    const details = { reason: 'connection' };
+    throw new OrchestratorError('AGENT_FAILED', `${request.method} ${request.url}: the connection broke (stubbed)`, {
+      retryable: true,
+      details,
+    });
+  }
+  const isJson = reply.json !== undefined;
+  const body = isJson ? JSON.stringify(reply.json) : (reply.text ?? '');
+  const type = isJson ? 'application/json' : 'text/plain; charset=utf-8';
+  const headers: Record<string, string> = body === '' ? {} : { 'content-type': type };
+  for (const [name, value] of Object.entries(reply.headers ?? {})) headers[name.toLowerCase()] = value;
+  return { status: reply.status ?? 200, headers, body: new TextEncoder().encode(body) };
+}
+
+function readJson(body: HttpRequest['body']): Json | undefined {
+  if (body === undefined) return undefined;
+  try {
+    return JSON.parse(typeof body === 'string' ? body : new TextDecoder().decode(body)) as Json;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,123 @@
+/** The simulated process of a test orchestrator: it can crash, and what its steps do after that has no effect on the store. */
+
+import type { Clock } from '../engine/ports/clock.ts';
+import type { HttpClient } from '../engine/ports/http.ts';
+import type { Storage } from '../engine/ports/storage.ts';
+import type { OrchestratorOptions } from '../orchestrator/options.ts';
+import { changeStorage } from './engine-suite/change-storage.ts';
+import { controlProcess, type ProcessControl } from './engine-suite/process-control.ts';
+import { ofProcess } from './engine-suite/storage-world.ts';
+import { createIdleWatch } from './idle-watch.ts';
+import { hostTurn, type ManualClock } from './manual-clock.ts';
+
+/** What the process shares with the world around it. */
+export interface Surroundings {
+  readonly clock: ManualClock;
+  readonly storage: Storage;
+  readonly http: HttpClient;
+  readonly scripts: NonNullable<OrchestratorOptions['scripts']>;
+  readonly operations: NonNullable<OrchestratorOptions['operations']>;
+  readonly bindings: OrchestratorOptions['bindings'];
+  /** Whether time advances while a result is awaited and nothing is in flight. */
+  readonly autoAdvance: boolean;
+}
+
+export interface TestProcess {
+  /** The options of its orchestrator: every call that leaves the process goes through them. */
+  readonly ports: OrchestratorOptions;
+  /** Why it refuses every call. Undefined until it has crashed. */
+  readonly crashed: Error | undefined;
+  /** The result, while time advances. Rejects when the process crashes first. */
+  awaited<R>(result: Promise<R>): Promise<R>;
+  /**
+   * Ends the process as a power cut does: nothing more is written, released or cancelled. Resolves when its calls that had reached
+   * the storage are over, and its worker counts as dead.
+   */
+  crash(): Promise<void>;
+}
+
+export function startTestProcess(world: Surroundings): TestProcess {
+  const { clock, storage, autoAdvance } = world;
+  const watch = createIdleWatch(clock);
+  const control = controlProcess({ clock, fault: undefined, onCommit() {}, onKill() {} });
+  const workers = new Set<string>();
+  const pending = new Set<(error: Error) => void>();
+  let crashed: Error | undefined;
+
+  const noted = changeStorage(storage, {
+    workers: {
+      register(worker, lease) {
+        workers.add(worker);
+        return storage.workers.register(worker, lease);
+      },
+    },
+  });
+  const bindings = Object.entries(world.bindings ?? {}).map(([name, port]) => [name, endsWith(control, port)] as const);
+  const scripts = Object.entries(world.scripts).map(
+    ([name, script]) => [name, control.script(watch.watchCall(script))] as const,
+  );
+  const processClock: Clock = { ...control.clock, turn: control.script(watch.watchCall(() => clock.turn())) };
+  return {
+    ports: {
+      clock: processClock,
+      storage: watch.watchPort(ofProcess(control, noted)),
+      http: endsWith(control, watch.watchPort(world.http)),
+      scripts: Object.fromEntries(scripts),
+      operations: world.operations.map((operation) => endsWith(control, watch.watchPort(operation))),
+      ...(world.bindings && { bindings: Object.fromEntries(bindings) }),
+    },
+    get crashed() {
+      return crashed;
+    },
+    awaited<R>(result: Promise<R>) {
+      if (crashed) return Promise.reject(crashed);
+      const driven = autoAdvance ? watch.driveUntil(result) : result;
+      let refuse: (error: Error) => void = () => {};
+      const answer = new Promise<R>((resolve, reject) => {
+        refuse = reject;
+        driven.then(resolve, reject);
+      });
+      const end = (error: Error) => {
+        // The test may have forgotten this call.
+        answer.catch(() => {});
+        refuse(error);
+      };
+      pending.add(end);
+      const settled = () => void pending.delete(end);
+      driven.then(settled, settled);
+      return answer;
+    },
+    async crash() {
+      if (crashed) throw crashed;
+      crashed = new Error(
+        'this orchestrator has crashed: use the one that `crash()` returned, and its `result(id)` for executions that were started here',
+      );
+      control.kill();
+      watch.stop();
+      for (const end of pending) end(crashed);
+      while (control.inFlight > 0) await hostTurn();
+      await buryWorkers(storage, workers, clock.now());
+    },
+  };
+}
+
+/** Removes the workers of a dead process as other processes do when its lease is over. No execution is blamed for its death. */
+async function buryWorkers({ workers }: Storage, dead: ReadonlySet<string>, now: number): Promise<void> {
+  if (dead.size === 0) return;
+  for (const worker of dead) await workers.renew(worker, now);
+  await workers.reclaimFromDead('', now);
+  // They are removed; this gives back what their handle holds for them, such as a lock.
+  for (const worker of dead) await workers.unregister(worker, now);
+}
+
+/** A port whose calls are never answered after the process has died. */
+function endsWith<P extends object>(control: ProcessControl, port: P): P {
+  return new Proxy({} as P, {
+    get(_empty, key) {
+      const value: unknown = Reflect.get(port, key);
+      if (typeof value !== 'function') return value;
+      return control.script((...args: unknown[]) => Reflect.apply(value, port, args) as unknown);
+    },
+    has: (_empty, key) => key in port,
+  });
+}

@@ -1,0 +1,87 @@
+/** Which layer a source file is in, and what each layer may import. ARCHITECTURE.md draws the same picture. */
+
+/** The pure core that everything may use: JSON, errors, nouns, ports. */
+const CORE = ['base', 'model', 'ports'] as const;
+const LANGUAGE = [...CORE, 'signing', 'expression', 'compiled'] as const;
+const DEFINITION = ['definition/source', 'definition/forms', 'definition/read', 'definition/compile'] as const;
+const ENGINE = [...LANGUAGE, ...DEFINITION, 'interpreter', 'running', 'events', 'access'] as const;
+/** Entries with one host, one family of adapters, or what authors of adapters need. */
+const ADAPTER_ENTRIES = ['deno', 'bun', 'workers', 'sqlite', 'postgres', 'adapter'] as const;
+
+export interface Rule {
+  /** Layers that may be imported, besides the layer itself. A name that ends in `/` means every layer under it. */
+  readonly may: readonly string[];
+  /** Layers of which only types may be imported. */
+  readonly types?: readonly string[];
+}
+
+/** One line a layer, in the order in which imports point: a layer may import those above it, never those below. */
+export const RULES: Readonly<Record<string, Rule>> = {
+  base: { may: [] },
+  model: { may: ['base'] },
+  ports: { may: ['base', 'model'] },
+  signing: { may: CORE },
+  expression: { may: CORE },
+  compiled: { may: [...CORE, 'expression'] },
+  'definition/source': { may: CORE },
+  'definition/forms': { may: [...CORE, 'definition/source'] },
+  'definition/read': { may: [...CORE, 'definition/source', 'definition/forms'] },
+  'definition/compile': { may: [...LANGUAGE, 'definition/source', 'definition/forms', 'definition/read'] },
+  events: { may: CORE },
+  interpreter: { may: LANGUAGE },
+  access: { may: CORE },
+  running: { may: CORE },
+
+  'operations/': { may: [...CORE, 'expression'] },
+  'adapters/': { may: CORE },
+  'adapters/embedded-engine': { may: [...CORE, 'running'] },
+
+  authoring: { may: ['base', 'model', 'ports'], types: ['definition/read'] },
+  orchestrator: { may: [...ENGINE, 'operations/', 'adapters/'], types: ['authoring'] },
+  project: { may: [...CORE, ...DEFINITION, 'orchestrator', 'adapters/'], types: ['authoring'] },
+  'http-handlers': { may: [...CORE, 'signing'], types: ['orchestrator'] },
+  'testing-kit': { may: [...CORE, 'adapters/'], types: ['orchestrator', 'authoring'] },
+
+  index: { may: [...ENGINE, 'authoring', 'orchestrator', 'project', 'operations/', 'adapters/', 'http-handlers'] },
+  testing: { may: [...CORE, 'authoring', 'orchestrator', 'adapters/', 'testing-kit'] },
+  node: { may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers'] },
+  ...Object.fromEntries(ADAPTER_ENTRIES.map((entry) => [entry, { may: [...CORE, 'running', 'adapters/'] }])),
+
+  'cli/schema': { may: [...CORE, 'definition/forms'] },
+  'cli/start': {
+    may: [
+      ...[...CORE, ...DEFINITION, 'access', 'orchestrator', 'project', 'cli/schema'],
+      ...['index', 'node', 'sqlite', 'postgres'],
+    ],
+  },
+  cli: { may: ['base', 'model', 'cli/start'], types: ['orchestrator'] },
+};
+
+/**
+ * The layer of a file: `base` for `engine/base/`, `definition/forms` for `engine/definition/forms/`, `operations/api` for
+ * `operations/api/`, `adapters/storage` for every storage, `cli/schema`, and `cli/start` for the one file of the command line that opens the
+ * library.
+ */
+export function layerOf(path: string): string {
+  const parts = path.replace(/\.ts$/, '').split('/');
+  const [first, second, third] = parts as [string, string | undefined, string | undefined];
+  if (path === 'cli/start.ts') return 'cli/start';
+  if (path.startsWith('cli/schema/')) return 'cli/schema';
+  if (first === 'engine') return second === 'definition' ? `definition/${third}` : (second as string);
+  if (first === 'operations' || first === 'adapters') return `${first}/${second}`;
+  return first;
+}
+
+/** @returns the rule for a layer; undefined when none is written */
+export function ruleFor(layer: string): Rule | undefined {
+  return RULES[layer] ?? RULES[`${layer.split('/')[0]}/`];
+}
+
+/** Whether the rule lets `from` import `to`; `typeOnly` when no code comes with the import. */
+export function mayImport(from: string, to: string, typeOnly: boolean): boolean {
+  if (from === to) return true;
+  const rule = ruleFor(from);
+  const listed = (layers: readonly string[] = []) =>
+    layers.some((layer) => layer === to || (layer.endsWith('/') && to.startsWith(layer)));
+  return rule !== undefined && (listed(rule.may) || (typeOnly && listed(rule.types)));
+}

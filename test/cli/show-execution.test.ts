@@ -1,0 +1,26 @@
+/** The text of `ensemble execution show`, on a terminal and in a pipe. */
+
+import { expect, it } from 'vitest';
+import { describeExecution } from '../../src/cli/progress/show-execution.ts';
+import { createTestOrchestrator } from '../../src/testing.ts';
+
+const NAME = 'charge-the-card-of-the-customer-once';
+
+it('cuts long keys and names on a terminal, and nothing in a pipe', async () => {
+  const steps = [{ agent: NAME, operation: 'code', config: { script: 'one' } }];
+  const inner = { foreach: '${[1]}', as: 'inner', steps };
+  const { orchestrator } = createTestOrchestrator({
+    ensembles: [{ name: 'e', flow: [{ foreach: '${[1]}', steps: [inner] }] }],
+    scripts: { one: () => 'x'.repeat(200) },
+  });
+  const record = await orchestrator.execute('e');
+  const { steps: listed } = await orchestrator.executions.steps(record.id);
+  const key = 'flow[0].foreach[0].steps[0].foreach[0].steps[0]';
+  const shown = (width?: number) =>
+    [describeExecution(record, 0, width), describeExecution(record, 0, width, listed)].join('\n');
+  expect(shown()).not.toContain('…');
+  expect(shown()).toContain(`✓ ${key}  agent ${NAME}`);
+  expect(shown()).toContain(`✓ ${NAME}  `);
+  expect(shown(80)).not.toContain(NAME);
+  expect(shown(80)).not.toContain(key);
+});
