@@ -123,7 +123,7 @@ describe('in a terminal', () => {
       'waits for the signal left',
       'waits for the signal right',
     ]);
-    expect(stderr).toMatch(/waits for the signal right, at most \d+m/);
+    expect(stderr).toMatch(/waits for the signal right, at most \d+h \d\dm/);
   });
 
   it('text that begins like JSON and is not valid is asked again', async () => {

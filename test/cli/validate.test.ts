@@ -160,7 +160,7 @@ describe('ensemble validate', () => {
     });
     const { code, stdout, stderr } = await ensemble(['validate'], { cwd });
     expect([code, stdout]).toEqual([0, '✓ 3 files, no problems\n']);
-    expect(stderr).toContain('warning: ensembles/a.yaml:3:17 flow[0].sleep: `late` is a later step');
+    expect(stderr).toContain('warning: ensembles/a.yaml:3:17 flow[0].sleep: `late` has not run yet');
     expect(stderr).toContain('warning: ensemble.config.mjs trigger[0]: ensemble `b`: trigger[0]: webhooks are checked');
     const json = await ensemble(['validate', '--json'], { cwd });
     expect([json.code, json.stderr]).toEqual([0, '']);
