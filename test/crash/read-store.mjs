@@ -35,6 +35,7 @@ async function* list(storage, filter) {
     const page = await storage.executions.list({ ...filter, limit: PAGE, ...(before && { before }) });
     yield* page;
     if (page.length < PAGE) return;
-    before = page.at(-1).id;
+    const { createdAt, id } = page.at(-1);
+    before = { createdAt, id };
   }
 }
