@@ -1,6 +1,6 @@
 /** Reads names and ids from a path. A malformed name or id is NOT_FOUND without a read of the storage. */
 
-import { OrchestratorError } from '../engine/base/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../engine/base/errors.ts';
 import { EXECUTION_ID } from '../engine/model/id.ts';
 import { NAME_PATTERN } from '../engine/model/name.ts';
 import type { HttpCall } from './call.ts';
@@ -30,7 +30,16 @@ export function readExecutionId(given: string | undefined, parameter: string): s
   throw new OrchestratorError('INVALID_REQUEST', `\`${parameter}\` must be the id of an execution`);
 }
 
+/** @throws NOT_FOUND with the message that every unknown id gets */
+export async function known<T>(found: Promise<T>, what: keyof typeof ID_PATTERNS = 'execution'): Promise<T> {
+  try {
+    return await found;
+  } catch (thrown) {
+    throw isOrchestratorError(thrown, 'NOT_FOUND') ? noSuch(what) : thrown;
+  }
+}
+
 /** The same error for an unknown id and a malformed one. */
-export function noSuch(what: keyof typeof ID_PATTERNS): OrchestratorError {
+function noSuch(what: keyof typeof ID_PATTERNS): OrchestratorError {
   return new OrchestratorError('NOT_FOUND', `there is no such ${what}`);
 }

@@ -8,11 +8,10 @@ import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import { requireScope } from '../authorize.ts';
 import type { HttpCall } from '../call.ts';
-import { readId } from '../read-id.ts';
+import { known, readId } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
 import { locationOf } from './accepted.ts';
-import { known } from './executions.ts';
 
 const emptyBody = once(() => z.strictObject({}));
 
@@ -83,7 +82,7 @@ function shown({ principal }: HttpCall, record: Execution<unknown>): object {
 async function refuseAgent({ parts, principal }: HttpCall, id: string): Promise<Reply | undefined> {
   const refusal = principal && requireScope('execute:agents', principal);
   if (!refusal) return undefined;
-  const { ensemble } = await known(parts.orchestrator.executions.get(id));
+  const { ensemble } = await known(parts.orchestrator.executions.status(id));
   return ensemble.startsWith('agent:') ? refusal : undefined;
 }
 

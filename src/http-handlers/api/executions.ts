@@ -1,12 +1,12 @@
 /** `GET /executions...`: lists executions, and shows one, its agent runs and its events. */
 
-import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import { readEventId } from '../../engine/model/cursor.ts';
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import { isStillAllowed } from '../authenticate.ts';
 import type { HttpCall } from '../call.ts';
-import { noSuch, readExecutionId, readId } from '../read-id.ts';
+import { known, readExecutionId, readId } from '../read-id.ts';
 import { readInstantParameter, readLimit, readQuery } from '../read-query.ts';
 import { EVENT_STREAM, type Reply } from '../reply.ts';
 import { eventStream } from './event-stream.ts';
@@ -37,16 +37,12 @@ export async function getExecution(call: HttpCall): Promise<Reply> {
 
 export async function listAgentRuns(call: HttpCall): Promise<Reply> {
   const id = readId(call, 'execution');
-  const { limit, cursor } = readQuery(call.request.query, ['limit', 'cursor']);
-  const page = { limit: isHead(call) ? 1 : readLimit(limit), cursor };
-  return { status: 200, json: await known(call.parts.orchestrator.executions.agents(id, page)) };
+  return { status: 200, json: await known(call.parts.orchestrator.executions.agents(id, pageOf(call))) };
 }
 
 export async function listSteps(call: HttpCall): Promise<Reply> {
   const id = readId(call, 'execution');
-  const { limit, cursor } = readQuery(call.request.query, ['limit', 'cursor']);
-  const page = { limit: isHead(call) ? 1 : readLimit(limit), cursor };
-  return { status: 200, json: await known(call.parts.orchestrator.executions.steps(id, page)) };
+  return { status: 200, json: await known(call.parts.orchestrator.executions.steps(id, pageOf(call))) };
 }
 
 export async function getAgentRun(call: HttpCall): Promise<Reply> {
@@ -81,19 +77,15 @@ function isHead({ request }: HttpCall): boolean {
   return request.method === 'HEAD';
 }
 
+function pageOf(call: HttpCall) {
+  const { limit, cursor } = readQuery(call.request.query, ['limit', 'cursor']);
+  return { limit: isHead(call) ? 1 : readLimit(limit), cursor };
+}
+
 /** Whether an execution that has ended has events after this one. */
 async function hasMore({ orchestrator }: HttpCall['parts'], id: string, after: string): Promise<boolean> {
   const events = orchestrator.executions.events(id, { after });
   const { done } = await events.next();
   await events.return?.();
   return !done;
-}
-
-/** @throws NOT_FOUND with the message that every unknown id gets */
-export async function known<T>(found: Promise<T>): Promise<T> {
-  try {
-    return await found;
-  } catch (thrown) {
-    throw isOrchestratorError(thrown, 'NOT_FOUND') ? noSuch('execution') : thrown;
-  }
 }

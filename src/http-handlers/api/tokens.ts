@@ -1,8 +1,7 @@
 /** `/tokens`: creates, lists and revokes API tokens (the specification's Create, List and Revoke token). */
 
-import { isOrchestratorError } from '../../engine/base/errors.ts';
 import type { HttpCall } from '../call.ts';
-import { noSuch, readId } from '../read-id.ts';
+import { known, readId } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
 
@@ -20,9 +19,5 @@ export async function listTokens({ parts }: HttpCall): Promise<Reply> {
 
 export async function revokeToken(call: HttpCall): Promise<Reply> {
   const id = readId(call, 'token');
-  try {
-    return { status: 200, json: await call.parts.orchestrator.tokens.revoke(id) };
-  } catch (thrown) {
-    throw isOrchestratorError(thrown, 'NOT_FOUND') ? noSuch('token') : thrown;
-  }
+  return { status: 200, json: await known(call.parts.orchestrator.tokens.revoke(id), 'token') };
 }

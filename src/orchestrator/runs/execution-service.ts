@@ -183,14 +183,14 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     if (own) return toOwnCopy(own);
     if (run.dueAt !== undefined && run.dueAt - clock.now() > maxWaitMs) return undefined;
     const record = await engine.whenEnded(id, maxWaitMs);
-    return record && (cloneJson(record as unknown as Json) as unknown as Execution);
+    return record && cloneJson(record);
   };
 
   const result = async (id: string, run: AcceptedRun): Promise<Execution<unknown>> => {
     const own = await run.finished;
     if (own) return toOwnCopy(own);
     const record = await engine.whenEnded(id);
-    if (record) return cloneJson(record as unknown as Json) as unknown as Execution;
+    if (record) return cloneJson(record);
     throw new OrchestratorError('NOT_FOUND', `execution ${id} was deleted before its result was read`);
   };
 
@@ -250,7 +250,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   const toEarlier = (id: string, signal: AbortSignal | undefined): ExecutionHandle => {
     const handle = toHandle(id, EARLIER, () => undefined);
     if (signal?.aborted) handle.cancel();
-    signal?.addEventListener('abort', handle.cancel, { once: true });
+    else signal?.addEventListener('abort', handle.cancel, { once: true });
     return {
       ...handle,
       // The instant at which it is due is not known here.

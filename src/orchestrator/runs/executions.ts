@@ -19,10 +19,11 @@ import { refuseUnknownKeys } from '../options.ts';
 import type { EventTicket, EventTickets } from './event-tickets.ts';
 import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
 import type { ExecutionHandle, ExecutionService } from './execution-service.ts';
-import { listSteps, type StepPage } from './list-steps.ts';
+import { listSteps, STEP_KEY, type StepPage } from './list-steps.ts';
 import { createSignalCheck } from '../signals/awaited-names.ts';
 import { type SignalOptions, toSignal } from '../signals/signals.ts';
 import { readHistory } from './read-history.ts';
+import { readRecords } from './read-records.ts';
 
 export type { ExecutionFilter };
 
@@ -121,10 +122,6 @@ export interface ExecutionsParts {
   restore(definition: StoredDefinition, ensemble: string): LoadedEnsemble | string;
 }
 
-/** How many steps are read at once. */
-const PAGE = 1000;
-const STEP_KEY = /^.+$/s;
-
 export function createExecutions(parts: ExecutionsParts): Executions {
   const { definitions, clock, executionService, ids, tickets, restore } = parts;
   const { records } = executionService;
@@ -141,12 +138,8 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     (await records.executions.listSteps(id, { after, limit: 1 })).length > 0;
   const succeeded = async (id: string): Promise<readonly StepRecord[]> => {
     const steps: StepRecord[] = [];
-    for (let after: string | undefined; ; ) {
-      const page = await records.executions.listSteps(id, { after, limit: PAGE, notes: true });
-      if (page.length === 0) return steps;
-      steps.push(...page.filter(isResult));
-      after = page.at(-1)?.key;
-    }
+    for await (const step of readRecords(records, id)) if (isResult(step)) steps.push(step);
+    return steps;
   };
 
   return {

@@ -19,7 +19,8 @@ export interface StepPage {
   readonly nextCursor?: string;
 }
 
-const STEP_KEY = /^.+$/s;
+/** The form of a cursor's entry. */
+export const STEP_KEY = /^.+$/s;
 /** What a step is inside of, if something may stop it before its end. */
 const AROUND = /\.(foreach|parallel)\[\d+\]/g;
 
