@@ -28,11 +28,9 @@ export async function graph(
     throw wrongUsage('name an ensemble or a file, or an execution with --execution');
   if (execution === undefined && (options.storage ?? options.url ?? options.token) !== undefined)
     throw wrongUsage('--storage, --url and --token say where an execution is: name it with --execution');
-  const capture = output.capture();
   const found = target === undefined ? undefined : await findDefinition(target, options.dir, output, host.cwd);
   if (target !== undefined && !found) return 1;
   const ran = execution === undefined ? undefined : await readRun(execution, found, options, output, host);
-  capture.release();
   const { definition, agents = [] } = (ran ?? found) as Partial<RunGraph> & Pick<RunGraph, 'definition'>;
   const drawn = flowGraph(definition, new Map(agents.map((agent) => [agent.name, agent])));
   if (drawn.edges.length > MERMAID_EDGES) {

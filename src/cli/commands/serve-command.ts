@@ -53,7 +53,6 @@ export async function serve(
   if (dir !== undefined && options.dir !== undefined) throw wrongUsage('the project is named twice; leave out --dir');
   const directory = await findProject(cwd, dir ?? options.dir);
   const choice = options.storage === undefined ? undefined : readStorage(options.storage, cwd);
-  const capture = output.capture();
   const write = (line: string) => void process.stderr.write(`${line}\n`);
   const reloads = options.watch ? reloadModules(await realpath(directory)) : undefined;
   const open = (query?: string) => openProject(directory, options, output, { cwd, process }, query);
@@ -101,7 +100,6 @@ export async function serve(
     throw error;
   } finally {
     interrupt.release();
-    capture.release();
   }
 }
 
