@@ -7,6 +7,7 @@ import { flowGraph } from '../graph/flow-graph.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Output } from '../terminal/output.ts';
 import { type Direction, MERMAID_EDGES, printMermaid, type StepMarks } from '../graph/print-mermaid.ts';
+import { readPages } from '../service/read-pages.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
 import { type StepRun, stepMarks } from '../graph/step-marks.ts';
 
@@ -98,14 +99,7 @@ async function readRuns(
   { id, agents, metrics }: Execution<unknown>,
 ): Promise<readonly AgentRun[]> {
   if (metrics.agents <= agents.length) return agents;
-  const runs: AgentRun[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await executions.agents(id, { limit: 250, ...(cursor !== undefined && { cursor }) });
-    runs.push(...page.agents);
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-  return runs;
+  return (await readPages('agents', (page) => executions.agents(id, page))).items;
 }
 
 /** The child executions of an execution. For a retry, also the completed children of the retried execution, whose results it received. */
