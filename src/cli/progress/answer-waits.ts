@@ -5,6 +5,7 @@ import type { GivenSignals } from '../project/read-signals.ts';
 import type { Orchestrator } from '../start.ts';
 import { type Asker, createAsker } from '../terminal/ask-line.ts';
 import type { Output } from '../terminal/output.ts';
+import { pause } from '../terminal/pause.ts';
 import { formatDuration, oneLine } from '../terminal/text.ts';
 import type { ProgressDisplay } from './live-progress.ts';
 
@@ -34,7 +35,7 @@ interface AnswerParts {
 
 /** A run that continues by itself within this time, because a `wait` times out, is not ended. */
 const PATIENCE_MS = 60_000;
-const MAX_TIMER_MS = 3_600_000;
+const MAX_PAUSE_MS = 3_600_000;
 
 export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): WaitAnswers {
   const left = new Map([...parts.signals].map(([name, payloads]) => [name, [...payloads]]));
@@ -69,7 +70,7 @@ export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): Wai
       for (const wait of unanswered) if (wait.until <= now) unanswered.delete(wait);
       const isPatient = now < continuesAt || [...unanswered].some(({ until }) => until < now + PATIENCE_MS);
       if (unanswered.size > 0 && (nextDueAt === undefined || !isPatient)) return resolveStuck([...unanswered]);
-      await pause(Math.max(1, (nextDueAt ?? 0) - now), ended.signal);
+      await pause(Math.min(Math.max(1, (nextDueAt ?? 0) - now), MAX_PAUSE_MS), ended.signal);
     }
   };
 
@@ -182,14 +183,4 @@ function readPayload(text: string): { readonly payload: unknown } | undefined {
   } catch {
     return /^[[{"]/.test(text) ? undefined : { payload: text };
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, Math.min(ms, MAX_TIMER_MS));
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
