@@ -25,8 +25,8 @@ export type Logger = NonNullable<ProjectOptions['logger']>;
 export type Storage = NonNullable<ProjectOptions['storage']>;
 
 /** Opens a project to run it: variables must have values. @param query - see `openProject` @throws NOT_FOUND */
-export function openToRun(directory: string, given: ProjectOptions, query?: string): Promise<OpenedProject> {
-  return openProject(directory, given, query === undefined ? {} : { query });
+export function openToRun(directory: string, given: ProjectOptions, query = ''): Promise<OpenedProject> {
+  return openProject(directory, given, { query });
 }
 
 /**
