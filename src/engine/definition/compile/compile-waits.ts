@@ -37,7 +37,7 @@ function checkInstant(given: string | number, path: Path, { context }: Level): v
  * Checks a duration without an expression, which is known at load.
  *
  * @param rule - the start of the message
- * @param instead - what to suggest for a text that is no duration. Default: a duration that is written similarly
+ * @param instead - what to suggest for a text that is not a duration. Default: a duration that is written similarly
  */
 function checkDuration(given: string | number, path: Path, { context }: Level, rule: string, instead?: string): void {
   if (isExpression(given) || reportBraces(given, path, context.report)) return;
