@@ -9,6 +9,7 @@ import { createProgram } from './program.ts';
 import { oneLine } from './terminal/text.ts';
 
 const output = createOutput(process);
+output.capture();
 // A reader that closes the pipe early (`ensemble schema | head`) is not a failure.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
 const exitCode = await main(output);

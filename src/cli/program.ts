@@ -6,7 +6,7 @@ import { Command } from 'commander';
 import { init } from './commands/init-command.ts';
 import type { Output } from './terminal/output.ts';
 import { type RunOptions, run } from './commands/run-command.ts';
-import { addGraph, addServiceCommands } from './commands/service-commands.ts';
+import { addGraph, addServiceCommands, collect, examples } from './commands/service-commands.ts';
 import { type SchemaOptions, schema } from './commands/schema-command.ts';
 import { type ValidateOptions, validate } from './commands/validate-command.ts';
 
@@ -113,12 +113,4 @@ function packageVersion(): string {
     if (existsSync(path)) return (JSON.parse(readFileSync(path, 'utf8')) as { readonly version: string }).version;
   }
   throw new Error('the package.json of ensemble-orchestrator is missing; install the package again');
-}
-
-function collect(value: string, before: readonly string[]): string[] {
-  return [...before, value];
-}
-
-function examples(...lines: readonly string[]): string {
-  return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 }

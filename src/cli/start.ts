@@ -1,10 +1,9 @@
 /** The only module of the command line that imports the library: it opens, checks and runs projects and definitions. */
 
 import { relative, resolve } from 'node:path';
-import { type FileIssues, unsetVariable } from '../project/check-project.ts';
+import { type FileIssues, nameIn, unsetVariable } from '../project/check-project.ts';
 import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
 import { parseEnsemble } from '../engine/definition/read/parse-ensemble.ts';
-import { readSource } from '../engine/definition/source/read-source.ts';
 import { type DefinitionIssue, messageOf } from '../engine/base/errors.ts';
 import type { EnsembleDefinition } from '../engine/model/ensemble.ts';
 import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/token-value.ts';
@@ -26,8 +25,8 @@ export type Logger = NonNullable<ProjectOptions['logger']>;
 export type Storage = NonNullable<ProjectOptions['storage']>;
 
 /** Opens a project to run it: variables must have values. @param query - see `openProject` @throws NOT_FOUND */
-export function openToRun(directory: string, given: ProjectOptions, query?: string): Promise<OpenedProject> {
-  return openProject(directory, given, query === undefined ? {} : { query });
+export function openToRun(directory: string, given: ProjectOptions, query = ''): Promise<OpenedProject> {
+  return openProject(directory, given, { query });
 }
 
 /**
@@ -207,18 +206,10 @@ export function editorSchema(names?: ProjectNames, options: ProjectOptions = {})
 
 /** The names that the definitions of a project can use. An ensemble whose definition has problems counts too. */
 export function projectNames({ agents = [], scripts = {}, ensembles = [] }: ProjectOptions): ProjectNames {
-  const nameOf = (ensemble: unknown): unknown => {
-    const source = typeof ensemble === 'string' ? readSource(ensemble) : undefined;
-    const data = source?.ok ? source.value : ensemble;
-    return typeof data === 'object' && data !== null ? (data as { readonly name?: unknown }).name : undefined;
-  };
   return {
     agents: agents.map(({ name }) => name).sort(),
     scripts: Object.keys(scripts).sort(),
-    ensembles: ensembles
-      .map(nameOf)
-      .filter((name) => typeof name === 'string')
-      .sort(),
+    ensembles: ensembles.flatMap((ensemble) => nameIn(ensemble) ?? []).sort(),
   };
 }
 

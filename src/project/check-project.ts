@@ -151,26 +151,27 @@ function sharedTwice(name: string, file: string, other: string): DefinitionIssue
 /** @returns the file of each valid ensemble, by the ensemble's name */
 function checkEnsembles(project: Project, host: CompileHost, report: Report): ReadonlyMap<string, string> {
   const fileOf = new Map<string, string>();
-  const names = new Set(project.ensembles.flatMap(({ text }) => nameIn(text) ?? []));
+  const nameOf = new Map(project.ensembles.map(({ file, text }) => [file, nameIn(text)]));
+  const names = new Set([...nameOf.values()].filter((name) => name !== undefined));
   for (const { file, text } of project.ensembles) {
     const { issues, warnings } = checkEnsemble(text, host, file, names);
     report(file, issues, warnings);
-    if (issues.length > 0) continue;
-    const { definition, map } = parseDefinition(text);
-    const other = fileOf.get(definition.name);
+    const name = nameOf.get(file);
+    if (issues.length > 0 || name === undefined) continue;
+    const other = fileOf.get(name);
     if (other === undefined) {
-      fileOf.set(definition.name, file);
+      fileOf.set(name, file);
       continue;
     }
-    const message = `ensemble \`${definition.name}\` is defined in ${other} too; rename one of them`;
-    report(file, toIssues([{ path: ['name'], message }], map, file));
+    const message = `ensemble \`${name}\` is defined in ${other} too; rename one of them`;
+    report(file, toIssues([{ path: ['name'], message }], parseDefinition(text).map, file));
   }
   return fileOf;
 }
 
 /** The name in a definition, even if the definition has problems. */
-function nameIn(text: string): string | undefined {
-  const source = readSource(text);
-  const name = source.ok ? (source.value as { readonly name?: unknown } | null)?.name : undefined;
+export function nameIn(source: NonNullable<OrchestratorOptions['ensembles']>[number]): string | undefined {
+  const read = typeof source === 'string' ? readSource(source) : { ok: true, value: source };
+  const name = read.ok ? (read.value as { readonly name?: unknown } | null)?.name : undefined;
   return typeof name === 'string' ? name : undefined;
 }

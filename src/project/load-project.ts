@@ -3,8 +3,8 @@
 import { nodeHttp } from '../adapters/http/node-http.ts';
 import { type Project, readProject } from './read-project.ts';
 import { checkProject, type FileIssues } from './check-project.ts';
-import { formatIssue } from '../engine/definition/source/definition-issue.ts';
-import { type DefinitionIssue, OrchestratorError } from '../engine/base/errors.ts';
+import { withIssues } from '../engine/definition/read/parse-ensemble.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
 import type { AgentDefinition } from '../engine/model/ensemble.ts';
 import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
 
@@ -47,7 +47,7 @@ export async function loadProject(directory: string | URL, options: ProjectOptio
     else process.emitWarning(text);
   }
   const issues = opened.files.flatMap((file) => file.issues);
-  if (issues.length > 0) throw invalidProject(opened.project.directory, issues);
+  if (issues.length > 0) throw withIssues(`${opened.project.directory} has`, issues);
   return opened.options;
 }
 
@@ -121,15 +121,4 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
     env: Object.fromEntries(values.filter(([name]) => !secretNames.has(name))),
     secrets: Object.fromEntries(values.filter(([name]) => secretNames.has(name))),
   };
-}
-
-const SHOWN_ISSUES = 20;
-
-function invalidProject(directory: string, issues: readonly DefinitionIssue[]): OrchestratorError {
-  const count = issues.length === 1 ? '1 problem' : `${issues.length} problems`;
-  const shown = issues.slice(0, SHOWN_ISSUES).map(formatIssue).join('\n\n');
-  const rest = issues.length > SHOWN_ISSUES ? `\n\n... and ${issues.length - SHOWN_ISSUES} more in details.issues` : '';
-  return new OrchestratorError('INVALID_DEFINITION', `${directory} has ${count}:\n\n${shown}${rest}`, {
-    details: { issues },
-  });
 }

@@ -46,8 +46,8 @@ const UNUSED = ['prompts', 'templates', 'queries', 'configs', 'components.yaml']
  */
 export async function readProject(
   directory: string | URL,
-  processEnv: Readonly<Record<string, string | undefined>> = process.env,
-  query = '',
+  processEnv: Readonly<Record<string, string | undefined>>,
+  query: string,
 ): Promise<Project> {
   const root = resolve(typeof directory === 'string' ? directory : fileURLToPath(directory));
   if (!(await isFolder(root))) throw new OrchestratorError('NOT_FOUND', `there is no folder ${root}`);

@@ -50,6 +50,28 @@ describe('usage', () => {
   });
 });
 
+describe('what the modules of a project print', () => {
+  const cwd = () =>
+    makeFolder({
+      'ensembles/e.yaml': 'name: e\nflow: [{ agent: a, operation: code, config: { script: a } }]\n',
+      'ensemble.config.mjs': "console.log('from the config');\nexport default {};\n",
+      'scripts/a.mjs': "console.log('from a script');\nexport default () => 1;\n",
+    });
+
+  it.each([
+    ['schema --dir .', /^\{\n.*\}\n$/s],
+    ['token new', /^sk-service-\w{42}\n$/],
+    ['token create --name ci --scope admin', /^sk-service-\w{42}\n$/],
+    ['validate --json', /^\{\n.*\}\n$/s],
+    ['run e --json', /^\{\n.*\}\n$/s],
+    ['graph e', /^flowchart TD\n/],
+  ])('is on stderr, and not part of the result of %j', async (command, result) => {
+    const { code, stdout, stderr } = await ensemble(command.split(' '), { cwd: cwd() });
+    expect([code, stdout]).toEqual([0, expect.stringMatching(result)]);
+    expect(stderr).toContain('from the config\nfrom a script\n');
+  });
+});
+
 describe('ensemble schema', () => {
   it('prints the JSON Schema of definitions', async () => {
     const { code, stdout } = await ensemble(['schema']);

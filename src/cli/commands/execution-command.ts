@@ -3,13 +3,13 @@
 import { EXECUTION_STATUSES, type Execution, type ExecutionStatus } from '../../engine/model/execution.ts';
 import { parseDuration } from '../../engine/base/duration.ts';
 import { readInstant } from '../../engine/base/read-instant.ts';
-import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { wrongUsage } from '../terminal/cli-error.ts';
 import { onInterrupt } from '../terminal/interrupt.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Output } from '../terminal/output.ts';
-import type { Service, ServiceHost } from '../service/service.ts';
+import { readPages } from '../service/read-pages.ts';
+import type { ServiceHost } from '../service/service.ts';
 import { summarizeWaits } from '../progress/describe-waits.ts';
 import { describeExecution } from '../progress/show-execution.ts';
 import { type Column, formatTable, terminalWidth } from '../terminal/table.ts';
@@ -40,9 +40,9 @@ const COLUMNS: readonly Column[] = [
 /** Only where a listed execution has tags. */
 const TAGS: Column = { title: 'TAGS', shrinkTo: 8 };
 const WAITS: Column = { title: 'WAITS FOR', shrinkTo: 16 };
-/** The largest page. */
-const PAGE = 250;
 const MAX_LIMIT = 10_000;
+/** The largest number of steps that are shown. */
+const MAX_STEPS = 10_000;
 
 export async function listExecutions(
   options: ExecutionListOptions,
@@ -55,9 +55,11 @@ export async function listExecutions(
   const until = readTime(options.until, 'until', now);
   const filter = { ensemble, status: readStatus(options.status), parentId, tag, since, until, search };
   const wanted = readLimit(options.limit);
-  const { executions, nextCursor } = await withService(options, host, (service) => readPages(service, filter, wanted));
+  const { items: executions, nextCursor } = await withService(options, host, (service) =>
+    readPages('executions', (page) => service.executions.list({ ...filter, ...page }), wanted),
+  );
   if (options.json) {
-    output.print(`${printJson({ executions, ...(nextCursor !== undefined && { nextCursor }) })}\n`);
+    output.print(`${printJson({ executions, nextCursor })}\n`);
     return 0;
   }
   if (executions.length === 0) {
@@ -86,23 +88,6 @@ function toCells({ id, ensemble, status, startedAt, duration }: Execution<unknow
   return [id, ensemble, status, started, duration === undefined ? '' : formatDuration(duration)];
 }
 
-interface Page {
-  readonly executions: readonly Execution<unknown>[];
-  readonly nextCursor?: string;
-}
-
-async function readPages({ executions }: Service, filter: object, wanted: number): Promise<Page> {
-  const found: Execution<unknown>[] = [];
-  let cursor: string | undefined;
-  do {
-    const limit = Math.min(PAGE, wanted - found.length);
-    const page: Page = await executions.list({ ...filter, limit, ...(cursor !== undefined && { cursor }) });
-    found.push(...page.executions);
-    cursor = page.nextCursor;
-  } while (cursor !== undefined && found.length < wanted);
-  return cursor === undefined ? { executions: found } : { executions: found, nextCursor: cursor };
-}
-
 export interface ExecutionShowOptions extends PlaceOptions {
   readonly json?: boolean;
 }
@@ -113,32 +98,18 @@ export async function showExecution(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { record, page } = await withService(options, host, async ({ executions }) => ({
+  const { record, found } = await withService(options, host, async ({ executions }) => ({
     record: await executions.get(id),
-    page: options.steps ? await readSteps(executions, id) : undefined,
+    found: options.steps ? await readPages('steps', (page) => executions.steps(id, page), MAX_STEPS) : undefined,
   }));
-  if (options.json) output.print(`${printJson({ ...record, ...page })}\n`);
-  else output.print(describeExecution(record, Date.now(), terminalWidth(host.process), page?.steps));
-  if (page?.nextCursor !== undefined && !options.json)
+  if (options.json) {
+    output.print(`${printJson({ ...record, steps: found?.items, nextCursor: found?.nextCursor })}\n`);
+    return 0;
+  }
+  output.print(describeExecution(record, Date.now(), terminalWidth(host.process), found?.items));
+  if (found?.nextCursor !== undefined)
     output.say(`only the first ${MAX_STEPS.toLocaleString('en-US')} steps are shown\n`);
   return 0;
-}
-
-type StepPage = Awaited<ReturnType<Service['executions']['steps']>>;
-
-/** The largest number of steps that are shown. */
-const MAX_STEPS = 10_000;
-
-async function readSteps(executions: Service['executions'], id: string): Promise<StepPage> {
-  const steps: ExecutionStep[] = [];
-  let cursor: string | undefined;
-  do {
-    const limit = Math.min(PAGE, MAX_STEPS - steps.length);
-    const page: StepPage = await executions.steps(id, { limit, ...(cursor !== undefined && { cursor }) });
-    steps.push(...page.steps);
-    cursor = page.nextCursor;
-  } while (cursor !== undefined && steps.length < MAX_STEPS);
-  return cursor === undefined ? { steps } : { steps, nextCursor: cursor };
 }
 
 /** @returns 0 when the execution completed, 1 when it ended otherwise, 128 plus the signal's number when the user stopped watching */

@@ -7,6 +7,7 @@ import { flowGraph } from '../graph/flow-graph.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Output } from '../terminal/output.ts';
 import { type Direction, MERMAID_EDGES, printMermaid, type StepMarks } from '../graph/print-mermaid.ts';
+import { readPages } from '../service/read-pages.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
 import { type StepRun, stepMarks } from '../graph/step-marks.ts';
 
@@ -28,11 +29,9 @@ export async function graph(
     throw wrongUsage('name an ensemble or a file, or an execution with --execution');
   if (execution === undefined && (options.storage ?? options.url ?? options.token) !== undefined)
     throw wrongUsage('--storage, --url and --token say where an execution is: name it with --execution');
-  const capture = output.capture();
   const found = target === undefined ? undefined : await findDefinition(target, options.dir, output, host.cwd);
   if (target !== undefined && !found) return 1;
   const ran = execution === undefined ? undefined : await readRun(execution, found, options, output, host);
-  capture.release();
   const { definition, agents = [] } = (ran ?? found) as Partial<RunGraph> & Pick<RunGraph, 'definition'>;
   const drawn = flowGraph(definition, new Map(agents.map((agent) => [agent.name, agent])));
   if (drawn.edges.length > MERMAID_EDGES) {
@@ -100,14 +99,7 @@ async function readRuns(
   { id, agents, metrics }: Execution<unknown>,
 ): Promise<readonly AgentRun[]> {
   if (metrics.agents <= agents.length) return agents;
-  const runs: AgentRun[] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await executions.agents(id, { limit: 250, ...(cursor !== undefined && { cursor }) });
-    runs.push(...page.agents);
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-  return runs;
+  return (await readPages('agents', (page) => executions.agents(id, page))).items;
 }
 
 /** The child executions of an execution. For a retry, also the completed children of the retried execution, whose results it received. */

@@ -40,7 +40,6 @@ const TICK_MS = 80;
 /** @returns the exit code: 0, 1 when the execution did not complete, 128 plus the signal's number when the user cancelled it */
 export async function run(target: string, options: RunOptions, output: Output, host: RunHost): Promise<number> {
   const given = readIdentity(options);
-  const capture = output.capture();
   const logger = runLogger((text) => void host.process.stderr.write(text));
   const input = await readInput(options.input, host.cwd, host.process.stdin);
   const variables = { env: readEnv(options.env, host.process.env), logger };
@@ -56,7 +55,7 @@ export async function run(target: string, options: RunOptions, output: Output, h
   const isShown = options.watch === true || !options.json;
   const { stream, colors } = output;
   const progress = isShown ? create({ stream, colors, now: clock, nameWidth, definition }) : undefined;
-  capture.watch(progress?.foreign);
+  output.watch(progress?.foreign);
 
   const showing = progress && show(orchestrator, progress);
   const terminal = host.process.stdin.isTTY && host.process.stderr.isTTY ? host.process : undefined;
@@ -78,7 +77,7 @@ export async function run(target: string, options: RunOptions, output: Output, h
     answers.end();
     showing?.end();
     interrupt.release();
-    capture.release();
+    output.watch(undefined);
   }
   await orchestrator.close({ grace: 0 });
   if (options.json) output.print(`${printJson(record)}\n`);

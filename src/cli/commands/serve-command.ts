@@ -17,6 +17,7 @@ import { nameOfStore, openStore, ownStore, readStorage } from '../service/open-s
 import type { Output } from '../terminal/output.ts';
 import { printIssue } from '../project/print-issues.ts';
 import { readEnv } from '../project/read-input.ts';
+import { readPages } from '../service/read-pages.ts';
 import type { ServiceHost } from '../service/service.ts';
 import * as start from '../start.ts';
 import { streamLogger } from '../terminal/stream-logger.ts';
@@ -53,7 +54,6 @@ export async function serve(
   if (dir !== undefined && options.dir !== undefined) throw wrongUsage('the project is named twice; leave out --dir');
   const directory = await findProject(cwd, dir ?? options.dir);
   const choice = options.storage === undefined ? undefined : readStorage(options.storage, cwd);
-  const capture = output.capture();
   const write = (line: string) => void process.stderr.write(`${line}\n`);
   const reloads = options.watch ? reloadModules(await realpath(directory)) : undefined;
   const open = (query?: string) => openProject(directory, options, output, { cwd, process }, query);
@@ -101,7 +101,6 @@ export async function serve(
     throw error;
   } finally {
     interrupt.release();
-    capture.release();
   }
 }
 
@@ -257,14 +256,7 @@ function describeNext(next: number | undefined, now: number): string {
 }
 
 async function allEnsembles({ ensembles }: start.Orchestrator) {
-  const all: Awaited<ReturnType<typeof ensembles.list>>['ensembles'][number][] = [];
-  let cursor: string | undefined;
-  do {
-    const page = await ensembles.list({ limit: 250, ...(cursor !== undefined && { cursor }) });
-    all.push(...page.ensembles);
-    cursor = page.nextCursor;
-  } while (cursor !== undefined);
-  return all;
+  return (await readPages('ensembles', (page) => ensembles.list(page))).items;
 }
 
 function stamp(line: string): string {

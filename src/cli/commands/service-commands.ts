@@ -191,10 +191,12 @@ function place(command: Command): Command {
     .option('--token <token>', 'token for that server (default: ENSEMBLE_TOKEN)');
 }
 
-function collect(value: string, before: readonly string[]): string[] {
+/** Reads an option that may be repeated. */
+export function collect(value: string, before: readonly string[]): string[] {
   return [...before, value];
 }
 
-function examples(...lines: readonly string[]): string {
+/** The end of a command's help. */
+export function examples(...lines: readonly string[]): string {
   return `\nExamples:\n${lines.map((line) => `  ${line}`).join('\n')}`;
 }

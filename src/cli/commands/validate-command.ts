@@ -29,7 +29,6 @@ export async function validate(
   output: Output,
   cwd: string,
 ): Promise<number> {
-  const capture = output.capture();
   const projects = createProjects();
   const targets: Target[] = [];
   for (const path of paths) targets.push(...(await findTargets(cwd, path)));
@@ -39,7 +38,6 @@ export async function validate(
   const files = new Map<string, FileIssues>();
   for (const target of targets)
     for (const entry of await check(target, base, projects, cwd)) files.set(entry.file, entry);
-  capture.release();
   const found = [...files.values()];
   const failed = found.some(({ issues }) => issues.length > 0);
   if (options.json) {

@@ -121,16 +121,11 @@ export function createFlowTree(definition: Pick<EnsembleDefinition, 'flow' | 'ag
     roots,
     apply(event, now) {
       switch (event.event) {
-        case 'agent.started': {
+        case 'agent.started':
+        case 'agent.skipped': {
           const { agent, key } = event.data;
           const node = nodeAt(placeOf(key), agent);
           reach(node, key, now);
-          applyToRow(node.run, event, now);
-          break;
-        }
-        case 'agent.skipped': {
-          const node = nodeAt(placeOf(event.data.key), event.data.agent);
-          reach(node, event.data.key, now);
           applyToRow(node.run, event, now);
           break;
         }

@@ -5,6 +5,7 @@ import type { GivenSignals } from '../project/read-signals.ts';
 import type { Orchestrator } from '../start.ts';
 import { type Asker, createAsker } from '../terminal/ask-line.ts';
 import type { Output } from '../terminal/output.ts';
+import { pause } from '../terminal/pause.ts';
 import { formatDuration, oneLine } from '../terminal/text.ts';
 import type { ProgressDisplay } from './live-progress.ts';
 
@@ -34,11 +35,11 @@ interface AnswerParts {
 
 /** A run that continues by itself within this time, because a `wait` times out, is not ended. */
 const PATIENCE_MS = 60_000;
-const MAX_TIMER_MS = 3_600_000;
+const MAX_PAUSE_MS = 3_600_000;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): WaitAnswers {
   const left = new Map([...parts.signals].map(([name, payloads]) => [name, [...payloads]]));
-  const asking = parts.terminal && createQuestions(orchestrator, parts, parts.terminal, (wait) => leave(wait));
   const ended = new AbortController();
   // A run that resumes reaches the same waits again.
   const seen = new Set<string>();
@@ -69,9 +70,10 @@ export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): Wai
       for (const wait of unanswered) if (wait.until <= now) unanswered.delete(wait);
       const isPatient = now < continuesAt || [...unanswered].some(({ until }) => until < now + PATIENCE_MS);
       if (unanswered.size > 0 && (nextDueAt === undefined || !isPatient)) return resolveStuck([...unanswered]);
-      await pause(Math.max(1, (nextDueAt ?? 0) - now), ended.signal);
+      await pause(Math.min(Math.max(1, (nextDueAt ?? 0) - now), MAX_PAUSE_MS), ended.signal);
     }
   };
+  const asking = parts.terminal && createQuestions(orchestrator, parts, parts.terminal, leave, ended.signal);
 
   orchestrator.on('agent.retrying', ({ data }) => {
     continuesAt = Math.max(continuesAt, data.retryAt);
@@ -98,7 +100,7 @@ export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): Wai
     unused: () => [...left].flatMap(([name, payloads]) => (payloads.length > 0 ? [name] : [])),
     end() {
       ended.abort();
-      asking?.end();
+      asking?.close();
     },
   };
 }
@@ -122,18 +124,18 @@ function createQuestions(
   { output, progress }: AnswerParts,
   { stdin }: Pick<NodeJS.Process, 'stdin'>,
   leave: (wait: AwaitedSignal) => void,
+  ended: AbortSignal,
 ) {
   const asker = createAsker(stdin);
-  const ended = new AbortController();
   let last: Promise<void> = Promise.resolve();
   const ask = async (wait: AwaitedSignal): Promise<void> => {
     const { executionId, signal, until } = wait;
-    if (ended.signal.aborted || until <= Date.now()) return;
+    if (ended.aborted || until <= Date.now()) return;
     const { ensemble } = await orchestrator.executions.status(executionId);
     progress?.pause?.();
     const time = Number.isFinite(until) ? `, at most ${formatDuration(until - Date.now())}` : '';
     output.say(`${oneLine(ensemble)} waits for the signal ${signal}${time}\n`);
-    const answer = await readAnswer(asker, output, until, ended.signal);
+    const answer = await readAnswer(asker, output, until, ended);
     progress?.resume?.();
     if (answer === 'no input') leave(wait);
     else if (answer !== 'too late') await send(orchestrator, wait, answer.payload, output);
@@ -142,35 +144,25 @@ function createQuestions(
     add(wait: AwaitedSignal) {
       last = last.then(() => ask(wait)).catch((error) => output.say(`${oneLine(messageOf(error))}\n`));
     },
-    end() {
-      ended.abort();
-      asker.close();
-    },
+    close: () => asker.close(),
   };
 }
 
 type Answer = { readonly payload: unknown } | 'no input' | 'too late';
 
 async function readAnswer(asker: Asker, { say }: Output, until: number, ended: AbortSignal): Promise<Answer> {
-  const over = new AbortController();
-  const stop = () => over.abort();
-  ended.addEventListener('abort', stop);
-  const timer = setTimeout(stop, Math.min(until - Date.now(), 2 ** 31 - 1));
-  try {
-    for (;;) {
-      say('  payload (JSON or text; an empty line sends null): ');
-      const line = await asker.ask(over.signal);
-      if (line === undefined) {
-        say(over.signal.aborted && !ended.aborted ? '\n  too late: this wait has ended\n' : '\n');
-        return over.signal.aborted ? 'too late' : 'no input';
-      }
-      const read = readPayload(line.trim());
-      if (read) return read;
-      say('  this begins like JSON, but is not valid JSON\n');
+  const left = Math.min(Math.max(0, until - Date.now()), MAX_TIMER_MS);
+  const over = AbortSignal.any([ended, AbortSignal.timeout(left)]);
+  for (;;) {
+    say('  payload (JSON or text; an empty line sends null): ');
+    const line = await asker.ask(over);
+    if (line === undefined) {
+      say(over.aborted && !ended.aborted ? '\n  too late: this wait has ended\n' : '\n');
+      return over.aborted ? 'too late' : 'no input';
     }
-  } finally {
-    clearTimeout(timer);
-    ended.removeEventListener('abort', stop);
+    const read = readPayload(line.trim());
+    if (read) return read;
+    say('  this begins like JSON, but is not valid JSON\n');
   }
 }
 
@@ -182,14 +174,4 @@ function readPayload(text: string): { readonly payload: unknown } | undefined {
   } catch {
     return /^[[{"]/.test(text) ? undefined : { payload: text };
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, Math.min(ms, MAX_TIMER_MS));
-    signal.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

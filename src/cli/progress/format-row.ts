@@ -3,7 +3,7 @@
 import { type AgentRow, waitingRuns } from './agent-rows.ts';
 import { isLeafAgent, isLoop, type TreeNode } from '../graph/flow-tree.ts';
 import type { Colors } from '../terminal/output.ts';
-import { count, cutText, formatDuration, oneLine, textWidth } from '../terminal/text.ts';
+import { count, cutText, fitText, formatDuration, oneLine } from '../terminal/text.ts';
 
 export interface RowStyle {
   readonly colors: Colors;
@@ -50,8 +50,7 @@ export function formatNode(line: NodeLine, now: Instant, style: RowStyle): strin
   const { colors } = style;
   const indent = '  '.repeat(node.depth);
   const width = Math.max(1, style.nameWidth - indent.length);
-  const label = cutText(oneLine(labelOf(line)), width);
-  const name = label + ' '.repeat(width - textWidth(label));
+  const name = fitText(oneLine(labelOf(line)), width);
   const space = style.columns - indent.length - width - 6;
   const text = cutText(oneLine(describeNode(line, now).join('  ')), space);
   const frame = SPINNER[Math.floor(now.monotonic / 80) % SPINNER.length] as string;

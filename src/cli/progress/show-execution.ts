@@ -3,7 +3,7 @@
 import type { AgentRun, Execution, ExecutionTrigger } from '../../engine/model/execution.ts';
 import type { ExecutionStep, StepStatus } from '../../engine/model/execution-step.ts';
 import { describeError } from './show-error.ts';
-import { count, cutText, formatDuration, oneLine, printJson, textWidth } from '../terminal/text.ts';
+import { count, cutText, fitText, formatDuration, oneLine, printJson, textWidth } from '../terminal/text.ts';
 import { formatDistance, formatInstant } from '../terminal/times.ts';
 import { describeWaits } from './describe-waits.ts';
 
@@ -117,7 +117,7 @@ function describeSteps(steps: readonly ExecutionStep[], width: number | undefine
     if (attempts > 1) facts.push(count(attempts, 'attempt'));
     if (executionId !== undefined) facts.push(executionId);
     if (output !== undefined && kind !== 'agent' && kind !== 'sleep') facts.push(JSON.stringify(output));
-    const text = `${padTo(key, keys)}  ${padTo(titleOf(step), titles)}  ${facts.filter(Boolean).join('  ')}`;
+    const text = `${fitText(oneLine(key), keys)}  ${fitText(oneLine(titleOf(step)), titles)}  ${facts.filter(Boolean).join('  ')}`;
     const line = `  ${MARKS[status]} ${cut(text, width, 4).trimEnd()}`;
     return error ? [line, `      ${oneLine(`${error.code}: ${error.message}`)}`] : [line];
   });
@@ -135,12 +135,6 @@ function columnWidth(texts: readonly string[], width: number | undefined): numbe
   );
 }
 
-/** Cuts or fills a text to a width. */
-function padTo(text: string, width: number): string {
-  const shown = cutText(oneLine(text), width);
-  return shown + ' '.repeat(Math.max(0, width - textWidth(shown)));
-}
-
 function describeRun(run: AgentRun, nameWidth: number, repeated: boolean, width: number | undefined): string[] {
   const { name, key, status, attempts, duration, output, outputOmitted, error } = run;
   const facts = [formatDuration(duration).padStart(6)];
@@ -148,7 +142,7 @@ function describeRun(run: AgentRun, nameWidth: number, repeated: boolean, width:
   if (status === 'retrying') facts.push('will be retried');
   // The key distinguishes the runs of a loop.
   if (repeated) facts.push(key);
-  const lines = [`  ${MARKS[status] ?? '?'} ${padTo(name, nameWidth)}  ${oneLine(facts.join('  '))}`];
+  const lines = [`  ${MARKS[status] ?? '?'} ${fitText(oneLine(name), nameWidth)}  ${oneLine(facts.join('  '))}`];
   if (error) lines.push(`      ${oneLine(`${error.code}: ${error.message}`)}`);
   if (error) lines.push(...describeError(error).map((line) => `        ${line}`));
   else if (outputOmitted) lines.push('      (a large output, which the record does not contain)');

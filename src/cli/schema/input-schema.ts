@@ -1,20 +1,20 @@
 /** The keywords of a JSON Schema that declares inputs, for editors. */
 
-import type { Schema } from './json-schema.ts';
-import { ref } from './json-schema.ts';
+import { JSON_SCHEMA_TYPES } from '../../engine/definition/forms/check-json-schema.ts';
+import { ref, type Schema } from './json-schema.ts';
 
-const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
 const schema = ref('inputSchema');
 const schemas = { type: 'array', items: schema, minItems: 1 };
 const schemasByName = { type: 'object', additionalProperties: schema };
 const texts = { type: 'array', items: { type: 'string' } };
+const type = { enum: JSON_SCHEMA_TYPES };
 const count = { type: 'integer', minimum: 0 };
 
 /** Other keys are notes for readers, or keywords that few need: the library checks those when it loads the definition. */
 export const INPUT_SCHEMA: Schema = {
   type: ['object', 'boolean'],
   properties: {
-    type: { anyOf: [{ enum: TYPES }, { type: 'array', items: { enum: TYPES }, minItems: 1 }] },
+    type: { anyOf: [type, { type: 'array', items: type, minItems: 1 }] },
     description: { type: 'string' },
     default: {},
     enum: { type: 'array' },

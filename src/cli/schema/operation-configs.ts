@@ -87,14 +87,15 @@ function toObjectSchema(config: NonNullable<AnyOperation['config']>): ObjectSche
 function orExpression(schema: Schema): Schema {
   const { description, ...rest } = schema;
   const options = (rest.anyOf as readonly Schema[] | undefined) ?? [rest];
-  if (options.some(takesAnyText)) return schema;
+  if (options.some(needsNoExpression)) return schema;
   return {
     ...(typeof description === 'string' && described(description)),
     ...anyOf(...options.map(withExpressions), HOLDS_EXPRESSION),
   };
 }
 
-function takesAnyText(schema: Schema): boolean {
+/** Whether a value takes any text already, or is the one text that says which of several maps is meant. */
+function needsNoExpression(schema: Schema): boolean {
   const { type, enum: values, pattern, const: only } = schema;
   if (Object.keys(schema).length === 0 || only !== undefined) return true;
   return (type === 'string' || (Array.isArray(type) && type.includes('string'))) && !values && !pattern;

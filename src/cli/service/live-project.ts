@@ -37,7 +37,9 @@ export function startLiveProject(
   const replaced: Promise<void>[] = [];
   let isClosing = false;
   const open = (options: start.ProjectOptions) => {
-    const engine = closeAfter(options.engine ?? start.embeddedEngine(), async () => (isClosing ? last() : undefined));
+    // A replaced orchestrator may close after the stop has begun, while the current one still has responses to give.
+    const isLast = () => isClosing && orchestrator === current.orchestrator;
+    const engine = closeAfter(options.engine ?? start.embeddedEngine(), async () => (isLast() ? last() : undefined));
     const orchestrator = start.startOrchestrator({ ...start.KEEPS_STACKS, ...options, storage, engine });
     return { orchestrator, listener: start.nodeListener(orchestrator, options.logger), logger: options.logger };
   };

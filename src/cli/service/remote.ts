@@ -4,6 +4,7 @@ import { messageOf } from '../../engine/base/errors.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import { readEventStream } from './read-event-stream.ts';
 import type { Service } from './service.ts';
+import { pause } from '../terminal/pause.ts';
 import { oneLine } from '../terminal/text.ts';
 
 const RESPONSE_MS = 30_000;
@@ -185,14 +186,4 @@ async function explainResponse(base: string, response: Response): Promise<string
   const { code, message } = body?.error ?? {};
   if (typeof code === 'string' && typeof message === 'string') return oneLine(message);
   return `${host} responded with ${response.status}, but it is not an ensemble server; check the address`;
-}
-
-function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal?.addEventListener('abort', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

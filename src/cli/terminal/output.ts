@@ -30,11 +30,10 @@ export interface Output {
   readonly stream: OutputStream;
   /** Whether lines on stderr can be redrawn. */
   readonly live: boolean;
-  /**
-   * Until `release` is called, sends what others write to stdout to stderr, so that stdout has only the result. The watched writer
-   * is notified of all their text.
-   */
-  capture(): { watch(writer: ForeignWriter | undefined): void; release(): void };
+  /** Sends what others write to stdout to stderr, such as a script's `console.log`, so that stdout has only results. */
+  capture(): void;
+  /** After `capture`, this writer is notified of the text of others; with undefined, nobody is. */
+  watch(writer: ForeignWriter | undefined): void;
   /** Resolves when everything is written. */
   flush(): Promise<void>;
 }
@@ -52,6 +51,7 @@ export function createOutput(host: Host): Output {
   const writeErr = stderr.write.bind(stderr);
   const terminal = stderr.isTTY === true && env.TERM !== 'dumb';
   const forced = env.FORCE_COLOR !== undefined && env.FORCE_COLOR !== '' && env.FORCE_COLOR !== '0';
+  let watcher: ForeignWriter | undefined;
   return {
     print: (text) => void writeOut(forTerminal(text)),
     say: (text) => void writeErr(forTerminal(text)),
@@ -70,24 +70,17 @@ export function createOutput(host: Host): Output {
     },
     live: terminal,
     capture() {
-      let watcher: ForeignWriter | undefined;
       const foreign = (...args: Parameters<OutputStream['write']>) => {
         watcher?.before();
         const kept = writeErr(...args);
         watcher?.after(String(args[0]));
         return kept;
       };
-      const originals = [stdout.write, stderr.write] as const;
       stdout.write = foreign;
       stderr.write = foreign;
-      return {
-        watch: (writer) => {
-          watcher = writer;
-        },
-        release() {
-          [stdout.write, stderr.write] = originals;
-        },
-      };
+    },
+    watch(writer) {
+      watcher = writer;
     },
     async flush() {
       await Promise.all([writeOut, writeErr].map((write) => new Promise<void>((resolve) => write('', resolve))));

@@ -1,6 +1,6 @@
 /** Rows as aligned columns that fit a terminal. */
 
-import { cutText, oneLine, textWidth } from './text.ts';
+import { fitText, oneLine, textWidth } from './text.ts';
 
 export interface Column {
   readonly title: string;
@@ -26,7 +26,7 @@ export function formatTable(
   return cells
     .map((row) =>
       row
-        .map((cell, i) => padOrCut(cell, widths[i] as number))
+        .map((cell, i) => fitText(cell, widths[i] as number))
         .join('  ')
         .trimEnd(),
     )
@@ -46,11 +46,6 @@ function shrink(widths: number[], columns: readonly Column[], width: number): vo
     if (widest < 0) return;
     widths[widest] = (widths[widest] as number) - 1;
   }
-}
-
-function padOrCut(text: string, width: number): string {
-  const cut = cutText(text, width);
-  return cut + ' '.repeat(Math.max(0, width - textWidth(cut)));
 }
 
 /** The width of the terminal of stdout; without a terminal, the value of `COLUMNS`, or undefined. */

@@ -60,6 +60,12 @@ export function textWidth(text: string): number {
   return width;
 }
 
+/** A text cut or filled to a width in columns. */
+export function fitText(text: string, columns: number): string {
+  const cut = cutText(text, columns);
+  return cut + ' '.repeat(Math.max(0, columns - textWidth(cut)));
+}
+
 /** The start of a text with at most `columns` columns. A cut text ends with `…`. */
 export function cutText(text: string, columns: number): string {
   if (textWidth(text) <= columns) return text;

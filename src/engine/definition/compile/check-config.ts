@@ -56,8 +56,7 @@ export function checkConfig(
     else if (!isZodIssue(issue)) reportConfig({ path: inner, message: issue.message }, path, report);
     else for (const problem of explainIssue(issue, config, path, origin)) report(problem);
   }
-  if (only) return undefined;
-  if (!constant || result?.issues) return undefined;
+  if (only || !constant || result?.issues) return undefined;
   return deepFreeze(structuredClone((result?.value ?? config) as JsonObject));
 }
 

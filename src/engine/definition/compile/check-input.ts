@@ -4,7 +4,7 @@ import { equalJson, formatPath, type Json, type JsonObject } from '../../base/js
 import { KIND_NAMES } from '../../base/kind-names.ts';
 import type { EnsembleDefinition, InputField } from '../../model/ensemble.ts';
 import { suggestForMany } from '../../base/suggest-name.ts';
-import { checkJsonSchema } from '../forms/check-json-schema.ts';
+import { checkJsonSchema, isMap } from '../forms/check-json-schema.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { InputCheck, InputProblem } from '../../compiled/compiled-ensemble.ts';
 import { isJsonSchema } from '../forms/forms.ts';
@@ -55,25 +55,22 @@ function checkDefault(name: string, field: InputField, path: Path, report: Repor
 }
 
 function checkFields(input: Json, fields: readonly (readonly [string, InputField])[]): ReturnType<InputCheck> {
-  if (typeof input !== 'object' || input === null || Array.isArray(input)) {
-    return { problems: [{ path: '', message: `must be an object, not ${describe(input)}` }] };
-  }
-  const given = input as JsonObject;
-  let value: JsonObject = given;
+  if (!isMap(input)) return { problems: [{ path: '', message: `must be an object, not ${describe(input)}` }] };
+  let value = input;
   const problems: InputProblem[] = [];
   const suggest = suggestForMany();
   let undeclared: readonly string[] | undefined;
   for (const [name, field] of fields) {
-    const found = Object.hasOwn(given, name) ? (given[name] as Json) : null;
+    const found = Object.hasOwn(input, name) ? (input[name] as Json) : null;
     if (found !== null) {
       const wrong = fieldProblem(found, field);
       if (wrong) problems.push({ path: formatPath([name]), message: wrong });
     } else if (field.required) {
-      undeclared ??= undeclaredKeys(given, fields);
+      undeclared ??= undeclaredKeys(input, fields);
       const near = suggest(name, undeclared);
       problems.push({ path: formatPath([name]), message: near ? `is required; \`${near}\` was given` : 'is required' });
     } else if (field.default !== undefined) {
-      if (value === given) value = { ...given };
+      if (value === input) value = { ...input };
       (value as Record<string, Json>)[name] = field.default;
     }
   }

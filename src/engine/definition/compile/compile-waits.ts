@@ -19,25 +19,34 @@ export function compileSleep(step: SleepStep, place: StepPlace, level: Level): C
   const isInstant = typeof sleep === 'object';
   const given = isInstant ? sleep.until : sleep;
   const path = [...place.path, 'sleep', ...(isInstant ? ['until'] : [])];
-  checkLiteral(given, isInstant, path, level);
+  if (isInstant) checkInstant(given, path, level);
+  else checkDuration(given, path, level, DURATION_RULE, isInstantText(given) ? `until: ${given}` : undefined);
   const { evaluate, readsState } = level.fields.value(given, path, { templates: !isExpression(given) });
   return { kind: 'sleep', key: place.key, ...resultOf(step, place, level, readsState), value: evaluate, isInstant };
 }
 
-// Checks a value without an expression, which is known at load.
-function checkLiteral(given: string | number, isInstant: boolean, path: Path, { context }: Level): void {
+// Checks an instant without an expression, which is known at load.
+function checkInstant(given: string | number, path: Path, { context }: Level): void {
+  if (isExpression(given) || reportBraces(given, path, context.report) || isInstantText(given)) return;
+  const isDuration = typeof given === 'string' && parseDuration(given) !== undefined;
+  const suggestion = isDuration ? `sleep: ${given}` : undefined;
+  context.report({ path, message: `${INSTANT_RULE}, not ${describe(given)}`, suggestion });
+}
+
+/**
+ * Checks a duration without an expression, which is known at load.
+ *
+ * @param rule - the start of the message
+ * @param instead - what to suggest for a text that is not a duration. Default: a duration that is written similarly
+ */
+function checkDuration(given: string | number, path: Path, { context }: Level, rule: string, instead?: string): void {
   if (isExpression(given) || reportBraces(given, path, context.report)) return;
   const ms = typeof given === 'string' ? parseDuration(given) : given;
-  const instant = isInstantText(given);
-  if (isInstant ? instant : ms !== undefined && ms <= MAX_SLEEP_MS) return;
-  if (!isInstant && ms !== undefined) {
-    context.report({ path, message: `must be at most ten years, not ${describe(given)}` });
-  } else if (isInstant) {
-    const suggestion = typeof given === 'string' && ms !== undefined ? `sleep: ${given}` : undefined;
-    context.report({ path, message: `${INSTANT_RULE}, not ${describe(given)}`, suggestion });
-  } else {
-    const suggestion = instant ? `until: ${given}` : nearestDuration(String(given));
-    context.report({ path, message: `${DURATION_RULE}, not ${describe(given)}`, suggestion });
+  if (ms !== undefined && ms <= MAX_SLEEP_MS) return;
+  if (ms !== undefined) context.report({ path, message: `must be at most ten years, not ${describe(given)}` });
+  else {
+    const suggestion = instead ?? nearestDuration(String(given));
+    context.report({ path, message: `${rule}, not ${describe(given)}`, suggestion });
   }
 }
 
@@ -89,17 +98,6 @@ export function compileWait(step: WaitStep, place: StepPlace, level: Level): Com
 
 /** Compiles a duration, and checks one without an expression. @param rule - the start of the message */
 export function compileTimeout(given: string | number, path: Path, level: Level, rule = TIMEOUT_RULE): CompiledField {
-  checkTimeout(given, path, level, rule);
+  checkDuration(given, path, level, rule);
   return level.fields.value(given, path, { templates: !isExpression(given) });
-}
-
-function checkTimeout(given: string | number, path: Path, { context }: Level, rule: string): void {
-  if (isExpression(given) || reportBraces(given, path, context.report)) return;
-  const ms = typeof given === 'string' ? parseDuration(given) : given;
-  if (ms !== undefined && ms <= MAX_SLEEP_MS) return;
-  if (ms !== undefined) context.report({ path, message: `must be at most ten years, not ${describe(given)}` });
-  else {
-    const suggestion = nearestDuration(String(given));
-    context.report({ path, message: `${rule}, not ${describe(given)}`, suggestion });
-  }
 }

@@ -7,7 +7,8 @@ import type { Report } from './check-shape.ts';
 import type { Path } from '../source/problem.ts';
 import { describe, oneOf, quoted } from '../source/wording.ts';
 
-const TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
+/** The types of JSON Schema. */
+export const JSON_SCHEMA_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
 // The keywords that hold one schema, a list of schemas and a map of schemas.
 const ONE = [
   'items',
@@ -118,9 +119,13 @@ function checkType(type: Json, path: Path, report: Report): void {
   const list = Array.isArray(type);
   const types: readonly Json[] = list ? type : [type as Json];
   types.forEach((name, i) => {
-    if (typeof name === 'string' && TYPES.includes(name)) return;
-    const suggestion = typeof name === 'string' ? suggestName(name, TYPES) : undefined;
-    report({ path: list ? [...path, i] : path, message: `must be ${oneOf(TYPES)}, not ${describe(name)}`, suggestion });
+    if (typeof name === 'string' && JSON_SCHEMA_TYPES.includes(name)) return;
+    const suggestion = typeof name === 'string' ? suggestName(name, JSON_SCHEMA_TYPES) : undefined;
+    report({
+      path: list ? [...path, i] : path,
+      message: `must be ${oneOf(JSON_SCHEMA_TYPES)}, not ${describe(name)}`,
+      suggestion,
+    });
   });
 }
 

@@ -61,7 +61,7 @@ const MAX_PRINTED = 20;
 /** The error of a definition that can't be loaded. @param name - the name of the ensemble, if it could be read */
 export function invalidDefinition(issues: readonly DefinitionIssue[], name?: string): OrchestratorError {
   const what = name ? `ensemble \`${name}\` has` : 'the definition has';
-  return withIssues(what, issues, formatIssue);
+  return withIssues(what, issues);
 }
 
 /** The error of several definitions. @param issues - the issues of all definitions, each with its `ensemble` */
@@ -73,10 +73,11 @@ export function invalidDefinitions(issues: readonly DefinitionIssue[]): Orchestr
   });
 }
 
-function withIssues(
+/** @param what - the subject of the message, with its verb: `... has` */
+export function withIssues(
   what: string,
   issues: readonly DefinitionIssue[],
-  print: (issue: DefinitionIssue, before: DefinitionIssue | undefined) => string,
+  print: (issue: DefinitionIssue, before: DefinitionIssue | undefined) => string = formatIssue,
 ): OrchestratorError {
   const count = issues.length === 1 ? '1 problem' : `${issues.length} problems`;
   const shown = issues.slice(0, MAX_PRINTED).map((issue, i) => print(issue, issues[i - 1]));

@@ -1,14 +1,12 @@
 /** Converts a composed YAML document to JSON data: it expands aliases up to a limit, and refuses what JSON does not have. */
 
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from 'yaml';
-import { formatPath, type Json, MAX_DEPTH } from '../../base/json.ts';
+import { type Json, MAX_DEPTH } from '../../base/json.ts';
 import { quoted } from './wording.ts';
 
 /** What is wrong with a node, with its offsets in the text. */
 export interface NodeProblem {
-  readonly path: string;
-  /** The same path, in parts. */
-  readonly at?: readonly (string | number)[];
+  readonly path: readonly (string | number)[];
   readonly message: string;
   readonly start: number;
   readonly end: number;
@@ -223,7 +221,7 @@ function convertNumber(value: number, scalar: Scalar, state: State): Json {
 function report(state: State, node: Node, message: string): null {
   const [start, end] = node.range ?? [0, 1];
   const { path, problems } = state;
-  if (problems.length < MAX_PROBLEMS) problems.push({ path: formatPath(path), at: [...path], message, start, end });
+  if (problems.length < MAX_PROBLEMS) problems.push({ path: [...path], message, start, end });
   return null;
 }
 

@@ -1,7 +1,7 @@
 /** Reads the text of a definition (YAML or JSON) to JSON data with a map back to the text. */
 
 import { type Document, isScalar } from 'yaml';
-import { type Json, MAX_DEPTH } from '../../base/json.ts';
+import { formatPath, type Json, MAX_DEPTH } from '../../base/json.ts';
 import type { DefinitionIssue } from '../../base/errors.ts';
 import { type NodeProblem, nodeToJson } from './node-to-json.ts';
 import { parseYaml } from './parse-yaml.ts';
@@ -75,7 +75,7 @@ export function readSource(text: string): ReadResult {
   if (all.length === 0) return { ok: true, value, map: map() };
   const refused = refuse(lines, all);
   if (problems.length > 0 || !converted.usable || all.length > MAX_ISSUES) return refused;
-  const placed = sorted(all).map(({ at = [] }, i) => ({ path: at, issue: refused.issues[i] as DefinitionIssue }));
+  const placed = sorted(all).map(({ path }, i) => ({ path, issue: refused.issues[i] as DefinitionIssue }));
   return { ...refused, rest: { value, map: map(), problems: placed } };
 }
 
@@ -101,7 +101,7 @@ function explainControl(char: string): string {
 }
 
 function problemAt(message: string, start: number, length = 1): NodeProblem {
-  return { path: '', message, start, end: start + length };
+  return { path: [], message, start, end: start + length };
 }
 
 function sorted(problems: readonly NodeProblem[]): NodeProblem[] {
@@ -113,7 +113,7 @@ function refuse(lines: SourceLines, problems: readonly NodeProblem[]): ReadResul
     .slice(0, MAX_ISSUES)
     .map(({ path, message, start, end }) => {
       const { line, column } = lines.place(start);
-      return { path, message, line, column, frame: lines.frame(line, column, end - start) };
+      return { path: formatPath(path), message, line, column, frame: lines.frame(line, column, end - start) };
     });
   if (problems.length > issues.length) {
     issues.push({ path: '', message: `only the first ${issues.length} problems are shown; fix these first` });
