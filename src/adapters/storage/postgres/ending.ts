@@ -4,7 +4,7 @@ import type { ExecutionStatus } from '../../../engine/model/execution.ts';
 import type { ExecutionStore } from '../../../engine/ports/storage.ts';
 import { readBoolean, readNumber, toJsonColumn, toOptionalJsonColumn } from '../sql/columns.ts';
 import { DUE_IN_POSTGRES } from '../sql/due.ts';
-import { readPosition } from '../sql/listing.ts';
+import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../sql/purge.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement, toArray } from './driver.ts';
 import type { Names } from './names.ts';
@@ -16,11 +16,6 @@ export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge
 const MAX_PASSED = 5000;
 /** About how many steps one call of `purge` deletes at most. */
 const MAX_DELETED_STEPS = 20_000;
-/**
- * The largest expected difference between clocks. An execution that was accepted this long after an instant has not
- * ended before that instant.
- */
-const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
 /** A list of tags as it is stored. Any other text is damaged, and could fail the whole statement that reads it as JSON. */
 const TAG = String.raw`"([^"\\\x01-\x1f]|\\["\\])*"`;
 const TAGS = String.raw`^\[${TAG}(,${TAG})*\]$`;
