@@ -1,6 +1,6 @@
 /** What the cases of the storage suite share: builders of records, calls with defaults, and assertions. */
 
-import { isOrchestratorError } from '../../engine/base/errors.ts';
+import { type ErrorCode, isOrchestratorError } from '../../engine/base/errors.ts';
 import { equalJson, type Json, type JsonObject } from '../../engine/base/json.ts';
 import {
   type ClaimedExecution,
@@ -228,16 +228,15 @@ export function same(actual: unknown, expected: unknown, what: string): void {
   throw new Error(`${what}: expected ${shorten(wanted)}, got ${shorten(found)}`);
 }
 
-/** @throws Error unless the call fails with CONFLICT, at once or later */
-export async function refusesAsConflict(call: () => unknown): Promise<void> {
+/** @throws Error unless the call fails with this code, at once or later */
+export async function refuses(code: ErrorCode, call: () => unknown): Promise<void> {
   let thrown: unknown;
   try {
     await call();
   } catch (error) {
     thrown = error;
   }
-  if (!isOrchestratorError(thrown, 'CONFLICT'))
-    throw new Error(`expected CONFLICT to be thrown, got ${String(thrown)}`);
+  if (!isOrchestratorError(thrown, code)) throw new Error(`expected ${code} to be thrown, got ${String(thrown)}`);
 }
 
 /** Freezes a value at every level, so that a store that changes it throws. */
