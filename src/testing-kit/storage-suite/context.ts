@@ -34,12 +34,17 @@ export const EVERY_KIND: JsonObject = {
   '': { constructor: 1, ключ: 2, '0': 3 },
 };
 
+/** `own_` and 26 characters. @param number - one digit */
+export function workerId(number: number): string {
+  return `own_${'0'.repeat(25)}${number}`;
+}
+
 /** The worker of a case that names no other worker. */
-export const WORKER = `own_${'0'.repeat(25)}1`;
+export const WORKER = workerId(1);
 /** A second worker. */
-export const OTHER = `own_${'0'.repeat(25)}2`;
+export const OTHER = workerId(2);
 /** A worker that no case registers. */
-export const STRANGER = `own_${'0'.repeat(25)}9`;
+export const STRANGER = workerId(9);
 /** How long the lease of a worker lasts after its registration, ms. */
 export const LEASE = 30_000;
 
