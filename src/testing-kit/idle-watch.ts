@@ -1,6 +1,7 @@
 /** Watches for calls in flight, and advances a manual clock when there are none. */
 
 import { hostTurn, type ManualClock } from './manual-clock.ts';
+import { mapMembers } from './map-members.ts';
 
 export interface IdleWatch {
   /** Returns the same function. Until the promise of a call settles, the call is in flight. */
@@ -47,16 +48,11 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     driving = false;
   };
 
-  // Methods run with the port itself as `this`, so that classes with private fields work. The proxy's target is an empty
-  // object, so that frozen ports work. Ports inside the port are watched, too.
-  const watchMembers = <P extends object>(port: P): P =>
-    new Proxy({} as P, {
-      get(_empty, key) {
-        const value: unknown = Reflect.get(port, key);
-        if (typeof value === 'function') return (...args: unknown[]) => watch(Reflect.apply(value, port, args));
-        return typeof value === 'object' && value !== null && !Array.isArray(value) ? watchMembers(value) : value;
-      },
-      has: (_empty, key) => key in port,
+  // Ports inside the port are watched, too.
+  const watchPort = <P extends object>(port: P): P =>
+    mapMembers(port, (value) => {
+      if (typeof value === 'function') return (...args: unknown[]) => watch(Reflect.apply(value, port, args));
+      return typeof value === 'object' && value !== null && !Array.isArray(value) ? watchPort(value) : value;
     });
 
   return {
@@ -64,9 +60,7 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
       (call) =>
       (...args) =>
         watch(call(...args)),
-    watchPort(port) {
-      return watchMembers(port);
-    },
+    watchPort,
     driveUntil(result) {
       awaited += 1;
       const done = () => {

@@ -9,6 +9,7 @@ import { controlProcess, type ProcessControl } from './engine-suite/process-cont
 import { ofProcess } from './engine-suite/storage-world.ts';
 import { createIdleWatch } from './idle-watch.ts';
 import { hostTurn, type ManualClock } from './manual-clock.ts';
+import { mapMembers } from './map-members.ts';
 
 /** What the process shares with the world around it. */
 export interface Surroundings {
@@ -112,12 +113,9 @@ async function buryWorkers({ workers }: Storage, dead: ReadonlySet<string>, now:
 
 /** A port whose calls are never answered after the process has died. */
 function endsWith<P extends object>(control: ProcessControl, port: P): P {
-  return new Proxy({} as P, {
-    get(_empty, key) {
-      const value: unknown = Reflect.get(port, key);
-      if (typeof value !== 'function') return value;
-      return control.script((...args: unknown[]) => Reflect.apply(value, port, args) as unknown);
-    },
-    has: (_empty, key) => key in port,
-  });
+  return mapMembers(port, (value) =>
+    typeof value === 'function'
+      ? control.script((...args: unknown[]) => Reflect.apply(value, port, args) as unknown)
+      : value,
+  );
 }

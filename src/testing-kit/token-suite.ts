@@ -5,7 +5,7 @@ import type { MaybePromise } from '../engine/ports/operation.ts';
 import type { TokenStore } from '../engine/ports/token-store.ts';
 import { type DeclareCase, declareCases, declareOnPart } from './declare-cases.ts';
 import type { SuiteRunner } from './http-suite.ts';
-import { frozen, refusesAsConflict, same } from './storage-suite/context.ts';
+import { frozen, refuses, same } from './storage-suite/context.ts';
 
 /** The holder of the store under test. A `Storage` is one, too. */
 export interface TokenHolder {
@@ -81,8 +81,8 @@ export function reopenedTokenCases(it: DeclareCase<TokenStore>): void {
     await tokens.delete(token(1).id);
     const next = await reopen();
     same([await next.list(), await next.findByDigest(token(1).digest)], [[token(2)], undefined], 'tokens');
-    await refusesAsConflict(() => next.put(token(2, { digest: token(3).digest })));
-    await refusesAsConflict(() => next.put(token(3, { digest: token(2).digest })));
+    await refuses('CONFLICT', () => next.put(token(2, { digest: token(3).digest })));
+    await refuses('CONFLICT', () => next.put(token(3, { digest: token(2).digest })));
     same(await next.list(), [token(2)], 'tokens after the refusals');
   });
 }
@@ -154,14 +154,14 @@ function findingCases(it: DeclareCase<TokenStore>): void {
 
   it('put: a stored id is refused with CONFLICT, and nothing changes', async (tokens) => {
     await tokens.put(token(1));
-    await refusesAsConflict(() => tokens.put(token(1, { digest: token(2).digest, scopes: ['admin'] })));
+    await refuses('CONFLICT', () => tokens.put(token(1, { digest: token(2).digest, scopes: ['admin'] })));
     same(await tokens.list(), [token(1)], 'tokens');
     same(await tokens.findByDigest(token(2).digest), undefined, 'the other digest');
   });
 
   it('put: a stored digest is refused with CONFLICT, and nothing changes', async (tokens) => {
     await tokens.put(token(1));
-    await refusesAsConflict(() => tokens.put(token(2, { digest: token(1).digest, scopes: ['admin'] })));
+    await refuses('CONFLICT', () => tokens.put(token(2, { digest: token(1).digest, scopes: ['admin'] })));
     same(await tokens.list(), [token(1)], 'tokens');
     same(await tokens.findByDigest(token(1).digest), token(1), 'the first');
   });

@@ -89,4 +89,17 @@ describe('a host with alarms', () => {
     await orchestrator.runDue();
     expect((await orchestrator.executions.get(id)).status).toBe('completed');
   });
+
+  it('that failed once is asked again', async () => {
+    const asked: number[] = [];
+    const { clock, orchestrator, settle } = scene([SLEEPS], (instant) => {
+      asked.push(instant - begun);
+      return asked.length === 1 ? Promise.reject(new Error('no alarm')) : undefined;
+    });
+    const begun = clock.now();
+    await orchestrator.start('sleeps');
+    await settle();
+    await orchestrator.runDue();
+    expect(asked).toEqual([30_000, HOUR]);
+  });
 });

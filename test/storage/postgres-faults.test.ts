@@ -286,6 +286,29 @@ describe.skipIf(!hasServer)('on a server', () => {
     expect(await commitOne(storage, entry(2, { end: end({ status: 'failed' }) }))).toBe('stored');
   });
 
+  it.each(['["vip"', '{"vip":1}', '["vip",]', '["\\x"]', '["\\u0000"]', '["\n"]', 'vip', ''])(
+    'damaged tags do not stop the deletion of old executions: %j',
+    async (tags) => {
+      const storage = open();
+      for (const number of [1, 2, 3]) {
+        await accept(storage, execution(number, { tags: ['vip', '"\\ 漢'] }));
+        await commitOne(storage, entry(number, { end: end({ finishedAt: T0 }) }));
+      }
+      await database.query('UPDATE ensemble.executions SET tags = $3 WHERE namespace = $1 AND id = $2', [
+        `test ${namespaces}`,
+        executionId(2),
+        tags,
+      ]);
+      const query = { worker: WORKER, before: T0 + 10, limit: 10 };
+      expect(await storage.executions.purge(query)).toEqual({ deleted: 3 });
+      const { rows: left } = await database.query('SELECT DISTINCT id FROM ensemble.tags WHERE namespace = $1', [
+        `test ${namespaces}`,
+      ]);
+      expect(left).toEqual([{ id: executionId(2) }]);
+      expect(await storage.executions.list({ tag: 'vip', limit: 10 })).toEqual([]);
+    },
+  );
+
   it('the parent of a damaged child execution is known, so that it can be resumed', async () => {
     const storage = open();
     await register(storage);

@@ -84,6 +84,19 @@ describe('the cost of a commit', () => {
     tables.close();
   });
 
+  it('a start with tags: one transaction, so that no crash stores it without its tags', async () => {
+    const { tables, ran } = await watched();
+    const free = { release: { status: 'queued', dueAt: T0 } } as const;
+    for (const [number, fields] of [
+      [1, {}],
+      [2, free],
+    ] as const) {
+      expect(tables.commit(WORKER, [starting(execution(number, { tags: ['a', 'b'] }), fields)])).toEqual(['stored']);
+      expect(ran()).toEqual(['BEGIN', 'INSERT', 'INSERT', 'COMMIT']);
+    }
+    tables.close();
+  });
+
   it('a run of five steps: six transactions, none of them reads', async () => {
     const { tables, path, ran } = await watched();
     // SQLite counts the changes of its write-ahead log in `iChange` of the header of its index.

@@ -50,29 +50,32 @@ export function createWakeups({ clock, logger, retryMs, run, isFull, wakeAt: cal
   let again = false;
   let scheduled = false;
   let timer: { readonly at: number; readonly cancel: () => void } | undefined;
-  /** The latest instant that the host was asked for. */
+  /** The latest instant that the host was asked for; in the past when it could not be asked. */
   let hostWakesAt = Number.NEGATIVE_INFINITY;
   /** The instant for which the latest timer was set. */
   let firedFor = Number.NEGATIVE_INFINITY;
-  /** The failure that was logged last: each is logged once. */
-  let logged: string | undefined;
+  /** The failures that were logged last, of cycles and of the host: each is logged once, and again after a success. */
+  let cycleFailure: string | undefined;
+  let hostFailure: string | undefined;
 
   const disarm = () => {
     timer?.cancel();
     timer = undefined;
   };
 
-  const onFailure = (err: unknown, log: () => void) => {
-    if (messageOf(err) !== logged) log();
-    logged = messageOf(err);
-  };
-
   const wakeByHost = (call: NonNullable<typeof callHost>, at: number) => {
     if (hostWakesAt <= at && hostWakesAt > clock.now()) return;
     hostWakesAt = at;
-    const onHostFailure = (err: unknown) =>
-      onFailure(err, () => logger.warn({ err }, 'the host could not be asked to wake this process'));
-    Promise.resolve(call(at)).catch(onHostFailure);
+    Promise.resolve(call(at)).then(
+      () => {
+        hostFailure = undefined;
+      },
+      (err: unknown) => {
+        hostWakesAt = Number.NEGATIVE_INFINITY;
+        if (messageOf(err) !== hostFailure) logger.warn({ err }, 'the host could not be asked to wake this process');
+        hostFailure = messageOf(err);
+      },
+    );
   };
 
   const wakeAt = (at: number) => {
@@ -112,14 +115,14 @@ export function createWakeups({ clock, logger, retryMs, run, isFull, wakeAt: cal
         again = false;
         const next = await afterCurrent(Number.POSITIVE_INFINITY);
         firedFor = Number.NEGATIVE_INFINITY;
-        logged = undefined;
+        cycleFailure = undefined;
         if (next === undefined) disarm();
         else if (!(wakeups.moreAreDue && isFull())) wakeAt(next);
       } while (again && !isStopped);
     } catch (err) {
-      onFailure(err, () =>
-        logger.warn({ err }, 'the storage could not be asked for due executions; it is asked again'),
-      );
+      const text = 'the storage could not be asked for due executions; it is asked again';
+      if (messageOf(err) !== cycleFailure) logger.warn({ err }, text);
+      cycleFailure = messageOf(err);
       wakeAt(clock.now() + retryMs);
     }
   };

@@ -1,6 +1,7 @@
 /** A storage with some methods replaced. */
 
 import type { Storage } from '../../engine/ports/storage.ts';
+import { mapMembers } from '../map-members.ts';
 
 /** Methods of the storage itself, and methods of its parts. */
 export type StorageChanges = {
@@ -14,14 +15,10 @@ export function changeStorage(storage: Storage, changes: StorageChanges): Storag
 }
 
 function replaceMembers<T extends object>(target: T, changes: object): T {
-  return new Proxy({} as T, {
-    get(_empty, key) {
-      const value: unknown = Reflect.get(target, key);
-      const change: unknown = Reflect.get(changes, key);
-      if (typeof change === 'object' && change !== null) return replaceMembers(value as object, change);
-      if (change !== undefined) return change;
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-    has: (_empty, key) => key in target,
+  return mapMembers(target, (value, key) => {
+    const change: unknown = Reflect.get(changes, key);
+    if (typeof change === 'object' && change !== null) return replaceMembers(value as object, change);
+    if (change !== undefined) return change;
+    return typeof value === 'function' ? value.bind(target) : value;
   });
 }

@@ -2,6 +2,7 @@
 
 import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { type Execution, isFinal } from '../../engine/model/execution.ts';
+import type { Process } from './process.ts';
 import type { World } from './world.ts';
 
 /** Opens a world, runs `body` in it, and closes it. */
@@ -69,6 +70,20 @@ export async function refused(world: World, code: string, call: Promise<unknown>
   await world.until(`the refusal with ${code}`, () => seen.state !== 'pending');
   if (seen.state === 'rejected' && isOrchestratorError(seen.error) && seen.error.code === code) return;
   throw new Error(`expected ${code} to be thrown, got ${String(seen.error ?? seen.value)}`);
+}
+
+/** Runs the ensemble `e` in a process that is paused at a commit. @returns undefined if the run has no such commit */
+export async function pauseAtCommit(
+  world: World,
+  definition: object,
+  at: number,
+  when: 'before' | 'after',
+): Promise<{ readonly paused: Process; readonly run: Watched<Execution<unknown>> } | undefined> {
+  const fault = { method: 'commit', at, when, then: 'pause' } as const;
+  const paused = await world.open({ ensembles: [definition], fault });
+  const run = watched(paused.subject.execute('e'));
+  await world.until('the pause', () => paused.control.triggered || run.state !== 'pending');
+  return paused.control.triggered ? { paused, run } : undefined;
 }
 
 /** Advances time until `count` executions exist and all of them have ended. @returns them, the oldest first */

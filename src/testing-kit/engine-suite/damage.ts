@@ -3,6 +3,7 @@
 import { callPart } from '../../engine/ports/storage-methods.ts';
 import { changeStorage } from './change-storage.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { NewExecution } from '../../engine/model/stored-execution.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import { same } from '../storage-suite/context.ts';
 import { allEnded, type Declare, resultOf, labels } from './context.ts';
@@ -33,6 +34,25 @@ async function oneFails(world: World, id: string): Promise<void> {
   same(labels(world, 2).filter((label) => label === 'c@1').length, RUNS - 1, 'how many reached their last step');
 }
 
+/** Changes a storage: some executions can't be read when they are claimed. */
+function damageClaimed(isDamaged: (execution: NewExecution) => boolean): (storage: Storage) => Storage {
+  const damage = new Error('bytes were flipped');
+  return (storage) =>
+    changeStorage(storage, {
+      executions: {
+        async claim(worker, query) {
+          const claimed = await storage.executions.claim(worker, query);
+          return claimed.map((one) => {
+            if ('damage' in one || !isDamaged(one.execution)) return one;
+            const { id: executionId, trigger } = one.execution;
+            const { parentId } = trigger;
+            return { executionId, epoch: one.epoch, damage, ...(parentId !== undefined && { parentId }) };
+          });
+        },
+      },
+    });
+}
+
 const CALLS_OF_RESUMING = [
   ['executions', 'listSteps'],
   ['definitions', 'get'],
@@ -44,19 +64,7 @@ const CALLS_OF_RESUMING = [
 export function damageCases({ it }: Declare<StorageWorld>): void {
   it('an execution that cannot be read fails; the others continue', async (world) => {
     const id = await killFiveRuns(world);
-    const tamper = (storage: Storage): Storage =>
-      changeStorage(storage, {
-        executions: {
-          async claim(worker, query) {
-            const claimed = await storage.executions.claim(worker, query);
-            return claimed.map((one) =>
-              'execution' in one && one.execution.id === id
-                ? { executionId: id, epoch: one.epoch, damage: new Error('bytes were flipped') }
-                : one,
-            );
-          },
-        },
-      });
+    const tamper = damageClaimed((one) => one.id === id);
     const second = await world.open({ ensembles: [SLOW], engine: { tamper } });
     await second.subject.ready();
     await oneFails(world, id);
@@ -73,19 +81,7 @@ export function damageCases({ it }: Declare<StorageWorld>): void {
     const { id } = await resultOf(world, 'start', first.subject.start('e'));
     await world.advance(500);
     first.kill();
-    const tamper = (storage: Storage): Storage =>
-      changeStorage(storage, {
-        executions: {
-          async claim(worker, query) {
-            const claimed = await storage.executions.claim(worker, query);
-            return claimed.map((one) => {
-              if (!('execution' in one) || one.execution.ensemble !== 'child') return one;
-              const { execution, epoch } = one;
-              return { executionId: execution.id, epoch, parentId: id, damage: new Error('bytes were flipped') };
-            });
-          },
-        },
-      });
+    const tamper = damageClaimed((one) => one.ensemble === 'child');
     const second = await world.open({ ensembles, engine: { tamper } });
     await second.subject.ready();
     const { status, output } = await world.ended(id, 60_000);

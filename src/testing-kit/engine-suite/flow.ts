@@ -275,7 +275,7 @@ function stepsInProgress({ effects, entries }: History): Map<string, number> {
   for (const { process, label } of effects) if (process === 1) add(withoutItem(label), 1);
   for (const { process, steps } of entries) {
     if (process !== 1) continue;
-    for (const { name, attempts, note: decide } of steps) if (!decide) add(`${name}@${attempts}`, -1);
+    for (const { name, attempts, note } of steps) if (!note) add(`${name}@${attempts}`, -1);
   }
   for (const [label, count] of open) if (count === 0) open.delete(label);
   return open;

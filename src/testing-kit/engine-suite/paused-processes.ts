@@ -1,7 +1,7 @@
 /** The engine suite's cases of a worker that is paused beyond its lease: it continues nothing that another worker has claimed. */
 
 import { same } from '../storage-suite/context.ts';
-import { atEachCall, type Declare, resultOf, labels, watched } from './context.ts';
+import { atEachCall, type Declare, resultOf, labels, pauseAtCommit, watched } from './context.ts';
 import { code, echo, ensemble } from './steps.ts';
 import { LEASE_MS, type StorageWorld } from './storage-world.ts';
 import type { World } from './world.ts';
@@ -28,13 +28,10 @@ export function pausedProcessCases({ it, itWorlds }: Declare<StorageWorld>): voi
   itWorlds('a worker paused beyond its lease at any commit begins no further step', (inWorld) =>
     atEachCall('the worker is paused at a commit', (at, when) =>
       inWorld(async (world) => {
-        const fault = { method: 'commit', at, when, then: 'pause' } as const;
-        const first = await world.open({ ensembles: [FLOW], fault });
-        const run = watched(first.subject.execute('e'));
-        await world.until('the pause', () => first.control.triggered || run.state !== 'pending');
-        if (!first.control.triggered) return 'not reached';
+        const first = await pauseAtCommit(world, FLOW, at, when);
+        if (!first) return 'not reached';
         const [left] = await world.reader.executions.list({ limit: 2 });
-        if (left) await resumeLate(world, 1, left.id, first.control);
+        if (left) await resumeLate(world, 1, left.id, first.paused.control);
         return 'triggered';
       }),
     ),

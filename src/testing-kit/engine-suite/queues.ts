@@ -2,7 +2,7 @@
 
 import { same } from '../storage-suite/context.ts';
 import { allEnded, check, type Declare, resultOf, labels, refused, watched } from './context.ts';
-import { code, echo, ensemble } from './steps.ts';
+import { code, echo, ensemble, flaky } from './steps.ts';
 
 const slow = (name: string, ms = 1000) => ({
   ...ensemble([code(name, 'slow', { input: { ms, i: '${input.i}' } })], { i: '${input.i}' }),
@@ -13,13 +13,11 @@ export function queueCases({ it }: Declare): void {
   it('queue: with a concurrency of 1, one execution runs at a time, and the oldest is next', async (world) => {
     let active = 0;
     let maxActive = 0;
-    const counted = {
-      ...ensemble([
-        code('a', 'begin', { input: { i: '${input.i}' } }),
-        code('b', 'slow', { input: { ms: 700 } }),
-        code('c', 'end'),
-      ]),
-    };
+    const counted = ensemble([
+      code('a', 'begin', { input: { i: '${input.i}' } }),
+      code('b', 'slow', { input: { ms: 700 } }),
+      code('c', 'end'),
+    ]);
     const { subject } = await world.open({
       ensembles: [counted],
       engine: { concurrency: 1 },
@@ -102,10 +100,7 @@ export function queueCases({ it }: Declare): void {
   });
 
   it('runDue: runs what is due, waits for its end, and returns when something is due next', async (world) => {
-    const flow = [
-      echo('a', 1),
-      code('b', 'flaky', { config: { passesAt: 2 }, retry: { maxAttempts: 2, backoff: 'fixed', delay: 60_000 } }),
-    ];
+    const flow = [echo('a', 1), flaky('b', 2, { maxAttempts: 2, backoff: 'fixed', delay: 60_000 })];
     const options = { ensembles: [ensemble(flow, { b: '${b.output}' })] };
     const client = await world.open({ ...options, engine: { concurrency: 0 } });
     const { id } = await resultOf(world, 'start', client.subject.start('e'));

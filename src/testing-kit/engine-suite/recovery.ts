@@ -1,5 +1,6 @@
 /** The engine suite's cases of recovery: another process resumes what a dead or closing process ran. */
 
+import type { Execution } from '../../engine/model/execution.ts';
 import { same } from '../storage-suite/context.ts';
 import { allEnded, atEachCall, becomes, type Declare, resultOf, labels, watched } from './context.ts';
 import { code, echo, ensemble, flaky } from './steps.ts';
@@ -48,14 +49,8 @@ export function recoveryCases({ it, itWorlds }: Declare): void {
 
   it('an attempt that a crash cut off counts in the record, and not for `maxAttempts`', async (world) => {
     const retry = { maxAttempts: 2, backoff: 'fixed', delay: 100 };
-    const options = { ensembles: [ensemble([flaky('b', 2, retry), echo('c', 1)])] };
-    const first = await world.open({ ...options, fault: { method: 'commit', at: 2, when: 'before', then: 'kill' } });
-    void first.subject.start('e').catch(() => undefined);
-    await world.until('the crash', async () => first.control.triggered);
-    const second = await world.open(options);
-    await second.subject.ready();
-    const [started] = await world.reader.executions.list({ limit: 1 });
-    const { status, agents } = await world.ended(started?.id as string);
+    const crashing = ensemble([flaky('b', 2, retry), echo('c', 1)]);
+    const { status, agents } = await endAfterCrash(world, crashing, 'before');
     same([status, labels(world)], ['completed', ['b@1', 'b@1', 'b@2', 'c@1']], 'the run');
     same(
       agents.map(({ attempts }) => attempts),
@@ -66,14 +61,8 @@ export function recoveryCases({ it, itWorlds }: Declare): void {
 
   it('a crash in the pause before a retry counts no attempt', async (world) => {
     const retry = { maxAttempts: 3, backoff: 'fixed', delay: 100 };
-    const options = { ensembles: [ensemble([flaky('b', 3, retry), echo('c', 1)])] };
-    const first = await world.open({ ...options, fault: { method: 'commit', at: 2, when: 'after', then: 'kill' } });
-    void first.subject.start('e').catch(() => undefined);
-    await world.until('the crash', async () => first.control.triggered);
-    const second = await world.open(options);
-    await second.subject.ready();
-    const [started] = await world.reader.executions.list({ limit: 1 });
-    const { status, agents } = await world.ended(started?.id as string);
+    const crashing = ensemble([flaky('b', 3, retry), echo('c', 1)]);
+    const { status, agents } = await endAfterCrash(world, crashing, 'after');
     same([status, labels(world)], ['completed', ['b@1', 'b@2', 'b@3', 'c@1']], 'the run');
     const attempts = agents.map((run) => `${run.name} ${run.attempts}`);
     same(attempts, ['b 3', 'c 1'], 'attempts in the record');
@@ -180,6 +169,18 @@ export function recoveryCases({ it, itWorlds }: Declare): void {
   itWorlds('a crash during recovery, at every storage call: a third process resumes the execution', (inWorld) =>
     atEachCall('the second process dies', (at, when) => inWorld((world) => crashInRecovery(world, at, when))),
   );
+}
+
+/** Starts an ensemble in a process that dies at its second commit. @returns the record of its end in another process */
+async function endAfterCrash(world: World, crashing: object, when: 'before' | 'after'): Promise<Execution> {
+  const options = { ensembles: [crashing] };
+  const first = await world.open({ ...options, fault: { method: 'commit', at: 2, when, then: 'kill' } });
+  void first.subject.start('e').catch(() => undefined);
+  await world.until('the crash', async () => first.control.triggered);
+  const second = await world.open(options);
+  await second.subject.ready();
+  const [started] = await world.reader.executions.list({ limit: 1 });
+  return world.ended(started?.id as string);
 }
 
 async function crashInRecovery(

@@ -1,7 +1,7 @@
 /** The engine suite's cases of several processes on one store: they share the work, and a paused process does no damage. */
 
 import { same } from '../storage-suite/context.ts';
-import { allEnded, atEachCall, check, type Declare, resultOf, labels, watched } from './context.ts';
+import { allEnded, atEachCall, check, type Declare, resultOf, labels, pauseAtCommit, watched } from './context.ts';
 import { code, echo, ensemble } from './steps.ts';
 import { LEASE_MS, type StorageWorld } from './storage-world.ts';
 
@@ -20,18 +20,16 @@ export function sharedStorageCases({ it, itWorlds }: Declare<StorageWorld>): voi
   itWorlds('a worker paused beyond its lease, at every commit: its late writes are refused', (inWorld) =>
     atEachCall('the worker is paused at a commit', (at, when) =>
       inWorld(async (world) => {
-        const options = { ensembles: [FLOW] };
-        const first = await world.open({ ...options, fault: { method: 'commit', at, when, then: 'pause' } });
-        const run = watched(first.subject.execute('e'));
-        await world.until('the pause', () => first.control.triggered || run.state !== 'pending');
-        if (!first.control.triggered) return 'not reached';
-        const second = await world.open(options);
+        const first = await pauseAtCommit(world, FLOW, at, when);
+        if (!first) return 'not reached';
+        const { paused, run } = first;
+        const second = await world.open({ ensembles: [FLOW] });
         await second.subject.ready();
         const [left] = await world.reader.executions.list({ limit: 2 });
         if (left) await world.ended(left.id, 3 * LEASE_MS);
         else await world.advance(3 * LEASE_MS);
         const stored = world.history.entries.length;
-        first.control.resume();
+        paused.control.resume();
         await world.until('the answer to the caller', () => run.state !== 'pending', 2 * LEASE_MS);
         await world.advance(2 * LEASE_MS);
         const late = world.history.entries.slice(stored).filter(({ executionId }) => executionId === left?.id);
@@ -48,7 +46,7 @@ export function sharedStorageCases({ it, itWorlds }: Declare<StorageWorld>): voi
         else if (run.state === 'fulfilled') {
           same([run.value?.status, world.history.counts().get('a@1')], ['completed', 1], 'a start that was repeated');
         }
-        const again = await resultOf(world, 'a new execution in the paused process', first.subject.execute('e'));
+        const again = await resultOf(world, 'a new execution in the paused process', paused.subject.execute('e'));
         same(again.status, 'completed', 'a new execution in the paused process');
         return 'triggered';
       }),
@@ -60,17 +58,15 @@ export function sharedStorageCases({ it, itWorlds }: Declare<StorageWorld>): voi
     (inWorld) =>
       atEachCall('the worker is paused at a commit', (at, when) =>
         inWorld(async (world) => {
-          const options = { ensembles: [FLOW] };
-          const first = await world.open({ ...options, fault: { method: 'commit', at, when, then: 'pause' } });
-          const run = watched(first.subject.execute('e'));
-          await world.until('the pause', () => first.control.triggered || run.state !== 'pending');
-          if (!first.control.triggered) return 'not reached';
+          const first = await pauseAtCommit(world, FLOW, at, when);
+          if (!first) return 'not reached';
+          const { paused, run } = first;
           const [left] = await world.reader.executions.list({ limit: 2 });
-          const second = await world.open(options);
+          const second = await world.open({ ensembles: [FLOW] });
           await second.subject.ready();
           const isResumed = () => world.history.effects.some(({ process }) => process === 2);
           if (left?.status === 'running') await world.until('another process to resume it', isResumed, 3 * LEASE_MS);
-          first.control.resume();
+          paused.control.resume();
           await world.until('the answer to the caller', () => run.state !== 'pending', 10 * LEASE_MS);
           if (!left) return 'triggered';
           same([run.value?.status, run.value?.output], ['completed', { d: 4 }], 'the result of its caller');

@@ -5,6 +5,7 @@ import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { EmbeddedEngineOptions } from '../../adapters/embedded-engine/engine-options.ts';
 import { manualClock } from '../manual-clock.ts';
+import { mapMembers } from '../map-members.ts';
 import type { EngineProcessOptions, EngineWorld, SimulatedProcess } from './engine-world.ts';
 import type { World } from './world.ts';
 
@@ -64,22 +65,18 @@ export async function openStorageWorld({
 /** A storage whose calls belong to a process. */
 export function ofProcess(process: SimulatedProcess, storage: Storage): Storage {
   const wrap = <P extends object>(port: P, path: string): P =>
-    new Proxy({} as P, {
-      get(_empty, key) {
-        const value: unknown = Reflect.get(port, key);
-        if (typeof value !== 'function') {
-          const isPart = typeof value === 'object' && value !== null && key !== 'capabilities';
-          return isPart ? wrap(value, `${path}${String(key)}.`) : value;
-        }
-        const apply = (...args: unknown[]) => Reflect.apply(value, port, args);
-        const name = path + String(key);
-        if (name === 'watch') return (listener: () => void) => apply(() => process.notify(listener));
-        if (name === 'commit') {
-          return (...args: Parameters<Storage['commit']>) => process.commit(args[1], () => apply(...args));
-        }
-        return (...args: unknown[]) => process.call(name, () => apply(...args));
-      },
-      has: (_empty, key) => key in port,
+    mapMembers(port, (value, key) => {
+      if (typeof value !== 'function') {
+        const isPart = typeof value === 'object' && value !== null && key !== 'capabilities';
+        return isPart ? wrap(value, `${path}${String(key)}.`) : value;
+      }
+      const apply = (...args: unknown[]) => Reflect.apply(value, port, args);
+      const name = path + String(key);
+      if (name === 'watch') return (listener: () => void) => apply(() => process.notify(listener));
+      if (name === 'commit') {
+        return (...args: Parameters<Storage['commit']>) => process.commit(args[1], () => apply(...args));
+      }
+      return (...args: unknown[]) => process.call(name, () => apply(...args));
     });
   return wrap(storage, '');
 }

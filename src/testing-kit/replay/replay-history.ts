@@ -1,7 +1,7 @@
 /** Replays a recorded execution against the definitions of today, without a call of an operation. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
+import { equalJson, type Json } from '../../engine/base/json.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
 import type { NewExecution } from '../../engine/model/stored-execution.ts';
 import type { ExecutionEngine, ExecutionOutcome, LoadedDefinition } from '../../engine/ports/execution-engine.ts';
@@ -154,15 +154,7 @@ function differentEnd(
     const [expected, found] = [end.error ?? null, outcome.error ?? null] as unknown as readonly [Json, Json];
     return { at: 'error', expected, found, reason: 'the execution fails for another reason' };
   }
-  if (hasState || isSame(end.output, outcome.output)) return undefined;
+  if (hasState || equalJson(end.output, outcome.output)) return undefined;
   const reason = "the results of the steps are the same, and today's definition computes other outputs from them";
   return { at: 'output', expected: end.output, found: outcome.output, reason };
-}
-
-/** Whether two values are the same JSON, whatever the order of their keys. */
-function isSame(a: Json, b: Json): boolean {
-  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return a === b;
-  const [left, right] = [Object.entries(a), new Map(Object.entries(b))];
-  if (Array.isArray(a) !== Array.isArray(b) || left.length !== right.size) return false;
-  return left.every(([key, value]) => right.has(key) && isSame(value, right.get(key) as Json));
 }

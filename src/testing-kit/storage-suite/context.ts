@@ -1,6 +1,6 @@
 /** What the cases of the storage suite share: builders of records, calls with defaults, and assertions. */
 
-import { isOrchestratorError } from '../../engine/base/errors.ts';
+import { type ErrorCode, isOrchestratorError } from '../../engine/base/errors.ts';
 import { equalJson, type Json, type JsonObject } from '../../engine/base/json.ts';
 import {
   type ClaimedExecution,
@@ -34,12 +34,17 @@ export const EVERY_KIND: JsonObject = {
   '': { constructor: 1, ключ: 2, '0': 3 },
 };
 
+/** `own_` and 26 characters. @param number - one digit */
+export function workerId(number: number): string {
+  return `own_${'0'.repeat(25)}${number}`;
+}
+
 /** The worker of a case that names no other worker. */
-export const WORKER = `own_${'0'.repeat(25)}1`;
+export const WORKER = workerId(1);
 /** A second worker. */
-export const OTHER = `own_${'0'.repeat(25)}2`;
+export const OTHER = workerId(2);
 /** A worker that no case registers. */
-export const STRANGER = `own_${'0'.repeat(25)}9`;
+export const STRANGER = workerId(9);
 /** How long the lease of a worker lasts after its registration, ms. */
 export const LEASE = 30_000;
 
@@ -228,16 +233,15 @@ export function same(actual: unknown, expected: unknown, what: string): void {
   throw new Error(`${what}: expected ${shorten(wanted)}, got ${shorten(found)}`);
 }
 
-/** @throws Error unless the call fails with CONFLICT, at once or later */
-export async function refusesAsConflict(call: () => unknown): Promise<void> {
+/** @throws Error unless the call fails with this code, at once or later */
+export async function refuses(code: ErrorCode, call: () => unknown): Promise<void> {
   let thrown: unknown;
   try {
     await call();
   } catch (error) {
     thrown = error;
   }
-  if (!isOrchestratorError(thrown, 'CONFLICT'))
-    throw new Error(`expected CONFLICT to be thrown, got ${String(thrown)}`);
+  if (!isOrchestratorError(thrown, code)) throw new Error(`expected ${code} to be thrown, got ${String(thrown)}`);
 }
 
 /** Freezes a value at every level, so that a store that changes it throws. */

@@ -1,6 +1,7 @@
 /** `toDurableObject()`: turns an orchestrator into the class of a Durable Object. */
 
 import type { DurableObjectContext, HttpHandler } from '../../../engine/ports/host.ts';
+import { answerWith } from './to-worker.ts';
 
 /** What an object needs of its orchestrator. Every `Orchestrator` has it. */
 export interface WokenOrchestrator {
@@ -64,10 +65,7 @@ export function toDurableObject<Context extends DurableObjectContext, Env, O ext
     async fetch(request: Request): Promise<Response> {
       const { handler } = this.#created();
       if (!handler) return new Response('not found', { status: 404 });
-      return handler.fetch(request, {
-        ip: request.headers.get('cf-connecting-ip') ?? undefined,
-        waitUntil: (promise) => this.#ctx.waitUntil(promise),
-      });
+      return answerWith(handler, request, this.#ctx);
     }
 
     async alarm(): Promise<void> {

@@ -45,11 +45,15 @@ export function toWorker<Env extends object = object>(
   };
   return {
     async fetch(request, env, context) {
-      const handler = await handlerFor(env);
-      return handler.fetch(request, {
-        ip: request.headers.get('cf-connecting-ip') ?? undefined,
-        waitUntil: (promise) => context.waitUntil(promise),
-      });
+      return answerWith(await handlerFor(env), request, context);
     },
   };
+}
+
+/** Calls a handler with the caller's address, as Cloudflare's edge reports it, and with `waitUntil`. */
+export function answerWith(handler: HttpHandler, request: Request, context: WorkerContext): Promise<Response> {
+  return handler.fetch(request, {
+    ip: request.headers.get('cf-connecting-ip') ?? undefined,
+    waitUntil: (promise) => context.waitUntil(promise),
+  });
 }

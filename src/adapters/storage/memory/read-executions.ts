@@ -62,9 +62,7 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
     },
     listEndedWaits: (executionId, signal, since) =>
       (executions.get(executionId)?.steps ?? [])
-        .filter(
-          ({ note: decide, name, startedAt }) => decide === true && name !== '' && name === signal && startedAt > since,
-        )
+        .filter(({ note, name, startedAt }) => note === true && name !== '' && name === signal && startedAt > since)
         .map(({ key, startedAt }) => ({ key, at: startedAt })),
   };
 }

@@ -152,7 +152,7 @@ export function findStep(stored: StoredExecution, key: string): number {
 
 /** The records of agent runs, without decisions. */
 export function runsOf({ steps, decisions }: StoredExecution): readonly StepRecord[] {
-  return decisions > 0 ? steps.filter(({ note: decide }) => !decide) : steps;
+  return decisions > 0 ? steps.filter(({ note }) => !note) : steps;
 }
 
 /** How many agent runs are finished, so that no further attempt follows. */

@@ -4,7 +4,7 @@ import type { ExecutionStatus } from '../../../engine/model/execution.ts';
 import type { ExecutionStore } from '../../../engine/ports/storage.ts';
 import { readBoolean, readNumber, toJsonColumn, toOptionalJsonColumn } from '../sql/columns.ts';
 import { DUE_IN_POSTGRES } from '../sql/due.ts';
-import { readPosition } from '../sql/listing.ts';
+import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../sql/purge.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement, toArray } from './driver.ts';
 import type { Names } from './names.ts';
@@ -16,11 +16,9 @@ export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge
 const MAX_PASSED = 5000;
 /** About how many steps one call of `purge` deletes at most. */
 const MAX_DELETED_STEPS = 20_000;
-/**
- * The largest expected difference between clocks. An execution that was accepted this long after an instant has not
- * ended before that instant.
- */
-const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
+/** A list of tags as it is stored. Any other text is damaged, and could fail the whole statement that reads it as JSON. */
+const TAG = String.raw`"([^"\\\x01-\x1f]|\\["\\])*"`;
+const TAGS = String.raw`^\[${TAG}(,${TAG})*\]$`;
 
 /**
  * @param onFreed - called when an execution became due, or when its worker must be notified of a cancellation request
@@ -49,7 +47,8 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
   const selectFirst = `(SELECT id FROM ${owners} WHERE namespace = $1 ORDER BY ref LIMIT 1)`;
   const lastOf = (of: string) =>
     `(SELECT created_at || ' ' || id FROM ${of} ORDER BY created_at DESC, id DESC LIMIT 1)`;
-  // Walks from the oldest execution on, however few have ended. This reads the index and short rows.
+  // Walks from the oldest execution on, however few have ended. This reads the index and short rows. Damaged tags stay; a
+  // list by tag passes them, because their execution is gone.
   const deleteOld = statement(
     `WITH passed AS MATERIALIZED (
       SELECT id, created_at, coalesce(finished_at < $3, false) AS is_old, coalesce(agents, 0) AS agents FROM ${executions}
@@ -67,7 +66,8 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
       DELETE FROM ${steps} WHERE execution IN (SELECT ref FROM gone)
     ), gone_tags AS (
       DELETE FROM ${tags} t USING (
-        SELECT namespace, json_array_elements_text(tags::json) AS tag, created_at, id FROM gone
+        SELECT namespace, json_array_elements_text(CASE WHEN tags ~ '${TAGS}' THEN tags ELSE '[]' END::json) AS tag, created_at, id
+        FROM gone
       ) g WHERE t.namespace = g.namespace AND t.tag = g.tag AND t.created_at = g.created_at AND t.id = g.id
     ), gone_signals AS (
       DELETE FROM ${signals} WHERE execution IN (SELECT ref FROM gone)

@@ -1,7 +1,8 @@
 /** The driver for PGlite, Postgres inside the process: an instance that the app provides. */
 
+import { joinBytes } from '../join-bytes.ts';
 import type { ClientOptions } from './pg-driver.ts';
-import { executeMessages, joinBytes, prepareMessages } from './pglite-messages.ts';
+import { executeMessages, prepareMessages } from './pglite-messages.ts';
 import type { SqlClient, SqlParam, SqlResult, Statement } from './driver.ts';
 import { createTimeout, transactWithTimeout } from './query-timeout.ts';
 
@@ -88,23 +89,24 @@ function runText(database: PgliteDatabase): Run {
 const NO_SUCH_STATEMENT = '26000';
 
 /** @returns undefined if this PGlite has no access to the protocol */
-function runPrepared(database: PgliteDatabase): Run | undefined {
-  if (!database.execProtocol || !database.runExclusive || !database._runExclusiveTransaction) return undefined;
+function runPrepared(given: PgliteDatabase): Run | undefined {
+  if (!given.execProtocol || !given.runExclusive || !given._runExclusiveTransaction) return undefined;
+  const database = given as Required<PgliteDatabase>;
   // Another storage on the same database may prepare a statement again: a name belongs to one text, so both stay valid.
   const prepared = new Set<string>();
 
   const send = (statement: Statement, params: readonly SqlParam[], syncToFs: boolean): Promise<SqlResult> =>
-    (database as Required<PgliteDatabase>).runExclusive(async () => {
+    database.runExclusive(async () => {
       const prepare = prepared.has(statement.name) ? [] : prepareMessages(statement);
       const bytes = joinBytes([...prepare, ...executeMessages(statement, params)]);
-      const { messages } = await (database as Required<PgliteDatabase>).execProtocol(bytes, { syncToFs });
+      const { messages } = await database.execProtocol(bytes, { syncToFs });
       prepared.add(statement.name);
       return toResult(statement, messages);
     });
 
   return async (statement, params, transaction) => {
     if (transaction) return send(statement, params, false);
-    return (database as Required<PgliteDatabase>)._runExclusiveTransaction(async () => {
+    return database._runExclusiveTransaction(async () => {
       try {
         return await send(statement, params, true);
       } catch (error) {

@@ -1,5 +1,6 @@
 /** The messages of the Postgres protocol that run a prepared statement, as bytes. */
 
+import { joinBytes } from '../join-bytes.ts';
 import type { SqlParam, Statement } from './driver.ts';
 
 const encoder = new TextEncoder();
@@ -22,16 +23,6 @@ export function executeMessages({ name }: Statement, params: readonly SqlParam[]
     message('E', [encoder.encode('\0'), int32(0)]),
     message('S', []),
   ];
-}
-
-export function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(parts.reduce((length, part) => length + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
 }
 
 /** A message is its type, its length without the type, and its content. */

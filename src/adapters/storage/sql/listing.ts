@@ -48,13 +48,3 @@ export function textRange(prefix: string): readonly [from: string, to: string] {
 export function refuseManyMatches(search: string, ...counts: readonly number[]): void {
   if (counts.some((count) => count > MAX_MATCHES)) throw tooManyMatches(search);
 }
-
-/**
- * Where a batch of `purge` begins.
- * @param after - `created_at` and `id` of the last execution of the batch before, as columns with a space between them
- */
-export function readPosition(after: string | undefined): readonly [createdAt: number, id: string] {
-  if (after === undefined) return [Number.MIN_SAFE_INTEGER, ''];
-  const end = after.indexOf(' ');
-  return [Number(after.slice(0, end)), after.slice(end + 1)];
-}

@@ -202,7 +202,8 @@ function readClaimed(row: SqlRow, now: number): ClaimedExecution | DamagedExecut
       blame: readNumber(row, 'blame', name),
       cancelRequested: row.cancel_requested === 1,
       signals: readNumber(row, 'signals', name),
-      ...{ resumedAt: now, ...readHandover(row, name) },
+      resumedAt: now,
+      ...readHandover(row, name),
     };
   } catch (error) {
     const { parent_id: parentId } = row;

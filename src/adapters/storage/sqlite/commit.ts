@@ -126,6 +126,6 @@ function countParts({ steps, state, signals, end }: CommitEntry): number {
  */
 function countWrites(entry: CommitEntry): number {
   const parts = countParts(entry);
-  if (entry.start) return parts === 0 && !entry.start.tags ? 1 : parts + 1;
+  if (entry.start) return parts + (entry.start.tags ? 2 : 1);
   return parts + (entry.release ? 1 : 0);
 }

@@ -28,6 +28,16 @@ export interface SqlConnection {
 /** Opens a file. */
 export type SqlDriver = (path: string) => SqlConnection;
 
+/** Prepares each statement at its first use, for statements whose text depends on the call. */
+export function prepareOnUse(connection: SqlConnection): (sql: string) => SqlStatement {
+  const statements = new Map<string, SqlStatement>();
+  return (sql) => {
+    const statement = statements.get(sql) ?? connection.prepare(sql);
+    statements.set(sql, statement);
+    return statement;
+  };
+}
+
 /** Runs `work` under the write lock. When it returns, all its writes are stored; when it throws, none is. */
 export type RunTransaction = <T>(work: () => T) => T;
 

@@ -1,6 +1,7 @@
 /** Objects in a Durable Object. A row holds at most 2 MiB of an object; the rest of a larger one is in rows of its own. */
 
 import type { ObjectStore } from '../../../engine/ports/data.ts';
+import { joinBytes } from '../join-bytes.ts';
 import { createTransaction, type SqlConnection } from './driver.ts';
 import { MAX_VALUE_BYTES } from './durable-object-driver.ts';
 
@@ -18,7 +19,7 @@ export function splitObjects(connection: SqlConnection, firsts: ObjectStore): Ob
       const first = firsts.get(key);
       if (first === undefined || first instanceof Promise || first.content.length < MAX_VALUE_BYTES) return first;
       const parts = [first.content, ...select.all([key]).map(({ content }) => content as Uint8Array)];
-      return { ...first, content: join(parts) };
+      return { ...first, content: joinBytes(parts) };
     },
     put: (key, { content, ...about }) =>
       transaction(() => {
@@ -34,14 +35,4 @@ export function splitObjects(connection: SqlConnection, firsts: ObjectStore): Ob
         return firsts.delete(key);
       }),
   };
-}
-
-function join(parts: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(parts.reduce((bytes, part) => bytes + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.length;
-  }
-  return joined;
 }

@@ -3,7 +3,7 @@
 import { type ExecutionStatus, isFinal } from '../../../engine/model/execution.ts';
 import type { ExecutionStore } from '../../../engine/ports/storage.ts';
 import { toJsonColumn, toOptionalJsonColumn } from '../sql/columns.ts';
-import { readPosition } from '../sql/listing.ts';
+import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../sql/purge.ts';
 import { DUE_IN_SQLITE } from '../sql/due.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from './driver.ts';
@@ -16,11 +16,6 @@ export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge
  * milliseconds.
  */
 const MAX_PASSED = 2000;
-/**
- * The largest expected difference between clocks. An execution that was accepted this long after an instant has not
- * ended before that instant.
- */
-const MAX_CLOCK_DIFFERENCE_MS = 3_600_000;
 
 export function createEnding(connection: SqlConnection, namespace: string, transaction: RunTransaction): Ending {
   const here = `namespace = ${toLiteral(namespace)}`;

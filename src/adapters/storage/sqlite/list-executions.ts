@@ -4,7 +4,7 @@ import { LISTED_VALUE_BYTES, MAX_MATCHES } from '../../../engine/model/execution
 import type { ExecutionQuery } from '../../../engine/ports/storage.ts';
 import { boundsOf, MAX_COUNTED, refuseManyMatches, textRange, type Walk, walksOf } from '../sql/listing.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
-import type { SqlConnection, SqlRow, SqlStatement, SqlValue } from './driver.ts';
+import { prepareOnUse, type SqlConnection, type SqlRow, type SqlValue } from './driver.ts';
 import { OPEN_OR_FAILED } from './names.ts';
 import { ABOUT, AFTER_VALUES, byteLength } from './record-columns.ts';
 
@@ -40,12 +40,7 @@ export function executionList(
   ) => `CASE WHEN ${bytes(column)} <= ${LISTED_VALUE_BYTES} THEN ${column} END AS ${column},
     ${bytes(column)} > ${LISTED_VALUE_BYTES} AS ${column}_omitted`;
   const LISTED = `${ABOUT}, ${listed('output')}, ${listed('input')}, ${AFTER_VALUES}`;
-  const statements = new Map<string, SqlStatement>();
-  const prepared = (sql: string): SqlStatement => {
-    const statement = statements.get(sql) ?? connection.prepare(sql);
-    statements.set(sql, statement);
-    return statement;
-  };
+  const prepared = prepareOnUse(connection);
 
   const count = (walk: Walk, query: ExecutionQuery): number =>
     rangesOf(here, walk, query).reduce((sum, range) => {

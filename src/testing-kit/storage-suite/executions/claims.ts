@@ -21,6 +21,7 @@ import {
   step,
   T0,
   WORKER,
+  workerId,
 } from '../context.ts';
 
 export function claimCases(it: StorageCase): void {
@@ -198,7 +199,7 @@ export function claimCases(it: StorageCase): void {
 /** For stores on which several workers may work at the same time. */
 export function sharedClaimCases(it: StorageCase): void {
   it('claim: with several concurrent workers, each execution goes to one of them', async (storage) => {
-    const workers = Array.from({ length: 4 }, (_, i) => `own_${'0'.repeat(25)}${i + 1}`);
+    const workers = Array.from({ length: 4 }, (_, i) => workerId(i + 1));
     for (const worker of workers) await register(storage, worker);
     const batch = Array.from({ length: 200 }, (_, number) =>
       starting(execution(number, { ensemble: `e-${number % 3}` }), { release: { status: 'queued', dueAt: T0 } }),

@@ -17,6 +17,7 @@ import {
   step,
   T0,
   WORKER,
+  workerId,
 } from '../context.ts';
 
 const END = T0 + LEASE;
@@ -80,7 +81,7 @@ export function sharedBlameCases(it: StorageCase): void {
   it('blame: a later death counts for less if other workers have registered since', async (storage) => {
     await accept(storage, execution(1));
     same(await dies(storage, 1, T0), { 1: 1 }, 'blame of the first death');
-    for (const number of [3, 4, 5, 6]) await register(storage, `own_${'0'.repeat(25)}${number}`, T0 + 2 * LEASE);
+    for (const number of [3, 4, 5, 6]) await register(storage, workerId(number), T0 + 2 * LEASE);
     const { 1: blame = 0 } = await dies(storage, 2, T0 + LEASE);
     // A store may count one more registration.
     same(blame === 201 || blame === 167, true, `the blame is 201 or 167 (it is ${blame})`);
@@ -93,7 +94,7 @@ export function sharedBlameCases(it: StorageCase): void {
     for (const number of [1, 2]) await release(storage, number, { status: 'running', dueAt: T0 });
     await storage.executions.claim(WORKER, { now: T0, limit: 1, excludeVersions: [] });
     await storage.executions.claim(OTHER, { now: T0, limit: 1, excludeVersions: [] });
-    const third = `own_${'0'.repeat(25)}3`;
+    const third = workerId(3);
     await register(storage, third, T0 + LEASE);
     same((await storage.workers.reclaimFromDead(third, T0 + LEASE, T0)).freed, 2, 'freed');
     same(await blamesOf(storage, third, T0 + LEASE), { 1: 1, 2: 1 }, 'blame of the first deaths');
@@ -168,7 +169,7 @@ export function reopenedBlameCases(it: StorageCase): void {
       const progress = entry(2, { epoch: i + 1, steps: [step(`flow[${i}]`, { startedAt: now - 1 })] });
       same(await commitOne(current, progress, worker), 'stored', 'answer to a step');
       current = await reopen();
-      worker = `own_${'0'.repeat(25)}${i + 2}`;
+      worker = workerId(i + 2);
       await current.workers.register(worker, { now, leaseUntil: now + LEASE, blameFrom: T0 });
       await current.workers.reclaimFromDead(worker, now, T0);
       const claimed = await claim(current, { now }, worker);

@@ -21,9 +21,10 @@ import {
   step,
   T0,
   WORKER,
+  workerId,
 } from '../context.ts';
 
-const THIRD = `own_${'0'.repeat(25)}3`;
+const THIRD = workerId(3);
 
 /** For stores on which several workers may work at the same time. */
 export function reclaimCases(it: StorageCase): void {
