@@ -120,9 +120,7 @@ function startProcess(
   // Before they are wrapped: a wrapped port has every member.
   checkOptions({ ...rest, clock, http, storage });
   const { scripts, stub } = stubbedScripts(given, stubs);
-  const process = startTestProcess({
-    ...{ clock, storage, http, autoAdvance, scripts, operations, bindings },
-  });
+  const process = startTestProcess({ clock, storage, http, autoAdvance, scripts, operations, bindings });
   const inner = createOrchestrator({ errors: { stack: true }, ...rest, ...process.ports });
   const { awaited } = process;
   let closing: Promise<void> | undefined;
