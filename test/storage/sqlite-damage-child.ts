@@ -1,13 +1,15 @@
 /**
  * A separate process that reads and writes damaged files, each by every method: `sqlite-damage-child NUMBERS FILE...`.
  *
- * It prints the name of a file before it opens the file, and after it each error of a method that is not an error of the library.
+ * It prints the name of a file before it opens the file, and after it each error of a method that is not an error of the library, and
+ * the methods that it did not call.
  */
 
 import { writeSync } from 'node:fs';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { end, entry, executionId, LEASE, step, T0, WORKER } from '../../src/testing-kit/storage-suite/context.ts';
+import { calledMethods } from './called-methods.ts';
 import { TOKEN } from './stored-token.ts';
 
 const [, , executions = '0', ...paths] = process.argv;
@@ -16,7 +18,9 @@ const page = { limit: 100 };
 
 for (const path of paths) {
   say(path);
-  const storage = sqliteStorage({ path, busyTimeoutMs: 0, synchronous: 'normal' });
+  const opened = sqliteStorage({ path, busyTimeoutMs: 0, synchronous: 'normal' });
+  const { parts, left } = calledMethods(opened);
+  const storage = { ...opened, ...parts };
   const now = T0 + 1_000_000;
   const of = (id: string, number: number): readonly (() => unknown)[] => [
     () => storage.executions.get(id),
@@ -81,5 +85,6 @@ for (const path of paths) {
       if (!isOrchestratorError(error)) say(`${verb}: ${error}`);
     }
   }
+  if (left.size > 0) say(`not called: ${[...left].join(', ')}`);
 }
 say('done');
