@@ -8,15 +8,15 @@ import { resolve } from 'node:path';
 import { runChild } from './child.mjs';
 import { openPlace } from './durable/place.mjs';
 import { buildLibrary, entry } from './library.mjs';
-import { median, significant } from './statistics.mjs';
-import { DURABLE, IN_MEMORY } from './tables.mjs';
+import { median, medianAndRange, significant } from './statistics.mjs';
+import { chooseCases, chosenRows, DURABLE, IN_MEMORY } from './tables.mjs';
 
 const other = process.argv[2] && resolve(process.argv[2]);
 if (!other || !existsSync(other))
   throw new Error('compare needs the path of another build, such as ../../other/dist/index.js');
 const rounds = Number(process.env.ROUNDS ?? 7);
 const seconds = Number(process.env.SECONDS ?? 2);
-const asked = process.env.CASES?.split(',');
+const chosen = chooseCases(process.env.CASES);
 /** Rows that don't run the library. */
 const WITHOUT = /^(bare|hono|foreach-bare)$|-(raw|group)$/;
 
@@ -41,8 +41,7 @@ try {
     }
     const throughput = pairs.map(([a, b]) => a.perSecond / b.perSecond);
     const cpu = pairs.map(([a, b]) => cpuOf(b) / cpuOf(a));
-    const range = `${significant(Math.min(...throughput))}..${significant(Math.max(...throughput))}`;
-    console.log(`| ${title} (${name}) | ${significant(median(throughput))} (${range}) | ${significant(median(cpu))} |`);
+    console.log(`| ${title} (${name}) | ${medianAndRange(throughput, significant)} | ${significant(median(cpu))} |`);
   }
 } finally {
   await place.close();
@@ -53,16 +52,19 @@ function cpuOf({ cpuUs, cpuMs }) {
 }
 
 function* rows() {
-  const wanted = ([name, { peer }]) => !peer && !WITHOUT.test(name) && (!asked || asked.includes(name));
-  for (const [name, { title, module, argument }] of Object.values(IN_MEMORY).flatMap(Object.entries).filter(wanted)) {
+  const rowsOf = (tables) =>
+    Object.entries(chosenRows(tables, chosen)).filter(([name, { peer }]) => !peer && !WITHOUT.test(name));
+  for (const [name, { title, module, argument }] of rowsOf(IN_MEMORY)) {
     const args = ['harness.mjs', module, String(seconds), ...[argument ?? []].flat().map(String)];
     yield { name, title, measure: async (library) => JSON.parse(await runChild(args, { env: { LIBRARY: library } })) };
   }
-  for (const [name, { module, argument }] of Object.values(DURABLE).flatMap(Object.entries).filter(wanted)) {
+  for (const [name, { module, argument }] of rowsOf(DURABLE)) {
+    const onPostgres = name.startsWith('postgres');
     for (const count of [1, 50]) {
       const args = ['durable/harness.mjs', module, String(seconds), String(count), ...(argument ? [argument] : [])];
       const measure = async (library) => {
-        const postgres = name.startsWith('postgres') ? { BENCH_POSTGRES: await place.postgres.fresh() } : {};
+        if (onPostgres && place.postgres.problem) return { unavailable: place.postgres.problem };
+        const postgres = onPostgres && { BENCH_POSTGRES: await place.postgres.fresh() };
         const env = { LIBRARY: library, BENCH_FOLDER: place.folder, ...postgres };
         return JSON.parse(await runChild(args, { env, timeoutMs: 120_000 + seconds * 2000 }));
       };

@@ -119,7 +119,7 @@ describe('pipelined requests on one connection', () => {
     socket.pause();
     const paths = Array.from({ length: 5 }, (_, i) => `/${i}`);
     socket.write(paths.map(get).join(''));
-    await vi.waitFor(() => expect(began).toEqual(['/0']));
+    await vi.waitFor(() => expect(began).toEqual(['/0']), { timeout: 20_000 });
     await wait(200);
     expect(began).toEqual(['/0']);
     socket.resume();
@@ -157,7 +157,7 @@ describe('pipelined requests on one connection', () => {
     });
     const socket = await open();
     socket.write(get('/0') + get('/1'));
-    await vi.waitFor(() => expect(began).toEqual(['/0']));
+    await vi.waitFor(() => expect(began).toEqual(['/0']), { timeout: 20_000 });
     socket.destroy();
     await (await fetch(`${url}/2`)).text();
     expect(began).toEqual(['/0', '/2']);

@@ -139,7 +139,7 @@ describe('in a terminal', () => {
   });
 
   it('a question ends when its `wait` times out', async () => {
-    const flow = '  - { wait: approved, name: answer, timeout: 30ms, onTimeout: continue }\n';
+    const flow = '  - { wait: approved, name: answer, timeout: 500ms, onTimeout: continue }\n';
     const { code, stdout, stderr } = await run(ask(flow, '{ answer: "${answer.output}" }'), [], person());
     expect([code, JSON.parse(stdout)]).toEqual([0, { answer: null }]);
     expect(stderr).toContain('payload (JSON');

@@ -5,6 +5,7 @@ import type { DefinitionIssue } from '../../src/engine/base/errors.ts';
 import { formatIssue } from '../../src/engine/definition/source/definition-issue.ts';
 import { createOrchestrator, isOrchestratorError, type OrchestratorError } from '../../src/index.ts';
 import { type BrokenVector, options, readVectors } from './definition-fixtures.ts';
+import { scaled } from '../slowdown.ts';
 
 const vectors = readVectors<BrokenVector>('broken');
 
@@ -162,7 +163,7 @@ describe('limits', () => {
       refusal(`name: a\nflow: []\noutputs:\n${outputs}`);
       best = Math.min(best, performance.now() - start);
     }
-    expect(best).toBeLessThan(2000);
+    expect(best).toBeLessThan(scaled(2000));
   });
 });
 

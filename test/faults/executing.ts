@@ -87,6 +87,16 @@ export const EXECUTING: readonly Operation[] = [
     act: async ({ orchestrator }) => (await orchestrator.start('e')).result(),
   },
   {
+    name: 'start: with an idempotency key',
+    options: only(plain),
+    act: async ({ orchestrator }) => (await orchestrator.start('e', {}, { idempotencyKey: 'once' })).result(),
+  },
+  {
+    name: 'execute: a child',
+    options: { ensembles: [ensemble([{ ensemble: 'kid', input: {} }, echo('c', 3)]), { ...plain, name: 'kid' }] },
+    act: runs(),
+  },
+  {
     name: 'start: events of the run',
     options: only(plain),
     async act({ orchestrator }) {

@@ -27,6 +27,8 @@ export const slow = ensemble([echo('a', 1), code('b', 'slow', { input: { ms: 300
 });
 /** Waits for a minute between two attempts. */
 export const waits = ensemble([echo('a', 1), flaky('b', 2, { maxAttempts: 2, backoff: 'fixed', delay: 60_000 })]);
+/** Waits for the signal `go`. */
+export const awaits = ensemble([echo('a', 1), { wait: 'go', timeout: 60_000, onTimeout: 'continue' }, echo('c', 3)]);
 
 export function only(definition: object, more: Partial<RigOptions> = {}): RigOptions {
   return { ensembles: [definition], ...more };

@@ -3,7 +3,7 @@
 import { code, echo, ensemble } from '../../src/testing-kit/engine-suite/steps.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { EXECUTING } from './executing.ts';
-import { type Operation, only, plain, runs, slow, waits } from './operation.ts';
+import { awaits, type Operation, only, plain, runs, slow, waits } from './operation.ts';
 import type { Rig, RigOptions } from './rig.ts';
 
 /** @returns the id of an execution that has ended */
@@ -73,6 +73,25 @@ export const OPERATIONS: readonly Operation[] = [
     act: ({ orchestrator }, id) => orchestrator.executions.get(id),
   },
   {
+    name: 'executions.status',
+    options: only(plain),
+    prepare: ended,
+    act: ({ orchestrator }, id) => orchestrator.executions.status(id),
+  },
+  {
+    name: 'executions.signal: to a waiting execution',
+    options: only(awaits),
+    async prepare(rig) {
+      const { id } = await rig.orchestrator.start('e');
+      await rig.until(async () => (await rig.raw.executions.get(id))?.status === 'waiting');
+      return id;
+    },
+    act: ({ orchestrator }, id) => orchestrator.executions.signal(id, 'go', 1, { idempotencyKey: 'once' }),
+    // The first call may have stored the signal, and then the execution has ended.
+    again: ({ orchestrator }, id) =>
+      oneOf(orchestrator.executions.signal(id, 'go', 1, { idempotencyKey: 'once' }), 'CONFLICT'),
+  },
+  {
     name: 'executions.list',
     options: only(plain),
     prepare: ended,
@@ -83,6 +102,33 @@ export const OPERATIONS: readonly Operation[] = [
     options: only(plain),
     prepare: ended,
     act: ({ orchestrator }, id) => orchestrator.executions.agents(id),
+  },
+  {
+    name: 'executions.agent',
+    options: only(plain),
+    prepare: ended,
+    act: ({ orchestrator }, id) => orchestrator.executions.agent(id, 'flow[0]'),
+  },
+  {
+    name: 'executions.steps',
+    options: only(plain),
+    prepare: ended,
+    act: ({ orchestrator }, id) => orchestrator.executions.steps(id),
+  },
+  {
+    name: 'executions.history',
+    options: only(plain),
+    prepare: ended,
+    act: ({ orchestrator }, id) => orchestrator.executions.history(id),
+  },
+  {
+    name: 'executions.ticket and verifyTicket',
+    options: only(plain),
+    prepare: ended,
+    async act({ orchestrator: { executions } }, id) {
+      const { ticket } = await executions.ticket(id);
+      await executions.verifyTicket(id, ticket);
+    },
   },
   {
     name: 'executions.events: of an ended execution',
@@ -99,6 +145,15 @@ export const OPERATIONS: readonly Operation[] = [
   {
     name: 'tokens.create',
     act: ({ orchestrator }) => orchestrator.tokens.create({ name: 't', scopes: ['execute:ensembles'] }),
+  },
+  {
+    name: 'tokens.createFirst',
+    act: ({ orchestrator }) => orchestrator.tokens.createFirst({ name: 't', scopes: ['execute:ensembles'] }),
+  },
+  {
+    name: 'tokens.import',
+    act: ({ orchestrator }) =>
+      orchestrator.tokens.import({ name: 't', scopes: ['execute:ensembles'], hash: '0'.repeat(64) }),
   },
   {
     name: 'tokens.verify',

@@ -161,7 +161,7 @@ describe.each(HOSTS)('the budget of bodies in flight by $host', ({ open }) => {
       for (const { breakOff } of bodies) breakOff();
       await Promise.all(responses);
       // Over a socket, the server sees the break a moment later.
-      await vi.waitFor(async () => expect((await send(' '.repeat(990))).status).toBe(400));
+      await vi.waitFor(async () => expect((await send(' '.repeat(990))).status).toBe(400), { timeout: 20_000 });
       expect((await send(ofSize(1_001))).status).toBe(413);
       expect((await send('[]'.padEnd(900))).status).toBe(400);
     }

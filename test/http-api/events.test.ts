@@ -174,7 +174,7 @@ describe('a reader that disconnects', () => {
       });
       asked.on('error', reject).end();
     });
-    await vi.waitFor(() => expect(service.clock.nextIn).toBeUndefined());
+    await vi.waitFor(() => expect(service.clock.nextIn).toBeUndefined(), { timeout: 20_000 });
     service.release();
     expect(await run.result()).toMatchObject({ status: 'completed' });
   });

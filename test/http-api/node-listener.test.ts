@@ -183,7 +183,7 @@ describe('toNodeListener', () => {
         before = made;
         expect(settled).toBe(true);
       },
-      { interval: 50 },
+      { timeout: 20_000, interval: 50 },
     );
     expect(made).toBeLessThan(400);
     socket.destroy();

@@ -6,6 +6,7 @@ import { nodeHttp } from '../../src/adapters/http/node-http.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import type { HttpClient, HttpRequest } from '../../src/engine/ports/http.ts';
 import { type BadPeer, startBadPeer } from './bad-peer.ts';
+import { scaled } from '../slowdown.ts';
 
 // Real sockets and real time, because both are tested here.
 const TIMES = 20;
@@ -60,7 +61,7 @@ describe.each(clients)('bad peers and %s', (_name, create) => {
     const late = await repeat(() =>
       overrun(async () => expect(await outcome(path, { timeoutMs: TIMEOUT_MS })).toBe('TIMEOUT  true')),
     );
-    expect(Math.max(...late)).toBeLessThan(SLACK_MS);
+    expect(Math.max(...late)).toBeLessThan(scaled(SLACK_MS));
     await peer.closed(path);
   });
 

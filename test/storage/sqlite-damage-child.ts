@@ -1,13 +1,16 @@
 /**
  * A separate process that reads and writes damaged files, each by every method: `sqlite-damage-child NUMBERS FILE...`.
  *
- * It prints the name of a file before it opens the file, and after it each error of a method that is not an error of the library.
+ * It prints the name of a file before it opens the file, and after it each error of a method that is not an error of the library, and
+ * the methods that it did not call.
  */
 
 import { writeSync } from 'node:fs';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import { end, entry, executionId, LEASE, step, T0, WORKER } from '../../src/testing-kit/storage-suite/context.ts';
+import { calledMethods } from './called-methods.ts';
+import { TOKEN } from './stored-token.ts';
 
 const [, , executions = '0', ...paths] = process.argv;
 const say = (text: string) => writeSync(1, `${text}\n`);
@@ -15,36 +18,62 @@ const page = { limit: 100 };
 
 for (const path of paths) {
   say(path);
-  const storage = sqliteStorage({ path, busyTimeoutMs: 0, synchronous: 'normal' });
+  const opened = sqliteStorage({ path, busyTimeoutMs: 0, synchronous: 'normal' });
+  const { parts, left } = calledMethods(opened);
+  const storage = { ...opened, ...parts };
+  const now = T0 + 1_000_000;
   const of = (id: string, number: number): readonly (() => unknown)[] => [
     () => storage.executions.get(id),
     () => storage.executions.getAccepted(id),
+    () => storage.executions.getStatus(id),
     () => storage.executions.listSteps(id, { limit: 100, notes: true }),
+    () => storage.executions.listSteps(id, { limit: 100, after: 'flow[0]' }),
+    () => storage.executions.getStep(id, 'flow[0]'),
+    () => storage.executions.skipSteps(id, 1),
+    () => storage.executions.listEndedWaits(id, 'go', 0),
+    () => storage.executions.countDescendants(id, 100),
     () => storage.signals.list(id, { name: 'go', after: 0, limit: 100 }),
+    () => storage.signals.find(id, 'sig_1'),
+    () => storage.signals.put({ id: 'sig_late', executionId: id, name: 'go', payload: 1, createdAt: T0 }),
     () => storage.commit(WORKER, [entry(number, { steps: [step('late')] })]),
     () => storage.executions.requestCancel(id, T0, end()),
   ];
-  const now = T0 + 1_000_000;
   const verbs: (() => unknown)[] = [
     () => storage.workers.register(WORKER, { now: T0, leaseUntil: T0 + LEASE }),
+    () => storage.workers.renew(WORKER, now + LEASE),
+    () => storage.workers.reclaimFromDead(WORKER, now),
+    () => storage.executions.take(WORKER, executionId(Number(executions) - 1), now),
     () => storage.executions.claim(WORKER, { now, limit: 100, excludeVersions: [] }),
     () => storage.executions.claim(WORKER, { now, limit: 100, excludeVersions: ['x'] }),
     () => storage.executions.poll(WORKER, []),
     () => storage.workers.listHeld(WORKER),
     () => storage.executions.list(page),
     () => storage.executions.list({ ...page, status: 'failed' }),
+    () => storage.executions.list({ ...page, tag: 'ä' }),
+    () => storage.executions.list({ ...page, search: 'e' }),
+    () => storage.executions.findByKey('once'),
     ...Array.from({ length: Number(executions) }, (_, number) => of(executionId(number), number)).flat(),
     () => storage.executions.findEnded([executionId(1)]),
     () => storage.executions.countQueued(100),
     () => storage.state.read('orders'),
     () => storage.definitions.get('v'),
+    () => storage.definitions.put({ version: 'w', definition: {}, needs: [] }),
     () => storage.schedules.read('hourly'),
+    () => storage.schedules.advance('hourly', { expectedVersion: 1, value: {}, updatedAt: now }),
     () => storage.kv.get('k', 1),
     () => storage.kv.list({ ...page, prefix: '', now: 1 }),
+    () => storage.kv.put('k', 1),
+    () => storage.kv.delete('k'),
     () => storage.objects.get('k'),
     () => storage.objects.list({ ...page, prefix: '', now: 1 }),
+    () => storage.objects.put('k', { content: new Uint8Array([4]), contentType: 'text/plain', updatedAt: now }),
+    () => storage.objects.delete('k'),
     () => storage.tokens.list(),
     () => storage.tokens.findByDigest('d'),
+    () => storage.tokens.get('tok_1'),
+    () => storage.tokens.touch('tok_1', now),
+    () => storage.tokens.put({ ...TOKEN, id: 'tok_2', digest: 'e' }),
+    () => storage.tokens.delete('tok_1'),
     () => storage.executions.purge({ worker: WORKER, before: now, limit: 10 }),
     () => storage.workers.unregister(WORKER, T0),
     () => storage.close(),
@@ -56,5 +85,6 @@ for (const path of paths) {
       if (!isOrchestratorError(error)) say(`${verb}: ${error}`);
     }
   }
+  if (left.size > 0) say(`not called: ${[...left].join(', ')}`);
 }
 say('done');

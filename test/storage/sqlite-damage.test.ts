@@ -16,12 +16,14 @@ import {
   executionId,
   numbers,
   register,
+  signal,
   step,
   T0,
   WORKER,
 } from '../../src/testing-kit/storage-suite/context.ts';
 import { buildChildren, finish, startChild } from './sqlite-children.ts';
 import { newFile, withFile } from './sqlite-files.ts';
+import { TOKEN } from './stored-token.ts';
 
 const PAGE = 4096;
 const EXECUTIONS = 14;
@@ -37,16 +39,19 @@ async function fill(path: string): Promise<void> {
     await storage.commit(WORKER, [entry(number, { steps })]);
     if (number % 2 === 0) await storage.commit(WORKER, [entry(number, { end: end() })]);
   }
-  for (let number = EXECUTIONS - 6; number < EXECUTIONS; number++) {
+  for (let number = EXECUTIONS - 6; number < EXECUTIONS - 1; number++) {
     const input = { number, text: 'x'.repeat(1500) };
     await enqueue(storage, execution(number, { input, ensemble: `e${number % 2}` }), T0 + number);
   }
   await storage.commit(WORKER, [entry(1, { state: change(0, { a: 'ü' }) })]);
+  const named = execution(EXECUTIONS - 1, { tags: ['ä', 'b'], idempotencyKey: 'once' });
+  await enqueue(storage, named, T0 + EXECUTIONS);
+  for (const of of [1, EXECUTIONS - 1]) await storage.signals.put(signal(of, of, { id: `sig_${of}`, payload: 'é' }));
   await storage.definitions.put({ version: 'v', definition: { name: 'orders' }, needs: ['script:a'] });
   await storage.kv.put('k', { a: 'ü' });
   await storage.objects.put('k', { content: new Uint8Array([1, 2, 3]), contentType: 'text/plain', updatedAt: 5 });
-  const token = { id: 'tok_1', name: 'ä', scopes: ['admin' as const], plan: 'free' as const };
-  await storage.tokens.put({ ...token, digest: 'd', last4: 'abcd', createdAt: 1 });
+  await storage.tokens.put({ ...TOKEN, name: 'ä', scopes: ['admin'] });
+  await storage.schedules.advance('hourly', { expectedVersion: 0, value: { text: 'ü' }, updatedAt: T0 });
   await storage.close();
 }
 

@@ -27,6 +27,7 @@ import {
   WORKER,
 } from '../../src/testing-kit/storage-suite/context.ts';
 import { newFile, withFile } from './sqlite-files.ts';
+import { TOKEN } from './stored-token.ts';
 
 /** Three ended executions; number 2 is then damaged. */
 async function damagedStore(sql: string): Promise<Storage> {
@@ -101,15 +102,7 @@ describe('a damaged row fails only the calls that need it', () => {
   it('a token: it grants nothing', async () => {
     const path = newFile();
     const storage = sqliteStorage({ path });
-    const token = {
-      id: 'tok_1',
-      name: 'a',
-      scopes: ['admin' as const],
-      plan: 'free' as const,
-      digest: 'd1',
-      last4: 'abcd',
-      createdAt: 1,
-    };
+    const token = { ...TOKEN, scopes: ['admin' as const], digest: 'd1' };
     await storage.tokens.put(token);
     await storage.tokens.put({ ...token, id: 'tok_2', digest: 'd2' });
     await withFile(path, (connection) =>
@@ -294,20 +287,11 @@ describe('several storages on one file', () => {
   it("namespaces don't see each other's data", async () => {
     const path = newFile();
     const [one, two] = [sqliteStorage({ path, namespace: 'one' }), sqliteStorage({ path, namespace: 'two' })];
-    const token = {
-      id: 'tok_1',
-      name: 'a',
-      scopes: [],
-      plan: 'free' as const,
-      digest: 'd',
-      last4: 'abcd',
-      createdAt: 1,
-    };
     const object = { content: new Uint8Array([1]), contentType: 'text/plain', updatedAt: 1 };
     await accept(one, execution(1));
     await one.commit(WORKER, [entry(1, { steps: [step('flow[0]')], state: change(0, { a: 1 }) })]);
     await one.definitions.put({ version: 'v', definition: {}, needs: [] });
-    await one.tokens.put(token);
+    await one.tokens.put(TOKEN);
     await one.kv.put('k', 1);
     await one.objects.put('k', object);
     expect(await two.executions.get(executionId(1))).toBeUndefined();
@@ -338,7 +322,7 @@ describe('several storages on one file', () => {
       false,
     ]);
     await accept(two, execution(1, { input: 'other' }));
-    await two.tokens.put(token);
+    await two.tokens.put(TOKEN);
     await two.kv.put('k', 2);
     expect([(await one.executions.get(executionId(1)))?.input, await one.kv.get('k', 0)]).toEqual([{ number: 1 }, 1]);
     expect(await one.commit(WORKER, [entry(1, { end: end() })])).toEqual(['stored']);

@@ -24,6 +24,7 @@ import {
 } from '../../src/testing-kit/storage-suite/context.ts';
 import { buildChildren, finish, firstLine, kill, startChild } from './sqlite-children.ts';
 import { newFile, withFile } from './sqlite-files.ts';
+import { TOKEN } from './stored-token.ts';
 
 buildChildren();
 
@@ -70,17 +71,8 @@ describe('the worker of a file', () => {
     expect(await guest.executions.requestCancel(executionId(1), T0 + 6, cancelled)).toBe('running');
     expect((await worker.executions.poll(WORKER, [])).cancelRequested).toEqual([executionId(1)]);
     expect(await guest.executions.requestCancel(executionId(2), T0 + 6, cancelled)).toBe('cancelled');
-    const token = {
-      id: 'tok_1',
-      name: 'a',
-      scopes: [],
-      plan: 'free' as const,
-      digest: 'd',
-      last4: 'abcd',
-      createdAt: 1,
-    };
-    await guest.tokens.put(token);
-    expect(await worker.tokens.findByDigest('d')).toEqual(token);
+    await guest.tokens.put(TOKEN);
+    expect(await worker.tokens.findByDigest('d')).toEqual(TOKEN);
     expect((await guest.executions.list({ limit: 10 })).map(({ status }) => status)).toEqual(['cancelled', 'running']);
     expect(await commitOne(guest, entry(1, { steps: [step('flow[0]')] }), OTHER)).toBe('fenced');
     await Promise.all([guest.close(), worker.close()]);
