@@ -130,6 +130,7 @@ function markFailedWith(
     const result: NameResult = { status: 'failed', output: null, error };
     scope.put(slot.slot, executed ? result : { ...result, executed: false }, 0);
   }
+  scope.lastMarked = error;
   scope.lastOutput = null;
   if (!handled) scope.fail({ slots: [slot], error });
 }

@@ -43,6 +43,11 @@ export function markStep(
   });
 }
 
+/** Marks a step that failed before it began, unless the run was stopped meanwhile. Call it right after the failure. */
+export function markRefused(step: MarkedStep, scope: RunScope): void {
+  if (scope.cancellation.reason === undefined) markStep(step, 'failed', scope, NO_FACTS, scope.lastMarked);
+}
+
 /** Marks the end of a block whose steps did not reach their end, if a failure ended them, and not a stop from outside. */
 export function markEnded(step: MarkedStep, scope: RunScope, facts?: JsonObject): void {
   const error = lastError(scope);
