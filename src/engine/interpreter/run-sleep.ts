@@ -4,10 +4,9 @@ import { MAX_SLEEP_MS, parseDuration } from '../base/duration.ts';
 import { OrchestratorError } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
 import type { CompiledSleepStep } from '../compiled/compiled-ensemble.ts';
-import type { NameSlot } from '../compiled/name-slot.ts';
 import { EvaluationProblem } from '../expression/evaluation-problem.ts';
 import { parseInstant } from '../expression/functions/instant.ts';
-import { toMark } from '../model/step-kind.ts';
+import { toNote } from '../model/step-kind.ts';
 import { recordDecision, stopsReplay } from './guards.ts';
 import { emitRecord, markStep } from './marks.ts';
 import type { RunScope } from './run-scope.ts';
@@ -17,11 +16,12 @@ export async function runSleep(step: CompiledSleepStep, scope: RunScope): Promis
   const key = `${scope.keyPrefix}${step.key}.sleep`;
   if (stopsReplay(key, scope)) return false;
   const isNew = scope.run.journal.replayed(key) === undefined;
-  const decide = () => ({ at: scope.run.ports.clock.now(), until: instantOf(step, scope), ...nameOf(step) });
+  const named: { readonly name?: string } = step.slot ? { name: step.slot.name } : {};
+  const decide = () => ({ at: scope.run.ports.clock.now(), until: instantOf(step, scope), ...named });
   const decided = await recordDecision(key, decide, scope, step.slot);
   if (!decided) return true;
   const { at, until } = decided;
-  if (isNew) emitRecord(toMark(key, { at, facts: { until } }), scope.run);
+  if (isNew) emitRecord(toNote(key, { at, output: { until } }), scope.run);
   if (!(await waitUntil(until, key, { key: scope.keyPrefix + step.key, kind: 'sleep' }, scope))) return false;
   // A sleep that had nothing to wait for has no begin either. An older record has no `at`.
   if (until > (at ?? 0)) markStep(step, 'ended', scope);
@@ -29,11 +29,6 @@ export async function runSleep(step: CompiledSleepStep, scope: RunScope): Promis
   scope.lastOutput = until;
   if (step.slot) scope.put(step.slot.slot, { status: 'completed', output: until }, 0);
   return true;
-}
-
-/** The name of a step, for its decision. */
-export function nameOf({ slot }: { readonly slot?: NameSlot | undefined }): { readonly name?: string } {
-  return slot ? { name: slot.name } : {};
 }
 
 /** @throws what the expression throws, EXPRESSION_ERROR when its value is neither a duration nor an instant */
