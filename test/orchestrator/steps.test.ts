@@ -240,6 +240,21 @@ describe('executions.steps', () => {
     );
   });
 
+  it('a step with a name has it when its own expression fails', async () => {
+    const made = open([
+      { try: [{ sleep: '${input.text}', name: 'nap' }], catch: [] },
+      { try: [{ wait: 'go', timeout: '${input.text}', name: 'answer' }], catch: [] },
+      { ensemble: 'kid', name: 'sub', input: { n: '${input.text - 1}' }, continueOnError: true },
+    ]);
+    const { id } = await made.orchestrator.execute('e', { text: 'x' });
+    const failed = (await stepsOf(made, id)).filter(({ status }) => status === 'failed');
+    expect(failed.map(({ kind, name, error }) => [kind, name, error?.code])).toEqual([
+      ['sleep', 'nap', 'EXPRESSION_ERROR'],
+      ['wait', 'answer', 'EXPRESSION_ERROR'],
+      ['ensemble', 'sub', 'EXPRESSION_ERROR'],
+    ]);
+  });
+
   it('pages have every step once, in the same order, and end', async () => {
     const made = open([
       {
