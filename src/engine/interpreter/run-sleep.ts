@@ -17,7 +17,10 @@ export async function runSleep(step: CompiledSleepStep, scope: RunScope): Promis
   if (stopsReplay(key, scope)) return false;
   const isNew = scope.run.journal.replayed(key) === undefined;
   const named: { readonly name?: string } = step.slot ? { name: step.slot.name } : {};
-  const decide = () => ({ at: scope.run.ports.clock.now(), until: instantOf(step, scope), ...named });
+  const decide = () => {
+    const at = scope.run.ports.clock.now();
+    return { at, until: instantOf(step, at, scope), ...named };
+  };
   const decided = await recordDecision(key, decide, scope, step.slot);
   if (!decided) return true;
   const { at, until } = decided;
@@ -32,8 +35,7 @@ export async function runSleep(step: CompiledSleepStep, scope: RunScope): Promis
 }
 
 /** @throws what the expression throws, EXPRESSION_ERROR when its value is neither a duration nor an instant */
-function instantOf(step: CompiledSleepStep, scope: RunScope): number {
-  const now = scope.run.ports.clock.now();
+function instantOf(step: CompiledSleepStep, now: number, scope: RunScope): number {
   const value = step.value(scope.begin(scope.keyPrefix + step.key, 'sleep'));
   const ms = step.isInstant ? distanceTo(value, now) : durationValue(value);
   if (ms !== undefined && ms <= MAX_SLEEP_MS) return now + Math.max(0, Math.round(ms));
