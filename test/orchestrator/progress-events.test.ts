@@ -1,7 +1,8 @@
 /** Events for programs that show the progress of an execution: the items of a loop, and the end of a wait. */
 
 import { expect, it } from 'vitest';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createOrchestrator } from '../../src/index.ts';
+import { createTestOrchestrator, manualClock } from '../../src/testing.ts';
 
 it('reports the items of each loop and the end of each wait, with the position of the step', async () => {
   const { orchestrator, clock } = createTestOrchestrator({
@@ -25,4 +26,17 @@ it('reports the items of each loop and the end of each wait, with the position o
   ];
   // A run that was suspended for the wait reports nothing a second time.
   expect(reported).toEqual(first);
+});
+
+it('a sleep of no time is no wait, also when time passes between two looks at the clock', async () => {
+  const clock = manualClock();
+  let looks = 0;
+  const orchestrator = createOrchestrator({
+    ensembles: ['name: e\nflow:\n  - sleep: 0\n'],
+    clock: { ...clock, now: () => clock.now() + looks++ },
+  });
+  const reported: string[] = [];
+  orchestrator.on('*', ({ event }) => reported.push(event));
+  expect((await orchestrator.execute('e')).status).toBe('completed');
+  expect(reported).toEqual(['execution.started', 'execution.completed']);
 });

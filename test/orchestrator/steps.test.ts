@@ -217,6 +217,44 @@ describe('executions.steps', () => {
     });
   });
 
+  it('a block without a name that could not begin has its own error, also when `continueOnError` handles it', async () => {
+    const bad = '${input.text - 1}';
+    const made = open([
+      code('boom'),
+      { foreach: '${input.none}', steps: [code('b', { name: 'one' })], continueOnError: true },
+      { foreach: [1], condition: bad, steps: [code('b', { name: 'two' })], continueOnError: true },
+      { parallel: [code('b', { name: 'three' })], condition: bad, continueOnError: true },
+      code('a', { input: 1, condition: '${boom.failed}' }),
+    ]);
+    const { id, status } = await made.orchestrator.execute('e', { text: 'x' });
+    expect(status).toBe('completed');
+    const steps = await stepsOf(made, id);
+    expect(steps.map(({ key, kind, status, error }) => `${key} ${kind} ${status} ${error?.code ?? ''}`.trim())).toEqual(
+      [
+        'flow[0] agent failed AGENT_FAILED',
+        'flow[1] foreach failed EXPRESSION_ERROR',
+        'flow[2] foreach failed EXPRESSION_ERROR',
+        'flow[3] parallel failed EXPRESSION_ERROR',
+        'flow[4] agent completed',
+      ],
+    );
+  });
+
+  it('a step with a name has it when its own expression fails', async () => {
+    const made = open([
+      { try: [{ sleep: '${input.text}', name: 'nap' }], catch: [] },
+      { try: [{ wait: 'go', timeout: '${input.text}', name: 'answer' }], catch: [] },
+      { ensemble: 'kid', name: 'sub', input: { n: '${input.text - 1}' }, continueOnError: true },
+    ]);
+    const { id } = await made.orchestrator.execute('e', { text: 'x' });
+    const failed = (await stepsOf(made, id)).filter(({ status }) => status === 'failed');
+    expect(failed.map(({ kind, name, error }) => [kind, name, error?.code])).toEqual([
+      ['sleep', 'nap', 'EXPRESSION_ERROR'],
+      ['wait', 'answer', 'EXPRESSION_ERROR'],
+      ['ensemble', 'sub', 'EXPRESSION_ERROR'],
+    ]);
+  });
+
   it('pages have every step once, in the same order, and end', async () => {
     const made = open([
       {

@@ -51,22 +51,28 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
       report(thrown);
     }
   };
-  const listen = (emitter: typeof byKind, name: string, listener: (event: never) => unknown) => {
-    const isolated = isolate(listener);
-    emitter.on(name, isolated);
+  /** Counts a listener. @returns a function that removes it once */
+  const count = (remove: () => void) => {
     listeners += 1;
     let listening = true;
     return () => {
       if (!listening) return;
       listening = false;
       listeners -= 1;
-      emitter.off(name, isolated);
+      remove();
     };
+  };
+  const listen = (emitter: typeof byKind, name: string, listener: (event: never) => unknown) => {
+    const isolated = isolate(listener);
+    emitter.on(name, isolated);
+    return count(() => emitter.off(name, isolated));
   };
 
   // The run continues to use the values of an event, so listeners get a frozen copy: none can change what another receives.
   const send = (event: OrchestratorEvent) => {
     const { executionId: id } = event.data;
+    // Readers of stored events get no copy of the event: they read it from the storage.
+    wakes.emit(id);
     const kinds = [event.event, ALL].filter((kind) => byKind.listenerCount(kind) > 0);
     if (kinds.length === 0 && byExecution.listenerCount(id) === 0) return;
     const copy = freeze(cloneJson(event));
@@ -82,11 +88,7 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
     onExecution: (id, listener) => listen(byExecution, id, listener),
     onStored(id, listener) {
       wakes.on(id, listener);
-      const forget = listen(byExecution, id, listener);
-      return () => {
-        wakes.off(id, listener);
-        forget();
-      };
+      return count(() => wakes.off(id, listener));
     },
     wake(id) {
       wakes.emit(id);

@@ -4,7 +4,7 @@ import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts'
 import type { CompiledGuard, CompiledList, CompiledStep, StepEntry } from '../compiled/compiled-ensemble.ts';
 import type { NameSlot } from '../compiled/name-slot.ts';
 import { evaluateGuard, SKIPPED, takeSnapshot } from './guards.ts';
-import { lastError, markStep } from './marks.ts';
+import { markRefused, markStep } from './marks.ts';
 import type { RunScope } from './run-scope.ts';
 
 /** The guards that led to the current step: when it runs, the failures that they check are handled. */
@@ -90,11 +90,4 @@ function skip(step: CompiledStep, scope: RunScope): void {
   scope.lastOutput = null;
   if (slot) scope.put(slot.slot, SKIPPED, 0);
   markStep(step, 'skipped', scope);
-}
-
-/** Marks a step whose condition can't be evaluated, unless the run was stopped meanwhile. */
-function markRefused(step: CompiledStep, scope: RunScope): void {
-  const { slot }: StepEntry = step;
-  const error = (slot && scope.results[slot.slot]?.error) ?? lastError(scope);
-  if (error && scope.cancellation.reason === undefined) markStep(step, 'failed', scope, {}, error);
 }

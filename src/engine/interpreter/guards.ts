@@ -75,7 +75,9 @@ export function recordDecision<T extends JsonObject>(
     try {
       return checkDecisionSize(compute(), 'the decision');
     } catch (thrown) {
-      return { ...toFailure(thrown, scope.run.ports.mask).error };
+      const { error } = toFailure(thrown, scope.run.ports.mask);
+      // The list of steps reads the name of a step that could not begin from its decision.
+      return slot === UNNAMED ? { ...error } : { ...error, name: slot.name };
     }
   });
   return andThen(decision, (stored) => {
@@ -130,6 +132,7 @@ function markFailedWith(
     const result: NameResult = { status: 'failed', output: null, error };
     scope.put(slot.slot, executed ? result : { ...result, executed: false }, 0);
   }
+  scope.lastMarked = error;
   scope.lastOutput = null;
   if (!handled) scope.fail({ slots: [slot], error });
 }

@@ -4,7 +4,7 @@ import type { JsonObject } from '../base/json.ts';
 import type { NameSlot } from '../compiled/name-slot.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import { toStepEvent } from '../model/step-event.ts';
-import { markKey, resumedKey, type StepFact, type StepKind, toMark } from '../model/step-kind.ts';
+import { markKey, resumedKey, type StepFact, type StepKind, toNote } from '../model/step-kind.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { Run } from './run.ts';
 import type { RunScope } from './run-scope.ts';
@@ -34,13 +34,18 @@ export function markStep(
   const named = slot ? (facts === NO_FACTS ? { name: slot.name } : { ...facts, name: slot.name }) : facts;
   const key = markKey(keyPrefix + step.key, step.kind, fact);
   if (run.replaying === 0) {
-    report(toMark(key, { at: run.ports.clock.now(), facts: named, error }), run);
+    report(key, named, run, error);
     return;
   }
   // What is still being replayed may stop this part: then the step never came here.
   run.whenReplayed(() => {
-    if (cancellation.reason === undefined) report(toMark(key, { at: run.ports.clock.now(), facts: named, error }), run);
+    if (cancellation.reason === undefined) report(key, named, run, error);
   });
+}
+
+/** Marks a step that failed before it began, unless the run was stopped meanwhile. Call it right after the failure. */
+export function markRefused(step: MarkedStep, scope: RunScope): void {
+  if (scope.cancellation.reason === undefined) markStep(step, 'failed', scope, NO_FACTS, scope.lastMarked);
 }
 
 /** Marks the end of a block whose steps did not reach their end, if a failure ended them, and not a stop from outside. */
@@ -56,10 +61,11 @@ export function lastError({ failures }: RunScope): ExecutionError | undefined {
 
 /** Marks that a worker continues the execution after another one died. */
 export function markResumed(recoveries: number, run: Run): void {
-  report(toMark(resumedKey(recoveries), { at: run.ports.clock.now(), facts: { recoveries } }), run);
+  report(resumedKey(recoveries), { recoveries }, run);
 }
 
-function report(mark: StepRecord, run: Run): void {
+function report(key: string, output: JsonObject, run: Run, error?: ExecutionError): void {
+  const mark = toNote(key, { at: run.ports.clock.now(), output, error });
   if (run.journal.mark(mark)) emitRecord(mark, run);
 }
 

@@ -66,7 +66,7 @@ function begin(
   place: AttemptPlace,
   store: StoreRecord,
 ): MaybePromise<StepRecord | undefined> {
-  if (place.number === 1 && scope.run.ports.emit) emitStart(step, place.key, scope);
+  if (place.number === 1) scope.run.emit?.('agent.started', { agent: step.name, key: place.key });
   return runAttempt(step, scope, place, store);
 }
 
@@ -163,8 +163,4 @@ function stateUpdate(
       scope.run.emit?.('state.updated', { state: value });
     },
   };
-}
-
-function emitStart(step: CompiledAgentStep, key: string, scope: RunScope): void {
-  scope.run.emit?.('agent.started', { agent: step.name, key });
 }

@@ -10,7 +10,7 @@ import type { GuardChain, RunBody } from './enter-step.ts';
 import { readItems } from './foreach-items.ts';
 import { evaluateGuard, takeSnapshot, UNNAMED } from './guards.ts';
 import { ItemQueue } from './item-queue.ts';
-import { lastError, markStep } from './marks.ts';
+import { markRefused, markStep } from './marks.ts';
 import { endsWalk } from './open-failures.ts';
 import { type PendingFailure, RunScope } from './run-scope.ts';
 import { withGracePeriod } from './with-grace-period.ts';
@@ -33,8 +33,7 @@ export async function runForeach(
 
   const items = await readItems(step, scope);
   if (!items) {
-    if (scope.cancellation.reason === undefined)
-      markStep(step, 'failed', scope, {}, (step.slot && scope.results[step.slot.slot]?.error) ?? lastError(scope));
+    markRefused(step, scope);
     return true;
   }
   markStep(step, 'begun', scope, { items: items.length });

@@ -27,7 +27,7 @@ import { isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledIfStep, CompiledList, CompiledStep } from '../compiled/compiled-ensemble.ts';
 import { addGuard, enterStep, type GuardChain } from './enter-step.ts';
 import { evaluateGuard } from './guards.ts';
-import { lastError, markStep } from './marks.ts';
+import { markRefused, markStep } from './marks.ts';
 import { endsWalk } from './open-failures.ts';
 import { runAgent } from './run-agent.ts';
 import { runChild } from './run-child.ts';
@@ -95,7 +95,7 @@ const NOTHING = { chose: null };
 async function runIf(step: CompiledIfStep, scope: RunScope, guards: GuardChain): Promise<boolean> {
   const holds = await evaluateGuard(step.guard, step.key, scope);
   if (holds === undefined) {
-    markStep(step, 'failed', scope, {}, lastError(scope));
+    markRefused(step, scope);
     return true;
   }
   const branch = holds ? step.then : step.else;

@@ -4,7 +4,7 @@ import type { Json } from '../base/json.ts';
 import type { CompiledRouteStep } from '../compiled/compiled-ensemble.ts';
 import { addGuard, enterStep, type GuardChain } from './enter-step.ts';
 import { evaluateGuard, markFailed, SKIPPED } from './guards.ts';
-import { markStep } from './marks.ts';
+import { markRefused, markStep } from './marks.ts';
 import { runAgent } from './run-agent.ts';
 import type { RunScope } from './run-scope.ts';
 
@@ -23,7 +23,7 @@ export async function runRoute(step: CompiledRouteStep, scope: RunScope, guards:
       chain = addGuard(condition, chain, scope);
       const holds = await evaluateGuard(condition, `${step.key}.${route}`, scope, slot);
       if (holds === undefined) {
-        markFailedRoute(step, scope);
+        markRefused(step, scope);
         return true;
       }
       if (!holds) continue;
@@ -33,7 +33,7 @@ export async function runRoute(step: CompiledRouteStep, scope: RunScope, guards:
         scope.prompt = String(target.prompt(scope.begin(scope.keyPrefix + step.key, 'prompt')));
       } catch (thrown) {
         markFailed(thrown, scope, slot);
-        markFailedRoute(step, scope);
+        markRefused(step, scope);
         return true;
       }
       markStep(step, 'chose', scope, { route, target: scope.prompt });
@@ -49,8 +49,4 @@ export async function runRoute(step: CompiledRouteStep, scope: RunScope, guards:
   }
   markStep(step, 'chose', scope, { route: null, target: null });
   return putOutput({ route: null, target: null, output: null });
-}
-
-function markFailedRoute(step: CompiledRouteStep, scope: RunScope): void {
-  markStep(step, 'failed', scope, {}, scope.results[step.slot.slot]?.error);
 }

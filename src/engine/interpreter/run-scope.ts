@@ -65,6 +65,8 @@ export class RunScope extends ExpressionScope {
   readonly outer: RunScope | undefined;
   readonly cancellation: CancellationScope;
   failures: PendingFailure[] | undefined;
+  /** The latest failure at this level that no attempt of an agent caused. It may be handled, and its step may have no name. */
+  lastMarked: ExecutionError | undefined;
   /** Called when a step of this scope, or inside it, asks for a record that is not stored. */
   onReplayEnd: (() => void) | undefined;
   /** How many steps with a `finally` are active in this scope, or inside it. */
@@ -96,6 +98,7 @@ export class RunScope extends ExpressionScope {
     this.outer = outer;
     this.cancellation = cancellation;
     this.failures = undefined;
+    this.lastMarked = undefined;
     this.prompt = undefined;
     this.onReplayEnd = undefined;
     this.handled = undefined;

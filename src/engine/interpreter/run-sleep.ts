@@ -4,10 +4,9 @@ import { MAX_SLEEP_MS, parseDuration } from '../base/duration.ts';
 import { OrchestratorError } from '../base/errors.ts';
 import type { Json } from '../base/json.ts';
 import type { CompiledSleepStep } from '../compiled/compiled-ensemble.ts';
-import type { NameSlot } from '../compiled/name-slot.ts';
 import { EvaluationProblem } from '../expression/evaluation-problem.ts';
 import { parseInstant } from '../expression/functions/instant.ts';
-import { toMark } from '../model/step-kind.ts';
+import { toNote } from '../model/step-kind.ts';
 import { recordDecision, stopsReplay } from './guards.ts';
 import { emitRecord, markStep } from './marks.ts';
 import type { RunScope } from './run-scope.ts';
@@ -17,11 +16,15 @@ export async function runSleep(step: CompiledSleepStep, scope: RunScope): Promis
   const key = `${scope.keyPrefix}${step.key}.sleep`;
   if (stopsReplay(key, scope)) return false;
   const isNew = scope.run.journal.replayed(key) === undefined;
-  const decide = () => ({ at: scope.run.ports.clock.now(), until: instantOf(step, scope), ...nameOf(step) });
+  const named: { readonly name?: string } = step.slot ? { name: step.slot.name } : {};
+  const decide = () => {
+    const at = scope.run.ports.clock.now();
+    return { at, until: instantOf(step, at, scope), ...named };
+  };
   const decided = await recordDecision(key, decide, scope, step.slot);
   if (!decided) return true;
   const { at, until } = decided;
-  if (isNew) emitRecord(toMark(key, { at, facts: { until } }), scope.run);
+  if (isNew) emitRecord(toNote(key, { at, output: { until } }), scope.run);
   if (!(await waitUntil(until, key, { key: scope.keyPrefix + step.key, kind: 'sleep' }, scope))) return false;
   // A sleep that had nothing to wait for has no begin either. An older record has no `at`.
   if (until > (at ?? 0)) markStep(step, 'ended', scope);
@@ -31,14 +34,8 @@ export async function runSleep(step: CompiledSleepStep, scope: RunScope): Promis
   return true;
 }
 
-/** The name of a step, for its decision. */
-export function nameOf({ slot }: { readonly slot?: NameSlot | undefined }): { readonly name?: string } {
-  return slot ? { name: slot.name } : {};
-}
-
 /** @throws what the expression throws, EXPRESSION_ERROR when its value is neither a duration nor an instant */
-function instantOf(step: CompiledSleepStep, scope: RunScope): number {
-  const now = scope.run.ports.clock.now();
+function instantOf(step: CompiledSleepStep, now: number, scope: RunScope): number {
   const value = step.value(scope.begin(scope.keyPrefix + step.key, 'sleep'));
   const ms = step.isInstant ? distanceTo(value, now) : durationValue(value);
   if (ms !== undefined && ms <= MAX_SLEEP_MS) return now + Math.max(0, Math.round(ms));

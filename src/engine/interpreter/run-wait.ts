@@ -13,7 +13,7 @@ import { OrchestratorError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import { countedBytes } from '../base/measure-json.ts';
 import type { CompiledWaitStep } from '../compiled/compiled-ensemble.ts';
-import { toMark } from '../model/step-kind.ts';
+import { toNote } from '../model/step-kind.ts';
 import type { TakenSignal } from '../ports/journal.ts';
 import { unlessStopped } from './cancellation-scope.ts';
 import { markFailed, recordDecision, stopsReplay } from './guards.ts';
@@ -46,8 +46,7 @@ export async function runWait(step: CompiledWaitStep, scope: RunScope): Promise<
 }
 
 function concludeNow(end: WaitEnd, step: CompiledWaitStep, key: string, scope: RunScope): boolean {
-  const facts = { payload: null, ...end };
-  emitRecord({ ...toMark(key, { at: end.at, facts }), name: step.signal }, scope.run);
+  emitRecord(toNote(key, { at: end.at, name: step.signal, output: { payload: null, ...end } }), scope.run);
   return conclude(end, step, scope);
 }
 

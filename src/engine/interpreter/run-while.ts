@@ -6,7 +6,7 @@ import { andThen, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledSwitchStep, CompiledWhileStep } from '../compiled/compiled-ensemble.ts';
 import { addGuard, type GuardChain, type RunBody } from './enter-step.ts';
 import { evaluateGuard, markFailed, recordDecision, stopsReplay, takeSnapshot } from './guards.ts';
-import { lastError, markEnded, markStep } from './marks.ts';
+import { lastError, markEnded, markRefused, markStep } from './marks.ts';
 import type { RunScope } from './run-scope.ts';
 
 export async function runWhile(
@@ -54,7 +54,7 @@ export async function runSwitch(
   const chosen = await choose(step, scope);
   scope.lastOutput = null;
   if (chosen === undefined) {
-    markStep(step, 'failed', scope, {}, lastError(scope));
+    markRefused(step, scope);
     return true;
   }
   const own = chosen === null ? undefined : step.cases.get(chosen);

@@ -1,6 +1,7 @@
 /** What identifies a start that a caller may repeat: its own id, its idempotency key, and the tags by which people find it. */
 
 import { EXECUTION_ID, isGeneratedId } from './id.ts';
+import type { NewExecution } from './stored-execution.ts';
 
 /** What a caller may say of an execution that it starts. Nothing of it is stored without a start. */
 export interface StartIdentity {
@@ -63,12 +64,6 @@ export function toStoredKey({ idempotencyKey: key, idempotencyScope: scope = '' 
 }
 
 /** Whether the caller of a start can repeat it: then the same execution is found again. */
-export function isRepeatable({
-  id,
-  idempotencyKey,
-}: {
-  readonly id: string;
-  readonly idempotencyKey?: string;
-}): boolean {
+export function isRepeatable({ id, idempotencyKey }: Pick<NewExecution, 'id' | 'idempotencyKey'>): boolean {
   return idempotencyKey !== undefined || !isGeneratedId(id);
 }

@@ -4,7 +4,7 @@ import type { Json } from '../base/json.ts';
 import type { ChildEnd } from './child.ts';
 import type { EventDetails, EventKind } from './event.ts';
 import { toEventError } from './execution-error.ts';
-import { markKey, roleOf } from './step-kind.ts';
+import { markKey, roleOf, type StepKind } from './step-kind.ts';
 import type { StepRecord } from './stored-execution.ts';
 
 /** What a mark or a decision holds. All parts are optional here, because the key says which of them there are. */
@@ -83,7 +83,7 @@ interface About {
   readonly key: string;
 }
 
-function beginEvent(kind: string, facts: Facts, { startedAt }: StepRecord, about: About): StepEvent | undefined {
+function beginEvent(kind: StepKind, facts: Facts, { startedAt }: StepRecord, about: About): StepEvent | undefined {
   const { items = 0, at = startedAt, until } = facts;
   if (kind === 'foreach') return { event: 'foreach.started', details: { ...about, items } };
   if (kind === 'sleep') {
@@ -96,7 +96,7 @@ function beginEvent(kind: string, facts: Facts, { startedAt }: StepRecord, about
 }
 
 function endEvent(
-  kind: string,
+  kind: StepKind,
   { signal = null, payload = null }: Facts,
   { name }: StepRecord,
   about: About,

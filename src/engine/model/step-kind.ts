@@ -22,7 +22,7 @@
  * No other record is about a step. A mark only reports: no replay reads it. No other note's key ends like the key of a mark.
  */
 
-import type { JsonObject } from '../base/json.ts';
+import type { Json } from '../base/json.ts';
 import type { ExecutionError } from './execution.ts';
 import { withoutStack } from './execution-error.ts';
 import type { StepRecord } from './stored-execution.ts';
@@ -96,19 +96,21 @@ function isMarkKey(key: string): boolean {
 
 const MARK_END = /^!(?:resumed\[\d+\]|[a-z]+\.(?:retry\[\d+\]|skipped|failed|chose|begun|started|ended))$/;
 
-/** The data of a new mark. */
-interface NewMark {
+/** The data of a new note: a decision or a mark. */
+interface NewNote {
   /** Unix ms of what it reports. */
   readonly at: number;
-  readonly facts: JsonObject;
+  readonly output: Json;
+  /** For a decision about the end of a wait: the signal's name. Default: empty. */
+  readonly name?: string;
   readonly error?: ExecutionError | undefined;
   /** The number of the attempt, for a mark about one. Default 1. */
   readonly attempts?: number;
 }
 
-export function toMark(key: string, { at, facts, error, attempts = 1 }: NewMark): StepRecord {
+export function toNote(key: string, { at, output, name = '', error, attempts = 1 }: NewNote): StepRecord {
   // In the order of a result's fields, without a spread: else a `foreach` of results in memory takes a fifth more CPU time.
-  const [name, duration, output, note] = ['', 0, facts, true] as const;
+  const [duration, note] = [0, true] as const;
   if (!error) return { key, name, status: 'completed', attempts, startedAt: at, duration, output, note };
   const shown = withoutStack(error);
   return { key, name, status: 'failed', attempts, startedAt: at, duration, output, error: shown, note };
@@ -117,8 +119,8 @@ export function toMark(key: string, { at, facts, error, attempts = 1 }: NewMark)
 /** The mark that is stored together with an attempt that is retried, or with the result after a retry. */
 export function markOfAttempt({ key, name, attempts, startedAt, duration, error, retryAt }: StepRecord): StepRecord {
   const at = startedAt + duration;
-  if (retryAt === undefined) return toMark(markKey(key, 'agent', 'ended'), { at, facts: {}, attempts });
-  return toMark(markKey(key, 'agent', 'retry', attempts), { at, facts: { name, retryAt }, error, attempts });
+  if (retryAt === undefined) return toNote(markKey(key, 'agent', 'ended'), { at, output: {}, attempts });
+  return toNote(markKey(key, 'agent', 'retry', attempts), { at, output: { name, retryAt }, error, attempts });
 }
 
 /** @param step - the key of a step */

@@ -18,7 +18,7 @@ export interface NewExecution {
   readonly deadlineAt?: number;
   /** The execution that this one retries. The results of its successful steps are stored for this one from the start. */
   readonly retryOf?: string;
-  /** The key under which its caller can start it again: an execution of a store has a key of its own. */
+  /** Under which its caller can start it again, as `toStoredKey` makes it. No other execution of the store has the same key. */
   readonly idempotencyKey?: string;
   /** Different texts, at least one. Absent without tags. */
   readonly tags?: readonly string[];

@@ -136,8 +136,8 @@ export interface ExecutionReader {
   getStep(executionId: string, key: string): MaybePromise<StepRecord | undefined>;
 
   /**
-   * Skips `count` step records, decisions included, in the order in which they were first stored, or all records if there are fewer.
-   * Reads no outputs.
+   * Skips `count` step records, decisions and marks included, in the order in which they were first stored, or all records if there are
+   * fewer. Reads no outputs.
    */
   skipSteps(executionId: string, count: number): MaybePromise<SkippedSteps>;
 
@@ -155,10 +155,10 @@ export interface ExecutionReader {
 
 export interface ExecutionStore extends ExecutionReader {
   /**
-   * Claims executions that are free and due. The first claim since the release that stored a handover sets `resumedAt`; later ones keep
-   * it. Each is claimed by one worker only, has an epoch one higher, and is `running` from
-   * then on. Ensembles take turns, also from one claim to the next. Of each ensemble, the execution that has been due for the longest
-   * time comes first. An execution that can't be read is claimed too, so that the engine can end it.
+   * Claims executions that are free and due. Each is claimed by one worker only, has an epoch one higher, and is `running` from then
+   * on. Its first claim since the release that stored its handover sets `resumedAt`; later claims keep it. Ensembles take turns, also
+   * from one claim to the next. Of each ensemble, the execution that has been due for the longest time comes first. An execution that
+   * can't be read is claimed too, so that the engine can end it.
    * @returns no executions if the worker is not registered
    */
   claim(worker: string, query: ClaimQuery): MaybePromise<readonly (ClaimedExecution | DamagedExecution)[]>;

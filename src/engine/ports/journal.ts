@@ -118,8 +118,9 @@ export interface Journal {
   onReplayEnd(callback: () => void): void;
 
   /**
-   * Changes the number of active branches of the flow, by a positive or a negative number. A run begins with one active branch. If no branch is active, and each remaining one waits for an instant, the engine may suspend the run until
-   * then: the run does not continue in this process.
+   * Changes the number of active branches of the flow, by a positive or a negative number. A run begins with one active branch. If no
+   * branch is active, and each remaining one waits, the engine may suspend the run until the earliest of these waits is over: the run
+   * does not continue in this process.
    */
   branches(change: number): void;
 

@@ -14,17 +14,9 @@ import {
   type StateChange,
   type StepRecord,
 } from '../model/stored-execution.ts';
-import { markOfAttempt } from '../model/step-kind.ts';
+import { markOfAttempt, toNote } from '../model/step-kind.ts';
 import type { Clock } from '../ports/clock.ts';
-import type {
-  Journal,
-  StateUpdate,
-  StepOptions,
-  StoreRecord,
-  TakenSignal,
-  WaitDecision,
-  WaitPlace,
-} from '../ports/journal.ts';
+import type { Journal, StateUpdate, StepOptions, StoreRecord, TakenSignal, WaitPlace } from '../ports/journal.ts';
 import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { RunLog } from '../ports/run-log.ts';
 import type { CommitResult, StoredState } from '../ports/storage.ts';
@@ -138,7 +130,7 @@ export class RunJournal implements Journal {
     if (known) return known.output;
     this.#endReplay();
     const output = compute();
-    const record = toDecision(key, output, wait ?? { name: '', at: this.#parts.clock.now() });
+    const record = toNote(key, { output, ...(wait ?? { at: this.#parts.clock.now() }) });
     if (this.#closed) return output;
     if (this.#storesAtEnd) {
       this.#defer(record);
@@ -387,9 +379,4 @@ export class RunJournal implements Journal {
 /** Whether the last run ended with its process. */
 function isAfterCrash({ recoveries = 0, handover }: HeldExecution): boolean {
   return recoveries > (handover?.recoveries ?? 0);
-}
-
-/** @param wait - for the decision at the end of a wait, its `name` is the name of the signal; otherwise it is empty */
-function toDecision(key: string, output: Json, { name, at }: WaitDecision): StepRecord {
-  return { key, name, status: 'completed', attempts: 1, startedAt: at, duration: 0, output, note: true };
 }
