@@ -1,10 +1,23 @@
 import { defineConfig } from 'tsup';
 
-const names = ['index', 'node', 'deno', 'bun', 'workers', 'sqlite', 'postgres', 'adapter', 'testing'];
+const names = [
+  'index',
+  'node',
+  'deno',
+  'bun',
+  'workers',
+  'sqlite',
+  'postgres',
+  'mcp',
+  'ai',
+  'sandbox',
+  'adapter',
+  'testing',
+];
 const entries = Object.fromEntries(names.map((name) => [name, `src/${name}.ts`]));
 
 export default defineConfig({
-  entry: { ...entries, cli: 'src/cli/main.ts' },
+  entry: { ...entries, cli: 'src/cli/main.ts', 'sandbox-thread': 'src/adapters/sandbox/sandbox-thread.ts' },
   format: 'esm',
   target: 'es2022',
   platform: 'neutral',

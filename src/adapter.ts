@@ -65,7 +65,7 @@ export {
   type StepOptions,
   type StoreRecord,
   type TakenSignal,
-  type WaitDecision,
+  type DecisionFacts,
   type WaitPlace,
 } from './engine/ports/journal.ts';
 export type { RunLog } from './engine/ports/run-log.ts';

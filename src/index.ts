@@ -74,9 +74,13 @@ export type { Plan, Principal, TokenScope } from './engine/model/token.ts';
 // Operations and functions
 export type { Evaluation } from './engine/expression/evaluation.ts';
 export type { ExpressionFunction, FunctionTable } from './engine/expression/functions/function-table.ts';
-export type { ApiOutput } from './operations/api/api-operation.ts';
+export type { ApiOutput } from './operations/api/answer.ts';
+export type { PagedOutput } from './operations/api/paginate.ts';
 export type { Script, ScriptContext } from './operations/code/code-operation.ts';
 export type { Binding } from './operations/storage/storage-operation.ts';
+export type { ThinkOutput } from './operations/think/think-operation.ts';
+export type { ModelServerOptions } from './adapters/models/model-server-options.ts';
+export type { ToolsOutput } from './operations/tools/tools-operation.ts';
 
 // HTTP handlers
 export { createApiHandler } from './http-handlers/create-api-handler.ts';
@@ -98,18 +102,33 @@ export type { Json, JsonObject } from './engine/base/json.ts';
 export type { CancelTimer, Clock, TimerOptions } from './engine/ports/clock.ts';
 export type { KvStore, ObjectStore } from './engine/ports/data.ts';
 export type { ExecutionEngine } from './engine/ports/execution-engine.ts';
-export type { HttpClient, HttpRequest, HttpResponse } from './engine/ports/http.ts';
+export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from './engine/ports/http.ts';
 export type { Logger } from './engine/ports/logger.ts';
+export type * from './engine/ports/model.ts';
 export type {
+  AgentAnswer,
+  AgentCall,
   AnyOperation,
   ConfigIssue,
   ExecutionInfo,
   MaybePromise,
   Operation,
   OperationContext,
+  OperationPart,
 } from './engine/ports/operation.ts';
 export type { StandardIssue, StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
 export type { Storage } from './engine/ports/storage.ts';
+export type {
+  McpClient,
+  ToolAnswer,
+  ToolCall,
+  ToolDescription,
+  ToolServer,
+  ToolServerAccess,
+  ToolServerAuth,
+  ToolServerOptions,
+  ToolTransport,
+} from './engine/ports/tool-server.ts';
 
 // Errors
 export {

@@ -32,6 +32,7 @@ export type {
   StorageEngineSuiteOptions,
   WorldEngineSuiteOptions,
 } from './testing-kit/engine-suite.ts';
+export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from './testing-kit/fake-model.ts';
 export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './testing-kit/http-suite.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './testing-kit/manual-clock.ts';
 export { type StorageSuiteOptions, storageSuite } from './testing-kit/storage-suite.ts';
@@ -116,11 +117,11 @@ function startProcess(
   stubs: Map<string, readonly Script[]>,
 ): TestOrchestrator<Record<string, never>> {
   const { autoAdvance = true, clock = manualClock(), http = stubHttp(), storage = memoryStorage(), ...rest } = options;
-  const { scripts: given = {}, operations = [], bindings } = rest;
+  const { scripts: given = {}, operations = [], bindings, models } = rest;
   // Before they are wrapped: a wrapped port has every member.
   checkOptions({ ...rest, clock, http, storage });
   const { scripts, stub } = stubbedScripts(given, stubs);
-  const process = startTestProcess({ clock, storage, http, autoAdvance, scripts, operations, bindings });
+  const process = startTestProcess({ clock, storage, http, autoAdvance, scripts, operations, bindings, models });
   const inner = createOrchestrator({ errors: { stack: true }, ...rest, ...process.ports });
   const { awaited } = process;
   let closing: Promise<void> | undefined;

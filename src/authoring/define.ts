@@ -1,5 +1,6 @@
 /** Identity helpers that add types to definitions in TypeScript, and the types that are derived from these definitions. */
 
+import type { JsonObject } from '../engine/base/json.ts';
 import type { AgentDefinition, EnsembleDefinition, InputField } from '../engine/model/ensemble.ts';
 import type { Operation } from '../engine/ports/operation.ts';
 import type { InputOf as InputOfSchema, OutputOf, StandardSchema } from '../engine/ports/standard-schema.ts';
@@ -101,7 +102,7 @@ export function defineAgent<const D extends AgentDefinition>(definition: D): D {
  * console.log((await orchestrator.execute('loud', { text: 'hey' })).output); // { text: 'HEY' }
  * ```
  */
-export function defineOperation<Config>(operation: Operation<Config>): Operation<Config> {
+export function defineOperation<Config = JsonObject>(operation: Operation<Config>): Operation<Config> {
   return operation;
 }
 

@@ -18,6 +18,7 @@ import type { Execution } from '../engine/model/execution.ts';
 import { createIdSource } from '../engine/model/id.ts';
 import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
 import { SILENT } from '../engine/ports/logger.ts';
+import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { MASKING } from '../engine/ports/masking.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
 import { createEnsembles, type Ensembles } from './definitions/ensembles.ts';
@@ -30,9 +31,10 @@ import {
   logWarnings,
   readSharedAgents,
 } from './definitions/load-definitions.ts';
-import { checkOptions, type OrchestratorOptions, secretsOf } from './options.ts';
+import { modelSecrets } from './models.ts';
+import { checkOptions, DEFAULT_BRAND, type OrchestratorOptions, secretsOf } from './options.ts';
 import { createRestore } from './definitions/restore-definitions.ts';
-import { registerOperations } from './register-operations.ts';
+import { connectToolServers, registerOperations } from './register-operations.ts';
 import {
   createExecutionService,
   type ExecuteOptions,
@@ -40,6 +42,7 @@ import {
   type ExecutionService,
 } from './runs/execution-service.ts';
 import { createSchedules, runAllDue } from './schedules/schedules.ts';
+import { toolServerSecrets } from './tool-server-options.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
 
 type Types = Readonly<Record<string, { readonly input: unknown; readonly output: unknown }>>;
@@ -134,10 +137,12 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const clock = options.clock ?? systemClock();
   const storage = withStorageTimeout(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
   const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
-  const secrets = [...Object.values(options.secrets ?? {}), ...(linkSecrets ?? [])];
+  const ofServers = [...toolServerSecrets(options.mcpServers ?? {}), ...modelSecrets(options.models)];
+  const secrets = [...Object.values(options.secrets ?? {}), ...(linkSecrets ?? []), ...ofServers];
   const masking = createMasking(secrets, linkSecrets !== undefined);
   const logger = options.logger ? masking.logger(options.logger) : SILENT;
-  const host = compileHost({ ...options, clock, storage });
+  const toolServers = connectToolServers(options, clock);
+  const host = compileHost({ ...options, clock, storage }, toolServers);
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
   logWarnings(ensembles.values(), logger);
   const agents = new Map<string, LoadedEnsemble>();
@@ -185,7 +190,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     on: (event, listener) => events.on(event, listener),
     ensembles: createEnsembles(ensembles, ensemble, clock),
     executions: createExecutions({ definitions: storage.definitions, clock, executionService, ids, tickets, restore }),
-    tokens: createTokens({ store: storage.tokens, clock, ids, brand: options.brand ?? 'service' }),
+    tokens: createTokens({ store: storage.tokens, clock, ids, brand: options.brand ?? DEFAULT_BRAND }),
     signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, clock, executionService }),
     async ready() {
       await storage.definitions.get('-');
@@ -202,7 +207,8 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
       const graceMs = toMs(grace);
       if (!(graceMs >= 0)) return Promise.reject(new TypeError(`close: \`grace\` ${DURATION_RULE}, not ${grace}`));
       schedules?.stop();
-      closing ??= executionService.engine.close(graceMs).finally(() => storage.close());
+      const closeParts = () => toolServers.close().finally(() => storage.close());
+      closing ??= executionService.engine.close(graceMs).finally(closeParts);
       return closing;
     },
   };
@@ -210,11 +216,12 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
 }
 
 /** What definitions are compiled against: operations, shared agents, variables and functions. */
-export function compileHost(options: OrchestratorOptions): CompileHost {
+export function compileHost(options: OrchestratorOptions, toolServers?: ToolServers): CompileHost {
   const clock = options.clock ?? systemClock();
   const storage = options.storage ?? memoryStorage();
+  const servers = toolServers ?? connectToolServers(options, clock);
   return {
-    operations: registerOperations(options, { clock, storage }),
+    operations: registerOperations(options, { clock, storage, servers }),
     sharedAgents: readSharedAgents(options.agents ?? []),
     env: Object.freeze({ ...options.env, ...options.secrets }),
     secretNames: new Set(Object.keys(options.secrets ?? {})),

@@ -1,5 +1,6 @@
 /** The options of `createOrchestrator`, and the checks of these options and of the options of its methods. */
 
+import type { ModelServerOptions } from '../adapters/models/model-server-options.ts';
 import type { EnsembleSource } from '../authoring/define.ts';
 import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duration.ts';
 import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
@@ -8,10 +9,14 @@ import type { Clock } from '../engine/ports/clock.ts';
 import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
 import type { Logger } from '../engine/ports/logger.ts';
+import type { ModelProvider } from '../engine/ports/model.ts';
 import type { AnyOperation } from '../engine/ports/operation.ts';
+import type { McpClient, ToolServerOptions } from '../engine/ports/tool-server.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
-import { suggestName } from '../engine/base/suggest-name.ts';
+import { checkModel } from './models.ts';
+import { refuseUnknownKeys } from './refuse-unknown-keys.ts';
+import { checkToolServer } from './tool-server-options.ts';
 import type { Script } from '../operations/code/code-operation.ts';
 import type { Binding } from '../operations/storage/storage-operation.ts';
 
@@ -33,8 +38,17 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
    * storage.
    */
   readonly bindings?: Readonly<Record<string, Binding>>;
+  /** Tool servers by name, for `operation: tools`. */
+  readonly mcpServers?: Readonly<Record<string, ToolServerOptions>>;
+  /** The client for tool servers with `transport: mcp`, from `ensemble-orchestrator/mcp`. */
+  readonly mcp?: McpClient;
   /** Default `embeddedEngine()`. */
   readonly engine?: ExecutionEngine;
+  /**
+   * Language models by the name of their provider, for `operation: think`. An entry with a `url` is a server with the
+   * `chat/completions` API. Its requests go through `http`, and its key and headers are masked like `secrets`.
+   */
+  readonly models?: Readonly<Record<string, ModelProvider | ModelServerOptions>>;
   /** Outbound HTTP. Default `fetchHttp()`. */
   readonly http?: HttpClient;
   /** Default `systemClock()`. */
@@ -78,6 +92,9 @@ export interface SignalLinksOptions {
   readonly secret: string | readonly string[];
 }
 
+/** The default of `brand`. */
+export const DEFAULT_BRAND = 'service';
+
 const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   ensembles: true,
   agents: true,
@@ -86,7 +103,10 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   functions: true,
   storage: true,
   bindings: true,
+  mcpServers: true,
+  mcp: true,
   engine: true,
+  models: true,
   http: true,
   clock: true,
   env: true,
@@ -103,6 +123,7 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
 const PORTS: Readonly<Record<string, readonly [port: string, methods: readonly string[]]>> = {
   storage: ['a Storage such as memoryStorage()', ['commit', 'close']],
   engine: ['an ExecutionEngine such as embeddedEngine()', ['attach']],
+  mcp: ['an McpClient of `ensemble-orchestrator/mcp`', ['connect']],
   http: ['an HttpClient such as fetchHttp()', ['send']],
   clock: ['a Clock such as systemClock()', ['now', 'setTimer']],
   logger: ['a Logger such as console', ['debug', 'info', 'warn', 'error']],
@@ -121,7 +142,7 @@ export function checkOptions(options: OrchestratorOptions): void {
     if (given !== undefined && !methods.every((method) => typeof given?.[method] === 'function'))
       throw misuse(`\`${key}\` must be ${port}, with ${methods.join(', ')}`);
   }
-  for (const key of ['scripts', 'bindings', 'env', 'secrets', 'functions'] as const) {
+  for (const key of ['scripts', 'bindings', 'mcpServers', 'models', 'env', 'secrets', 'functions'] as const) {
     const given: unknown = options[key];
     if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given)))
       throw misuse(`\`${key}\` must be an object with names as keys`);
@@ -129,6 +150,10 @@ export function checkOptions(options: OrchestratorOptions): void {
   for (const [i, operation] of (options.operations ?? []).entries()) {
     if (typeof operation?.name !== 'string' || typeof operation.run !== 'function')
       throw misuse(`\`operations[${i}]\` must be a result of defineOperation({ name, run })`);
+    if (operation.config !== undefined && typeof operation.config?.['~standard']?.validate !== 'function')
+      throw misuse(
+        `\`config\` of operation \`${operation.name}\` must be a Standard Schema, such as one of zod, valibot or arktype`,
+      );
   }
   for (const [name, script] of Object.entries(options.scripts ?? {})) {
     if (typeof script !== 'function') throw misuse(`script \`${name}\` must be a function`);
@@ -137,6 +162,8 @@ export function checkOptions(options: OrchestratorOptions): void {
     if (binding?.kind !== 'kv' && binding?.kind !== 'objects')
       throw misuse(`binding \`${name}\` must be a KvStore or an ObjectStore`);
   }
+  for (const [name, given] of Object.entries(options.models ?? {})) checkModel(name, given);
+  for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options.mcp);
   for (const key of ['env', 'secrets'] as const) {
     for (const [name, value] of Object.entries(options[key] ?? {})) {
       if (typeof value !== 'string') throw misuse(`\`${key}.${name}\` must be a string`);
@@ -191,30 +218,30 @@ export function secretsOf({ secret }: SignalLinksOptions): readonly string[] {
   return typeof secret === 'string' ? [secret] : Array.isArray(secret) ? secret : [];
 }
 
-/** @throws TypeError for a value that is not an object, and for an unknown key, with the nearest known one */
-export function refuseUnknownKeys(options: object, known: readonly string[], what: string): void {
-  if (typeof options !== 'object' || options === null) throw new TypeError(`${what}: options must be an object`);
-  for (const key of Object.keys(options)) {
-    if (known.includes(key)) continue;
-    const near = suggestName(key, known);
-    throw new TypeError(
-      `${what}: \`${key}\` is not an option of this version${near ? `; did you mean \`${near}\`?` : ''}`,
-    );
-  }
-}
-
-const EXECUTE_KEYS = ['signal', 'timeout', 'trigger', 'events', 'id', 'idempotencyKey', 'idempotencyScope', 'tags'];
+const EXECUTE_KEYS = [
+  'signal',
+  'timeout',
+  'trigger',
+  'hops',
+  'events',
+  'id',
+  'idempotencyKey',
+  'idempotencyScope',
+  'tags',
+];
 
 /** Checks the options of a start before anything is stored, not in the middle of the run. @throws TypeError */
 export function checkExecuteOptions(
-  options: StartIdentity & { readonly signal?: AbortSignal; readonly timeout?: Duration },
+  options: StartIdentity & { readonly signal?: AbortSignal; readonly timeout?: Duration; readonly hops?: number },
 ): void {
   refuseUnknownKeys(options, EXECUTE_KEYS, 'execute');
-  const { signal, timeout, id, idempotencyKey, idempotencyScope, tags } = options;
+  const { signal, timeout, hops, id, idempotencyKey, idempotencyScope, tags } = options;
   if (timeout !== undefined && !isDuration(timeout))
     throw new TypeError(`execute: \`timeout\` ${DURATION_RULE}, above 0, not ${String(timeout)}`);
   if (signal !== undefined && typeof signal?.addEventListener !== 'function')
     throw new TypeError('execute: `signal` must be an AbortSignal, such as that of `new AbortController()`');
+  if (hops !== undefined && !(Number.isInteger(hops) && hops >= 0))
+    throw new TypeError('execute: `hops` must be a whole number from 0');
   if (id !== undefined && !isOwnId(id)) throw new TypeError(`execute: ${START_RULES.id}`);
   if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey))
     throw new TypeError(`execute: ${START_RULES.idempotencyKey}`);

@@ -1,13 +1,18 @@
 /** Registers the operations that agents can use: the built-in ones, and those of the options. */
 
 import { fetchHttp } from '../adapters/http/fetch-http.ts';
+import { toolServers } from '../adapters/tool-servers/tool-servers.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { AnyOperation } from '../engine/ports/operation.ts';
 import type { Storage } from '../engine/ports/storage.ts';
+import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { apiOperation } from '../operations/api/api-operation.ts';
 import { codeOperation } from '../operations/code/code-operation.ts';
 import { storageOperation } from '../operations/storage/storage-operation.ts';
-import type { OrchestratorOptions } from './options.ts';
+import { thinkOperation } from '../operations/think/think-operation.ts';
+import { createProviders } from './models.ts';
+import { toolsOperation } from '../operations/tools/tools-operation.ts';
+import { DEFAULT_BRAND, type OrchestratorOptions } from './options.ts';
 
 /**
  * @returns the operations by name
@@ -15,13 +20,17 @@ import type { OrchestratorOptions } from './options.ts';
  */
 export function registerOperations(
   options: OrchestratorOptions,
-  { clock, storage }: { readonly clock: Clock; readonly storage: Storage },
+  { clock, storage, servers }: { readonly clock: Clock; readonly storage: Storage; readonly servers: ToolServers },
 ): ReadonlyMap<string, AnyOperation> {
   const now = () => clock.now();
+  const http = options.http ?? fetchHttp();
+  const hasMcp = options.mcp !== undefined;
   const builtIn: readonly AnyOperation[] = [
-    apiOperation({ http: options.http ?? fetchHttp(), now }),
+    apiOperation({ http, now }),
     codeOperation(options.scripts ?? {}),
     storageOperation({ bindings: { kv: storage.kv, objects: storage.objects, ...options.bindings }, now }),
+    thinkOperation({ models: createProviders(options.models ?? {}, { http, now }), servers }),
+    toolsOperation({ servers, clock, hasMcp }),
   ];
   const operations = new Map<string, AnyOperation>();
   for (const operation of [...builtIn, ...(options.operations ?? [])]) {
@@ -31,4 +40,10 @@ export function registerOperations(
     operations.set(name, operation);
   }
   return operations;
+}
+
+/** The tool servers of the options. The caller closes them. */
+export function connectToolServers(options: OrchestratorOptions, clock: Clock): ToolServers {
+  const { mcpServers: servers = {}, mcp, http = fetchHttp(), brand = DEFAULT_BRAND } = options;
+  return toolServers({ servers, mcp, http, clock, brand });
 }

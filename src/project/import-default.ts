@@ -10,26 +10,60 @@ export type Imported = { readonly value: unknown } | { readonly problem: string 
 // Some runtimes write modules as URLs, others as paths.
 const STACK_PLACE = /((?:file:\/\/|[A-Za-z]:[\\/]|\/)[^\s()]*?):(\d+)(?::\d+)?\)?$/gm;
 const NO_TYPESCRIPT =
-  "this runtime can't import `.ts` files: use Node 22.18 or newer, Deno or Bun, or write it as `.mjs`";
+  "this runtime can't import `.ts` files: install the package jiti (`npm install jiti`), use Node 22.18 or newer, Deno or Bun, or write it as `.mjs`";
+// Node.js without TypeScript, and TypeScript that Node.js can't strip, such as an enum.
+const NEEDS_TRANSLATION = ['ERR_UNKNOWN_FILE_EXTENSION', 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'];
+
+type Exports = { readonly default?: unknown };
+type ImportModule = (url: string) => Promise<Exports>;
 
 /**
  * @param directory - the project folder, absolute
  * @param file - relative to the project folder, with `/`
  * @param query - added to the URL, such as `?reload=2`: a runtime loads each URL once
  */
-export async function importDefault(directory: string, file: string, query = ''): Promise<Imported> {
+export async function importDefault(
+  directory: string,
+  file: string,
+  query = '',
+  own: ImportModule = (url) => import(url),
+  loadJiti = () => import('jiti'),
+): Promise<Imported> {
+  const { href } = pathToFileURL(join(directory, file));
   try {
-    const module: { readonly default?: unknown } = await import(pathToFileURL(join(directory, file)).href + query);
-    return { value: module.default };
+    const module = await own(href + query).catch((error: unknown) => importTypeScript(error, href, loadJiti));
+    return module === undefined ? { problem: NO_TYPESCRIPT } : { value: module.default };
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ERR_UNKNOWN_FILE_EXTENSION') return { problem: NO_TYPESCRIPT };
     return { problem: `can't be imported: ${describe(error)}${placeOf(error, directory, file)}` };
   }
 }
 
+/**
+ * Imports a file with jiti, if the runtime failed because it can't read TypeScript.
+ *
+ * @returns undefined if jiti is not installed and the runtime knows no TypeScript
+ * @throws `error`, if jiti can't help
+ */
+async function importTypeScript(
+  error: unknown,
+  url: string,
+  loadJiti: () => Promise<typeof import('jiti')>,
+): Promise<Exports | undefined> {
+  const { code } = error as NodeJS.ErrnoException;
+  if (code === undefined || !NEEDS_TRANSLATION.includes(code)) throw error;
+  const jiti = await loadJiti().catch(() => undefined);
+  if (jiti !== undefined) {
+    // Without caches, a changed file is read again.
+    return jiti.createJiti(url, { fsCache: false, moduleCache: false, interopDefault: false }).import<Exports>(url);
+  }
+  if (code === 'ERR_UNKNOWN_FILE_EXTENSION') return undefined;
+  throw error;
+}
+
 function describe(error: unknown): string {
   const name = error instanceof Error && error.name !== 'Error' ? `${error.name}: ` : '';
-  return name + messageOf(error);
+  // jiti adds absolute paths in further lines.
+  return name + messageOf(error).split('\n', 1)[0]?.trim();
 }
 
 // The first place of the user's own code in the stack. The stack of a syntax error has none: only a process that ends shows it.

@@ -109,11 +109,15 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
   for (const name of project.secretNames) secretNames.add(name);
   const values = Object.entries({ ...project.env, ...project.secrets, ...given.env, ...given.secrets });
   const functions = config.functions || given.functions ? { ...config.functions, ...given.functions } : undefined;
+  const mcpServers = config.mcpServers || given.mcpServers ? { ...config.mcpServers, ...given.mcpServers } : undefined;
+  const models = config.models || given.models ? { ...config.models, ...given.models } : undefined;
   return {
     http: nodeHttp(),
     ...config,
     ...given,
     ...(functions && { functions }),
+    ...(mcpServers && { mcpServers }),
+    ...(models && { models }),
     ensembles: join(config.ensembles, given.ensembles),
     agents: join<AgentDefinition>(config.agents, given.agents),
     operations: join(config.operations, given.operations),

@@ -15,6 +15,7 @@ import { PLAIN_FLOWS, TIMED_FLOWS } from './engine-suite/flows.ts';
 import { CHILD_FLOWS } from './engine-suite/flows-of-children.ts';
 import { FORM_FLOWS, PARALLEL_FLOWS } from './engine-suite/flows-of-forms.ts';
 import { BLOCK_FLOWS, OTHER_FLOWS, STATE_FLOWS } from './engine-suite/flows-of-blocks.ts';
+import { PART_FLOWS } from './engine-suite/flows-of-parts.ts';
 import { WAIT_FLOWS } from './engine-suite/flows-of-waits.ts';
 import { queueCases } from './engine-suite/queues.ts';
 import { retentionCases } from './engine-suite/retention.ts';
@@ -67,6 +68,7 @@ const FLOWS = [
   ...FORM_FLOWS,
   ...WAIT_FLOWS,
   ...CHILD_FLOWS,
+  ...PART_FLOWS,
   ...OTHER_FLOWS,
 ];
 

@@ -1,6 +1,7 @@
 /** The conformance suite of the outbound HTTP port: the rules that every `HttpClient` must follow. It runs on any test runner with `describe` and `it`. */
 
 import type { HttpClient } from '../engine/ports/http.ts';
+import { chunkCases } from './http-suite/chunks.ts';
 import { suiteContext } from './http-suite/context.ts';
 import { exchangeCases } from './http-suite/exchanges.ts';
 import { guardCases } from './http-suite/guards.ts';
@@ -40,6 +41,8 @@ export interface HttpSuiteOptions {
    * | `/open/NAME` | 200, the number of open connections whose last request was for `/NAME`, in decimal |
    */
   readonly peer: () => string;
+  /** `false` for a client that ignores `onChunk`. Default true. */
+  readonly chunks?: boolean;
   readonly test: SuiteRunner;
 }
 
@@ -63,6 +66,7 @@ export function httpSuite(options: HttpSuiteOptions): void {
   const context = suiteContext(options.create, options.peer);
   describe(`${options.name} as an HttpClient`, () => {
     exchangeCases(context, it);
+    if (options.chunks !== false) chunkCases(context, it);
     peerCases(context, it);
     guardCases(context, it);
   });

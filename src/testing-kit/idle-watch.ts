@@ -1,5 +1,6 @@
 /** Watches for calls in flight, and advances a manual clock when there are none. */
 
+import type { AnyOperation, OperationContext } from '../engine/ports/operation.ts';
 import { hostTurn, type ManualClock } from './manual-clock.ts';
 import { mapMembers } from './map-members.ts';
 
@@ -8,6 +9,8 @@ export interface IdleWatch {
   watchCall<A extends unknown[], R>(call: (...args: A) => R): (...args: A) => R;
   /** Returns the same port, with every method watched. */
   watchPort<P extends object>(port: P): P;
+  /** Returns the same operation. An attempt is in flight, except while an agent runs that it calls. */
+  watchOperation(operation: AnyOperation): AnyOperation;
   /** Returns the promise. Until it settles, time advances whenever nothing is in flight. */
   driveUntil<R>(result: Promise<R>): Promise<R>;
   /** Time advances no more. */
@@ -48,6 +51,22 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     driving = false;
   };
 
+  // The agent that is called may wait for a retry.
+  const withoutCalls = (context: OperationContext): OperationContext => {
+    let calls = 0;
+    const callAgent: OperationContext['callAgent'] = async (...call) => {
+      calls += 1;
+      if (calls === 1) inFlight -= 1;
+      try {
+        return await context.callAgent(...call);
+      } finally {
+        calls -= 1;
+        if (calls === 0) inFlight += 1;
+      }
+    };
+    return new Proxy(context, { get: (target, key) => (key === 'callAgent' ? callAgent : Reflect.get(target, key)) });
+  };
+
   // Ports inside the port are watched, too.
   const watchPort = <P extends object>(port: P): P =>
     mapMembers(port, (value) => {
@@ -61,6 +80,13 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
       (...args) =>
         watch(call(...args)),
     watchPort,
+    watchOperation: (operation) =>
+      mapMembers(operation, (value, key) => {
+        // A schema may be a function with members.
+        if (typeof value !== 'function' || key === 'config') return value;
+        if (key !== 'run') return value.bind(operation);
+        return (context: OperationContext) => watch(operation.run(withoutCalls(context)));
+      }),
     driveUntil(result) {
       awaited += 1;
       const done = () => {

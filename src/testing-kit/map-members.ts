@@ -9,5 +9,10 @@ export function mapMembers<P extends object>(port: P, map: (member: unknown, key
   return new Proxy({} as P, {
     get: (_empty, key) => map(Reflect.get(port, key), key),
     has: (_empty, key) => key in port,
+    // For `Object.hasOwn`. A proxy may report only what can be configured, because its target does not have the member.
+    getOwnPropertyDescriptor: (_empty, key) =>
+      Object.hasOwn(port, key)
+        ? { value: map(Reflect.get(port, key), key), configurable: true, enumerable: true, writable: true }
+        : undefined,
   });
 }

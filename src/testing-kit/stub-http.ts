@@ -4,13 +4,16 @@ import { OrchestratorError } from '../engine/base/errors.ts';
 import type { Json } from '../engine/base/json.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../engine/ports/http.ts';
 
-/** One answer. Without `json` and `text`, its body is empty. */
+/** One answer. Without `json`, `text`, `chunks` and `bytes`, its body is empty. */
 export interface StubReply {
   /** Default 200. */
   readonly status?: number;
   /** Sent as `application/json`. */
   readonly json?: Json;
   readonly text?: string;
+  /** The body as text in parts: a caller that reads the body as it comes (`onChunk`) receives them one by one. */
+  readonly chunks?: readonly string[];
+  readonly bytes?: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   /** Fails the call instead, with the error of a client whose connection broke or whose time ran out. */
   readonly error?: 'connection' | 'timeout';
@@ -139,11 +142,17 @@ function toResponse(reply: StubReply, request: HttpRequest): HttpResponse {
     });
   }
   const isJson = reply.json !== undefined;
-  const body = isJson ? JSON.stringify(reply.json) : (reply.text ?? '');
-  const type = isJson ? 'application/json' : 'text/plain; charset=utf-8';
-  const headers: Record<string, string> = body === '' ? {} : { 'content-type': type };
+  const texts = isJson ? [JSON.stringify(reply.json)] : (reply.chunks ?? [reply.text ?? '']);
+  const encoder = new TextEncoder();
+  const body = reply.bytes ?? encoder.encode(texts.join(''));
+  const type = isJson ? 'application/json' : reply.bytes ? 'application/octet-stream' : 'text/plain; charset=utf-8';
+  const headers: Record<string, string> = body.byteLength === 0 ? {} : { 'content-type': type };
   for (const [name, value] of Object.entries(reply.headers ?? {})) headers[name.toLowerCase()] = value;
-  return { status: reply.status ?? 200, headers, body: new TextEncoder().encode(body) };
+  const head = { status: reply.status ?? 200, headers };
+  for (const chunk of reply.bytes ? [reply.bytes] : texts.map((part) => encoder.encode(part))) {
+    if (chunk.byteLength > 0) request.onChunk?.(chunk, head);
+  }
+  return { ...head, body };
 }
 
 function readJson(body: HttpRequest['body']): Json | undefined {

@@ -2,6 +2,8 @@
 
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
+import type { ModelRequest } from '../engine/ports/model.ts';
+import type { AnyOperation, OperationContext } from '../engine/ports/operation.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import type { OrchestratorOptions } from '../orchestrator/options.ts';
 import { changeStorage } from './engine-suite/change-storage.ts';
@@ -19,6 +21,7 @@ export interface Surroundings {
   readonly scripts: NonNullable<OrchestratorOptions['scripts']>;
   readonly operations: NonNullable<OrchestratorOptions['operations']>;
   readonly bindings: OrchestratorOptions['bindings'];
+  readonly models: OrchestratorOptions['models'];
   /** Whether time advances while a result is awaited and nothing is in flight. */
   readonly autoAdvance: boolean;
 }
@@ -54,6 +57,14 @@ export function startTestProcess(world: Surroundings): TestProcess {
     },
   });
   const bindings = Object.entries(world.bindings ?? {}).map(([name, port]) => [name, endsWith(control, port)] as const);
+  // A model server is reached through `http`.
+  const models = Object.entries(world.models ?? {}).map(([name, model]) => {
+    if (!('generate' in model)) return [name, model] as const;
+    const { prices } = model;
+    const watched = endsWith(control, watch.watchPort(model));
+    const generate = (request: ModelRequest) => watched.generate(request);
+    return [name, { ...(prices && { prices }), generate }] as const;
+  });
   const scripts = Object.entries(world.scripts).map(
     ([name, script]) => [name, control.script(watch.watchCall(script))] as const,
   );
@@ -64,7 +75,8 @@ export function startTestProcess(world: Surroundings): TestProcess {
       storage: watch.watchPort(ofProcess(control, noted)),
       http: endsWith(control, watch.watchPort(world.http)),
       scripts: Object.fromEntries(scripts),
-      operations: world.operations.map((operation) => endsWith(control, watch.watchPort(operation))),
+      operations: world.operations.map((operation) => inProcess(watch.watchOperation(operation), control)),
+      ...(world.models && { models: Object.fromEntries(models) }),
       ...(world.bindings && { bindings: Object.fromEntries(bindings) }),
     },
     get crashed() {
@@ -109,6 +121,12 @@ async function buryWorkers({ workers }: Storage, dead: ReadonlySet<string>, now:
   await workers.reclaimFromDead('', now);
   // They are removed; this gives back what their handle holds for them, such as a lock.
   for (const worker of dead) await workers.unregister(worker, now);
+}
+
+/** An operation whose attempts, and the parts of them, are never answered after the process has died. */
+function inProcess(operation: AnyOperation, control: ProcessControl): AnyOperation {
+  const run = control.script((context: OperationContext) => operation.run(endsWith(control, context)));
+  return mapMembers(operation, (value, key) => (key === 'run' ? run : value));
 }
 
 /** A port whose calls are never answered after the process has died. */

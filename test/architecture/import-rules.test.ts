@@ -12,11 +12,12 @@ const manifest: { readonly dependencies: Readonly<Record<string, string>> } = JS
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 );
 
-/** What runs everywhere: three entries, and every HTTP handler. The other entries may use what their host has. */
+/** What runs everywhere: four entries, and every HTTP handler. The other entries may use what their host has. */
 const PORTABLE = [
   'index.ts',
   'testing.ts',
   'adapter.ts',
+  'ai.ts',
   ...[...graph.keys()].filter((path) => path.startsWith('http-handlers/')),
 ];
 /** What the command line needs; no library entry loads it. */

@@ -2,11 +2,11 @@
 
 /** The pure core that everything may use: JSON, errors, nouns, ports. */
 const CORE = ['base', 'model', 'ports'] as const;
-const LANGUAGE = [...CORE, 'signing', 'expression', 'compiled'] as const;
+const LANGUAGE = [...CORE, 'signing', 'json-schema', 'expression', 'compiled'] as const;
 const DEFINITION = ['definition/source', 'definition/forms', 'definition/read', 'definition/compile'] as const;
 const ENGINE = [...LANGUAGE, ...DEFINITION, 'interpreter', 'running', 'events', 'access'] as const;
 /** Entries with one host, one family of adapters, or what authors of adapters need. */
-const ADAPTER_ENTRIES = ['deno', 'bun', 'workers', 'sqlite', 'postgres', 'adapter'] as const;
+const ADAPTER_ENTRIES = ['deno', 'bun', 'workers', 'sqlite', 'postgres', 'mcp', 'ai', 'sandbox', 'adapter'] as const;
 
 export interface Rule {
   /** Layers that may be imported, besides the layer itself. A name that ends in `/` means every layer under it. */
@@ -21,10 +21,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
   model: { may: ['base'] },
   ports: { may: ['base', 'model'] },
   signing: { may: CORE },
+  'json-schema': { may: CORE },
   expression: { may: CORE },
-  compiled: { may: [...CORE, 'expression'] },
+  compiled: { may: [...CORE, 'json-schema', 'expression'] },
   'definition/source': { may: CORE },
-  'definition/forms': { may: [...CORE, 'definition/source'] },
+  'definition/forms': { may: [...CORE, 'json-schema', 'definition/source'] },
   'definition/read': { may: [...CORE, 'definition/source', 'definition/forms'] },
   'definition/compile': { may: [...LANGUAGE, 'definition/source', 'definition/forms', 'definition/read'] },
   events: { may: CORE },
@@ -32,9 +33,10 @@ export const RULES: Readonly<Record<string, Rule>> = {
   access: { may: CORE },
   running: { may: CORE },
 
-  'operations/': { may: [...CORE, 'expression'] },
-  'adapters/': { may: CORE },
+  'operations/': { may: [...CORE, 'expression', 'json-schema'] },
+  'adapters/': { may: [...CORE, 'json-schema'] },
   'adapters/embedded-engine': { may: [...CORE, 'running'] },
+  'adapters/tool-servers': { may: [...CORE, 'signing', 'json-schema'] },
 
   authoring: { may: ['base', 'model', 'ports'], types: ['definition/read'] },
   orchestrator: { may: [...ENGINE, 'operations/', 'adapters/'], types: ['authoring'] },
@@ -47,7 +49,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   node: { may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers'] },
   ...Object.fromEntries(ADAPTER_ENTRIES.map((entry) => [entry, { may: [...CORE, 'running', 'adapters/'] }])),
 
-  'cli/schema': { may: [...CORE, 'definition/forms'] },
+  'cli/schema': { may: [...CORE, 'json-schema', 'definition/forms'] },
   'cli/start': {
     may: [
       ...[...CORE, ...DEFINITION, 'access', 'orchestrator', 'project', 'cli/schema'],

@@ -55,7 +55,7 @@ describe('ensemble validate', () => {
         'flow:',
         '  - { agent: a, operation: code, config: { script: anything }, input: "${env.ANY}" }',
         '  - { agent: b, operation: own-operation, config: {} }',
-        '  - { agent: c, operation: think, config: { prompt: hi } }',
+        '  - { agent: c, operation: think, config: { provider: any, model: any, prompt: hi } }',
         '',
       ].join('\n'),
     });
@@ -127,15 +127,13 @@ describe('ensemble validate', () => {
     );
   });
 
-  const importsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript);
-  it('accepts a .ts script if the runtime can import it, and otherwise says what to do', async () => {
-    const cwd = makeFolder({ 'ensembles/good.yaml': GOOD, 'scripts/one.ts': 'export default (): number => 1;\n' });
-    const { code, stderr } = await ensemble(['validate'], { cwd });
-    if (importsTypeScript) expect(code).toBe(0);
-    else
-      expect(stderr).toContain(
-        "scripts/one.ts: this runtime can't import `.ts` files: use Node 22.18 or newer, Deno or Bun",
-      );
+  it('accepts .ts scripts and a .ts config, by the runtime or by jiti', async () => {
+    const cwd = makeFolder({
+      'ensembles/good.yaml': GOOD,
+      'scripts/one.ts': 'enum Unit { Cent = 1 }\nexport default (): number => Unit.Cent;\n',
+      'ensemble.config.ts': "export default { env: [] as string[], ensembles: ['name: e\\nflow: []'] };\n",
+    });
+    expect((await ensemble(['validate'], { cwd })).code).toBe(0);
   });
 
   it('reports a broken shared agent in its own file, and not in an ensemble', async () => {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import type { Json } from '../../src/engine/base/json.ts';
-import { FORMATS } from '../../src/engine/definition/compile/json-formats.ts';
+import { FORMATS } from '../../src/engine/json-schema/json-formats.ts';
 import { createOrchestrator, isOrchestratorError } from '../../src/index.ts';
 import { scaled } from '../slowdown.ts';
 
@@ -31,7 +31,7 @@ describe('refused at load', () => {
     [
       'a keyword that is not checked',
       { unevaluatedProperties: false },
-      'inputs.unevaluatedProperties `unevaluatedProperties` is not supported in `inputs`',
+      'inputs.unevaluatedProperties `unevaluatedProperties` is not supported',
     ],
     [
       'a `$ref` by an anchor',
@@ -289,7 +289,7 @@ const MAX_MS = 10_000;
 describe('hostile schemas and inputs', () => {
   const nested = (depth: number, inner: Json, wrap: (value: Json) => Json): Json =>
     depth === 0 ? inner : nested(depth - 1, wrap(inner), wrap);
-  const tooMany = ' needs too many steps to be checked with the JSON Schema of `inputs`';
+  const tooMany = ' needs too many steps to be checked with the JSON Schema';
   const many = <T>(count: number, entry: (i: number) => T) => Array.from({ length: count }, (_, i) => entry(i));
 
   it.each<[string, object, object]>([

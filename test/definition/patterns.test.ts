@@ -1,7 +1,7 @@
 /** Patterns of JSON Schemas: patterns that can be slow are refused at load, and usual patterns are accepted. */
 
 import { describe, expect, it } from 'vitest';
-import { slowPattern } from '../../src/engine/definition/forms/check-pattern.ts';
+import { slowPattern } from '../../src/engine/json-schema/check-pattern.ts';
 import { createOrchestrator, isOrchestratorError } from '../../src/index.ts';
 import vectors from '../vectors/patterns.json' with { type: 'json' };
 import { scaled } from '../slowdown.ts';

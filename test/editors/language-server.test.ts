@@ -84,16 +84,27 @@ describe('completion', () => {
   it('offers the keys and values of `config` by operation', async () => {
     const inConfig = (operation: string, ...lines: string[]) =>
       labels(withStep('agent: x', `operation: ${operation}`, 'config:', ...lines.map((line) => `  ${line}`)));
-    expect(await labels(withStep('agent: x', 'operation: |>'))).toEqual(['api', 'code', 'storage', 'rate']);
+    expect(await labels(withStep('agent: x', 'operation: |>'))).toEqual([
+      'api',
+      'code',
+      'storage',
+      'think',
+      'tools',
+      'rate',
+    ]);
     expect(await inConfig('api', '|>')).toEqual([
       'url',
       'method',
       'query',
       'headers',
       'body',
+      'form',
+      'multipart',
+      'binary',
       'timeout',
       'auth',
       'expect',
+      'paginate',
     ]);
     expect(await inConfig('api', 'url: x', 'method: |>')).toEqual([
       'GET',
@@ -105,6 +116,8 @@ describe('completion', () => {
       'OPTIONS',
     ]);
     expect(await inConfig('api', 'auth:', '  type: bearer', '  |>')).toEqual(['token']);
+    const paging = await inConfig('api', 'paginate:', '  by: cursor', '  |>');
+    expect(paging).toEqual(['cursor', 'param', 'items', 'maxPages']);
     expect(await inConfig('storage', 'action: |>')).toEqual(['get', 'put', 'delete', 'list']);
     expect(await inConfig('code', '|>')).toEqual(['script']);
     expect(await inConfig('rate', '|>')).toEqual(['model', 'limit']);
@@ -205,7 +218,7 @@ describe('diagnostics', () => {
     expect(await problems(withStep('agent: x', 'operation: mine', 'config: { anything: 1 }'))).toEqual([]);
     expect(await problems(withStep('agent: x', 'operation: code', 'config: { script: new }'))).toEqual([]);
     const config =
-      'config: { url: "${env.URL}", timeout: "${input.t}", auth: "${input.auth}", query: { a: "${input.a}" } }';
+      'config: { url: "${env.URL}", timeout: "${input.t}", auth: "${input.auth}", query: { a: "${input.a}" }, multipart: { a: "${input.a}" }, paginate: "${input.p}" }';
     expect(await problems(withStep('agent: x', 'operation: api', config))).toEqual([]);
   });
 

@@ -1,6 +1,8 @@
 /** Operations of a project: what the JSON Schema for editors checks in their config. */
 
 import { Ajv } from 'ajv';
+import { type } from 'arktype';
+import * as v from 'valibot';
 import { expect, test } from 'vitest';
 import * as z from 'zod';
 import { definitionSchema } from '../../src/cli/schema/definition-schema.ts';
@@ -75,4 +77,32 @@ test('any config is accepted when the schema has no JSON Schema, or one that ref
     },
   });
   expect(accepted(tree, anything)).toEqual([true, true]);
+});
+
+test('a schema of arktype is checked, with its keys', () => {
+  const schema = type({ '+': 'reject', size: 'number', 'tags?': 'string[]' });
+  expect(accepted(schema, [{ size: 1, tags: ['${input.tag}'] }, { size: '${input.size}' }])).toEqual([true, true]);
+  expect(accepted(schema, [{ size: 'x' }, {}, { size: 1, sise: 2 }])).toEqual([false, false, false]);
+});
+
+test('a choice between maps is checked', () => {
+  const schema = z.discriminatedUnion('do', [
+    z.object({ do: z.literal('send'), to: z.string() }),
+    z.object({ do: z.literal('drop') }),
+  ]);
+  expect(accepted(schema, [{ do: 'send', to: '${input.to}' }, { do: 'drop' }])).toEqual([true, true]);
+  expect(accepted(schema, [{ do: 'send' }, { do: 'keep' }, {}])).toEqual([false, false, false]);
+  const union = z.union([z.strictObject({ a: z.number() }), z.strictObject({ b: z.number() })]);
+  expect(accepted(union, [{ a: 1 }, { b: '${input.b}' }, { a: 'x' }, { c: 1 }])).toEqual([true, true, false, false]);
+});
+
+test('a config whose schema has no JSON Schema is a map, with a description', () => {
+  const schema = v.object({ size: v.number() });
+  expect(accepted(schema, [{ size: 1 }, { more: 1 }])).toEqual([true, true]);
+  const operation = defineOperation({ name: 'mine', config: schema, run: () => null });
+  const { definitions } = definitionSchema(compileHost({ operations: [operation] }).operations);
+  expect((definitions as Record<string, unknown>)['config-mine']).toMatchObject({
+    type: 'object',
+    description: 'The config of the operation `mine`, which its own schema checks.',
+  });
 });

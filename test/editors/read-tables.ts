@@ -41,7 +41,9 @@ const SECTIONS: Readonly<Record<string, readonly Section[]>> = {
   ensembleStep: flow('ensemble'),
   'config-api': [{ page: 'operations/api.md', heading: 'Config' }],
   'config-code': [{ page: 'operations/code.md', heading: 'Config' }],
+  'config-think': [{ page: 'operations/think.md', heading: 'Config' }],
   'config-storage': [{ page: 'operations/storage.md', heading: 'Config' }],
+  'config-tools': [{ page: 'operations/tools.md', heading: 'Config' }],
 };
 
 /** The description of each key, by form. */

@@ -1,9 +1,8 @@
 /** Routes with member and prompt targets, and the form of the specification from text to result. */
 
 import { describe, expect, it } from 'vitest';
-import * as z from 'zod';
-import { defineOperation } from '../../src/authoring/define.ts';
-import { createTestOrchestrator, stubHttp } from '../../src/testing.ts';
+import { type ModelRequest, OrchestratorError } from '../../src/index.ts';
+import { createTestOrchestrator, fakeModel, stubHttp } from '../../src/testing.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -15,20 +14,19 @@ const member = (name: string, script = 'ok', fields: Fields = {}) => ({
 });
 const route = (routes: readonly Fields[], fields: Fields = {}): Fields => ({ agent: 'r', routes, ...fields });
 
-/** Returns its prompt: replaces an operation that calls a model. */
-function fakeThink() {
-  const prompts: unknown[] = [];
-  const think = defineOperation({
-    name: 'think',
-    config: z.looseObject({ prompt: z.string().optional() }),
-    run: ({ config }) => {
-      prompts.push(config.prompt ?? null);
-      return { text: `answer to ${config.prompt}` };
-    },
-  });
-  return { think, prompts };
+/** A model that answers with its prompt. */
+function echoModel() {
+  const answer = ({ messages: [first] }: ModelRequest) => `answer to ${first?.role === 'user' ? first.text : ''}`;
+  const model = fakeModel(Array.from({ length: 9 }, () => answer));
+  const prompts = () => model.requests.map(({ messages: [first] }) => first?.role === 'user' && first.text);
+  return { models: { echo: model }, prompts };
 }
-const think = (agent: string, fields: Fields = {}): Fields => ({ agent, operation: 'think', ...fields });
+const think = (agent: string, { config, ...fields }: Fields = {}): Fields => ({
+  agent,
+  operation: 'think',
+  config: { model: 'm', ...(config as object | undefined) },
+  ...fields,
+});
 
 describe('route', () => {
   const byGroup = [
@@ -183,65 +181,55 @@ describe('route with prompts', () => {
     ['kind', 'Be kind to Ada', 0],
     ['other', 'Be brief', 1],
   ])('tone %s: only the next think without a prompt uses the prompt', async (tone, prompt, index) => {
-    const { think: operation, prompts } = fakeThink();
+    const { models, prompts } = echoModel();
     const { run } = scene(
       {
-        flow: [byTone, ok('between'), think('first'), think('second')],
-        outputs: { r: '${r.output}', text: '${first.output.text}' },
+        flow: [byTone, ok('between'), think('first'), think('second', { continueOnError: true })],
+        outputs: { r: '${r.output}', text: '${first.output.text}', error: '${second.error.message}' },
       },
-      { operations: [operation] },
+      { models },
     );
     const result = await run({ tone, who: 'Ada' });
-    expect(prompts).toEqual([prompt, null]);
-    expect(result.output).toEqual({ r: { route: index, target: prompt, output: null }, text: `answer to ${prompt}` });
+    expect(prompts()).toEqual([prompt]);
+    expect(result.output).toEqual({
+      r: { route: index, target: prompt, output: null },
+      text: `answer to ${prompt}`,
+      error: expect.stringContaining('the agent has no prompt'),
+    });
   });
 
   it('a think with a prompt uses its own, and leaves the chosen prompt to the next', async () => {
-    const { think: operation, prompts } = fakeThink();
-    const { run } = scene(
-      { flow: [byTone, think('own', { config: { prompt: 'Mine' } }), think('next')] },
-      { operations: [operation] },
-    );
+    const { models, prompts } = echoModel();
+    const { run } = scene({ flow: [byTone, think('own', { config: { prompt: 'Mine' } }), think('next')] }, { models });
     await run({ tone: 'other' });
-    expect(prompts).toEqual(['Mine', 'Be brief']);
+    expect(prompts()).toEqual(['Mine', 'Be brief']);
   });
 
   it('a skipped think does not use the prompt', async () => {
-    const { think: operation, prompts } = fakeThink();
-    const { run } = scene(
-      { flow: [byTone, think('skipped', when('false')), think('next')] },
-      { operations: [operation] },
-    );
+    const { models, prompts } = echoModel();
+    const { run } = scene({ flow: [byTone, think('skipped', when('false')), think('next')] }, { models });
     await run({ tone: 'other' });
-    expect(prompts).toEqual(['Be brief']);
+    expect(prompts()).toEqual(['Be brief']);
   });
 
   it('a think that is retried gets the same prompt', async () => {
-    const prompts: unknown[] = [];
-    const operation = defineOperation<{ prompt?: string }>({
-      name: 'think',
-      run: ({ config, execution }) => {
-        prompts.push(config.prompt);
-        if (execution.attempt === 1) throw new Error('busy');
-        return 1;
-      },
-    });
+    const model = fakeModel([new OrchestratorError('AGENT_FAILED', 'busy', { retryable: true }), 'Hello']);
     const { run } = scene(
       { flow: [byTone, think('first', { retry: { maxAttempts: 2 } })] },
-      { operations: [operation] },
+      { models: { fake: model } },
     );
     expect((await run({ tone: 'other' })).status).toBe('completed');
-    expect(prompts).toEqual(['Be brief', 'Be brief']);
+    expect(model.requests.map(({ messages }) => messages)).toEqual([
+      [{ role: 'user', text: 'Be brief' }],
+      [{ role: 'user', text: 'Be brief' }],
+    ]);
   });
 
   it('values in a prompt are text: they are not evaluated again', async () => {
-    const { think: operation, prompts } = fakeThink();
-    const { run } = scene(
-      { flow: [byTone, think('first')] },
-      { operations: [operation], env: { KEY: 'value of key' } },
-    );
+    const { models, prompts } = echoModel();
+    const { run } = scene({ flow: [byTone, think('first')] }, { models, env: { KEY: 'value of key' } });
     await run({ tone: 'kind', who: '${env.KEY} {{ env.KEY }}' });
-    expect(prompts).toEqual(['Be kind to ${env.KEY} {{ env.KEY }}']);
+    expect(prompts()).toEqual(['Be kind to ${env.KEY} {{ env.KEY }}']);
   });
 
   it('a prompt that cannot be evaluated fails the route like an agent, and a condition handles that', async () => {
@@ -253,28 +241,28 @@ describe('route with prompts', () => {
   });
 
   it('in a foreach with several items at once, each item uses its own prompt', async () => {
-    const { think: operation, prompts } = fakeThink();
+    const { models, prompts } = echoModel();
     const gate = deferred();
     const steps = [route([{ default: true, prompt: 'About ${item}' }]), code('wait', 'gate'), think('answer')];
     const { start } = scene(
       { flow: [{ foreach: ['a', 'b', 'c'], concurrency: 3, steps, name: 'all' }] },
-      { operations: [operation], scripts: { gate: () => gate.promise } },
+      { models, scripts: { gate: () => gate.promise } },
     );
     const handle = await start();
     await turns();
     gate.resolve(1);
     await handle.result();
-    expect(prompts).toEqual(['About a', 'About b', 'About c']);
+    expect(prompts()).toEqual(['About a', 'About b', 'About c']);
   });
 
   it('a prompt that an item chose and did not use reaches no other item', async () => {
-    const { think: operation, prompts } = fakeThink();
+    const { models, prompts } = echoModel();
     const steps = [
       { if: '${item == 1}', then: [route([{ default: true, prompt: 'of item 1' }])], else: [think('answer')] },
     ];
-    const { run } = scene({ flow: [{ foreach: [1, 2], steps }] }, { operations: [operation] });
-    await run();
-    expect(prompts).toEqual([null]);
+    const { run } = scene({ flow: [{ foreach: [1, 2], steps }] }, { models });
+    expect((await run()).error?.message).toContain('the agent has no prompt');
+    expect(prompts()).toEqual([]);
   });
 });
 

@@ -16,7 +16,7 @@ function heapInUse(): number {
 
 describe('the pieces of a body', () => {
   it('are joined in their order, with any sizes', () => {
-    const collector = bodyCollector(request);
+    const collector = bodyCollector(request, { status: 200, headers: {} }, new AbortController().signal);
     const sizes = [0, 1, 5_000, 1, 4_095, 4_096, 3, 100_000, 4_000, ...Array(500).fill(200), 65_536, 2];
     const all: Buffer[] = [];
     for (const [i, size] of sizes.entries()) {
@@ -30,7 +30,7 @@ describe('the pieces of a body', () => {
   });
 
   it('of one byte take no object each: 65,000 of them take less than 1 MiB', () => {
-    const collector = bodyCollector(request);
+    const collector = bodyCollector(request, { status: 200, headers: {} }, new AbortController().signal);
     const before = heapInUse();
     for (let i = 0; i < 65_000; i++) collector.add(new Uint8Array(1));
     expect(heapInUse() - before).toBeLessThan(1024 * 1024);
@@ -38,14 +38,14 @@ describe('the pieces of a body', () => {
   });
 
   it('are refused if there are very many of very few bytes, and the call is not retryable', () => {
-    const collector = bodyCollector(request);
+    const collector = bodyCollector(request, { status: 200, headers: {} }, new AbortController().signal);
     const pour = (size: number) => {
       for (let i = 0; i < 100_000; i++) collector.add(new Uint8Array(size));
     };
     expect(() => pour(1)).toThrow(
       expect.objectContaining({ code: 'AGENT_FAILED', retryable: false, details: { reason: 'fragmented' } }),
     );
-    const fair = bodyCollector(request);
+    const fair = bodyCollector(request, { status: 200, headers: {} }, new AbortController().signal);
     for (let i = 0; i < 100_000; i++) fair.add(new Uint8Array(20));
     expect(fair.join().byteLength).toBe(2_000_000);
   });

@@ -33,6 +33,17 @@ describe('fetchHttp', () => {
     }
   });
 
+  it('refuses deflate on Workers, whose fetch would return the body undecoded', async () => {
+    const http = answering(() => new Response('x', { headers: { 'content-encoding': 'deflate' } }));
+    expect((await http.send(get)).status).toBe(200);
+    vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' });
+    try {
+      await expect(http.send(get)).rejects.toMatchObject({ code: 'AGENT_FAILED', details: { reason: 'encoding' } });
+    } finally {
+      vi.unstubAllGlobals();
+    }
+  });
+
   it('ends at its timeout even if fetch ignores the signal, and cancels the late answer', async () => {
     let answer: (response: Response) => void = () => {};
     let cancelled: () => void = () => {};

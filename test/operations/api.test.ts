@@ -1,10 +1,12 @@
+import { operationContext } from './operation-context.ts';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { fetchHttp } from '../../src/adapters/http/fetch-http.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { Json, JsonObject } from '../../src/engine/base/json.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../src/engine/ports/http.ts';
 import type { ApiConfig } from '../../src/operations/api/config.ts';
-import { type ApiOutput, apiOperation } from '../../src/operations/api/api-operation.ts';
+import type { ApiOutput } from '../../src/operations/api/answer.ts';
+import { apiOperation } from '../../src/operations/api/api-operation.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 import { type BadPeer, startBadPeer } from '../http/bad-peer.ts';
 
@@ -30,16 +32,7 @@ function prepared(response: HttpResponse | Error = answer(200)) {
 
 async function runWith(http: HttpClient, config: object, signal = new AbortController().signal): Promise<ApiOutput> {
   const operation = apiOperation({ http, now: () => NOW });
-  const execution = { id: 'exec_1', ensemble: 'e', agent: 'a', attempt: 1 };
-  const context = {
-    config: config as ApiConfig,
-    input: null,
-    env: {},
-    signal,
-    idempotencyKey: 'key-1',
-    logger,
-    execution,
-  };
+  const context = operationContext({ config: config as ApiConfig, signal, logger });
   return (await operation.run(context)) as ApiOutput;
 }
 
@@ -56,7 +49,7 @@ describe('api: the request', () => {
   it('is a GET with a timeout of 30 s, the step signal and the step key by default', async () => {
     const request = await sent({ url });
     expect(request).toMatchObject({ method: 'GET', url, timeoutMs: 30_000 });
-    expect({ ...request.headers }).toEqual({ 'Idempotency-Key': 'key-1' });
+    expect({ ...request.headers }).toEqual({ 'Idempotency-Key': 'key-1', 'X-Ensemble-Hops': '1' });
     expect(request.body).toBeUndefined();
     const controller = new AbortController();
     let seen: AbortSignal | undefined;
@@ -91,7 +84,7 @@ describe('api: the request', () => {
     const own = await sent({ url, method: 'POST', body: [1], headers: { 'content-type': 'application/vnd.api+json' } });
     expect([own.body, { ...own.headers }]).toEqual([
       '[1]',
-      { 'content-type': 'application/vnd.api+json', 'Idempotency-Key': 'key-1' },
+      { 'content-type': 'application/vnd.api+json', 'Idempotency-Key': 'key-1', 'X-Ensemble-Hops': '1' },
     ]);
     const text = await sent({ url, method: 'POST', body: 'plain' });
     expect([text.body, text.headers?.['Content-Type']]).toEqual(['plain', undefined]);
@@ -107,12 +100,13 @@ describe('api: the request', () => {
     expect((await sent({ url, method: 'POST', body: {} })).headers?.['Idempotency-Key']).toBe('key-1');
     expect({ ...(await sent({ url, headers: { 'idempotency-key': 'mine' } })).headers }).toEqual({
       'idempotency-key': 'mine',
+      'X-Ensemble-Hops': '1',
     });
   });
 
   it('sends numbers in headers as text, and leaves out null headers', async () => {
     const { headers } = await sent({ url, headers: { 'X-N': 7, 'X-None': null, 'X-T': 't' } });
-    expect({ ...headers }).toEqual({ 'X-N': '7', 'X-T': 't', 'Idempotency-Key': 'key-1' });
+    expect({ ...headers }).toEqual({ 'X-N': '7', 'X-T': 't', 'Idempotency-Key': 'key-1', 'X-Ensemble-Hops': '1' });
   });
 
   it('sends bearer and basic credentials, with UTF-8 in base64', async () => {

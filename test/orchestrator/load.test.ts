@@ -61,9 +61,9 @@ describe('createOrchestrator reports the problems of all ensembles together', ()
   });
 
   it('the code is NOT_CONFIGURED if the only problems are things that the host lacks', () => {
-    const think = (name: string) => ({ name, flow: [{ agent: 'x', operation: 'think', config: {} }] });
-    expect(refusal(think('a'), think('b')).code).toBe('NOT_CONFIGURED');
-    expect(refusal(think('a'), { name: 'b', flow: [{}] }).code).toBe('INVALID_DEFINITION');
+    const mail = (name: string) => ({ name, flow: [{ agent: 'x', operation: 'email', config: {} }] });
+    expect(refusal(mail('a'), mail('b')).code).toBe('NOT_CONFIGURED');
+    expect(refusal(mail('a'), { name: 'b', flow: [{}] }).code).toBe('INVALID_DEFINITION');
   });
 
   it('a shared agent that contains a function is refused, with the position', () => {

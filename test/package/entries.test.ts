@@ -40,6 +40,9 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './workers': ['durableObjectStorage', 'toDurableObject', 'toWorker'],
   './sqlite': ['sqliteStorage'],
   './postgres': ['postgresStorage'],
+  './mcp': ['mcpClient'],
+  './ai': ['aiModels', 'toFetch'],
+  './sandbox': ['sandbox'],
   './adapter': [
     'AGENTS_IN_RECORD',
     'ActiveRun',
@@ -74,6 +77,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'createTestOrchestrator',
     'dataSuite',
     'engineSuite',
+    'fakeModel',
     'httpSuite',
     'manualClock',
     'replay',

@@ -99,6 +99,47 @@ function shop() {
   };
 }
 
+/** A tool server with OAuth, and the token server of it. It refuses the first token after it has been used. */
+function toolServer(seen) {
+  const answer = (status, body) => ({
+    status,
+    headers: { 'content-type': 'application/json' },
+    body: new TextEncoder().encode(JSON.stringify(body)),
+  });
+  let tokens = 0;
+  return {
+    async send({ method, url, headers, body }) {
+      // As long as a real answer takes: the calls are parallel.
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      if (url === 'https://login.example/token') {
+        tokens += 1;
+        seen.tokens = tokens;
+        return answer(200, { access_token: `token-${tokens}`, token_type: 'Bearer', expires_in: 3600 });
+      }
+      if (headers.Authorization === 'Bearer token-1') return answer(401, {});
+      if (method === 'GET') {
+        seen.lists += 1;
+        return answer(200, { tools: [{ name: 'ship', inputSchema: { type: 'object', required: ['sku'] } }] });
+      }
+      const signed =
+        /^sha256=[0-9a-f]{64}$/.test(headers['X-Shop-Signature']) && /^\d+$/.test(headers['X-Shop-Timestamp']);
+      return answer(200, { content: { path: new URL(url).pathname, signed, ...JSON.parse(body) }, isError: false });
+    },
+  };
+}
+
+const SHIP = `
+name: ship
+flow:
+  - foreach: \${input.skus}
+    concurrency: 3
+    name: shipped
+    steps:
+      - { agent: call, operation: tools, config: { mcp: shop, tool: ship, cacheDiscovery: true }, input: { sku: '\${item}' } }
+outputs:
+  calls: \${shipped.output}
+`;
+
 function toBytes(body) {
   return typeof body === 'string' ? new TextEncoder().encode(body) : body;
 }
@@ -145,4 +186,20 @@ export const quickstart = createOrchestrator({
   scripts: quickstartScripts,
   env: { SHOP_URL: 'https://shop.example' },
   http: shop(),
+});
+
+export const toolRequests = { tokens: 0, lists: 0 };
+
+/** Calls tools. Its tool server and its token server are in memory. */
+export const tooled = createOrchestrator({
+  ensembles: [SHIP],
+  brand: 'shop',
+  mcpServers: {
+    shop: {
+      url: 'https://tools.example/v1/',
+      auth: { type: 'oauth', clientId: 'shop', clientSecret: 'a secret', tokenUrl: 'https://login.example/token' },
+      secret: 'another secret',
+    },
+  },
+  http: toolServer(toolRequests),
 });

@@ -45,6 +45,12 @@ export function bundleWorker(entry, outfile) {
   });
 }
 
+/** Bundles a server in TypeScript for Node.js. */
+export function bundleServer(entry, outfile) {
+  const { build } = require('esbuild');
+  return build({ entryPoints: [entry], outfile, bundle: true, format: 'esm', platform: 'node', logLevel: 'error' });
+}
+
 /** The version of an installed package, and the path of a program in it. */
 function installed(name, file = '') {
   const folder = join(HERE, 'node_modules', name);

@@ -1,8 +1,10 @@
 /**
  * The built package on every runtime. The script packs `dist/` and installs the package with its dependencies in a temporary
  * folder. There it runs one program on Node.js 20, 22 and 24, Deno, Bun and workerd, and compares each output with
- * `expected.json`. Then it serves the mounting examples of Deno, Bun and Workers, runs the published suites in Durable Objects, and kills workerd
- * under an execution that sleeps.
+ * `expected.json`. It runs the HTTP suite and calls of peers that misbehave on each of them. Then it serves the mounting examples of
+ * Deno, Bun and Workers, calls MCP servers from a Worker, runs the tests of the entry `ai` with other versions of the AI SDK's providers, and a Worker
+ * with Workers AI, runs the published suites in Durable Objects, and kills workerd under an
+ * execution that sleeps.
  * It prints one line per runtime, example and set of suites, and its exit code is 1 when any of them differs.
  *
  * `node test/runtimes/run.mjs [--update]`, after `npm ci` in this folder and a build of the package.
@@ -14,8 +16,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { ai } from './ai.mjs';
 import { durableObjects } from './durable-objects.mjs';
 import { durableObjectsKill } from './durable-objects-kill.mjs';
+import { httpPeers } from './http-peers.mjs';
+import { mcp } from './mcp.mjs';
 import { mounts } from './mounts.mjs';
 import { bun, bundleWorker, deno, HERE, node, workerd } from './programs.mjs';
 import { writeQuickstart } from './write-quickstart.mjs';
@@ -40,7 +45,7 @@ try {
   rmSync(work, { recursive: true, force: true });
 }
 
-/** Installs the package as npm does: the content of the tarball, and the dependencies of the checkout. */
+/** Installs the package as npm does: the content of the tarball, the dependencies of the checkout, and the optional package of `/mcp`. */
 function installPackage() {
   execFileSync('npm', ['pack', '--ignore-scripts', '--silent', '--pack-destination', work], {
     cwd: ROOT,
@@ -50,7 +55,7 @@ function installPackage() {
   execFileSync('tar', ['-xzf', `${name}-${version}.tgz`], { cwd: work });
   mkdirSync(join(work, 'node_modules'));
   execFileSync('mv', ['package', join('node_modules', name)], { cwd: work });
-  for (const dependency of Object.keys(dependencies)) {
+  for (const dependency of [...Object.keys(dependencies), '@modelcontextprotocol/client']) {
     const link = join(work, 'node_modules', dependency);
     mkdirSync(dirname(link), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', dependency), link, 'dir');
@@ -60,7 +65,10 @@ function installPackage() {
 
 async function runAll() {
   let passed = 0;
-  const checks = [...programs(), ...mounts(work), durableObjects(work), durableObjectsKill(work)];
+  const checks = [
+    ...[...programs(), ...httpPeers(work), ...mounts(work)],
+    ...[mcp(work), ...ai(work), durableObjects(work), durableObjectsKill(work)],
+  ];
   for (const { name, version, check } of checks) {
     const began = performance.now();
     let outcome = 'ok';

@@ -1,7 +1,7 @@
 /** Runs the ensembles. The result is the same on every runtime. */
 
 import { createHandler, isOrchestratorError } from 'ensemble-orchestrator';
-import { asked, onManualClock, orchestrator, quickstart } from './ensembles.mjs';
+import { asked, onManualClock, orchestrator, quickstart, tooled, toolRequests } from './ensembles.mjs';
 import { orders } from './quickstart.mjs';
 
 const INPUT = {
@@ -34,6 +34,7 @@ export async function smoke() {
     refused: isOrchestratorError(refused, 'INVALID_INPUT'),
     http,
     quickstart: await runQuickstart(),
+    tools: await callTools(),
   };
 }
 
@@ -68,6 +69,23 @@ async function overHttp() {
     badInput: (await call('POST', execute, { input: { customer: 1 } })).status,
     tooLarge: (await call('POST', execute, { input: { text: 'x'.repeat(1_100_000) } })).status,
     notMine: (await handler.handle(new Request('https://localhost/about'))).matched,
+  };
+}
+
+/** Three parallel calls of tools, twice. Parallel calls share a token and a list, except on Workers; later calls use what is kept. */
+async function callTools() {
+  const runs = [
+    await tooled.execute('ship', { skus: ['pen', 'desk', 'lamp'] }),
+    await tooled.execute('ship', { skus: [] }),
+  ];
+  const { tokens, lists } = toolRequests;
+  runs.push(await tooled.execute('ship', { skus: ['pen'] }));
+  await tooled.close();
+  const isShared = globalThis.navigator?.userAgent === 'Cloudflare-Workers' ? tokens >= 2 : tokens === 2 && lists === 1;
+  return {
+    runs: runs.map(({ status, output }) => ({ status, calls: output.calls.map(({ content }) => content) })),
+    isShared,
+    isKept: toolRequests.tokens === tokens && toolRequests.lists === lists,
   };
 }
 

@@ -35,6 +35,37 @@ describe('stubHttp', () => {
     });
   });
 
+  it('answers with bytes, and gives a body in chunks to a caller that reads it as it comes', async () => {
+    const http = stubHttp({
+      'https://a.example/bytes': { bytes: Uint8Array.of(0, 255) },
+      'https://a.example/chunks': {
+        status: 503,
+        chunks: ['a', '', 'bc'],
+        headers: { 'content-type': 'text/event-stream' },
+      },
+      'https://a.example/json': { json: [1] },
+    });
+    const seen: unknown[] = [];
+    const onChunk: HttpRequest['onChunk'] = (chunk, head) =>
+      void seen.push([new TextDecoder().decode(chunk), head.status, head.headers['content-type']]);
+    const { headers, body } = await http.send({ method: 'GET', url: 'https://a.example/bytes' });
+    expect([headers, body]).toEqual([{ 'content-type': 'application/octet-stream' }, Uint8Array.of(0, 255)]);
+    expect((await call(http, 'https://a.example/chunks', { onChunk })).text).toBe('abc');
+    await call(http, 'https://a.example/json', { onChunk });
+    expect(seen).toEqual([
+      ['a', 503, 'text/event-stream'],
+      ['bc', 503, 'text/event-stream'],
+      ['[1]', 200, 'application/json'],
+    ]);
+    const why = new Error('seen enough');
+    const throwing: Partial<HttpRequest> = {
+      onChunk() {
+        throw why;
+      },
+    };
+    await expect(call(http, 'https://a.example/chunks', throwing)).rejects.toBe(why);
+  });
+
   it.each<[string, string, string, boolean]>([
     ['https://a.example/x', 'GET', 'https://a.example/x', true],
     ['https://a.example/x', 'POST', 'https://a.example/x', true],

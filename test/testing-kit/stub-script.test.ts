@@ -17,7 +17,7 @@ it('replaces a script until it is restored, and records the calls', async () => 
     {
       input: { cents: 5 },
       config: { currency: 'EUR' },
-      execution: { id: stubbed.id, ensemble: 'e', agent: 'b', attempt: 1 },
+      execution: { id: stubbed.id, ensemble: 'e', agent: 'b', attempt: 1, hops: 0 },
     },
   ]);
   stub.restore();

@@ -21,6 +21,7 @@ export interface AdmittedRequest {
   readonly timeoutMs: number;
   readonly maxResponseBytes: number;
   readonly signal: AbortSignal | undefined;
+  readonly onChunk: HttpRequest['onChunk'];
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -66,6 +67,7 @@ export function admitRequest(request: HttpRequest, rules: AddressRules): Admitte
     timeoutMs: Math.min(positive(request.timeoutMs, DEFAULT_TIMEOUT_MS, 'timeoutMs', label), MAX_TIMEOUT_MS),
     maxResponseBytes: positive(request.maxResponseBytes, DEFAULT_MAX_RESPONSE_BYTES, 'maxResponseBytes', label),
     signal: request.signal,
+    onChunk: request.onChunk,
   };
 }
 

@@ -2,6 +2,7 @@
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { AdmittedRequest } from './admit-request.ts';
+import { CallbackFailure } from './body-collector.ts';
 
 /**
  * Runs an exchange until it settles, the caller's signal aborts, or `timeoutMs` passes. Aborts the signal of `start` unless the
@@ -99,11 +100,7 @@ export function contentCoding(
 
 /** The failure for an answer whose content coding is not supported. */
 export function encodingFailure(request: AdmittedRequest, what: string): OrchestratorError {
-  return exchangeFailure(
-    request,
-    'encoding',
-    `answered in ${what}, which is not read; expected gzip, deflate or br alone`,
-  );
+  return exchangeFailure(request, 'encoding', `answered in ${what}, which is not read here; expected gzip or br alone`);
 }
 
 /** The failure of an exchange that broke: `AGENT_FAILED`, retryable. */
@@ -118,10 +115,11 @@ export function exchangeFailure(
 }
 
 /**
- * Converts an error that a runtime threw during an exchange. Only its error code is kept, because the messages of runtimes contain the
+ * Converts an error that a runtime threw during an exchange; what `onChunk` threw stays as it is. Only its error code is kept, because the messages of runtimes contain the
  * whole URL with its query.
  */
-export function toExchangeFailure(request: AdmittedRequest, thrown: unknown): OrchestratorError {
+export function toExchangeFailure(request: AdmittedRequest, thrown: unknown): unknown {
+  if (thrown instanceof CallbackFailure) return thrown.thrown;
   if (isOrchestratorError(thrown)) return thrown;
   const code = errorCode(thrown);
   const malformed = code !== undefined && MALFORMED.test(code);

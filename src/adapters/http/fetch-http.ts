@@ -3,7 +3,7 @@
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import { addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
-import { bodyCollector } from './body-collector.ts';
+import { type BodyCollector, bodyCollector } from './body-collector.ts';
 import {
   collectHeaders,
   contentCoding,
@@ -75,13 +75,21 @@ async function exchange(
       );
     }
     const coding = contentCoding(request, response.status, response.headers.get('content-encoding'));
-    const headers = collectHeaders(response.headers, coding !== undefined);
-    return { status: response.status, headers, body: await readBody(request, response, signal) };
+    if (coding === 'deflate' && !decodesDeflate()) throw encodingFailure(request, 'the content coding "deflate"');
+    const head = { status: response.status, headers: collectHeaders(response.headers, coding !== undefined) };
+    const collector = bodyCollector(request, head, signal);
+    await readBody(response, signal, collector);
+    return { ...head, body: collector.join() };
   } catch (thrown) {
     // Not awaited: a body that hangs may hang here too, and the result is known.
     if (response?.body && !response.body.locked) response.body.cancel().catch(() => {});
     throw fetchRefusal(request, thrown) ?? toExchangeFailure(request, thrown);
   }
+}
+
+// These runtimes return the bytes as they are, and ask for deflate only if the caller sets Accept-Encoding.
+function decodesDeflate(): boolean {
+  return !('Deno' in globalThis) && globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
 }
 
 // Two refusals of Node's fetch have a message but no code: ports that the fetch standard blocks (such as 6000 and 6667, even if the
@@ -97,9 +105,8 @@ function fetchRefusal(request: AdmittedRequest, thrown: unknown): Error | undefi
     : undefined;
 }
 
-async function readBody(request: AdmittedRequest, response: Response, signal: AbortSignal): Promise<Uint8Array> {
-  const collector = bodyCollector(request);
-  if (response.body === null) return collector.join();
+async function readBody(response: Response, signal: AbortSignal, collector: BodyCollector): Promise<void> {
+  if (response.body === null) return;
   const reader: ReadableStreamDefaultReader<Uint8Array> = response.body.getReader();
   const cancel = () => void reader.cancel().catch(() => {});
   signal.addEventListener('abort', cancel, { once: true });
@@ -110,8 +117,7 @@ async function readBody(request: AdmittedRequest, response: Response, signal: Ab
       collector.add(value);
     }
     // A stream that was cancelled from outside ends like a complete one.
-    if (signal.aborted) throw signal.reason;
-    return collector.join();
+    signal.throwIfAborted();
   } catch (thrown) {
     cancel();
     throw thrown;

@@ -111,14 +111,11 @@ async function exchange(
     });
     const status = answer.statusCode ?? 0;
     const coding = contentCoding(request, status, answer.headers['content-encoding']);
-    const collector = bodyCollector(request);
+    const head = { status, headers: collectHeaders(rawPairs(answer.rawHeaders), coding !== undefined) };
+    const collector = bodyCollector(request, head, signal);
     const received = piecesOf(request, answer);
     for await (const piece of coding === undefined ? received : decodeBody(received, coding)) collector.add(piece);
-    return {
-      status,
-      headers: collectHeaders(rawPairs(answer.rawHeaders), coding !== undefined),
-      body: collector.join(),
-    };
+    return { ...head, body: collector.join() };
   } catch (thrown) {
     destroy();
     throw toExchangeFailure(request, thrown);

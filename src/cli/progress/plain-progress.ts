@@ -104,6 +104,15 @@ function describeStep(event: OrchestratorEvent, wall: number): [name: string, te
       return [event.data.childEnsemble, `started as ${event.data.childId}`];
     case 'child.ended':
       return [event.data.childEnsemble, `${event.data.status} as ${event.data.childId}`];
+    case 'model.completed': {
+      const { model, usage, duration } = event.data;
+      const tokens = `${usage.inputTokens} + ${usage.outputTokens} tokens`;
+      return [event.data.agent, `${model} answered in ${formatDuration(duration)}, ${tokens}`];
+    }
+    case 'tool.completed': {
+      const { tool, isError, duration } = event.data;
+      return [event.data.agent, `${tool} ${isError ? 'reported an error' : 'answered'} in ${formatDuration(duration)}`];
+    }
     case 'run.resumed':
       return ['execution', 'resumed after its process died'];
     default:

@@ -1,6 +1,6 @@
 /** The keywords of a JSON Schema that declares inputs, for editors. */
 
-import { JSON_SCHEMA_TYPES } from '../../engine/definition/forms/check-json-schema.ts';
+import { JSON_SCHEMA_TYPES } from '../../engine/json-schema/check-json-schema.ts';
 import { ref, type Schema } from './json-schema.ts';
 
 const schema = ref('inputSchema');

@@ -16,17 +16,13 @@ export function formToJson(form: z.core.$ZodType): ObjectSchema {
 
 /** @param options - more options for zod */
 export function toJsonSchema(schema: z.core.$ZodType, options: z.core.ToJSONSchemaParams = {}): ObjectSchema {
-  const { $schema: _dialect, ...json } = z.toJSONSchema(schema, {
-    target: 'draft-7',
-    io: 'input',
-    unrepresentable: 'any',
-    ...options,
-  }) as Schema;
-  return simplify(json) as ObjectSchema;
+  const json = z.toJSONSchema(schema, { target: 'draft-7', io: 'input', unrepresentable: 'any', ...options });
+  return simplify(json as Schema) as ObjectSchema;
 }
 
-function simplify(schema: Schema): Schema {
-  const { [STEP_LIST]: isStepList, propertyNames, additionalProperties, required, ...out } = schema;
+/** Writes a JSON Schema so that an editor reports one problem for one mistake. */
+export function simplify(schema: Schema): Schema {
+  const { $schema: _dialect, [STEP_LIST]: isStepList, propertyNames, additionalProperties, required, ...out } = schema;
   if (out.properties) out.properties = mapValues(out.properties as Record<string, Schema>, simplify);
   if (out.items) out.items = simplify(out.items as Schema);
   for (const key of ['anyOf', 'oneOf', 'allOf']) if (out[key]) out[key] = (out[key] as readonly Schema[]).map(simplify);

@@ -2,6 +2,7 @@
 
 import type * as z from 'zod/mini';
 import type { AnyOperation } from '../../engine/ports/operation.ts';
+import { jsonSchemaOf } from '../../engine/ports/standard-schema.ts';
 import { described, describeKeys } from './describe-keys.ts';
 import { KEY_DESCRIPTIONS } from './key-descriptions.ts';
 import {
@@ -11,6 +12,7 @@ import {
   type ObjectSchema,
   ref,
   type Schema,
+  simplify,
   suggest,
   toJsonSchema,
 } from './json-schema.ts';
@@ -43,21 +45,29 @@ const KNOWN_VALUES: Readonly<Record<string, Readonly<Record<string, Schema>>>> =
 };
 const HOLDS_EXPRESSION: Schema = { type: 'string', pattern: '\\$\\{' };
 
-/** @returns by the name of the operation. An operation whose config has no JSON Schema is left out, and takes any config */
+/** @returns by the name of the operation. An operation without a config schema is left out, and takes any config */
 export function configSchemas(
   operations: ReadonlyMap<string, AnyOperation>,
   scripts: readonly string[],
-): Readonly<Record<string, ObjectSchema>> {
-  const schemas: Record<string, ObjectSchema> = {};
+): Readonly<Record<string, Schema>> {
+  const schemas: Record<string, Schema> = {};
   for (const [name, { config }] of operations) {
-    const json = config && toObjectSchema(config);
-    if (!json) continue;
+    if (!config) continue;
+    const json = toConfigSchema(name, config);
+    if (!isObjectSchema(json)) {
+      schemas[name] = Array.isArray(json.anyOf) ? anyOf(...json.anyOf.map(withExpressions)) : withExpressions(json);
+      continue;
+    }
     const properties = mapValues({ ...json.properties, ...KNOWN_VALUES[name] }, orExpression);
     if (name === 'code') properties.script = suggest(scripts, properties.script as Schema);
     const place = `config-${name}`;
     schemas[name] = KEY_DESCRIPTIONS[place] ? describeKeys({ ...json, properties }, [place]) : { ...json, properties };
   }
   return schemas;
+}
+
+function isObjectSchema(schema: Schema): schema is ObjectSchema {
+  return schema.type === 'object' && schema.properties !== undefined;
 }
 
 /** The rule that gives `config` of an agent the schema of its `operation`. */
@@ -70,14 +80,19 @@ export function configByOperation(operations: readonly string[]): Schema {
   };
 }
 
-// Other libraries than zod create the JSON Schema of a schema themselves, if they can. A schema with references can't be moved.
-function toObjectSchema(config: NonNullable<AnyOperation['config']>): ObjectSchema | undefined {
-  type Standard = { readonly jsonSchema?: { readonly input?: (options: { readonly target: string }) => Schema } };
+// A schema with references can't be moved. The library checks such a config when it loads the definition.
+function toConfigSchema(name: string, config: NonNullable<AnyOperation['config']>): Schema {
+  const own = '_zod' in config ? undefined : jsonSchemaOf(config);
+  const json = own ? simplify(own) : jsonSchemaOfZod(config as unknown as z.core.$ZodType);
+  const isWhole = json && !JSON.stringify(json).includes('"$ref"');
+  if (!isWhole)
+    return { type: 'object', ...described(`The config of the operation \`${name}\`, which its own schema checks.`) };
+  return json;
+}
+
+function jsonSchemaOfZod(config: z.core.$ZodType): Schema | undefined {
   try {
-    const own = (config['~standard'] as Standard).jsonSchema?.input;
-    const json = '_zod' in config ? toJsonSchema(config as unknown as z.core.$ZodType) : own?.({ target: 'draft-07' });
-    if (json?.type !== 'object' || !json.properties || JSON.stringify(json).includes('"$ref"')) return undefined;
-    return json as ObjectSchema;
+    return '_zod' in config ? toJsonSchema(config) : undefined;
   } catch {
     return undefined;
   }

@@ -57,17 +57,17 @@ export interface DefinitionIssue {
  */
 export interface ErrorDetails {
   readonly AGENT_FAILED: {
-    /** HTTP status of the answer to an `api` call. */
+    /** HTTP status of the answer to an `api` call, of a model server, of a tool server or of its token server. */
     readonly status?: number;
     /** The answer's body if it was text, at most 1,000 characters, with the sent header values masked. */
     readonly body?: string;
     /** The shortest wait before a retry, in ms. */
     readonly retryAfterMs?: number;
-    /** Why an exchange over HTTP failed: `connection`, `malformed`, `encoding`, `too-large`, `fragmented`, ... */
+    /** Why an exchange over HTTP failed: `connection`, `malformed`, `encoding`, `too-large`, `fragmented`, `token`, ... */
     readonly reason?: string;
     /** The code of the network error, such as `ECONNREFUSED`. */
     readonly code?: string;
-    /** The largest allowed answer, in bytes. */
+    /** The largest allowed answer, in bytes, or the most tools of a list. */
     readonly limit?: number;
   };
   readonly CONFLICT: {

@@ -151,6 +151,7 @@ function copyObject(value: object, size: Size, depth: number, converted = false)
       return copyConverted(value, size, depth);
     }
     size.bytes += key.length + ENTRY_BYTES;
+    if (size.bytes > size.maxBytes) throw new JsonError(NOT_JSON);
     const copied = copy((value as Record<string, unknown>)[key], size, depth + 1);
     if (copied !== undefined) out[key] = copied;
   }

@@ -7,6 +7,7 @@ import type { EnsembleDefinition } from '../model/ensemble.ts';
 import type { ScheduleRules } from '../model/schedule.ts';
 import type { AnyOperation } from '../ports/operation.ts';
 import type { StoredDefinition } from '../ports/storage.ts';
+import type { ValueCheck } from '../json-schema/compile-json-schema.ts';
 import type { NameSlot } from './name-slot.ts';
 import type { ExpressionScope } from './expression-scope.ts';
 
@@ -16,7 +17,7 @@ export interface CompiledEnsemble {
   /** What is stored under the version that executions name: the definition with the shared agents that it uses. */
   readonly stored: StoredDefinition;
   /** Checks the input and fills in defaults. */
-  readonly checkInput: InputCheck;
+  readonly checkInput: ValueCheck;
   readonly flow: CompiledList;
   /** The number of result names at the level of the flow. */
   readonly slots: number;
@@ -45,14 +46,6 @@ export interface CompiledSchedule extends ScheduleRules {
   /** The input of each execution, as it is written in the definition. */
   readonly input: Json | undefined;
 }
-
-export interface InputProblem {
-  /** Path in the input; empty for the input itself. */
-  readonly path: string;
-  readonly message: string;
-}
-
-export type InputCheck = (input: Json) => { readonly value: Json } | { readonly problems: readonly InputProblem[] };
 
 /** A list of steps in order. */
 export interface CompiledList {
@@ -111,11 +104,21 @@ export interface CompiledAgentStep {
   readonly timeoutMs: number | undefined;
   readonly continueOnError: boolean;
   readonly setState: Evaluate<ExpressionScope> | undefined;
+  /** The agents that its operation may call, by name. */
+  readonly calls: ReadonlyMap<string, CompiledCall>;
   /** Whether it uses the prompt that a route chose, when its own config names none. */
   readonly takesPrompt: boolean;
   readonly readsState: boolean;
   /** Whether no step follows: then its result is stored together with the end of the execution. */
   readonly last: boolean;
+}
+
+/** An agent that an operation may call: a flow of one step. */
+export interface CompiledCall {
+  readonly flow: CompiledList;
+  /** The number of result names. */
+  readonly slots: number;
+  readonly description: string | undefined;
 }
 
 export interface RetryPolicy {

@@ -3,6 +3,7 @@
 import { EventEmitter } from 'eventemitter3';
 import { cloneJson } from '../base/json.ts';
 import { EVENT_KINDS, type EventData, type EventKind, type OrchestratorEvent } from '../model/event.ts';
+import type { TextEvent } from './live-texts.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
 import { suggestName } from '../base/suggest-name.ts';
@@ -22,6 +23,8 @@ export interface Emitter {
    * @returns a function that removes the listener
    */
   onStored(id: string, listener: () => void): () => void;
+  /** Listens to the texts that the models of one execution write. @returns a function that removes the listener */
+  onText(id: string, listener: (event: TextEvent) => void): () => void;
   /** Something of an execution was stored, without an event. */
   wake(id: string): void;
   /** Whether there is any listener: events are built only then. */
@@ -37,6 +40,7 @@ const ALL = '*';
 export function createEmitter(clock: Clock, logger: Logger): Emitter {
   const byKind = new EventEmitter<Record<string, [OrchestratorEvent]>>();
   const byExecution = new EventEmitter<Record<string, [OrchestratorEvent]>>();
+  const texts = new EventEmitter<Record<string, [TextEvent]>>();
   const wakes = new EventEmitter<Record<string, []>>();
   let listeners = 0;
 
@@ -71,8 +75,9 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
   // The run continues to use the values of an event, so listeners get a frozen copy: none can change what another receives.
   const send = (event: OrchestratorEvent) => {
     const { executionId: id } = event.data;
-    // Readers of stored events get no copy of the event: they read it from the storage.
-    wakes.emit(id);
+    // Readers of stored events get no copy of the event: they read it from the storage. A text is not stored.
+    if (event.event === 'agent.delta') texts.emit(id, event);
+    else wakes.emit(id);
     const kinds = [event.event, ALL].filter((kind) => byKind.listenerCount(kind) > 0);
     if (kinds.length === 0 && byExecution.listenerCount(id) === 0) return;
     const copy = freeze(cloneJson(event));
@@ -89,6 +94,10 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
     onStored(id, listener) {
       wakes.on(id, listener);
       return count(() => wakes.off(id, listener));
+    },
+    onText(id, listener) {
+      texts.on(id, listener);
+      return count(() => texts.off(id, listener));
     },
     wake(id) {
       wakes.emit(id);

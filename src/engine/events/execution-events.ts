@@ -6,10 +6,17 @@ import { type ExecutionSummary, isFinal } from '../model/execution.ts';
 import { otherRecord, toStepEvent } from '../model/step-event.ts';
 import type { NewExecution, StepRecord } from '../model/stored-execution.ts';
 import type { RecordReader } from '../ports/storage.ts';
+import { createLiveTexts, type LiveTexts, type TextEvent } from './live-texts.ts';
 import type { ExecutionWatch } from './watch-executions.ts';
+
+/** Knows what the models of this process write. */
+export interface TextSource {
+  onText(id: string, listener: (event: TextEvent) => void): () => void;
+}
 
 /** An event and its id: a number that grows in the execution, beginning with 1. Some numbers have no event. */
 export interface NumberedEvent {
+  /** An `agent.delta` is not stored: it has the id of the stored event before it. */
   readonly id: string;
   readonly event: OrchestratorEvent;
 }
@@ -27,17 +34,21 @@ interface ReadPosition {
 /**
  * The start is event 1, the n-th stored record has the id n + 1, and the end follows the last record. A record that is not an event leaves
  * a gap, so an id never moves. An attempt that is replaced later is not an event: marks report its failure and the final result.
+ * In between come the texts that models write in this process.
  */
 export async function* executionEvents(source: {
   readonly records: RecordReader;
   readonly watch: ExecutionWatch;
+  readonly events: TextSource;
   readonly id: string;
   /** Events up to this id are skipped. */
   readonly after: number;
   readonly signal?: AbortSignal | undefined;
 }): AsyncIterableIterator<NumberedEvent> {
-  const { records, watch, id, after, signal } = source;
+  const { records, watch, events, id, after, signal } = source;
   const follower = watch.follow(id);
+  const texts = createLiveTexts();
+  const forget = events.onText(id, texts.push);
   signal?.addEventListener('abort', follower.wake, { once: true });
   try {
     let place: ReadPosition | undefined;
@@ -55,11 +66,25 @@ export async function* executionEvents(source: {
         if (ended) yield { id: String(place.position + 1), event: endEvent(ended) };
         return;
       }
-      await follower.wait(place.key);
+      yield* untilWoken(follower.wait(place.key), texts, String(place.position));
     }
   } finally {
+    forget();
     follower.close();
     signal?.removeEventListener('abort', follower.wake);
+  }
+}
+
+/** The texts that come before the reader is woken. */
+async function* untilWoken(waking: Promise<void>, texts: LiveTexts, id: string): AsyncGenerator<NumberedEvent, void> {
+  let isWoken = false;
+  const woken = waking.then(() => {
+    isWoken = true;
+  });
+  for (;;) {
+    await Promise.race([woken, texts.next()]);
+    for (const event of texts.take()) yield { id, event };
+    if (isWoken) return;
   }
 }
 

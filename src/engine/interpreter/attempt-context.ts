@@ -2,14 +2,16 @@
 
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { issuePath } from '../ports/standard-schema.ts';
+import { ASYNC_SCHEMA, issuePath } from '../ports/standard-schema.ts';
 import type { CompiledAgentStep } from '../compiled/compiled-ensemble.ts';
 import { OrchestratorError } from '../base/errors.ts';
 import { copyJson, formatPath, type Json, type JsonObject } from '../base/json.ts';
 import { isPromise } from '../base/maybe-promise.ts';
 import { type Logger, SILENT } from '../ports/logger.ts';
 import type { ExecutionInfo, OperationContext } from '../ports/operation.ts';
-import { cancellationError } from './cancellation-scope.ts';
+import { callAgent, type PartPlace, runPart } from './attempt-parts.ts';
+import { cancellationError, isAtOnce } from './cancellation-scope.ts';
+import type { AttemptPlace } from './attempt-place.ts';
 import type { RunScope } from './run-scope.ts';
 
 export class AttemptContext implements OperationContext {
@@ -17,15 +19,18 @@ export class AttemptContext implements OperationContext {
   readonly #step: CompiledAgentStep;
   readonly #scope: RunScope;
   readonly #key: string;
-  readonly #attempt: number;
+  readonly #attempt: AttemptPlace;
   readonly #evaluatedInput: Json | undefined;
   #input: Json | undefined;
   #logger: Logger | undefined;
   #controller: AbortController | undefined;
   #abortedWith: unknown;
   #forget: (() => void) | undefined;
+  #place: PartPlace | undefined;
+  #isReleased = false;
 
-  constructor(step: CompiledAgentStep, scope: RunScope, key: string, attempt: number) {
+  constructor(step: CompiledAgentStep, scope: RunScope, attempt: AttemptPlace) {
+    const { key } = attempt;
     this.#step = step;
     this.#scope = scope;
     this.#key = key;
@@ -54,7 +59,7 @@ export class AttemptContext implements OperationContext {
   /** Each line of a script has the fields of the library's own lines. */
   #boundLogger(): Logger {
     const { ports, logged } = this.#scope.run;
-    const about = { ...logged, agent: this.#step.name, attempt: this.#attempt, key: this.#key };
+    const about = { ...logged, agent: this.#step.name, attempt: this.#attempt.number, key: this.#key };
     return ports.logger?.child?.(about) ?? ports.logger ?? SILENT;
   }
 
@@ -73,12 +78,67 @@ export class AttemptContext implements OperationContext {
   }
 
   get execution(): ExecutionInfo {
-    const { id, ensemble } = this.#scope.run.accepted;
-    return { id, ensemble, agent: this.#step.name, attempt: this.#attempt };
+    const { id, ensemble, trigger } = this.#scope.run.accepted;
+    return { id, ensemble, agent: this.#step.name, attempt: this.#attempt.number, hops: trigger.hops ?? 0 };
   }
 
-  /** The attempt is over: removes its listener. */
+  // Functions of their own, so that an operation can take them out of the context.
+  get step(): OperationContext['step'] {
+    return (part, run) => handled(runPart(this.#parts, part, run));
+  }
+
+  get callAgent(): OperationContext['callAgent'] {
+    return (name, input, part) => handled(callAgent(this.#parts, name, input, part));
+  }
+
+  get describeAgent(): OperationContext['describeAgent'] {
+    return (name) => this.#step.calls.get(name)?.description;
+  }
+
+  get emitText(): OperationContext['emitText'] {
+    return (text) => {
+      if (!this.#isOver) this.#scope.run.emit?.('agent.delta', { agent: this.#step.name, key: this.#key, text });
+    };
+  }
+
+  get #parts(): PartPlace {
+    this.#attempt.parts ??= new Map();
+    this.#place ??= this.#createPlace(this.#attempt.parts);
+    return this.#place;
+  }
+
+  #createPlace(kept: PartPlace['kept']): PartPlace {
+    const isOver = () => this.#isOver;
+    const isClosed = () => this.isAborted || this.#isStopped;
+    return {
+      step: this.#step,
+      scope: this.#scope,
+      key: this.#key,
+      signal: this.signal,
+      asked: new Set(),
+      kept,
+      get isOver() {
+        return isOver();
+      },
+      get isClosed() {
+        return isClosed();
+      },
+    };
+  }
+
+  get #isOver(): boolean {
+    return this.#isReleased || this.isAborted || this.#scope.cancellation.closed;
+  }
+
+  /** Whether the run was stopped, and gives no more time. */
+  get #isStopped(): boolean {
+    const { closed, reason } = this.#scope.cancellation;
+    return closed || (reason !== undefined && isAtOnce(reason));
+  }
+
+  /** The operation has ended: removes its listener. */
   release(): void {
+    this.#isReleased = true;
     this.#forget?.();
   }
 
@@ -93,12 +153,22 @@ export class AttemptContext implements OperationContext {
   }
 }
 
+/** An operation that does not await a part must not end the process when the part fails. */
+function handled<T>(result: Promise<T>): Promise<T> {
+  result.catch(() => {});
+  return result;
+}
+
 function evaluateConfig(step: CompiledAgentStep, scope: RunScope, key: string): JsonObject {
   let config = copyJson(step.config(scope.begin(key, 'config'))) as JsonObject;
   const prompt = step.takesPrompt ? scope.findPrompt() : undefined;
   if (prompt !== undefined) config = { ...config, prompt };
   const result = step.operation.config?.['~standard'].validate(config);
-  if (!result || isPromise(result)) return config;
+  if (!result) return config;
+  if (isPromise(result)) {
+    Promise.resolve(result).catch(() => {});
+    throw new OrchestratorError('NOT_CONFIGURED', `operation \`${step.operation.name}\`: ${ASYNC_SCHEMA}`);
+  }
   if (!result.issues) return result.value as JsonObject;
   const problems = result.issues.map((issue) => `${formatPath(['config', ...issuePath(issue)])}: ${issue.message}`);
   throw new OrchestratorError(

@@ -8,24 +8,9 @@ import type { ExecutionError } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StoreRecord } from '../ports/journal.ts';
 import { AttemptContext } from './attempt-context.ts';
+import type { AttemptPlace } from './attempt-place.ts';
 import { describeThrown, type ThrownFailure, toFailure, toLoggedError } from './failure.ts';
 import type { RunScope } from './run-scope.ts';
-
-/** Which attempt it is, and when the first attempt began. */
-export interface AttemptPlace {
-  readonly key: string;
-  /** Counted from 1. */
-  readonly number: number;
-  /** Whether the attempt was made now; otherwise its record is replayed, and no event reports it again. */
-  made: boolean;
-  /** Size of its output, when the attempt was made now. */
-  bytes: number;
-  /** Unix ms. */
-  readonly startedAt: number;
-  readonly monotonic: number;
-  /** 1 if a crash may have cut the first attempt off. It counts in the record, and not for `maxAttempts`. */
-  cutOff: number;
-}
 
 /**
  * Runs one attempt and stores its record. Returns without a promise when the operation and the store do.
@@ -45,7 +30,7 @@ export function runAttempt(
   if (place.number === 1 && scope.run.journal.mayRepeat) place.cutOff = 1;
   let context: AttemptContext;
   try {
-    context = new AttemptContext(step, scope, place.key, place.number);
+    context = new AttemptContext(step, scope, place);
   } catch (thrown) {
     return store(failed(step, scope, place, thrown));
   }

@@ -8,7 +8,8 @@ import type { NameSlot } from '../compiled/name-slot.ts';
 import { markOfAttempt } from '../model/step-kind.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StateUpdate, StepOptions, StoreRecord } from '../ports/journal.ts';
-import { type AttemptPlace, runAttempt } from './attempt.ts';
+import { runAttempt } from './attempt.ts';
+import type { AttemptPlace } from './attempt-place.ts';
 import { toFailure } from './failure.ts';
 import { checkDecisionSize, stopsReplay } from './guards.ts';
 import { emitRecord } from './marks.ts';
@@ -38,6 +39,7 @@ export function runAgent(step: CompiledAgentStep, scope: RunScope, router?: Name
     made: false,
     bytes: 0,
     cutOff: 0,
+    parts: undefined,
   };
   const record = attempt(step, scope, place);
   if (isPromise(record)) return record.then((stored) => afterAttempt(stored, step, scope, place, router));
@@ -97,8 +99,8 @@ async function retry(
     const { startedAt, attempts: number } = record;
     // If the first attempt ran in another process, only wall time says how long the step took so far.
     const monotonic = first.made ? first.monotonic : monotonicOf(startedAt, record.retryAt, scope);
-    const { cutOff } = place;
-    place = { ...first, startedAt, monotonic, number: number + 1, made: false, bytes: 0, cutOff };
+    const { cutOff, parts } = place;
+    place = { ...first, startedAt, monotonic, number: number + 1, made: false, bytes: 0, cutOff, parts };
     record = await attempt(step, scope, place);
   }
   return putResult(record, step, scope, router, place);

@@ -21,6 +21,7 @@ import { NO_GUARDS } from './enter-step.ts';
 import { markResumed } from './marks.ts';
 import { toFailure } from './failure.ts';
 import { Run, type RunPorts } from './run.ts';
+import { runCall } from './run-call.ts';
 import { runList } from './run-list.ts';
 import { RunScope } from './run-scope.ts';
 
@@ -42,7 +43,7 @@ export function runEnsemble(
   checkOutput: OutputCheck | undefined,
 ): InterpretedRun {
   const cancellation = new CancellationScope();
-  const run = new Run(compiled, accepted, journal, ports, cancellation, worker);
+  const run = new Run(compiled, accepted, journal, ports, cancellation, runCall, worker);
   const scope = new RunScope(run, undefined, compiled.slots, cancellation);
   if (!resumed) reportStart(run);
   if (recoveries > 0) markResumed(recoveries, run);

@@ -1,7 +1,7 @@
 /** One active run: what all its scopes share. */
 
-import type { CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
-import type { ScopeRun } from '../compiled/expression-scope.ts';
+import type { CompiledCall, CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
+import type { NameResult, ScopeRun } from '../compiled/expression-scope.ts';
 import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../base/json.ts';
 import { countedBytes } from '../base/measure-json.ts';
 import type { EventData, EventDetails, EventKind } from '../model/event.ts';
@@ -13,6 +13,17 @@ import type { Logger } from '../ports/logger.ts';
 import { CancellationScope, MAX_BYTES, MAX_STEPS } from './cancellation-scope.ts';
 import type { MaskText } from './mask-secrets.ts';
 import type { Turns } from './turns.ts';
+
+/** Runs an agent that an operation of a run calls, and returns its result. */
+export type RunCall = (call: {
+  readonly callee: CompiledCall;
+  readonly input: Json;
+  /** The prefix of the keys of its steps. */
+  readonly keyPrefix: string;
+  /** Stops it. */
+  readonly cancellation: CancellationScope;
+  readonly caller: Run;
+}) => Promise<NameResult | undefined>;
 
 /** What the interpreter needs besides the definition and the journal. */
 export interface RunPorts {
@@ -38,7 +49,9 @@ export class Run implements ScopeRun {
   readonly ports: RunPorts;
   /** Stops the run as a whole. */
   readonly cancellation: CancellationScope;
-  readonly #worker: string | undefined;
+  /** Passed in, because an agent contains steps that contain agents. */
+  readonly runCall: RunCall;
+  readonly worker: string | undefined;
   /** Blocks, items and rounds so far, replayed ones too: a resumed run counts the same. */
   steps = 0;
   /** Bytes of the held outputs, without the input. */
@@ -74,10 +87,12 @@ export class Run implements ScopeRun {
     journal: Journal,
     ports: RunPorts,
     cancellation: CancellationScope,
+    runCall: RunCall,
     worker?: string,
   ) {
     this.cancellation = cancellation;
-    this.#worker = worker;
+    this.runCall = runCall;
+    this.worker = worker;
     this.compiled = compiled;
     this.keepsAll = compiled.durability === 'none';
     this.accepted = accepted;
@@ -118,7 +133,7 @@ export class Run implements ScopeRun {
   /** What every line of the log about this run has. */
   get logged(): { readonly executionId: string; readonly ensemble: string; readonly worker?: string | undefined } {
     const { id: executionId, ensemble } = this.accepted;
-    return { executionId, ensemble, worker: this.#worker };
+    return { executionId, ensemble, worker: this.worker };
   }
 
   get isReplaying(): boolean {

@@ -73,7 +73,7 @@ export interface RetryDefinition {
 export interface AgentBehaviour {
   /** For people. */
   readonly description?: string;
-  /** What the agent does: `code`, `api`, `storage`, or an operation of the option `operations`. */
+  /** What the agent does: `code`, `api`, `storage`, `think`, or an operation of the option `operations`. */
   readonly operation?: string;
   /** The settings of the operation. Values may contain expressions. */
   readonly config?: JsonObject;

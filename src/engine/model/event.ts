@@ -1,7 +1,7 @@
 /** The events of executions: the six kinds of the specification, and the events of progress. */
 
 import type { Json, JsonObject } from '../base/json.ts';
-import type { FinalStatus } from './execution.ts';
+import type { FinalStatus, TokenUsage } from './execution.ts';
 
 /** Why an agent failed. */
 export interface EventError {
@@ -58,6 +58,25 @@ export interface EventDetails {
     readonly retryAt: number;
   };
   'agent.skipped': { readonly agent: string; readonly key: string };
+  /** A part of the text that the model of a `think` agent with `stream: true` writes. It is not stored: only who listens gets it. */
+  'agent.delta': { readonly agent: string; readonly key: string; readonly text: string };
+  /** A model answered an agent. `key` is that of the call, such as `flow[3].model[1]`. */
+  'model.completed': {
+    readonly agent: string;
+    readonly key: string;
+    readonly model: string;
+    readonly usage: TokenUsage;
+    readonly finishReason: string;
+    readonly duration: number;
+  };
+  /** A tool answered the model of an agent. `key` is that of the call, such as `flow[3].tool[2]`. */
+  'tool.completed': {
+    readonly agent: string;
+    readonly key: string;
+    readonly tool: string;
+    readonly isError: boolean;
+    readonly duration: number;
+  };
   /** A `foreach` begins with this number of items. */
   'foreach.started': { readonly key: string; readonly items: number };
   /** A step waits until an instant (Unix ms), for a signal, or for a signal until an instant. */
@@ -112,6 +131,9 @@ export const EVENT_KINDS: Readonly<Record<EventKind, true>> = {
   'agent.failed': true,
   'agent.retrying': true,
   'agent.skipped': true,
+  'agent.delta': true,
+  'model.completed': true,
+  'tool.completed': true,
   'foreach.started': true,
   'step.waiting': true,
   'step.continued': true,

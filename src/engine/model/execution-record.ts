@@ -60,6 +60,7 @@ export function toExecution(
   const { status, startedAt, recoveries = 0, handover } = progress;
   const isWaiting = status === 'waiting' && !end;
   const waited = end ? (end.waited ?? 0) : waitedBefore(handover, progress.resumedAt);
+  const usage = end ? end.usage : handover?.usage;
   const beganAt = startedAt ?? end?.finishedAt;
   const totalDuration = end ? end.duration : 0;
   const record = {
@@ -72,10 +73,13 @@ export function toExecution(
     input,
     output: end ? end.output : null,
     createdAt,
-    metrics:
-      beganAt === undefined
-        ? { totalDuration, agents, waited }
-        : { totalDuration, agents, waited, queued: Math.max(0, beganAt - createdAt) },
+    metrics: {
+      totalDuration,
+      agents,
+      waited,
+      ...(beganAt !== undefined && { queued: Math.max(0, beganAt - createdAt) }),
+      ...(usage && { usage }),
+    },
     waitingFor: isWaiting && handover ? handover.waitingFor : NO_WAITS,
     recoveries,
     agents: runs,

@@ -92,8 +92,9 @@ export function toExecutionStep(
   if (!role) return undefined;
   const { step: key, kind, fact } = role;
   const { startedAt } = record;
-  if (fact === 'result') return agentStep(record, isOver);
+  if (fact === 'result' && !record.note) return agentStep(record, isOver);
   const facts = factsOf(record);
+  if (fact === 'result') return partStep(record, kind, facts.value);
   const attempts = fact === 'skipped' || fact === 'failed' ? 0 : 1;
   const about = { key, kind, name: nameOf(record, kind), attempts, ...childOf(record, kind, other) };
   const ended = (until: number, error: ExecutionError | undefined, output?: Json): ExecutionStep => {
@@ -145,6 +146,11 @@ function agentStep(record: StepRecord, isOver: boolean): ExecutionStep {
   const about = { key, kind: 'agent', name, status: retryAt === undefined ? record.status : again } as const;
   const times = { attempts, startedAt, duration };
   return error ? { ...about, ...times, error } : { ...about, ...times, output };
+}
+
+/** A call of a model or of a tool, by an agent. */
+function partStep({ key, name, startedAt, duration }: StepRecord, kind: StepKind, output: Json = null): ExecutionStep {
+  return { key, kind, name, status: 'completed', attempts: 1, startedAt, duration, output };
 }
 
 function waitEnd({ name, output, startedAt }: StepRecord, ended: Ended): ExecutionStep {

@@ -65,6 +65,8 @@ export interface ExecutionTrigger {
   readonly rootId?: string;
   /** The length of the chain of parents: 1 for a child of the first execution. */
   readonly depth?: number;
+  /** How many executions called each other over HTTP before this one: each called the next one with an `api` agent. */
+  readonly hops?: number;
   /** The parent does not wait for it. */
   readonly detached?: boolean;
   /** For a schedule: its pattern. */
@@ -111,7 +113,15 @@ export interface PendingWait {
   readonly until?: number;
 }
 
-/** How long an execution took. All numbers are ms. */
+/** What calls of language models used. */
+export interface TokenUsage {
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+  /** In the currency of the host's prices. Absent if none of the calls has a price. */
+  readonly cost?: number;
+}
+
+/** How long an execution took, in ms, and what its models used. */
 export interface ExecutionMetrics {
   /** From start to end, 0 until it ends. */
   readonly totalDuration: number;
@@ -124,6 +134,8 @@ export interface ExecutionMetrics {
    * time when it began to wait, or was resumed.
    */
   readonly waited: number;
+  /** The sum over all calls of models that are stored, of failed agents too. Absent without one. Before the end: up to its last wait. */
+  readonly usage?: TokenUsage;
 }
 
 /** The status of an execution, without its values and its agents' runs. */

@@ -1,8 +1,9 @@
 /** The event that a stored record stands for. A listener and the stream of stored events get the same data from it. */
 
-import type { Json } from '../base/json.ts';
+import type { Json, JsonObject } from '../base/json.ts';
 import type { ChildEnd } from './child.ts';
 import type { EventDetails, EventKind } from './event.ts';
+import type { TokenUsage } from './execution.ts';
 import { toEventError } from './execution-error.ts';
 import { markKey, roleOf, type StepKind } from './step-kind.ts';
 import type { StepRecord } from './stored-execution.ts';
@@ -21,6 +22,8 @@ interface Facts {
   readonly childId?: string;
   readonly detached?: boolean;
   readonly recoveries?: number;
+  readonly agent?: string;
+  readonly value?: Json;
 }
 
 /** An event before it has a time and the name of its execution. */
@@ -36,7 +39,7 @@ export function otherRecord(record: StepRecord): string | undefined {
   const role = roleOf(record);
   if (!role) return undefined;
   const { step, kind, fact } = role;
-  if (fact === 'result') return record.attempts > 1 ? markKey(step, 'agent', 'ended') : undefined;
+  if (fact === 'result') return !record.note && record.attempts > 1 ? markKey(step, 'agent', 'ended') : undefined;
   if (kind === 'agent' && fact === 'ended') return step;
   return kind === 'ensemble' && fact === 'ended' ? markKey(step, 'ensemble', 'started') : undefined;
 }
@@ -53,6 +56,7 @@ export function toStepEvent(record: StepRecord, other?: StepRecord): StepEvent |
   const about = { key };
   switch (fact) {
     case 'result':
+      if (record.note) return partEvent(kind, facts, record);
       return record.retryAt === undefined && !other ? resultEvent(record) : undefined;
     case 'retry': {
       const { name: agent = '', retryAt = 0 } = facts;
@@ -121,7 +125,33 @@ function resultEvent(record: StepRecord): StepEvent {
   return { event: 'agent.failed', details: { agent, key, error: toEventError(error), attempts, duration } };
 }
 
+/** A part of an attempt. What an operation of the host stores may have any form. */
+function partEvent(kind: StepKind, facts: Facts, record: StepRecord): StepEvent {
+  const { key, name, duration } = record;
+  const about = { agent: facts.agent ?? '', key, duration };
+  const { isError, finishReason } = mapOf(facts.value);
+  if (kind === 'tool') return { event: 'tool.completed', details: { ...about, tool: name, isError: isError === true } };
+  const usage = usageOf(record) ?? NO_USAGE;
+  const reason = typeof finishReason === 'string' ? finishReason : 'other';
+  return { event: 'model.completed', details: { ...about, model: name, usage, finishReason: reason } };
+}
+
+/** What a stored call of a model used; undefined for any other record, and if the operation did not say it. */
+export function usageOf(record: StepRecord): TokenUsage | undefined {
+  if (!record.note || !record.key.includes('.model[')) return undefined;
+  const { inputTokens, outputTokens, cost } = mapOf(mapOf(factsOf(record).value).usage);
+  if (typeof inputTokens !== 'number' || typeof outputTokens !== 'number') return undefined;
+  return { inputTokens, outputTokens, ...(typeof cost === 'number' && { cost }) };
+}
+
+const NO_USAGE: TokenUsage = Object.freeze({ inputTokens: 0, outputTokens: 0 });
+
 /** The output of a note as facts. */
 export function factsOf({ output }: StepRecord): Facts {
-  return typeof output === 'object' && output !== null && !Array.isArray(output) ? (output as Facts) : {};
+  return mapOf(output);
+}
+
+/** An empty map for a value that is not a map. */
+function mapOf(value: Json | undefined): JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : {};
 }

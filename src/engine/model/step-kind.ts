@@ -17,6 +17,7 @@
  * | `flow[3].ensemble.begun` | decision | is going to start a child execution |
  * | `flow[3]!ensemble.started` | mark | started it |
  * | `flow[3].ensemble` | decision | knows how the child ended |
+ * | `flow[3].model[1]`, also `tool` | decision | is an agent that has a part of its attempt, a call of a model or a tool: a step of its own |
  * | `run!resumed[2]` | mark | - (the execution was resumed after a worker's death) |
  *
  * No other record is about a step. A mark only reports: no replay reads it. No other note's key ends like the key of a mark.
@@ -39,7 +40,9 @@ export type StepKind =
   | 'try'
   | 'sleep'
   | 'wait'
-  | 'ensemble';
+  | 'ensemble'
+  | 'model'
+  | 'tool';
 
 /** What a record says about a step. `until`: how long a `wait` waits. `resumed`: of the execution, not of a step. */
 export type StepFact =
@@ -62,6 +65,7 @@ export interface RecordRole {
 }
 
 const MARK = /^(.*)!(?:([a-z]+)\.)?([a-z]+)(?:\[\d+\])?$/s;
+const PART = /\.(model|tool)\[\d+\]$/;
 const DECISIONS: readonly (readonly [suffix: string, kind: StepKind, fact: StepFact])[] = [
   ['.sleep', 'sleep', 'begun'],
   ['.wait', 'wait', 'ended'],
@@ -77,10 +81,17 @@ export function roleOf({ key, note }: Pick<StepRecord, 'key' | 'note'>): RecordR
     const [, step = '', kind, fact] = MARK.exec(key) ?? [];
     return { step, kind: (kind ?? 'agent') as StepKind, fact: fact as StepFact };
   }
+  const part = PART.exec(key);
+  if (part) return { step: key, kind: part[1] as StepKind, fact: 'result' };
   for (const [suffix, kind, fact] of DECISIONS) {
     if (key.endsWith(suffix)) return { step: key.slice(0, -suffix.length), kind, fact };
   }
   return undefined;
+}
+
+/** Whether a record is the stored result of a part of an attempt. */
+export function isPart({ key, note }: Pick<StepRecord, 'key' | 'note'>): boolean {
+  return note === true && PART.test(key);
 }
 
 /** Whether a record is a mark: it only reports. */
@@ -106,11 +117,13 @@ interface NewNote {
   readonly error?: ExecutionError | undefined;
   /** The number of the attempt, for a mark about one. Default 1. */
   readonly attempts?: number;
+  /** ms. Default 0. */
+  readonly duration?: number;
 }
 
-export function toNote(key: string, { at, output, name = '', error, attempts = 1 }: NewNote): StepRecord {
+export function toNote(key: string, { at, output, name = '', error, attempts = 1, duration = 0 }: NewNote): StepRecord {
   // In the order of a result's fields, without a spread: else a `foreach` of results in memory takes a fifth more CPU time.
-  const [duration, note] = [0, true] as const;
+  const note = true as const;
   if (!error) return { key, name, status: 'completed', attempts, startedAt: at, duration, output, note };
   const shown = withoutStack(error);
   return { key, name, status: 'failed', attempts, startedAt: at, duration, output, error: shown, note };
@@ -121,6 +134,11 @@ export function markOfAttempt({ key, name, attempts, startedAt, duration, error,
   const at = startedAt + duration;
   if (retryAt === undefined) return toNote(markKey(key, 'agent', 'ended'), { at, output: {}, attempts });
   return toNote(markKey(key, 'agent', 'retry', attempts), { at, output: { name, retryAt }, error, attempts });
+}
+
+/** The key of a part of an agent's attempt. @param step - the key of the agent */
+export function partKey(step: string, kind: 'model' | 'tool', number: number): string {
+  return `${step}.${kind}[${number}]`;
 }
 
 /** @param step - the key of a step */

@@ -1,7 +1,7 @@
 /** The stored data of an execution: its start, its steps, its end, and the commit entry that writes them together. */
 
 import type { Json, JsonObject } from '../base/json.ts';
-import type { ExecutionError, ExecutionTrigger, FinalStatus, PendingWait } from './execution.ts';
+import type { ExecutionError, ExecutionTrigger, FinalStatus, PendingWait, TokenUsage } from './execution.ts';
 
 /** An execution at the moment when it is accepted. */
 export interface NewExecution {
@@ -73,6 +73,8 @@ export interface ExecutionEnd {
   readonly agents: number;
   /** ms in which no branch worked, because all waited. Absent if there were none. */
   readonly waited?: number;
+  /** What its models used. Absent if it called none. */
+  readonly usage?: TokenUsage;
 }
 
 /** What a run leaves to the next run of its execution, and to the execution's record. A storage keeps it and looks at nothing in it. */
@@ -83,6 +85,8 @@ export interface Handover {
   readonly omitted?: number;
   /** ms up to the release in which no branch worked, because all waited. */
   readonly waited: number;
+  /** What its models used. Absent if it called none. */
+  readonly usage?: TokenUsage;
   /** Unix ms of the release, if the run was suspended: from then on the execution waited until its next claim. */
   readonly suspendedAt?: number;
   /** How often the execution had been freed from dead workers when the run began. */

@@ -12,7 +12,16 @@ export interface HttpRequest {
   /** The largest answer after decompression. Default 10 MiB. */
   readonly maxResponseBytes?: number;
   readonly signal?: AbortSignal;
+  /**
+   * Called with each part of the body, decoded, as it comes, whatever the status is. The answer has the whole body all the same. It is
+   * never called for what exceeds `maxResponseBytes`, nor after `send` has settled. A client may ignore it: then the caller reads the
+   * body at the end. What it throws ends the exchange, and `send` rejects with it.
+   */
+  readonly onChunk?: (chunk: Uint8Array, head: HttpHead) => void;
 }
+
+/** The beginning of an answer, before its body. */
+export type HttpHead = Pick<HttpResponse, 'status' | 'headers'>;
 
 export interface HttpResponse {
   readonly status: number;

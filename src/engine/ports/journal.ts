@@ -49,12 +49,14 @@ export interface TakenSignal {
   readonly at: number;
 }
 
-/** Describes the wait whose end a decision records, so that the decision is found without its payload. */
-export interface WaitDecision {
-  /** The signal's name. */
+/** Describes a decision about the end of a wait, or about a part of an attempt, so that it is found without its payload. */
+export interface DecisionFacts {
+  /** The name of the signal, the model or the tool. */
   readonly name: string;
-  /** Unix ms at which the wait ended. */
+  /** Unix ms at which the wait ended, or the part began. */
   readonly at: number;
+  /** How long the part took, ms. */
+  readonly duration?: number;
 }
 
 /** What a branch waits for, and at which step. */
@@ -91,9 +93,9 @@ export interface Journal {
   /**
    * Returns the decision under `key`, or stores the result of `compute` as the decision. For values that a replay can't compute again.
    * The decision is stored before anything that follows from it has an effect.
-   * @param wait - for a decision about the end of a wait
+   * @param facts - for a decision about the end of a wait, or about a part of an attempt
    */
-  decide(key: string, compute: () => Json, wait?: WaitDecision): MaybePromise<Json>;
+  decide(key: string, compute: () => Json, facts?: DecisionFacts): MaybePromise<Json>;
 
   /**
    * Stores a mark: a note that only reports, which no replay reads. It is stored together with the next record, decision, release or

@@ -2,6 +2,7 @@
 
 import type { Json, JsonObject } from '../base/json.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
+import type { ExecutionError } from '../model/execution.ts';
 import type { Logger } from './logger.ts';
 import type { StandardSchema } from './standard-schema.ts';
 
@@ -14,7 +15,27 @@ export interface ExecutionInfo {
   readonly agent: string;
   /** 1 for the first attempt. */
   readonly attempt: number;
+  /**
+   * How many executions called each other over HTTP before this one. A call that may lead back to this service has one more in its
+   * header `X-Ensemble-Hops`, so that a loop ends.
+   */
+  readonly hops: number;
 }
+
+/** A part of an attempt whose result is stored on its own. */
+export interface OperationPart {
+  /** What the part is: a call of a language model, or of a tool. */
+  readonly kind: 'model' | 'tool';
+  /** Its number among the parts of its kind, counted from 1. The same part has the same number on every attempt, and no other part has it. */
+  readonly number: number;
+  /** For the list of steps and the events: the model, or the tool. */
+  readonly name: string;
+}
+
+/** How an agent ended that an operation called. */
+export type AgentAnswer =
+  | { readonly output: Json; readonly error?: undefined }
+  | { readonly output?: undefined; readonly error: ExecutionError };
 
 /** What an operation receives for one attempt. */
 export interface OperationContext<Config = JsonObject> {
@@ -30,6 +51,33 @@ export interface OperationContext<Config = JsonObject> {
   readonly idempotencyKey: string;
   readonly logger: Logger;
   readonly execution: ExecutionInfo;
+  /**
+   * Runs one part of the attempt, and stores what it returns, which must be JSON. If the part is stored already, by an earlier attempt
+   * or before a crash, it does not run again: what is stored is returned. If it still runs for an earlier attempt that failed, it is
+   * waited for. A part that throws is not stored. Every part must be awaited: none begins after the operation has ended.
+   *
+   * @throws what `run` throws; INVALID_OUTPUT for a result that can't be stored; the reason of `signal` if the run was stopped
+   */
+  step(part: OperationPart, run: () => MaybePromise<unknown>): Promise<Json>;
+  /**
+   * Runs an agent that `Operation.calls` names, with its own retries and timeout. Its result is stored as that of a step, in place of
+   * the part's.
+   *
+   * @param part - of the kind `tool`
+   * @param input - what its expressions read as `${input}`
+   */
+  callAgent(name: string, input: Json, part: OperationPart): Promise<AgentAnswer>;
+  /** The description of an agent that `Operation.calls` names. */
+  describeAgent(name: string): string | undefined;
+  /** Sends text to the listeners of `agent.delta` and the streams of events, at once. It is not stored. */
+  emitText(text: string): void;
+}
+
+/** An agent that an operation may call. */
+export interface AgentCall {
+  readonly agent: string;
+  /** Path of its name inside the config. */
+  readonly path: readonly (string | number)[];
 }
 
 /** A problem in an agent's config that only the operation can find. */
@@ -41,6 +89,8 @@ export interface ConfigIssue {
   readonly suggestion?: string;
   /** The config asks for something that does not exist. No other problem of the config is reported. */
   readonly alone?: boolean;
+  /** The config is right, but the host lacks an option, which the message names. The definition is refused with `NOT_CONFIGURED`. */
+  readonly notConfigured?: boolean;
 }
 
 export interface Operation<Config = JsonObject> {
@@ -53,6 +103,8 @@ export interface Operation<Config = JsonObject> {
   readonly shows?: readonly string[];
   /** What a process needs to run this agent, such as `script:score`. */
   needs?(config: JsonObject): readonly string[];
+  /** The agents that `context.callAgent` may run, found at load in the config as written. */
+  calls?(config: JsonObject): readonly AgentCall[];
   /**
    * Makes one attempt. The result must be JSON. A thrown value fails the attempt: an `OrchestratorError` keeps its code, `details`
    * and `retryable`. Any other value becomes `AGENT_FAILED`, and is retryable.

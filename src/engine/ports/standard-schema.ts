@@ -9,6 +9,23 @@ export interface StandardSchema<Input = unknown, Output = Input> {
   };
 }
 
+/** The JSON Schema of what a schema takes, if its library gives one. */
+export function jsonSchemaOf(schema: StandardSchema<unknown, unknown>): Readonly<Record<string, unknown>> | undefined {
+  const { jsonSchema } = schema['~standard'] as StandardJson;
+  for (const target of ['draft-07', 'draft-2020-12']) {
+    try {
+      return jsonSchema?.input?.({ target });
+    } catch {
+      // The library can't express the schema in this form.
+    }
+  }
+  return undefined;
+}
+
+interface StandardJson {
+  readonly jsonSchema?: { input?(options: { readonly target: string }): Readonly<Record<string, unknown>> };
+}
+
 export type StandardResult<Output> =
   | { readonly value: Output; readonly issues?: undefined }
   | { readonly issues: readonly StandardIssue[] };
@@ -23,6 +40,9 @@ export type InputOf<S> = S extends StandardSchema<infer Input, infer _Output> ? 
 
 /** The type of the values that a schema returns. */
 export type OutputOf<S> = S extends StandardSchema<infer _Input, infer Output> ? Output : unknown;
+
+/** What to say about the schema of a config that answers with a promise. */
+export const ASYNC_SCHEMA = 'the schema of its config must be synchronous; make asynchronous checks in `run`';
 
 /** The path of an issue, as names and indexes. */
 export function issuePath(issue: StandardIssue): (string | number)[] {

@@ -129,12 +129,13 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
       this.began === undefined
         ? Math.max(0, finishedAt - this.held.startedAt)
         : Math.round(clock.monotonic() - this.began);
-    const { waited, reported } = this.#journal;
+    const { waited, reported, usage } = this.#journal;
     const { agents } = reported;
     const end: ExecutionEnd = error
       ? { status, output, error, finishedAt, duration, agents }
       : { status, output, finishedAt, duration, agents };
-    return this.#store(waited > 0 ? { ...end, waited } : end);
+    if (waited === 0 && usage.total === undefined) return this.#store(end);
+    return this.#store({ ...end, ...(waited > 0 && { waited }), ...(usage.total && { usage: usage.total }) });
   }
 
   #store(end: ExecutionEnd): MaybePromise<Execution | undefined> {

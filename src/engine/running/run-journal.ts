@@ -22,6 +22,7 @@ import type { RunLog } from '../ports/run-log.ts';
 import type { CommitResult, StoredState } from '../ports/storage.ts';
 import { ReplayedRecords, ReportedRecords } from './journal-records.ts';
 import { RunSignals } from './run-signals.ts';
+import { UsageTotal } from './usage-total.ts';
 import { WorkingBranches } from './working-branches.ts';
 import { checkWritten, failWrite } from './write-failure.ts';
 
@@ -69,6 +70,7 @@ const MAX_DEFERRED = 500;
 
 export class RunJournal implements Journal {
   readonly reported = new ReportedRecords();
+  readonly usage = new UsageTotal();
   readonly #parts: RunParts;
   readonly #suspendable: Suspendable;
   readonly #held: HeldExecution;
@@ -125,13 +127,14 @@ export class RunJournal implements Journal {
     return this.#replayed?.get(key);
   }
 
-  decide(...[key, compute, wait]: Parameters<Journal['decide']>): MaybePromise<Json> {
+  decide(...[key, compute, facts]: Parameters<Journal['decide']>): MaybePromise<Json> {
     const known = this.#replayed?.get(key);
     if (known) return known.output;
     this.#endReplay();
     const output = compute();
-    const record = toNote(key, { output, ...(wait ?? { at: this.#parts.clock.now() }) });
+    const record = toNote(key, { output, ...(facts ?? { at: this.#parts.clock.now() }) });
     if (this.#closed) return output;
+    this.usage.add(record);
     if (this.#storesAtEnd) {
       this.#defer(record);
       return output;
@@ -219,8 +222,14 @@ export class RunJournal implements Journal {
   handover(suspendedAt?: number): Handover {
     const { waits: waitingFor, omitted } = this.#workingBranches.waits(WAITS_IN_RECORD);
     const { recoveries = 0 } = this.#held;
+    const { total: usage } = this.usage;
     const left = { waitingFor, waited: this.waited, recoveries };
-    return { ...left, ...(omitted > 0 && { omitted }), ...(suspendedAt !== undefined && { suspendedAt }) };
+    return {
+      ...left,
+      ...(usage && { usage }),
+      ...(omitted > 0 && { omitted }),
+      ...(suspendedAt !== undefined && { suspendedAt }),
+    };
   }
 
   readState(): MaybePromise<JsonObject | undefined> {
@@ -281,7 +290,10 @@ export class RunJournal implements Journal {
   #beginReplay(records: readonly StepRecord[]): void {
     this.#isReplaying = true;
     this.#replayed = new ReplayedRecords(records);
-    for (const record of records) if (!record.note) this.reported.add(record);
+    for (const record of records) {
+      if (record.note) this.usage.add(record);
+      else this.reported.add(record);
+    }
   }
 
   #endReplay(): void {

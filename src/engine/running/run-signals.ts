@@ -4,7 +4,7 @@ import type { Json } from '../base/json.ts';
 import type { PendingWait } from '../model/execution.ts';
 import { isTakenSignal, type NewSignal, type StepRecord } from '../model/stored-execution.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { TakenSignal, WaitDecision, WaitPlace } from '../ports/journal.ts';
+import type { TakenSignal, DecisionFacts, WaitPlace } from '../ports/journal.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import type { RunLog } from '../ports/run-log.ts';
 
@@ -17,7 +17,7 @@ interface SignalParts {
 interface WaitJournal {
   /** How many signals were stored for the execution, as far as the run knows. */
   readonly signalsSeen: number;
-  decide(key: string, compute: () => Json, wait: WaitDecision): MaybePromise<Json>;
+  decide(key: string, compute: () => Json, wait: DecisionFacts): MaybePromise<Json>;
   idle(wait: PendingWait): () => void;
   beginWait(place: WaitPlace, until: number): PendingWait;
 }

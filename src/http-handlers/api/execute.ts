@@ -93,7 +93,8 @@ async function accept(call: HttpCall, what: 'ensemble' | 'agent', start: Start) 
 /** The key of a caller is in the scope of its token, so that no caller finds the executions of another one by a key. */
 function optionsOf({ request, principal }: HttpCall, { id, tags }: ExecuteBody): ExecuteOptions {
   const idempotencyKey = request.header('idempotency-key');
-  if (idempotencyKey === undefined && id === undefined && tags === undefined) return FROM_HTTP;
+  const hops = request.header('x-ensemble-hops');
+  if (idempotencyKey === undefined && id === undefined && tags === undefined && hops === undefined) return FROM_HTTP;
   if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
     const message = `the header \`Idempotency-Key\` must have 1 to ${MAX_KEY_LENGTH} characters`;
     throw new OrchestratorError('INVALID_REQUEST', message);
@@ -101,6 +102,7 @@ function optionsOf({ request, principal }: HttpCall, { id, tags }: ExecuteBody):
   return {
     ...FROM_HTTP,
     ...(idempotencyKey !== undefined && { idempotencyKey, idempotencyScope: principal?.tokenId ?? 'http' }),
+    ...(hops !== undefined && /^\d{1,4}$/.test(hops) && { hops: Number(hops) }),
     ...(id !== undefined && { id }),
     ...(tags !== undefined && { tags }),
   };

@@ -4,11 +4,20 @@ import { toBase64 } from '../../engine/base/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/base/json.ts';
 import { nestsTooDeep } from '../../engine/base/json-text.ts';
+import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { ApiRequest } from './request.ts';
 
-const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000;
 const MAX_ERROR_BODY = 1000;
+
+/** The output of an `api` agent. */
+export interface ApiOutput {
+  readonly status: number;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** A JSON value, text, `{ content, contentType, encoding: 'base64' }` for binary types, or null for an empty body. */
+  readonly body: Json;
+}
 
 /** A body that is not text. */
 export interface BinaryBody {
@@ -101,7 +110,7 @@ export function statusFailure(request: ApiRequest, response: HttpResponse, now: 
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
       ...(body === undefined ? {} : { body }),
     },
-    retryable: status === 408 || status === 425 || status === 429 || status >= 500,
+    retryable: isRetryableStatus(status),
   });
 }
 
@@ -116,20 +125,6 @@ function unreadable(request: ApiRequest, response: HttpResponse, reason: string,
 export function describe(request: ApiRequest): string {
   const { origin, pathname } = new URL(request.url);
   return `${request.method} ${origin}${pathname}`;
-}
-
-/**
- * The wait that a `Retry-After` header asks for, in ms from 0 to 24 h. Undefined if the header can't be read.
- *
- * @param value - whole seconds or an HTTP date
- * @param now - Unix ms
- */
-export function parseRetryAfter(value: string | undefined, now: number): number | undefined {
-  if (value === undefined) return undefined;
-  const text = value.trim();
-  const date = /^[A-Za-z]{3,9},? .{10,40}$/.test(text) ? Date.parse(text) : Number.NaN;
-  const ms = /^\d{1,15}$/.test(text) ? Number(text) * 1000 : date - now;
-  return Number.isNaN(ms) ? undefined : Math.min(Math.max(ms, 0), MAX_RETRY_AFTER_MS);
 }
 
 // The peer's text about the failure, for people who read the execution. Peers echo what they receive, so the values of all sent

@@ -1,26 +1,18 @@
 /** The `api` operation: one outbound HTTP call through the HTTP port. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
 import type { HttpClient, HttpResponse } from '../../engine/ports/http.ts';
 import type { Operation, OperationContext } from '../../engine/ports/operation.ts';
-import { describe, readBody, statusFailure } from './answer.ts';
-import { type ApiConfig, apiConfig, checkApiConfig, isExpected } from './config.ts';
+import { type ApiOutput, describe, readBody, statusFailure } from './answer.ts';
+import { checkApiConfig } from './check-config.ts';
+import { type ApiConfig, apiConfig, isExpected } from './config.ts';
+import { type PagedOutput, readPages } from './paginate.ts';
 import { type ApiRequest, toApiRequest } from './request.ts';
 
 export interface ApiOperationOptions {
   readonly http: HttpClient;
   /** Unix ms. Read only to turn a `Retry-After` date into a wait. Default: the system's clock. */
   readonly now?: () => number;
-}
-
-/** The output of an `api` agent. */
-export interface ApiOutput {
-  readonly status: number;
-  /** Names in lower case. */
-  readonly headers: Readonly<Record<string, string>>;
-  /** A JSON value, text, `{ content, contentType, encoding: 'base64' }` for binary types, or null for an empty body. */
-  readonly body: Json;
 }
 
 /**
@@ -38,17 +30,20 @@ export function apiOperation(options: ApiOperationOptions): Operation<ApiConfig>
       return apiConfig();
     },
     check: checkApiConfig,
-    async run(context): Promise<ApiOutput> {
+    async run(context): Promise<ApiOutput | PagedOutput> {
       const { config, idempotencyKey, signal } = context;
-      const request = toApiRequest(config, idempotencyKey, signal);
-      let response: HttpResponse;
-      try {
-        response = await http.send(request);
-      } catch (thrown) {
-        throw signal.aborted ? thrown : toClientFailure(thrown, request, context);
-      }
-      if (!isExpected(response.status, config.expect)) throw statusFailure(request, response, now());
-      return { status: response.status, headers: response.headers, body: readBody(request, response) };
+      const call = async (request: ApiRequest): Promise<ApiOutput> => {
+        let response: HttpResponse;
+        try {
+          response = await http.send(request);
+        } catch (thrown) {
+          throw signal.aborted ? thrown : toClientFailure(thrown, request, context);
+        }
+        if (!isExpected(response.status, config.expect)) throw statusFailure(request, response, now());
+        return { status: response.status, headers: response.headers, body: readBody(request, response) };
+      };
+      const request = toApiRequest(context);
+      return config.paginate ? readPages(request, config.paginate, idempotencyKey, call) : call(request);
     },
   });
 }

@@ -1,12 +1,10 @@
-/** The config of the `api` operation: its schema, and the checks at load of values without expressions. */
+/** The config of the `api` operation. */
 
 import * as z from 'zod/mini';
 import type { Duration } from '../../engine/base/duration.ts';
 import { durationSchema } from '../../engine/base/duration-schema.ts';
-import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { Json } from '../../engine/base/json.ts';
 import { once } from '../../engine/base/once.ts';
-import { headerProblem } from '../../engine/model/http-header.ts';
-import type { ConfigIssue } from '../../engine/ports/operation.ts';
 import type { StandardSchema } from '../../engine/ports/standard-schema.ts';
 
 type Scalar = string | number | boolean | null;
@@ -21,18 +19,54 @@ export interface ApiConfig {
   readonly params?: Parameters | null;
   readonly query?: Parameters | null;
   readonly headers?: Readonly<Record<string, string | number | null>> | null;
+  /** At most one of `body`, `form`, `multipart` and `binary`. */
   readonly body?: Json;
+  readonly form?: Parameters | null;
+  readonly multipart?: Multipart | null;
+  readonly binary?: FileContent | null;
   /** The longest time of the whole exchange. Default `30s`. */
   readonly timeout?: Duration | null;
   readonly auth?: ApiAuth | null;
   /** Statuses (`404`) or classes (`2xx`) that count as success. Default `2xx`. */
   readonly expect?: ExpectedStatus | readonly ExpectedStatus[] | null;
+  readonly paginate?: Paginate | null;
 }
+
+/** The bytes of a file, as the output of an `api` or `storage` agent has them. */
+export interface FileContent {
+  readonly content: string;
+  readonly contentType?: string | null;
+  /** Of `content`. Default `utf8`: the content is text. */
+  readonly encoding?: 'base64' | 'utf8' | null;
+  readonly filename?: string | null;
+  /** Not read. The output of `storage` has it. */
+  readonly size?: number;
+}
+
+type Part = Scalar | FileContent;
+export type Multipart = Readonly<Record<string, Part | readonly Part[]>>;
+
+interface Pages {
+  /** The path of the list in the body, such as `data.items`. Default: the body is the list. */
+  readonly items?: string | null;
+  /** Default 10, at most 100. */
+  readonly maxPages?: number | null;
+}
+
+/** How the next page is found: by the `Link` header, by a cursor in the body, or by a number that grows. */
+export type Paginate = Pages &
+  (
+    | { readonly by: 'link' }
+    | { readonly by: 'cursor'; readonly cursor: string; readonly param: string }
+    | { readonly by: 'page' | 'offset'; readonly param: string }
+  );
 
 export type ApiAuth =
   | { readonly type: 'bearer'; readonly token: string }
   | { readonly type: 'basic'; readonly username: string; readonly password: string };
 
+/** The largest `maxPages`. */
+const MAX_PAGES = 100;
 const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'];
 
 // An evaluated value is refused with the message of its schema.
@@ -64,6 +98,57 @@ function authSchema() {
   );
 }
 
+const FILE_KEYS = ['content', 'contentType', 'encoding', 'filename', 'size'];
+const FILE = 'a file: { content, contentType, encoding: base64 or utf8, filename }';
+
+function isFile(value: unknown): value is FileContent {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const { content, contentType, encoding, filename } = value as Readonly<Record<string, unknown>>;
+  const isText = (text: unknown) => text === undefined || text === null || typeof text === 'string';
+  return (
+    typeof content === 'string' &&
+    isText(contentType) &&
+    isText(filename) &&
+    [undefined, null, 'base64', 'utf8'].includes(encoding as string) &&
+    Object.keys(value).every((key) => FILE_KEYS.includes(key))
+  );
+}
+
+// Checked by code: an expression may be at any place inside, and a map of alternatives would have a message for each.
+function checked<T>(isValid: (value: unknown) => boolean, message: string) {
+  return z.unknown().check(({ value, issues }) => {
+    if (!isValid(value)) issues.push({ code: 'custom', message, input: value });
+  }) as z.ZodMiniType<T>;
+}
+
+function partSchema() {
+  const isPart = (value: unknown) => value === null || typeof value !== 'object' || isFile(value);
+  const isParts = (value: unknown) => (Array.isArray(value) ? value.every(isPart) : isPart(value));
+  return checked<Part | readonly Part[]>(
+    isParts,
+    `expected text, a number, a boolean, null, ${FILE}, or an array of these`,
+  );
+}
+
+function paginateSchema() {
+  const name = (message: string) => text().check(z.minLength(1, message));
+  const path = () => name("expected a path such as 'data.items'");
+  const param = () => name('expected the name of a query parameter');
+  const message = `must be a whole number from 1 to ${MAX_PAGES}`;
+  const maxPages = z.number(message).check(z.int(message), z.gte(1, message), z.lte(MAX_PAGES, message));
+  const pages = { items: z.nullish(path()), maxPages: z.nullish(maxPages) };
+  return z.discriminatedUnion(
+    'by',
+    [
+      strict({ by: z.literal('link'), ...pages }),
+      strict({ by: z.literal('cursor'), cursor: path(), param: param(), ...pages }),
+      strict({ by: z.literal('page'), param: param(), ...pages }),
+      strict({ by: z.literal('offset'), param: param(), ...pages }),
+    ],
+    "expected { by: 'link' }, { by: 'cursor', cursor, param }, { by: 'page', param } or { by: 'offset', param }",
+  );
+}
+
 function expectedSchema() {
   return z.unknown().check(({ value, issues }) => {
     if (value === undefined || value === null) return;
@@ -92,9 +177,13 @@ export const apiConfig = once(
       headers: z.nullish(mapOf(z.union([z.string(), z.number(), z.null()], 'expected text or a number'))),
       // The evaluated config is JSON already.
       body: z.optional(z.custom<Json>()),
+      form: parameters(),
+      multipart: z.nullish(mapOf(partSchema())),
+      binary: z.optional(checked<ApiConfig['binary']>((value) => value == null || isFile(value), `expected ${FILE}`)),
       timeout: z.nullish(durationSchema()),
       auth: z.nullish(authSchema()),
       expect: z.optional(expectedSchema()),
+      paginate: z.nullish(paginateSchema()),
     }),
 );
 
@@ -107,55 +196,4 @@ function isExpectable(item: unknown): boolean {
 export function isExpected(status: number, expect: ApiConfig['expect']): boolean {
   const list = expect === undefined || expect === null ? ['2xx'] : Array.isArray(expect) ? expect : [expect];
   return list.some((item) => (typeof item === 'number' ? item === status : item[0] === String(status)[0]));
-}
-
-/** Problems of a config as written that the schema can't find. A value with an expression is checked after its evaluation. */
-export function checkApiConfig(config: JsonObject): ConfigIssue[] {
-  const issues: ConfigIssue[] = [];
-  const given = (key: string) => config[key] !== undefined && config[key] !== null;
-  if (given('params') && given('query')) {
-    issues.push({ path: ['query'], message: "is set in addition to 'params', which means the same; keep one of them" });
-  }
-  const problem = typeof config.url === 'string' ? urlProblem(config.url) : undefined;
-  if (problem !== undefined) issues.push({ path: ['url'], message: problem });
-  const method = given('method') ? config.method : 'GET';
-  if (given('body') && typeof method === 'string' && /^(?:GET|HEAD)$/i.test(method)) {
-    const message = `can't be sent with ${method.toUpperCase()}; use 'query', or a method such as POST`;
-    issues.push({ path: ['body'], message });
-  }
-  issues.push(...headerIssues(config));
-  return issues;
-}
-
-function urlProblem(text: string): string | undefined {
-  const literal = text.split('${', 1)[0] as string;
-  const whole = literal.length === text.length;
-  const scheme = /^\s*([A-Za-z][A-Za-z0-9+.-]*):/.exec(literal)?.[1]?.toLowerCase();
-  if (scheme !== undefined && scheme !== 'http' && scheme !== 'https')
-    return `has the scheme '${scheme}'; expected http or https`;
-  if (!whole) return /^https?:\/\/[^/?#]*@/i.test(literal) ? USER_INFO : undefined;
-  if (!URL.canParse(text)) return 'is not an absolute URL; write https://host/path';
-  const url = new URL(text);
-  return url.username !== '' || url.password !== '' ? USER_INFO : undefined;
-}
-
-const USER_INFO = "holds a user name or password; write them as 'auth: { type: basic, username, password }'";
-
-function headerIssues(config: JsonObject): ConfigIssue[] {
-  const headers = config.headers;
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return [];
-  const issues: ConfigIssue[] = [];
-  const seen = new Set<string>();
-  for (const [name, value] of Object.entries(headers as JsonObject)) {
-    const lower = name.toLowerCase();
-    const literal = typeof value === 'string' && !value.includes('${') ? value : '';
-    let problem = headerProblem(name, literal);
-    if (problem === undefined && seen.has(lower)) problem = `header ${name} is given twice`;
-    if (problem === undefined && lower === 'authorization' && config.auth !== undefined && config.auth !== null) {
-      problem = "header Authorization is set in addition to 'auth', which sets it too; keep one of them";
-    }
-    if (problem !== undefined) issues.push({ path: ['headers', name], message: problem });
-    seen.add(lower);
-  }
-  return issues;
 }

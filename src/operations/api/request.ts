@@ -3,8 +3,10 @@
 import { toBase64 } from '../../engine/base/base64.ts';
 import { toMs } from '../../engine/base/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
 import type { HttpRequest } from '../../engine/ports/http.ts';
+import type { OperationContext } from '../../engine/ports/operation.ts';
+import { encodeForm, toBody } from './body.ts';
+import { CONTENT_TYPE_OF_MULTIPART } from './check-config.ts';
 import type { ApiAuth, ApiConfig } from './config.ts';
 
 export const DEFAULT_TIMEOUT_MS = 30_000;
@@ -14,11 +16,11 @@ export type ApiRequest = Required<Pick<HttpRequest, 'method' | 'url' | 'headers'
   Pick<HttpRequest, 'body'>;
 
 /**
- * @param config - the evaluated config
- * @param idempotencyKey - sent as `Idempotency-Key` unless the config sets that header
- * @throws OrchestratorError `INVALID_REQUEST` if the url is not an absolute URL
+ * The request of an attempt. It has the headers `Idempotency-Key` and `X-Ensemble-Hops`, unless the config sets them.
+ *
+ * @throws OrchestratorError `INVALID_REQUEST` if the url is not an absolute URL, or the body can't be sent as the config describes it
  */
-export function toApiRequest(config: ApiConfig, idempotencyKey: string, signal: AbortSignal): ApiRequest {
+export function toApiRequest({ config, idempotencyKey, signal, execution }: OperationContext<ApiConfig>): ApiRequest {
   const headers: Record<string, string> = Object.create(null);
   const names = new Set<string>();
   for (const [name, value] of Object.entries(config.headers ?? {})) {
@@ -29,15 +31,20 @@ export function toApiRequest(config: ApiConfig, idempotencyKey: string, signal: 
   const add = (name: string, value: string) => {
     if (!names.has(name.toLowerCase())) headers[name] = value;
   };
-  const body = config.body ?? undefined;
-  if (body !== undefined && typeof body !== 'string') add('Content-Type', 'application/json');
+  const ownType = Object.keys(headers).find((name) => name.toLowerCase() === 'content-type');
+  if (config.multipart && ownType !== undefined) {
+    throw new OrchestratorError('INVALID_REQUEST', CONTENT_TYPE_OF_MULTIPART, { details: { reason: 'header' } });
+  }
+  const body = toBody(config, ownType && headers[ownType], idempotencyKey);
+  if (body?.contentType !== undefined) add('Content-Type', body.contentType);
   if (config.auth) add('Authorization', authorization(config.auth));
   add('Idempotency-Key', idempotencyKey);
+  add('X-Ensemble-Hops', String(execution.hops + 1));
   return {
     method: (config.method ?? 'GET').toUpperCase(),
     url: withParameters(config),
     headers,
-    body: body === undefined || typeof body === 'string' ? body : encodeBody(body, headers),
+    body: body?.content,
     timeoutMs: toMs(config.timeout ?? DEFAULT_TIMEOUT_MS),
     signal,
   };
@@ -55,29 +62,6 @@ function withParameters(config: ApiConfig): string {
   // Added as text: searchParams would change the spelling of the url's own query.
   url.search = url.search.length > 1 ? `${url.search}&${added}` : added;
   return url.href;
-}
-
-type Fields = Readonly<Record<string, Json | undefined>>;
-
-function encodeForm(fields: Fields): string {
-  const pairs = new URLSearchParams();
-  for (const [name, value] of Object.entries(fields)) {
-    for (const item of Array.isArray(value) ? value : [value]) {
-      if (item === null || item === undefined) continue;
-      pairs.append(name, typeof item === 'object' ? JSON.stringify(item) : String(item));
-    }
-  }
-  // Queries and forms both read %20 as a space. A plus is a space only in forms.
-  return pairs.toString().replaceAll('+', '%20');
-}
-
-function encodeBody(body: Json, headers: Readonly<Record<string, string>>): string {
-  const name = Object.keys(headers).find((key) => key.toLowerCase() === 'content-type');
-  const type = name === undefined ? '' : (headers[name] ?? '').toLowerCase();
-  const isObject = typeof body === 'object' && body !== null && !Array.isArray(body);
-  return isObject && type.startsWith('application/x-www-form-urlencoded')
-    ? encodeForm(body as Fields)
-    : JSON.stringify(body);
 }
 
 function authorization(auth: ApiAuth): string {

@@ -6,7 +6,7 @@ import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
-import { refuseUnknownKeys } from '../options.ts';
+import { refuseUnknownKeys } from '../refuse-unknown-keys.ts';
 
 /** An ensemble in a listing. */
 export interface EnsembleItem {

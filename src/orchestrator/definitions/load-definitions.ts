@@ -206,8 +206,12 @@ function copyAgent(given: AgentDefinition, report: Report): Json {
 }
 
 /** Compiles a shared agent to run alone. */
-export function loadSharedAgent(agent: AgentDefinition, host: CompileHost): LoadedEnsemble {
-  const { compiled, problems } = compileSingleAgent(agent, host);
+export function loadSharedAgent(
+  agent: AgentDefinition,
+  host: CompileHost,
+  others: readonly AgentDefinition[] = [],
+): LoadedEnsemble {
+  const { compiled, problems } = compileSingleAgent(agent, host, {}, others);
   refuseProblems(problems, agent.name);
   // A shared agent is one step, which starts no ensemble.
   return { compiled, checkOutput: undefined, calls: [], warnings: [] };

@@ -34,8 +34,8 @@ export function createRestore(known: {
         const missing = onlyQueues() ? undefined : loaded.calls.find((call) => !ensembles.has(call.ensemble));
         return missing ? `there is no ensemble \`${missing.ensemble}\`` : { ...loaded, checkOutput };
       }
-      const [shared] = definition.agents as unknown as readonly AgentDefinition[];
-      return loadSharedAgent(shared as AgentDefinition, host);
+      const [shared, ...others] = definition.agents as unknown as readonly AgentDefinition[];
+      return loadSharedAgent(shared as AgentDefinition, host, others);
     } catch (error) {
       return messageOf(error);
     }

@@ -63,6 +63,7 @@ export function createChildren({ clock, ids, newId, engine, find, toLoadedDefini
       rootId,
       depth,
       ...(detached && { detached }),
+      ...(parent.trigger.hops !== undefined && { hops: parent.trigger.hops }),
     };
     const beginning = { id: child.id, trigger, input, seed: ids.seed(), createdAt };
     // A child that its parent waits for is not needed after the parent's end.

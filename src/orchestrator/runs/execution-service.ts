@@ -45,6 +45,11 @@ export interface ExecuteOptions extends StartIdentity {
   readonly timeout?: Duration;
   /** What started the execution, for its record: `call` (default), or `http` for a route of a host. */
   readonly trigger?: 'call' | 'http';
+  /**
+   * The number in the header `X-Ensemble-Hops` of the request that starts the execution: how many executions called each other over
+   * HTTP before this one. More than 5 are refused. Default 0.
+   */
+  readonly hops?: number;
   /** `false`: no events are kept for `handle.events()`, which then returns the stored events. Default true. */
   readonly events?: boolean;
 }
@@ -98,6 +103,17 @@ export interface ExecutionService {
 
 const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
 const HTTP: ExecutionTrigger = Object.freeze({ type: 'http' });
+
+/** The largest number of executions that call each other over HTTP, after the first one. */
+const MAX_HOPS = 5;
+
+function toTrigger({ trigger, hops = 0 }: ExecuteOptions): ExecutionTrigger {
+  const from = trigger === 'http' ? HTTP : CALL;
+  if (hops === 0) return from;
+  if (hops <= MAX_HOPS) return { ...from, hops };
+  const message = `${hops} executions called each other over HTTP before this one, more than ${MAX_HOPS}: a flow calls itself in a loop`;
+  throw new OrchestratorError('CONFLICT', message, { details: { limit: MAX_HOPS } });
+}
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 /** A run of an execution that an earlier start began. */
 const EARLIER: AcceptedRun = { finished: Promise.resolve(undefined) };
@@ -162,7 +178,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     if (options.id !== undefined) checkPlace(options.id, storage, engine);
     const beginning = {
       id: options.id ?? newId(ensemble.compiled.name, createdAt),
-      trigger: options.trigger === 'http' ? HTTP : CALL,
+      trigger: toTrigger(options),
       input,
       seed: ids.seed(),
       createdAt,
@@ -282,7 +298,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   const records = engine.records ?? storage;
   const watch = createExecutionWatch({ records, isShared: storage.capabilities.shared, clock, events });
   const storedEvents: ExecutionService['storedEvents'] = (id, after, signal) =>
-    executionEvents({ records, watch, id, after, signal });
+    executionEvents({ records, watch, events, id, after, signal });
   async function* allEvents(id: string): AsyncIterableIterator<OrchestratorEvent> {
     for await (const { event } of storedEvents(id, 0)) yield event;
   }

@@ -10,12 +10,13 @@ import { withoutStack } from '../../engine/model/execution-error.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
 import { toAgentRun } from '../../engine/model/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
+import { isPart } from '../../engine/model/step-kind.ts';
 import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { DefinitionStore, StoredDefinition } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { refuseUnknownKeys } from '../options.ts';
+import { refuseUnknownKeys } from '../refuse-unknown-keys.ts';
 import type { EventTicket, EventTickets } from './event-tickets.ts';
 import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
 import type { ExecutionHandle, ExecutionService } from './execution-service.ts';
@@ -89,6 +90,7 @@ export interface Executions {
   history(id: string): Promise<ExecutionHistory>;
   /**
    * The events of an execution so far, then the new ones, until it ends. Each event has an id. `after` continues after this id.
+   * An `agent.delta`, a text that a model writes in this process, is not stored: it has the id of the event before it.
    * @throws NOT_FOUND; INVALID_REQUEST for an `after` that is not the id of an event. Both at the first read
    */
   events(
@@ -232,9 +234,9 @@ function withoutStackOf(record: Execution): Execution {
   return record.error ? { ...record, error: withoutStack(record.error) } : record;
 }
 
-/** Whether a retry keeps a record: results, completed children and taken signals. Other decisions are made again. */
+/** Whether a retry keeps a record: results, parts of attempts, completed children and taken signals. Other decisions are made again. */
 function isResult(step: StepRecord): boolean {
-  if (step.note) return isTakenSignal(step) || isCompletedChild(step);
+  if (step.note) return isPart(step) || isTakenSignal(step) || isCompletedChild(step);
   return step.status === 'completed' && step.retryAt === undefined;
 }
 

@@ -8,6 +8,7 @@ import {
   type ExecutionError,
   isFinal,
 } from '../../engine/model/execution.ts';
+import { isPart } from '../../engine/model/step-kind.ts';
 import { same } from '../storage-suite/context.ts';
 import type { WorldReader } from './engine-world.ts';
 import type { History } from './history.ts';
@@ -275,7 +276,12 @@ function stepsInProgress({ effects, entries }: History): Map<string, number> {
   for (const { process, label } of effects) if (process === 1) add(withoutItem(label), 1);
   for (const { process, steps } of entries) {
     if (process !== 1) continue;
-    for (const { name, attempts, note } of steps) if (!note) add(`${name}@${attempts}`, -1);
+    for (const step of steps) {
+      const { key, name, attempts, note, output } = step;
+      if (!note) add(`${name}@${attempts}`, -1);
+      else if (isPart(step))
+        add(`${(output as { readonly agent: string }).agent}${key.slice(key.lastIndexOf('.'))}@1`, -1);
+    }
   }
   for (const [label, count] of open) if (count === 0) open.delete(label);
   return open;

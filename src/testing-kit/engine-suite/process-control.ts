@@ -200,6 +200,8 @@ export function controlProcess({ clock, fault, onCommit, onKill }: ProcessContro
               throw thrown;
             }),
         );
+        // Nobody may wait for it, as nobody may wait for the answer.
+        late.catch(() => {});
         return late as typeof answer;
       },
   };

@@ -3,6 +3,7 @@
 import type { History } from './history.ts';
 import type { EngineProcessOptions, EngineProcess } from './engine-world.ts';
 import type { Fault, ProcessControl } from './process-control.ts';
+import { partsOperation } from './parts-operation.ts';
 import { labelOf, suiteScripts } from './scripts.ts';
 import type { CreateSubject, Subject, SuiteScript } from './subject.ts';
 
@@ -54,6 +55,7 @@ export function createProcess({ createSubject, options, control, opened, history
     ensembles: options.ensembles ?? [],
     agents: options.agents ?? [],
     scripts,
+    operations: [partsOperation(control, history, number)],
     storage: opened.storage,
     clock: control.clock,
     engine: opened.engine,

@@ -33,7 +33,7 @@ export function suiteScripts(clock: Clock): Readonly<Record<string, SuiteScript>
 }
 
 /** The label of an effect: equal in every run of one flow. */
-export function labelOf({ input, execution }: SuiteScriptContext): string {
+export function labelOf({ input, execution }: Pick<SuiteScriptContext, 'input' | 'execution'>): string {
   const place = typeof input === 'object' && input !== null && 'i' in input ? `#${JSON.stringify(input.i)}` : '';
   return `${execution.agent}${place}@${execution.attempt}`;
 }

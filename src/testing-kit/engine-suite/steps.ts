@@ -13,6 +13,11 @@ export function echo(agent: string, input: unknown, fields: Fields = {}): Fields
   return code(agent, 'echo', { input, ...fields });
 }
 
+/** A step of the suite's operation `parts`. */
+export function parts(agent: string, config: Fields, fields: Fields = {}): Fields {
+  return { agent, operation: 'parts', config, ...fields };
+}
+
 /** A step that throws before attempt `passesAt`. */
 export function flaky(agent: string, passesAt: number, retry: Fields, fields: Fields = {}): Fields {
   return code(agent, 'flaky', { config: { passesAt }, retry, ...fields });

@@ -5,6 +5,7 @@ import type { AgentRun, Execution, ExecutionStatus } from '../../engine/model/ex
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ExecutionEngine } from '../../engine/ports/execution-engine.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
+import type { AnyOperation } from '../../engine/ports/operation.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 
 /** What a script of the suite receives. */
@@ -22,6 +23,7 @@ export interface SubjectOptions {
   readonly ensembles: readonly object[];
   readonly agents: readonly object[];
   readonly scripts: Readonly<Record<string, SuiteScript>>;
+  readonly operations: readonly AnyOperation[];
   readonly storage: Storage;
   readonly clock: Clock;
   readonly engine: ExecutionEngine;

@@ -1,5 +1,6 @@
 /** Says in words what a stored record is. Keys have the form that the interpreter gives them. */
 
+import { isPart } from '../../engine/model/step-kind.ts';
 import type { StepRecord } from '../../engine/model/stored-execution.ts';
 
 /** The decisions, by the end of their keys. `isStep`: a step of the flow made the decision, so the flow must reach it again. */
@@ -28,6 +29,7 @@ export function describeKey(key: string): string {
 
 export function describeRecord({ key, name, note }: StepRecord): string {
   if (!note) return `agent \`${name}\``;
+  if (isPart({ key, note })) return `a call of \`${name}\``;
   return name === '' ? describeKey(key) : `${describeKey(key)} for the signal \`${name}\``;
 }
 
@@ -40,4 +42,9 @@ export function isStep({ key, note }: StepRecord): boolean {
 export function placeOf(key: string): string {
   const [end = ''] = decisionOf(key) ?? [];
   return key.slice(0, key.length - end.length);
+}
+
+/** The key of the agent whose operation called the step under this key. */
+export function callerOf(key: string): string | undefined {
+  return /^(.*?)\.(?:model|tool)\[\d+\]\./s.exec(key)?.[1];
 }

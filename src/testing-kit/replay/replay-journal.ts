@@ -4,7 +4,7 @@ import type { Json } from '../../engine/base/json.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
 import type { StepRecord } from '../../engine/model/stored-execution.ts';
 import { type Journal, JournalLostError } from '../../engine/ports/journal.ts';
-import { describeKey, describeRecord, isStep, placeOf } from './describe-record.ts';
+import { callerOf, describeKey, describeRecord, isStep, placeOf } from './describe-record.ts';
 
 /** Where a recorded run and today's definition part. */
 export interface ReplayDifference {
@@ -38,7 +38,12 @@ export class ReplayJournal implements Journal {
 
   /** The first recorded step that the flow did not ask for. */
   get unused(): StepRecord | undefined {
-    for (const [key, record] of this.#records) if (isStep(record) && !this.#asked.has(key)) return record;
+    for (const [key, record] of this.#records) {
+      const caller = callerOf(key);
+      // An operation called it. Where the result of the operation is recorded, no operation runs.
+      if (caller !== undefined && this.#asked.has(caller)) continue;
+      if (isStep(record) && !this.#asked.has(key)) return record;
+    }
     return undefined;
   }
 

@@ -24,11 +24,14 @@ export function toOptionalJsonColumn(value: unknown): string | null {
 }
 
 /**
- * The column `handover`: what the run that releases an execution leaves; after the end, how long the execution waited.
- * NULL for a release without a handover, which keeps the stored one, and for the end of an execution that never waited.
+ * The column `handover`: what the run that releases an execution leaves; after the end, how long the execution waited, and what its
+ * models used. NULL for a release without a handover, which keeps the stored one, and for an end without either.
  */
 export function toHandoverColumn({ release, end }: Pick<CommitEntry, 'release' | 'end'>): string | null {
-  if (end) return end.waited === undefined ? null : JSON.stringify({ waited: end.waited });
+  if (end) {
+    const { waited, usage } = end;
+    return waited === undefined && usage === undefined ? null : JSON.stringify({ waited, usage });
+  }
   return toOptionalJsonColumn(release?.handover);
 }
 

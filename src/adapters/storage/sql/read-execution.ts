@@ -192,7 +192,17 @@ export function readEnd(row: StoredRow, name: RowName = nameOf(row)): ExecutionE
     finishedAt: readNumber(row, 'finished_at', name),
     duration: readNumber(row, 'duration', name),
     agents: readNumber(row, 'agents', name),
-    ...(row.handover !== null && { waited: readNumber(readObject(row, 'handover', name), 'waited', name) }),
+    ...(row.handover !== null && readEndFacts(row, name)),
+  };
+}
+
+/** What an end keeps in the column of the handover. */
+function readEndFacts(row: StoredRow, name: RowName): Pick<ExecutionEnd, 'waited' | 'usage'> {
+  const facts = readObject(row, 'handover', name);
+  const usage = facts.usage as unknown as ExecutionEnd['usage'];
+  return {
+    ...(facts.waited !== undefined && { waited: readNumber(facts, 'waited', name) }),
+    ...(usage && { usage }),
   };
 }
 

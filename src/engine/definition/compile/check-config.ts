@@ -10,7 +10,8 @@ import { valueAt } from '../../base/value-at.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { explainIssue, hostSchema, meantPaths, type SchemaOrigin, unknownKeys } from '../forms/explain-issue.ts';
 import type { Path, Problem } from '../source/problem.ts';
-import { quoted } from '../source/wording.ts';
+import { quoted } from '../../base/wording.ts';
+import { ASYNC_SCHEMA } from '../../ports/standard-schema.ts';
 import { schemaKeys } from './schema-keys.ts';
 
 type InnerPath = readonly (string | number)[];
@@ -32,13 +33,20 @@ export function checkConfig(
   const only = own.some(({ alone }) => alone);
   const result = only ? undefined : operation.config?.['~standard'].validate(config);
   if (isPromise(result)) {
-    throw new TypeError(`operation \`${operation.name}\`: its config schema must be synchronous`);
+    Promise.resolve(result).catch(() => {});
+    throw new TypeError(`operation \`${operation.name}\`: ${ASYNC_SCHEMA}`);
   }
+  const isZod = operation.config !== undefined && '_zod' in operation.config;
+  const isZodIssue = (_issue: StandardIssue): _issue is ZodIssue => isZod;
   const keysAt = (at: readonly PropertyKey[]) => schemaKeys(operation.config, at);
   const origin = hostSchema(`the config of \`${operation.name}\``, keysAt);
   // The value of an expression may fit the schema. Keys contain no expressions.
-  const issues = (result?.issues ?? []).filter((issue) => {
-    return constant || !holdsExpression(config, issuePath(issue)) || isUnknownKey(issue);
+  const issues = [...(result?.issues ?? [])].filter((issue) => {
+    return (
+      constant ||
+      !holdsExpression(config, issuePath(issue)) ||
+      (isZodIssue(issue) && issue.code === 'unrecognized_keys')
+    );
   });
   const meant = new Set(
     issues
@@ -47,22 +55,23 @@ export function checkConfig(
       .map(formatPath),
   );
   for (const issue of own) if (!meant.has(formatPath(issue.path))) reportConfig(issue, path, report);
+  const paths = new Set(issues.map((issue) => formatPath(issuePath(issue))));
   for (const issue of issues) {
     const inner = issuePath(issue);
     if (meant.has(formatPath(inner))) continue;
-    const missing =
-      misspelled(config, inner, keysAt) ?? (isZodIssue(issue) ? undefined : unknownKey(config, inner, origin));
+    const given = misspelled(config, inner, keysAt);
+    // The issue about the key that was given says more.
+    if (given && paths.has(formatPath(given.path))) continue;
+    const missing = given ?? (isZodIssue(issue) ? undefined : unknownKey(config, inner, origin));
     if (missing) report({ ...missing, path: [...path, ...missing.path] });
     else if (!isZodIssue(issue)) reportConfig({ path: inner, message: issue.message }, path, report);
     else for (const problem of explainIssue(issue, config, path, origin)) report(problem);
   }
   if (only || !constant || result?.issues) return undefined;
-  return deepFreeze(structuredClone((result?.value ?? config) as JsonObject));
+  return frozenCopy(result ? result.value : config) as JsonObject | undefined;
 }
 
-function isUnknownKey(issue: StandardIssue): boolean {
-  return isZodIssue(issue) && issue.code === 'unrecognized_keys';
-}
+type ZodIssue = StandardIssue & z.core.$ZodIssue;
 
 // A required key that is missing, when the map has a key with a similar name that the schema does not name.
 function misspelled(config: JsonObject, path: InnerPath, keysAt: KeysAt): Problem | undefined {
@@ -88,11 +97,8 @@ function unknownKey(config: JsonObject, path: InnerPath, { keysOf, keysAt }: Sch
 }
 
 function reportConfig(issue: ConfigIssue, path: Path, report: Report): void {
-  report({ path: [...path, ...issue.path], message: issue.message, suggestion: issue.suggestion });
-}
-
-function isZodIssue(issue: StandardIssue): issue is StandardIssue & z.core.$ZodIssue {
-  return typeof (issue as { code?: unknown }).code === 'string' && Array.isArray(issue.path);
+  const { message, suggestion, notConfigured } = issue;
+  report({ path: [...path, ...issue.path], message, suggestion, ...(notConfigured && { notConfigured }) });
 }
 
 // The config itself is always a map, but an expression may decide the type of its parts.
@@ -105,10 +111,20 @@ function holdsExpression(config: JsonObject, path: readonly (string | number)[])
   return false;
 }
 
-function deepFreeze<T extends Json>(value: T): T {
-  if (typeof value === 'object' && value !== null) {
-    for (const inner of Object.values(value)) deepFreeze(inner as Json);
-    Object.freeze(value);
+/**
+ * What all attempts share. Undefined for a value with anything but plain data in it, such as a `Date` or a `URL` that the schema made:
+ * then each attempt has its own.
+ */
+function frozenCopy(value: unknown): unknown {
+  if (typeof value === 'function') return undefined;
+  if (typeof value !== 'object' || value === null) return value;
+  const copy: [string, unknown][] = [];
+  const prototype: unknown = Object.getPrototypeOf(value);
+  if (!Array.isArray(value) && prototype !== Object.prototype && prototype !== null) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    const copied = frozenCopy(inner);
+    if (copied === undefined && inner !== undefined) return undefined;
+    copy.push([key, copied]);
   }
-  return value;
+  return Object.freeze(Array.isArray(value) ? copy.map(([, inner]) => inner) : Object.fromEntries(copy));
 }

@@ -4,15 +4,14 @@ import { equalJson, formatPath, type Json, type JsonObject } from '../../base/js
 import { KIND_NAMES } from '../../base/kind-names.ts';
 import type { EnsembleDefinition, InputField } from '../../model/ensemble.ts';
 import { suggestForMany } from '../../base/suggest-name.ts';
-import { checkJsonSchema, isMap } from '../forms/check-json-schema.ts';
+import { checkJsonSchema, isMap } from '../../json-schema/check-json-schema.ts';
 import type { Report } from '../forms/check-shape.ts';
-import type { InputCheck, InputProblem } from '../../compiled/compiled-ensemble.ts';
 import { isJsonSchema } from '../forms/forms.ts';
 import type { Path } from '../source/problem.ts';
-import { hasType, typeMessage, valueMessage } from './json-limits.ts';
-import { compileJsonSchema } from './json-schema.ts';
+import { hasType, typeMessage, valueMessage } from '../../json-schema/json-limits.ts';
+import { compileJsonSchema, type ValueCheck, type ValueProblem } from '../../json-schema/compile-json-schema.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
-import { describe } from '../source/wording.ts';
+import { describe } from '../../base/wording.ts';
 
 const OPEN_KEYWORDS = ['$ref', 'allOf', 'anyOf', 'oneOf', 'if', 'dependentSchemas', 'dependencies'].concat([
   'patternProperties',
@@ -30,7 +29,7 @@ export function declaredInputs(inputs: EnsembleDefinition['inputs']): ReadonlySe
 }
 
 /** @param path - the path of `inputs` in the definition */
-export function compileInputCheck(inputs: EnsembleDefinition['inputs'], path: Path, report: Report): InputCheck {
+export function compileInputCheck(inputs: EnsembleDefinition['inputs'], path: Path, report: Report): ValueCheck {
   if (inputs === undefined) return (input) => ({ value: input });
   if (isJsonSchema(inputs)) return checkedJsonSchema(inputs as JsonObject, path, report);
   const fields = Object.entries(inputs as Record<string, InputField>);
@@ -54,10 +53,10 @@ function checkDefault(name: string, field: InputField, path: Path, report: Repor
   refuseExpressions(fallback, at, report);
 }
 
-function checkFields(input: Json, fields: readonly (readonly [string, InputField])[]): ReturnType<InputCheck> {
+function checkFields(input: Json, fields: readonly (readonly [string, InputField])[]): ReturnType<ValueCheck> {
   if (!isMap(input)) return { problems: [{ path: '', message: `must be an object, not ${describe(input)}` }] };
   let value = input;
-  const problems: InputProblem[] = [];
+  const problems: ValueProblem[] = [];
   const suggest = suggestForMany();
   let undeclared: readonly string[] | undefined;
   for (const [name, field] of fields) {
@@ -89,7 +88,7 @@ function fieldProblem(value: Json, field: InputField): string | undefined {
   return valueMessage(field.enum, value);
 }
 
-function checkedJsonSchema(schema: JsonObject, path: Path, report: Report): InputCheck {
+function checkedJsonSchema(schema: JsonObject, path: Path, report: Report): ValueCheck {
   let isFaulty = false;
   const reportFault: Report = (problem) => {
     isFaulty = true;

@@ -1,21 +1,21 @@
 /** Compiles the agent of one step: its operation, its fields and its retries. */
 
 import { SPECIFIED_OPERATIONS } from '../../model/name.ts';
-import type { AnyOperation } from '../../ports/operation.ts';
+import type { AgentCall, AnyOperation } from '../../ports/operation.ts';
 import { toMs } from '../../base/duration.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { checkConfig } from './check-config.ts';
 import { compileRetry } from './compile-retry.ts';
 import { warnConfigBraces } from './double-braces.ts';
 import { createFieldCompiler, type FieldCompiler } from './compile-fields.ts';
-import type { CompiledAgentStep } from '../../compiled/compiled-ensemble.ts';
-import type { Names } from './names.ts';
+import type { CompiledAgentStep, CompiledCall } from '../../compiled/compiled-ensemble.ts';
+import { createNames, type Names } from './names.ts';
 import { refuseSecrets } from './refuse-secrets.ts';
 import type { CompileHost } from './compile-host.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
-import type { FlowContext, Origin, ResolvedAgent } from './resolve-agent.ts';
-import { oneOf, quoted } from '../source/wording.ts';
+import { type FlowContext, type Origin, type ResolvedAgent, resolveAgent } from './resolve-agent.ts';
+import { oneOf, quoted } from '../../base/wording.ts';
 
 /** The place of a step in a run. */
 export interface AgentPlace {
@@ -38,13 +38,18 @@ export function compileAgentStep(
   if (!operation) return undefined;
   const configAt = resolved.at('config');
   const values = behaviour.config ?? {};
-  const staticConfig = checkConfig(operation, values, config.constant, configAt.path, configAt.report);
-  const { secretNames } = context.host;
+  const { secretNames, lenient } = context.host;
+  const report: Report = (problem) => {
+    if (!lenient || !problem.notConfigured) configAt.report(problem);
+  };
+  const staticConfig = checkConfig(operation, values, config.constant, configAt.path, report);
   const shown = config.references.filter(({ at: [key] }) => operation.shows?.includes(key as string));
   refuseSecrets({ references: shown }, configAt.path, `what \`${operation.name}\` gives`, secretNames, configAt.report);
   context.needs.add(`operation:${operation.name}`);
   for (const need of operation.needs?.(values) ?? []) context.needs.add(need);
   const retryAt = resolved.at('retry');
+  const takesPrompt = operation.name === 'think' && !Object.hasOwn(values, 'prompt');
+  if (takesPrompt) context.prompts.missing.push(() => report({ path: configAt.path, message: NEEDS_PROMPT }));
   return {
     kind: 'agent',
     key: place.key,
@@ -59,10 +64,52 @@ export function compileAgentStep(
     timeoutMs: behaviour.timeout === undefined ? undefined : toMs(behaviour.timeout),
     continueOnError: behaviour.continueOnError ?? false,
     setState: setState?.evaluate,
-    takesPrompt: operation.name === 'think' && !Object.hasOwn(values, 'prompt'),
+    calls: compileCalls(resolved, operation.calls?.(values) ?? [], context),
+    takesPrompt,
     readsState: Boolean(condition?.readsState || input?.readsState || config.readsState || setState?.readsState),
     last: place.last,
   };
+}
+
+const NEEDS_PROMPT = 'needs a `prompt`: no router of this definition has one for it';
+
+/** Compiles the agents that an operation may call. Such an agent reads what it is called with as `input`, and no results of the flow. */
+function compileCalls(
+  caller: ResolvedAgent,
+  calls: readonly AgentCall[],
+  context: FlowContext,
+): CompiledAgentStep['calls'] {
+  const compiled = new Map<string, CompiledCall>();
+  if (calls.length === 0) return compiled;
+  const { path, report } = caller.at('config');
+  const callers = [...context.callers, caller.name];
+  for (const { agent, path: inner } of calls) {
+    if (compiled.has(agent)) continue;
+    const at = [...path, ...inner];
+    if (callers.includes(agent)) {
+      const message = `agent ${quoted(agent)} can't be called here, because that leads back to it: ${callers.join(' -> ')}`;
+      report({ path: at, message });
+      continue;
+    }
+    const resolved = resolveAgent({ agent }, at, { path: at, report }, context);
+    if (resolved.behaviour.routes) {
+      report({
+        path: at,
+        message: `agent ${quoted(agent)} has \`routes\`; only an agent with an \`operation\` can be called`,
+      });
+      continue;
+    }
+    if (resolved.broken) continue;
+    const names = createNames(context.namesOfCall(agent));
+    const step = compileAgentStep(resolved, { key: 'flow[0]', name: agent, last: false }, names, {
+      ...context,
+      callers,
+    });
+    if (!step) continue;
+    const flow = { steps: [step], parent: undefined, guardedAfter: [new Set<never>()] };
+    compiled.set(agent, { flow, slots: names.size, description: resolved.behaviour.description });
+  }
+  return compiled;
 }
 
 function compileFields({ behaviour, at }: ResolvedAgent, name: string, names: Names, context: FlowContext) {

@@ -45,6 +45,9 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
   const known = knownNames(parsed, context);
   const names = createNames(known);
   const flow = compileFlow(definition.flow, names, context);
+  // A shared agent that runs alone may be made for flows that give it a prompt.
+  if (!context.prompts.hasRoute && !parsed.openNames)
+    for (const reportMissing of context.prompts.missing) reportMissing();
   checkUnusedAgents(context, known);
   checkTriggers(definition, context);
   checkNotifications(definition, context);
@@ -76,15 +79,17 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
  * agent. Names of the ensembles that the agent is made for read as null, such as other agents and items. The state starts empty.
  *
  * @param read - what was found when the agent was read, with places in its source
+ * @param others - agents that it may call, in place of the shared ones
  */
 export function compileSingleAgent(
   agent: AgentDefinition,
   host: CompileHost,
   read: Partial<Pick<ParsedEnsemble, 'problems' | 'dropped' | 'sourceOf'>> = {},
+  others: readonly AgentDefinition[] = [],
 ): CompileResult {
   const { name } = agent;
   const state = /state/i.test(JSON.stringify(agent)) ? { state: { initial: {} } } : {};
-  const definition: EnsembleDefinition = { name, ...state, flow: [{ agent: name }], agents: [agent] };
+  const definition: EnsembleDefinition = { name, ...state, flow: [{ agent: name }], agents: [agent, ...others] };
   const { compiled, problems, calls } = compileEnsemble(
     {
       definition,
@@ -150,13 +155,16 @@ function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report
   return {
     host,
     report,
-    hasState: definition.state !== undefined || dropped.has(['state']),
+    hasState: hasState(definition, dropped),
     dropped: (path) => dropped.has(sourceOf(path)),
     agents: declareAgents(definition, report),
     mayBeBroken: (name) => parsed.openNames || parsed.brokenNames.has(name),
     usedAgents: new Map(),
     needs: new Set(),
+    prompts: { hasRoute: false, missing: [] },
     calls: [],
+    callers: [],
+    namesOfCall: (agent) => ({ ...outermostNames(parsed, host), agents: new Set([agent]) }),
   };
 }
 
@@ -179,20 +187,38 @@ function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
   // A shared agent that runs alone is made for other flows, and a part that could not be read may contain a `wait`.
   const isWhole = !parsed.openNames && parsed.problems.every(({ path }) => path[0] !== 'flow');
   return {
-    env: host.env,
-    anyEnv: host.lenient ?? false,
-    unknownVariable: host.unknownVariable,
+    ...outermostNames(parsed, host),
     inputs:
       parsed.dropped.has(['inputs']) || parsed.dropped.has(['input'])
         ? undefined
         : declaredInputs(parsed.definition.inputs),
-    hasState: context.hasState,
     agents: new Set([...agents.keys(), ...host.sharedAgents.keys()]),
     insideForeach: namesInsideForeach(parsed.definition.flow, context),
     signals: isWhole ? awaitedSignals(parsed.definition.flow) : undefined,
-    broken: parsed.brokenNames,
-    anyName: parsed.openNames,
   };
+}
+
+/** The names that no part of the flow gives. */
+function outermostNames(
+  { definition, dropped, brokenNames, openNames }: ParsedEnsemble,
+  host: CompileHost,
+): KnownNames {
+  return {
+    env: host.env,
+    anyEnv: host.lenient ?? false,
+    unknownVariable: host.unknownVariable,
+    inputs: undefined,
+    hasState: hasState(definition, dropped),
+    agents: new Set(),
+    insideForeach: new Map(),
+    signals: undefined,
+    broken: brokenNames,
+    anyName: openNames,
+  };
+}
+
+function hasState({ state }: EnsembleDefinition, dropped: ParsedEnsemble['dropped']): boolean {
+  return state !== undefined || dropped.has(['state']);
 }
 
 function awaitedSignals(steps: readonly StepDefinition[], signals = new Set<string>()): Set<string> {

@@ -8,7 +8,7 @@ import type { Names } from './names.ts';
 import type { Path } from '../source/problem.ts';
 import { refuseSecrets } from './refuse-secrets.ts';
 import { type FlowContext, type Origin, type ResolvedAgent, resolveAgent } from './resolve-agent.ts';
-import { quoted } from '../source/wording.ts';
+import { quoted } from '../../base/wording.ts';
 
 /** The place of a router in a run. */
 export interface RouterPlace {
@@ -66,6 +66,7 @@ function compileRoutes(
     checkRoute(route, at, i === routes.length - 1, origin, context);
     const condition = compileGuard(route.condition, { path: [...at, 'condition'], report }, names, context);
     if (route.prompt !== undefined && route.member === undefined) {
+      context.prompts.hasRoute = true;
       const promptAt = [...at, 'prompt'];
       const prompt = createFieldCompiler(names, context.host, report).value(route.prompt, promptAt, {
         templates: true,

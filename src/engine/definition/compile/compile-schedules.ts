@@ -6,7 +6,8 @@ import { createTicks, cronProblem, isTimeZone, timeZones } from '../../base/cron
 import { equalJson, type Json } from '../../base/json.ts';
 import type { EnsembleDefinition, ScheduleTrigger } from '../../model/ensemble.ts';
 import { suggestName } from '../../base/suggest-name.ts';
-import type { CompiledSchedule, InputCheck } from '../../compiled/compiled-ensemble.ts';
+import type { CompiledSchedule } from '../../compiled/compiled-ensemble.ts';
+import type { ValueCheck } from '../../json-schema/compile-json-schema.ts';
 import type { Path } from '../source/problem.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
 import type { FlowContext } from './resolve-agent.ts';
@@ -21,7 +22,7 @@ interface PlacedTrigger {
 /** @param checkInput - the check of the ensemble's `inputs` */
 export function compileSchedules(
   definition: EnsembleDefinition,
-  checkInput: InputCheck,
+  checkInput: ValueCheck,
   context: FlowContext,
 ): readonly CompiledSchedule[] {
   const schedules: CompiledSchedule[] = [];
@@ -73,7 +74,7 @@ function checkZone({ timezone }: ScheduleTrigger, path: Path, { report, dropped 
 function checkScheduleInput(
   { input }: ScheduleTrigger,
   path: Path,
-  checkInput: InputCheck,
+  checkInput: ValueCheck,
   { report, dropped }: FlowContext,
 ): void {
   if (dropped([...path, 'input']) || dropped(['inputs']) || dropped(['input'])) return;

@@ -12,7 +12,7 @@ import type { Report } from '../forms/check-shape.ts';
 import type { CompiledField } from './compile-fields.ts';
 import type { Path } from '../source/problem.ts';
 import { bracesIn } from './double-braces.ts';
-import { describe } from '../source/wording.ts';
+import { describe } from '../../base/wording.ts';
 
 export function compileSleep(step: SleepStep, place: StepPlace, level: Level): CompiledSleepStep {
   const { sleep } = step;

@@ -2,7 +2,7 @@
 
 import type { Json } from '../../base/json.ts';
 import type { Path, Problem } from '../source/problem.ts';
-import { quoted } from '../source/wording.ts';
+import { quoted } from '../../base/wording.ts';
 
 // Three braces and signs such as `{{#if x}}` belong to a template of another system.
 const BRACES = /(?<!\{)\$?\{\{\s*([A-Za-z_][\w.[\]'"-]*)\s*\}\}(?!\})/;

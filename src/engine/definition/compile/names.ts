@@ -8,7 +8,7 @@ import { type KnownNames, OUTERMOST, readCaught, resolveOutermost, unknownResult
 import type { NameSlot } from '../../compiled/name-slot.ts';
 import { readSlot } from './result-reads.ts';
 import type { ExpressionScope } from '../../compiled/expression-scope.ts';
-import { quoted } from '../source/wording.ts';
+import { quoted } from '../../base/wording.ts';
 
 /** The names of one level. Levels are nested: a `foreach` sees the names of the flow around it, but not the other way round. */
 export interface Names extends NameResolver<ExpressionScope> {

@@ -7,7 +7,7 @@ import { suggestName } from '../../base/suggest-name.ts';
 import { RESULT_MEMBERS, readError, readResult } from './result-reads.ts';
 import type { CompileHost } from './compile-host.ts';
 import type { ExpressionScope } from '../../compiled/expression-scope.ts';
-import { oneOf, quoted } from '../source/wording.ts';
+import { oneOf, quoted } from '../../base/wording.ts';
 
 /** What is known about a definition before its flow is compiled. It is the same for all levels. */
 export interface KnownNames {

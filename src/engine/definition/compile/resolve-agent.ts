@@ -5,8 +5,9 @@ import type { AgentBehaviour, AgentStep } from '../../model/ensemble.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { CompileHost } from './compile-host.ts';
+import type { KnownNames } from './outermost-names.ts';
 import type { Path } from '../source/problem.ts';
-import { quoted } from '../source/wording.ts';
+import { quoted } from '../../base/wording.ts';
 
 /** The place of a field, and the function that reports problems there. */
 export interface Origin {
@@ -37,8 +38,14 @@ export interface FlowContext {
   /** Filled during the compilation: the number of steps that use each agent. */
   readonly usedAgents: Map<string, number>;
   readonly needs: Set<string>;
+  /** Filled during the compilation: whether a router gives a prompt, and what to report of the agents without one if none does. */
+  readonly prompts: { hasRoute: boolean; readonly missing: (() => void)[] };
   /** The ensembles that steps start. */
   readonly calls: EnsembleCall[];
+  /** The agents that lead to the agent that is compiled now, because their operations call it. */
+  readonly callers: readonly string[];
+  /** What an agent may read that an operation calls: no result of the flow. */
+  namesOfCall(agent: string): KnownNames;
 }
 
 /** A step that starts an ensemble. */

@@ -8,7 +8,7 @@ import { suggestName } from '../../base/suggest-name.ts';
 import { valueAt } from '../../base/value-at.ts';
 import { type FormFacts, formFacts, keyHints } from './form.ts';
 import type { Path, Problem } from '../source/problem.ts';
-import { describe, oneOf, quoted } from '../source/wording.ts';
+import { describe, oneOf, quoted } from '../../base/wording.ts';
 
 /** The origin of a schema: the forms of the language, or a schema of the host. */
 export interface SchemaOrigin {
@@ -84,7 +84,7 @@ export function unknownKeys(facts: FormFacts, path: Path, keys: readonly string[
 
 /** Editors list the keys of the language, but not those of a config. */
 const FEW_KEYS = 8;
-const MANY_KEYS = 12;
+const MANY_KEYS = 16;
 
 function keysMessage(keys: readonly string[], max: number): string {
   if (keys.length === 0 || keys.length > max) return '';

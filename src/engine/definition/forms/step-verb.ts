@@ -4,7 +4,7 @@ import { MAX_NAMED, suggestName } from '../../base/suggest-name.ts';
 import type { Report } from './check-shape.ts';
 import { STEP_FORMS } from './forms.ts';
 import type { Path } from '../source/problem.ts';
-import { oneOf, quoted } from '../source/wording.ts';
+import { oneOf, quoted } from '../../base/wording.ts';
 
 export type Verb = keyof typeof STEP_FORMS;
 const VERBS = Object.keys(STEP_FORMS) as Verb[];

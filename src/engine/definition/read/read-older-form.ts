@@ -5,7 +5,7 @@ import { OLDER_TYPES } from '../../model/name.ts';
 import { checkShape, type FormReader } from '../forms/check-shape.ts';
 import { routesSchema } from '../forms/forms.ts';
 import type { Path } from '../source/problem.ts';
-import { quoted } from '../source/wording.ts';
+import { quoted } from '../../base/wording.ts';
 
 export type Fields = Record<string, unknown>;
 

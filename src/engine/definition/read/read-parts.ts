@@ -14,7 +14,7 @@ import {
   webhookNotificationSchema,
   webhookTriggerSchema,
 } from '../forms/trigger-forms.ts';
-import { describe, oneOf } from '../source/wording.ts';
+import { describe, oneOf } from '../../base/wording.ts';
 
 /** The maximum number of agents that one definition may declare. */
 export const MAX_AGENTS = 1000;

@@ -2,7 +2,7 @@
 
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from 'yaml';
 import { type Json, MAX_DEPTH } from '../../base/json.ts';
-import { quoted } from './wording.ts';
+import { quoted } from '../../base/wording.ts';
 
 /** What is wrong with a node, with its offsets in the text. */
 export interface NodeProblem {

@@ -4,7 +4,7 @@ import { formatPath, type Json } from '../../base/json.ts';
 import { valueAt } from '../../base/value-at.ts';
 import type { DefinitionIssue } from '../../base/errors.ts';
 import type { SourceMap } from './source-map.ts';
-import { printable } from './wording.ts';
+import { printable } from '../../base/wording.ts';
 
 export type Path = readonly (string | number)[];
 

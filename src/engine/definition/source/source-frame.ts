@@ -1,6 +1,6 @@
 /** Converts offsets of a text to lines and columns, and prints the lines around a place as compilers do. */
 
-import { printable } from './wording.ts';
+import { printable } from '../../base/wording.ts';
 
 /** A place in a text. Lines and columns are counted from 1, columns in UTF-16 units. */
 export interface Place {

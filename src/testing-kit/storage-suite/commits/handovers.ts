@@ -53,6 +53,21 @@ export function handoverCases(it: StorageCase): void {
     same([taken.handover, taken.resumedAt], [other, T0 + 60], 'after a release with another one');
   });
 
+  it('handover: the record says what the models of an execution used, before its end and after', async (storage) => {
+    const usage = { inputTokens: 1_000_000_007, outputTokens: 12, cost: 0.0125 };
+    const used = async (number: number) => (await storage.executions.get(executionId(number)))?.metrics.usage;
+    await accept(storage, execution(1));
+    same(await used(1), undefined, 'of an execution without models');
+    await release(storage, 1, { status: 'waiting', dueAt: T0, handover: handover({ usage }) });
+    same(await used(1), usage, 'while it waits');
+    await claim(storage);
+    const total = { inputTokens: 2, outputTokens: 3 };
+    const last = entry(1, { epoch: 2, end: end({ usage: total }) });
+    same(await commitOne(storage, last), 'stored', 'answer');
+    same(await commitOne(storage, last), 'stored', 'answer to the same end again');
+    same([await used(1), (await storage.executions.get(executionId(1)))?.metrics.waited], [total, 0], 'of the end');
+  });
+
   it('handover: the end of an execution says how long it waited', async (storage) => {
     await accept(storage, execution(1));
     await release(storage, 1, { status: 'waiting', dueAt: T0, handover: handover() });

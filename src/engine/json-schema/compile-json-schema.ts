@@ -1,26 +1,26 @@
 /** Compiles a JSON Schema to a check that reports every problem of a value and fills in the defaults of missing properties. */
 
-import {
-  canonicalJson,
-  copyJson,
-  equalJson,
-  formatPath,
-  type Json,
-  JsonError,
-  type JsonObject,
-} from '../../base/json.ts';
-import { MAX_NAMED, suggestForMany } from '../../base/suggest-name.ts';
-import type { InputCheck, InputProblem } from '../../compiled/compiled-ensemble.ts';
-import { isMap, resolveRef } from '../forms/check-json-schema.ts';
-import { quoted } from '../source/wording.ts';
+import { canonicalJson, copyJson, equalJson, formatPath, type Json, JsonError, type JsonObject } from '../base/json.ts';
+import { MAX_NAMED, suggestForMany } from '../base/suggest-name.ts';
+import { isMap, resolveRef } from './check-json-schema.ts';
+import { quoted } from '../base/wording.ts';
 import { CHARACTERS_A_STEP, hasType, LIMITS, SORTED_CHARACTERS_A_STEP, typeMessage } from './json-limits.ts';
+
+export interface ValueProblem {
+  /** Path in the value; empty for the value itself. */
+  readonly path: string;
+  readonly message: string;
+}
+
+/** Checks a value. @returns the value with the defaults of missing properties, or its problems */
+export type ValueCheck = (value: Json) => { readonly value: Json } | { readonly problems: readonly ValueProblem[] };
 
 /** One check of one value. */
 interface Run {
   /** The path of the part that is checked now. */
   readonly path: (string | number)[];
   /** Undefined when only the verdict is asked for. */
-  readonly problems: InputProblem[] | undefined;
+  readonly problems: ValueProblem[] | undefined;
   hasFailed: boolean;
   /** Shared by all runs of a check: a schema that refers to itself can need exponentially many steps. */
   readonly steps: { left: number };
@@ -39,13 +39,13 @@ type Keyword = (schema: JsonObject, compiler: Compiler) => Rule;
 
 /** Up to a second. Each entry of the largest value can be checked by ten keywords. */
 const MAX_STEPS = 2_000_000;
-const TOO_LARGE = 'needs too many steps to be checked with the JSON Schema of `inputs`';
+const TOO_LARGE = 'needs too many steps to be checked with the JSON Schema';
 
 /** Thrown and caught only in this file. */
 class TooManySteps extends Error {}
 
 /** @param root - a schema that `checkJsonSchema` accepts */
-export function compileJsonSchema(root: JsonObject): InputCheck {
+export function compileJsonSchema(root: JsonObject): ValueCheck {
   const known = new Map<JsonObject, Rule>();
   const compiler: Compiler = {
     compile(schema) {
@@ -58,7 +58,7 @@ export function compileJsonSchema(root: JsonObject): InputCheck {
   };
   const check = compiler.compile(root);
   return (input) => {
-    const problems: InputProblem[] = [];
+    const problems: ValueProblem[] = [];
     const steps = { left: MAX_STEPS };
     try {
       const value = check(input, { path: [], problems, hasFailed: false, steps, suggest: suggestForMany() });
@@ -170,7 +170,7 @@ function propertyNames(schema: JsonObject, { compile }: Compiler): Rule {
   return ofMap((map, run) => {
     for (const key of Object.keys(map)) {
       const explain = () => {
-        const problems: InputProblem[] = [];
+        const problems: ValueProblem[] = [];
         rule(key, { ...run, problems });
         return `${quoted(key)} is not an allowed key: it ${problems[0]?.message}`;
       };

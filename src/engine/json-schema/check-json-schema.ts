@@ -1,11 +1,22 @@
-/** Checks a JSON Schema that declares inputs, so that a mistake in it is reported at its place. */
+/** Checks a JSON Schema, so that a mistake in it is reported at its place. */
 
-import type { Json, JsonObject } from '../../base/json.ts';
-import { suggestName } from '../../base/suggest-name.ts';
+import type { Json, JsonObject } from '../base/json.ts';
+import { suggestName } from '../base/suggest-name.ts';
 import { slowPattern } from './check-pattern.ts';
-import type { Report } from './check-shape.ts';
-import type { Path } from '../source/problem.ts';
-import { describe, oneOf, quoted } from '../source/wording.ts';
+import { describe, oneOf, quoted } from '../base/wording.ts';
+
+type Path = readonly (string | number)[];
+
+/** A mistake in a JSON Schema. */
+export interface SchemaProblem {
+  readonly path: Path;
+  readonly message: string;
+  readonly suggestion?: string | undefined;
+  /** It is about the key at the path, not about its value. */
+  readonly key?: boolean;
+}
+
+type Report = (problem: SchemaProblem) => void;
 
 /** The types of JSON Schema. */
 export const JSON_SCHEMA_TYPES = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null'];
@@ -160,7 +171,7 @@ function checkPlainKeyword(key: string, value: Json, path: Path, report: Report)
   const expected = wrongArgument(key, value);
   if (expected !== undefined) report({ path, message: `must be ${expected}, not ${describe(value)}` });
   if (UNSUPPORTED.includes(key)) {
-    report({ path, key: true, message: `${quoted(key)} is not supported in \`inputs\`` });
+    report({ path, key: true, message: `${quoted(key)} is not supported` });
   } else if (key === 'format' && UNSUPPORTED_FORMATS.includes(String(value))) {
     report({
       path,

@@ -1,10 +1,10 @@
 /** The keywords of JSON Schema that limit one value: its type, its values, its size and its format. */
 
-import { canonicalJson, type Json, type JsonObject } from '../../base/json.ts';
-import { KIND_NAMES } from '../../base/kind-names.ts';
-import { MAX_NAMED } from '../../base/suggest-name.ts';
-import { isMap } from '../forms/check-json-schema.ts';
-import { describe, oneOf, quoted } from '../source/wording.ts';
+import { canonicalJson, type Json, type JsonObject } from '../base/json.ts';
+import { KIND_NAMES } from '../base/kind-names.ts';
+import { MAX_NAMED } from '../base/suggest-name.ts';
+import { isMap } from './check-json-schema.ts';
+import { describe, oneOf, quoted } from '../base/wording.ts';
 import { FORMATS } from './json-formats.ts';
 
 /** @param type - a type of a field of `inputs`, or of a JSON Schema */

@@ -1,0 +1,119 @@
+/** Makes the providers of the AI SDK serve the model port. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { ModelAnswer, ModelPrices, ModelProvider, ModelRequest } from '../../engine/ports/model.ts';
+import type { AiLanguageModel, AiProvider, AiProviderOptions, GenerateResult, StreamPart } from './ai-sdk-types.ts';
+import { readStream, toAnswer } from './answer.ts';
+import { toCallOptions } from './call-options.ts';
+import { toFailure } from './failure.ts';
+
+export interface AiModelsOptions {
+  /** The price of each model. With them, the record of an execution has its cost. */
+  readonly prices?: ModelPrices;
+  /** Sent with every call, by the name of the provider: `{ anthropic: { thinking: { type: 'enabled', budgetTokens: 2000 } } }`. */
+  readonly providerOptions?: AiProviderOptions;
+}
+
+/**
+ * Makes a model provider of any provider of the AI SDK. It calls the provider's models itself: the package `ai` is not needed, and
+ * nothing is tried twice.
+ *
+ * The provider does its own requests: the checks of the option `http` do not apply to them, unless the provider is created with
+ * `fetch: toFetch(http)`.
+ *
+ * @param provider - such as `createAnthropic({ apiKey })`, or a function that returns the model of an id. Models of the
+ *   specification's versions 2, 3 and 4 are supported (`ai` 5 to 7)
+ * @param options - see {@link AiModelsOptions}
+ * @throws TypeError for something that is not a provider, or a wrong option
+ */
+export function aiModels(provider: AiProvider, options: AiModelsOptions = {}): ModelProvider {
+  checkProvider(provider);
+  const { prices, providerOptions } = checkOptions(options);
+  return Object.freeze<ModelProvider>({
+    ...(prices === undefined ? {} : { prices }),
+    generate: (request) =>
+      underDeadline(request, async (signal) => {
+        let label = `the model ${request.model}`;
+        try {
+          const model = findModel(provider, request.model);
+          label = `${label} of ${model.provider}`;
+          return await callModel(model, request, providerOptions, signal);
+        } catch (thrown) {
+          throw toFailure(thrown, label, Date.now());
+        }
+      }),
+  });
+}
+
+async function callModel(
+  model: AiLanguageModel,
+  request: ModelRequest,
+  providerOptions: AiProviderOptions | undefined,
+  signal: AbortSignal,
+): Promise<ModelAnswer> {
+  const call = toCallOptions(request, model, providerOptions, signal) as never;
+  const { onText } = request;
+  if (onText === undefined) return toAnswer((await model.doGenerate(call)) as GenerateResult, request);
+  const { stream } = await model.doStream(call);
+  return toAnswer(await readStream(stream as ReadableStream<StreamPart>, onText, signal), request);
+}
+
+const SPECIFICATIONS: ReadonlySet<unknown> = new Set(['v2', 'v3', 'v4']);
+
+function findModel(provider: AiProvider, id: string): AiLanguageModel {
+  const model = 'languageModel' in provider ? provider.languageModel(id) : provider(id);
+  const version = model?.specificationVersion;
+  if (SPECIFICATIONS.has(version) && typeof model.doGenerate === 'function') return model;
+  const message = `the provider's model ${id} has the specification ${String(version)}; v2, v3 and v4 are supported. Install a matching version of the provider`;
+  throw new OrchestratorError('AGENT_FAILED', message);
+}
+
+// With a longer delay, a platform's timer fires at once.
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+
+// Rejects before it aborts: a provider that ignores its signal must not delay the caller.
+function underDeadline(
+  { model, signal: outer, timeoutMs }: ModelRequest,
+  start: (signal: AbortSignal) => Promise<ModelAnswer>,
+): Promise<ModelAnswer> {
+  return new Promise((resolve, reject) => {
+    if (outer.aborted) return reject(outer.reason);
+    const controller = new AbortController();
+    const settle = () => {
+      clearTimeout(timer);
+      outer.removeEventListener('abort', onAbort);
+    };
+    const end = (reason: unknown) => {
+      settle();
+      reject(reason);
+      controller.abort(reason);
+    };
+    const onAbort = () => end(outer.reason);
+    const timer = setTimeout(() => end(timeoutFailure(model, timeoutMs)), Math.min(timeoutMs, MAX_TIMEOUT_MS));
+    outer.addEventListener('abort', onAbort, { once: true });
+    start(controller.signal).then((answer) => {
+      settle();
+      resolve(answer);
+    }, end);
+  });
+}
+
+function timeoutFailure(model: string, timeoutMs: number): OrchestratorError {
+  const message = `the model ${model} took longer than ${timeoutMs} ms; raise its timeout, or lower maxTokens`;
+  return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs }, retryable: true });
+}
+
+function checkProvider(provider: AiProvider): void {
+  const { languageModel } = (provider ?? {}) as { readonly languageModel?: unknown };
+  if (typeof provider === 'function' || typeof languageModel === 'function') return;
+  throw new TypeError('aiModels takes a provider of the AI SDK, such as createAnthropic({ apiKey })');
+}
+
+const OPTIONS: readonly string[] = ['prices', 'providerOptions'];
+
+function checkOptions(options: AiModelsOptions): AiModelsOptions {
+  if (typeof options !== 'object' || options === null) throw new TypeError('aiModels: options must be an object');
+  const unknown = Object.keys(options).find((key) => !OPTIONS.includes(key));
+  if (unknown === undefined) return options;
+  throw new TypeError(`aiModels: \`${unknown}\` is not an option; the options are ${OPTIONS.join(' and ')}`);
+}

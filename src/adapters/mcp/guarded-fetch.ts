@@ -1,0 +1,115 @@
+/** The `fetch` of the client package: every request passes the guarded HTTP client, with the headers that authorize and sign it. */
+
+import { isOrchestratorError, type OrchestratorError } from '../../engine/base/errors.ts';
+import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
+import type { ToolServerAccess } from '../../engine/ports/tool-server.ts';
+import type { CallScope } from './call-scope.ts';
+import { incompleteAnswer } from './failure.ts';
+import { streamResponse } from './stream-response.ts';
+
+/** A message that was sent to the server, and its answer. */
+export interface Exchange {
+  readonly scope: CallScope;
+  /** Its failure ends the call. */
+  readonly isRequest: boolean;
+  answered: boolean;
+  /** The answer is a stream of events, which may be resumed. */
+  streamed: boolean;
+  lastEventId?: string | undefined;
+  resumptions: number;
+  /** Why its stream broke. */
+  failure?: OrchestratorError;
+}
+
+/** The exchanges that are open on a connection. */
+export interface OpenExchanges {
+  readonly byKey: Map<string, Exchange>;
+  /** The scope of requests that belong to no exchange: the end of the session. */
+  closing?: CallScope | undefined;
+}
+
+/** Carries the key of an exchange from the transport to its `fetch`. It is never sent. */
+export const EXCHANGE_HEADER = 'x-exchange';
+
+const MAX_RESUMPTIONS = 5;
+
+export function guardedFetch(access: ToolServerAccess, open: OpenExchanges) {
+  return async (_url: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const headers = new Headers(init.headers);
+    const lastEventId = headers.get('last-event-id');
+    const exchange =
+      lastEventId === null
+        ? open.byKey.get(headers.get(EXCHANGE_HEADER) ?? '')
+        : [...open.byKey.values()].find((one) => one.lastEventId === lastEventId);
+    headers.delete(EXCHANGE_HEADER);
+    const scope = exchange?.scope ?? (init.method === 'DELETE' ? open.closing : undefined);
+    // The stream for messages that belong to no call is not opened. Neither is the stream of a call that has ended.
+    if (scope === undefined) return new Response(null, { status: 405 });
+    try {
+      if (exchange && lastEventId !== null && ++exchange.resumptions > MAX_RESUMPTIONS) {
+        throw exchange.failure ?? incompleteAnswer(access.name);
+      }
+      const response = await authorized(access, scope, exchange, { ...init, headers });
+      const isGone = lastEventId !== null && response.status >= 400 && !isRetryableStatus(response.status);
+      if (isGone) scope.fail(exchange?.failure ?? incompleteAnswer(access.name));
+      return response;
+    } catch (error) {
+      if (exchange?.isRequest) noteBroken(exchange, access.name, error, lastEventId === null);
+      throw error;
+    }
+  };
+}
+
+type Sent = Omit<RequestInit, 'headers'> & { readonly headers: Headers };
+
+async function authorized(
+  access: ToolServerAccess,
+  scope: CallScope,
+  exchange: Exchange | undefined,
+  init: Sent,
+): Promise<Response> {
+  const send = (authorization: Readonly<Record<string, string>>) => {
+    const body = typeof init.body === 'string' ? init.body : undefined;
+    const signature = access.sign(body ?? '');
+    const session = init.headers.get('mcp-session-id') ?? '';
+    scope.secrets = [...Object.values(authorization), ...Object.values(signature), session];
+    const request = {
+      method: init.method ?? 'POST',
+      url: access.url,
+      headers: { ...Object.fromEntries(init.headers), ...authorization, ...signature },
+      body,
+      timeoutMs: scope.timeoutMs,
+      maxResponseBytes: Math.max(scope.bytesLeft, 1),
+      signal: init.signal ?? scope.signal,
+    };
+    const onBytes = (count: number) => {
+      scope.bytesLeft -= count;
+    };
+    return streamResponse(
+      access.http,
+      request,
+      onBytes,
+      (error) => exchange && noteBroken(exchange, access.name, error, false),
+    );
+  };
+  const authorization = await access.authorize(false, scope.signal);
+  let response = await send(authorization);
+  if (response.status === 401 && !scope.renewed) {
+    scope.renewed = true;
+    const renewed = await access.authorize(true, scope.signal, authorization);
+    if (JSON.stringify(renewed) !== JSON.stringify(authorization)) {
+      await response.body?.cancel();
+      response = await send(renewed);
+    }
+  }
+  if (!response.ok) scope.retryAfterMs = parseRetryAfter(response.headers.get('retry-after') ?? undefined, Date.now());
+  else if (exchange && response.headers.get('content-type')?.startsWith('text/event-stream')) exchange.streamed = true;
+  return response;
+}
+
+/** Notes why an exchange broke. What can't be resumed ends the call. */
+function noteBroken(exchange: Exchange, server: string, error: unknown, isFinal: boolean): void {
+  const failure = isOrchestratorError(error) ? error : incompleteAnswer(server);
+  exchange.failure = failure;
+  if (isFinal || !failure.retryable || exchange.resumptions > MAX_RESUMPTIONS) exchange.scope.fail(failure);
+}

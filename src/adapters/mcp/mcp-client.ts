@@ -1,0 +1,124 @@
+/** The port `McpClient` over the package `@modelcontextprotocol/client`: streamable HTTP, through the guarded HTTP client. */
+
+import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type {
+  McpClient,
+  ToolAnswer,
+  ToolCall,
+  ToolDescription,
+  ToolServer,
+  ToolServerAccess,
+} from '../../engine/ports/tool-server.ts';
+import { type CallScope, callScope } from './call-scope.ts';
+import { type Connection, openConnection, type ServerMemory } from './connection.ts';
+import { needsNewConnection, toFailure } from './failure.ts';
+import { type ClientPackage, loadClientPackage } from './load-client-package.ts';
+import { sharedConnection } from './shared-connection.ts';
+
+export interface McpClientOptions {
+  /**
+   * Whether the calls of this process share one session for each server. Otherwise each call makes a connection of its own and closes
+   * it. Default: true, and false on Workers, where requests can't share a connection.
+   */
+  readonly shareSessions?: boolean;
+}
+
+/**
+ * Connects to real MCP servers: the option `mcp` of `createOrchestrator`. It needs the package `@modelcontextprotocol/client`, which it
+ * loads with the first call.
+ *
+ * The content of an answer is the tool's structured content. A tool without it answers with a list of content blocks, such as
+ * `[{ type: 'text', text: '...' }]`.
+ *
+ * @example
+ * ```ts
+ * import { createOrchestrator } from 'ensemble-orchestrator';
+ * import { mcpClient } from 'ensemble-orchestrator/mcp';
+ *
+ * createOrchestrator({
+ *   mcp: mcpClient(),
+ *   mcpServers: { weather: { url: 'https://weather.example/mcp', transport: 'mcp' } },
+ * });
+ * ```
+ */
+export function mcpClient(options: McpClientOptions = {}): McpClient {
+  const share = options.shareSessions ?? globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
+  return Object.freeze({ connect: (access: ToolServerAccess) => mcpServer(access, share, loadClientPackage) });
+}
+
+type Limits = Pick<ToolCall, 'timeoutMs' | 'signal'>;
+type Use<T> = (connection: Connection, scope: CallScope) => Promise<T>;
+
+/** @param share - whether calls share one connection */
+export function mcpServer(access: ToolServerAccess, share: boolean, load: () => Promise<ClientPackage>): ToolServer {
+  const memory: ServerMemory = {};
+  const open = (scope: CallScope) => openConnection(load, access, memory, scope);
+  const shared = sharedConnection(access.name, open);
+
+  async function useShared<T>(scope: CallScope, use: Use<T>): Promise<T> {
+    const connection = await shared.join(scope);
+    try {
+      return await use(connection, scope);
+    } catch (thrown) {
+      if (scope.ended || !needsNewConnection(thrown, connection.hasSession)) throw thrown;
+      // The server forgot the session, and did nothing for this request: it is sent once more in a new session.
+      shared.drop(connection);
+      memory.version = undefined;
+      return use(await shared.join(scope), scope);
+    }
+  }
+
+  async function call<T>({ timeoutMs, signal }: Limits, use: Use<T>): Promise<T> {
+    const scope = callScope(access.name, timeoutMs, signal);
+    let own: Connection | undefined;
+    const useOwn = async () => {
+      own = await open(scope);
+      return use(own, scope);
+    };
+    try {
+      const result = await scope.run(share ? useShared(scope, use) : useOwn());
+      await own?.close();
+      return result;
+    } catch (thrown) {
+      if (needsNewConnection(thrown, false)) memory.version = undefined;
+      // The caller does not wait for the end of a session after a failure.
+      void own?.close();
+      throw scope.failure ? scope.failure.error : toFailure(thrown, access.name, scope);
+    } finally {
+      scope.end();
+    }
+  }
+
+  return Object.freeze({
+    listTools: (limits: Limits) => call(limits, listTools),
+    callTool: (tool: ToolCall) => call(tool, (connection, scope) => callTool(connection, scope, tool)),
+    close: () => shared.close(),
+  });
+}
+
+async function listTools(connection: Connection, scope: CallScope): Promise<readonly ToolDescription[]> {
+  const { tools } = await connection.request(scope, {}, async (client, options) =>
+    // The package writes to the console if the server has no tools.
+    client.getServerCapabilities()?.tools
+      ? client.listTools(undefined, { ...options, cacheMode: 'refresh' })
+      : { tools: [] },
+  );
+  return tools.map(({ name, description, inputSchema }) => ({
+    name,
+    ...(description === undefined ? {} : { description }),
+    inputSchema: inputSchema as unknown as JsonObject,
+  }));
+}
+
+async function callTool(connection: Connection, scope: CallScope, call: ToolCall): Promise<ToolAnswer> {
+  const { tool: name, idempotencyKey } = call;
+  // The protocol has no field for the key, so it goes as a header and in `_meta`, which is free for clients.
+  const params = { name, arguments: { ...call.arguments }, _meta: { idempotencyKey } };
+  const result = await connection.request(scope, { 'idempotency-key': idempotencyKey }, (client, options) =>
+    client.callTool(params, options),
+  );
+  return {
+    content: (result.structuredContent === undefined ? result.content : result.structuredContent) as Json,
+    isError: result.isError === true,
+  };
+}

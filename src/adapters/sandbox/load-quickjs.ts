@@ -1,0 +1,39 @@
+/** Loads QuickJS: the package `quickjs-wasi`, and its WebAssembly module from the file of the package or from the host. */
+
+import type * as QuickJs from 'quickjs-wasi';
+import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+
+/** QuickJS, ready to make machines. */
+export interface LoadedQuickJs {
+  readonly quickjs: typeof QuickJs;
+  readonly wasm: WebAssembly.Module;
+}
+
+const PACKAGE = 'quickjs-wasi';
+const FILE = 'quickjs-wasi/quickjs.wasm';
+
+// The names of Node's modules are variables, so that a bundle for Workers does not contain them.
+const importModule = (name: string) => import(/* @vite-ignore */ /* webpackIgnore: true */ name);
+
+/**
+ * @param given - the compiled module; read from the package otherwise, which needs `node:fs`
+ * @throws NOT_CONFIGURED with what to install or to pass
+ */
+export async function loadQuickJs(given: WebAssembly.Module | undefined): Promise<LoadedQuickJs> {
+  const quickjs = await import('quickjs-wasi').catch((cause: unknown) => {
+    const message = `sandbox: the package ${PACKAGE} can't be loaded (${messageOf(cause)}); install it: \`npm install ${PACKAGE}\``;
+    throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: PACKAGE } });
+  });
+  return { quickjs, wasm: given ?? (await compileFile()) };
+}
+
+async function compileFile(): Promise<WebAssembly.Module> {
+  try {
+    const { readFile } = await importModule('node:fs/promises');
+    const { createRequire } = await importModule('node:module');
+    return await WebAssembly.compile(await readFile(createRequire(import.meta.url).resolve(FILE)));
+  } catch (cause) {
+    const message = `sandbox: ${FILE} can't be read here (${messageOf(cause)}); import the module and pass it: \`import wasm from '${FILE}'\` and \`sandbox({ wasm, threads: 0 })\``;
+    throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: PACKAGE } });
+  }
+}

@@ -1,0 +1,201 @@
+/** The tool servers of an orchestrator: their connections, tokens, signatures and lists of tools. */
+
+import { toMs } from '../../engine/base/duration.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { HttpClient } from '../../engine/ports/http.ts';
+import type {
+  McpClient,
+  ToolCall,
+  ToolDescription,
+  ToolServer,
+  ToolServerAccess,
+  ToolServerCall,
+  ToolServerOptions,
+  ToolServers,
+  ToolTransport,
+} from '../../engine/ports/tool-server.ts';
+import { signRequest } from '../../engine/signing/sign-request.ts';
+import { argumentsCheck, unknownTool } from './check-arguments.ts';
+import { httpToolServer } from './http-tool-server.ts';
+import { oauthToken } from './oauth-token.ts';
+import { sharedTask, type SharedTask } from './shared-task.ts';
+
+export interface ToolServersParts {
+  readonly servers: Readonly<Record<string, ToolServerOptions>>;
+  readonly mcp?: McpClient | undefined;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+  /** The word in the names of the headers that sign a request. */
+  readonly brand: string;
+}
+
+type Tools = readonly ToolDescription[];
+
+interface Server {
+  readonly options: ToolServerOptions;
+  readonly access: ToolServerAccess;
+}
+
+/** A server and one way to speak to it. */
+interface Connection {
+  readonly server: ToolServer;
+  /** Calls that need the list at the same time share the request. */
+  readonly fetchList: SharedTask<Tools>;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+/** For requests that their signal ends earlier. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+const MAX_TOOLS = 10_000;
+/** How a server without lists answers. */
+const LISTS_NO_TOOLS: readonly unknown[] = [404, 405, 501];
+
+/** @param parts - servers whose options are checked. Nothing is sent before the first call */
+export function toolServers(parts: ToolServersParts): ToolServers {
+  const { clock } = parts;
+  const servers = new Map(
+    Object.entries(parts.servers).map(([name, options]) => [name, toServer(name, options, parts)]),
+  );
+  const connections = new Map<string, Connection>();
+  const lists = new Map<Connection, { readonly tools: Tools; readonly at: number }>();
+  const problemOf = argumentsCheck();
+
+  const find = (name: string): Server => {
+    const server = servers.get(name);
+    if (!server) throw new OrchestratorError('NOT_CONFIGURED', `tool server \`${name}\` is not in \`mcpServers\``);
+    return server;
+  };
+  const connect = ({ server: name, transport }: ToolServerCall): Connection => {
+    const { options, access } = find(name);
+    const used: ToolTransport = transport ?? options.transport ?? 'http';
+    const key = `${used} ${name}`;
+    const known = connections.get(key);
+    if (known) return known;
+    const server = used === 'http' ? httpToolServer(access, () => clock.now()) : connectByMcp(parts.mcp, access);
+    const fetchList = sharedTask(async (signal) => {
+      const tools = await server.listTools({ timeoutMs: NO_TIMEOUT_MS, signal });
+      if (tools.length > MAX_TOOLS) throw tooManyTools(name, tools.length);
+      lists.set(connection, { tools, at: clock.monotonic() });
+      return tools;
+    });
+    const connection: Connection = { server, fetchList };
+    connections.set(key, connection);
+    return connection;
+  };
+  const knownList = (connection: Connection, cacheMs: number): Tools | undefined => {
+    const list = lists.get(connection);
+    return list && clock.monotonic() - list.at < cacheMs ? list.tools : undefined;
+  };
+  const timeoutOf = ({ server, timeoutMs }: ToolServerCall): number =>
+    timeoutMs ?? toMs(find(server).options.timeout ?? DEFAULT_TIMEOUT_MS);
+
+  /** Why the list of the server does not allow a call. A list that was fetched before may be old: it refuses nothing. */
+  const refusal = async (connection: Connection, server: string, cacheMs: number, call: CheckedCall) => {
+    const problemIn = (tools: Tools) => {
+      const tool = tools.find(({ name }) => name === call.tool);
+      return tool ? problemOf(server, tool, call.arguments) : unknownTool(server, call.tool, tools);
+    };
+    const known = knownList(connection, cacheMs);
+    if (known && !problemIn(known)) return undefined;
+    const tools = await connection.fetchList(call.signal).catch(noneWithoutLists);
+    return tools && problemIn(tools);
+  };
+
+  return {
+    names: [...servers.keys()],
+    async list(discovery) {
+      const { server, cacheMs, signal } = discovery;
+      const connection = connect(discovery);
+      const deadline = {
+        clock,
+        timeoutMs: timeoutOf(discovery),
+        signal,
+        what: `the list of tool server \`${server}\``,
+      };
+      return knownList(connection, cacheMs) ?? withDeadline(deadline, connection.fetchList);
+    },
+    async call(at, call, listed) {
+      const { server } = at;
+      const connection = connect(at);
+      const timeoutMs = timeoutOf(at);
+      const what = `tool \`${call.tool}\` of server \`${server}\``;
+      return withDeadline({ clock, timeoutMs, signal: call.signal, what }, async (signal) => {
+        const problem =
+          listed && 'cacheMs' in listed
+            ? await refusal(connection, server, listed.cacheMs, { ...call, signal })
+            : listed && problemOf(server, listed, call.arguments);
+        if (problem) throw problem;
+        return connection.server.callTool({ ...call, timeoutMs, signal });
+      });
+    },
+    async close() {
+      const open = [...connections.values()];
+      connections.clear();
+      await Promise.allSettled(open.map(({ server }) => server.close?.()));
+    },
+  };
+}
+
+type CheckedCall = Pick<ToolCall, 'tool' | 'arguments' | 'signal'>;
+
+function toServer(name: string, options: ToolServerOptions, { http, clock, brand }: ToolServersParts): Server {
+  const { url, auth, secret } = options;
+  const token = auth?.type === 'oauth' ? oauthToken({ auth, server: name, http, clock }) : undefined;
+  const access: ToolServerAccess = {
+    name,
+    url,
+    http,
+    async authorize(renew, signal, refused): Promise<Readonly<Record<string, string>>> {
+      if (auth?.type === 'bearer') return { Authorization: `Bearer ${auth.token}` };
+      if (!token) return {};
+      const isRefused = (value: string) => renew && (!refused || refused.Authorization === `Bearer ${value}`);
+      return { Authorization: `Bearer ${await token(isRefused, signal)}` };
+    },
+    sign: (body) => (secret === undefined ? {} : signRequest(body, { secret, brand, now: clock.now() })),
+  };
+  return { options, access };
+}
+
+function connectByMcp(mcp: McpClient | undefined, access: ToolServerAccess): ToolServer {
+  if (mcp) return mcp.connect(access);
+  const message = `tool server \`${access.name}\`: \`transport: mcp\` needs the option \`mcp\`, a client from 'ensemble-orchestrator/mcp'`;
+  throw new OrchestratorError('NOT_CONFIGURED', message);
+}
+
+function tooManyTools(server: string, count: number): OrchestratorError {
+  const message = `tool server \`${server}\` lists ${count} tools; at most ${MAX_TOOLS} are read`;
+  return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'too-large', limit: MAX_TOOLS } });
+}
+
+function noneWithoutLists(thrown: unknown): undefined {
+  if (isOrchestratorError(thrown, 'AGENT_FAILED') && LISTS_NO_TOOLS.includes(thrown.details.status)) return undefined;
+  throw thrown;
+}
+
+interface Deadline {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly signal: AbortSignal;
+  /** The work, for the message. */
+  readonly what: string;
+}
+
+/** Several requests under one deadline. @throws TIMEOUT; the reason of the signal; what `run` throws */
+async function withDeadline<T>(deadline: Deadline, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const { clock, timeoutMs, signal, what } = deadline;
+  signal.throwIfAborted();
+  const controller = new AbortController();
+  const stop = () => controller.abort(signal.reason);
+  signal.addEventListener('abort', stop, { once: true });
+  const cancelTimer = clock.setTimer(timeoutMs, () => {
+    const message = `${what} took longer than ${timeoutMs} ms; raise its timeout or look at the server`;
+    controller.abort(new OrchestratorError('TIMEOUT', message, { details: { timeoutMs }, retryable: true }));
+  });
+  try {
+    return await run(controller.signal);
+  } finally {
+    cancelTimer();
+    signal.removeEventListener('abort', stop);
+  }
+}

@@ -1,0 +1,96 @@
+/** The `think` operation: asks a language model, which may call tools. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json } from '../../engine/base/json.ts';
+import type { TokenUsage } from '../../engine/model/execution.ts';
+import { addUsage } from '../../engine/model/token-usage.ts';
+import type { ModelFinishReason, ModelProvider } from '../../engine/ports/model.ts';
+import type { Operation, OperationContext } from '../../engine/ports/operation.ts';
+import type { ToolServers } from '../../engine/ports/tool-server.ts';
+import { attemptOf } from './call-model.ts';
+import { checkBySchema } from './check-schema.ts';
+import { checkThinkConfig, promptProblem, providerName, type ThinkConfig, thinkConfig } from './config.ts';
+import { converse, type Talk, type Walk } from './conversation.ts';
+import { openToolbox } from './toolbox.ts';
+import { agentCalls, serversOf } from './tools-config.ts';
+
+/** The output of a `think` agent. */
+export interface ThinkOutput {
+  readonly text: string;
+  /** With `schema`: the value of the text, with the defaults of the schema. */
+  readonly object?: Json;
+  /** Over all calls of the model. `cost` if the provider has prices. */
+  readonly usage: TokenUsage;
+  /** The model that answered, as the provider names it. */
+  readonly model: string;
+  readonly provider: string;
+  readonly finishReason: ModelFinishReason;
+}
+
+/** @param parts - `models`: the providers by name. Only own keys count */
+export function thinkOperation(parts: {
+  readonly models: Readonly<Record<string, ModelProvider>>;
+  readonly servers: ToolServers;
+}): Operation<ThinkConfig> {
+  const { servers } = parts;
+  const providers = new Map(Object.entries(parts.models));
+  return {
+    name: 'think',
+    get config() {
+      return thinkConfig();
+    },
+    check: (config) => checkThinkConfig(config, providers, servers.names),
+    calls: agentCalls,
+    needs(config) {
+      const name = providerName(config, providers);
+      return [...(name === undefined ? [] : [`model:${name}`]), ...serversOf(config).map((server) => `mcp:${server}`)];
+    },
+    async run(context): Promise<ThinkOutput> {
+      const name = providerName(context.config, providers);
+      const provider = name === undefined ? undefined : providers.get(name);
+      if (name === undefined || !provider) {
+        const what = name === undefined ? 'the model provider of this agent' : `model provider \`${name}\``;
+        throw new OrchestratorError('NOT_CONFIGURED', `${what} is not configured in this process`);
+      }
+      const prompt = promptOf(context);
+      const { schema } = context.config;
+      const check = schema ? checkBySchema(schema, ['schema']) : undefined;
+      const { tools, parts: toolParts } = await openToolbox(context, servers);
+      return think(
+        { context, provider, providerName: name, prompt, check, servers, tools },
+        { answers: [], toolParts },
+      );
+    },
+  };
+}
+
+function promptOf({ config: { prompt } }: OperationContext<ThinkConfig>): string {
+  if (typeof prompt !== 'string') {
+    const message = 'the agent has no prompt: set `config.prompt`, or let a router with a `prompt` come before it';
+    throw new OrchestratorError('INVALID_INPUT', message);
+  }
+  const problem = promptProblem(prompt);
+  if (problem !== undefined) throw new OrchestratorError('INVALID_INPUT', `\`config.prompt\` ${problem}`);
+  return prompt;
+}
+
+/** Holds conversations until one gives a result: at most one new one in each attempt. */
+async function think(talk: Talk, walk: Walk): Promise<ThinkOutput> {
+  for (;;) {
+    const ending = await converse(talk, walk);
+    if ('failed' in ending) {
+      // The stored answers of an earlier attempt, or of the execution that this one retries, led here again.
+      if (ending.attempt !== attemptOf(talk.context)) continue;
+      throw ending.failed;
+    }
+    const { answer, object } = ending;
+    const { text, model, finishReason } = answer;
+    const usage = walk.answers.reduce<TokenUsage | undefined>((sum, { usage: used }) => addUsage(sum, used), undefined);
+    return {
+      text,
+      ...(object !== undefined && { object }),
+      usage: usage as TokenUsage,
+      ...{ model, provider: talk.providerName, finishReason },
+    };
+  }
+}

@@ -1,0 +1,110 @@
+/** The `tools` operation: one call of a tool on a tool server. */
+
+import * as z from 'zod/mini';
+import { toMs } from '../../engine/base/duration.ts';
+import { durationSchema } from '../../engine/base/duration-schema.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json, JsonObject } from '../../engine/base/json.ts';
+import { once } from '../../engine/base/once.ts';
+import { suggestName } from '../../engine/base/suggest-name.ts';
+import { toolNameProblem } from '../../engine/model/tool-name.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { ConfigIssue, Operation } from '../../engine/ports/operation.ts';
+import type { ToolServers } from '../../engine/ports/tool-server.ts';
+
+export interface ToolsOperationParts {
+  readonly servers: ToolServers;
+  readonly clock: Clock;
+  /** Whether the host has the option `mcp`. */
+  readonly hasMcp: boolean;
+}
+
+/** The output of a `tools` agent. */
+export interface ToolsOutput {
+  readonly tool: string;
+  /** The name of the tool server. */
+  readonly server: string;
+  readonly content: Json;
+  /** How long the call took, in ms. */
+  readonly duration: number;
+  /** The tool reported an error, although its server answered. */
+  readonly isError: boolean;
+}
+
+const DEFAULT_CACHE_SECONDS = 300;
+const MAX_CACHE_SECONDS = 86_400;
+
+// Null means absent, so that an expression can leave an option out. An evaluated value is refused with the message of its schema.
+const toolsConfig = once(() => {
+  const message = `must be a number of seconds from 0 to ${MAX_CACHE_SECONDS}`;
+  const seconds = z.number(message).check(z.gte(0, message), z.lte(MAX_CACHE_SECONDS, message));
+  return z.strictObject({
+    /** The name of a tool server. */
+    mcp: z.string('must be the name of a tool server'),
+    tool: z.string('must be the name of a tool'),
+    /** For everything together. Default: that of the server. */
+    timeout: z.nullish(durationSchema()),
+    cacheDiscovery: z.nullish(z.boolean('must be true or false')),
+    cacheTTL: z.nullish(seconds),
+    /** Default: that of the server. */
+    transport: z.nullish(z.enum(['http', 'mcp'], 'must be `http` or `mcp`')),
+  });
+});
+
+type ToolsConfig = z.output<ReturnType<typeof toolsConfig>>;
+
+export function toolsOperation(parts: ToolsOperationParts): Operation<ToolsConfig> {
+  const { servers, clock } = parts;
+  return {
+    name: 'tools',
+    get config() {
+      return toolsConfig();
+    },
+    check: (config) => checkConfig(config, parts),
+    needs: ({ mcp }) => (typeof mcp === 'string' ? [`mcp:${mcp}`] : []),
+    async run({ config, input, idempotencyKey, signal }): Promise<ToolsOutput> {
+      const { mcp: server, tool, timeout, cacheDiscovery, cacheTTL, transport } = config;
+      if (typeof input !== 'object' || input === null || Array.isArray(input)) {
+        const message = `the input of a \`tools\` agent must be an object: it holds the arguments of tool \`${tool}\``;
+        throw new OrchestratorError('INVALID_INPUT', message);
+      }
+      const began = clock.monotonic();
+      const { content, isError } = await servers.call(
+        { server, transport: transport ?? undefined, timeoutMs: timeout ? toMs(timeout) : undefined },
+        { tool, arguments: input as JsonObject, idempotencyKey, signal },
+        cacheDiscovery ? { cacheMs: (cacheTTL ?? DEFAULT_CACHE_SECONDS) * 1000 } : undefined,
+      );
+      return { tool, server, content, duration: Math.round(clock.monotonic() - began), isError };
+    },
+  };
+}
+
+/** Which tool is called on which server is decided when the definition is loaded. */
+function checkConfig({ mcp, tool, transport }: JsonObject, parts: ToolsOperationParts): readonly ConfigIssue[] {
+  const issues = Object.entries({ mcp, tool, transport }).flatMap(([key, value]) =>
+    typeof value === 'string' && value.includes('${')
+      ? [{ path: [key], message: 'must be a plain name: it is decided when the definition is loaded' }]
+      : [],
+  );
+  if (issues.length > 0) return issues;
+  const problem = typeof tool === 'string' ? toolNameProblem(tool) : undefined;
+  return [
+    ...(typeof mcp === 'string' ? serverIssues(mcp, parts.servers.names) : []),
+    ...(problem === undefined ? [] : [{ path: ['tool'], message: problem }]),
+    ...(transport === 'mcp' && !parts.hasMcp ? [{ path: ['transport'], message: NEEDS_MCP, notConfigured: true }] : []),
+  ];
+}
+
+const NEEDS_MCP = "needs the option `mcp`; pass a client from 'ensemble-orchestrator/mcp' to createOrchestrator";
+
+function serverIssues(name: string, names: readonly string[]): readonly ConfigIssue[] {
+  if (names.includes(name)) return [];
+  if (names.length === 0) {
+    const option = `\`mcpServers: { ${JSON.stringify(name)}: { url } }\``;
+    const message = `there is no tool server \`${name}\`; pass it to createOrchestrator with the option ${option}`;
+    return [{ path: ['mcp'], message, notConfigured: true }];
+  }
+  const message = `there is no tool server \`${name}\` (in the option \`mcpServers\`: ${names.slice(0, 10).join(', ')})`;
+  const suggestion = suggestName(name, names);
+  return [{ path: ['mcp'], message, ...(suggestion !== undefined && { suggestion }) }];
+}

@@ -1,0 +1,87 @@
+/** A model provider for tests: it answers from a script, and records its requests. */
+
+import { OrchestratorError } from '../engine/base/errors.ts';
+import type { Json } from '../engine/base/json.ts';
+import type { ModelAnswer, ModelFinishReason, ModelProvider, ModelRequest, ModelUsage } from '../engine/ports/model.ts';
+
+/** One answer. Without `text` and `object`, its text is empty. */
+export interface FakeReply {
+  readonly text?: string;
+  /** Becomes the text, as JSON. */
+  readonly object?: Json;
+  readonly toolCalls?: readonly { readonly name: string; readonly arguments?: Json; readonly id?: string }[];
+  /** Default: 10 and 5. */
+  readonly usage?: ModelUsage;
+  /** Default: `tool-calls` with calls, otherwise `stop`. */
+  readonly finishReason?: ModelFinishReason;
+  /** Default: the model of the request. */
+  readonly model?: string;
+}
+
+/** A text, a reply, an error that the call is rejected with, or a function of the request that gives one of these. */
+export type FakeAnswer =
+  | string
+  | FakeReply
+  | Error
+  | ((request: ModelRequest) => string | FakeReply | Error | Promise<string | FakeReply | Error>);
+
+export interface FakeModel extends ModelProvider {
+  /** All requests in their order. */
+  readonly requests: readonly ModelRequest[];
+}
+
+/**
+ * Creates a model provider that gives one answer for each request, in order. A request after the last answer fails.
+ *
+ * @param answers - the answers
+ * @param options - `prices` of the provider
+ *
+ * @example
+ * ```ts
+ * import { createTestOrchestrator, fakeModel } from 'ensemble-orchestrator/testing';
+ *
+ * const model = fakeModel(['Bonjour']);
+ * const orchestrator = createTestOrchestrator({
+ *   models: { fake: model },
+ *   ensembles: ['name: e\nflow:\n  - { agent: a, operation: think, config: { model: m, prompt: "Say in French: ${input.text}" } }\noutputs: { text: "${a.output.text}" }'],
+ * });
+ * console.log((await orchestrator.execute('e', { text: 'Hello' })).output); // { text: 'Bonjour' }
+ * console.log(model.requests[0]?.messages); // [ { role: 'user', text: 'Say in French: Hello' } ]
+ * ```
+ */
+export function fakeModel(answers: readonly FakeAnswer[], options: Pick<ModelProvider, 'prices'> = {}): FakeModel {
+  const requests: ModelRequest[] = [];
+  return {
+    ...options,
+    requests,
+    async generate(request) {
+      request.signal.throwIfAborted();
+      requests.push(request);
+      const given = answers[requests.length - 1];
+      if (given === undefined) {
+        const message = `fakeModel has ${answers.length} answers, and this is request ${requests.length}`;
+        throw new OrchestratorError('AGENT_FAILED', message);
+      }
+      const answer = typeof given === 'function' ? await given(request) : given;
+      if (answer instanceof Error) throw answer;
+      return toAnswer(typeof answer === 'string' ? { text: answer } : answer, request, requests.length);
+    },
+  };
+}
+
+function toAnswer(reply: FakeReply, request: ModelRequest, number: number): ModelAnswer {
+  const { object, toolCalls = [], usage = { inputTokens: 10, outputTokens: 5 }, model = request.model } = reply;
+  const text = reply.text ?? (object === undefined ? '' : JSON.stringify(object));
+  for (const part of text.match(/\s*\S+\s*/g) ?? []) request.onText?.(part);
+  return {
+    text,
+    toolCalls: toolCalls.map(({ name, id, arguments: args = {} }, i) => ({
+      id: id ?? `call_${number}_${i + 1}`,
+      name,
+      arguments: args,
+    })),
+    usage,
+    finishReason: reply.finishReason ?? (toolCalls.length > 0 ? 'tool-calls' : 'stop'),
+    model,
+  };
+}
