@@ -1,5 +1,6 @@
 /** Sandboxed scripts in threads: the built files, because a thread loads a file of its own. */
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -86,6 +87,26 @@ describe('a thread', () => {
     const script = open({ threads: 2 }).script('export default ({ input }) => input');
     const calls = Array.from({ length: 20 }, (_, i) => script(sandboxContext({ input: i })));
     expect(await Promise.all(calls)).toEqual(Array.from({ length: 20 }, (_, i) => i));
+  });
+
+  it.each([
+    ['a result', 'export default () => 1', '1'],
+    ['a failure', "export default () => { throw new Error('no') }", 'AGENT_FAILED'],
+    ['the time limit', 'for (;;) {}', 'TIMEOUT'],
+  ])('does not keep the process alive after %s', (_, text, result) => {
+    const program = `
+      import { sandbox } from ${JSON.stringify(pathToFileURL(join(FOLDER, 'sandbox.js')).href)};
+      const logger = { debug() {}, info() {}, warn() {}, error() {} };
+      const context = { input: null, config: {}, env: {}, execution: {}, logger, signal: new AbortController().signal };
+      const call = sandbox({ timeoutMs: 1000 }).script(${JSON.stringify(text)})(context);
+      console.log(String(await call.catch((error) => error.code ?? 'AGENT_FAILED')));
+    `;
+    // A process that does not end by itself is ended here, and then this throws.
+    const said = execFileSync(process.execPath, ['--input-type=module', '-e', program], {
+      timeout: PATIENT,
+      encoding: 'utf8',
+    });
+    expect(said.trim()).toBe(result);
   });
 
   it('that can not start is NOT_CONFIGURED, with the remedy', async () => {

@@ -85,7 +85,7 @@ interface Listeners {
   onEnd(why: string): void;
 }
 
-/** Replaces the listeners of a thread. */
+/** Replaces the listeners of a thread. After that the thread keeps the process alive, because Node.js calls `ref` for a listener. */
 function listen(thread: Worker, { onMessage, onEnd }: Listeners): void {
   for (const event of ['message', 'error', 'exit']) thread.removeAllListeners(event);
   thread.on('message', onMessage);
@@ -103,9 +103,9 @@ function work(pool: Pool, thread: Worker, task: Task): void {
   const end = (isReusable: boolean, settle: () => void) => {
     clearTimeout(timer);
     signal?.removeEventListener('abort', onAbort);
-    thread.unref();
     // What an idle or ended thread still reports is of no interest, and must not reach the process as an uncaught error.
     listen(thread, { onMessage() {}, onEnd: () => forget(pool, thread) });
+    thread.unref();
     if (isReusable) pool.idle.push(thread);
     else {
       pool.started -= 1;
