@@ -23,7 +23,9 @@ const SERVER_KEYS: Readonly<Record<keyof ModelServerOptions, true>> = {
 export function checkModel(name: string, given: ModelProvider | ModelServerOptions): void {
   const what = `\`models.${name}\``;
   if (typeof given !== 'object' || given === null || (!isProvider(given) && typeof given.url !== 'string'))
-    throw misuse(`${what} must be { url, apiKey? } of a model server, or a ModelProvider with generate`);
+    throw misuse(
+      `${what} must be { url, apiKey? } of a model server, a ModelProvider with generate, or aiModels(provider)`,
+    );
   checkPrices(given.prices, what);
   if (isProvider(given)) return;
   refuseUnknownKeys(given, Object.keys(SERVER_KEYS), `createOrchestrator: ${what}`);
@@ -32,6 +34,8 @@ export function checkModel(name: string, given: ModelProvider | ModelServerOptio
     const rule = "such as 'https://api.openai.com/v1', without a user name and a fragment";
     throw misuse(`${what}: \`url\` must be the http or https address of a model server, ${rule}`);
   }
+  if (/\/chat\/completions\/?$/.test(new URL(url).pathname))
+    throw misuse(`${what}: \`url\` must end before \`/chat/completions\`, which is added to it`);
   if (apiKey !== undefined && (typeof apiKey !== 'string' || apiKey === ''))
     throw misuse(`${what}: \`apiKey\` must be text that is not empty; leave it out for a server without a key`);
   if (headers !== undefined && !isMap(headers)) throw misuse(`${what}: \`headers\` must be an object`);

@@ -176,6 +176,10 @@ describe('addresses that are refused unless allowed', () => {
 });
 
 describe('the allow list', () => {
+  it('that is no list is refused with an example', () => {
+    expect(() => addressRules('localhost:3000' as never)).toThrow("`allow` must be a list, such as ['localhost:3000'");
+  });
+
   it.each([
     [
       '127.0.0.0/8',

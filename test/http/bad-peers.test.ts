@@ -134,7 +134,7 @@ describe.each(clients)('bad peers and %s', (_name, create) => {
       code: 'INVALID_REQUEST',
       retryable: false,
       message:
-        "GET http://127.0.0.2/ was refused: the address is not public (loopback). If it is meant to be reached, name it in the HTTP client's allow list",
+        "GET http://127.0.0.2/ was refused: the address is not public (loopback). If it is meant to be reached, allow it with the option `http: fetchHttp({ allow: ['127.0.0.2:80'] })`, or the same with nodeHttp",
     });
   });
 });

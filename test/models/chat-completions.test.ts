@@ -337,6 +337,13 @@ describe('a failure', () => {
     expect(error.message).toMatch(new RegExp(`/v1/chat/completions answered ${status}: Not today\\.`));
   });
 
+  it.each([
+    [401, 'check the `apiKey` of the provider'],
+    [404, 'check the `url` of the provider and the name of the model'],
+  ])('with the status %i says what to check', async (status, remedy) => {
+    expect((await failureOf({ status, json: {} })).message).toContain(remedy);
+  });
+
   it('says how long the server asks to wait', async () => {
     const seconds = await failureOf({ status: 429, headers: { 'retry-after': '20' }, json: {} });
     const date = await failureOf({

@@ -291,6 +291,8 @@ describe('the option `models`', () => {
     [{ url: 'localhost' }, /http or https address/],
     [{ url: 'ftp://x.example' }, /http or https address/],
     [{ url: 'https://user:pw@x.example' }, /without a user name/],
+    [Object.assign(() => null, { languageModel() {} }), /or aiModels\(provider\)/],
+    [{ url: 'https://x.example/v1/chat/completions' }, /`url` must end before `\/chat\/completions`/],
     [{ url: 'https://x.example', apiKey: '' }, /`apiKey` must be text/],
     [{ url: 'https://x.example', apikey: 'k' }, /`apikey` is not an option.*`apiKey`/],
     [{ url: 'https://x.example', headers: { 'a b': 'x' } }, /header `a b`/],

@@ -51,6 +51,18 @@ async function contentOf(setup: Setup = {}) {
   return (output as { output: { content: unknown; isError: boolean } }).output;
 }
 
+describe('tools: a refused call says what to check', () => {
+  test.each([
+    ['401', reply(401), 'answered 401; check the `auth` of the server'],
+    ['404', reply(404), 'answered 404; check the name of the tool and the `url` of the server'],
+    ['a status with an error in JSON-RPC', reply(400, '{"jsonrpc":"2.0"}'), "an MCP server needs `transport: 'mcp'`"],
+  ])('%s', async (_, answer, remedy) => {
+    server.answer = answer;
+    const { error } = await run();
+    expect(error?.message).toContain(remedy);
+  });
+});
+
 describe('tools: the call', () => {
   test('is a POST to <url>/tools/<tool> with { name, arguments }, where the input of the agent is the arguments', async () => {
     await run({ input: { id: 7, tags: ['a'] } });

@@ -1,6 +1,7 @@
 /** Scripts from source text: what they receive, what they return, and how they fail. */
 
 import { describe, expect, it } from 'vitest';
+import { loadQuickJs } from '../../src/adapters/sandbox/load-quickjs.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 import { type SandboxOptions, sandbox } from '../../src/sandbox.ts';
 import { type LoggedLine, sandboxContext } from './sandbox-context.ts';
@@ -11,6 +12,16 @@ const PATIENT = 60_000;
 async function run(source: string, options: SandboxOptions = {}, given = {}): Promise<unknown> {
   return sandbox({ threads: 0, timeoutMs: PATIENT, ...options }).script(source, 'score')(sandboxContext(given));
 }
+
+describe('the package quickjs-wasi', () => {
+  it('that is missing is NOT_CONFIGURED with what to install, and without a path of the host', async () => {
+    const missing = new Error("Cannot find package 'quickjs-wasi' imported from /srv/app/node_modules/x.js");
+    await expect(loadQuickJs(undefined, () => Promise.reject(missing))).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: 'sandbox: the package quickjs-wasi is not installed; `npm install quickjs-wasi`',
+    });
+  });
+});
 
 describe('a sandboxed script', () => {
   it('is a script of an orchestrator: it receives input and config, and its result is the output of its agent', async () => {

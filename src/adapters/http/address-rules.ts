@@ -33,6 +33,7 @@ type Entry =
  * @throws TypeError for any other entry
  */
 export function addressRules(allow: readonly string[] = [], namesAreUnseen = false): AddressRules {
+  if (!Array.isArray(allow)) throw new TypeError("`allow` must be a list, such as ['localhost:3000', '10.0.0.0/8']");
   const entries = allow.map(parseEntry);
 
   const allowsAddress = (address: Address, port: number): boolean =>

@@ -49,7 +49,7 @@ export function admitRequest(request: HttpRequest, rules: AddressRules): Admitte
   const label = `${method} ${url.origin}${url.pathname}`;
   const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
   const problem = rules.hostProblem(url.hostname, port);
-  if (problem !== undefined) throw refuse('address', addressRefusal(label, problem));
+  if (problem !== undefined) throw refuseAddress({ label, url, port }, problem);
   if (request.body !== undefined && (method === 'GET' || method === 'HEAD')) {
     throw refuse(
       'body',
@@ -72,12 +72,14 @@ export function admitRequest(request: HttpRequest, rules: AddressRules): Admitte
 }
 
 /** The refusal of an address. `nodeHttp` throws it for the addresses of names too. */
-export function refuseAddress(label: string, problem: string): OrchestratorError {
-  return refuse('address', addressRefusal(label, problem));
-}
-
-function addressRefusal(label: string, problem: string): string {
-  return `${label} was refused: ${problem}. If it is meant to be reached, name it in the HTTP client's allow list`;
+export function refuseAddress(
+  { label, url, port }: Pick<AdmittedRequest, 'label' | 'url' | 'port'>,
+  problem: string,
+  remedy?: string,
+): OrchestratorError {
+  const option = `\`http: fetchHttp({ allow: ['${url.hostname}:${port}'] })\``;
+  const allowIt = `If it is meant to be reached, allow it with the option ${option}, or the same with nodeHttp`;
+  return refuse('address', `${label} was refused: ${problem}. ${remedy ?? allowIt}`);
 }
 
 function admitUrl(text: string): URL {

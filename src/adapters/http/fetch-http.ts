@@ -98,7 +98,7 @@ function fetchRefusal(request: AdmittedRequest, thrown: unknown): Error | undefi
   const message = (thrown as { cause?: { message?: unknown } } | null)?.cause?.message;
   if (!(thrown instanceof TypeError) || typeof message !== 'string') return undefined;
   if (message === 'bad port') {
-    return refuseAddress(request.label, `this runtime's fetch never uses port ${request.port} (nodeHttp can)`);
+    return refuseAddress(request, `this runtime's fetch never uses port ${request.port}`, 'Use nodeHttp, which can');
   }
   return message.includes('content-encodings')
     ? encodingFailure(request, 'a long chain of content codings')

@@ -73,7 +73,7 @@ function guardedLookup(request: AdmittedRequest, rules: AddressRules, resolve: R
     if (addresses.length === 0) throw Object.assign(new Error('no address'), { code: 'ENOTFOUND' });
     for (const address of addresses) {
       const problem = isIP(address) === 0 || !trusted ? rules.addressProblem(address, request.port) : undefined;
-      if (problem !== undefined) throw refuseAddress(request.label, problem);
+      if (problem !== undefined) throw refuseAddress(request, problem);
     }
     return addresses.map((address) => ({ address, family: isIP(address) }));
   };

@@ -24,13 +24,17 @@ export function statusFailure(call: ChatCall, response: HttpResponse, now: numbe
   const retryAfterMs = parseRetryAfter(response.headers['retry-after'], now);
   const text = new TextDecoder().decode(response.body);
   const said = errorText(parseJson(text)) ?? (/^\s*[<{]/.test(text) ? '' : text.trim());
-  const hint = status === 404 ? '; check the `url` of the provider and the name of the model' : '';
   const limit = said.includes('max_completion_tokens') ? "; set `maxTokensField: 'max_completion_tokens'`" : '';
-  const message = `${call.label} answered ${status}${said && `: ${shown(said, call)}`}${hint}${limit}`;
+  const message = `${call.label} answered ${status}${said && `: ${shown(said, call)}`}${hint(status)}${limit}`;
   return new OrchestratorError('AGENT_FAILED', message, {
     details: { status, ...(retryAfterMs !== undefined && { retryAfterMs }) },
     retryable: isRetryable(status),
   });
+}
+
+function hint(status: number): string {
+  if (status === 401) return '; check the `apiKey` of the provider';
+  return status === 404 ? '; check the `url` of the provider and the name of the model' : '';
 }
 
 /** The failure for an error inside an answer with a status of 2xx, as proxies and streams send it; undefined when there is none. */

@@ -19,9 +19,15 @@ const importModule = (name: string) => import(/* @vite-ignore */ /* webpackIgnor
  * @param given - the compiled module; read from the package otherwise, which needs `node:fs`
  * @throws NOT_CONFIGURED with what to install or to pass
  */
-export async function loadQuickJs(given: WebAssembly.Module | undefined): Promise<LoadedQuickJs> {
-  const quickjs = await import('quickjs-wasi').catch((cause: unknown) => {
-    const message = `sandbox: the package ${PACKAGE} can't be loaded (${messageOf(cause)}); install it: \`npm install ${PACKAGE}\``;
+export async function loadQuickJs(
+  given: WebAssembly.Module | undefined,
+  load: () => Promise<typeof QuickJs> = () => import('quickjs-wasi'),
+): Promise<LoadedQuickJs> {
+  const quickjs = await load().catch((cause: unknown) => {
+    // The message of a missing package has paths of the host, and callers may read this one.
+    const isMissing = /Cannot find (?:package|module)|No such module|not found/i.test(messageOf(cause));
+    const problem = isMissing ? 'is not installed' : `can't be loaded (${messageOf(cause)})`;
+    const message = `sandbox: the package ${PACKAGE} ${problem}; \`npm install ${PACKAGE}\``;
     throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: PACKAGE } });
   });
   return { quickjs, wasm: given ?? (await compileFile()) };

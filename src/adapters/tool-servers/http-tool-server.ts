@@ -63,8 +63,19 @@ async function exchange(
     const renewed = await access.authorize(true, signal, authorization);
     if (renewed.Authorization !== authorization.Authorization) response = await send(renewed);
   }
-  if (response.status < 200 || response.status > 299) throw statusFailure(what, response, { now: now(), sent: secret });
+  if (response.status < 200 || response.status > 299) {
+    const because = hint(response);
+    throw statusFailure(what, response, { now: now(), sent: secret, ...(because && { because }) });
+  }
   return readAnswer(what, response);
+}
+
+/** What to do about a status. MCP servers answer the form of this adapter with errors in JSON-RPC. */
+function hint({ status, body }: HttpResponse): string | undefined {
+  if (status === 401) return 'check the `auth` of the server';
+  if (status >= 500 || status < 400) return undefined;
+  if (new TextDecoder().decode(body).includes('"jsonrpc"')) return "an MCP server needs `transport: 'mcp'`";
+  return status === 404 ? 'check the name of the tool and the `url` of the server' : undefined;
 }
 
 // The clients of this library throw an OrchestratorError. The message of another client may contain addresses and headers.
