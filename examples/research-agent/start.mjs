@@ -20,6 +20,10 @@ const ended = (child) => new Promise((resolve) => child.once('exit', resolve));
 
 process1 = start();
 await ended(process1);
+if (!process1.killed) {
+  console.error('the first process ended before it was killed; its error is above');
+  process.exit(1);
+}
 console.log(`it had made ${local.calls.length} calls; the next process continues:\n`);
 const code = await ended(start());
 
