@@ -15,7 +15,7 @@ export interface CallScope {
   readonly failure: { readonly error: unknown } | undefined;
   /** Whether the authorization was renewed for this call. */
   renewed: boolean;
-  /** The values of headers that may not be shown. */
+  /** What was sent and may not be shown. */
   secrets: readonly string[];
   /** The wait that the last refusal asked for, in ms. */
   retryAfterMs?: number | undefined;

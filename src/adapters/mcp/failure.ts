@@ -1,11 +1,11 @@
 /** Turns what goes wrong with an MCP server into errors of this library, without secrets. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { maskSent } from '../../engine/model/peer-text.ts';
 import { isRetryableStatus } from '../../engine/model/retry-after.ts';
 import type { CallScope } from './call-scope.ts';
 
 const MAX_TEXT = 1000;
-const MIN_SECRET = 8;
 /** JSON-RPC: the server failed. Every other code refuses the request. */
 const INTERNAL_ERROR = -32603;
 const UNSUPPORTED_VERSION = -32022;
@@ -13,7 +13,7 @@ const UNSUPPORTED_VERSION = -32022;
 /** What is known about the server when a call of it fails. */
 interface FailureContext {
   readonly server: string;
-  /** The values of headers that may not be shown. */
+  /** What was sent and may not be shown. */
   readonly secrets: readonly string[];
   readonly retryAfterMs?: number | undefined;
 }
@@ -118,13 +118,6 @@ function agentFailed(
   return new OrchestratorError('AGENT_FAILED', `tool server \`${server}\` ${what}`, options);
 }
 
-// Servers echo what they receive. Masking comes before the cut, because a part of a secret would not be found.
 function shown(text: string, secrets: readonly string[]): string {
-  let masked = text;
-  for (const value of secrets) {
-    for (const part of [value, value.slice(value.indexOf(' ') + 1)]) {
-      if (part.length >= MIN_SECRET) masked = masked.replaceAll(part, '***');
-    }
-  }
-  return masked.slice(0, MAX_TEXT);
+  return maskSent(text, secrets).slice(0, MAX_TEXT);
 }

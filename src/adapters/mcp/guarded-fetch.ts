@@ -1,6 +1,7 @@
 /** The `fetch` of the client package: every request passes the guarded HTTP client, with the headers that authorize and sign it. */
 
 import { isOrchestratorError, type OrchestratorError } from '../../engine/base/errors.ts';
+import { querySecrets } from '../../engine/model/peer-text.ts';
 import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
 import type { ToolServerAccess } from '../../engine/ports/tool-server.ts';
 import type { CallScope } from './call-scope.ts';
@@ -72,7 +73,12 @@ async function authorized(
     const body = typeof init.body === 'string' ? init.body : undefined;
     const signature = access.sign(body ?? '');
     const session = init.headers.get('mcp-session-id') ?? '';
-    scope.secrets = [...Object.values(authorization), ...Object.values(signature), session];
+    scope.secrets = [
+      ...Object.values(authorization),
+      ...Object.values(signature),
+      session,
+      ...querySecrets(access.url),
+    ];
     const request = {
       method: init.method ?? 'POST',
       url: access.url,

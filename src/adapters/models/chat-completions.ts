@@ -2,6 +2,7 @@
 
 import type { Json } from '../../engine/base/json.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
+import { querySecrets } from '../../engine/model/peer-text.ts';
 import type { ModelAnswer, ModelProvider, ModelRequest } from '../../engine/ports/model.ts';
 import { answerFailure, type ChatCall, statusFailure } from './chat-failure.ts';
 import { toChatBody } from './chat-request.ts';
@@ -27,7 +28,7 @@ export function chatCompletions(
   const headers = { ...(apiKey !== undefined && { authorization: `Bearer ${apiKey}` }), ...own };
   const call: ChatCall = {
     label: `POST ${url.origin}${url.pathname}`,
-    secrets: [...(apiKey === undefined ? [] : [apiKey]), ...Object.values(own)],
+    secrets: [...(apiKey === undefined ? [] : [apiKey]), ...Object.values(own), ...querySecrets(options.url)],
   };
   return {
     ...(options.prices && { prices: options.prices }),

@@ -3,6 +3,7 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
+import { maskSent } from '../../engine/model/peer-text.ts';
 import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import { parseJson } from './chat-json.ts';
@@ -16,7 +17,6 @@ export interface ChatCall {
 }
 
 const MAX_TEXT = 500;
-const MIN_SECRET = 4;
 
 /** The failure for a status outside 2xx. Retryable for 408, 409, 425, 429 and 5xx. */
 export function statusFailure(call: ChatCall, response: HttpResponse, now: number): OrchestratorError {
@@ -72,13 +72,7 @@ function errorText(json: Json | undefined): string | undefined {
   return [error.message, json.error, error.detail].find((text) => typeof text === 'string');
 }
 
-/** Masked before it is cut: a part of a secret would not be found. */
 function shown(text: string, { secrets }: ChatCall): string {
-  let masked = text;
-  for (const secret of secrets) {
-    // Servers repeat a header without its scheme.
-    for (const part of [secret, secret.replace(/^[A-Za-z]+ /, '')])
-      if (part.length >= MIN_SECRET) masked = masked.replaceAll(part, '***');
-  }
+  const masked = maskSent(text, secrets);
   return masked.length > MAX_TEXT ? `${masked.slice(0, MAX_TEXT)}...` : masked;
 }

@@ -3,6 +3,7 @@
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
+import { querySecrets } from '../../engine/model/peer-text.ts';
 import { toolNameProblem } from '../../engine/model/tool-name.ts';
 import type { HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import type {
@@ -64,8 +65,9 @@ async function exchange(
     if (renewed.Authorization !== authorization.Authorization) response = await send(renewed);
   }
   if (response.status < 200 || response.status > 299) {
-    const because = hint(response);
-    throw statusFailure(what, response, { now: now(), sent: secret, ...(because && { because }) });
+      const sent = [...Object.values(secret), ...querySecrets(access.url)];
+      const because = hint(response);
+      throw statusFailure(what, response, { now: now(), sent, ...(because && { because }) });
   }
   return readAnswer(what, response);
 }

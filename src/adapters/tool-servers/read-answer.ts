@@ -3,6 +3,7 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/base/json.ts';
 import { nestsTooDeep } from '../../engine/base/json-text.ts';
+import { decodeText, maskSent } from '../../engine/model/peer-text.ts';
 import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 
@@ -38,14 +39,6 @@ export function readAnswer(what: string, { status, headers, body }: HttpResponse
   }
 }
 
-function decodeText(bytes: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Facts about a failed request in addition to its status. */
 export interface FailureFacts {
   /** Unix ms. */
@@ -54,8 +47,8 @@ export interface FailureFacts {
   readonly because?: string;
   /** For `details`. */
   readonly reason?: string;
-  /** The headers that were sent and may be secret. With them, the answer's text is in `details.body`, and their values are masked. */
-  readonly sent?: Readonly<Record<string, string>>;
+  /** What was sent and may be secret. With it, the answer's text is in `details.body`, and what was sent is masked. */
+  readonly sent?: readonly string[];
 }
 
 /** The failure for a status that is not 2xx. */
@@ -75,12 +68,8 @@ export function statusFailure(what: string, response: HttpResponse, facts: Failu
   });
 }
 
-// Servers echo what they receive. Masking comes before the cut, because a part of a secret would not be found.
-function errorText({ body }: HttpResponse, sent: Readonly<Record<string, string>>): string | undefined {
-  let text = decodeText(body);
-  for (const value of Object.values(sent)) {
-    // The scheme in front of a token is not secret, and the server may echo the rest without it.
-    for (const part of [value, value.replace(/^(?:\w+ |sha256=)/, '')]) text = text?.replaceAll(part, '***');
-  }
+function errorText({ body }: HttpResponse, sent: readonly string[]): string | undefined {
+  const given = decodeText(body);
+  const text = given === undefined ? undefined : maskSent(given, sent);
   return text !== undefined && text.length > MAX_ERROR_BODY ? `${text.slice(0, MAX_ERROR_BODY)}...` : text;
 }

@@ -4,6 +4,7 @@ import { toBase64 } from '../../engine/base/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, type Json, JsonError, MAX_DEPTH } from '../../engine/base/json.ts';
 import { nestsTooDeep } from '../../engine/base/json-text.ts';
+import { decodeText, maskSent } from '../../engine/model/peer-text.ts';
 import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { ApiRequest } from './request.ts';
@@ -49,7 +50,7 @@ export function readBody(request: ApiRequest, response: HttpResponse): Json {
 }
 
 function readJson(request: ApiRequest, response: HttpResponse): Json {
-  const text = decodeText(response.body, 'utf-8');
+  const text = decodeText(response.body);
   if (text === undefined) throw unreadable(request, response, 'invalid-json', 'JSON that is not valid UTF-8');
   if (nestsTooDeep(text))
     throw unreadable(request, response, 'unsafe-json', `JSON nested deeper than ${MAX_DEPTH} levels`);
@@ -65,14 +66,6 @@ function readJson(request: ApiRequest, response: HttpResponse): Json {
     if (error instanceof JsonError)
       throw unreadable(request, response, 'unsafe-json', `JSON that is refused: ${error.problem.message}`);
     throw error;
-  }
-}
-
-function decodeText(bytes: Uint8Array, charset: string): string | undefined {
-  try {
-    return new TextDecoder(charset, { fatal: true }).decode(bytes);
-  } catch {
-    return undefined;
   }
 }
 
@@ -127,19 +120,19 @@ export function describe(request: ApiRequest): string {
   return `${request.method} ${origin}${pathname}`;
 }
 
-// The peer's text about the failure, for people who read the execution. Peers echo what they receive, so the values of all sent
-// headers are masked. Masking comes before the cut, because a part of a secret would not be found.
+// Most headers of a config are not secret. Short values would match too much of the text.
+const MIN_HEADER = 8;
+
+// The peer's text about the failure, for people who read the execution, without the values of all sent headers.
 function errorBody(request: ApiRequest, response: HttpResponse): string | undefined {
   const contentType = response.headers['content-type'] ?? '';
   const isText = !isBinary((contentType.split(';')[0] ?? '').trim().toLowerCase());
-  let text = isText && response.body.byteLength > 0 ? decodeText(response.body, charsetOf(contentType)) : undefined;
-  if (text === undefined) return undefined;
-  for (const [name, value] of Object.entries(request.headers)) {
-    if (PUBLIC_HEADERS.has(name.toLowerCase())) continue;
-    // The scheme of an Authorization value is not secret, and the peer may echo the rest without it.
-    for (const part of [value, value.replace(/^[A-Za-z]+ /, '')])
-      if (part.length >= 8) text = text.replaceAll(part, '***');
-  }
+  const given = isText && response.body.byteLength > 0 ? decodeText(response.body, charsetOf(contentType)) : undefined;
+  if (given === undefined) return undefined;
+  const sent = Object.entries(request.headers).flatMap(([name, value]) =>
+    PUBLIC_HEADERS.has(name.toLowerCase()) ? [] : [value],
+  );
+  const text = maskSent(given, sent, MIN_HEADER);
   return text.length > MAX_ERROR_BODY ? `${text.slice(0, MAX_ERROR_BODY)}...` : text;
 }
 
