@@ -4,10 +4,9 @@ import { afterEach } from 'vitest';
 import { fetchHttp } from '../../src/adapters/http/fetch-http.ts';
 import { mcpClient, type McpClientOptions } from '../../src/adapters/mcp/mcp-client.ts';
 import { type ServedMcp, type ServeOptions, serveMcp } from './mcp-servers.ts';
-import type { HttpClient } from '../../src/engine/ports/http.ts';
 import type { ToolCall, ToolServer, ToolServerAccess } from '../../src/engine/ports/tool-server.ts';
 
-const LOCAL = fetchHttp({ allow: ['127.0.0.0/8'] });
+export const LOCAL = fetchHttp({ allow: ['127.0.0.0/8'] });
 
 const open: { close?: () => Promise<void> }[] = [];
 afterEach(async () => {
@@ -47,17 +46,3 @@ export function callOf(tool: string, words = 'one two', call: Partial<ToolCall> 
     ...call,
   };
 }
-
-/** A client that gives the parts of a body as they come. */
-export const STREAMING: HttpClient = {
-  async send({ url, onChunk, signal, body, ...request }) {
-    const response = await fetch(url, { ...request, body: body as BodyInit, signal: signal ?? null });
-    const head = { status: response.status, headers: Object.fromEntries(response.headers) };
-    const parts: Uint8Array[] = [];
-    for await (const part of response.body ?? []) {
-      parts.push(part as Uint8Array);
-      onChunk?.(part as Uint8Array, head);
-    }
-    return { ...head, body: new Uint8Array(Buffer.concat(parts)) };
-  },
-};

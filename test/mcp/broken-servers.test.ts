@@ -3,7 +3,8 @@
 import type { ServerResponse } from 'node:http';
 import { type EventStore, inputRequired } from '@modelcontextprotocol/server';
 import { describe, expect, it } from 'vitest';
-import { callOf, connect, serve, STREAMING } from './access.ts';
+import type { HttpClient } from '../../src/engine/ports/http.ts';
+import { callOf, connect, LOCAL, serve } from './access.ts';
 
 type Message = Parameters<EventStore['storeEvent']>[1];
 
@@ -48,7 +49,7 @@ describe('a stream that breaks', () => {
           return { content: [{ type: 'text', text: 'done' }] };
         }),
     });
-    const server = connect(served.url, { http: STREAMING });
+    const server = connect(served.url);
     expect((await server.callTool(callOf('job'))).content).toEqual([{ type: 'text', text: 'done' }]);
     expect(served.asked().filter((asked) => asked.startsWith('GET event-'))).not.toEqual([]);
     expect(calls).toBe(1);
@@ -70,7 +71,7 @@ describe('a stream that breaks', () => {
         return rpc === 'tools/call' || method === 'GET';
       },
     });
-    const server = connect(served.url, { http: STREAMING });
+    const server = connect(served.url);
     expect((await server.callTool(callOf('echo'))).content).toEqual([{ type: 'text', text: 'after e-1' }]);
   });
 
@@ -86,7 +87,7 @@ describe('a stream that breaks', () => {
         return rpc === 'tools/call' || method === 'GET';
       },
     });
-    const server = connect(served.url, { http: STREAMING });
+    const server = connect(served.url);
     await expect(server.callTool(callOf('echo'))).rejects.toMatchObject({ details: { reason: 'incomplete' } });
     expect(served.seen.filter(({ method }) => method === 'GET')).toHaveLength(1);
   });
@@ -101,7 +102,7 @@ describe('a stream that breaks', () => {
         return true;
       },
     });
-    const server = connect(served.url, { http: STREAMING });
+    const server = connect(served.url);
     await expect(server.callTool(callOf('echo'))).rejects.toMatchObject({
       code: 'AGENT_FAILED',
       details: { reason: 'incomplete' },
@@ -120,8 +121,9 @@ describe('a stream that breaks', () => {
         return true;
       },
     });
-    for (const http of [STREAMING, undefined]) {
-      const server = connect(served.url, http && { http });
+    const wholeOnly: HttpClient = { send: ({ onChunk: _, ...request }) => LOCAL.send(request) };
+    for (const http of [LOCAL, wholeOnly]) {
+      const server = connect(served.url, { http });
       await expect(server.callTool(callOf('echo'))).rejects.toMatchObject({ code: 'AGENT_FAILED', retryable: true });
     }
   });
@@ -140,7 +142,7 @@ describe('a stream that breaks', () => {
         return true;
       },
     });
-    const server = connect(served.url, { http: STREAMING });
+    const server = connect(served.url);
     expect((await server.callTool(callOf('echo'))).content).toEqual([]);
     await expect.poll(() => closed).toBe(1);
   });
