@@ -31,6 +31,7 @@ export interface PartPlace {
 
 /** A part that an attempt began. */
 export interface KeptPart {
+  readonly name: string;
   readonly result: Promise<unknown>;
   /** Of the attempt that began it. If it aborts before the result is stored, a later attempt runs the part again. */
   readonly signal: AbortSignal;
@@ -40,14 +41,18 @@ export interface KeptPart {
 /**
  * Returns what is stored of a part, or runs it and stores what it returns.
  *
- * @throws what `run` throws; INVALID_OUTPUT; the reason of the signal; TypeError for a part that is not one, or was asked for before
+ * @throws what `run` throws; INVALID_OUTPUT; the reason of the signal; TypeError for a part that is not one, or was asked for before;
+ *   AGENT_FAILED if another tool has its number
  */
 export async function runPart(place: PartPlace, part: OperationPart, run: () => MaybePromise<unknown>): Promise<Json> {
   const key = keyOf(place, part);
   const stored = place.scope.run.journal.replayed(key);
+  // A model may have another name after a change of an `env`: what it answered before still counts.
+  const before = part.kind === 'model' ? undefined : (stored ?? place.kept.get(key))?.name;
+  if (before !== undefined && before !== part.name) throw otherPart(place, part, before);
   const value = stored
     ? (stored.output as unknown as StoredPart).value
-    : await keep(place, key, () => storeResult(place, part, key, run));
+    : await keep(place, key, part.name, () => storeResult(place, part, key, run));
   // The operation may change what it receives.
   return copyJson(value);
 }
@@ -82,11 +87,11 @@ async function storeResult(
 }
 
 /** Runs a part, unless an earlier attempt of this process runs it or has stored it. */
-async function keep<T>({ kept, signal }: PartPlace, key: string, make: () => Promise<T>): Promise<T> {
+async function keep<T>({ kept, signal }: PartPlace, key: string, name: string, make: () => Promise<T>): Promise<T> {
   const known = kept.get(key);
   if (known && (known.isStored || !known.signal.aborted)) return known.result as Promise<T>;
   const result = make();
-  const part: KeptPart = { result, signal, isStored: false };
+  const part: KeptPart = { name, result, signal, isStored: false };
   kept.set(key, part);
   try {
     const value = await result;
@@ -96,6 +101,12 @@ async function keep<T>({ kept, signal }: PartPlace, key: string, make: () => Pro
     if (kept.get(key) === part) kept.delete(key);
     throw thrown;
   }
+}
+
+/** The failure of a part whose number has the result of another one: the operation was changed, or numbers its parts differently. */
+function otherPart({ step }: PartPlace, { kind, number, name }: OperationPart, before: string): OrchestratorError {
+  const message = `${kind} part ${number} of agent \`${step.name}\` is stored as \`${before}\`, and \`${name}\` was asked for; a part keeps its number and its name on every attempt`;
+  return new OrchestratorError('AGENT_FAILED', message);
 }
 
 /** @throws TypeError for a part that is not one, or that the attempt asked for before */
@@ -128,7 +139,8 @@ export async function callAgent(
   const callee = calls.get(name);
   if (!callee) throw new TypeError(`\`calls\` of operation \`${operation.name}\` does not give agent \`${name}\``);
   const key = keyOf(place, part);
-  const { output = null, error } = (await keep(place, key, () => runAgent(place, callee, copyJson(input), key))) ?? {};
+  const { output = null, error } =
+    (await keep(place, key, name, () => runAgent(place, callee, copyJson(input), key))) ?? {};
   return error ? { error } : { output: copyJson(output) };
 }
 
