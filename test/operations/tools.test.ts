@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { createOrchestrator, fetchHttp, type ToolServerOptions } from '../../src/index.ts';
+import { mcpClient } from '../../src/mcp.ts';
 import { compileHost } from '../../src/orchestrator/create-orchestrator.ts';
 import { checkEnsemble } from '../../src/orchestrator/definitions/load-definitions.ts';
 import { createTestOrchestrator, stubHttp } from '../../src/testing.ts';
@@ -258,16 +259,37 @@ describe('tools: failures', () => {
     await orchestrator.close();
   });
 
-  test('an error of another HTTP client reaches the log, not the record', async () => {
-    const orchestrator = createTestOrchestrator({
-      ensembles: ['name: ask\nflow:\n  - { agent: a, operation: tools, config: { mcp: crm, tool: x } }'],
-      mcpServers: { crm: { url: 'https://crm.example/' } },
-      http: { send: () => Promise.reject(new Error('planted header')) },
-      errors: { stack: false },
+  const OAUTH = {
+    auth: { type: 'oauth', clientId: 'c', clientSecret: 'planted-secret', tokenUrl: 'https://t.example/?k=planted' },
+  } as const;
+  it.each<[string, Partial<ToolServerOptions>, RegExp]>([
+    ['of a call', {}, /POST https:\/\/crm\.example\/tools\/x failed in the HTTP client/],
+    ['of the request for a token', OAUTH, /POST https:\/\/t\.example\/ failed in the HTTP client/],
+    ['of a call by MCP', { transport: 'mcp' }, /POST https:\/\/crm\.example\/ failed in the HTTP client/],
+    [
+      'of the request for a token by MCP',
+      { ...OAUTH, transport: 'mcp' },
+      /POST https:\/\/t\.example\/ failed in the HTTP client/,
+    ],
+  ])('an error of another HTTP client reaches the log, not the record: %s', async (_, options, message) => {
+    const logged: unknown[] = [];
+    const line = (fields: object) => void logged.push(...Object.values(fields));
+    const orchestrator = createOrchestrator({
+      ensembles: ['name: ask\nflow:\n  - { agent: a, operation: tools, config: { mcp: crm, tool: x }, input: {} }'],
+      mcp: mcpClient(),
+      mcpServers: { crm: { url: 'https://crm.example/?k=planted', ...options } },
+      http: {
+        send({ url, headers }) {
+          throw new Error(`${url} ${JSON.stringify(headers)}`);
+        },
+      },
+      logger: { debug: line, info: line, warn: line, error: line },
     });
     const { error } = await orchestrator.execute('ask');
-    expect(error).toMatchObject({ code: 'AGENT_FAILED' });
-    expect(JSON.stringify(error)).not.toContain('planted');
+    expect(error).toMatchObject({ code: 'AGENT_FAILED', message: expect.stringMatching(message) });
+    expect(JSON.stringify(error)).not.toMatch(/planted|Basic/);
+    const causes = logged.flatMap((value) => (value instanceof Error ? [String((value.cause as Error)?.message)] : []));
+    expect(causes.join()).toContain('https://');
     await orchestrator.close();
   });
 });

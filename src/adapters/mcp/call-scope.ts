@@ -70,9 +70,10 @@ export function callScope(server: string, timeoutMs?: number, outer?: AbortSigna
     run: (work) =>
       new Promise((resolve, reject) => {
         const onFailure = () => reject(failure?.error);
-        if (failure) return onFailure();
-        controller.signal.addEventListener('abort', onFailure, { once: true });
+        // Also after the failure: what nobody handles ends a Node.js process.
         work.then(resolve, reject).finally(() => controller.signal.removeEventListener('abort', onFailure));
+        if (failure) onFailure();
+        else controller.signal.addEventListener('abort', onFailure, { once: true });
       }),
     get ended() {
       return controller.signal.aborted;

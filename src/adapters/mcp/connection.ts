@@ -47,6 +47,7 @@ export async function openConnection(
   scope: CallScope,
 ): Promise<Connection> {
   const library = await load();
+  if (scope.failure) throw scope.failure.error;
   memory.cache ??= new library.InMemoryResponseCacheStore();
   const client = new library.Client(
     { name: 'ensemble-orchestrator', version: '1' },

@@ -1,6 +1,6 @@
 /** A tool server over plain HTTP: `GET <url>/tools` lists its tools, and `POST <url>/tools/<tool>` calls one. */
 
-import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { isMap } from '../../engine/json-schema/check-json-schema.ts';
 import { querySecrets } from '../../engine/model/peer-text.ts';
@@ -52,11 +52,7 @@ async function exchange(
     const { method, body = '' } = request;
     secret = { ...authorization, ...access.sign(body) };
     const headers = { Accept: 'application/json', ...request.headers, ...secret };
-    return access.http
-      .send({ method, url: url.href, headers, ...(method === 'POST' && { body }), timeoutMs, signal })
-      .catch((thrown: unknown) => {
-        throw signal.aborted || isOrchestratorError(thrown) ? thrown : clientFailure(what, thrown);
-      });
+    return access.http.send({ method, url: url.href, headers, ...(method === 'POST' && { body }), timeoutMs, signal });
   };
   const authorization = await access.authorize(false, signal);
   let response = await send(authorization);
@@ -65,9 +61,9 @@ async function exchange(
     if (renewed.Authorization !== authorization.Authorization) response = await send(renewed);
   }
   if (response.status < 200 || response.status > 299) {
-      const sent = [...Object.values(secret), ...querySecrets(access.url)];
-      const because = hint(response);
-      throw statusFailure(what, response, { now: now(), sent, ...(because && { because }) });
+    const sent = [...Object.values(secret), ...querySecrets(access.url)];
+    const because = hint(response);
+    throw statusFailure(what, response, { now: now(), sent, ...(because && { because }) });
   }
   return readAnswer(what, response);
 }
@@ -78,12 +74,6 @@ function hint({ status, body }: HttpResponse): string | undefined {
   if (status >= 500 || status < 400) return undefined;
   if (new TextDecoder().decode(body).includes('"jsonrpc"')) return "an MCP server needs `transport: 'mcp'`";
   return status === 404 ? 'check the name of the tool and the `url` of the server' : undefined;
-}
-
-// The clients of this library throw an OrchestratorError. The message of another client may contain addresses and headers.
-function clientFailure(what: string, cause: unknown): OrchestratorError {
-  const message = `${what} failed in the HTTP client; the log has its error`;
-  return new OrchestratorError('AGENT_FAILED', message, { cause, retryable: true });
 }
 
 /** A tool is one segment of the path, whatever its name is. The path and the query of the server's own url stay. */

@@ -3,7 +3,7 @@
 import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { HttpClient } from '../../engine/ports/http.ts';
+import type { HttpClient, HttpRequest } from '../../engine/ports/http.ts';
 import type {
   McpClient,
   ToolCall,
@@ -139,8 +139,17 @@ export function toolServers(parts: ToolServersParts): ToolServers {
 
 type CheckedCall = Pick<ToolCall, 'tool' | 'arguments' | 'signal'>;
 
-function toServer(name: string, options: ToolServerOptions, { http, clock, brand }: ToolServersParts): Server {
+function toServer(name: string, options: ToolServerOptions, { http: given, clock, brand }: ToolServersParts): Server {
   const { url, auth, secret } = options;
+  const http: HttpClient = {
+    async send(request) {
+      try {
+        return await given.send(request);
+      } catch (thrown) {
+        throw request.signal?.aborted || isOrchestratorError(thrown) ? thrown : clientFailure(name, request, thrown);
+      }
+    },
+  };
   const token = auth?.type === 'oauth' ? oauthToken({ auth, server: name, http, clock }) : undefined;
   const access: ToolServerAccess = {
     name,
@@ -155,6 +164,13 @@ function toServer(name: string, options: ToolServerOptions, { http, clock, brand
     sign: (body) => (secret === undefined ? {} : signRequest(body, { secret, brand, now: clock.now() })),
   };
   return { options, access };
+}
+
+// The clients of this library throw an OrchestratorError. The message of another client may contain addresses and headers.
+function clientFailure(server: string, { method, url }: HttpRequest, cause: unknown): OrchestratorError {
+  const { origin, pathname } = new URL(url);
+  const message = `tool server \`${server}\`: ${method} ${origin}${pathname} failed in the HTTP client; the log has its error`;
+  return new OrchestratorError('AGENT_FAILED', message, { cause, retryable: true });
 }
 
 function connectByMcp(mcp: McpClient | undefined, access: ToolServerAccess): ToolServer {
