@@ -31,6 +31,7 @@ export interface HandlerParts {
   readonly mask: Masking['text'];
   /** A value as JSON text with the orchestrator's secrets masked: writes every response and every event. */
   readonly toJson: Masking['json'];
+  readonly openFrom: Masking['openFrom'];
 }
 
 /** Who may use a route. */

@@ -76,6 +76,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     orchestrator,
     mask: masking?.text ?? ((text) => text),
     toJson: masking?.json ?? JSON.stringify,
+    openFrom: masking?.openFrom ?? ((text) => text.length),
     basePath: checkBasePath(options.basePath ?? ''),
     maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
     bodies: new BodyBudget(

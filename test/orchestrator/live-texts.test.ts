@@ -1,13 +1,13 @@
 /** The texts that a model writes, as live events: in the process that runs the execution, and not stored. */
 
 import { describe, expect, it } from 'vitest';
-import type { Operation, OrchestratorEvent } from '../../src/index.ts';
+import type { Operation, OrchestratorEvent, OrchestratorOptions } from '../../src/index.ts';
 import { createHandler } from '../../src/index.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 import { deferred, turns } from '../engine/scene.ts';
 
 /** Writes what the test tells it to. */
-function writer() {
+function writer(options: Pick<OrchestratorOptions, 'secrets'> = {}) {
   const begun = deferred();
   const end = deferred();
   let emit: (text: string) => void = () => {};
@@ -23,6 +23,7 @@ function writer() {
   const orchestrator = createTestOrchestrator({
     ensembles: [{ name: 'e', flow: [{ agent: 'author', operation: 'write' }] }],
     operations: [operation],
+    ...options,
   });
   return { orchestrator, begun: begun.promise, end: () => end.resolve(undefined), write: (text: string) => emit(text) };
 }
@@ -127,6 +128,40 @@ describe('agent.delta', () => {
     await orchestrator.result(id);
     expect(await reading).toContain('id: 1\nevent: agent.delta\ndata: {"event":"agent.delta","timestamp":');
     expect(await reading).toContain('"text":"a \\"quoted\\"\\nline"');
+    await orchestrator.close();
+  });
+
+  it.each([
+    ['a secret in three parts', ['the key is planted-', 'secr', 'et-1, really'], 'the key is ***, really'],
+    ['a secret of single characters', [...'is planted-secret-1.'], 'is ***.'],
+    ['a longer secret that begins with it', ['is planted-', 'secret-1', '-and-more and', ' so on'], 'is *** and so on'],
+    ['a secret, in whose end another one may begin', ['is first-secret-secon', ' end'], 'is ***-secon end'],
+    ['a part of a secret at the end', ['it begins with plan', 'ted-se'], 'it begins with planted-se'],
+    ['no secret', ['nothing', ' to hide'], 'nothing to hide'],
+  ])('over HTTP masks a secret that comes in parts, and loses no other text: %s', async (_, parts, expected) => {
+    const secrets = {
+      KEY: 'planted-secret-1',
+      LONG: 'planted-secret-1-and-more',
+      FIRST: 'first-secret',
+      SECOND: 'secret-second',
+    };
+    const { orchestrator, begun, end, write } = writer({ secrets });
+    const { token } = await orchestrator.tokens.create({ name: 'reader', scopes: ['read:executions'] });
+    const { id } = await orchestrator.start('e');
+    const url = `http://host.example/api/v1/executions/${id}/events`;
+    const request = new Request(url, { headers: { authorization: `Bearer ${token}` } });
+    const reading = (await createHandler(orchestrator).fetch(request)).text();
+    await begun;
+    for (const part of parts) {
+      await turns(20);
+      write(part);
+    }
+    await turns(20);
+    end();
+    await orchestrator.result(id);
+    const events = [...(await reading).matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data as string));
+    expect(textsOf(events).join('')).toBe(expected);
+    expect(events.map(({ event }) => event).slice(-2)).toEqual(['agent.completed', 'execution.completed']);
     await orchestrator.close();
   });
 

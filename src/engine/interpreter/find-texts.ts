@@ -4,6 +4,8 @@ export interface TextFinder {
   isIn(text: string): boolean;
   /** Replaces each text that is found. Of several texts at one place the longest is replaced, so that nothing of it remains. */
   replace(text: string, by: string): string;
+  /** Where the end of a text begins that may be part of a text to find, when more follows; its length if there is none. */
+  openFrom(text: string): number;
 }
 
 const BUCKETS = 1 << 14;
@@ -43,7 +45,15 @@ export function findTexts(texts: Iterable<string>): TextFinder {
     return undefined;
   };
 
+  const longest = ordered[0]?.length ?? 0;
   return {
+    openFrom(text) {
+      let open = Math.max(0, text.length - longest);
+      while (open < text.length && !ordered.some((one) => one.startsWith(text.slice(open)))) open += 1;
+      for (let found = find(text, 0); found && found.start < open; found = find(text, found.end))
+        if (found.end > open) return found.start;
+      return open;
+    },
     isIn: (text) => find(text, 0) !== undefined,
     replace(text, by) {
       let replaced = '';

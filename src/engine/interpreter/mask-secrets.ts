@@ -36,6 +36,7 @@ export function createMasking(secrets: Iterable<string>, hasLinks = false): Mask
   const isClean = (written: string) => !inWritten?.isIn(written) && !(hasLinks && written.search(LINK) >= 0);
   return {
     text,
+    openFrom: inText?.openFrom ?? ((given) => given.length),
     json(value) {
       const written = JSON.stringify(value) as string | undefined;
       return written === undefined || isClean(written) ? written : JSON.stringify(maskJson(JSON.parse(written), text));
@@ -46,6 +47,7 @@ export function createMasking(secrets: Iterable<string>, hasLinks = false): Mask
 
 const NOTHING: Masking = {
   text: (text) => text,
+  openFrom: (text) => text.length,
   json: (value) => JSON.stringify(value),
   logger: (logger) => maskLogger(logger, NOTHING.text),
 };

@@ -5,6 +5,8 @@ import type { Logger } from './logger.ts';
 export interface Masking {
   /** The text, with its secrets masked. */
   text(text: string): string;
+  /** Where the end of a text begins that may be part of a secret, when more follows; its length if there is none. */
+  openFrom(text: string): number;
   /**
    * A value as JSON text, with the secrets in its texts and keys masked. Numbers are not changed. Undefined for a value that JSON can't
    * represent. If the orchestrator has no secrets, this is `JSON.stringify`.

@@ -2,6 +2,7 @@
 
 import type { CancelTimer } from '../../engine/ports/clock.ts';
 import type { HandlerParts } from '../call.ts';
+import { holdTexts } from './held-texts.ts';
 
 /** Before an event, the caller's token is checked again when the last check is longer ago than this, in ms. */
 const ALLOWED_FOR_MS = 1_000;
@@ -22,6 +23,7 @@ export function eventStream(
   reader: StreamReader,
 ): ReadableStream<Uint8Array> {
   const { orchestrator, heartbeatMs, setTimer, monotonic, logger, toJson } = parts;
+  const toSend = holdTexts(parts.openFrom);
   const gone = new AbortController();
   const events = orchestrator.executions.events(executionId, { after, signal: gone.signal });
   const encoder = new TextEncoder();
@@ -67,17 +69,21 @@ export function eventStream(
     },
     async pull(controller) {
       try {
-        const { done, value } = await events.next();
-        if (gone.signal.aborted) return;
-        if (monotonic() - checkedAt > ALLOWED_FOR_MS && !(await isOpen(controller))) return;
-        if (done) {
-          stop();
-          controller.close();
-          return;
+        // Without an event to send, the stream would not pull again.
+        for (let sent = 0; sent === 0; ) {
+          const { done, value } = await events.next();
+          if (gone.signal.aborted) return;
+          if (monotonic() - checkedAt > ALLOWED_FOR_MS && !(await isOpen(controller))) return;
+          if (done) {
+            stop();
+            controller.close();
+            return;
+          }
+          for (const { id, event } of toSend(value)) {
+            controller.enqueue(encoder.encode(`id: ${id}\nevent: ${event.event}\ndata: ${toJson(event)}\n\n`));
+            sent += 1;
+          }
         }
-        controller.enqueue(
-          encoder.encode(`id: ${value.id}\nevent: ${value.event.event}\ndata: ${toJson(value.event)}\n\n`),
-        );
       } catch (thrown) {
         if (!gone.signal.aborted) fail(controller, thrown);
       }
