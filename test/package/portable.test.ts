@@ -8,6 +8,7 @@ const KB = 1000;
 /** Limits in gzipped bytes, minified. docs/decisions/0014, 0042 and 0058 list what they consist of. A further kilobyte needs a reason. */
 const MAX_WITH_DEPENDENCIES = 210 * KB;
 const MAX_OWN = 156 * KB;
+const MAX_AI = 8 * KB;
 
 /** The prelude of a program: it records every call that a Worker refuses outside of a request. */
 const SPIES = `
@@ -49,6 +50,12 @@ describe.each(PORTABLE_ENTRIES)('the entry %s', (entry) => {
       await import('ensemble-orchestrator${entry === 'index' ? '' : `/${entry}`}');
       console.log(JSON.stringify(calls));`;
     expect(await runNode(program)).toEqual([]);
+  });
+});
+
+describe('the entry ai', () => {
+  it(`is at most ${MAX_AI / KB} KB gzipped: no provider and no package of the AI SDK is in it`, async () => {
+    expect(gzipped(await bundle('ai', 'bundle'))).toBeLessThanOrEqual(MAX_AI);
   });
 });
 
