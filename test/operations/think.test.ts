@@ -125,8 +125,22 @@ describe('a call', () => {
     expect(lines.join()).toContain('models.internal');
   });
 
-  it('of a provider whose answer is not one fails with the form that is expected', async () => {
-    const generate = async () => ({ choices: [] }) as never;
+  const ANSWER = {
+    text: 'x',
+    toolCalls: [],
+    usage: { inputTokens: 1, outputTokens: 1 },
+    finishReason: 'stop',
+    model: 'm',
+  };
+  it.each<[object | null]>([
+    [{ choices: [] }],
+    [null],
+    [{ ...ANSWER, usage: { inputTokens: -1, outputTokens: 1 } }],
+    [{ ...ANSWER, model: undefined }],
+    [{ ...ANSWER, finishReason: { unified: 'stop' } }],
+    [{ ...ANSWER, toolCalls: [{ name: 'x', arguments: {} }] }],
+  ])('of a provider whose answer is not one fails with the form that is expected: %j', async (answer) => {
+    const generate = async () => answer as never;
     const orchestrator = createTestOrchestrator({ ensembles: [ensemble({}) as never], models: { own: { generate } } });
     expect((await orchestrator.execute('e')).error?.message).toContain('no answer of the form { text, toolCalls');
   });

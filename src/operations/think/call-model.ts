@@ -81,7 +81,8 @@ function checked(answer: ModelAnswer, provider: string): ModelAnswer {
   const { text, toolCalls, usage, finishReason, model, state } = answer ?? {};
   const isCall = (call: unknown) =>
     typeof (call as JsonObject | null)?.id === 'string' && typeof (call as JsonObject).name === 'string';
-  if (typeof text === 'string' && Array.isArray(toolCalls) && toolCalls.every(isCall) && isUsage(usage)) {
+  const hasTexts = [text, finishReason, model].every((one) => typeof one === 'string');
+  if (hasTexts && Array.isArray(toolCalls) && toolCalls.every(isCall) && isUsage(usage)) {
     const { inputTokens, outputTokens } = usage;
     return {
       ...{ text, toolCalls, finishReason, model },
@@ -94,7 +95,8 @@ function checked(answer: ModelAnswer, provider: string): ModelAnswer {
 }
 
 function isUsage(usage: ModelUsage | undefined): usage is ModelUsage {
-  return Number.isFinite(usage?.inputTokens) && Number.isFinite(usage?.outputTokens);
+  const isCount = (count: unknown) => Number.isFinite(count) && (count as number) >= 0;
+  return isCount(usage?.inputTokens) && isCount(usage?.outputTokens);
 }
 
 /** The price of a call: that of the model as the definition names it, or as the provider does. */
