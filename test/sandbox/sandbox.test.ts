@@ -41,7 +41,7 @@ describe('a sandboxed script', () => {
       config: { b: 2 },
       env: { RATE: 'r' },
       idempotencyKey: 'key-1',
-      execution: { id: 'exec_1', ensemble: 'e', agent: 'a', attempt: 1 },
+      execution: { id: 'exec_1', ensemble: 'e', agent: 'a', attempt: 1, hops: 0 },
       keys: ['debug', 'info', 'warn', 'error'],
     });
     expect(await run('export default ({ env }) => env', {}, { env })).toEqual({});

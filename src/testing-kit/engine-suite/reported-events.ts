@@ -4,8 +4,7 @@ import type { Subject, SubjectEvent } from './subject.ts';
 
 /** The kinds of events that are stored, without the start and the end. */
 const STORED_KINDS = [
-  ...['agent.completed', 'agent.failed', 'agent.retrying', 'agent.skipped', 'model.completed'],
-  ...['tool.completed', 'foreach.started', 'step.waiting'],
+  ...['agent.completed', 'agent.failed', 'agent.retrying', 'agent.skipped', 'foreach.started', 'step.waiting'],
   ...['step.continued', 'signal.taken', 'child.started', 'child.ended', 'run.resumed'],
   ...['model.completed', 'tool.completed'],
 ];
