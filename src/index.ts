@@ -55,6 +55,7 @@ export type {
   ExecutionTrigger,
   FinalStatus,
   PendingWait,
+  TokenUsage,
 } from './engine/model/execution.ts';
 export type { ExecutionStep, StepStatus } from './engine/model/execution-step.ts';
 export type { StepPage } from './orchestrator/runs/list-steps.ts';
