@@ -1,7 +1,7 @@
-/** The data ports of the `storage` operation: values by key, and objects. */
+/** The data ports of the `storage` operation: values by key, objects, and SQL databases. */
 
 import { OrchestratorError } from '../base/errors.ts';
-import type { Json } from '../base/json.ts';
+import type { Json, JsonObject } from '../base/json.ts';
 import type { MaybePromise } from './operation.ts';
 
 /**
@@ -56,13 +56,65 @@ export interface StoredObject {
   readonly updatedAt: number;
 }
 
+/** An object whose bytes come one part after the other. */
+export interface StreamedObject {
+  readonly content: AsyncIterable<Uint8Array>;
+  readonly contentType: string;
+  /** Unix ms. */
+  readonly updatedAt: number;
+}
+
 export interface ObjectStore {
   readonly kind: 'objects';
   get(key: string): MaybePromise<StoredObject | undefined>;
   /** Stores or replaces an object. The store owns the bytes from then on. */
   put(key: string, object: StoredObject): MaybePromise<void>;
+  /**
+   * Stores or replaces an object whose bytes come one part after the other, without holding all of them in memory. The object exists
+   * when the promise resolves. If `content` throws, the promise rejects with that error, nothing of the object is stored, and an object
+   * that existed before stays as it was. A store without this method can't take such objects.
+   *
+   * @returns the number of bytes
+   */
+  putStream?(key: string, object: StreamedObject): Promise<number>;
   /** @returns whether the key existed */
   delete(key: string): MaybePromise<boolean>;
   /** Keys in the order of their UTF-8 bytes. Objects don't expire, so `now` is ignored. */
   list(page: KeyPage): MaybePromise<readonly string[]>;
+}
+
+/**
+ * One SQL statement, with values apart from its text. A value stands between two strings, so there is one string more than values.
+ * A database passes each value as a bound parameter, in its own syntax (`?`, `$1`). It never inserts a value into the text.
+ */
+export interface SqlStatement {
+  readonly strings: readonly string[];
+  /** Arrays and objects are bound as JSON text. */
+  readonly values: readonly Json[];
+}
+
+/**
+ * A database for `type: d1`. It takes one statement at a time: text with a second statement is refused with `INVALID_INPUT`, and so is
+ * a statement that reaches outside the data, such as ATTACH, PRAGMA, load_extension or COPY ... PROGRAM.
+ *
+ * A statement that the database refuses (syntax, an unknown table, a constraint) is an `OrchestratorError` `AGENT_FAILED` that is not
+ * retryable; its message has the database's own words, which never contain a bound value. A connection that breaks is retryable.
+ */
+export interface SqlDatabase {
+  readonly kind: 'sql';
+  /**
+   * The rows of a statement that reads, after the first `offset`, at most `limit` of them. Rows beyond that are not loaded into memory.
+   * Bytes are returned in base64, integers beyond 2^53 and decimals as text, instants as ISO 8601 text.
+   */
+  query(
+    statement: SqlStatement,
+    page: { readonly limit: number; readonly offset: number; readonly signal: AbortSignal },
+  ): MaybePromise<{ readonly rows: readonly JsonObject[]; readonly hasMore: boolean }>;
+  /** Runs a statement that changes data, in one transaction. @returns the number of changed rows */
+  execute(
+    statement: SqlStatement,
+    options: { readonly signal: AbortSignal },
+  ): MaybePromise<{ readonly changes: number }>;
+  /** All rows of a statement that reads, in parts, as of one moment. Memory holds one part at a time. */
+  stream(statement: SqlStatement, options: { readonly signal: AbortSignal }): AsyncIterable<readonly JsonObject[]>;
 }

@@ -24,8 +24,8 @@ export interface ExecutionInfo {
 
 /** A part of an attempt whose result is stored on its own. */
 export interface OperationPart {
-  /** What the part is: a call of a language model, or of a tool. */
-  readonly kind: 'model' | 'tool';
+  /** What the part is: a call of a language model or of a tool, or a message that is sent. */
+  readonly kind: 'model' | 'tool' | 'send';
   /** Its number among the parts of its kind, counted from 1. The same part has the same number on every attempt, and no other part has it. */
   readonly number: number;
   /** For the list of steps and the events: the model, or the tool. */
@@ -69,6 +69,14 @@ export interface OperationContext<Config = JsonObject> {
   callAgent(name: string, input: Json, part: OperationPart): Promise<AgentAnswer>;
   /** The description of an agent that `Operation.calls` names. */
   describeAgent(name: string): string | undefined;
+  /**
+   * The text of a config key that `Operation.texts` calls a template, with the values of `data` for its `{{ ... }}`. `context.config`
+   * has the same text with the fields of the agent's input as data.
+   *
+   * @param key - a key of the config, or a path with dots, as in `Operation.texts`
+   * @returns undefined if the config lacks the key, or its value is not a template but comes whole from one `${...}`
+   */
+  render(key: string, data: JsonObject): string | undefined;
   /** Sends text to the listeners of `agent.delta` and the streams of events, at once. It is not stored. */
   emitText(text: string): void;
 }
@@ -101,6 +109,18 @@ export interface Operation<Config = JsonObject> {
   check?(config: JsonObject): readonly ConfigIssue[];
   /** Keys of the config whose values are part of the output. Their values must not contain secrets. */
   readonly shows?: readonly string[];
+  /**
+   * How the text of some config keys is read, in addition to its `${...}`:
+   *
+   * | | `{{ ... }}` | `${...}` inside text |
+   * |---|---|---|
+   * | `template` | filled in as text | as everywhere |
+   * | `html` | filled in, with `& < > " '` escaped | inserted as it is |
+   * | `sql` | is plain text | becomes a bound parameter: the evaluated config has an `SqlStatement` under the key |
+   *
+   * A value that comes whole from one `${...}` is text that is not read again; under `sql` it is refused at load.
+   */
+  readonly texts?: Readonly<Record<string, 'template' | 'html' | 'sql'>>;
   /** What a process needs to run this agent, such as `script:score`. */
   needs?(config: JsonObject): readonly string[];
   /** The agents that `context.callAgent` may run, found at load in the config as written. */
