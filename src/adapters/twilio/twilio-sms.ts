@@ -32,7 +32,7 @@ const MAX_SHOWN = 500;
  *
  * const twilio = twilioSms({
  *   accountSid: 'AC00000000000000000000000000000000', // process.env.TWILIO_ACCOUNT_SID
- *   authToken: 'the auth token of the account', // process.env.TWILIO_AUTH_TOKEN
+ *   authToken: 'the-token-of-the-account', // process.env.TWILIO_AUTH_TOKEN
  *   from: '+15005550006',
  * });
  * const orchestrator = createOrchestrator({
