@@ -133,6 +133,8 @@ describe('{{ }} in a template', () => {
     const ensembles = [{ name: 'e', flow: [{ agent: 'a', operation: 'count', config: { n: '${100 * 7}' } }] } as never];
     const count = { name: 'count', config: z.strictObject({ n: z.number() }), run: () => 1 } as AnyOperation;
     expect((await createTestOrchestrator({ ensembles, operations: [count] }).execute('e')).status).toBe('completed');
+    const wrong = [{ name: 'e', flow: [{ agent: 'a', operation: 'count', config: { n: "${'x'}" } }] } as never];
+    expect(() => createTestOrchestrator({ ensembles: wrong, operations: [count] })).toThrow('flow[0].config.n');
     const broken = setup({ n: '${parseJson("{")}' });
     expect((await broken.execute('e', {})).error?.code).toBe('EXPRESSION_ERROR');
   });
@@ -199,6 +201,9 @@ flow:
     expect(issuesOf({ subject: 'x {{ env.KEY }}' })).toMatchObject([{ message }]);
     expect(issuesOf({ subject: '{{ signalUrl("x") }}' }).length).toBeGreaterThan(0);
     expect(issuesOf({ subject: '{{ token }}' }, { input: { token: '${env.KEY}' } })).toMatchObject([{ message }]);
+    expect(issuesOf({ subject: '{{ first.output }}' }, { input: { first: '${env.KEY}' } })).toMatchObject([
+      { message },
+    ]);
     expect(issuesOf({ subject: '{{ other }}' }, { input: { token: '${env.KEY}' } })).toEqual([]);
     expect(issuesOf({ body: '{{ env.KEY }}' })).toEqual([]);
   });
@@ -270,10 +275,11 @@ describe('a key with SQL', () => {
   it('is checked by the schema as a statement', async () => {
     const schema = z.strictObject({
       query: z.strictObject({ strings: z.array(z.string()), values: z.array(z.any()) }),
+      n: z.any(),
     });
     const sql: AnyOperation = { name: 'sql', config: schema, texts: { query: 'sql' }, run: ({ config }) => config };
     for (const query of ['SELECT 1', 'SELECT ${input.a}', 'SELECT ${1}']) {
-      const flow = [{ agent: 'a', operation: 'sql', config: { query } }];
+      const flow = [{ agent: 'a', operation: 'sql', config: { query, n: '${input.a}' } }];
       const orchestrator = createTestOrchestrator({ ensembles: [{ name: 'e', flow } as never], operations: [sql] });
       expect((await orchestrator.execute('e', { a: 1 })).status).toBe('completed');
     }

@@ -68,6 +68,7 @@ describe('places of values', () => {
     ["SELECT '${input.a}'", 'between quotes'],
     ["SELECT 'it''s ${input.a}'", 'between quotes'],
     ["SELECT E'it\\'s ${input.a}'", 'between quotes'],
+    ["SELECT E'it''s \\' ${input.a}'", 'between quotes'],
     ["SELECT '%' || '${input.a}%'", 'between quotes'],
     ['SELECT "${input.a}"', 'between quotes'],
     ['SELECT `${input.a}`', 'between quotes'],
