@@ -78,6 +78,7 @@ export type { ExpressionFunction, FunctionTable } from './engine/expression/func
 export type { ApiOutput } from './operations/api/answer.ts';
 export type { PagedOutput } from './operations/api/paginate.ts';
 export type { Script, ScriptContext } from './operations/code/code-operation.ts';
+export type { SmsOutput } from './operations/sms/sms-operation.ts';
 export type { Binding } from './operations/storage/storage-operation.ts';
 export type { ThinkOutput } from './operations/think/think-operation.ts';
 export type { ModelServerOptions } from './adapters/models/model-server-options.ts';
@@ -106,6 +107,7 @@ export type { ExecutionEngine } from './engine/ports/execution-engine.ts';
 export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from './engine/ports/http.ts';
 export type { Logger } from './engine/ports/logger.ts';
 export type * from './engine/ports/model.ts';
+export type { SmsMessage, SmsSender } from './engine/ports/sms.ts';
 export type {
   AgentAnswer,
   AgentCall,

@@ -4,6 +4,7 @@ import type { Clock } from '../engine/ports/clock.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
 import type { ModelRequest } from '../engine/ports/model.ts';
 import type { AnyOperation, OperationContext } from '../engine/ports/operation.ts';
+import type { SmsSender } from '../engine/ports/sms.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import type { OrchestratorOptions } from '../orchestrator/options.ts';
 import { changeStorage } from './engine-suite/change-storage.ts';
@@ -22,6 +23,7 @@ export interface Surroundings {
   readonly operations: NonNullable<OrchestratorOptions['operations']>;
   readonly bindings: OrchestratorOptions['bindings'];
   readonly models: OrchestratorOptions['models'];
+  readonly sms: OrchestratorOptions['sms'];
   /** Whether time advances while a result is awaited and nothing is in flight. */
   readonly autoAdvance: boolean;
 }
@@ -65,6 +67,11 @@ export function startTestProcess(world: Surroundings): TestProcess {
     const generate = (request: ModelRequest) => watched.generate(request);
     return [name, { ...(prices && { prices }), generate }] as const;
   });
+  const sms = Object.entries(world.sms ?? {}).map(([name, sender]) => {
+    const watched = endsWith(control, watch.watchPort(sender));
+    const send: SmsSender['send'] = (message, options) => watched.send(message, options);
+    return [name, { send }] as const;
+  });
   const scripts = Object.entries(world.scripts).map(
     ([name, script]) => [name, control.script(watch.watchCall(script))] as const,
   );
@@ -77,6 +84,7 @@ export function startTestProcess(world: Surroundings): TestProcess {
       scripts: Object.fromEntries(scripts),
       operations: world.operations.map((operation) => inProcess(watch.watchOperation(operation), control)),
       ...(world.models && { models: Object.fromEntries(models) }),
+      ...(world.sms && { sms: Object.fromEntries(sms) }),
       ...(world.bindings && { bindings: Object.fromEntries(bindings) }),
     },
     get crashed() {

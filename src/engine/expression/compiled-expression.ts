@@ -17,12 +17,19 @@ export type NameResolution<E extends Evaluation> =
       /** The name is valid, but probably not what the author meant: the reason. */
       readonly warning?: string;
     }
-  | { readonly problem: string; readonly suggestion?: string };
+  | {
+      readonly problem: string;
+      readonly suggestion?: string;
+      /** Nothing has this name. Otherwise the name exists, but can't be read in this way or at this place. */
+      readonly isUnknown?: boolean;
+    };
 
 /** Resolves the names of expressions. */
 export interface NameResolver<E extends Evaluation> {
   /** Declared names that contain a hyphen. At each place the longest matching name wins over a subtraction. */
   readonly hyphenated: readonly string[];
+  /** Whether an unknown name is a field of data that is not known yet. */
+  readonly readsData?: boolean;
   /**
    * Called once for each place where the name occurs, when the expression is compiled.
    * @param path - the static path right after the name: `a.output.x['y'][0]` gives `['output', 'x', 'y', 0]`. It ends before the first computed key
