@@ -4,6 +4,7 @@ import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engi
 import type { Json, JsonObject } from '../../../engine/base/json.ts';
 import type { SqlDatabase, SqlStatement } from '../../../engine/ports/data.ts';
 import { checkSql, type SqlUse, toBound, withoutValues } from '../../../engine/ports/sql-rules.ts';
+import { VALUE_MARK } from '../../../engine/ports/sql-text.ts';
 import { toRows } from './database-rows.ts';
 import { type SqlClient, type SqlTransaction, statement } from './driver.ts';
 import { codeOf, toStorageError } from './failure.ts';
@@ -56,21 +57,7 @@ export function postgresDatabase(options: PostgresDatabaseOptions): PostgresData
     return opening;
   };
 
-  const prepare = (given: SqlStatement, use: SqlUse): Prepared => {
-    let count = 0;
-    const { text } = checkSql(given, use, 'postgres', hiddenSchemas);
-    const params = given.values.map((value) => {
-      const bound = toBound(value);
-      return bound === null ? null : String(bound);
-    });
-    return {
-      text: text.replaceAll('\u0000', () => {
-        count += 1;
-        return `$${count}`;
-      }),
-      params,
-    };
-  };
+  const prepare = (given: SqlStatement, use: SqlUse) => toText(given, use, hiddenSchemas);
 
   const transact = async <T>(
     { values }: SqlStatement,
@@ -117,6 +104,16 @@ export function postgresDatabase(options: PostgresDatabaseOptions): PostgresData
       await client?.close();
     },
   };
+}
+
+/** The text with `$1`, `$2`, ... for its values. */
+function toText(given: SqlStatement, use: SqlUse, hiddenSchemas: readonly string[]): Prepared {
+  const [first = '', ...rest] = checkSql(given, use, 'postgres', hiddenSchemas).text.split(VALUE_MARK);
+  const params = given.values.map((value) => {
+    const bound = toBound(value);
+    return bound === null ? null : String(bound);
+  });
+  return { text: rest.reduce((text, next, i) => `${text}$${i + 1}${next}`, first), params };
 }
 
 function settings(mode: string, timeoutMs: number): string {
