@@ -34,6 +34,9 @@ export type {
 } from './testing-kit/engine-suite.ts';
 export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from './testing-kit/fake-model.ts';
 export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './testing-kit/http-suite.ts';
+export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from './adapters/mail/memory-mail.ts';
+export type { MailWorld, ReceivedMail } from './testing-kit/mail-suite/context.ts';
+export { type MailSuiteOptions, mailSuite } from './testing-kit/mail-suite.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './testing-kit/manual-clock.ts';
 export { type StorageSuiteOptions, storageSuite } from './testing-kit/storage-suite.ts';
 export {
