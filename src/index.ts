@@ -77,6 +77,8 @@ export type { ExpressionFunction, FunctionTable } from './engine/expression/func
 export type { ApiOutput } from './operations/api/answer.ts';
 export type { PagedOutput } from './operations/api/paginate.ts';
 export type { Script, ScriptContext } from './operations/code/code-operation.ts';
+export type { BatchFailure, BatchOutput } from './operations/email/batch.ts';
+export type { EmailOutput } from './operations/email/email-operation.ts';
 export type { Binding } from './operations/storage/storage-operation.ts';
 export type { ThinkOutput } from './operations/think/think-operation.ts';
 export type { ModelServerOptions } from './adapters/models/model-server-options.ts';

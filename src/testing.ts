@@ -120,11 +120,11 @@ function startProcess(
   stubs: Map<string, readonly Script[]>,
 ): TestOrchestrator<Record<string, never>> {
   const { autoAdvance = true, clock = manualClock(), http = stubHttp(), storage = memoryStorage(), ...rest } = options;
-  const { scripts: given = {}, operations = [], bindings, models } = rest;
+  const { scripts: given = {}, operations = [], bindings, models, mail } = rest;
   // Before they are wrapped: a wrapped port has every member.
   checkOptions({ ...rest, clock, http, storage });
   const { scripts, stub } = stubbedScripts(given, stubs);
-  const process = startTestProcess({ clock, storage, http, autoAdvance, scripts, operations, bindings, models });
+  const process = startTestProcess({ clock, storage, http, autoAdvance, scripts, operations, bindings, models, mail });
   const inner = createOrchestrator({ errors: { stack: true }, ...rest, ...process.ports });
   const { awaited } = process;
   let closing: Promise<void> | undefined;

@@ -148,7 +148,7 @@ function agentStep(record: StepRecord, isOver: boolean): ExecutionStep {
   return error ? { ...about, ...times, error } : { ...about, ...times, output };
 }
 
-/** A call of a model or of a tool, by an agent. */
+/** A call of a model or of a tool, or a sent message, by an agent. */
 function partStep({ key, name, startedAt, duration }: StepRecord, kind: StepKind, output: Json = null): ExecutionStep {
   return { key, kind, name, status: 'completed', attempts: 1, startedAt, duration, output };
 }
