@@ -14,7 +14,7 @@
  * The number of a part is `1000 * (try - 1) + position`, with both counted from 1.
  */
 
-import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import { type ErrorCode, isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { MAX_BATCH, type Recipient } from './config.ts';
 import { type CommonParts, commonParts, recipientAddress, recipientMessage } from './message.ts';
@@ -26,7 +26,7 @@ export interface BatchFailure {
   readonly email: string;
   /** Its position in `recipients`, counted from 0. */
   readonly index: number;
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly message: string;
 }
 
@@ -50,7 +50,7 @@ type StoredTry = {
 } & ({ readonly messageId: string; readonly isError: false } | (FailedTry & { readonly isError: true }));
 
 interface FailedTry {
-  readonly code: string;
+  readonly code: ErrorCode;
   readonly message: string;
   readonly retryable: boolean;
   readonly details: JsonObject;
@@ -91,7 +91,7 @@ export async function sendBatch(sending: Sending, recipients: readonly Recipient
     const { code, message, details } = first;
     const retryable = failures.some((one) => one.retryable);
     const what = failures.length === 1 ? message : `no mail of the batch was sent. The first failure: ${message}`;
-    throw new OrchestratorError(code as 'AGENT_FAILED', what, { retryable, details: { ...details, ...counts } });
+    throw new OrchestratorError(code, what, { retryable, details: { ...details, ...counts } });
   }
   const errors = failures.map(({ email, index, code, message }) => ({ email, index, code, message }));
   return { ...counts, messageIds, errors, provider };

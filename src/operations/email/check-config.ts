@@ -81,8 +81,8 @@ function shapeIssues(config: JsonObject): ConfigIssue[] {
   return issues;
 }
 
-const isWritten = (value: Json | undefined): value is string =>
-  typeof value === 'string' && !value.includes('${') && !value.includes('{{');
+const isWritten = (value: Json | undefined): value is string => typeof value === 'string' && !value.includes('${');
+const isPlain = (value: Json | undefined): value is string => isWritten(value) && !value.includes('{{');
 
 function fieldIssues(config: JsonObject): ConfigIssue[] {
   const issues: ConfigIssue[] = [];
@@ -96,13 +96,13 @@ function fieldIssues(config: JsonObject): ConfigIssue[] {
       if (isWritten(one)) add(Array.isArray(value) ? [key, i] : [key], readAddress(one).problem);
     });
   }
-  for (const key of ['subject', 'fromName']) if (isWritten(config[key])) add([key], lineProblem(config[key]));
+  for (const key of ['subject', 'fromName']) if (isPlain(config[key])) add([key], lineProblem(config[key]));
   const { headers } = config;
   if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return issues;
   const seen = new Set<string>();
   for (const [name, value] of Object.entries(headers as JsonObject)) {
     const twice = seen.has(name.toLowerCase()) ? `header ${quoted(name)} is given twice` : undefined;
-    add(['headers', name], mailHeaderProblem(name, isWritten(value) ? value : '') ?? twice);
+    add(['headers', name], mailHeaderProblem(name, isPlain(value) ? value : '') ?? twice);
     seen.add(name.toLowerCase());
   }
   return issues;

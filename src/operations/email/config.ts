@@ -94,6 +94,19 @@ function batchSchema() {
   return z.strictObject({ recipients }, { error: (issue) => unknownKeys(issue as never) ?? 'expected { recipients }' });
 }
 
+/** The settings of the specification. A sender may have others. */
+function settings() {
+  const port = 'must be a port from 1 to 65535';
+  const auth = z.strictObject({ user: text(), pass: text() }, 'expected { user, pass }');
+  return {
+    apiKey: z.nullish(text().check(z.minLength(1, 'must not be empty; is its variable set?'))),
+    host: z.nullish(text().check(z.minLength(1, 'must not be empty; is its variable set?'))),
+    port: z.nullish(z.int(port).check(z.gte(1, port), z.lte(65_535, port))),
+    secure: z.nullish(z.boolean('must be true or false')),
+    auth: z.nullish(auth),
+  };
+}
+
 export const emailConfig = once((): StandardSchema<unknown, EmailConfig> => {
   const optional = z.nullish(text());
   const list = z.nullish(z.union([text(), z.array(text())], 'must be an address or a list of addresses'));
@@ -115,6 +128,7 @@ export const emailConfig = once((): StandardSchema<unknown, EmailConfig> => {
     batch: z.nullish(batchSchema()),
     rateLimit: z.nullish(z.number(RATE_RULE).check(z.gte(MIN_RATE, RATE_RULE), z.lte(MAX_RATE, RATE_RULE))),
     timeout: z.nullish(durationSchema()),
+    ...settings(),
   }) as unknown as StandardSchema<unknown, EmailConfig>;
 });
 

@@ -31,7 +31,8 @@ export function emailOperation(parts: {
     get config() {
       return emailConfig();
     },
-    texts: { subject: 'template', body: 'template', html: 'html' },
+    // Each recipient of a batch has a link of its own to leave the list.
+    texts: { subject: 'template', body: 'template', html: 'html', 'headers.List-Unsubscribe': 'template' },
     check: (config) => checkEmailConfig(config, senders),
     needs(config) {
       const name = senderName(config, senders);

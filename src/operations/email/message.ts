@@ -68,23 +68,25 @@ export function recipientAddress(email: string): string {
   return value.address;
 }
 
-/** @param data - of a recipient. Default: the fields of the agent's input, which the config has already */
+/** @param data - of a recipient. Default: the fields of the agent's input, with which the config is filled in already */
 function texts(
   { config, render }: Context,
   data?: JsonObject,
 ): Pick<MailMessage, 'subject' | 'text' | 'html' | 'headers'> {
-  const read = (key: string, value: string) => (data && render(key, data)) ?? value;
-  const { body, html } = config;
-  if (!body && !html) throw refused('body', 'is empty, and so is `html`: a mail needs a text');
+  const read: ReadText = (key, value) => (data && render(key, data)) ?? value ?? '';
+  const [text, html] = [read('body', config.body), read('html', config.html)];
+  if (text === '' && html === '') throw refused('body', 'is empty, and so is `html`: a mail needs a text');
   return {
     subject: lineAt('subject', read('subject', config.subject)),
-    ...(body && { text: read('body', body) }),
-    ...(html && { html: read('html', html) }),
+    ...(text !== '' && { text }),
+    ...(html !== '' && { html }),
     headers: toHeaders(config, read),
   };
 }
 
-function toHeaders({ headers }: EmailConfig, read: (key: string, value: string) => string): Record<string, string> {
+type ReadText = (key: string, value: string | null | undefined) => string;
+
+function toHeaders({ headers }: EmailConfig, read: ReadText): Record<string, string> {
   const sent: [string, string][] = [];
   for (const [name, given] of Object.entries(headers ?? {})) {
     if (given === null) continue;
