@@ -153,17 +153,17 @@ describe('the agent', () => {
     let round = 0;
     const onSend: MemoryMailOptions['onSend'] = ({ to }) => {
       const address = to[0]?.address;
-      if (address === 'p0@x.com') round += 1;
+      if (address === 'p1@x.com') round += 1;
       tried.push(address);
-      if (address === 'p1@x.com') throw new OrchestratorError('INVALID_INPUT', 'no such mailbox');
+      if (address === 'p0@x.com') throw new OrchestratorError('INVALID_INPUT', 'no such mailbox');
       if (round < 3) throw busy();
     };
     const { orchestrator } = world({ onSend, fields: { retry: { maxAttempts: 3 } } });
     const ended = await run(orchestrator, people(3));
     expect([ended.status, ended.agents[0]?.attempts]).toEqual(['completed', 3]);
-    expect(outputOf(ended)).toMatchObject({ sent: 2, failed: 1, errors: [{ index: 1, message: 'no such mailbox' }] });
+    expect(outputOf(ended)).toMatchObject({ sent: 2, failed: 1, errors: [{ index: 0, message: 'no such mailbox' }] });
     const [p0, p1, p2] = people(3).map(({ email }) => email);
-    expect(tried).toEqual([p0, p1, p2, p0, p2, p0, p2]);
+    expect(tried).toEqual([p0, p1, p2, p1, p2, p1, p2]);
   });
 
   it('completes when one mail was sent, and does not try the others again', async () => {
@@ -192,6 +192,20 @@ describe('the agent', () => {
       ...{ email: 'p3@x.com', index: 3, code: failure.code },
       message: `not tried, because of an earlier failure: ${failure.message}`,
     });
+  });
+
+  it('stores no result of a send that a cancellation ended', async () => {
+    const onSend: MemoryMailOptions['onSend'] = ({ to }, { signal }) =>
+      to[0]?.address === 'p0@x.com'
+        ? undefined
+        : new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason)));
+    const { orchestrator } = world({ onSend });
+    const handle = await orchestrator.start('e' as never, ...([{ people: people(3) }] as never));
+    await orchestrator.clock.advance(10);
+    handle.cancel();
+    expect((await handle.result()).status).toBe('cancelled');
+    const { steps } = await orchestrator.executions.steps(handle.id);
+    expect(steps.map(({ key }) => key)).toEqual(['flow[0].send[1]']);
   });
 
   it('goes on in the next attempt when its `timeout` ended the one before', async () => {

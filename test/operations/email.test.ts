@@ -348,6 +348,13 @@ describe('a send that fails', () => {
   });
 });
 
+it('the older form `Email` is the same operation', async () => {
+  const mail = memoryMail();
+  const ensemble = { name: 'e', flow: [{ member: 'send', type: 'Email', config: PLAIN }] };
+  const orchestrator = createTestOrchestrator({ mail: { smtp: mail }, ensembles: [ensemble as never] });
+  expect([(await orchestrator.execute('e')).status, mail.messages.length]).toEqual(['completed', 1]);
+});
+
 it('`close()` closes each sender once, also if one fails', async () => {
   const closed: string[] = [];
   const sender = (name: string): MailSender => ({
