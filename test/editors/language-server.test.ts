@@ -88,6 +88,7 @@ describe('completion', () => {
       'api',
       'code',
       'email',
+      'sms',
       'storage',
       'think',
       'tools',

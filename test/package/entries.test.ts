@@ -43,6 +43,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './postgres': ['postgresStorage'],
   './mcp': ['mcpClient'],
   './ai': ['aiModels', 'toFetch'],
+  './twilio': ['twilioSms'],
   './sandbox': ['sandbox'],
   './adapter': [
     'AGENTS_IN_RECORD',

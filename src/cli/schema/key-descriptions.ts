@@ -268,6 +268,12 @@ export const KEY_DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, s
     'auth.user': 'Its name. Value: string. Required.',
     'auth.pass': 'Its password. Value: string. Required.',
   },
+  'config-sms': {
+    to: 'The phone number in E.164 form, such as `"+48123456789"`. Value: string. Required.',
+    body: "The text. `{{ name }}` is a field of the agent's input. Value: string, at most 1,600 characters, a template. Required.",
+    from: 'A phone number, or a name that the provider knows. Value: string, at most 64 characters. Default: that of the sender.',
+    provider: 'The name of an entry of the option `sms`. Required if there are several. Value: string, without expressions. Default: the only entry of `sms`.',
+  },
   'config-tools': {
     mcp: 'The name of a tool server in the option `mcpServers`. Value: string. Required.',
     tool: 'The name of the tool. Value: string, at most 256 characters. Required.',
