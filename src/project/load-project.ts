@@ -111,6 +111,7 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
   const functions = config.functions || given.functions ? { ...config.functions, ...given.functions } : undefined;
   const mcpServers = config.mcpServers || given.mcpServers ? { ...config.mcpServers, ...given.mcpServers } : undefined;
   const models = config.models || given.models ? { ...config.models, ...given.models } : undefined;
+  const mail = config.mail || given.mail ? { ...config.mail, ...given.mail } : undefined;
   const sms = config.sms || given.sms ? { ...config.sms, ...given.sms } : undefined;
   return {
     http: nodeHttp(),
@@ -119,6 +120,7 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
     ...(functions && { functions }),
     ...(mcpServers && { mcpServers }),
     ...(models && { models }),
+    ...(mail && { mail }),
     ...(sms && { sms }),
     ensembles: join(config.ensembles, given.ensembles),
     agents: join<AgentDefinition>(config.agents, given.agents),

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
+import type { MailSender } from '../engine/ports/mail.ts';
 import type { ModelRequest } from '../engine/ports/model.ts';
 import type { AnyOperation, OperationContext } from '../engine/ports/operation.ts';
 import type { SmsSender } from '../engine/ports/sms.ts';
@@ -23,6 +24,7 @@ export interface Surroundings {
   readonly operations: NonNullable<OrchestratorOptions['operations']>;
   readonly bindings: OrchestratorOptions['bindings'];
   readonly models: OrchestratorOptions['models'];
+  readonly mail: OrchestratorOptions['mail'];
   readonly sms: OrchestratorOptions['sms'];
   /** Whether time advances while a result is awaited and nothing is in flight. */
   readonly autoAdvance: boolean;
@@ -67,6 +69,14 @@ export function startTestProcess(world: Surroundings): TestProcess {
     const generate = (request: ModelRequest) => watched.generate(request);
     return [name, { ...(prices && { prices }), generate }] as const;
   });
+  const mail = Object.entries(world.mail ?? {}).map(([name, sender]) => {
+    const { settings, check } = sender;
+    const watched = endsWith(control, watch.watchPort(sender));
+    const send: MailSender['send'] = (message, options) => watched.send(message, options);
+    const close = () => sender.close?.();
+    const about = { ...(settings && { settings }), ...(check && { check: check.bind(sender) }) };
+    return [name, { ...about, send, close }] as const;
+  });
   const sms = Object.entries(world.sms ?? {}).map(([name, sender]) => {
     const watched = endsWith(control, watch.watchPort(sender));
     const send: SmsSender['send'] = (message, options) => watched.send(message, options);
@@ -84,6 +94,7 @@ export function startTestProcess(world: Surroundings): TestProcess {
       scripts: Object.fromEntries(scripts),
       operations: world.operations.map((operation) => inProcess(watch.watchOperation(operation), control)),
       ...(world.models && { models: Object.fromEntries(models) }),
+      ...(world.mail && { mail: Object.fromEntries(mail) }),
       ...(world.sms && { sms: Object.fromEntries(sms) }),
       ...(world.bindings && { bindings: Object.fromEntries(bindings) }),
     },

@@ -87,6 +87,7 @@ describe('completion', () => {
     expect(await labels(withStep('agent: x', 'operation: |>'))).toEqual([
       'api',
       'code',
+      'email',
       'sms',
       'storage',
       'think',

@@ -6,7 +6,7 @@ import type { Subject, SubjectEvent } from './subject.ts';
 const STORED_KINDS = [
   ...['agent.completed', 'agent.failed', 'agent.retrying', 'agent.skipped', 'foreach.started', 'step.waiting'],
   ...['step.continued', 'signal.taken', 'child.started', 'child.ended', 'run.resumed'],
-  ...['model.completed', 'tool.completed'],
+  'send.completed',
 ];
 
 /** Events of one execution, as texts. */
