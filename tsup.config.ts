@@ -11,6 +11,7 @@ const names = [
   'mcp',
   'ai',
   'sandbox',
+  'smtp',
   'adapter',
   'testing',
 ];

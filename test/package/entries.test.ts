@@ -43,6 +43,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './mcp': ['mcpClient'],
   './ai': ['aiModels', 'toFetch'],
   './sandbox': ['sandbox'],
+  './smtp': ['smtpMail'],
   './adapter': [
     'AGENTS_IN_RECORD',
     'ActiveRun',
