@@ -77,6 +77,8 @@ export type { ExpressionFunction, FunctionTable } from './engine/expression/func
 export type { ApiOutput } from './operations/api/answer.ts';
 export type { PagedOutput } from './operations/api/paginate.ts';
 export type { Script, ScriptContext } from './operations/code/code-operation.ts';
+export type { BatchFailure, BatchOutput } from './operations/email/batch.ts';
+export type { EmailOutput } from './operations/email/email-operation.ts';
 export type { Binding } from './operations/storage/storage-operation.ts';
 export type { ThinkOutput } from './operations/think/think-operation.ts';
 export type { ModelServerOptions } from './adapters/models/model-server-options.ts';
@@ -94,6 +96,7 @@ export { systemClock } from './adapters/clock/system-clock.ts';
 export { embeddedEngine } from './adapters/embedded-engine/embedded-engine.ts';
 export type { EmbeddedEngineOptions } from './adapters/embedded-engine/engine-options.ts';
 export { type FetchHttpOptions, fetchHttp } from './adapters/http/fetch-http.ts';
+export { type KeptMail, memoryMail, type MemoryMail, type MemoryMailOptions } from './adapters/mail/memory-mail.ts';
 export { memoryStorage, type MemoryStorageOptions } from './adapters/storage/memory/memory-storage.ts';
 
 // The types of options, which adapters implement. The entry `adapter` has what else their authors need.
@@ -104,6 +107,7 @@ export type { KvStore, ObjectStore } from './engine/ports/data.ts';
 export type { ExecutionEngine } from './engine/ports/execution-engine.ts';
 export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from './engine/ports/http.ts';
 export type { Logger } from './engine/ports/logger.ts';
+export type * from './engine/ports/mail.ts';
 export type * from './engine/ports/model.ts';
 export type {
   AgentAnswer,

@@ -34,6 +34,9 @@ export type {
 } from './testing-kit/engine-suite.ts';
 export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from './testing-kit/fake-model.ts';
 export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './testing-kit/http-suite.ts';
+export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from './adapters/mail/memory-mail.ts';
+export type { MailWorld, ReceivedMail } from './testing-kit/mail-suite/context.ts';
+export { type MailSuiteOptions, mailSuite } from './testing-kit/mail-suite.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './testing-kit/manual-clock.ts';
 export { type StorageSuiteOptions, storageSuite } from './testing-kit/storage-suite.ts';
 export {
@@ -117,11 +120,11 @@ function startProcess(
   stubs: Map<string, readonly Script[]>,
 ): TestOrchestrator<Record<string, never>> {
   const { autoAdvance = true, clock = manualClock(), http = stubHttp(), storage = memoryStorage(), ...rest } = options;
-  const { scripts: given = {}, operations = [], bindings, models } = rest;
+  const { scripts: given = {}, operations = [], bindings, models, mail } = rest;
   // Before they are wrapped: a wrapped port has every member.
   checkOptions({ ...rest, clock, http, storage });
   const { scripts, stub } = stubbedScripts(given, stubs);
-  const process = startTestProcess({ clock, storage, http, autoAdvance, scripts, operations, bindings, models });
+  const process = startTestProcess({ clock, storage, http, autoAdvance, scripts, operations, bindings, models, mail });
   const inner = createOrchestrator({ errors: { stack: true }, ...rest, ...process.ports });
   const { awaited } = process;
   let closing: Promise<void> | undefined;

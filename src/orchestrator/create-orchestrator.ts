@@ -31,6 +31,7 @@ import {
   logWarnings,
   readSharedAgents,
 } from './definitions/load-definitions.ts';
+import { closeMail } from './mail.ts';
 import { modelSecrets } from './models.ts';
 import { checkOptions, DEFAULT_BRAND, type OrchestratorOptions, secretsOf } from './options.ts';
 import { createRestore } from './definitions/restore-definitions.ts';
@@ -207,7 +208,8 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
       const graceMs = toMs(grace);
       if (!(graceMs >= 0)) return Promise.reject(new TypeError(`close: \`grace\` ${DURATION_RULE}, not ${grace}`));
       schedules?.stop();
-      const closeParts = () => toolServers.close().finally(() => storage.close());
+      const closePorts = () => toolServers.close().finally(() => closeMail(options.mail));
+      const closeParts = () => closePorts().finally(() => storage.close());
       closing ??= executionService.engine.close(graceMs).finally(closeParts);
       return closing;
     },

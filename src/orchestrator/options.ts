@@ -9,11 +9,13 @@ import type { Clock } from '../engine/ports/clock.ts';
 import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
 import type { Logger } from '../engine/ports/logger.ts';
+import type { MailSender } from '../engine/ports/mail.ts';
 import type { ModelProvider } from '../engine/ports/model.ts';
 import type { AnyOperation } from '../engine/ports/operation.ts';
 import type { McpClient, ToolServerOptions } from '../engine/ports/tool-server.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
+import { checkMailSender } from './mail.ts';
 import { checkModel } from './models.ts';
 import { refuseUnknownKeys } from './refuse-unknown-keys.ts';
 import { checkToolServer } from './tool-server-options.ts';
@@ -49,6 +51,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
    * `chat/completions` API. Its requests go through `http`, and its key and headers are masked like `secrets`.
    */
   readonly models?: Readonly<Record<string, ModelProvider | ModelServerOptions>>;
+  /** Mail senders by the name of their provider, for `operation: email`. `close()` closes them. */
+  readonly mail?: Readonly<Record<string, MailSender>>;
   /** Outbound HTTP. Default `fetchHttp()`. */
   readonly http?: HttpClient;
   /** Default `systemClock()`. */
@@ -107,6 +111,7 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   mcp: true,
   engine: true,
   models: true,
+  mail: true,
   http: true,
   clock: true,
   env: true,
@@ -142,7 +147,7 @@ export function checkOptions(options: OrchestratorOptions): void {
     if (given !== undefined && !methods.every((method) => typeof given?.[method] === 'function'))
       throw misuse(`\`${key}\` must be ${port}, with ${methods.join(', ')}`);
   }
-  for (const key of ['scripts', 'bindings', 'mcpServers', 'models', 'env', 'secrets', 'functions'] as const) {
+  for (const key of ['scripts', 'bindings', 'mcpServers', 'models', 'mail', 'env', 'secrets', 'functions'] as const) {
     const given: unknown = options[key];
     if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given)))
       throw misuse(`\`${key}\` must be an object with names as keys`);
@@ -163,6 +168,7 @@ export function checkOptions(options: OrchestratorOptions): void {
       throw misuse(`binding \`${name}\` must be a KvStore or an ObjectStore`);
   }
   for (const [name, given] of Object.entries(options.models ?? {})) checkModel(name, given);
+  for (const [name, given] of Object.entries(options.mail ?? {})) checkMailSender(name, given);
   for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options.mcp);
   for (const key of ['env', 'secrets'] as const) {
     for (const [name, value] of Object.entries(options[key] ?? {})) {

@@ -8,8 +8,10 @@ import type { Storage } from '../engine/ports/storage.ts';
 import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { apiOperation } from '../operations/api/api-operation.ts';
 import { codeOperation } from '../operations/code/code-operation.ts';
+import { emailOperation } from '../operations/email/email-operation.ts';
 import { storageOperation } from '../operations/storage/storage-operation.ts';
 import { thinkOperation } from '../operations/think/think-operation.ts';
+import { mailSenders } from './mail.ts';
 import { createProviders } from './models.ts';
 import { toolsOperation } from '../operations/tools/tools-operation.ts';
 import { DEFAULT_BRAND, type OrchestratorOptions } from './options.ts';
@@ -28,6 +30,7 @@ export function registerOperations(
   const builtIn: readonly AnyOperation[] = [
     apiOperation({ http, now }),
     codeOperation(options.scripts ?? {}),
+    emailOperation({ senders: mailSenders(options.mail), http, clock }),
     storageOperation({ bindings: { kv: storage.kv, objects: storage.objects, ...options.bindings }, now }),
     thinkOperation({ models: createProviders(options.models ?? {}, { http, now }), servers }),
     toolsOperation({ servers, clock, hasMcp }),

@@ -2,6 +2,7 @@
 
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
+import type { MailSender } from '../engine/ports/mail.ts';
 import type { ModelRequest } from '../engine/ports/model.ts';
 import type { AnyOperation, OperationContext } from '../engine/ports/operation.ts';
 import type { Storage } from '../engine/ports/storage.ts';
@@ -22,6 +23,7 @@ export interface Surroundings {
   readonly operations: NonNullable<OrchestratorOptions['operations']>;
   readonly bindings: OrchestratorOptions['bindings'];
   readonly models: OrchestratorOptions['models'];
+  readonly mail: OrchestratorOptions['mail'];
   /** Whether time advances while a result is awaited and nothing is in flight. */
   readonly autoAdvance: boolean;
 }
@@ -65,6 +67,14 @@ export function startTestProcess(world: Surroundings): TestProcess {
     const generate = (request: ModelRequest) => watched.generate(request);
     return [name, { ...(prices && { prices }), generate }] as const;
   });
+  const mail = Object.entries(world.mail ?? {}).map(([name, sender]) => {
+    const { settings, check } = sender;
+    const watched = endsWith(control, watch.watchPort(sender));
+    const send: MailSender['send'] = (message, options) => watched.send(message, options);
+    const close = () => sender.close?.();
+    const about = { ...(settings && { settings }), ...(check && { check: check.bind(sender) }) };
+    return [name, { ...about, send, close }] as const;
+  });
   const scripts = Object.entries(world.scripts).map(
     ([name, script]) => [name, control.script(watch.watchCall(script))] as const,
   );
@@ -77,6 +87,7 @@ export function startTestProcess(world: Surroundings): TestProcess {
       scripts: Object.fromEntries(scripts),
       operations: world.operations.map((operation) => inProcess(watch.watchOperation(operation), control)),
       ...(world.models && { models: Object.fromEntries(models) }),
+      ...(world.mail && { mail: Object.fromEntries(mail) }),
       ...(world.bindings && { bindings: Object.fromEntries(bindings) }),
     },
     get crashed() {

@@ -259,7 +259,7 @@ describe('what is refused', () => {
     [{ kind: 'tool', number: 1 }],
   ])('a part %j', async (part) => {
     const { error } = await withOperation(({ step }) => step(part as OperationPart, () => 1)).execute('e');
-    expect(error?.message).toContain("a part is `{ kind: 'model' or 'tool', number: 1 or more, name }`");
+    expect(error?.message).toContain("a part is `{ kind: 'model', 'tool' or 'send', number: 1 or more, name }`");
   });
 
   test('a number that the same attempt has used', async () => {

@@ -113,6 +113,10 @@ function describeStep(event: OrchestratorEvent, wall: number): [name: string, te
       const { tool, isError, duration } = event.data;
       return [event.data.agent, `${tool} ${isError ? 'reported an error' : 'answered'} in ${formatDuration(duration)}`];
     }
+    case 'send.completed': {
+      const { agent, to, isError, duration } = event.data;
+      return [agent, `${isError ? 'could not send' : 'sent'} to ${to} in ${formatDuration(duration)}`];
+    }
     case 'run.resumed':
       return ['execution', 'resumed after its process died'];
     default:

@@ -1,4 +1,4 @@
-/** The parts of an attempt whose results are stored on their own: calls of models, of tools and of other agents. */
+/** The parts of an attempt whose results are stored on their own: calls of models, of tools and of other agents, and sent messages. */
 
 import { OrchestratorError } from '../base/errors.ts';
 import { copyJson, type Json, JsonError, type JsonObject } from '../base/json.ts';
@@ -101,11 +101,11 @@ async function keep<T>({ kept, signal }: PartPlace, key: string, make: () => Pro
 /** @throws TypeError for a part that is not one, or that the attempt asked for before */
 function keyOf({ key, asked }: PartPlace, { kind, number, name }: OperationPart): string {
   if (
-    !(kind === 'model' || kind === 'tool') ||
+    !(kind === 'model' || kind === 'tool' || kind === 'send') ||
     !(Number.isSafeInteger(number) && number > 0) ||
     typeof name !== 'string'
   )
-    throw new TypeError("a part is `{ kind: 'model' or 'tool', number: 1 or more, name }`");
+    throw new TypeError("a part is `{ kind: 'model', 'tool' or 'send', number: 1 or more, name }`");
   const part = partKey(key, kind, number);
   if (asked.has(part))
     throw new TypeError(`this attempt has a ${kind} part ${number} already; give each part its own number`);

@@ -77,6 +77,15 @@ export interface EventDetails {
     readonly isError: boolean;
     readonly duration: number;
   };
+  /** A message of a batch was sent to its recipient, or could not be sent. `key` is that of the send, such as `flow[3].send[2]`. */
+  'send.completed': {
+    readonly agent: string;
+    readonly key: string;
+    /** The address of the recipient. */
+    readonly to: string;
+    readonly isError: boolean;
+    readonly duration: number;
+  };
   /** A `foreach` begins with this number of items. */
   'foreach.started': { readonly key: string; readonly items: number };
   /** A step waits until an instant (Unix ms), for a signal, or for a signal until an instant. */
@@ -134,6 +143,7 @@ export const EVENT_KINDS: Readonly<Record<EventKind, true>> = {
   'agent.delta': true,
   'model.completed': true,
   'tool.completed': true,
+  'send.completed': true,
   'foreach.started': true,
   'step.waiting': true,
   'step.continued': true,

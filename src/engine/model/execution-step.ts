@@ -148,9 +148,17 @@ function agentStep(record: StepRecord, isOver: boolean): ExecutionStep {
   return error ? { ...about, ...times, error } : { ...about, ...times, output };
 }
 
-/** A call of a model or of a tool, by an agent. */
+/** A call of a model or of a tool, or a sent message, by an agent. */
 function partStep({ key, name, startedAt, duration }: StepRecord, kind: StepKind, output: Json = null): ExecutionStep {
-  return { key, kind, name, status: 'completed', attempts: 1, startedAt, duration, output };
+  const about = { key, kind, name, attempts: 1, startedAt, duration };
+  const error = kind === 'send' ? failureOfSend(output) : undefined;
+  return error ? { ...about, status: 'failed', error } : { ...about, status: 'completed', output };
+}
+
+/** A send that failed is stored as a result. What an operation of the host stores may have any form. */
+function failureOfSend(output: Json): ExecutionError | undefined {
+  const { isError, code, message } = (output ?? {}) as Readonly<Record<string, Json | undefined>>;
+  return isError === true && typeof code === 'string' ? { code, message: String(message) } : undefined;
 }
 
 function waitEnd({ name, output, startedAt }: StepRecord, ended: Ended): ExecutionStep {

@@ -131,6 +131,7 @@ function partEvent(kind: StepKind, facts: Facts, record: StepRecord): StepEvent 
   const about = { agent: facts.agent ?? '', key, duration };
   const { isError, finishReason } = mapOf(facts.value);
   if (kind === 'tool') return { event: 'tool.completed', details: { ...about, tool: name, isError: isError === true } };
+  if (kind === 'send') return { event: 'send.completed', details: { ...about, to: name, isError: isError === true } };
   const usage = usageOf(record) ?? NO_USAGE;
   const reason = typeof finishReason === 'string' ? finishReason : 'other';
   return { event: 'model.completed', details: { ...about, model: name, usage, finishReason: reason } };

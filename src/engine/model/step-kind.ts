@@ -17,7 +17,7 @@
  * | `flow[3].ensemble.begun` | decision | is going to start a child execution |
  * | `flow[3]!ensemble.started` | mark | started it |
  * | `flow[3].ensemble` | decision | knows how the child ended |
- * | `flow[3].model[1]`, also `tool` | decision | is an agent that has a part of its attempt, a call of a model or a tool: a step of its own |
+ * | `flow[3].model[1]`, also `tool`, `send` | decision | is an agent that has a part of its attempt, a call of a model or a tool or a sent message: a step of its own |
  * | `run!resumed[2]` | mark | - (the execution was resumed after a worker's death) |
  *
  * No other record is about a step. A mark only reports: no replay reads it. No other note's key ends like the key of a mark.
@@ -42,7 +42,11 @@ export type StepKind =
   | 'wait'
   | 'ensemble'
   | 'model'
-  | 'tool';
+  | 'tool'
+  | 'send';
+
+/** The kinds of parts of an attempt. */
+type PartKind = Extract<StepKind, 'model' | 'tool' | 'send'>;
 
 /** What a record says about a step. `until`: how long a `wait` waits. `resumed`: of the execution, not of a step. */
 export type StepFact =
@@ -65,7 +69,7 @@ export interface RecordRole {
 }
 
 const MARK = /^(.*)!(?:([a-z]+)\.)?([a-z]+)(?:\[\d+\])?$/s;
-const PART = /\.(model|tool)\[\d+\]$/;
+const PART = /\.(model|tool|send)\[\d+\]$/;
 const DECISIONS: readonly (readonly [suffix: string, kind: StepKind, fact: StepFact])[] = [
   ['.sleep', 'sleep', 'begun'],
   ['.wait', 'wait', 'ended'],
@@ -137,7 +141,7 @@ export function markOfAttempt({ key, name, attempts, startedAt, duration, error,
 }
 
 /** The key of a part of an agent's attempt. @param step - the key of the agent */
-export function partKey(step: string, kind: 'model' | 'tool', number: number): string {
+export function partKey(step: string, kind: PartKind, number: number): string {
   return `${step}.${kind}[${number}]`;
 }
 

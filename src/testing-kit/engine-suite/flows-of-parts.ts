@@ -6,6 +6,7 @@ import { echo, ensemble, parts } from './steps.ts';
 import type { World } from './world.ts';
 
 const tool = (number: number, gives: unknown, fields: object = {}) => ({ kind: 'tool', number, gives, ...fields });
+const send = (number: number, gives: unknown) => ({ kind: 'send', number, gives });
 const model = (number: number, gives: unknown, fields: object = {}) => ({ kind: 'model', number, gives, ...fields });
 
 /** Checks that the stored parts are these, each as `kind name`. */
@@ -14,7 +15,7 @@ const partsAre =
   async ({ reader }: World, { id }: { readonly id: string }) => {
     const records = await reader.executions.listSteps(id, { limit: 1000, notes: true });
     const found = records.flatMap(({ key, name }) => {
-      const [, kind] = /\.(model|tool)\[\d+\]$/.exec(key) ?? [];
+      const [, kind] = /\.(model|tool|send)\[\d+\]$/.exec(key) ?? [];
       return kind ? [`${kind} ${name}`] : [];
     });
     same(found.sort(), [...expected].sort(), 'the stored parts');
@@ -27,17 +28,23 @@ export const PART_FLOWS: readonly Flow[] = [
       [
         echo('a', 1),
         parts('p', {
-          parts: [model(1, { text: 'use the tool' }), tool(1, null), tool(2, [1, 2]), model(2, { text: 'done' })],
+          parts: [
+            model(1, { text: 'use the tool' }),
+            tool(1, null),
+            tool(2, [1, 2]),
+            send(1, { sent: true }),
+            model(2, { text: 'done' }),
+          ],
         }),
         echo('b', 2),
       ],
       { p: '${p.output}' },
     ),
     status: 'completed',
-    output: { p: [{ text: 'use the tool' }, null, [1, 2], { text: 'done' }] },
+    output: { p: [{ text: 'use the tool' }, null, [1, 2], { sent: true }, { text: 'done' }] },
     agents: ['a', 'b', 'p'],
     inProgress: 2,
-    check: partsAre('model the model', 'model the model', 'tool the tool', 'tool the tool'),
+    check: partsAre('model the model', 'model the model', 'tool the tool', 'tool the tool', 'send the send'),
   },
   {
     title: 'parts of an attempt that run at once',

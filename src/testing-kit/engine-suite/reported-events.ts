@@ -7,7 +7,7 @@ const STORED_KINDS = [
   ...['agent.completed', 'agent.failed', 'agent.retrying', 'agent.skipped', 'model.completed'],
   ...['tool.completed', 'foreach.started', 'step.waiting'],
   ...['step.continued', 'signal.taken', 'child.started', 'child.ended', 'run.resumed'],
-  ...['model.completed', 'tool.completed'],
+  'send.completed',
 ];
 
 /** Events of one execution, as texts. */

@@ -1,0 +1,55 @@
+/** The `email` operation: sends a mail, or a batch of mails. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { HttpClient } from '../../engine/ports/http.ts';
+import type { MailSender } from '../../engine/ports/mail.ts';
+import type { Operation } from '../../engine/ports/operation.ts';
+import { type BatchOutput, sendBatch } from './batch.ts';
+import { checkEmailConfig, senderName } from './check-config.ts';
+import { type EmailConfig, emailConfig } from './config.ts';
+import { singleMessage } from './message.ts';
+import { type Sending, sendMail } from './send.ts';
+
+/** The output of an `email` agent without `batch`. */
+export interface EmailOutput {
+  readonly messageId: string;
+  readonly success: true;
+  readonly provider: string;
+}
+
+/** @param parts - `senders`: the mail senders by name. Only own keys count */
+export function emailOperation(parts: {
+  readonly senders: Readonly<Record<string, MailSender>>;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+}): Operation<EmailConfig> {
+  const { http, clock } = parts;
+  const senders = new Map(Object.entries(parts.senders));
+  return {
+    name: 'email',
+    get config() {
+      return emailConfig();
+    },
+    // Each recipient of a batch has a link of its own to leave the list.
+    texts: { subject: 'template', body: 'template', html: 'html', 'headers.List-Unsubscribe': 'template' },
+    check: (config) => checkEmailConfig(config, senders),
+    needs(config) {
+      const name = senderName(config, senders);
+      return name === undefined ? [] : [`mail:${name}`];
+    },
+    async run(context): Promise<EmailOutput | BatchOutput> {
+      const { config, idempotencyKey } = context;
+      const provider = senderName(config, senders);
+      const sender = provider === undefined ? undefined : senders.get(provider);
+      if (provider === undefined || !sender) {
+        const what = provider === undefined ? 'the mail sender of this agent' : `mail sender \`${provider}\``;
+        throw new OrchestratorError('NOT_CONFIGURED', `${what} is not configured in this process`);
+      }
+      const sending: Sending = { context, provider, sender, http, clock };
+      if (config.batch) return sendBatch(sending, config.batch.recipients);
+      const messageId = await sendMail(sending, singleMessage(context), idempotencyKey);
+      return { messageId, success: true, provider };
+    },
+  };
+}

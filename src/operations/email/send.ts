@@ -1,0 +1,77 @@
+/** One call of a mail sender, with a timeout, whose failures say nothing that is secret. */
+
+import { toMs } from '../../engine/base/duration.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json } from '../../engine/base/json.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { HttpClient } from '../../engine/ports/http.ts';
+import type { MailMessage, MailSender } from '../../engine/ports/mail.ts';
+import type { OperationContext } from '../../engine/ports/operation.ts';
+import { type EmailConfig, settingsOf } from './config.ts';
+
+/** What all sends of an attempt share. */
+export interface Sending {
+  readonly context: OperationContext<EmailConfig>;
+  readonly provider: string;
+  readonly sender: MailSender;
+  readonly http: HttpClient;
+  readonly clock: Clock;
+}
+
+const DEFAULT_TIMEOUT_MS = 30_000;
+const SECRET = /key|pass|secret|token/i;
+
+/**
+ * @param idempotencyKey - different for each message
+ * @returns the id of the message
+ * @throws as the port `MailSender`
+ */
+export async function sendMail(sending: Sending, message: MailMessage, idempotencyKey: string): Promise<string> {
+  const { context, provider, sender, http, clock } = sending;
+  const { config, signal, logger } = context;
+  const settings = settingsOf(config);
+  const timeoutMs = config.timeout ? toMs(config.timeout) : DEFAULT_TIMEOUT_MS;
+  const controller = new AbortController();
+  const stop = () => controller.abort(signal.reason);
+  signal.throwIfAborted();
+  signal.addEventListener('abort', stop, { once: true });
+  const late = new OrchestratorError('TIMEOUT', `mail sender \`${provider}\` did not answer within ${timeoutMs} ms`, {
+    ...{ retryable: true, details: { timeoutMs, outcome: 'unknown' } },
+  });
+  // For senders that do not end a call in time.
+  const cancel = clock.setTimer(timeoutMs, () => controller.abort(late));
+  const aborted = new Promise<never>((_resolve, reject) => {
+    controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true });
+  });
+  try {
+    const options = { settings, http, idempotencyKey, timeoutMs, signal: controller.signal };
+    const answer = await Promise.race([Promise.resolve(sender.send(message, options)), aborted]);
+    return typeof answer?.messageId === 'string' ? answer.messageId : message.messageId;
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (isOrchestratorError(thrown)) throw withoutSecrets(thrown, secretsIn(settings));
+    // The message of another sender may contain passwords. Only the log receives it.
+    logger.error({ err: thrown, provider }, 'a mail sender failed');
+    const what = `mail sender \`${provider}\` failed; the log has its error`;
+    const details = { outcome: 'unknown' };
+    throw new OrchestratorError('AGENT_FAILED', what, { cause: thrown, retryable: true, details });
+  } finally {
+    cancel();
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+/** The texts among the settings that nobody may read, such as `apiKey` and `auth.pass`. */
+function secretsIn(settings: Json): readonly string[] {
+  if (typeof settings !== 'object' || settings === null) return [];
+  return Object.entries(settings as Readonly<Record<string, Json>>).flatMap(([key, value]) =>
+    typeof value === 'string' && value !== '' && SECRET.test(key) ? [value] : secretsIn(value),
+  );
+}
+
+function withoutSecrets(error: OrchestratorError, secrets: readonly string[]): OrchestratorError {
+  const message = secrets.reduce((text, secret) => text.replaceAll(secret, '***'), error.message);
+  if (message === error.message) return error;
+  const { code, details, retryable } = error;
+  return new OrchestratorError(code, message, { details, retryable });
+}

@@ -1,0 +1,29 @@
+/** The option `mail`: its check, and the senders that the `email` operation knows. */
+
+import type { MailSender } from '../engine/ports/mail.ts';
+
+type Senders = Readonly<Record<string, MailSender>>;
+
+/** @throws TypeError */
+export function checkMailSender(name: string, given: MailSender): void {
+  const fail = (what: string) => {
+    throw new TypeError(`createOrchestrator: \`mail.${name}\` ${what}`);
+  };
+  if (typeof given !== 'object' || given === null || typeof given.send !== 'function')
+    fail('must be a MailSender with send, such as memoryMail()');
+  const { settings, check, close } = given;
+  if (settings !== undefined && !(Array.isArray(settings) && settings.every((key) => typeof key === 'string')))
+    fail('has `settings` that are not a list of keys');
+  for (const [key, method] of Object.entries({ check, close }))
+    if (method !== undefined && typeof method !== 'function') fail(`has a \`${key}\` that is not a function`);
+}
+
+/** The senders by name. */
+export function mailSenders(mail: Senders = {}): Senders {
+  return { ...mail };
+}
+
+/** Closes all senders, each once. */
+export async function closeMail(mail: Senders = {}): Promise<void> {
+  await Promise.allSettled([...new Set(Object.values(mail))].map(async (sender) => sender.close?.()));
+}
