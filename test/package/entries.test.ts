@@ -29,6 +29,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'sleep',
     'switchOn',
     'systemClock',
+    'thirdpartyMail',
     'tryCatch',
     'wait',
     'when',
