@@ -38,7 +38,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './node': ['loadProject', 'nodeHttp', 'toNodeListener'],
   './deno': ['toDenoHandler'],
   './bun': ['toBunHandler'],
-  './workers': ['durableObjectStorage', 'toDurableObject', 'toWorker'],
+  './workers': ['durableObjectStorage', 'platformMail', 'toDurableObject', 'toWorker'],
   './sqlite': ['sqliteStorage'],
   './postgres': ['postgresStorage'],
   './mcp': ['mcpClient'],
