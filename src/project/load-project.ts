@@ -111,6 +111,7 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
   const functions = config.functions || given.functions ? { ...config.functions, ...given.functions } : undefined;
   const mcpServers = config.mcpServers || given.mcpServers ? { ...config.mcpServers, ...given.mcpServers } : undefined;
   const models = config.models || given.models ? { ...config.models, ...given.models } : undefined;
+  const mail = config.mail || given.mail ? { ...config.mail, ...given.mail } : undefined;
   return {
     http: nodeHttp(),
     ...config,
@@ -118,6 +119,7 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
     ...(functions && { functions }),
     ...(mcpServers && { mcpServers }),
     ...(models && { models }),
+    ...(mail && { mail }),
     ensembles: join(config.ensembles, given.ensembles),
     agents: join<AgentDefinition>(config.agents, given.agents),
     operations: join(config.operations, given.operations),

@@ -209,8 +209,8 @@ export const KEY_DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, s
   'config-think': {
     provider: 'The name of an entry of the option `models`. Required if there are several. Value: string, without expressions. Default: the only entry of `models`.',
     model: 'The model, as the provider names it. Value: string. Required.',
-    prompt: 'What the model is asked. Values of the execution are written as `${input.text}`. Value: string. Default: that of a router.',
-    system: 'Instructions for the whole conversation. Value: string.',
+    prompt: "What the model is asked. `{{ text }}` is a field of the agent's input, `${input.text}` one of the execution's. Value: string, a template. Default: that of a router.",
+    system: 'Instructions for the whole conversation. Value: string, a template.',
     temperature: 'How much answers vary. Value: number from 0. Default: that of the provider.',
     maxTokens: 'The largest answer, in tokens. Value: whole number from 1. Default: that of the provider.',
     schema: 'The answer is JSON that fits the schema, see Structured answers. Value: a JSON Schema.',

@@ -43,6 +43,7 @@ const KNOWN_VALUES: Readonly<Record<string, Readonly<Record<string, Schema>>>> =
   },
   storage: { type: { enum: ['kv', 'r2'] }, action: { enum: ['get', 'put', 'delete', 'list'] } },
 };
+const TEXT: Schema = { type: 'string' };
 const HOLDS_EXPRESSION: Schema = { type: 'string', pattern: '\\$\\{' };
 
 /** @returns by the name of the operation. An operation without a config schema is left out, and takes any config */
@@ -51,7 +52,7 @@ export function configSchemas(
   scripts: readonly string[],
 ): Readonly<Record<string, Schema>> {
   const schemas: Record<string, Schema> = {};
-  for (const [name, { config }] of operations) {
+  for (const [name, { config, texts }] of operations) {
     if (!config) continue;
     const json = toConfigSchema(name, config);
     if (!isObjectSchema(json)) {
@@ -59,6 +60,8 @@ export function configSchemas(
       continue;
     }
     const properties = mapValues({ ...json.properties, ...KNOWN_VALUES[name] }, orExpression);
+    // The schema takes the statement that the text becomes.
+    for (const key of Object.keys(texts ?? {})) if (texts?.[key] === 'sql' && properties[key]) properties[key] = TEXT;
     if (name === 'code') properties.script = suggest(scripts, properties.script as Schema);
     const place = `config-${name}`;
     schemas[name] = KEY_DESCRIPTIONS[place] ? describeKeys({ ...json, properties }, [place]) : { ...json, properties };

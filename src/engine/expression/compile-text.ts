@@ -27,7 +27,7 @@ export interface TemplateOptions<E extends Evaluation> {
 interface TextPart<E extends Evaluation> extends CompiledPart<E> {
   /** The index of the bracket. */
   readonly open: number;
-  /** Whether it stands in `{{ }}`. */
+  /** Whether its brackets are `{{ }}`. */
   readonly isFilled: boolean;
 }
 

@@ -23,19 +23,19 @@ interface SqlToken {
 }
 
 /** Words before a name. A value after one of them would be a name. */
-const BEFORE_NAME = new Set(
+const BEFORE_NAME: ReadonlySet<string> = new Set(
   (
     'FROM JOIN INTO UPDATE TABLE AS BY SET EXISTS ONLY INDEX VIEW COLUMN SCHEMA DATABASE REFERENCES COLLATE CONSTRAINT WINDOW OVER ' +
     'TRIGGER FUNCTION TRUNCATE'
   ).split(' '),
 );
 /** Words that begin a list of names, which commas separate. */
-const LISTS = new Set(['FROM', 'BY', 'SET', 'INTO', 'TABLE', 'UPDATE', 'JOIN', 'TRUNCATE']);
+const LISTS: ReadonlySet<string> = new Set(['FROM', 'BY', 'SET', 'INTO', 'TABLE', 'UPDATE', 'JOIN', 'TRUNCATE']);
 /** Words that end such a list. */
-const LIST_ENDS = new Set(
+const LIST_ENDS: ReadonlySet<string> = new Set(
   'WHERE VALUES SELECT LIMIT OFFSET HAVING ON RETURNING UNION EXCEPT INTERSECT FETCH FOR DEFAULT'.split(' '),
 );
-const STATEMENTS = new Set('SELECT INSERT UPDATE DELETE WITH VALUES MERGE REPLACE'.split(' '));
+const STATEMENTS: ReadonlySet<string> = new Set('SELECT INSERT UPDATE DELETE WITH VALUES MERGE REPLACE'.split(' '));
 
 /**
  * Knows quoted text with doubled quotes, `E'...'` with escapes, names in `[...]`, text between `$tag$`, and comments, which may be nested.
@@ -65,7 +65,7 @@ export function scanSql(strings: readonly string[]): SqlProblem | undefined {
 
 const SECOND_STATEMENT = 'a query is one statement: run each further statement with an agent of its own';
 const NAME_PLACE =
-  "stands in the place of a name, such as that of a table or a column; a value is passed as a parameter, which can't be a name: write the name into the query, or choose between several queries with `condition`";
+  "is in the place of a name, such as that of a table or a column; a value is passed as a parameter, which can't be a name: write the name into the query, or choose between several queries with `condition`";
 const NAME_PART =
   "is joined to the text next to it; a value is passed as a parameter, which can't be a part of a name or of a number: write a space between them, or join texts in SQL with ||";
 const IN_LIST =
@@ -89,8 +89,8 @@ function openProblem(open: string, token: SqlToken, next: SqlToken | undefined):
   if (next?.kind !== 'gap') return { ...at, message: `${open} is not closed` };
   const isComment = open === '--' || open === '/*';
   const message = isComment
-    ? 'stands in a comment, where it has no effect; remove it, or end the comment before it'
-    : `stands between quotes (${open}), where a parameter is plain text; remove the quotes, or join texts in SQL with ||`;
+    ? 'is in a comment, where it has no effect; remove it, or end the comment before it'
+    : `is between quotes (${open}), where a parameter is plain text; remove the quotes, or join texts in SQL with ||`;
   return { text: next.segment, index: next.index, gap: next.segment, message };
 }
 
