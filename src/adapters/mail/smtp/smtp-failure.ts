@@ -88,7 +88,7 @@ function brokenFailure(server: SmtpServer, { doing, hasBegun }: Progress, report
   if (code === 'EMESSAGE' && command === 'MAIL FROM')
     return new OrchestratorError('INVALID_INPUT', `mail server ${label(server)} takes no mail of this size: ${text}`);
   if (code === 'EENVELOPE') return new OrchestratorError('INVALID_INPUT', `smtpMail: ${text}`);
-  if (code === 'EAUTH') return fail(`${text}; check which ways to log in the server offers`, false);
+  if (code === 'EAUTH') return fail(text, false);
   if (CERTIFICATE.test(originalCode))
     return fail(
       `its certificate is not trusted (${text}); for a private authority, pass its certificate as \`ca\``,
