@@ -66,7 +66,7 @@ describe('a mail server that answers with an error', () => {
     ['RCPT', '530 5.7.0 log in first', 'AGENT_FAILED'],
     ['DATA', '554 no valid mail', 'INVALID_INPUT'],
     ['content', '554 5.7.1 this is spam', 'INVALID_INPUT'],
-  ] as const)('at %s with %j fails the send for good as %3$s', async (stage, fault, code) => {
+  ] as const)('at %s with %j fails the send for good as %s', async (stage, fault, code) => {
     const error = await failAt(stage, fault);
     const responseCode = Number(fault.slice(0, 3));
     expect(error).toMatchObject({ code, retryable: false, details: { responseCode } });

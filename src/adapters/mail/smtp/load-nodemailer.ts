@@ -9,13 +9,9 @@ export interface Nodemailer {
 }
 
 /** @throws NOT_CONFIGURED when the package can't be loaded */
-export async function loadNodemailer(): Promise<Nodemailer> {
+export async function loadNodemailer(load: () => Promise<Nodemailer> = importParts): Promise<Nodemailer> {
   try {
-    const [connection, composer] = await Promise.all([
-      import('nodemailer/lib/smtp-connection'),
-      import('nodemailer/lib/mail-composer'),
-    ]);
-    return { SmtpConnection: connection.default, MailComposer: composer.default };
+    return await load();
   } catch (cause) {
     const isMissing = /Cannot find (?:package|module)|No such module|not found/i.test(messageOf(cause));
     const message = isMissing
@@ -23,4 +19,12 @@ export async function loadNodemailer(): Promise<Nodemailer> {
       : `smtpMail: the package nodemailer is there but can't be loaded (${messageOf(cause)}); install version 10.6 or later again`;
     throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'nodemailer' } });
   }
+}
+
+async function importParts(): Promise<Nodemailer> {
+  const [connection, composer] = await Promise.all([
+    import('nodemailer/lib/smtp-connection'),
+    import('nodemailer/lib/mail-composer'),
+  ]);
+  return { SmtpConnection: connection.default, MailComposer: composer.default };
 }
