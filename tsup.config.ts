@@ -10,6 +10,7 @@ const names = [
   'postgres',
   'mcp',
   'ai',
+  'twilio',
   'sandbox',
   'smtp',
   'adapter',

@@ -79,6 +79,7 @@ export type { PagedOutput } from './operations/api/paginate.ts';
 export type { Script, ScriptContext } from './operations/code/code-operation.ts';
 export type { BatchFailure, BatchOutput } from './operations/email/batch.ts';
 export type { EmailOutput } from './operations/email/email-operation.ts';
+export type { SmsOutput } from './operations/sms/sms-operation.ts';
 export type { Binding } from './operations/storage/storage-operation.ts';
 export type { ThinkOutput } from './operations/think/think-operation.ts';
 export type { ModelServerOptions } from './adapters/models/model-server-options.ts';
@@ -110,6 +111,7 @@ export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from './engine/p
 export type { Logger } from './engine/ports/logger.ts';
 export type * from './engine/ports/mail.ts';
 export type * from './engine/ports/model.ts';
+export type { SmsMessage, SmsSender } from './engine/ports/sms.ts';
 export type {
   AgentAnswer,
   AgentCall,

@@ -37,6 +37,7 @@ export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './testing-ki
 export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from './adapters/mail/memory-mail.ts';
 export type { MailWorld, ReceivedMail } from './testing-kit/mail-suite/context.ts';
 export { type MailSuiteOptions, mailSuite } from './testing-kit/mail-suite.ts';
+export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from './testing-kit/memory-sms.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './testing-kit/manual-clock.ts';
 export { type StorageSuiteOptions, storageSuite } from './testing-kit/storage-suite.ts';
 export {
@@ -120,11 +121,22 @@ function startProcess(
   stubs: Map<string, readonly Script[]>,
 ): TestOrchestrator<Record<string, never>> {
   const { autoAdvance = true, clock = manualClock(), http = stubHttp(), storage = memoryStorage(), ...rest } = options;
-  const { scripts: given = {}, operations = [], bindings, models, mail } = rest;
+  const { scripts: given = {}, operations = [], bindings, models, mail, sms } = rest;
   // Before they are wrapped: a wrapped port has every member.
   checkOptions({ ...rest, clock, http, storage });
   const { scripts, stub } = stubbedScripts(given, stubs);
-  const process = startTestProcess({ clock, storage, http, autoAdvance, scripts, operations, bindings, models, mail });
+  const process = startTestProcess({
+    clock,
+    storage,
+    http,
+    autoAdvance,
+    scripts,
+    operations,
+    bindings,
+    models,
+    mail,
+    sms,
+  });
   const inner = createOrchestrator({ errors: { stack: true }, ...rest, ...process.ports });
   const { awaited } = process;
   let closing: Promise<void> | undefined;

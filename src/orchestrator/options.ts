@@ -12,6 +12,7 @@ import type { Logger } from '../engine/ports/logger.ts';
 import type { MailSender } from '../engine/ports/mail.ts';
 import type { ModelProvider } from '../engine/ports/model.ts';
 import type { AnyOperation } from '../engine/ports/operation.ts';
+import type { SmsSender } from '../engine/ports/sms.ts';
 import type { McpClient, ToolServerOptions } from '../engine/ports/tool-server.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
@@ -53,6 +54,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly models?: Readonly<Record<string, ModelProvider | ModelServerOptions>>;
   /** Mail senders by the name of their provider, for `operation: email`. `close()` closes them. */
   readonly mail?: Readonly<Record<string, MailSender>>;
+  /** SMS senders by name, for `operation: sms`, such as `twilioSms(...)` of `ensemble-orchestrator/twilio`. */
+  readonly sms?: Readonly<Record<string, SmsSender>>;
   /** Outbound HTTP. Default `fetchHttp()`. */
   readonly http?: HttpClient;
   /** Default `systemClock()`. */
@@ -112,6 +115,7 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   engine: true,
   models: true,
   mail: true,
+  sms: true,
   http: true,
   clock: true,
   env: true,
@@ -147,7 +151,17 @@ export function checkOptions(options: OrchestratorOptions): void {
     if (given !== undefined && !methods.every((method) => typeof given?.[method] === 'function'))
       throw misuse(`\`${key}\` must be ${port}, with ${methods.join(', ')}`);
   }
-  for (const key of ['scripts', 'bindings', 'mcpServers', 'models', 'mail', 'env', 'secrets', 'functions'] as const) {
+  for (const key of [
+    'scripts',
+    'bindings',
+    'mcpServers',
+    'models',
+    'mail',
+    'sms',
+    'env',
+    'secrets',
+    'functions',
+  ] as const) {
     const given: unknown = options[key];
     if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given)))
       throw misuse(`\`${key}\` must be an object with names as keys`);
@@ -169,6 +183,10 @@ export function checkOptions(options: OrchestratorOptions): void {
   }
   for (const [name, given] of Object.entries(options.models ?? {})) checkModel(name, given);
   for (const [name, given] of Object.entries(options.mail ?? {})) checkMailSender(name, given);
+  for (const [name, sender] of Object.entries(options.sms ?? {})) {
+    if (typeof sender?.send !== 'function')
+      throw misuse(`\`sms.${name}\` must be an SmsSender with send, such as twilioSms(...)`);
+  }
   for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options.mcp);
   for (const key of ['env', 'secrets'] as const) {
     for (const [name, value] of Object.entries(options[key] ?? {})) {

@@ -9,6 +9,7 @@ import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { apiOperation } from '../operations/api/api-operation.ts';
 import { codeOperation } from '../operations/code/code-operation.ts';
 import { emailOperation } from '../operations/email/email-operation.ts';
+import { smsOperation } from '../operations/sms/sms-operation.ts';
 import { storageOperation } from '../operations/storage/storage-operation.ts';
 import { thinkOperation } from '../operations/think/think-operation.ts';
 import { mailSenders } from './mail.ts';
@@ -31,6 +32,7 @@ export function registerOperations(
     apiOperation({ http, now }),
     codeOperation(options.scripts ?? {}),
     emailOperation({ senders: mailSenders(options.mail), http, clock }),
+    smsOperation({ senders: options.sms ?? {}, http }),
     storageOperation({ bindings: { kv: storage.kv, objects: storage.objects, ...options.bindings }, now }),
     thinkOperation({ models: createProviders(options.models ?? {}, { http, now }), servers }),
     toolsOperation({ servers, clock, hasMcp }),

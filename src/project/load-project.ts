@@ -112,6 +112,7 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
   const mcpServers = config.mcpServers || given.mcpServers ? { ...config.mcpServers, ...given.mcpServers } : undefined;
   const models = config.models || given.models ? { ...config.models, ...given.models } : undefined;
   const mail = config.mail || given.mail ? { ...config.mail, ...given.mail } : undefined;
+  const sms = config.sms || given.sms ? { ...config.sms, ...given.sms } : undefined;
   return {
     http: nodeHttp(),
     ...config,
@@ -120,6 +121,7 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
     ...(mcpServers && { mcpServers }),
     ...(models && { models }),
     ...(mail && { mail }),
+    ...(sms && { sms }),
     ensembles: join(config.ensembles, given.ensembles),
     agents: join<AgentDefinition>(config.agents, given.agents),
     operations: join(config.operations, given.operations),

@@ -5,6 +5,7 @@ import type { HttpClient } from '../engine/ports/http.ts';
 import type { MailSender } from '../engine/ports/mail.ts';
 import type { ModelRequest } from '../engine/ports/model.ts';
 import type { AnyOperation, OperationContext } from '../engine/ports/operation.ts';
+import type { SmsSender } from '../engine/ports/sms.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import type { OrchestratorOptions } from '../orchestrator/options.ts';
 import { changeStorage } from './engine-suite/change-storage.ts';
@@ -24,6 +25,7 @@ export interface Surroundings {
   readonly bindings: OrchestratorOptions['bindings'];
   readonly models: OrchestratorOptions['models'];
   readonly mail: OrchestratorOptions['mail'];
+  readonly sms: OrchestratorOptions['sms'];
   /** Whether time advances while a result is awaited and nothing is in flight. */
   readonly autoAdvance: boolean;
 }
@@ -75,6 +77,11 @@ export function startTestProcess(world: Surroundings): TestProcess {
     const about = { ...(settings && { settings }), ...(check && { check: check.bind(sender) }) };
     return [name, { ...about, send, close }] as const;
   });
+  const sms = Object.entries(world.sms ?? {}).map(([name, sender]) => {
+    const watched = endsWith(control, watch.watchPort(sender));
+    const send: SmsSender['send'] = (message, options) => watched.send(message, options);
+    return [name, { send }] as const;
+  });
   const scripts = Object.entries(world.scripts).map(
     ([name, script]) => [name, control.script(watch.watchCall(script))] as const,
   );
@@ -88,6 +95,7 @@ export function startTestProcess(world: Surroundings): TestProcess {
       operations: world.operations.map((operation) => inProcess(watch.watchOperation(operation), control)),
       ...(world.models && { models: Object.fromEntries(models) }),
       ...(world.mail && { mail: Object.fromEntries(mail) }),
+      ...(world.sms && { sms: Object.fromEntries(sms) }),
       ...(world.bindings && { bindings: Object.fromEntries(bindings) }),
     },
     get crashed() {

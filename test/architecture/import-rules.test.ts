@@ -18,6 +18,7 @@ const PORTABLE = [
   'testing.ts',
   'adapter.ts',
   'ai.ts',
+  'twilio.ts',
   ...[...graph.keys()].filter((path) => path.startsWith('http-handlers/')),
 ];
 /** What the command line needs; no library entry loads it. */

@@ -14,6 +14,7 @@ const ADAPTER_ENTRIES = [
   'postgres',
   'mcp',
   'ai',
+  'twilio',
   'sandbox',
   'smtp',
   'adapter',

@@ -150,7 +150,7 @@ agents:
     const source = `
 name: a
 trigger: [{ type: webhook, path: /webhooks/a, auth: { type: bearer, secret: "\${env.UNKNOWN}" } }]
-flow: [{ agent: b, operation: sms, config: { to: "\${env.NUMBER}" } }]
+flow: [{ agent: b, operation: pdf, config: { to: "\${env.NUMBER}" } }]
 `;
     const lenient = { ...hostFor(), lenient: true };
     expect(compileEnsemble(parseDefinition(source), lenient).problems).toEqual([]);

@@ -87,6 +87,8 @@ describe('completion', () => {
     expect(await labels(withStep('agent: x', 'operation: |>'))).toEqual([
       'api',
       'code',
+      'email',
+      'sms',
       'storage',
       'think',
       'tools',

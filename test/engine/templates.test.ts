@@ -179,15 +179,19 @@ flow:
     );
   });
 
-  it('warns of a name that exists but can not be read so, unless the input has a field of that name', () => {
-    const warningsOf = (input: Fields) => {
+  it('warns of a name that exists but can not be read so, unless the input has a field of that name; and of a hyphen in a name', () => {
+    const warningsOf = (input: Fields, subject = '{{ first.ouput }}') => {
       const warnings: string[] = [];
       const log = (_fields: object, message?: string) => void warnings.push(JSON.stringify([_fields, message]));
-      setup({ subject: '{{ first.ouput }}' }, { input }, { logger: { debug() {}, info() {}, warn: log, error: log } });
-      return warnings.filter((line) => line.includes('ouput'));
+      setup({ subject }, { input }, { logger: { debug() {}, info() {}, warn: log, error: log } });
+      return warnings.filter((line) => /ouput|subtraction/.test(line));
     };
     expect(warningsOf({ x: 1 })).toHaveLength(1);
     expect(warningsOf({ first: 1 })).toEqual([]);
+    expect(warningsOf({}, '{{ last-name }}')).toMatchObject([
+      expect.stringContaining('`last-name` is read as a subtraction'),
+    ]);
+    expect(warningsOf({}, '{{ total - paid }}')).toEqual([]);
   });
 
   it('a secret may not flow through {{ }} into what an operation shows', () => {

@@ -37,6 +37,6 @@ describe('the newsletter', () => {
 
   it('is a project without problems for `ensemble validate`', async () => {
     const { stdout, code } = await ensemble(['validate', EXAMPLE]);
-    expect([code, stdout]).toEqual([0, '✓ 2 files, no problems\n']);
+    expect([code, stdout]).toEqual([0, '✓ 3 files, no problems\n']);
   });
 });

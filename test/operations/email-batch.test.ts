@@ -80,7 +80,7 @@ describe('a batch', () => {
     expect(mail.messages[0]?.subject).toBe('Hello {{ email }} ${env.X} {{ constructor }}');
   });
 
-  it('fails for a recipient whose mail can not be sent as it is, and goes on with the others', async () => {
+  it('fails for a recipient whose mail can not be sent as it is, and continues with the others', async () => {
     const { mail, orchestrator } = world();
     const list = [
       { email: 'a@x.com', name: 'A\r\nBcc: evil@e.com' },

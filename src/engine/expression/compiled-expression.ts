@@ -28,6 +28,8 @@ export type NameResolution<E extends Evaluation> =
 export interface NameResolver<E extends Evaluation> {
   /** Declared names that contain a hyphen. At each place the longest matching name wins over a subtraction. */
   readonly hyphenated: readonly string[];
+  /** Whether an unknown name is a field of data that is not known yet. */
+  readonly readsData?: boolean;
   /**
    * Called once for each place where the name occurs, when the expression is compiled.
    * @param path - the static path right after the name: `a.output.x['y'][0]` gives `['output', 'x', 'y', 0]`. It ends before the first computed key

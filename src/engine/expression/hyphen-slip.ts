@@ -44,6 +44,13 @@ export function warnOfHyphens<E extends Evaluation>(node: ChainNode, context: Co
 
 function warnOfHyphen<E extends Evaluation>(left: Node, hyphen: number, context: CompileContext<E>): void {
   const { names, site, warnings } = context;
+  if (left.kind === 'name' && names.readsData && left.end === hyphen) {
+    const rest = /^[\w$-]+/.exec(site.text.slice(hyphen, Math.min(site.end, hyphen + MAX_WORD_LENGTH)))?.[0] ?? '';
+    const word = `${left.name}${rest}`;
+    const message = `\`${word}\` is read as a subtraction; a field with a hyphen in its name can't be read here: rename it, or write a subtraction with spaces around the -`;
+    warnings.push({ message, index: left.index, length: word.length });
+    return;
+  }
   const link = left.kind === 'member' ? left.links.at(-1) : undefined;
   // An author who writes `['first']-name` or `first - name` means a subtraction.
   if (left.kind !== 'member' || typeof link?.key !== 'string' || left.end !== hyphen) return;

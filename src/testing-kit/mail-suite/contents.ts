@@ -57,7 +57,7 @@ export function contentCases(it: DeclareMailCase): void {
     ];
     const mail = await deliver({ attachments, html: '<p>See the file</p>' });
     checkAttachments(mail, attachments);
-    same(plainBody(mail.text), 'Hello Ada', 'text beside the attachments');
+    same(plainBody(mail.text), 'Hello Ada', 'text of the mail with attachments');
   });
 
   it('sends an attachment of 1 MB', async ({ deliver }) => {

@@ -60,6 +60,7 @@ function templateNames(names: NameResolver<ExpressionScope>, data: TemplateData)
       return names.hyphenated;
     },
     unknownSignal: names.unknownSignal,
+    readsData: true,
     resolve(name, path): NameResolution<ExpressionScope> {
       const found = names.resolve(name, path);
       if (NEVER_DATA.has(name)) return found;

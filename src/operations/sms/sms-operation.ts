@@ -1,0 +1,62 @@
+/** The `sms` operation: sends one text message. */
+
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { HttpClient } from '../../engine/ports/http.ts';
+import type { Operation } from '../../engine/ports/operation.ts';
+import type { SmsSender } from '../../engine/ports/sms.ts';
+import { checkSmsConfig, type SmsConfig, senderName, smsConfig } from './config.ts';
+
+/** The output of an `sms` agent. */
+export interface SmsOutput {
+  /** The id of the message at the provider. */
+  readonly messageId: string;
+  readonly success: true;
+  readonly provider: string;
+}
+
+const TIMEOUT_MS = 30_000;
+
+/** @param parts - `senders`: the SMS senders by name. Only own keys count */
+export function smsOperation(parts: {
+  readonly senders: Readonly<Record<string, SmsSender>>;
+  readonly http: HttpClient;
+}): Operation<SmsConfig> {
+  const { http } = parts;
+  const senders = new Map(Object.entries(parts.senders));
+  return {
+    name: 'sms',
+    get config() {
+      return smsConfig();
+    },
+    texts: { body: 'template' },
+    check: (config) => checkSmsConfig(config, senders),
+    needs(config) {
+      const name = senderName(config, senders);
+      return name === undefined ? [] : [`sms:${name}`];
+    },
+    async run({ config, signal, idempotencyKey, logger }): Promise<SmsOutput> {
+      const provider = senderName(config, senders);
+      const sender = provider === undefined ? undefined : senders.get(provider);
+      if (provider === undefined || !sender) {
+        const what = provider === undefined ? 'the SMS sender of this agent' : `SMS sender \`${provider}\``;
+        throw new OrchestratorError('NOT_CONFIGURED', `${what} is not configured in this process`);
+      }
+      const { to, body, from } = config;
+      const message = { to, body, ...(typeof from === 'string' && { from }) };
+      try {
+        const options = { http, idempotencyKey, timeoutMs: TIMEOUT_MS, signal };
+        const { messageId } = await sender.send(message, options);
+        if (typeof messageId !== 'string') throw new TypeError('the sender gave no `messageId`');
+        return { messageId, success: true, provider };
+      } catch (thrown) {
+        signal.throwIfAborted();
+        if (isOrchestratorError(thrown)) throw thrown;
+        // The message of another error may contain passwords. Only the log receives it.
+        logger.error({ err: thrown, provider }, 'an SMS sender failed');
+        const what = `SMS sender \`${provider}\` failed; the log has its error`;
+        const details = { outcome: 'unknown' };
+        throw new OrchestratorError('AGENT_FAILED', what, { cause: thrown, retryable: true, details });
+      }
+    },
+  };
+}
