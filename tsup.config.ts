@@ -12,6 +12,7 @@ const names = [
   'ai',
   'twilio',
   'sandbox',
+  'smtp',
   'adapter',
   'testing',
 ];

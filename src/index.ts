@@ -99,6 +99,7 @@ export { embeddedEngine } from './adapters/embedded-engine/embedded-engine.ts';
 export type { EmbeddedEngineOptions } from './adapters/embedded-engine/engine-options.ts';
 export { type FetchHttpOptions, fetchHttp } from './adapters/http/fetch-http.ts';
 export { type KeptMail, memoryMail, type MemoryMail, type MemoryMailOptions } from './adapters/mail/memory-mail.ts';
+export { thirdpartyMail, type ThirdpartyMailOptions } from './adapters/mail/thirdparty-mail.ts';
 export { memoryStorage, type MemoryStorageOptions } from './adapters/storage/memory/memory-storage.ts';
 
 // The types of options, which adapters implement. The entry `adapter` has what else their authors need.

@@ -14,3 +14,8 @@ export { toDurableObject } from './adapters/hosts/workers/to-durable-object.ts';
 export { toWorker } from './adapters/hosts/workers/to-worker.ts';
 export type { DurableObjectContext } from './engine/ports/host.ts';
 export { durableObjectStorage } from './adapters/storage/sqlite/durable-object-storage.ts';
+export {
+  platformMail,
+  type PlatformMailBinding,
+  type PlatformMailOptions,
+} from './adapters/mail/platform-mail.ts';

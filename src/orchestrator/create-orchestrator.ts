@@ -31,7 +31,7 @@ import {
   logWarnings,
   readSharedAgents,
 } from './definitions/load-definitions.ts';
-import { closeMail } from './mail.ts';
+import { closeMail, mailSecrets } from './mail.ts';
 import { modelSecrets } from './models.ts';
 import { checkOptions, DEFAULT_BRAND, type OrchestratorOptions, secretsOf } from './options.ts';
 import { createRestore } from './definitions/restore-definitions.ts';
@@ -139,7 +139,8 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const storage = withStorageTimeout(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
   const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
   const ofServers = [...toolServerSecrets(options.mcpServers ?? {}), ...modelSecrets(options.models)];
-  const secrets = [...Object.values(options.secrets ?? {}), ...(linkSecrets ?? []), ...ofServers];
+  const own = [...ofServers, ...mailSecrets(options.mail)];
+  const secrets = [...Object.values(options.secrets ?? {}), ...(linkSecrets ?? []), ...own];
   const masking = createMasking(secrets, linkSecrets !== undefined);
   const logger = options.logger ? masking.logger(options.logger) : SILENT;
   const toolServers = connectToolServers(options, clock);

@@ -11,9 +11,10 @@ export function checkMailSender(name: string, given: MailSender): void {
   };
   if (typeof given !== 'object' || given === null || typeof given.send !== 'function')
     fail('must be a MailSender with send, such as memoryMail()');
-  const { settings, check, close } = given;
-  if (settings !== undefined && !(Array.isArray(settings) && settings.every((key) => typeof key === 'string')))
-    fail('has `settings` that are not a list of keys');
+  const { settings, secrets, check, close } = given;
+  for (const [key, list] of Object.entries({ settings, secrets }))
+    if (list !== undefined && !(Array.isArray(list) && list.every((one) => typeof one === 'string')))
+      fail(`has \`${key}\` that are not a list of ${key === 'settings' ? 'keys' : 'texts'}`);
   for (const [key, method] of Object.entries({ check, close }))
     if (method !== undefined && typeof method !== 'function') fail(`has a \`${key}\` that is not a function`);
 }
@@ -21,6 +22,11 @@ export function checkMailSender(name: string, given: MailSender): void {
 /** The senders by name. */
 export function mailSenders(mail: Senders = {}): Senders {
   return { ...mail };
+}
+
+/** What must never be shown of the senders' own options. */
+export function mailSecrets(mail: Senders = {}): readonly string[] {
+  return Object.values(mail).flatMap(({ secrets = [] }) => secrets);
 }
 
 /** Closes all senders, each once. */

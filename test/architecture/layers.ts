@@ -16,6 +16,7 @@ const ADAPTER_ENTRIES = [
   'ai',
   'twilio',
   'sandbox',
+  'smtp',
   'adapter',
 ] as const;
 

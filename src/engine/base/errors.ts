@@ -69,6 +69,10 @@ export interface ErrorDetails {
     readonly code?: string;
     /** The largest allowed answer, in bytes, or the most tools of a list. */
     readonly limit?: number;
+    /** The code of the answer of a mail server, such as 421. */
+    readonly responseCode?: number;
+    /** `unknown` if the mail may have been sent although the call failed. */
+    readonly outcome?: 'unknown';
   };
   readonly CONFLICT: {
     readonly executionId?: string;
@@ -138,6 +142,12 @@ export interface ErrorDetails {
     readonly issues?: readonly { readonly path: string; readonly message: string }[];
     /** For a signal that no `wait` takes: the names that the waits of the execution take. */
     readonly waits?: readonly string[];
+    /** The HTTP status with which a mail provider refused the message. */
+    readonly status?: number;
+    /** The code with which a mail server refused the message or a recipient, such as 550. */
+    readonly responseCode?: number;
+    /** The recipients that a mail server refused. */
+    readonly rejected?: readonly string[];
   };
   readonly INVALID_OUTPUT: {
     /** SQLite's result code. */
@@ -185,6 +195,8 @@ export interface ErrorDetails {
   readonly TIMEOUT: {
     /** The timeout of the call that did not end in time, in ms. */
     readonly timeoutMs?: number;
+    /** `unknown` if the mail may have been sent although the call took too long. */
+    readonly outcome?: 'unknown';
   };
   readonly TOKEN_EXPIRED: {
     /** Unix ms. */

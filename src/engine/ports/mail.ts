@@ -72,6 +72,8 @@ export interface SendOptions {
 export interface MailSender {
   /** Keys of the agent's config that this sender takes as settings, such as `apiKey`. */
   readonly settings?: readonly string[];
+  /** What must never be shown of its own options, such as its API key or its password. The orchestrator masks these texts like secrets. */
+  readonly secrets?: readonly string[];
   /** Problems of the settings, found at load. The values of expressions are still text. */
   check?(settings: JsonObject): readonly ConfigIssue[];
   send(message: MailMessage, options: SendOptions): MaybePromise<{ readonly messageId: string }>;

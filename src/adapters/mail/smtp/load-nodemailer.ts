@@ -1,0 +1,30 @@
+/** Loads the optional package `nodemailer` when a mail is sent for the first time. */
+
+import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
+
+/** The two parts of nodemailer that the sender uses: its SMTP client, and its builder of MIME messages. */
+export interface Nodemailer {
+  readonly SmtpConnection: typeof import('nodemailer/lib/smtp-connection').default;
+  readonly MailComposer: typeof import('nodemailer/lib/mail-composer').default;
+}
+
+/** @throws NOT_CONFIGURED when the package can't be loaded */
+export async function loadNodemailer(load: () => Promise<Nodemailer> = importParts): Promise<Nodemailer> {
+  try {
+    return await load();
+  } catch (cause) {
+    const isMissing = /Cannot find (?:package|module)|No such module|not found/i.test(messageOf(cause));
+    const message = isMissing
+      ? 'smtpMail: the package nodemailer is not installed; `npm install nodemailer`'
+      : `smtpMail: the package nodemailer is there but can't be loaded (${messageOf(cause)}); install version 10.6 or later again`;
+    throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'nodemailer' } });
+  }
+}
+
+async function importParts(): Promise<Nodemailer> {
+  const [connection, composer] = await Promise.all([
+    import('nodemailer/lib/smtp-connection'),
+    import('nodemailer/lib/mail-composer'),
+  ]);
+  return { SmtpConnection: connection.default, MailComposer: composer.default };
+}
