@@ -3,6 +3,7 @@
 import type { KvStore, ObjectStore } from '../engine/ports/data.ts';
 import type { MaybePromise } from '../engine/ports/operation.ts';
 import { keyCases, keyedObjects, keyedValues, reopenedKeyCases } from './data-suite/keys.ts';
+import { reopenedStreamCases, streamCases } from './data-suite/streams.ts';
 import { kvCases, objectCases, reopenedKvCases, reopenedObjectCases } from './data-suite/values.ts';
 import { type DeclareCase, declareCases, declareOnPart } from './declare-cases.ts';
 import type { SuiteRunner } from './http-suite.ts';
@@ -71,11 +72,13 @@ export function allReopenedKvCases(it: DeclareCase<KvStore>): void {
 export function allObjectCases(it: DeclareCase<ObjectStore>): void {
   keyCases(declareOnPart(it, keyedObjects));
   objectCases(it);
+  streamCases(it);
 }
 
 export function allReopenedObjectCases(it: DeclareCase<ObjectStore>): void {
   reopenedKeyCases(declareOnPart(it, keyedObjects));
   reopenedObjectCases(it);
+  reopenedStreamCases(it);
 }
 
 function kvOf({ kv }: DataStores): KvStore {

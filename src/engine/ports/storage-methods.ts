@@ -2,7 +2,8 @@
 
 import type { StorageParts } from './storage.ts';
 
-type Methods<Part> = { readonly [Name in Exclude<keyof Part, 'kind'>]-?: true };
+/** Without `putStream`: a stream is not data, so that a storage which passes its calls on has to do more than to pass it. */
+type Methods<Part> = { readonly [Name in Exclude<keyof Part, 'kind' | 'putStream'>]-?: true };
 
 /** A method of a port that is missing here is a compile error. */
 const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Name]> } = {
