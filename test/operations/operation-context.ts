@@ -19,6 +19,7 @@ export function operationContext<Config>(
       throw new Error(`no agent ${name} here`);
     },
     describeAgent: () => undefined,
+    render: () => undefined,
     emitText() {},
     ...given,
   };

@@ -95,9 +95,11 @@ export interface CompiledAgentStep {
   readonly slot: NameSlot;
   readonly condition: CompiledGuard | undefined;
   readonly operation: AnyOperation;
-  /** The config when it has no expression: checked once, frozen. */
+  /** The config when all its expressions are constant: evaluated and checked once, frozen. */
   readonly staticConfig: JsonObject | undefined;
   readonly config: Evaluate<ExpressionScope>;
+  /** How each template of the config is filled in with other data, by its path. */
+  readonly templates: ReadonlyMap<string, Evaluate<ExpressionScope>>;
   /** Undefined when the agent declares no input: then it gets the input of the execution. */
   readonly input: Evaluate<ExpressionScope> | undefined;
   readonly retry: RetryPolicy;

@@ -44,6 +44,8 @@ export class ExpressionScope implements Evaluation {
   readonly keyPrefix: string;
   /** The ensemble's state for the current step: one snapshot a step. */
   state: JsonObject = NO_STATE;
+  /** What the `{{ ... }}` of templates read first. Set before a config is evaluated. */
+  data: JsonObject = NO_FIELDS;
   /** Output of the latest step of this level; null when the step was skipped. */
   lastOutput: Json = null;
   /** Unix ms of the last commit of this level: what `now()` returns. Each level has its own, so that a resumed run gets the same. */
@@ -110,4 +112,5 @@ export class ExpressionScope implements Evaluation {
 }
 
 const NO_STATE: JsonObject = Object.freeze({});
+export const NO_FIELDS: JsonObject = NO_STATE;
 const NO_RESULTS: (NameResult | undefined)[] = [];

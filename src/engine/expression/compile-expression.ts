@@ -6,7 +6,7 @@ import type { CompiledExpression, CompileOptions, ExpressionWarning, Reference }
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { failureAt, outOfBudget, type Site } from './evaluation-problem.ts';
 import { builtinFunctions } from './functions/builtin-functions.ts';
-import { tokenize } from './lexer.ts';
+import { type Opener, tokenize } from './lexer.ts';
 import { parseExpression } from './parse-expression.ts';
 
 export type {
@@ -37,22 +37,22 @@ export function compileExpression<E extends Evaluation>(
   source: string,
   options: CompileOptions<E>,
 ): CompiledExpression<E> {
-  const { evaluate, references, warnings, constant } = compilePart(source, 0, false, options);
+  const { evaluate, references, warnings, constant } = compilePart(source, 0, '', options);
   return { source, evaluate, references, warnings, constant };
 }
 
 /**
  * Compiles the expression that begins at `start` of a text.
  *
- * @param bracketed - whether the expression follows `${`; otherwise it is the rest of the text
+ * @param opener - the bracket before the expression; without one, it is the rest of the text
  */
 export function compilePart<E extends Evaluation>(
   text: string,
   start: number,
-  bracketed: boolean,
+  opener: Opener,
   options: CompileOptions<E>,
 ): CompiledPart<E> {
-  const tokens = tokenize({ text, start, bracketed, hyphenated: options.names.hyphenated });
+  const tokens = tokenize({ text, start, opener, hyphenated: options.names.hyphenated });
   const end = tokens[tokens.length - 1]?.index ?? start;
   const { root, nodes } = parseExpression(tokens);
   const site: Site = { text, start, end };

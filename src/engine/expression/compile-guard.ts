@@ -13,7 +13,7 @@ import { ExpressionSyntaxError } from './expression-syntax-error.ts';
 export function compileGuard<E extends Evaluation>(text: string, options: CompileOptions<E>): CompiledExpression<E> {
   const open = text.length - text.trimStart().length;
   if (!text.startsWith('${', open)) return compileExpression(text, options);
-  const { evaluate, references, warnings, constant, end } = compilePart(text, open + 2, true, options);
+  const { evaluate, references, warnings, constant, end } = compilePart(text, open + 2, '${', options);
   const rest = text.slice(end + 1);
   if (rest.trim() !== '') {
     const message =

@@ -1,7 +1,7 @@
 /** Compiles whole values, such as the config or input of an agent. Every text inside is compiled; keys are not. */
 
 import { type Json, type JsonObject, MAX_DEPTH } from '../base/json.ts';
-import { compileText } from './compile-text.ts';
+import { type CompiledText, compileText } from './compile-text.ts';
 import type { CompileOptions, ExpressionWarning, PathSegment, Reference } from './compiled-expression.ts';
 import type { Evaluate, Evaluation } from './evaluation.ts';
 import { ExpressionSyntaxError } from './expression-syntax-error.ts';
@@ -21,6 +21,7 @@ export interface CompiledValue<E extends Evaluation = Evaluation> {
   readonly evaluate: Evaluate<E>;
   readonly references: readonly ValueReference[];
   readonly warnings: readonly ValueWarning[];
+  /** As in an expression; false for a value with a problem. */
   readonly constant: boolean;
 }
 
@@ -28,11 +29,13 @@ export interface CompiledValue<E extends Evaluation = Evaluation> {
  * Compiles a value. It doesn't throw for a wrong text: it reports each problem with its place and continues.
  *
  * @param report - called once for each text with a problem
+ * @param read - compiles the texts that are not read as everywhere; undefined for any other text
  */
 export function compileValue<E extends Evaluation>(
   value: Json,
   options: CompileOptions<E>,
   report: (path: readonly PathSegment[], error: ExpressionSyntaxError) => void,
+  read?: (path: readonly PathSegment[], text: string) => CompiledText<E> | undefined,
 ): CompiledValue<E> {
   const references: ValueReference[] = [];
   const warnings: ValueWarning[] = [];
@@ -41,6 +44,7 @@ export function compileValue<E extends Evaluation>(
 
   const fail = (error: ExpressionSyntaxError): Evaluate<E> => {
     report([...path], error);
+    constant = false;
     return () => null;
   };
 
@@ -61,9 +65,10 @@ export function compileValue<E extends Evaluation>(
   };
 
   const compileString = (text: string): Evaluate<E> => {
-    if (!text.includes('${')) return () => text;
     try {
-      const compiled = compileText(text, options);
+      const special = read?.(path, text);
+      if (!special && !text.includes('${')) return () => text;
+      const compiled = special ?? compileText(text, options);
       for (const reference of compiled.references) references.push({ ...reference, at: [...path] });
       for (const warning of compiled.warnings) warnings.push({ ...warning, at: [...path] });
       if (!compiled.constant) constant = false;

@@ -17,7 +17,12 @@ export type NameResolution<E extends Evaluation> =
       /** The name is valid, but probably not what the author meant: the reason. */
       readonly warning?: string;
     }
-  | { readonly problem: string; readonly suggestion?: string };
+  | {
+      readonly problem: string;
+      readonly suggestion?: string;
+      /** Nothing has this name. Otherwise the name exists, but can't be read in this way or at this place. */
+      readonly isUnknown?: boolean;
+    };
 
 /** Resolves the names of expressions. */
 export interface NameResolver<E extends Evaluation> {

@@ -16,11 +16,14 @@ export interface Token {
   readonly end: number;
 }
 
+/** The bracket before an expression inside a text; empty for an expression that is the whole text. */
+export type Opener = '' | '${' | '{{';
+
 interface LexerInput {
   readonly text: string;
   readonly start: number;
-  /** Whether `${` is before `start`. Then the tokens end at the `}` that closes it, otherwise at the end of the text. */
-  readonly bracketed: boolean;
+  /** What is before `start`. After a bracket the tokens end at the `}` that closes it, otherwise at the end of the text. */
+  readonly opener: Opener;
   readonly hyphenated: readonly string[];
 }
 
@@ -42,7 +45,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
 
 /** Splits one expression into tokens. The last token is `end`, at the closing bracket or the end of the text. */
 export function tokenize(input: LexerInput): Token[] {
-  const { text, start, bracketed } = input;
+  const { text, start, opener } = input;
+  const bracketed = opener !== '';
   const tokens: Token[] = [];
   let position = start;
   let braces = 0;
@@ -50,13 +54,14 @@ export function tokenize(input: LexerInput): Token[] {
     while (position < text.length && isSpace(text.charCodeAt(position))) position++;
     if (position - start > MAX_EXPRESSION_LENGTH) throw tooLong(start);
     if (position >= text.length) {
-      if (bracketed) throw unclosed(start);
+      if (bracketed) throw unclosed(start, opener);
       tokens.push({ kind: 'end', text: '', number: 0, index: position, end: position });
       return tokens;
     }
     const token = readToken(input, position, tokens[tokens.length - 1]);
     if (token.text === '{' && token.kind === 'operator') braces++;
     if (token.text === '}' && token.kind === 'operator' && --braces < 0 && bracketed) {
+      if (opener === '{{' && text[position + 1] !== '}') throw unclosed(start, opener);
       tokens.push({ kind: 'end', text: '', number: 0, index: position, end: position });
       return tokens;
     }
@@ -141,7 +146,10 @@ function tooLong(start: number): ExpressionSyntaxError {
   return new ExpressionSyntaxError(message, start, 0);
 }
 
-function unclosed(start: number): ExpressionSyntaxError {
-  const message = '${ is not closed by }; to write the two characters, use $${';
+function unclosed(start: number, opener: Opener): ExpressionSyntaxError {
+  const message =
+    opener === '{{'
+      ? "{{ is not closed by }}; to write the two characters, use {{ '{{' }}"
+      : '${ is not closed by }; to write the two characters, use $${';
   return new ExpressionSyntaxError(message, start - 2, 2);
 }

@@ -4,8 +4,10 @@ import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { ASYNC_SCHEMA, issuePath } from '../ports/standard-schema.ts';
 import type { CompiledAgentStep } from '../compiled/compiled-ensemble.ts';
+import { type ExpressionScope, NO_FIELDS } from '../compiled/expression-scope.ts';
+import type { Evaluate } from '../expression/evaluation.ts';
 import { OrchestratorError } from '../base/errors.ts';
-import { copyJson, formatPath, type Json, type JsonObject } from '../base/json.ts';
+import { canonicalJson, copyJson, formatPath, type Json, type JsonObject } from '../base/json.ts';
 import { isPromise } from '../base/maybe-promise.ts';
 import { type Logger, SILENT } from '../ports/logger.ts';
 import type { ExecutionInfo, OperationContext } from '../ports/operation.ts';
@@ -37,7 +39,7 @@ export class AttemptContext implements OperationContext {
     this.#attempt = attempt;
     this.#evaluatedInput = step.input?.(scope.begin(key, 'input'));
     const fixed = step.takesPrompt && scope.findPrompt() !== undefined ? undefined : step.staticConfig;
-    this.config = fixed ?? evaluateConfig(step, scope, key);
+    this.config = fixed ?? evaluateConfig(step, scope, key, this.#evaluatedInput ?? scope.run.input);
   }
 
   // A copy, or a frozen value: a script that changes its input must not change a stored result.
@@ -93,6 +95,16 @@ export class AttemptContext implements OperationContext {
 
   get describeAgent(): OperationContext['describeAgent'] {
     return (name) => this.#step.calls.get(name)?.description;
+  }
+
+  get render(): OperationContext['render'] {
+    return (key, data) => {
+      const template = this.#step.templates.get(key);
+      if (!template) return undefined;
+      // Random values belong to the data, so that the same data gives the same text on every attempt.
+      this.#scope.begin(this.#key, `config.${key} ${canonicalJson(data)}`);
+      return withData(this.#scope, data, template) as string;
+    };
   }
 
   get emitText(): OperationContext['emitText'] {
@@ -159,8 +171,19 @@ function handled<T>(result: Promise<T>): Promise<T> {
   return result;
 }
 
-function evaluateConfig(step: CompiledAgentStep, scope: RunScope, key: string): JsonObject {
-  let config = copyJson(step.config(scope.begin(key, 'config'))) as JsonObject;
+function withData(scope: RunScope, data: JsonObject, evaluate: Evaluate<ExpressionScope>): Json {
+  scope.data = data;
+  try {
+    return evaluate(scope);
+  } finally {
+    scope.data = NO_FIELDS;
+  }
+}
+
+function evaluateConfig(step: CompiledAgentStep, scope: RunScope, key: string, input: Json): JsonObject {
+  const isMap = typeof input === 'object' && input !== null && !Array.isArray(input);
+  const data = isMap ? (input as JsonObject) : NO_FIELDS;
+  let config = copyJson(withData(scope.begin(key, 'config'), data, step.config)) as JsonObject;
   const prompt = step.takesPrompt ? scope.findPrompt() : undefined;
   if (prompt !== undefined) config = { ...config, prompt };
   const result = step.operation.config?.['~standard'].validate(config);

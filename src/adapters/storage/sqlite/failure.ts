@@ -5,6 +5,7 @@ import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 const BUSY = 5;
 const LOCKED = 6;
 const NO_MEMORY = 7;
+export const READ_ONLY = 8;
 const IO_ERROR = 10;
 export const CORRUPT = 11;
 const FULL = 13;
@@ -51,6 +52,12 @@ export function resultCode(error: unknown): number | undefined {
 export function isBusy(error: unknown): boolean {
   const code = resultCode(error);
   return code === BUSY || code === LOCKED;
+}
+
+/** Whether the call may succeed later: the file is locked, its disk is full, or the process lacks memory or files. */
+export function isTransient(error: unknown): boolean {
+  const code = resultCode(error);
+  return isBusy(error) || code === FULL || (code !== undefined && TRANSIENT.includes(code));
 }
 
 /** Whether a part of the file is damaged. Calls that need this part always fail; other calls continue to work. */

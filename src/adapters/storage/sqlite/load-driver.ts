@@ -29,27 +29,37 @@ export async function loadDriver(
   load: ImportModule = importModule,
   onBun = 'Bun' in globalThis,
 ): Promise<SqlDriver> {
-  if (wanted !== undefined) return LOADERS[wanted](await loadOrSay(wanted, load));
-  if (onBun) return LOADERS['bun:sqlite'](await loadOrSay('bun:sqlite', load));
-  const own = await load('node:sqlite').catch(() => undefined);
-  return own === undefined ? LOADERS.libsql(await loadOrSay('libsql', load)) : LOADERS['node:sqlite'](own);
+  const { name, module } = await loadSqlite(wanted, 'sqliteStorage', load, onBun);
+  return LOADERS[name](module);
 }
 
-async function loadOrSay(name: SqliteDriverName, load: ImportModule): Promise<unknown> {
-  try {
-    return await load(name);
-  } catch (cause) {
-    throw new OrchestratorError('NOT_CONFIGURED', describe(name, cause), { cause, details: { driver: name } });
-  }
+/** Loads the module of a driver. @param who - the function that the app called, for the message of an error */
+export async function loadSqlite(
+  wanted: SqliteDriverName | undefined,
+  who: string,
+  load: ImportModule = importModule,
+  onBun = 'Bun' in globalThis,
+): Promise<{ readonly name: SqliteDriverName; readonly module: unknown }> {
+  const loadOrSay = async (name: SqliteDriverName) => {
+    try {
+      return { name, module: await load(name) };
+    } catch (cause) {
+      const message = `${who}: ${describe(name, cause)}`;
+      throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: name } });
+    }
+  };
+  if (wanted !== undefined) return loadOrSay(wanted);
+  if (onBun) return loadOrSay('bun:sqlite');
+  const own = await load('node:sqlite').catch(() => undefined);
+  return own === undefined ? loadOrSay('libsql') : { name: 'node:sqlite', module: own };
 }
 
 function describe(name: SqliteDriverName, cause: unknown): string {
-  if (name !== 'libsql')
-    return `sqliteStorage: this runtime has no ${name}; leave out \`driver\`, or install the package libsql`;
+  if (name !== 'libsql') return `this runtime has no ${name}; leave out \`driver\`, or install the package libsql`;
   if (isMissing(cause)) {
-    return 'sqliteStorage: this runtime has no SQLite of its own; install the package libsql (`npm install libsql`), or use Node.js 22.13 or newer, Deno or Bun';
+    return 'this runtime has no SQLite of its own; install the package libsql (`npm install libsql`), or use Node.js 22.13 or newer, Deno or Bun';
   }
-  return `sqliteStorage: the package libsql is there but can't be loaded (${messageOf(cause)}); install it again on this platform`;
+  return `the package libsql is there but can't be loaded (${messageOf(cause)}); install it again on this platform`;
 }
 
 // A missing native part of libsql has a scope in its name: `@libsql/linux-x64-gnu`.

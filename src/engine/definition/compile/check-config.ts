@@ -9,6 +9,7 @@ import { suggestName } from '../../base/suggest-name.ts';
 import { valueAt } from '../../base/value-at.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { explainIssue, hostSchema, meantPaths, type SchemaOrigin, unknownKeys } from '../forms/explain-issue.ts';
+import { textPath } from './compile-texts.ts';
 import type { Path, Problem } from '../source/problem.ts';
 import { quoted } from '../../base/wording.ts';
 import { ASYNC_SCHEMA } from '../../ports/standard-schema.ts';
@@ -18,18 +19,21 @@ type InnerPath = readonly (string | number)[];
 type KeysAt = (path: readonly PropertyKey[]) => readonly string[];
 
 /**
- * @param constant - whether the config contains no expressions
+ * @param written - the config with its expressions as text
+ * @param evaluated - the config, if all its expressions are constant
  * @param path - the path of the config in the definition
- * @returns the checked and frozen config when it contains no expressions
+ * @returns the checked and frozen config, if it was given evaluated
  */
 export function checkConfig(
   operation: AnyOperation,
-  config: JsonObject,
-  constant: boolean,
+  written: JsonObject,
+  evaluated: JsonObject | undefined,
   path: Path,
   report: Report,
 ): JsonObject | undefined {
-  const own = operation.check?.(config) ?? [];
+  const own = operation.check?.(written) ?? [];
+  const config = evaluated ?? withStatements(written, operation.texts);
+  const constant = evaluated !== undefined;
   const only = own.some(({ alone }) => alone);
   const result = only ? undefined : operation.config?.['~standard'].validate(config);
   if (isPromise(result)) {
@@ -44,7 +48,7 @@ export function checkConfig(
   const issues = [...(result?.issues ?? [])].filter((issue) => {
     return (
       constant ||
-      !holdsExpression(config, issuePath(issue)) ||
+      !holdsExpression(written, issuePath(issue), operation.texts) ||
       (isZodIssue(issue) && issue.code === 'unrecognized_keys')
     );
   });
@@ -102,13 +106,36 @@ function reportConfig(issue: ConfigIssue, path: Path, report: Report): void {
 }
 
 // The config itself is always a map, but an expression may decide the type of its parts.
-function holdsExpression(config: JsonObject, path: readonly (string | number)[]): boolean {
+function holdsExpression(config: JsonObject, path: InnerPath, texts: AnyOperation['texts']): boolean {
   for (let length = 1; length <= path.length; length++) {
     const value = valueAt(config, path.slice(0, length)) as Json | undefined;
-    if (typeof value === 'string') return value.includes('${');
+    if (typeof value === 'string')
+      return value.includes('${') || (value.includes('{{') && isTemplate(path.slice(0, length), texts));
     if (length === path.length) return value !== undefined && JSON.stringify(value).includes('${');
   }
   return false;
+}
+
+function isTemplate(path: InnerPath, texts: AnyOperation['texts'] = {}): boolean {
+  const key = textPath(path);
+  return Object.hasOwn(texts, key) && texts[key] !== 'sql';
+}
+
+/** The config as the schema sees it at load: a query is a statement, whose values are not known. */
+function withStatements(config: JsonObject, texts: AnyOperation['texts'] = {}): JsonObject {
+  let out = config;
+  for (const [key, kind] of Object.entries(texts)) {
+    const path = key.split('.');
+    const text = kind === 'sql' ? valueAt(out, path) : undefined;
+    if (typeof text === 'string') out = replaceAt(out, path, { strings: [text], values: [] }) as JsonObject;
+  }
+  return out;
+}
+
+function replaceAt(value: Json, [key, ...rest]: readonly string[], by: Json): Json {
+  if (key === undefined) return by;
+  const map = value as JsonObject;
+  return { ...map, [key]: replaceAt(map[key] as Json, rest, by) };
 }
 
 /**

@@ -3,14 +3,19 @@
 import { SPECIFIED_OPERATIONS } from '../../model/name.ts';
 import type { AgentCall, AnyOperation } from '../../ports/operation.ts';
 import { toMs } from '../../base/duration.ts';
+import { OrchestratorError } from '../../base/errors.ts';
+import type { Json, JsonObject } from '../../base/json.ts';
+import { isMap } from '../../json-schema/check-json-schema.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { checkConfig } from './check-config.ts';
 import { compileRetry } from './compile-retry.ts';
 import { warnConfigBraces } from './double-braces.ts';
-import { createFieldCompiler, type FieldCompiler } from './compile-fields.ts';
+import { type CompiledField, createFieldCompiler, type FieldCompiler } from './compile-fields.ts';
+import type { ConfigTexts, TemplateData } from './compile-texts.ts';
+import { ExpressionScope } from '../../compiled/expression-scope.ts';
 import type { CompiledAgentStep, CompiledCall } from '../../compiled/compiled-ensemble.ts';
 import { createNames, type Names } from './names.ts';
-import { refuseSecrets } from './refuse-secrets.ts';
+import { refuseSecrets, secretIn } from './refuse-secrets.ts';
 import type { CompileHost } from './compile-host.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
@@ -32,9 +37,9 @@ export function compileAgentStep(
   context: FlowContext,
 ): CompiledAgentStep | undefined {
   const { behaviour } = resolved;
-  const fields = compileFields(resolved, place.name, names, context);
-  const { condition, input, config, setState } = fields;
   const operation = findOperation(resolved, context);
+  const fields = compileFields(resolved, place.name, names, context, operation?.texts ?? {});
+  const { condition, input, config, setState, templates } = fields;
   if (!operation) return undefined;
   const configAt = resolved.at('config');
   const values = behaviour.config ?? {};
@@ -42,7 +47,7 @@ export function compileAgentStep(
   const report: Report = (problem) => {
     if (!lenient || !problem.notConfigured) configAt.report(problem);
   };
-  const staticConfig = checkConfig(operation, values, config.constant, configAt.path, report);
+  const staticConfig = checkConfig(operation, values, evaluateConstant(config), configAt.path, report);
   const shown = config.references.filter(({ at: [key] }) => operation.shows?.includes(key as string));
   refuseSecrets({ references: shown }, configAt.path, `what \`${operation.name}\` gives`, secretNames, configAt.report);
   context.needs.add(`operation:${operation.name}`);
@@ -59,6 +64,7 @@ export function compileAgentStep(
     operation,
     staticConfig,
     config: config.evaluate,
+    templates,
     input: input?.evaluate,
     retry: compileRetry(behaviour.retry, retryAt.path, retryAt.report),
     timeoutMs: behaviour.timeout === undefined ? undefined : toMs(behaviour.timeout),
@@ -112,7 +118,13 @@ function compileCalls(
   return compiled;
 }
 
-function compileFields({ behaviour, at }: ResolvedAgent, name: string, names: Names, context: FlowContext) {
+function compileFields(
+  { behaviour, at }: ResolvedAgent,
+  name: string,
+  names: Names,
+  context: FlowContext,
+  texts: ConfigTexts['texts'],
+) {
   const compile = <T>(field: keyof typeof behaviour, compileField: (fields: FieldCompiler, origin: Origin) => T) => {
     if (behaviour[field] === undefined) return undefined;
     const origin = at(field);
@@ -120,10 +132,12 @@ function compileFields({ behaviour, at }: ResolvedAgent, name: string, names: Na
   };
   const condition = compile('condition', (fields, { path }) => fields.guard(behaviour.condition as string, path));
   const input = compile('input', (fields, { path }) => fields.value(behaviour.input ?? null, path));
+  const templates: ConfigTexts['templates'] = new Map();
   const config = compile('config', (fields, { path, report }) => {
     const values = behaviour.config ?? {};
-    warnConfigBraces(behaviour.operation ?? '', values, path, report);
-    return fields.value(values, path, { templates: true });
+    warnConfigBraces(behaviour.operation ?? '', values, texts, path, report);
+    const data = templateData(behaviour.input, input, context);
+    return fields.value(values, path, { templates: true, texts: { texts, data, templates } });
   });
   // `setState` is evaluated after the agent, and may read its output.
   names.reach(name);
@@ -135,7 +149,35 @@ function compileFields({ behaviour, at }: ResolvedAgent, name: string, names: Na
     refuseSecrets(compiled, path, 'the state', context.host.secretNames, report);
     return compiled;
   });
-  return { condition, input, config: config ?? NO_CONFIG, setState };
+  return { condition, input, config: config ?? NO_CONFIG, setState, templates };
+}
+
+/** What the templates of an agent read: the fields of its input. */
+function templateData(written: Json | undefined, input: CompiledField | undefined, context: FlowContext): TemplateData {
+  const { secretNames } = context.host;
+  return {
+    has: (name) => isMap(written) && Object.hasOwn(written, name),
+    secretOf(name) {
+      const references = input?.references.filter(({ at }) => at.length === 0 || at[0] === name) ?? [];
+      return secretIn({ references }, secretNames);
+    },
+  };
+}
+
+/** The config when all its expressions are constant; undefined when it is not, or can't be evaluated. */
+function evaluateConstant({
+  constant,
+  evaluate,
+}: Pick<CompiledField, 'constant' | 'evaluate'>): JsonObject | undefined {
+  if (!constant) return undefined;
+  const nothing = { seed: '', input: null, env: {}, headers: {}, trigger: {}, execution: {}, createdAt: 0 };
+  try {
+    return evaluate(new ExpressionScope(nothing, undefined, 0)) as JsonObject;
+  } catch (error) {
+    // The attempt fails with the same error.
+    if (error instanceof OrchestratorError) return undefined;
+    throw error;
+  }
 }
 
 const NO_CONFIG = { evaluate: () => ({}), constant: true, readsState: false, references: [] };

@@ -15,6 +15,7 @@ import type { Json } from '../../base/json.ts';
 import { valueAt } from '../../base/value-at.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { bracesIn, warnBraces } from './double-braces.ts';
+import { type ConfigTexts, createTextReader, textPath } from './compile-texts.ts';
 import type { CompileHost } from './compile-host.ts';
 import type { CompiledGuard } from '../../compiled/compiled-ensemble.ts';
 import type { NameSlot } from '../../compiled/name-slot.ts';
@@ -30,9 +31,18 @@ export interface CompiledField {
   readonly references: readonly ValueReference[];
 }
 
+interface ValueOptions {
+  readonly templates?: boolean;
+  readonly texts?: ConfigTexts;
+}
+
 export interface FieldCompiler {
-  /** Compiles a value with expressions in its texts. @param options - `templates`: `{{ x }}` may be meant as plain text */
-  value(value: Json, path: Path, options?: { readonly templates?: boolean }): CompiledField;
+  /**
+   * Compiles a value with expressions in its texts.
+   *
+   * @param options - `templates`: `{{ x }}` may be meant as plain text. `texts`: what an operation reads in its own way
+   */
+  value(value: Json, path: Path, options?: ValueOptions): CompiledField;
   /** Compiles a condition: an expression or a boolean. */
   guard(guard: string | boolean, path: Path): CompiledGuard;
   /** Compiles a text that must be one `${...}`. @param expected - what it must be, for messages */
@@ -59,10 +69,12 @@ export function createFieldCompiler(names: Names, host: CompileHost, report: Rep
     }
   };
   return {
-    value(value, path, { templates = false } = {}) {
-      const compiled = compileValue(value, options, (inner, error) => {
-        reportSyntax(error, valueAt(value, inner), [...path, ...inner], host, report);
-      });
+    value(value, path, { templates = false, texts } = {}) {
+      const reportInner = (inner: Path, error: ExpressionSyntaxError) => {
+        const isSpecial = texts !== undefined && Object.hasOwn(texts.texts, textPath(inner));
+        reportSyntax(error, isSpecial ? undefined : valueAt(value, inner), [...path, ...inner], host, report);
+      };
+      const compiled = compileValue(value, options, reportInner, texts && createTextReader(texts, options));
       if (!templates) warnBraces(value, path, report);
       refuseShown(compiled.references, (reference) => [...path, ...(reference as ValueReference).at], host, report);
       for (const { at, ...warning } of compiled.warnings) reportWarning(warning, [...path, ...at], report);

@@ -28,13 +28,15 @@ export function warnBraces(value: Json, path: Path, report: (problem: Problem) =
 export function warnConfigBraces(
   operation: string,
   config: Json,
+  texts: Readonly<Record<string, string>>,
   path: Path,
   report: (problem: Problem) => void,
 ): void {
   const templates = Object.hasOwn(TEMPLATES, operation) ? TEMPLATES[operation] : undefined;
   if (!templates) return;
+  const own = Object.keys(texts).filter((path) => texts[path] !== 'sql');
   for (const [key, value] of Object.entries(config as object)) {
-    if (!templates.includes(key)) warnBraces(value, [...path, key], report);
+    if (!templates.includes(key) && !own.includes(key)) warnBraces(value, [...path, key], report);
   }
 }
 

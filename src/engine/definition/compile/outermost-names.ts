@@ -112,7 +112,7 @@ function resolveAgentName(
   if (known.broken.has(name)) return { read: () => null, consumed: path.length };
   if (known.agents.has(name)) return unknownResultMember(name, path) ?? readResult(() => undefined, path);
   if (known.anyName) return { read: () => null, consumed: path.length };
-  return { problem: `there is no agent or name ${quoted(name)}`, ...near(name, from.visible()) };
+  return { problem: `there is no agent or name ${quoted(name)}`, isUnknown: true, ...near(name, from.visible()) };
 }
 
 function undeclaredInput(name: string, declared: ReadonlySet<string>): { problem: string; suggestion?: string } {

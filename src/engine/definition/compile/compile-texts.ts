@@ -1,0 +1,93 @@
+/** Compiles the texts of a config that its operation reads in its own way: templates and SQL. */
+
+import { compileSql } from '../../expression/compile-sql.ts';
+import { type CompiledText, compileText } from '../../expression/compile-text.ts';
+import type {
+  CompileOptions,
+  NameResolution,
+  NameResolver,
+  PathSegment,
+} from '../../expression/compiled-expression.ts';
+import type { Evaluate } from '../../expression/evaluation.ts';
+import { readIndex, readKey } from '../../expression/read-member.ts';
+import type { Json } from '../../base/json.ts';
+import { RESERVED_NAMES } from '../../model/name.ts';
+import type { Operation } from '../../ports/operation.ts';
+import type { ExpressionScope } from '../../compiled/expression-scope.ts';
+
+/** What is known about the data of templates when a definition is loaded. */
+export interface TemplateData {
+  /** Whether the agent's input has a field of this name. */
+  has(name: string): boolean;
+  /** The secret that the field of this name may hold. */
+  secretOf(name: string): string | undefined;
+}
+
+/** The texts of one config that are not read as everywhere. */
+export interface ConfigTexts {
+  readonly texts: NonNullable<Operation['texts']>;
+  readonly data: TemplateData;
+  /** Filled during the compilation: how each template is filled in, by its path. */
+  readonly templates: Map<string, Evaluate<ExpressionScope>>;
+}
+
+/** The path of a key as `Operation.texts` writes it. */
+export function textPath(path: readonly PathSegment[]): string {
+  return path.join('.');
+}
+
+/** Compiles a text of a config; undefined when it is read as everywhere. */
+export function createTextReader({ texts, data, templates }: ConfigTexts, options: CompileOptions<ExpressionScope>) {
+  const names = templateNames(options.names, data);
+  return (path: readonly PathSegment[], text: string): CompiledText<ExpressionScope> | undefined => {
+    const key = textPath(path);
+    const kind = Object.hasOwn(texts, key) ? texts[key] : undefined;
+    if (kind === undefined) return undefined;
+    if (kind === 'sql') return compileSql(text, options);
+    const compiled = compileText(text, options, { names, escapes: kind === 'html' });
+    if (!compiled.isWhole) templates.set(key, compiled.evaluate);
+    return compiled;
+  };
+}
+
+/** Names that are never read from the data. */
+const NEVER_DATA: ReadonlySet<string> = new Set([...RESERVED_NAMES, 'vars']);
+
+/** The names of `{{ ... }}`: a field of the data wins over a name of the flow. A name that is nothing else is a field of the data. */
+function templateNames(names: NameResolver<ExpressionScope>, data: TemplateData): NameResolver<ExpressionScope> {
+  return {
+    get hyphenated() {
+      return names.hyphenated;
+    },
+    unknownSignal: names.unknownSignal,
+    resolve(name, path): NameResolution<ExpressionScope> {
+      const found = names.resolve(name, path);
+      if (NEVER_DATA.has(name)) return found;
+      const secret = data.secretOf(name);
+      if ('problem' in found) {
+        const isData = found.isUnknown || data.has(name);
+        const read = (scope: ExpressionScope) => dataField(scope, name) ?? null;
+        return { read, consumed: 0, secret, ...(!isData && { warning: found.problem }) };
+      }
+      const { read, consumed, warning } = found;
+      const inner = path.slice(0, consumed);
+      return {
+        read(scope) {
+          const field = dataField(scope, name);
+          return field === undefined ? read(scope) : inner.reduce(readMember, field);
+        },
+        consumed,
+        secret: found.secret ?? secret,
+        ...(warning !== undefined && !data.has(name) && { warning }),
+      };
+    },
+  };
+}
+
+function dataField({ data }: ExpressionScope, name: string): Json | undefined {
+  return Object.hasOwn(data, name) ? data[name] : undefined;
+}
+
+function readMember(value: Json, key: PathSegment): Json {
+  return typeof key === 'string' ? readKey(value, key) : readIndex(value, key);
+}
