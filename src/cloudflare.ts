@@ -1,9 +1,10 @@
 /**
- * The public names for data in Cloudflare: Workers KV and R2, through the bindings of a Worker.
+ * The public names for data in Cloudflare: Workers KV, R2 and D1, through the bindings of a Worker.
  *
  * @module ensemble-orchestrator/cloudflare
  */
 
+export { type D1DatabaseBinding, type D1Statement, d1Database } from './adapters/storage/cloudflare/d1-database.ts';
 export {
   type KvNamespaceBinding,
   type KvNamespacePage,

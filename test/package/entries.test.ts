@@ -42,7 +42,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './redis': ['redisKv'],
   './postgres': ['postgresStorage'],
   './s3': ['s3Objects'],
-  './cloudflare': ['kvNamespace', 'r2Bucket'],
+  './cloudflare': ['d1Database', 'kvNamespace', 'r2Bucket'],
   './mcp': ['mcpClient'],
   './ai': ['aiModels', 'toFetch'],
   './sandbox': ['sandbox'],

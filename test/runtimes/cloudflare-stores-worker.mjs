@@ -1,9 +1,9 @@
 /**
- * The published suite on Workers KV and R2, as a Worker: `/cases` lists the cases, and `/run?from=0&to=10` runs some of them, each in an
+ * The published suite on Workers KV, R2 and D1, as a Worker: `/cases` lists the cases, and `/run?from=0&to=10` runs some of them, each in an
  * empty store.
  */
 
-import { kvNamespace, r2Bucket } from 'ensemble-orchestrator/cloudflare';
+import { d1Database, kvNamespace, r2Bucket } from 'ensemble-orchestrator/cloudflare';
 import { dataSuite } from 'ensemble-orchestrator/testing';
 
 const T0 = Date.UTC(2026, 0, 1);
@@ -30,6 +30,14 @@ function allCases(env) {
   });
   const openKv = () => ({ kv: kvNamespace(env.KV) });
   const openR2 = () => ({ objects: r2Bucket(env.BUCKET) });
+  const openD1 = () => ({ sql: d1Database(env.DB) });
+  const emptyD1 = async () => {
+    const { results } = await env.DB.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
+    for (const { name } of results) {
+      if (!/^(sqlite|_cf)_/i.test(name)) await env.DB.exec(`DROP TABLE "${name}"`);
+    }
+    return openD1();
+  };
   const emptyKv = async () => {
     await empty(env.KV, (page) => page.keys.map(({ name }) => name));
     return openKv();
@@ -40,8 +48,10 @@ function allCases(env) {
   };
   dataSuite({ name: 'kvNamespace', create: emptyKv, reopen: openKv, kinds: ['kv'], test: suite('kvNamespace') });
   dataSuite({ name: 'r2Bucket', create: emptyR2, reopen: openR2, kinds: ['objects'], test: suite('r2Bucket') });
+  dataSuite({ name: 'd1Database', create: emptyD1, reopen: openD1, kinds: ['sql'], test: suite('d1Database') });
   kvCases(env, emptyKv, suite('kvNamespace').it);
   r2Cases(env, emptyR2, suite('r2Bucket').it);
+  d1Cases(env, emptyD1, suite('d1Database').it);
   return cases;
 }
 
@@ -131,6 +141,50 @@ function r2Cases(env, create, it) {
         .catch((error) => error);
       equal(thrown instanceof TypeError, true, String(thrown));
     }
+  });
+}
+
+function d1Cases(env, create, it) {
+  const signal = new AbortController().signal;
+  const page = { limit: 10, offset: 0, signal };
+  const text = (sql) => ({ strings: [sql], values: [] });
+
+  it('whole numbers are bound as whole numbers, and others as they are', async () => {
+    const { sql } = await create();
+    const halves = { strings: ['SELECT ', ' / ', ' AS whole, ', ' / ', ' AS half'], values: [7, 2, 7.5, 2] };
+    equal((await sql.query(halves, page)).rows, [{ whole: 3, half: 3.75 }], 'rows');
+    equal((await sql.query({ strings: ['SELECT ', ' AS yes'], values: [true] }, page)).rows, [{ yes: 1 }], 'a boolean');
+  });
+
+  it('bytes are base64, and a comment at the end of a query is none of its page', async () => {
+    const { sql } = await create();
+    equal((await sql.query(text("SELECT x'00ff' AS bytes -- all of them"), page)).rows, [{ bytes: 'AP8=' }], 'rows');
+    equal((await sql.query(text('VALUES (1), (2)'), { ...page, limit: 1 })).hasMore, true, 'VALUES');
+  });
+
+  it('an order stays, and so does a limit of the query', async () => {
+    const { sql } = await create();
+    const numbers = 'WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) SELECT i FROM n';
+    const { rows, hasMore } = await sql.query(text(`${numbers} ORDER BY i DESC LIMIT 12`), { ...page, offset: 9 });
+    equal([rows.map(({ i }) => i), hasMore], [[91, 90, 89], false], 'rows');
+  });
+
+  it('an export of more rows than D1 gives as of one moment is refused before its first row', async () => {
+    const { sql } = await create();
+    const rows = (count) =>
+      `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count}) SELECT i FROM n`;
+    const count = async (statement) => {
+      let found = 0;
+      for await (const part of sql.stream(text(statement), { signal })) found += part.length;
+      return found;
+    };
+    equal(await count(rows(10_000)), 10_000, 'rows');
+    equal(await codeOf(count(rows(10_001))), 'INVALID_INPUT', 'code');
+  });
+
+  it('the tables of D1 itself are refused', async () => {
+    const { sql } = await create();
+    equal(await codeOf(Promise.resolve(sql.query(text('SELECT * FROM _cf_KV'), page))), 'AGENT_FAILED', 'code');
   });
 }
 

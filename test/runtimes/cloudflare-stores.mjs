@@ -1,4 +1,4 @@
-/** The published suite on Workers KV and R2, in a Worker on workerd. */
+/** The published suite on Workers KV, R2 and D1, in a Worker on workerd. */
 
 import { execFile } from 'node:child_process';
 import { cpSync } from 'node:fs';
@@ -13,7 +13,7 @@ const run = promisify(execFile);
 /** @param work - a folder with the installed package @returns the check, whose `check()` returns the cases that failed */
 export function cloudflareStores(work) {
   return {
-    name: 'KV and R2',
+    name: 'KV, R2, D1',
     version: workerd().version,
     async check() {
       cpSync(join(HERE, FILE), join(work, FILE));

@@ -1,5 +1,5 @@
 /**
- * Runs a bundle of `cloudflare-stores-worker.mjs` on workerd, with the KV and R2 of Miniflare, and prints as JSON how many cases of each
+ * Runs a bundle of `cloudflare-stores-worker.mjs` on workerd, with the KV, R2 and D1 of Miniflare, and prints as JSON how many cases of each
  * suite passed, and what failed. `node serve-cloudflare-stores.mjs <bundle>`
  */
 
@@ -15,6 +15,7 @@ const miniflare = new Miniflare({
   compatibilityFlags: [],
   kvNamespaces: ['KV'],
   r2Buckets: ['BUCKET'],
+  d1Databases: ['DB'],
 });
 
 async function ask(path) {

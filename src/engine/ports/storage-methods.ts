@@ -2,8 +2,10 @@
 
 import type { StorageParts } from './storage.ts';
 
-/** Without `putStream`: a stream is not data, so that a storage which passes its calls on has to do more than to pass it. */
-type Methods<Part> = { readonly [Name in Exclude<keyof Part, 'kind' | 'putStream'>]-?: true };
+/** Without the methods that a part may lack. */
+type Methods<Part> = {
+  readonly [Name in Exclude<keyof Part, 'kind'> as Part extends Record<Name, unknown> ? Name : never]: true;
+};
 
 /** A method of a port that is missing here is a compile error. */
 const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Name]> } = {
