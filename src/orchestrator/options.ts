@@ -34,8 +34,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   /** Default `memoryStorage()`. */
   readonly storage?: Storage;
   /**
-   * Key-value and object stores by name, for `operation: storage`. By default, `kv` and `objects` are those of the configured
-   * storage.
+   * Key-value stores, object stores and SQL databases by name, for `operation: storage`. By default, `kv` and `objects` are those of
+   * the configured storage, and there is no SQL database.
    */
   readonly bindings?: Readonly<Record<string, Binding>>;
   /** Tool servers by name, for `operation: tools`. */
@@ -159,8 +159,8 @@ export function checkOptions(options: OrchestratorOptions): void {
     if (typeof script !== 'function') throw misuse(`script \`${name}\` must be a function`);
   }
   for (const [name, binding] of Object.entries(options.bindings ?? {})) {
-    if (binding?.kind !== 'kv' && binding?.kind !== 'objects')
-      throw misuse(`binding \`${name}\` must be a KvStore or an ObjectStore`);
+    if (!['kv', 'objects', 'sql'].includes(binding?.kind))
+      throw misuse(`binding \`${name}\` must be a KvStore, an ObjectStore or an SqlDatabase`);
   }
   for (const [name, given] of Object.entries(options.models ?? {})) checkModel(name, given);
   for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options.mcp);

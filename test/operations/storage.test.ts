@@ -214,41 +214,33 @@ describe('bindings and checks at load', () => {
 
   it.each<[string, JsonObject, readonly (string | undefined)[][]]>([
     [
-      'd1, without a word about its own keys',
-      { type: 'd1', action: 'query', query: 'SELECT 1', params: [1], binding: 'db' },
-      [['flow[0].config.type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`', undefined]],
-    ],
-    [
-      'export, without a word about its own keys',
-      { type: 'kv', action: 'export', query: 'x', format: 'csv', exportOptions: { headers: true, fields: ['id'] } },
+      'export of kv with the keys of SQL',
+      { type: 'kv', action: 'export', query: 'SELECT 1', format: 'text' },
       [
-        [
-          'flow[0].config.action',
-          '`action: export` is not in this version; use `list` and `get`, and a script that writes the text',
-          undefined,
-        ],
+        ['flow[0].config.query', 'is not for `export` of `kv`', undefined],
+        ['flow[0].config.format', 'must be `json`, `csv` or `ndjson` for `export`', undefined],
       ],
     ],
     [
-      'd1 and export also where the other key is left out',
-      { action: 'export', format: 'csv' },
+      'headers of another format',
+      { type: 'r2', action: 'export', format: 'ndjson', exportOptions: { headers: false } },
+      [['flow[0].config.exportOptions.headers', 'is for `format: csv` only', undefined]],
+    ],
+    [
+      'an export to a binding of another kind, or to none',
+      { type: 'kv', action: 'export', exportOptions: { to: { binding: 'mine', key: 'k' } } },
       [
         [
-          'flow[0].config.action',
-          '`action: export` is not in this version; use `list` and `get`, and a script that writes the text',
+          'flow[0].config.exportOptions.to.binding',
+          'binding `mine` has another kind than `exportOptions.to`',
           undefined,
         ],
       ],
-    ],
-    [
-      'export of d1: one problem',
-      { type: 'd1', action: 'export', query: 'SELECT 1', format: 'ndjson' },
-      [['flow[0].config.type', '`type: d1` (SQL) is not in this version; use `kv` or `r2`', undefined]],
     ],
     [
       'an action of another type',
       { type: 'kv', action: 'query' },
-      [['flow[0].config.action', '`query` is not an action of `kv`; use get, put, delete or list', undefined]],
+      [['flow[0].config.action', '`query` is not an action of `kv`; use get, put, delete, list or export', undefined]],
     ],
     ['a missing key', { type: 'kv', action: 'get' }, [['flow[0].config.key', 'is required for `get`', undefined]]],
     [

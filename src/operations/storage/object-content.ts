@@ -4,26 +4,43 @@ import { fromBase64, toBase64 } from '../../engine/base/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/base/json.ts';
 import type { StoredObject } from '../../engine/ports/data.ts';
+import { fromCsv } from './csv.ts';
+import { CONTENT_TYPES, rowsToText } from './row-text.ts';
+
+type Format = 'text' | 'json' | 'csv' | 'ndjson';
 
 /**
- * Text is stored unchanged. `{ content, contentType, encoding }`, as in the output of an `api` agent, is stored as the bytes that it
- * describes. Every other value is stored as JSON.
+ * Without a format, text is stored unchanged. `{ content, contentType, encoding }`, as in the output of an `api` agent, is stored as the
+ * bytes that it describes. Every other value is stored as JSON.
  */
-export function toStoredObject(value: Json, contentType: string | undefined, updatedAt: number): StoredObject {
-  if (typeof value === 'string')
+export function toStoredObject(
+  value: Json,
+  contentType: string | undefined,
+  updatedAt: number,
+  format?: Format,
+): StoredObject {
+  if (format === 'csv' || format === 'ndjson')
+    return { content: encode(rowsToText(value, format)), contentType: contentType ?? CONTENT_TYPES[format], updatedAt };
+  if (format === 'text' && typeof value !== 'string')
+    throw new OrchestratorError('INVALID_INPUT', 'storage: `value` must be text for `format: text`');
+  if (typeof value === 'string' && format !== 'json')
     return { content: encode(value), contentType: contentType ?? 'text/plain; charset=utf-8', updatedAt };
-  if (isContent(value)) {
+  if (isContent(value) && format !== 'json') {
     const content = value.encoding === 'base64' ? decodeBase64(value.content) : encode(value.content);
     return { content, contentType: contentType ?? value.contentType ?? 'application/octet-stream', updatedAt };
   }
-  return { content: encode(JSON.stringify(value)), contentType: contentType ?? 'application/json', updatedAt };
+  return { content: encode(JSON.stringify(value)), contentType: contentType ?? CONTENT_TYPES.json, updatedAt };
 }
 
-/** Bytes that are not UTF-8 are returned in base64, with `encoding`. */
-export function fromStoredObject({ content, contentType }: StoredObject, format: 'text' | 'json'): JsonObject {
+/** As text, bytes that are not UTF-8 are returned in base64, with `encoding`. CSV and lines of JSON are a list. */
+export function fromStoredObject({ content, contentType }: StoredObject, format: Format): JsonObject {
   const size = content.byteLength;
   const text = decodeText(content);
-  if (format === 'json') return { content: parse(text), contentType, size };
+  if (format !== 'text') {
+    if (text === undefined)
+      throw new OrchestratorError('INVALID_INPUT', 'storage: the object is not UTF-8; read it with `format: text`');
+    return { content: parse(text, format), contentType, size };
+  }
   if (text === undefined) return { content: toBase64(content), contentType, size, encoding: 'base64' };
   return { content: text, contentType, size };
 }
@@ -59,13 +76,18 @@ function decodeText(bytes: Uint8Array): string | undefined {
   }
 }
 
-function parse(text: string | undefined): Json {
+function parse(text: string, format: 'json' | 'csv' | 'ndjson'): Json {
   try {
-    if (text !== undefined) return copyJson(JSON.parse(text));
+    if (format === 'csv') return copyJson(fromCsv(text));
+    if (format === 'json') return copyJson(JSON.parse(text));
+    const lines = text.split('\n').filter((line) => line.trim() !== '');
+    return copyJson(lines.map((line) => JSON.parse(line)));
   } catch (error) {
     if (error instanceof JsonError) throw new OrchestratorError('INVALID_INPUT', `storage: ${error.message}`);
+    if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new OrchestratorError('INVALID_INPUT', 'storage: the object is not JSON; read it with `format: text`');
+  const what = format === 'json' ? 'not JSON' : 'not lines of JSON';
+  throw new OrchestratorError('INVALID_INPUT', `storage: the object is ${what}; read it with \`format: text\``);
 }
 
 function decodeBase64(text: string): Uint8Array {
