@@ -29,7 +29,7 @@ const PART_ROWS = 500;
  * A statement that runs can't be cancelled.
  *
  * @param database - the binding of the Worker, such as `env.DB`
- * @throws TypeError if it is no database
+ * @throws TypeError if it is not a database
  * @example
  * ```ts no-run
  * import { createOrchestrator } from 'ensemble-orchestrator';

@@ -30,7 +30,7 @@ const PAGE = 1000;
  * elsewhere after a minute or later, and a key takes one write a second.
  *
  * @param namespace - the binding of the Worker, such as `env.CACHE`
- * @throws TypeError if it is no namespace
+ * @throws TypeError if it is not a namespace
  * @example
  * ```ts no-run
  * import { createOrchestrator } from 'ensemble-orchestrator';

@@ -58,7 +58,7 @@ const METHODS = ['get', 'head', 'put', 'delete', 'list', 'createMultipartUpload'
  * Objects in R2, for bindings of `operation: storage`.
  *
  * @param bucket - the binding of the Worker, such as `env.REPORTS`. Outside of Workers, use `s3Objects`
- * @throws TypeError if it is no bucket
+ * @throws TypeError if it is not a bucket
  * @example
  * ```ts no-run
  * import { createOrchestrator } from 'ensemble-orchestrator';

@@ -21,8 +21,8 @@ export interface S3Request {
 /** @returns the answer, whatever its status is. @throws OVERLOADED if there is none */
 export type SendToS3 = (request: S3Request) => Promise<HttpResponse>;
 
-/** Room for the answers that are not objects. */
-const MIN_ANSWER_BYTES = 2 ** 24;
+/** The largest answer that is not an object. */
+const ANSWER_BYTES = 2 ** 24;
 
 export function createClient(options: S3ObjectsOptions, { base, maxObjectBytes, timeoutMs }: S3Place): SendToS3 {
   const { accessKeyId, secretAccessKey, sessionToken, region, http = platformHttp } = options;
@@ -45,7 +45,7 @@ export function createClient(options: S3ObjectsOptions, { base, maxObjectBytes, 
       return await http.send({
         ...{ method, url, headers: sent, timeoutMs },
         ...(body !== undefined && { body }),
-        maxResponseBytes: Math.max(maxObjectBytes, MIN_ANSWER_BYTES),
+        maxResponseBytes: Math.max(maxObjectBytes, ANSWER_BYTES),
       });
     } catch (thrown) {
       throw toLost(action, thrown);
