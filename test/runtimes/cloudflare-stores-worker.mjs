@@ -51,7 +51,7 @@ function allCases(env) {
   dataSuite({ name: 'd1Database', create: emptyD1, reopen: openD1, kinds: ['sql'], test: suite('d1Database') });
   kvCases(env, emptyKv, suite('kvNamespace').it);
   r2Cases(env, emptyR2, suite('r2Bucket').it);
-  d1Cases(env, emptyD1, suite('d1Database').it);
+  d1Cases(emptyD1, suite('d1Database').it);
   return cases;
 }
 
@@ -92,6 +92,16 @@ function kvCases(env, create, it) {
     const { kv } = await create();
     await env.KV.put('a', 'plain text');
     equal(await codeOf(kv.get('a', T0)), 'INTERNAL', 'code');
+  });
+
+  it('keys of dots and U+0001 are kept apart, in their order', async () => {
+    const { kv } = await create();
+    const keys = ['.', '.\u0001', '.\u0001\u0001', '.\u0001.', '.\u0001a', '..', '..\u0001', '...', '.a', '\u0001'];
+    for (const key of keys) await kv.put(key, key);
+    for (const key of keys) equal(await kv.get(key, T0), key, 'value');
+    equal(await kv.list({ limit: 100, now: T0 }), [...keys].sort(), 'keys');
+    equal(await kv.list({ limit: 100, now: T0, prefix: '.\u0001' }), [...keys].sort().slice(2, 6), 'keys of a prefix');
+    equal(await codeOf(Promise.resolve().then(() => kv.put(`.${'\u0001'.repeat(511)}`, 1))), 'INVALID_REQUEST', 'code');
   });
 
   it('a value that is too large is refused, and not retryable', async () => {
@@ -144,7 +154,7 @@ function r2Cases(env, create, it) {
   });
 }
 
-function d1Cases(env, create, it) {
+function d1Cases(create, it) {
   const signal = new AbortController().signal;
   const page = { limit: 10, offset: 0, signal };
   const text = (sql) => ({ strings: [sql], values: [] });

@@ -22,6 +22,8 @@ export interface KvNamespacePage {
 
 /** How long after its expiry KV itself may delete a value, in ms. Until then, only the caller's clock decides. KV needs 60 s. */
 const GRACE_MS = 3_600_000;
+/** Ends the names of keys that KV does not have. */
+const MARK = '\u0001';
 /** The most keys that KV lists at once. */
 const PAGE = 1000;
 
@@ -104,11 +106,19 @@ function lister(namespace: KvNamespaceBinding): (page: KeyPage) => Promise<reado
 
 // KV has no keys `.` and `..`. A text that consists of them and further U+0001 gets one more, which keeps the order.
 function toName(key: string): string {
-  return /^\.{1,2}\u0001*$/.test(key) && key.length < MAX_KEY_BYTES ? `${key}\u0001` : key;
+  if (!isDots(key)) return key;
+  if (key.length < MAX_KEY_BYTES) return key + MARK;
+  const message = 'kvNamespace: Workers KV has no name for a key of dots and 510 or more U+0001';
+  throw new OrchestratorError('INVALID_REQUEST', message);
 }
 
 function toKey(name: string): string {
-  return /^\.{1,2}\u0001+$/.test(name) ? name.slice(0, -1) : name;
+  return isDots(name) ? name.slice(0, -1) : name;
+}
+
+/** Whether a text is one or two dots, and then marks only. */
+function isDots(text: string): boolean {
+  return text.startsWith('.') && ['.', '..'].includes(text.replaceAll(MARK, '')) && /^\.+[^.]*$/.test(text);
 }
 
 function isExpired(metadata: unknown, now: number): boolean {
