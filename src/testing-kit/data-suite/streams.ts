@@ -10,10 +10,10 @@ type StreamStore = ObjectStore & Required<Pick<ObjectStore, 'putStream'>>;
 const ABOUT = { contentType: 'text/csv; header=present', updatedAt: T0 + 3 };
 const OLD: StoredObject = { content: new Uint8Array([1, 2, 3]), contentType: 'text/plain', updatedAt: T0 };
 
-async function* partsOf(...parts: readonly (readonly number[] | Error)[]): AsyncGenerator<Uint8Array> {
+async function* partsOf(...parts: readonly (ArrayLike<number> | Error)[]): AsyncGenerator<Uint8Array> {
   for (const part of parts) {
     if (part instanceof Error) throw part;
-    yield Uint8Array.from(part);
+    yield new Uint8Array(part);
   }
 }
 
@@ -84,7 +84,7 @@ export function streamCases(declare: DeclareCase<ObjectStore>): void {
 
   it('putStream: nothing is stored of a stream that throws, and the error is its own', async (objects) => {
     const broken = new RangeError('the source broke');
-    for (const parts of [[broken], [[1, 2], broken], [Array<number>(9_000_000).fill(7), broken]]) {
+    for (const parts of [[broken], [[1, 2], broken], [new Uint8Array(9_000_000).fill(7), broken]]) {
       const content = partsOf(...parts);
       same((await thrownBy(() => objects.putStream('a', { ...ABOUT, content }))) === broken, true, 'its error');
       same(shown(await objects.get('a')), undefined, 'object');
@@ -94,7 +94,7 @@ export function streamCases(declare: DeclareCase<ObjectStore>): void {
 
   it('putStream: an object stays as it was when the stream that should replace it throws', async (objects) => {
     await objects.put('a', { ...OLD, content: OLD.content.slice() });
-    const content = partsOf([7], Array<number>(9_000_000).fill(7), new Error('the source broke'));
+    const content = partsOf([7], new Uint8Array(9_000_000).fill(7), new Error('the source broke'));
     await thrownBy(() => objects.putStream('a', { ...ABOUT, content }));
     same(shown(await objects.get('a')), shown(OLD), 'object');
   });
@@ -123,7 +123,7 @@ export function streamCases(declare: DeclareCase<ObjectStore>): void {
   it('putStream: concurrent streams to one key store one of them, whole', async (objects) => {
     const streams = [1, 2, 3, 4].map((byte) => ({
       ...{ contentType: `text/x-${byte}`, updatedAt: T0 + byte },
-      content: partsOf([byte], Array<number>(70_000).fill(byte), [byte]),
+      content: partsOf([byte], new Uint8Array(70_000).fill(byte), [byte]),
     }));
     await Promise.all(streams.map((stream) => objects.putStream('a', stream)));
     const found = await objects.get('a');
