@@ -90,6 +90,15 @@ describe('the names of files', () => {
     );
   });
 
+  it('keep the order of keys with a dot where a name is full', async () => {
+    for (let length = 194; length <= 201; length++) {
+      const { objects } = create();
+      const keys = ['.', '.-b', './foo', '.0'].map((end) => 'x'.repeat(length) + end);
+      for (const one of keys) await objects.put(one, text(one));
+      expect(await objects.list({ limit: 10, now: 0 })).toEqual(keys);
+    }
+  });
+
   it('of other programs are ignored, and stay', async () => {
     const { objects } = create();
     await objects.put('a/b', text('b'));
