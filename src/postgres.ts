@@ -14,4 +14,9 @@ export type {
   PgliteRunner,
 } from './adapters/storage/postgres/pglite-driver.ts';
 export type { PostgresJsSql } from './adapters/storage/postgres/postgres-js-driver.ts';
+export {
+  type PostgresDatabase,
+  type PostgresDatabaseOptions,
+  postgresDatabase,
+} from './adapters/storage/postgres/postgres-database.ts';
 export { postgresStorage } from './adapters/storage/postgres/postgres-storage.ts';

@@ -25,7 +25,18 @@ export interface SqlRunner {
   run(statement: Statement, params: readonly SqlParam[]): Promise<SqlResult>;
 }
 
+/** The answer to a statement whose columns are not known before. */
+export interface SqlTable {
+  /** `type` is the OID of the column's type. */
+  readonly columns: readonly { readonly name: string; readonly type: number }[];
+  /** The values in the order of the columns, as the text that Postgres writes. */
+  readonly rows: readonly (readonly (string | null)[])[];
+  readonly count: number;
+}
+
 export interface SqlTransaction extends SqlRunner {
+  /** Runs one statement that is not prepared. Its parameters are text whose types the server derives. */
+  table(text: string, params: readonly (string | null)[]): Promise<SqlTable>;
   /** Runs one or more statements without parameters. */
   exec(text: string): Promise<void>;
 }

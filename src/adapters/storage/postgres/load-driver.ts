@@ -18,7 +18,10 @@ interface PgModule {
 const MAX_CONNECTIONS = 10;
 
 /** @throws NOT_CONFIGURED when the package `pg` is needed and can't be loaded */
-export async function openClient(settings: Settings, load: ImportModule = importModule): Promise<SqlClient> {
+export async function openClient(
+  settings: Pick<Settings, 'source' | 'sessions' | 'queryTimeoutMs'>,
+  load: ImportModule = importModule,
+): Promise<SqlClient> {
   const { source, sessions, queryTimeoutMs } = settings;
   const options = { prepares: sessions, queryTimeoutMs };
   if (source.pool) return pgDriver(source.pool, false, options);

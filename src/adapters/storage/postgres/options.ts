@@ -68,6 +68,40 @@ export function readOptions(options: PostgresStorageOptions): Settings {
   const fail = (message: string): never => {
     throw new TypeError(`postgresStorage: ${message}`);
   };
+  const source = readSource(options, fail);
+  if (typeof schema !== 'string' || !/^(?!pg_)[a-z][a-z0-9_]{0,47}$/.test(schema)) {
+    fail('schema must be 1 to 48 lower-case letters, digits and `_`, a letter first, and not begin with pg_');
+  }
+  if (typeof namespace !== 'string' || namespace === '' || namespace.length > 128 || !isPlainText(namespace))
+    fail('namespace must be text of 1 to 128 characters');
+  if (typeof sessions !== 'boolean') fail(`sessions must be true or false, not ${sessions}`);
+  if (!Number.isSafeInteger(sessionGraceMs) || sessionGraceMs < 500 || sessionGraceMs > 600_000)
+    fail(`sessionGraceMs must be a whole number from 500 to 600,000, not ${sessionGraceMs}`);
+  if (options.sessionGraceMs !== undefined && !sessions)
+    fail('sessionGraceMs has no effect with sessions: false, where only the lease counts; leave one of them out');
+  if (!Number.isSafeInteger(queryTimeoutMs) || queryTimeoutMs < 100 || queryTimeoutMs > 600_000)
+    fail(`queryTimeoutMs must be a whole number from 100 to 600,000, not ${queryTimeoutMs}`);
+  const max = options.pool?.options?.max;
+  if (sessions && typeof max === 'number' && max < 2) {
+    fail(
+      `pool must have at least 2 connections, not ${max}: the storage keeps one for locks and notifications; or set sessions: false`,
+    );
+  }
+  return {
+    source,
+    schema,
+    namespace,
+    sessions,
+    sessionGraceMs,
+    queryTimeoutMs,
+  };
+}
+
+/** Reads which of the options says where the database is. @param fail - throws the TypeError of a wrong option */
+export function readSource(
+  options: Pick<PostgresStorageOptions, (typeof SOURCES)[number]>,
+  fail: (message: string) => never,
+): Settings['source'] {
   const given = SOURCES.filter((source) => options[source] !== undefined);
   if (given.length !== 1) {
     const found = given.length === 0 ? 'none' : given.join(' and ');
@@ -81,33 +115,8 @@ export function readOptions(options: PostgresStorageOptions): Settings {
     fail('pglite must be an instance of PGlite');
   if (connectionString !== undefined && !/^postgres(ql)?:\/\//.test(connectionString))
     fail('connectionString must begin with postgres:// or postgresql://');
-  if (typeof schema !== 'string' || !/^(?!pg_)[a-z][a-z0-9_]{0,47}$/.test(schema)) {
-    fail('schema must be 1 to 48 lower-case letters, digits and `_`, a letter first, and not begin with pg_');
-  }
-  if (typeof namespace !== 'string' || namespace === '' || namespace.length > 128 || !isPlainText(namespace))
-    fail('namespace must be text of 1 to 128 characters');
-  if (typeof sessions !== 'boolean') fail(`sessions must be true or false, not ${sessions}`);
-  if (!Number.isSafeInteger(sessionGraceMs) || sessionGraceMs < 500 || sessionGraceMs > 600_000)
-    fail(`sessionGraceMs must be a whole number from 500 to 600,000, not ${sessionGraceMs}`);
-  if (options.sessionGraceMs !== undefined && !sessions)
-    fail('sessionGraceMs has no effect with sessions: false, where only the lease counts; leave one of them out');
-  if (!Number.isSafeInteger(queryTimeoutMs) || queryTimeoutMs < 100 || queryTimeoutMs > 600_000)
-    fail(`queryTimeoutMs must be a whole number from 100 to 600,000, not ${queryTimeoutMs}`);
-  const max = pool?.options?.max;
-  if (sessions && typeof max === 'number' && max < 2) {
-    fail(
-      `pool must have at least 2 connections, not ${max}: the storage keeps one for locks and notifications; or set sessions: false`,
-    );
-  }
   const source = { ...(pool && { pool }), ...(sql && { sql }), ...(pglite && { pglite }) };
-  return {
-    source: connectionString === undefined ? source : { connectionString },
-    schema,
-    namespace,
-    sessions,
-    sessionGraceMs,
-    queryTimeoutMs,
-  };
+  return connectionString === undefined ? source : { connectionString };
 }
 
 function hasMethods(value: object, names: readonly string[]): boolean {

@@ -1,7 +1,16 @@
 /** The driver for the package `pg`: a pool that the app provides, or one that the storage opens. */
 
 import { leavesConnection, ofDriver } from './failure.ts';
-import type { SessionEvents, SqlClient, SqlParam, SqlResult, SqlRow, SqlSession, Statement } from './driver.ts';
+import type {
+  SessionEvents,
+  SqlClient,
+  SqlParam,
+  SqlResult,
+  SqlRow,
+  SqlSession,
+  SqlTable,
+  Statement,
+} from './driver.ts';
 import { createTimeout, endIdleAfter, type WithTimeout } from './query-timeout.ts';
 
 /** What the storage uses of a `Pool` of `pg`, or of a compatible pool. */
@@ -26,12 +35,16 @@ export interface PgQuery {
   readonly text: string;
   readonly values?: unknown[];
   readonly types?: { getTypeParser(): (text: string) => string };
+  readonly rowMode?: string;
+  /** `extended`: the server takes one statement only. */
+  readonly queryMode?: string;
 }
 
 export interface PgResult {
   // biome-ignore lint/suspicious/noExplicitAny: `pg` types rows this way
   readonly rows: any[];
   readonly rowCount: number | null;
+  readonly fields?: readonly { readonly name: string; readonly dataTypeID: number }[];
 }
 
 export interface ClientOptions {
@@ -110,6 +123,10 @@ export function pgDriver(pool: PgPool, owned: boolean, { prepares, queryTimeoutM
         const result = await work({
           run: async (statement, params) =>
             toResult(await queryOn(client, toQuery(statement, params), withTimeout, nothing, params)),
+          table: async (text, params) => {
+            const query = { text, values: [...params], rowMode: 'array', queryMode: 'extended', types: AS_TEXT };
+            return toTable(await queryOn(client, query, withTimeout, nothing, params));
+          },
           // Without a timeout, because a migration may take long.
           exec: async (text) => {
             await queryOn(client, { text });
@@ -194,4 +211,8 @@ async function openPgSession(
 
 function toResult({ rows, rowCount }: PgResult): SqlResult {
   return { rows: rows as readonly SqlRow[], count: rowCount ?? 0 };
+}
+
+function toTable({ fields = [], rows, rowCount }: PgResult): SqlTable {
+  return { columns: fields.map(({ name, dataTypeID: type }) => ({ name, type })), rows, count: rowCount ?? 0 };
 }

@@ -3,7 +3,7 @@
 import { joinBytes } from '../join-bytes.ts';
 import type { ClientOptions } from './pg-driver.ts';
 import { executeMessages, prepareMessages } from './pglite-messages.ts';
-import type { SqlClient, SqlParam, SqlResult, Statement } from './driver.ts';
+import type { SqlClient, SqlParam, SqlResult, SqlTable, Statement } from './driver.ts';
 import { createTimeout, transactWithTimeout } from './query-timeout.ts';
 
 /** What the storage uses of an instance of PGlite. */
@@ -31,18 +31,34 @@ export interface PgliteRunner {
 
 export interface PgliteOptions {
   readonly parsers?: Record<number, (text: string) => string>;
+  // biome-ignore lint/suspicious/noExplicitAny: PGlite passes parameters of any type
+  readonly serializers?: Record<number, (value: any) => string>;
+  readonly rowMode?: 'array' | 'object';
 }
 
 export interface PgliteResult {
   // biome-ignore lint/suspicious/noExplicitAny: PGlite types rows this way
   readonly rows: any[];
   readonly affectedRows?: number;
+  readonly fields?: readonly { readonly name: string; readonly dataTypeID: number }[];
 }
 
 /** The column types that the storage selects: boolean, bigint, integer, text, oid, double precision, void. */
 const TYPES = [16, 20, 23, 25, 26, 701, 2278];
 const asText = (text: string) => text;
 const OPTIONS: PgliteOptions = { parsers: Object.fromEntries(TYPES.map((type) => [type, asText])) };
+
+/** The types that PGlite reads and writes in its own way: scalars, and arrays of them. */
+const OWN_TYPES = [
+  ...[16, 17, 18, 20, 21, 23, 25, 26, 114, 700, 701, 1042, 1043, 1082, 1083, 1114, 1184, 1186, 1700, 2950, 3802],
+  ...[143, 199, 651, 719, 791, 1000, 1001, 1002, 1003, 1005, 1007, 1009, 1014, 1015, 1016, 1021, 1022, 1028],
+  ...[1040, 1041, 1115, 1182, 1183, 1185, 1187, 1231, 1270, 2951, 3807],
+];
+const TABLE_OPTIONS: PgliteOptions = {
+  rowMode: 'array',
+  parsers: Object.fromEntries(OWN_TYPES.map((type) => [type, asText])),
+  serializers: Object.fromEntries(OWN_TYPES.map((type) => [type, asText])),
+};
 
 /** Runs a statement. @param transaction - the transaction that it belongs to, if there is one */
 type Run = (statement: Statement, params: readonly SqlParam[], transaction?: PgliteRunner) => Promise<SqlResult>;
@@ -61,6 +77,7 @@ export function pgliteDriver(database: PgliteDatabase, { prepares, queryTimeoutM
         (transaction: PgliteRunner) =>
           work({
             run: (statement, params) => run(statement, params, transaction),
+            table: (text, params) => withTimeout(runTable(transaction, text, params)),
             exec: async (text) => {
               await transaction.exec(text);
             },
@@ -76,6 +93,16 @@ export function pgliteDriver(database: PgliteDatabase, { prepares, queryTimeoutM
     },
     async close() {},
   };
+}
+
+async function runTable(
+  transaction: PgliteRunner,
+  text: string,
+  params: readonly (string | null)[],
+): Promise<SqlTable> {
+  const { rows, fields = [], affectedRows = 0 } = await transaction.query(text, [...params], TABLE_OPTIONS);
+  const columns = fields.map(({ name, dataTypeID: type }) => ({ name, type }));
+  return { columns, rows, count: affectedRows };
 }
 
 function runText(database: PgliteDatabase): Run {

@@ -3,7 +3,7 @@
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import { ofDriver } from './failure.ts';
 import type { ClientOptions } from './pg-driver.ts';
-import type { SqlClient, SqlParam, SqlResult, SqlRow, SqlRunner, Statement } from './driver.ts';
+import type { SqlClient, SqlParam, SqlResult, SqlRow, SqlTable, SqlTransaction, Statement } from './driver.ts';
 import { createTimeout, endIdleAfter } from './query-timeout.ts';
 
 /** What the storage uses of an instance of postgres.js. */
@@ -22,7 +22,12 @@ interface PostgresJsModule {
   };
 }
 
-interface Pending extends Promise<readonly (readonly (Uint8Array | null)[])[] & { readonly count: number | null }> {
+type RawRows = readonly (readonly (Uint8Array | null)[])[] & {
+  readonly count: number | null;
+  readonly columns?: SqlTable['columns'];
+};
+
+interface Pending extends Promise<RawRows> {
   raw(): Pending;
   /** Null until the query is sent. */
   readonly state?: unknown;
@@ -31,8 +36,7 @@ interface Pending extends Promise<readonly (readonly (Uint8Array | null)[])[] & 
 }
 
 /** A connection that the storage opened. */
-interface OwnConnection extends SqlRunner {
-  exec(text: string): Promise<void>;
+interface OwnConnection extends SqlTransaction {
   close(): Promise<void>;
 }
 
@@ -51,21 +55,30 @@ export function postgresJsDriver(
   load: ImportModule,
 ): SqlClient {
   const withTimeout = createTimeout(queryTimeoutMs);
+  const rawRows = async (
+    on: Pick<PostgresJsSql, 'unsafe'>,
+    text: string,
+    params: readonly SqlParam[],
+    onTimeout: () => void,
+    prepare = prepares,
+  ): Promise<RawRows> => {
+    // Raw bytes, so that the app's types and transforms don't apply.
+    const pending = (on.unsafe(text, [...params], { prepare }) as Pending).raw();
+    const cancelAndReport = () => {
+      cancel(pending);
+      onTimeout();
+    };
+    return withTimeout(pending, cancelAndReport, params).catch((error: unknown) => {
+      throw ofDriver(error);
+    });
+  };
   const runOn = async (
     on: Pick<PostgresJsSql, 'unsafe'>,
     { text, columns }: Statement,
     params: readonly SqlParam[],
     onTimeout = nothing,
   ): Promise<SqlResult> => {
-    // Raw bytes, so that the app's types and transforms don't apply.
-    const pending = (on.unsafe(text, [...params], { prepare: prepares }) as Pending).raw();
-    const cancelAndReport = () => {
-      cancel(pending);
-      onTimeout();
-    };
-    const rows = await withTimeout(pending, cancelAndReport, params).catch((error: unknown) => {
-      throw ofDriver(error);
-    });
+    const rows = await rawRows(on, text, params, onTimeout);
     return { rows: rows.map((row) => toRow(row, columns)), count: rows.count ?? 0 };
   };
 
@@ -89,6 +102,8 @@ export function postgresJsDriver(
     const own = create({
       ...sql.options,
       ...{ max: 1, idle_timeout: null, max_lifetime: null, fetch_types: false },
+      // Parameters are sent as the text that they are: the package would write dates and JSON texts again.
+      serializers: {},
       onclose: lose,
       onnotify: (channel: string, payload: string) => {
         if (!isClosed) onNotify(channel, payload);
@@ -103,6 +118,7 @@ export function postgresJsDriver(
         : query();
     return {
       run: (statement, params) => whileOpen(() => runOn(own, statement, params, lose)),
+      table: (text, params) => whileOpen(async () => toTable(await rawRows(own, text, params, lose, false))),
       exec: (text) => whileOpen(async () => void (await own.unsafe(text))),
       close,
     };
@@ -178,4 +194,12 @@ function toRow(values: readonly (Uint8Array | null)[], columns: readonly string[
     row[columns[i] as string] = value == null ? null : decoder.decode(value);
   }
   return row;
+}
+
+function toTable(rows: RawRows): SqlTable {
+  return {
+    columns: (rows.columns ?? []).map(({ name, type }) => ({ name, type })),
+    rows: rows.map((values) => values.map((value) => (value == null ? null : decoder.decode(value)))),
+    count: rows.count ?? 0,
+  };
 }

@@ -3,6 +3,7 @@
 import { toBase64 } from '../../../engine/base/base64.ts';
 import type { Json, JsonObject } from '../../../engine/base/json.ts';
 import { type CheckedSql, toBound } from '../../../engine/ports/sql-rules.ts';
+import { VALUE_MARK } from '../../../engine/ports/sql-text.ts';
 import type { BoundValue, ColumnValue, DatabaseHandle } from './database-handle.ts';
 
 /** A part of a stream ends after this number of rows, or after about this many characters. */
@@ -11,7 +12,7 @@ const PART_CHARACTERS = 1_000_000;
 
 /** SQLite's placeholder for each value. */
 export function withPlaceholders({ text }: CheckedSql): string {
-  return text.replaceAll('\u0000', '?');
+  return text.replaceAll(VALUE_MARK, '?');
 }
 
 /** A whole number is a bigint: a driver binds any other number as floating point, for which `7 / 2` is 3.5. */
