@@ -9,5 +9,6 @@ export { nodeHttp } from './adapters/http/node-http.ts';
 export type { NodeRequest, NodeResponse } from './adapters/hosts/node/node-types.ts';
 export type { NodeListener } from './adapters/hosts/node/to-node-listener.ts';
 export { toNodeListener } from './adapters/hosts/node/to-node-listener.ts';
+export { folderObjects } from './adapters/storage/folder/folder-objects.ts';
 export type { ProjectOptions } from './project/load-project.ts';
 export { loadProject } from './project/load-project.ts';

@@ -1,16 +1,19 @@
-/** The conformance suite of the data ports: the rules that every `KvStore` and `ObjectStore` must follow. It runs on any test runner with `describe` and `it`. */
+/** The conformance suite of the data ports: the rules that every `KvStore`, `ObjectStore` and `SqlDatabase` must follow. It runs on any test runner with `describe` and `it`. */
 
-import type { KvStore, ObjectStore } from '../engine/ports/data.ts';
+import type { KvStore, ObjectStore, SqlDatabase } from '../engine/ports/data.ts';
 import type { MaybePromise } from '../engine/ports/operation.ts';
 import { keyCases, keyedObjects, keyedValues, reopenedKeyCases } from './data-suite/keys.ts';
+import { reopenedStreamCases, streamCases } from './data-suite/streams.ts';
 import { kvCases, objectCases, reopenedKvCases, reopenedObjectCases } from './data-suite/values.ts';
 import { type DeclareCase, declareCases, declareOnPart } from './declare-cases.ts';
 import type { SuiteRunner } from './http-suite.ts';
+import { reopenedSqlCases, sqlDatabaseCases } from './sql-suite.ts';
 
 /** The stores under test. A `Storage` is one, too. */
 export interface DataStores {
   readonly kv?: KvStore;
   readonly objects?: ObjectStore;
+  readonly sql?: SqlDatabase;
   close?(): MaybePromise<void>;
 }
 
@@ -23,8 +26,8 @@ export interface DataSuiteOptions {
    * the suite leaves out the tests that open a store again.
    */
   readonly reopen?: () => MaybePromise<DataStores>;
-  /** The kinds of stores that `create` returns. Default: both. */
-  readonly kinds?: readonly ('kv' | 'objects')[];
+  /** The kinds of stores that `create` returns. Default: `kv` and `objects`. */
+  readonly kinds?: readonly ('kv' | 'objects' | 'sql')[];
   readonly test: SuiteRunner;
 }
 
@@ -56,6 +59,12 @@ export function dataSuite(options: DataSuiteOptions): void {
       if (reopen) allReopenedObjectCases(declareOnPart(it, objectsOf));
     });
   }
+  if (kinds.includes('sql')) {
+    test.describe(`${name} as an SqlDatabase`, () => {
+      sqlDatabaseCases(declareOnPart(it, sqlOf));
+      if (reopen) reopenedSqlCases(declareOnPart(it, sqlOf));
+    });
+  }
 }
 
 export function allKvCases(it: DeclareCase<KvStore>): void {
@@ -71,11 +80,13 @@ export function allReopenedKvCases(it: DeclareCase<KvStore>): void {
 export function allObjectCases(it: DeclareCase<ObjectStore>): void {
   keyCases(declareOnPart(it, keyedObjects));
   objectCases(it);
+  streamCases(it);
 }
 
 export function allReopenedObjectCases(it: DeclareCase<ObjectStore>): void {
   reopenedKeyCases(declareOnPart(it, keyedObjects));
   reopenedObjectCases(it);
+  reopenedStreamCases(it);
 }
 
 function kvOf({ kv }: DataStores): KvStore {
@@ -84,6 +95,10 @@ function kvOf({ kv }: DataStores): KvStore {
 
 function objectsOf({ objects }: DataStores): ObjectStore {
   return objects ?? missing();
+}
+
+function sqlOf({ sql }: DataStores): SqlDatabase {
+  return sql ?? missing();
 }
 
 function missing(): never {

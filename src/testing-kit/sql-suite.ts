@@ -49,14 +49,15 @@ function sql(strings: TemplateStringsArray, ...values: readonly Json[]): SqlStat
   return { strings: [...strings], values };
 }
 
-const signal = new AbortController().signal;
+/** A signal that nobody aborts. A Worker may not create one when it is loaded. */
+const open = () => new AbortController().signal;
 
 async function all(db: SqlDatabase, statement: SqlStatement): Promise<readonly JsonObject[]> {
-  return (await db.query(statement, { limit: 1000, offset: 0, signal })).rows;
+  return (await db.query(statement, { limit: 1000, offset: 0, signal: open() })).rows;
 }
 
 async function change(db: SqlDatabase, statement: SqlStatement): Promise<number> {
-  return (await db.execute(statement, { signal })).changes;
+  return (await db.execute(statement, { signal: open() })).changes;
 }
 
 async function fill(db: SqlDatabase, rows: number): Promise<void> {
@@ -72,7 +73,11 @@ function readCases(it: DeclareCase<SqlDatabase>): void {
   it('query: gives the rows after the first `offset`, at most `limit`, and says whether there are more', async (db) => {
     await fill(db, 5);
     const page = async (limit: number, offset: number) => {
-      const { rows, hasMore } = await db.query(sql`SELECT id FROM items ORDER BY id`, { limit, offset, signal });
+      const { rows, hasMore } = await db.query(sql`SELECT id FROM items ORDER BY id`, {
+        limit,
+        offset,
+        signal: open(),
+      });
       return [rows.map(({ id }) => id), hasMore];
     };
     same(await page(2, 0), [[1, 2], true], 'first page');
@@ -95,7 +100,7 @@ function readCases(it: DeclareCase<SqlDatabase>): void {
       await change(db, { strings: [`INSERT INTO items (id) VALUES ${rows.join()}`], values: [] });
     }
     const parts: (readonly JsonObject[])[] = [];
-    for await (const part of db.stream(sql`SELECT id FROM items ORDER BY id`, { signal })) parts.push(part);
+    for await (const part of db.stream(sql`SELECT id FROM items ORDER BY id`, { signal: open() })) parts.push(part);
     same(parts.flat().length, ids.length, 'number of rows');
     same(
       parts.flat().map(({ id }) => id),
@@ -106,7 +111,7 @@ function readCases(it: DeclareCase<SqlDatabase>): void {
 
   it('stream: stops when its reader stops, and the database continues to work', async (db) => {
     await fill(db, 3);
-    for await (const _ of db.stream(sql`SELECT id FROM items`, { signal })) break;
+    for await (const _ of db.stream(sql`SELECT id FROM items`, { signal: open() })) break;
     same(await change(db, sql`DELETE FROM items WHERE id = ${1}`), 1, 'changes');
   });
 
@@ -159,7 +164,7 @@ function valueCases(it: DeclareCase<SqlDatabase>): void {
     await fill(db, 0);
     for (const name of ['a\u0000b', 'half \ud83d'])
       await refuses('INVALID_INPUT', () =>
-        db.execute(sql`INSERT INTO items (id, name) VALUES (1, ${name})`, { signal }),
+        db.execute(sql`INSERT INTO items (id, name) VALUES (1, ${name})`, { signal: open() }),
       );
   });
 }
@@ -196,7 +201,9 @@ function refusalCases(it: DeclareCase<SqlDatabase>): void {
     await fill(db, 1);
     const changes = ['DELETE FROM items', 'DROP TABLE items', 'WITH a AS (SELECT 1) DELETE FROM items'];
     for (const text of changes) {
-      await refuses('INVALID_INPUT', () => db.query({ strings: [text], values: [] }, { limit: 1, offset: 0, signal }));
+      await refuses('INVALID_INPUT', () =>
+        db.query({ strings: [text], values: [] }, { limit: 1, offset: 0, signal: open() }),
+      );
       await refuses('INVALID_INPUT', () => read(db, text));
     }
     same(await all(db, sql`SELECT id FROM items`), [{ id: 1 }], 'rows');
@@ -205,8 +212,8 @@ function refusalCases(it: DeclareCase<SqlDatabase>): void {
   it('query, execute and stream: refuse a value inside quotes, and a placeholder without a value', async (db) => {
     await fill(db, 1);
     const given: SqlStatement = { strings: ["SELECT id FROM items WHERE name = '", "'"], values: ['x'] };
-    await refuses('INVALID_INPUT', () => db.query(given, { limit: 1, offset: 0, signal }));
-    await refuses('INVALID_INPUT', () => db.execute(sql`DELETE FROM items WHERE id = $1`, { signal }));
+    await refuses('INVALID_INPUT', () => db.query(given, { limit: 1, offset: 0, signal: open() }));
+    await refuses('INVALID_INPUT', () => db.execute(sql`DELETE FROM items WHERE id = $1`, { signal: open() }));
   });
 
   it('a statement that the database refuses fails without a retry, in its words, and without the values', async (db) => {
@@ -218,12 +225,12 @@ function refusalCases(it: DeclareCase<SqlDatabase>): void {
       sql`INSERT INTO items (id, name) VALUES (${1}, ${secret})`,
     ];
     for (const statement of failing) {
-      const thrown = await failureOf(() => db.execute(statement, { signal }));
+      const thrown = await failureOf(() => db.execute(statement, { signal: open() }));
       same(isOrchestratorError(thrown) && [thrown.code, thrown.retryable], ['AGENT_FAILED', false], 'error');
       same((thrown as Error).message.includes(secret), false, 'the value is in the message');
     }
     same(
-      (await messageOfFailure(() => db.execute(failing[0] as SqlStatement, { signal }))).includes('nowhere'),
+      (await messageOfFailure(() => db.execute(failing[0] as SqlStatement, { signal: open() }))).includes('nowhere'),
       true,
       'name',
     );
@@ -232,20 +239,22 @@ function refusalCases(it: DeclareCase<SqlDatabase>): void {
 
   it('execute: a statement that fails changes nothing', async (db) => {
     await fill(db, 3);
-    await refuses('AGENT_FAILED', () => db.execute(sql`INSERT INTO items (id) VALUES (7), (8), (${1})`, { signal }));
+    await refuses('AGENT_FAILED', () =>
+      db.execute(sql`INSERT INTO items (id) VALUES (7), (8), (${1})`, { signal: open() }),
+    );
     same(await all(db, sql`SELECT id FROM items ORDER BY id`), [{ id: 1 }, { id: 2 }, { id: 3 }], 'rows');
   });
 }
 
 async function refusesText(db: SqlDatabase, text: string): Promise<void> {
   const statement = { strings: [text], values: [] };
-  await refuses('INVALID_INPUT', () => db.query(statement, { limit: 1, offset: 0, signal }));
-  await refuses('INVALID_INPUT', () => db.execute(statement, { signal }));
+  await refuses('INVALID_INPUT', () => db.query(statement, { limit: 1, offset: 0, signal: open() }));
+  await refuses('INVALID_INPUT', () => db.execute(statement, { signal: open() }));
   await refuses('INVALID_INPUT', () => read(db, text));
 }
 
 async function read(db: SqlDatabase, text: string): Promise<void> {
-  for await (const _ of db.stream({ strings: [text], values: [] }, { signal }));
+  for await (const _ of db.stream({ strings: [text], values: [] }, { signal: open() }));
 }
 
 async function failureOf(call: () => unknown): Promise<unknown> {

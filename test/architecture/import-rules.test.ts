@@ -19,6 +19,7 @@ const PORTABLE = [
   'adapter.ts',
   'ai.ts',
   'twilio.ts',
+  'cloudflare.ts',
   ...[...graph.keys()].filter((path) => path.startsWith('http-handlers/')),
 ];
 /** What the command line needs; no library entry loads it. */
@@ -80,6 +81,14 @@ describe('what the entries reach', () => {
       expect(ways).toEqual([]);
     },
   );
+
+  it.each([
+    ['s3.ts', 'aws4fetch'],
+    ['redis.ts', 'ioredis'],
+  ])('src/%s reaches no `node:` module, and no package but its own, %s', (entry, own) => {
+    const foreign = [...reachedPackages(graph, entry).keys()].filter((name) => name !== own);
+    expect(foreign).toEqual([]);
+  });
 
   it('no library entry reaches a package of the command line', () => {
     const ways = ['index.ts', 'testing.ts', 'node.ts'].flatMap((entry) =>

@@ -131,7 +131,10 @@ describe('export to an object', () => {
         ),
         { type: 'objects', action: 'get', key: 'reports/1.csv' },
       ],
-      { input: { day: 1 } },
+      {
+        bindings: { sql: sqliteDatabase({ file: ':memory:' }), objects: { ...memoryObjects(), putStream: undefined } },
+        input: { day: 1 },
+      },
     );
     expect(error).toMatchObject({ code: 'INVALID_OUTPUT', message: expect.stringMatching(/16 MiB.*putStream/) });
     expect(missing).toMatchObject({ code: 'NOT_FOUND' });

@@ -17,6 +17,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { ai } from './ai.mjs';
+import { cloudflareStores } from './cloudflare-stores.mjs';
 import { durableObjects } from './durable-objects.mjs';
 import { durableObjectsKill } from './durable-objects-kill.mjs';
 import { httpPeers } from './http-peers.mjs';
@@ -67,7 +68,7 @@ async function runAll() {
   let passed = 0;
   const checks = [
     ...[...programs(), ...httpPeers(work), ...mounts(work)],
-    ...[mcp(work), ...ai(work), durableObjects(work), durableObjectsKill(work)],
+    ...[mcp(work), ...ai(work), durableObjects(work), durableObjectsKill(work), cloudflareStores(work)],
   ];
   for (const { name, version, check } of checks) {
     const began = performance.now();

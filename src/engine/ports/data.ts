@@ -72,7 +72,8 @@ export interface ObjectStore {
   /**
    * Stores or replaces an object whose bytes come one part after the other, without holding all of them in memory. The object exists
    * when the promise resolves. If `content` throws, the promise rejects with that error, nothing of the object is stored, and an object
-   * that existed before stays as it was. A store without this method can't take such objects.
+   * that existed before stays as it was. A store without this method can't take such objects. A store that has to hold the bytes in memory
+   * refuses an object that exceeds its limit with `INVALID_REQUEST`, and `details.limit` in bytes.
    *
    * @returns the number of bytes
    */

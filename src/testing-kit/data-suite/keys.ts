@@ -38,6 +38,12 @@ const ODD_KEYS: readonly string[] = [
   '漢'.repeat(170),
 ];
 
+function compareBytes(a: string, b: string): number {
+  const [left, right] = [a, b].map((text) => new TextEncoder().encode(text)) as [Uint8Array, Uint8Array];
+  const at = left.findIndex((byte, i) => byte !== right[i]);
+  return at < 0 ? left.length - right.length : (left[at] ?? 0) - (right[at] ?? -1);
+}
+
 export function keyedValues(kv: KvStore): Keyed {
   return {
     put: (key) => kv.put(key, { of: key }),
@@ -113,7 +119,32 @@ export function keyCases(it: DeclareCase<Keyed>): void {
   it('list: `prefix` is literal', async (store) => {
     const keys = `% %a * _a a a% a%b aa ab a_b b ä a\ud7ff a\ue000 \u{10ffff} \u{10ffff}x`.split(' ');
     for (const key of keys) await store.put(key);
+    for (const key of ['[a]', '[', ']', 'a[b', 'a\\b', '\\', '../x', './x', 'a/../x', '?', 'a?', '{', '^a', 'a$']) {
+      await store.put(key);
+      keys.push(key);
+    }
     for (const prefix of [
+      ...[
+        '[',
+        '[a',
+        '[a-z]',
+        ']',
+        'a[',
+        '\\',
+        'a\\',
+        '../',
+        '..',
+        '.',
+        './',
+        'a/..',
+        'a/../',
+        '?',
+        'a?',
+        '{',
+        '^',
+        'a$',
+        '/',
+      ],
       '',
       '%',
       '_',
@@ -157,6 +188,26 @@ export function keyCases(it: DeclareCase<Keyed>): void {
       await store.put('in/00a');
     }
     same(seen, keys, 'keys');
+  });
+
+  it('list: pages of one key list all odd keys, in the order of their bytes', async (store) => {
+    for (const key of ODD_KEYS) await store.put(key);
+    const listed: string[] = [];
+    for (let page = await store.list({ limit: 1, now: T0 }); page.length > 0; ) {
+      same(page.length, 1, 'keys of a page');
+      listed.push(...page);
+      if (listed.length > ODD_KEYS.length) break;
+      page = await store.list({ limit: 1, now: T0, after: listed.at(-1) as string });
+    }
+    same(listed, [...ODD_KEYS].sort(compareBytes), 'keys');
+  });
+
+  it('put and delete: concurrent calls on one key leave it whole, stored or deleted', async (store) => {
+    const calls = Array.from({ length: 20 }, async (_, i) => (i % 3 === 1 ? store.delete('a') : store.put('a')));
+    await Promise.all(calls);
+    const isStored = await store.has('a');
+    same(await store.list({ limit: 10, now: T0 }), isStored ? ['a'] : [], 'keys');
+    same(await store.delete('a'), isStored, 'delete');
   });
 
   it('put: many concurrent calls are all stored', async (store) => {

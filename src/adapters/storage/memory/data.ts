@@ -9,6 +9,8 @@ import {
   type ObjectStore,
   type StoredObject,
 } from '../../../engine/ports/data.ts';
+import { compareBytes } from '../compare-bytes.ts';
+import { withStreams } from '../with-streams.ts';
 
 /** Keyed values in memory. */
 export function memoryKv(): KvStore {
@@ -37,7 +39,7 @@ export function memoryKv(): KvStore {
 /** Objects in memory. */
 export function memoryObjects(): ObjectStore {
   const objects = new Map<string, StoredObject>();
-  return {
+  return withStreams({
     kind: 'objects',
     get: (key) => objects.get(checkKey(key)),
     put(key, object) {
@@ -45,7 +47,7 @@ export function memoryObjects(): ObjectStore {
     },
     delete: (key) => objects.delete(checkKey(key)),
     list: (page) => pageOf([...objects.keys()], page),
-  };
+  });
 }
 
 function pageOf(keys: readonly string[], { prefix = '', limit, after }: KeyPage): readonly string[] {
@@ -58,13 +60,4 @@ function pageOf(keys: readonly string[], { prefix = '', limit, after }: KeyPage)
     .sort(([, a], [, b]) => compareBytes(a, b))
     .slice(0, limit)
     .map(([key]) => key);
-}
-
-function compareBytes(a: Uint8Array, b: Uint8Array): number {
-  const length = Math.min(a.length, b.length);
-  for (let i = 0; i < length; i++) {
-    const difference = (a[i] as number) - (b[i] as number);
-    if (difference !== 0) return difference;
-  }
-  return a.length - b.length;
 }

@@ -3,6 +3,7 @@
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
 import { callPart, createParts } from '../../../engine/ports/storage-methods.ts';
+import { withStreams } from '../with-streams.ts';
 import { toStorageError } from './failure.ts';
 import { openTables, type Tables } from './open-tables.ts';
 import { type PostgresStorageOptions, readOptions } from './options.ts';
@@ -72,6 +73,7 @@ export function postgresStorage(options: PostgresStorageOptions): Storage {
   const watch: Storage['watch'] = (listener) => on((made) => made.watch(listener));
   return {
     ...parts,
+    objects: withStreams(parts.objects),
     ...(settings.sessions && { watch }),
     capabilities: { sharedPromises: true, timers: true, groupedCommits: true, shared: true },
     commit: (worker, batch) => on((made) => made.commit(worker, batch)),

@@ -3,6 +3,7 @@
 import type { MaybePromise } from '../../../engine/ports/operation.ts';
 import type { Storage, StorageCapabilities } from '../../../engine/ports/storage.ts';
 import { callPart, createParts } from '../../../engine/ports/storage-methods.ts';
+import { withStreams } from '../with-streams.ts';
 import type { Tables } from './create-tables.ts';
 
 /**
@@ -33,5 +34,12 @@ export function toStorage(on: OnTables, capabilities: StorageCapabilities, close
     const row = READ_BY_NAME[`${part}.${method}`];
     return (...args) => on<unknown>((tables) => callPart(tables, part, method, args), row && `${row} ${args[0]}`);
   });
-  return { ...parts, capabilities, commit: (worker, batch) => on((tables) => tables.commit(worker, batch)), close };
+  const objects = withStreams(parts.objects);
+  return {
+    ...parts,
+    objects,
+    capabilities,
+    commit: (worker, batch) => on((tables) => tables.commit(worker, batch)),
+    close,
+  };
 }

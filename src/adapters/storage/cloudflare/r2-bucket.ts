@@ -1,0 +1,177 @@
+/** Objects in R2, through the binding of a Worker. */
+
+import {
+  checkKey,
+  isPlainText,
+  MAX_KEY_BYTES,
+  type ObjectStore,
+  type StoredObject,
+} from '../../../engine/ports/data.ts';
+import { inParts } from '../in-parts.ts';
+import { wellFormed } from '../well-formed.ts';
+import { calling } from './failure.ts';
+
+/** What R2 keeps with an object. */
+export interface R2Description {
+  readonly httpMetadata?: { readonly contentType?: string };
+  readonly customMetadata?: Readonly<Record<string, string>>;
+}
+
+/** What the store needs of a bucket. The binding of a Worker has it. */
+export interface R2BucketBinding {
+  get(key: string): Promise<R2StoredObject | null>;
+  head(key: string): Promise<unknown>;
+  put(key: string, value: Uint8Array, options: R2Description): Promise<unknown>;
+  delete(key: string): Promise<void>;
+  list(options: {
+    prefix: string;
+    limit: number;
+    startAfter?: string;
+    cursor?: string;
+  }): Promise<{ objects: readonly { key: string }[]; truncated: boolean; cursor?: string }>;
+  createMultipartUpload(key: string, options: R2Description): Promise<R2Upload>;
+}
+
+export interface R2StoredObject extends R2Description {
+  readonly uploaded: Date;
+  arrayBuffer(): Promise<ArrayBuffer>;
+}
+
+export interface R2UploadedPart {
+  readonly partNumber: number;
+  readonly etag: string;
+}
+
+export interface R2Upload {
+  uploadPart(partNumber: number, value: Uint8Array): Promise<R2UploadedPart>;
+  complete(parts: R2UploadedPart[]): Promise<unknown>;
+  abort(): Promise<void>;
+}
+
+/** R2 takes parts of at least 5 MiB, all of one size, except for the last. */
+const PART_BYTES = 8 * 1024 * 1024;
+/** The most objects that R2 lists at once. */
+const PAGE = 1000;
+const METHODS = ['get', 'head', 'put', 'delete', 'list', 'createMultipartUpload'] as const;
+
+/**
+ * Objects in R2, for bindings of `operation: storage`.
+ *
+ * @param bucket - the binding of the Worker, such as `env.REPORTS`. Outside of Workers, use `s3Objects`
+ * @throws TypeError if it is not a bucket
+ * @example
+ * ```ts no-run
+ * import { createOrchestrator } from 'ensemble-orchestrator';
+ * import { r2Bucket, type R2BucketBinding } from 'ensemble-orchestrator/cloudflare';
+ *
+ * const create = (env: { REPORTS: R2BucketBinding }) => createOrchestrator({ bindings: { reports: r2Bucket(env.REPORTS) } });
+ * ```
+ */
+export function r2Bucket(bucket: R2BucketBinding): Required<ObjectStore> {
+  if (METHODS.some((method) => typeof bucket?.[method] !== 'function')) {
+    throw new TypeError('r2Bucket: pass the R2 bucket of the Worker, such as `env.REPORTS`');
+  }
+  const call = <T>(run: () => Promise<T>) => calling('r2Bucket', run);
+  return {
+    kind: 'objects',
+    get: (key) =>
+      call(async () => {
+        const found = await bucket.get(checkKey(key));
+        return found ? toObject(found, await found.arrayBuffer()) : undefined;
+      }),
+    put: (key, { content, ...about }) =>
+      call(async () => {
+        await bucket.put(checkKey(key), content, describe(about));
+      }),
+    putStream: async (key, { content, ...about }) => upload(bucket, checkKey(key), content, describe(about)),
+    delete: (key) =>
+      call(async () => {
+        const isStored = (await bucket.head(checkKey(key))) !== null;
+        if (isStored) await bucket.delete(key);
+        return isStored;
+      }),
+    list: ({ prefix = '', after, limit }) =>
+      call(async () => {
+        if (!isPlainText(prefix)) return [];
+        // No key has a NUL. Those after a text with one are those after the text before it.
+        const startAfter = after === undefined ? '' : wellFormed(after).split('\u0000', 1)[0];
+        const keys: string[] = [];
+        for (let cursor: string | undefined; ; ) {
+          const page = await bucket.list({
+            ...{ prefix, limit: Math.min(limit - keys.length, PAGE) },
+            ...(cursor !== undefined ? { cursor } : startAfter && { startAfter }),
+          });
+          keys.push(...page.objects.map(({ key }) => key).filter(isKey));
+          cursor = page.cursor;
+          if (!page.truncated || cursor === undefined || keys.length >= limit) return keys;
+        }
+      }),
+  };
+}
+
+/** Another program may have stored longer names. */
+function isKey(name: string): boolean {
+  return new TextEncoder().encode(name).length <= MAX_KEY_BYTES && isPlainText(name);
+}
+
+type About = Pick<StoredObject, 'contentType' | 'updatedAt'>;
+
+// The type that R2 sends to browsers has plain characters only. The exact one is kept apart.
+function describe({ contentType, updatedAt }: About): R2Description {
+  const isPlain = /^[!-~]+\/[!-~ ]*[!-~]$/.test(contentType);
+  return {
+    httpMetadata: { contentType: isPlain ? contentType : 'application/octet-stream' },
+    customMetadata: { contentType: encodeURIComponent(wellFormed(contentType)), updatedAt: String(updatedAt) },
+  };
+}
+
+/** An object that another program has stored has the type and the time that R2 gives it. */
+function toObject({ httpMetadata, customMetadata, uploaded }: R2StoredObject, content: ArrayBuffer): StoredObject {
+  const { contentType, updatedAt } = customMetadata ?? {};
+  const own = Number(updatedAt);
+  return {
+    content: new Uint8Array(content),
+    contentType: decode(contentType) ?? httpMetadata?.contentType ?? 'application/octet-stream',
+    updatedAt: updatedAt !== undefined && Number.isFinite(own) ? own : uploaded.getTime(),
+  };
+}
+
+function decode(text: string | undefined): string | undefined {
+  try {
+    return text === undefined ? undefined : decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Stores a stream: as one object, or in parts, which R2 shows when the upload is completed. @returns the number of bytes */
+async function upload(
+  bucket: R2BucketBinding,
+  key: string,
+  content: AsyncIterable<Uint8Array>,
+  description: R2Description,
+): Promise<number> {
+  const call = <T>(run: () => Promise<T>) => calling('r2Bucket', run);
+  let started: R2Upload | undefined;
+  let size = 0;
+  const parts: R2UploadedPart[] = [];
+  try {
+    for await (const part of inParts(content, PART_BYTES)) {
+      size += part.length;
+      if (started === undefined && part.length < PART_BYTES) {
+        await call(() => bucket.put(key, part, description));
+        return size;
+      }
+      started ??= await call(() => bucket.createMultipartUpload(key, description));
+      const to = started;
+      parts.push(await call(() => to.uploadPart(parts.length + 1, part)));
+    }
+    const done = started;
+    await call(async () => done?.complete(parts));
+    return size;
+  } catch (thrown) {
+    // What can't be aborted now is deleted by R2 after a week.
+    await started?.abort().catch(() => undefined);
+    throw thrown;
+  }
+}

@@ -1,0 +1,98 @@
+/** Sends signed requests to S3. The optional package `aws4fetch` signs them. */
+
+import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
+import type { HttpClient, HttpRequest, HttpResponse } from '../../../engine/ports/http.ts';
+import { joinBytes } from '../join-bytes.ts';
+import { toLost } from './failure.ts';
+import { encodeStrictly, toPath } from './object-names.ts';
+import type { S3ObjectsOptions, S3Place } from './options.ts';
+
+export interface S3Request {
+  /** What the request is for, for messages. */
+  readonly action: string;
+  readonly method: 'GET' | 'HEAD' | 'PUT' | 'POST' | 'DELETE';
+  /** The name of the object. Absent for requests about the bucket. */
+  readonly name?: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: Uint8Array;
+}
+
+/** @returns the answer, whatever its status is. @throws OVERLOADED if there is none */
+export type SendToS3 = (request: S3Request) => Promise<HttpResponse>;
+
+/** The largest answer that is not an object. */
+const ANSWER_BYTES = 2 ** 24;
+
+export function createClient(options: S3ObjectsOptions, { base, maxObjectBytes, timeoutMs }: S3Place): SendToS3 {
+  const { accessKeyId, secretAccessKey, sessionToken, region, http = platformHttp } = options;
+  // The keys of a day, which the package derives from the secret.
+  const cache = new Map<string, ArrayBuffer>();
+  return async ({ action, method, name, query = {}, headers = {}, body }) => {
+    const { AwsV4Signer } = await loadSigner();
+    const pairs = Object.entries(query).map(([key, value]) => `${encodeStrictly(key)}=${encodeStrictly(value)}`);
+    const path = name === undefined ? '' : `/${toPath(name)}`;
+    const url = `${base}${path}${pairs.length > 0 ? `?${pairs.join('&')}` : ''}`;
+    const content = body ?? new Uint8Array();
+    const signer = new AwsV4Signer({
+      ...{ method, url, region, service: 's3', accessKeyId, secretAccessKey, cache },
+      ...(sessionToken !== undefined && { sessionToken }),
+      headers: { ...headers, 'x-amz-content-sha256': await sha256(content) },
+    });
+    const signed = await signer.sign();
+    const sent = Object.fromEntries(signed.headers as Headers);
+    try {
+      return await http.send({
+        ...{ method, url, headers: sent, timeoutMs },
+        ...(body !== undefined && { body }),
+        maxResponseBytes: Math.max(maxObjectBytes, ANSWER_BYTES),
+      });
+    } catch (thrown) {
+      throw toLost(action, thrown);
+    }
+  };
+}
+
+async function loadSigner() {
+  return await import('aws4fetch').catch((cause: unknown) => {
+    const message = `s3Objects: the package aws4fetch can't be loaded (${messageOf(cause)}); install it: \`npm install aws4fetch\``;
+    throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'aws4fetch' } });
+  });
+}
+
+async function sha256(bytes: Uint8Array): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', bytes as Uint8Array<ArrayBuffer>));
+  return Array.from(digest, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}
+
+/** The platform's `fetch`. The host names the server, so that any address is allowed. */
+const platformHttp: HttpClient = {
+  async send({ url, method, headers, body, timeoutMs = 60_000, maxResponseBytes = 0 }: HttpRequest) {
+    const response = await fetch(url, {
+      ...{ method, redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) },
+      ...(headers && { headers }),
+      ...(body !== undefined && { body: body as Uint8Array<ArrayBuffer> }),
+    });
+    return {
+      status: response.status,
+      headers: Object.fromEntries(response.headers),
+      body: await readBody(response, maxResponseBytes),
+    };
+  },
+};
+
+async function readBody({ body }: Response, maxBytes: number): Promise<Uint8Array> {
+  if (!body) return new Uint8Array();
+  const reader = body.getReader();
+  const parts: Uint8Array[] = [];
+  for (let length = 0; ; ) {
+    const { done, value } = await reader.read();
+    if (done) return joinBytes(parts);
+    length += value.length;
+    if (length > maxBytes) {
+      await reader.cancel().catch(() => undefined);
+      throw new OrchestratorError('AGENT_FAILED', `the answer is larger than ${maxBytes} bytes`);
+    }
+    parts.push(value);
+  }
+}
