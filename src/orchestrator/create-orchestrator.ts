@@ -207,7 +207,8 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
       const graceMs = toMs(grace);
       if (!(graceMs >= 0)) return Promise.reject(new TypeError(`close: \`grace\` ${DURATION_RULE}, not ${grace}`));
       schedules?.stop();
-      const closeParts = () => toolServers.close().finally(() => storage.close());
+      const closeRenderer = async () => options.pdf?.close?.();
+      const closeParts = () => Promise.all([toolServers.close(), closeRenderer()]).finally(() => storage.close());
       closing ??= executionService.engine.close(graceMs).finally(closeParts);
       return closing;
     },

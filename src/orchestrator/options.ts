@@ -11,6 +11,7 @@ import type { HttpClient } from '../engine/ports/http.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import type { ModelProvider } from '../engine/ports/model.ts';
 import type { AnyOperation } from '../engine/ports/operation.ts';
+import type { PdfRenderer } from '../engine/ports/pdf.ts';
 import type { McpClient, ToolServerOptions } from '../engine/ports/tool-server.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
@@ -49,6 +50,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
    * `chat/completions` API. Its requests go through `http`, and its key and headers are masked like `secrets`.
    */
   readonly models?: Readonly<Record<string, ModelProvider | ModelServerOptions>>;
+  /** The renderer for `operation: pdf`, such as `embeddedPdf()` from `ensemble-orchestrator/pdf`. */
+  readonly pdf?: PdfRenderer;
   /** Outbound HTTP. Default `fetchHttp()`. */
   readonly http?: HttpClient;
   /** Default `systemClock()`. */
@@ -107,6 +110,7 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   mcp: true,
   engine: true,
   models: true,
+  pdf: true,
   http: true,
   clock: true,
   env: true,
@@ -124,6 +128,7 @@ const PORTS: Readonly<Record<string, readonly [port: string, methods: readonly s
   storage: ['a Storage such as memoryStorage()', ['commit', 'close']],
   engine: ['an ExecutionEngine such as embeddedEngine()', ['attach']],
   mcp: ['an McpClient of `ensemble-orchestrator/mcp`', ['connect']],
+  pdf: ['a PdfRenderer of `ensemble-orchestrator/pdf`', ['render']],
   http: ['an HttpClient such as fetchHttp()', ['send']],
   clock: ['a Clock such as systemClock()', ['now', 'setTimer']],
   logger: ['a Logger such as console', ['debug', 'info', 'warn', 'error']],

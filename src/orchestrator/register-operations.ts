@@ -8,6 +8,7 @@ import type { Storage } from '../engine/ports/storage.ts';
 import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { apiOperation } from '../operations/api/api-operation.ts';
 import { codeOperation } from '../operations/code/code-operation.ts';
+import { pdfOperation } from '../operations/pdf/pdf-operation.ts';
 import { storageOperation } from '../operations/storage/storage-operation.ts';
 import { thinkOperation } from '../operations/think/think-operation.ts';
 import { createProviders } from './models.ts';
@@ -28,6 +29,7 @@ export function registerOperations(
   const builtIn: readonly AnyOperation[] = [
     apiOperation({ http, now }),
     codeOperation(options.scripts ?? {}),
+    pdfOperation({ renderer: options.pdf, http }),
     storageOperation({ bindings: { kv: storage.kv, objects: storage.objects, ...options.bindings }, now }),
     thinkOperation({ models: createProviders(options.models ?? {}, { http, now }), servers }),
     toolsOperation({ servers, clock, hasMcp }),

@@ -43,6 +43,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './mcp': ['mcpClient'],
   './ai': ['aiModels', 'toFetch'],
   './sandbox': ['sandbox'],
+  './pdf': ['chromiumPdf', 'cloudflarePdf', 'embeddedPdf'],
   './adapter': [
     'AGENTS_IN_RECORD',
     'ActiveRun',

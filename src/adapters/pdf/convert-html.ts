@@ -1,0 +1,358 @@
+/** Converts clean HTML to the content of pdfmake, and sets what the converter leaves out: borders, padding, widths, breaks. */
+
+export interface ConvertParts {
+  readonly convert: typeof import('html-to-pdfmake');
+  readonly juice: typeof import('juice/client.js');
+  readonly window: object;
+}
+
+/** A node of pdfmake's content, as far as this code reads or changes it. */
+export interface PdfNode {
+  text?: string | PdfNode[];
+  stack?: PdfNode[];
+  ul?: PdfNode[];
+  ol?: PdfNode[];
+  columns?: PdfNode[];
+  table?: {
+    body: PdfNode[][];
+    widths?: (string | number)[];
+    headerRows?: number;
+    keepWithHeaderRows?: number;
+    dontBreakRows?: boolean;
+  };
+  svg?: string;
+  font?: string;
+  bold?: boolean;
+  italics?: boolean;
+  border?: boolean[];
+  borderColor?: string[];
+  /** Of the sides of a cell: the widths of its borders, in points. */
+  borderWidths?: number[];
+  /** Of a table: the width of each horizontal line. */
+  lineWidths?: number[];
+  [key: string]: unknown;
+}
+
+const PX = 0.75;
+const UNITS: Readonly<Record<string, number>> = {
+  px: PX,
+  pt: 1,
+  mm: 72 / 25.4,
+  cm: 72 / 2.54,
+  in: 72,
+  pc: 12,
+  em: 12,
+  rem: 12,
+};
+const DEFAULT_LINE = 0.75;
+/** The layout of every table: lines where a cell has a border, and no space but that of the cells. */
+export const TABLE_LAYOUT = {
+  hLineWidth: (line: number, { lineWidths }: PdfNode) => lineWidths?.[line] ?? DEFAULT_LINE,
+  vLineWidth: () => DEFAULT_LINE,
+  hLineColor: () => '#000000',
+  vLineColor: () => '#000000',
+  paddingLeft: () => 0,
+  paddingRight: () => 0,
+  paddingTop: () => 0,
+  paddingBottom: () => 0,
+};
+
+/** As browsers show them. */
+const DEFAULT_STYLES = {
+  h1: { fontSize: 24, bold: true, margin: [0, 8, 0, 8], marginBottom: '' },
+  h2: { fontSize: 18, bold: true, margin: [0, 8, 0, 6], marginBottom: '' },
+  h3: { fontSize: 14, bold: true, margin: [0, 7, 0, 5], marginBottom: '' },
+  h4: { fontSize: 12, bold: true, margin: [0, 6, 0, 4], marginBottom: '' },
+  h5: { fontSize: 10, bold: true, margin: [0, 6, 0, 4], marginBottom: '' },
+  h6: { fontSize: 8, bold: true, margin: [0, 6, 0, 4], marginBottom: '' },
+  p: { margin: [0, 4, 0, 8] },
+  ul: { marginBottom: 6, marginLeft: 10 },
+  ol: { marginBottom: 6, marginLeft: 10 },
+  th: { bold: true, fillColor: '' },
+  table: { marginBottom: '' },
+  small: { fontSize: 10 },
+  code: { font: 'monospace' },
+  pre: { font: 'monospace' },
+};
+
+/** @param width - of the content of a page, in points */
+export function convertHtml(html: string, width: number, { convert, juice, window }: ConvertParts): PdfNode[] {
+  const styled = juice(html, { preserveMediaQueries: false, preserveFontFaces: false, inlinePseudoElements: false });
+  const content = convert(styled, {
+    window,
+    removeTagClasses: true,
+    defaultStyles: DEFAULT_STYLES,
+    customTag: ({ element, ret }) => {
+      if (typeof ret === 'object' && ret !== null) complete(element as unknown as StyledElement, ret as PdfNode, width);
+      return ret;
+    },
+  });
+  return (Array.isArray(content) ? content : [content]) as PdfNode[];
+}
+
+/** What is read of an element of the document. */
+interface StyledElement {
+  readonly nodeName: string;
+  readonly textContent: string | null;
+  readonly parentNode: StyledElement | null;
+  readonly children: ArrayLike<StyledElement>;
+  getAttribute(name: string): string | null;
+}
+
+function complete(element: StyledElement, node: PdfNode, width: number): void {
+  const style = readStyle(element);
+  switch (element.nodeName.toUpperCase()) {
+    case 'TABLE':
+      completeTable(element, node, style);
+      break;
+    case 'TD':
+    case 'TH':
+      completeCell(element, node, style);
+      break;
+    case 'IMG':
+      completeImage(element, node, style, width);
+      break;
+    case 'HR':
+      node.canvas = [{ type: 'line', x1: 0, y1: 0, x2: width, y2: 0, lineWidth: 0.75, lineColor: '#888888' }];
+      break;
+    case 'SVG':
+      completeSvg(element, node, style, width);
+      break;
+    default:
+      if (style.has('padding') || [...style.keys()].some((key) => key.startsWith('padding-'))) addPadding(node, style);
+  }
+  if (/^(?:always|page|left|right)$/.test(style.get('page-break-before') ?? style.get('break-before') ?? ''))
+    node.pageBreak = 'before';
+  if (/^(?:always|page|left|right)$/.test(style.get('page-break-after') ?? style.get('break-after') ?? ''))
+    node.pageBreak = 'after';
+}
+
+/** The declarations of an element. The later of two with one name wins. */
+function readStyle(element: StyledElement): ReadonlyMap<string, string> {
+  const declarations = (element.getAttribute('style') ?? '').split(';').map((part) => {
+    const colon = part.indexOf(':');
+    const value = part.slice(colon + 1).replace(/!important/i, '');
+    return [part.slice(0, colon).trim().toLowerCase(), value.trim().toLowerCase()] as const;
+  });
+  return new Map(declarations.filter(([name]) => name !== ''));
+}
+
+/** @returns points; undefined for what is not a length, such as a percentage */
+function toPoints(value: string | null | undefined, bare = 1): number | undefined {
+  const found = /^(-?\d{0,6}(?:\.\d{1,6})?)(px|pt|mm|cm|in|pc|r?em)?$/.exec((value ?? '').trim());
+  if (!found || found[1] === '' || found[1] === '-') return undefined;
+  return Number(found[1]) * (found[2] === undefined ? bare : (UNITS[found[2]] as number));
+}
+
+type Sides = [left: number, top: number, right: number, bottom: number];
+
+function paddingOf(style: ReadonlyMap<string, string>, fallback: Sides): Sides {
+  const given = style.get('padding')?.split(/\s+/) ?? [];
+  const [top, right = top, bottom = top, left = right] = given;
+  const side = (name: string, short: string | undefined, or: number) =>
+    toPoints(style.get(`padding-${name}`)) ?? toPoints(short) ?? or;
+  return [
+    side('left', left, fallback[0]),
+    side('top', top, fallback[1]),
+    side('right', right, fallback[2]),
+    side('bottom', bottom, fallback[3]),
+  ];
+}
+
+function addPadding(node: PdfNode, style: ReadonlyMap<string, string>): void {
+  const padding = paddingOf(style, [0, 0, 0, 0]);
+  const given = Array.isArray(node.margin) ? (node.margin as number[]) : [0, 0, 0, 0];
+  const named = ['marginLeft', 'marginTop', 'marginRight', 'marginBottom'].map((key) => Number(node[key] ?? 0));
+  for (const key of ['marginLeft', 'marginTop', 'marginRight', 'marginBottom']) delete node[key];
+  node.margin = padding.map((side, i) => side + (given[i] ?? 0) + (named[i] ?? 0));
+}
+
+/** Properties of rows and groups of rows that their cells show. */
+const ROW_PROPERTIES = ['border', 'border-top', 'border-right', 'border-bottom', 'border-left'] as const;
+const SIDES = ['left', 'top', 'right', 'bottom'] as const;
+
+function completeCell(element: StyledElement, node: PdfNode, style: ReadonlyMap<string, string>): void {
+  const row = element.parentNode;
+  const group = row?.parentNode ?? null;
+  const table = group?.parentNode ?? null;
+  const above = [row, group].map((parent) => (parent ? readStyle(parent) : new Map<string, string>()));
+  const bordered = [style, ...above].find((from) => ROW_PROPERTIES.some((property) => from.has(property)));
+  const isRuled = Number(table?.getAttribute('border') ?? 0) > 0;
+  node.borderWidths = SIDES.map((side) =>
+    bordered === undefined ? (isRuled ? DEFAULT_LINE : 0) : borderWidth(bordered, side),
+  );
+  node.border = node.borderWidths.map((points) => points > 0);
+  if (bordered !== undefined) node.borderColor = SIDES.map((side) => borderColor(bordered, side));
+  else delete node.borderColor;
+  const fill = [style, ...above].map((from) => from.get('background-color') ?? from.get('background')).find(isColor);
+  const attribute = element.getAttribute('bgcolor') ?? row?.getAttribute('bgcolor');
+  if (fill !== undefined) node.fillColor = toHex(fill);
+  else if (attribute != null && isColor(attribute)) node.fillColor = attribute;
+  const align = element.getAttribute('align');
+  if (align !== null && /^(?:left|right|center|justify)$/.test(align)) node.alignment = align;
+  const vertical = style.get('vertical-align') ?? element.getAttribute('valign') ?? '';
+  if (/^(?:middle|bottom)$/.test(vertical)) node.verticalAlignment = vertical;
+  node.margin = paddingOf(style, [4, 2, 4, 2]);
+  for (const key of ['marginLeft', 'marginTop', 'marginRight', 'marginBottom', 'background', 'width', 'height'])
+    delete node[key];
+}
+
+function isColor(value: string | undefined): value is string {
+  return (
+    value !== undefined &&
+    /^(?:#[0-9a-f]{3}|#[0-9a-f]{6}|[a-z]{3,30}|rgba?\([\d\s,.%/]+\))$/i.test(value) &&
+    !/^(?:none|transparent|inherit|initial|unset)$/i.test(value)
+  );
+}
+
+function toHex(color: string): string {
+  const parts = /^rgba?\(([\d\s,.%/]+)\)$/i
+    .exec(color)?.[1]
+    ?.split(/[\s,/]+/)
+    .filter((part) => part !== '');
+  if (!parts) return color;
+  const hex = parts.slice(0, 3).map((part) => {
+    const value = part.endsWith('%') ? Number.parseFloat(part) * 2.55 : Number.parseFloat(part);
+    return Math.min(255, Math.max(0, Math.round(value || 0)))
+      .toString(16)
+      .padStart(2, '0');
+  });
+  return `#${hex.join('').padEnd(6, '0')}`;
+}
+
+function borderOf(style: ReadonlyMap<string, string>, side: string): string | undefined {
+  return style.get(`border-${side}`) ?? style.get('border');
+}
+
+function borderWidth(style: ReadonlyMap<string, string>, side: string): number {
+  const border = borderOf(style, side);
+  if (border === undefined || /\b(?:none|hidden)\b/.test(border)) return 0;
+  const width = border
+    .split(/\s+/)
+    .map((part) => toPoints(part))
+    .find((points) => points !== undefined);
+  return Math.min(width ?? DEFAULT_LINE, MAX_LINE);
+}
+
+/** Two cells share a line: the wider border is drawn, and of two equal ones that of the lower cell. */
+function joinBorders(body: readonly PdfNode[][]): number[] {
+  const widths = Array.from({ length: body.length + 1 }, () => 0);
+  body.forEach((row, at) => {
+    row.forEach((cell, column) => {
+      const [, top = 0, , bottom = 0] = cell.borderWidths ?? [];
+      widths[at] = Math.max(widths[at] as number, top);
+      widths[at + 1] = Math.max(widths[at + 1] as number, bottom);
+      const above = body[at - 1]?.[column];
+      if (!above?.borderColor || !cell.borderColor || top === 0 || top < (above.borderWidths?.[3] ?? 0)) return;
+      above.borderColor[3] = cell.borderColor[1] as string;
+    });
+  });
+  return widths;
+}
+
+function borderColor(style: ReadonlyMap<string, string>, side: string): string {
+  const found = /#[0-9a-f]{3,6}\b|rgba?\([^)]*\)/i.exec(borderOf(style, side) ?? '')?.[0];
+  const words = (borderOf(style, side) ?? '').split(/\s+/);
+  const named = words.find((word) => /^[a-z]+$/.test(word) && !BORDER_WORDS.has(word));
+  return toHex(found ?? named ?? '#000000');
+}
+
+const BORDER_WORDS: ReadonlySet<string> = new Set(
+  'solid dashed dotted double groove ridge inset outset none hidden thin medium thick currentcolor'.split(' '),
+);
+
+const MAX_LINE = 6;
+
+/** A column whose longest text has at most this many characters keeps its own width. */
+const SHORT_TEXT = 24;
+
+function completeTable(element: StyledElement, node: PdfNode, style: ReadonlyMap<string, string>): void {
+  const { table } = node;
+  if (!table) return;
+  node.layout = 'html';
+  node.lineWidths = joinBorders(table.body);
+  const groups = Array.from(element.children);
+  const rows = groups
+    .filter(({ nodeName }) => /^T(?:HEAD|BODY|FOOT)$/i.test(nodeName))
+    .flatMap((group) => Array.from(group.children));
+  const head = groups.find(({ nodeName }) => /^THEAD$/i.test(nodeName));
+  const headRows = head ? head.children.length : 0;
+  if (headRows > 0 && headRows < table.body.length) {
+    table.headerRows = headRows;
+    table.keepWithHeaderRows = 1;
+  }
+  // A row that is longer than a page has to break.
+  table.dontBreakRows = rows.every(
+    (row) => (row.textContent ?? '').length < 1500 && !hasInside(row, /^(?:IMG|TABLE|SVG)$/i),
+  );
+  table.widths = columnWidths(element, rows, table.body, style);
+}
+
+function hasInside(element: StyledElement, name: RegExp): boolean {
+  return Array.from(element.children).some((child) => name.test(child.nodeName) || hasInside(child, name));
+}
+
+function columnWidths(
+  element: StyledElement,
+  rows: readonly StyledElement[],
+  body: readonly PdfNode[][],
+  style: ReadonlyMap<string, string>,
+): (string | number)[] {
+  const count = body.reduce((most, row) => Math.max(most, row.length), 0);
+  const given: (string | number | undefined)[] = Array.from({ length: count });
+  const longest = Array.from({ length: count }, () => 0);
+  const columns = Array.from(element.children)
+    .filter(({ nodeName }) => /^COLGROUP$/i.test(nodeName))
+    .flatMap((group) => Array.from(group.children));
+  columns.slice(0, count).forEach((column, i) => {
+    given[i] = widthOf(column);
+  });
+  for (const row of rows) {
+    const cells = Array.from(row.children);
+    const spans = cells.some((cell) => Number(cell.getAttribute('colspan') ?? 1) > 1);
+    // In a row with spans, the places of the cells differ from the columns.
+    if (spans || cells.length !== count) continue;
+    cells.forEach((cell, i) => {
+      given[i] ??= widthOf(cell);
+      longest[i] = Math.max(longest[i] as number, (cell.textContent ?? '').length);
+    });
+  }
+  const isWide = (style.get('width') ?? element.getAttribute('width') ?? '').trim() === '100%';
+  if (!isWide) return given.map((width) => width ?? 'auto');
+  const free = given.flatMap((width, i) => (width === undefined ? [i] : []));
+  const most = Math.max(...free.map((i) => longest[i] as number), 0);
+  const grows = (i: number) => (longest[i] as number) > SHORT_TEXT || (longest[i] as number) === most;
+  return given.map((width, i) => width ?? (grows(i) ? '*' : 'auto'));
+}
+
+function widthOf(element: StyledElement): string | number | undefined {
+  const value = readStyle(element).get('width') ?? element.getAttribute('width') ?? '';
+  if (/^\d{1,3}(?:\.\d{1,4})?%$/.test(value)) return value;
+  const points = toPoints(value, PX);
+  return points !== undefined && points > 0 ? points : undefined;
+}
+
+function completeImage(element: StyledElement, node: PdfNode, style: ReadonlyMap<string, string>, most: number): void {
+  const [naturalWidth = 1, naturalHeight = 1] = (element.getAttribute('data-size') ?? '').split(' ').map(Number);
+  const ratio = naturalHeight / naturalWidth;
+  const lengthOf = (name: string) => {
+    const value = style.get(name) ?? element.getAttribute(name) ?? undefined;
+    const share = name === 'width' ? /^(\d{1,3}(?:\.\d{1,4})?)%$/.exec(value ?? '')?.[1] : undefined;
+    return share === undefined ? toPoints(value, PX) : (Number(share) / 100) * most;
+  };
+  const height = lengthOf('height');
+  const width = lengthOf('width') ?? (height === undefined ? naturalWidth * PX : height / ratio);
+  const scale = Math.min(1, most / width, MAX_IMAGE_HEIGHT / (height ?? width * ratio));
+  node.width = width * scale;
+  node.height = (height ?? width * ratio) * scale;
+  for (const key of ['maxWidth', 'maxHeight', 'fit']) delete node[key];
+}
+
+const MAX_IMAGE_HEIGHT = 14_000;
+
+function completeSvg(element: StyledElement, node: PdfNode, style: ReadonlyMap<string, string>, most: number): void {
+  const width = toPoints(style.get('width') ?? element.getAttribute('width'), PX);
+  const height = toPoints(style.get('height') ?? element.getAttribute('height'), PX);
+  if (width !== undefined) node.width = Math.min(width, most);
+  if (height !== undefined) node.height = height;
+}
