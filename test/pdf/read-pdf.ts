@@ -27,8 +27,8 @@ export async function readPdf(content: Uint8Array): Promise<ReadPdf> {
     const texts = items.flatMap((item) => ('str' in item ? [item] : []));
     pages.push(
       texts
-        .map(({ str }) => str)
-        .join(' ')
+        .map(({ str, hasEOL }) => (hasEOL ? `${str} ` : str))
+        .join('')
         .replace(/\s+/g, ' ')
         .trim(),
     );

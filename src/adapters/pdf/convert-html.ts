@@ -269,6 +269,11 @@ const SHORT_TEXT = 24;
 function completeTable(element: StyledElement, node: PdfNode, style: ReadonlyMap<string, string>): void {
   const { table } = node;
   if (!table) return;
+  if (table.body.length === 0) {
+    delete node.table;
+    node.text = '';
+    return;
+  }
   node.layout = 'html';
   node.lineWidths = joinBorders(table.body);
   const groups = Array.from(element.children);

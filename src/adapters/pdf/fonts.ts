@@ -122,8 +122,9 @@ function setSvgFont(node: PdfNode, svg: string, choice: FontChoice): void {
 
 /** The family that CSS names, if it is there. `monospace` is DejaVu's, if that is installed. */
 function familyOf(given: string, families: readonly Family[]): string | undefined {
-  const name = given.toLowerCase();
-  return families.find((family) => family.name.toLowerCase() === name)?.name;
+  // The converter leaves spaces out, and changes the case.
+  const plain = (name: string) => name.replace(/\s+/g, '').toLowerCase();
+  return families.find(({ name }) => plain(name) === plain(given))?.name;
 }
 
 const segmenter = () => new Intl.Segmenter('und', { granularity: 'grapheme' });

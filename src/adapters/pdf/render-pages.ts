@@ -1,6 +1,7 @@
 /** Renders one HTML text as a PDF, with pdfmake. */
 
 import { readFileSync } from 'node:fs';
+import { messageOf } from '../../engine/base/errors.ts';
 import { cleanHtml } from './clean-html.ts';
 import { convertHtml, type PdfNode, TABLE_LAYOUT } from './convert-html.ts';
 import { setFonts, STYLES, toFamilies } from './fonts.ts';
@@ -8,6 +9,7 @@ import type { PdfPackages } from './load-pdf-packages.ts';
 import { type FontFiles, RefusedHtml, type ThreadData, type ThreadJob } from './thread-messages.ts';
 
 const NUMBER_SIZE = 8;
+const MAX_MESSAGE = 200;
 
 /** @returns the function that renders, with fonts that are read once */
 export function createRender(packages: PdfPackages, data: ThreadData) {
@@ -47,7 +49,8 @@ export function createRender(packages: PdfPackages, data: ThreadData) {
     try {
       return { content: await document.getBuffer(), pages };
     } catch (thrown) {
-      throw thrown instanceof RefusedHtml ? thrown : new Error('pdfmake failed', { cause: thrown });
+      if (thrown instanceof RefusedHtml) throw thrown;
+      throw new RefusedHtml(`the layout failed (${messageOf(thrown).slice(0, MAX_MESSAGE)})`);
     }
   };
 }
