@@ -43,6 +43,7 @@ const SECTIONS: Readonly<Record<string, readonly Section[]>> = {
   'config-code': [{ page: 'operations/code.md', heading: 'Config' }],
   'config-think': [{ page: 'operations/think.md', heading: 'Config' }],
   'config-storage': [{ page: 'operations/storage.md', heading: 'Config' }],
+  'config-pdf': [{ page: 'operations/pdf.md', heading: 'Config' }],
   'config-tools': [{ page: 'operations/tools.md', heading: 'Config' }],
 };
 

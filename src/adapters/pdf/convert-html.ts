@@ -1,5 +1,18 @@
 /** Converts clean HTML to the content of pdfmake, and sets what the converter leaves out: borders, padding, widths, breaks. */
 
+import {
+  borderColor,
+  borderWidth,
+  DEFAULT_LINE,
+  isColor,
+  PX,
+  readStyle,
+  type Style,
+  type StyledElement,
+  toHex,
+  toPoints,
+} from './inline-style.ts';
+
 export interface ConvertParts {
   readonly convert: typeof import('html-to-pdfmake');
   readonly juice: typeof import('juice/client.js');
@@ -33,18 +46,6 @@ export interface PdfNode {
   [key: string]: unknown;
 }
 
-const PX = 0.75;
-const UNITS: Readonly<Record<string, number>> = {
-  px: PX,
-  pt: 1,
-  mm: 72 / 25.4,
-  cm: 72 / 2.54,
-  in: 72,
-  pc: 12,
-  em: 12,
-  rem: 12,
-};
-const DEFAULT_LINE = 0.75;
 /** The layout of every table: lines where a cell has a border, and no space but that of the cells. */
 export const TABLE_LAYOUT = {
   hLineWidth: (line: number, { lineWidths }: PdfNode) => lineWidths?.[line] ?? DEFAULT_LINE,
@@ -66,6 +67,7 @@ const DEFAULT_STYLES = {
   h5: { fontSize: 10, bold: true, margin: [0, 6, 0, 4], marginBottom: '' },
   h6: { fontSize: 8, bold: true, margin: [0, 6, 0, 4], marginBottom: '' },
   p: { margin: [0, 4, 0, 8] },
+  blockquote: { margin: [30, 6, 30, 6] },
   ul: { marginBottom: 6, marginLeft: 10 },
   ol: { marginBottom: 6, marginLeft: 10 },
   th: { bold: true, fillColor: '' },
@@ -90,17 +92,16 @@ export function convertHtml(html: string, width: number, { convert, juice, windo
   return (Array.isArray(content) ? content : [content]) as PdfNode[];
 }
 
-/** What is read of an element of the document. */
-interface StyledElement {
-  readonly nodeName: string;
-  readonly textContent: string | null;
-  readonly parentNode: StyledElement | null;
-  readonly children: ArrayLike<StyledElement>;
-  getAttribute(name: string): string | null;
-}
-
 function complete(element: StyledElement, node: PdfNode, width: number): void {
   const style = readStyle(element);
+  completeKind(element, node, style, width);
+  const breaks = (side: string) =>
+    /^(?:always|page|left|right)$/.test(style.get(`page-break-${side}`) ?? style.get(`break-${side}`) ?? '');
+  if (breaks('before')) node.pageBreak = 'before';
+  if (breaks('after')) node.pageBreak = 'after';
+}
+
+function completeKind(element: StyledElement, node: PdfNode, style: Style, width: number): void {
   switch (element.nodeName.toUpperCase()) {
     case 'TABLE':
       completeTable(element, node, style);
@@ -119,34 +120,14 @@ function complete(element: StyledElement, node: PdfNode, width: number): void {
       completeSvg(element, node, style, width);
       break;
     default:
-      if (style.has('padding') || [...style.keys()].some((key) => key.startsWith('padding-'))) addPadding(node, style);
+      if (isBox(element, style)) toBox(node, style);
+      else if (style.has('padding') || [...style.keys()].some((key) => key.startsWith('padding-'))) addPadding(node, style);
   }
-  if (/^(?:always|page|left|right)$/.test(style.get('page-break-before') ?? style.get('break-before') ?? ''))
-    node.pageBreak = 'before';
-  if (/^(?:always|page|left|right)$/.test(style.get('page-break-after') ?? style.get('break-after') ?? ''))
-    node.pageBreak = 'after';
-}
-
-/** The declarations of an element. The later of two with one name wins. */
-function readStyle(element: StyledElement): ReadonlyMap<string, string> {
-  const declarations = (element.getAttribute('style') ?? '').split(';').map((part) => {
-    const colon = part.indexOf(':');
-    const value = part.slice(colon + 1).replace(/!important/i, '');
-    return [part.slice(0, colon).trim().toLowerCase(), value.trim().toLowerCase()] as const;
-  });
-  return new Map(declarations.filter(([name]) => name !== ''));
-}
-
-/** @returns points; undefined for what is not a length, such as a percentage */
-function toPoints(value: string | null | undefined, bare = 1): number | undefined {
-  const found = /^(-?\d{0,6}(?:\.\d{1,6})?)(px|pt|mm|cm|in|pc|r?em)?$/.exec((value ?? '').trim());
-  if (!found || found[1] === '' || found[1] === '-') return undefined;
-  return Number(found[1]) * (found[2] === undefined ? bare : (UNITS[found[2]] as number));
 }
 
 type Sides = [left: number, top: number, right: number, bottom: number];
 
-function paddingOf(style: ReadonlyMap<string, string>, fallback: Sides): Sides {
+function paddingOf(style: Style, fallback: Sides): Sides {
   const given = style.get('padding')?.split(/\s+/) ?? [];
   const [top, right = top, bottom = top, left = right] = given;
   const side = (name: string, short: string | undefined, or: number) =>
@@ -159,7 +140,7 @@ function paddingOf(style: ReadonlyMap<string, string>, fallback: Sides): Sides {
   ];
 }
 
-function addPadding(node: PdfNode, style: ReadonlyMap<string, string>): void {
+function addPadding(node: PdfNode, style: Style): void {
   const padding = paddingOf(style, [0, 0, 0, 0]);
   const given = Array.isArray(node.margin) ? (node.margin as number[]) : [0, 0, 0, 0];
   const named = ['marginLeft', 'marginTop', 'marginRight', 'marginBottom'].map((key) => Number(node[key] ?? 0));
@@ -167,11 +148,54 @@ function addPadding(node: PdfNode, style: ReadonlyMap<string, string>): void {
   node.margin = padding.map((side, i) => side + (given[i] ?? 0) + (named[i] ?? 0));
 }
 
+/** Elements that show a background or a border around all of their content. */
+const BOXES = /^(?:DIV|P|SECTION|ARTICLE|ASIDE|HEADER|FOOTER|BLOCKQUOTE|PRE|H[1-6])$/i;
+
+function isBox(element: StyledElement, style: Style): boolean {
+  if (!BOXES.test(element.nodeName)) return false;
+  const fill = style.get('background-color') ?? style.get('background');
+  return isColor(fill) || SIDES.some((side) => borderWidth(style, side) > 0);
+}
+
+/** A block with a background or a border is a table of one cell. */
+function toBox(node: PdfNode, style: Style): void {
+  const {
+    nodeName,
+    pageBreak,
+    margin,
+    marginLeft = 0,
+    marginTop = 0,
+    marginRight = 0,
+    marginBottom = 0,
+    id,
+    ...rest
+  } = node;
+  const fill = style.get('background-color') ?? style.get('background');
+  const cell: PdfNode = { ...rest, margin: paddingOf(style, [0, 0, 0, 0]) };
+  delete cell.background;
+  cell.borderWidths = SIDES.map((side) => borderWidth(style, side));
+  cell.border = cell.borderWidths.map((points) => points > 0);
+  cell.borderColor = SIDES.map((side) => borderColor(style, side));
+  if (isColor(fill)) cell.fillColor = toHex(fill);
+  for (const key of Object.keys(node)) delete node[key];
+  const body = [[cell]];
+  const outer = margin ?? [marginLeft, marginTop, marginRight, marginBottom];
+  Object.assign(node, {
+    nodeName,
+    pageBreak,
+    id,
+    margin: outer,
+    layout: 'html',
+    lineWidths: joinBorders(body),
+    table: { widths: ['*'], body },
+  });
+}
+
 /** Properties of rows and groups of rows that their cells show. */
 const ROW_PROPERTIES = ['border', 'border-top', 'border-right', 'border-bottom', 'border-left'] as const;
 const SIDES = ['left', 'top', 'right', 'bottom'] as const;
 
-function completeCell(element: StyledElement, node: PdfNode, style: ReadonlyMap<string, string>): void {
+function completeCell(element: StyledElement, node: PdfNode, style: Style): void {
   const row = element.parentNode;
   const group = row?.parentNode ?? null;
   const table = group?.parentNode ?? null;
@@ -197,43 +221,6 @@ function completeCell(element: StyledElement, node: PdfNode, style: ReadonlyMap<
     delete node[key];
 }
 
-function isColor(value: string | undefined): value is string {
-  return (
-    value !== undefined &&
-    /^(?:#[0-9a-f]{3}|#[0-9a-f]{6}|[a-z]{3,30}|rgba?\([\d\s,.%/]+\))$/i.test(value) &&
-    !/^(?:none|transparent|inherit|initial|unset)$/i.test(value)
-  );
-}
-
-function toHex(color: string): string {
-  const parts = /^rgba?\(([\d\s,.%/]+)\)$/i
-    .exec(color)?.[1]
-    ?.split(/[\s,/]+/)
-    .filter((part) => part !== '');
-  if (!parts) return color;
-  const hex = parts.slice(0, 3).map((part) => {
-    const value = part.endsWith('%') ? Number.parseFloat(part) * 2.55 : Number.parseFloat(part);
-    return Math.min(255, Math.max(0, Math.round(value || 0)))
-      .toString(16)
-      .padStart(2, '0');
-  });
-  return `#${hex.join('').padEnd(6, '0')}`;
-}
-
-function borderOf(style: ReadonlyMap<string, string>, side: string): string | undefined {
-  return style.get(`border-${side}`) ?? style.get('border');
-}
-
-function borderWidth(style: ReadonlyMap<string, string>, side: string): number {
-  const border = borderOf(style, side);
-  if (border === undefined || /\b(?:none|hidden)\b/.test(border)) return 0;
-  const width = border
-    .split(/\s+/)
-    .map((part) => toPoints(part))
-    .find((points) => points !== undefined);
-  return Math.min(width ?? DEFAULT_LINE, MAX_LINE);
-}
-
 /** Two cells share a line: the wider border is drawn, and of two equal ones that of the lower cell. */
 function joinBorders(body: readonly PdfNode[][]): number[] {
   const widths = Array.from({ length: body.length + 1 }, () => 0);
@@ -250,23 +237,10 @@ function joinBorders(body: readonly PdfNode[][]): number[] {
   return widths;
 }
 
-function borderColor(style: ReadonlyMap<string, string>, side: string): string {
-  const found = /#[0-9a-f]{3,6}\b|rgba?\([^)]*\)/i.exec(borderOf(style, side) ?? '')?.[0];
-  const words = (borderOf(style, side) ?? '').split(/\s+/);
-  const named = words.find((word) => /^[a-z]+$/.test(word) && !BORDER_WORDS.has(word));
-  return toHex(found ?? named ?? '#000000');
-}
-
-const BORDER_WORDS: ReadonlySet<string> = new Set(
-  'solid dashed dotted double groove ridge inset outset none hidden thin medium thick currentcolor'.split(' '),
-);
-
-const MAX_LINE = 6;
-
 /** A column whose longest text has at most this many characters keeps its own width. */
 const SHORT_TEXT = 24;
 
-function completeTable(element: StyledElement, node: PdfNode, style: ReadonlyMap<string, string>): void {
+function completeTable(element: StyledElement, node: PdfNode, style: Style): void {
   const { table } = node;
   if (!table) return;
   if (table.body.length === 0) {
@@ -301,7 +275,7 @@ function columnWidths(
   element: StyledElement,
   rows: readonly StyledElement[],
   body: readonly PdfNode[][],
-  style: ReadonlyMap<string, string>,
+  style: Style,
 ): (string | number)[] {
   const count = body.reduce((most, row) => Math.max(most, row.length), 0);
   const given: (string | number | undefined)[] = Array.from({ length: count });
@@ -337,7 +311,7 @@ function widthOf(element: StyledElement): string | number | undefined {
   return points !== undefined && points > 0 ? points : undefined;
 }
 
-function completeImage(element: StyledElement, node: PdfNode, style: ReadonlyMap<string, string>, most: number): void {
+function completeImage(element: StyledElement, node: PdfNode, style: Style, most: number): void {
   const [naturalWidth = 1, naturalHeight = 1] = (element.getAttribute('data-size') ?? '').split(' ').map(Number);
   const ratio = naturalHeight / naturalWidth;
   const lengthOf = (name: string) => {
@@ -355,7 +329,7 @@ function completeImage(element: StyledElement, node: PdfNode, style: ReadonlyMap
 
 const MAX_IMAGE_HEIGHT = 14_000;
 
-function completeSvg(element: StyledElement, node: PdfNode, style: ReadonlyMap<string, string>, most: number): void {
+function completeSvg(element: StyledElement, node: PdfNode, style: Style, most: number): void {
   const width = toPoints(style.get('width') ?? element.getAttribute('width'), PX);
   const height = toPoints(style.get('height') ?? element.getAttribute('height'), PX);
   if (width !== undefined) node.width = Math.min(width, most);
