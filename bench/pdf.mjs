@@ -7,7 +7,15 @@ const html = `<style>td { padding: 4px; border-bottom: 1px solid #ddd }</style><
 <table style="width:100%"><thead><tr><th>Text</th><th>Amount</th></tr></thead><tbody>${rows}</tbody></table><p>Zażółć gęślą jaźń ✓</p>`;
 const margin = { top: 42, right: 42, bottom: 42, left: 42 };
 const { signal } = new AbortController();
-const request = { html, pageSize: { width: 595, height: 842 }, margin, pageNumbers: true, maxPages: 1000, timeoutMs: 60_000, signal };
+const request = {
+  html,
+  pageSize: { width: 595, height: 842 },
+  margin,
+  pageNumbers: true,
+  maxPages: 1000,
+  timeoutMs: 60_000,
+  signal,
+};
 
 for (const [name, renderer] of Object.entries({ embeddedPdf: embeddedPdf(), chromiumPdf: chromiumPdf() })) {
   try {

@@ -121,7 +121,8 @@ function completeKind(element: StyledElement, node: PdfNode, style: Style, width
       break;
     default:
       if (isBox(element, style)) toBox(node, style);
-      else if (style.has('padding') || [...style.keys()].some((key) => key.startsWith('padding-'))) addPadding(node, style);
+      else if (style.has('padding') || [...style.keys()].some((key) => key.startsWith('padding-')))
+        addPadding(node, style);
   }
 }
 
