@@ -6,7 +6,18 @@ const LANGUAGE = [...CORE, 'signing', 'json-schema', 'expression', 'compiled'] a
 const DEFINITION = ['definition/source', 'definition/forms', 'definition/read', 'definition/compile'] as const;
 const ENGINE = [...LANGUAGE, ...DEFINITION, 'interpreter', 'running', 'events', 'access'] as const;
 /** Entries with one host, one family of adapters, or what authors of adapters need. */
-const ADAPTER_ENTRIES = ['deno', 'bun', 'workers', 'sqlite', 'postgres', 'mcp', 'ai', 'sandbox', 'pdf', 'adapter'] as const;
+const ADAPTER_ENTRIES = [
+  'deno',
+  'bun',
+  'workers',
+  'sqlite',
+  'postgres',
+  'mcp',
+  'ai',
+  'sandbox',
+  'pdf',
+  'adapter',
+] as const;
 
 export interface Rule {
   /** Layers that may be imported, besides the layer itself. A name that ends in `/` means every layer under it. */

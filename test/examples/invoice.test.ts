@@ -31,5 +31,5 @@ it('the example prints what its README shows, and the PDF has every line', { tim
 
 it('the example is a project without problems for `ensemble validate`', { timeout: 60_000 }, async () => {
   const { stdout, code } = await ensemble(['validate', EXAMPLE]);
-  expect([code, stdout]).toEqual([0, '✓ 1 file, no problems\n']);
+  expect([code, stdout]).toEqual([0, '✓ 3 files, no problems\n']);
 });

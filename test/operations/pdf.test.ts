@@ -91,12 +91,12 @@ describe('the `pdf` operation', () => {
   it.each([
     [{}, /config.*html/],
     [{ template: 'invoice' }, /config\.template: is not supported by `pdf`; use `html`/],
-    [{ html: 'x', format: 'A9' }, /config\.format: must be one of A3, A4, A5, Letter, Legal, Tabloid/],
+    [{ html: 'x', format: 'B5' }, /config\.format: must be one of A3, A4, A5, Letter, Legal, Tabloid/],
     [{ html: 'x', format: { width: '1mm', height: '10cm' } }, /config\.format: has a side that is shorter/],
     [{ html: 'x', margin: '20' }, /config\.margin: must be a CSS length such as `20mm`/],
     [{ html: 'x', margin: '12em' }, /config\.margin: must be a CSS length/],
     [{ html: 'x', margin: '11cm' }, /config\.margin: leaves less than 0\.5in/],
-    [{ html: 'x', margin: '5mm', pageNumbers: true }, /config\.margin: leaves no room for page numbers/],
+    [{ html: 'x', margin: '5mm', pageNumbers: true }, /config\.margin: leaves no space for page numbers/],
     [{ html: 'x', landscape: 'yes' }, /config\.landscape: must be true or false/],
     [{ html: 'x', size: 'A4' }, /size/],
   ])('%o is refused at load', (config, message) => {

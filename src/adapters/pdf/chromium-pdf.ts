@@ -34,7 +34,7 @@ const ENVIRONMENT = [
   'FONTCONFIG_PATH',
   'FONTCONFIG_FILE',
 ];
-// The route of each context lets nothing out. These switches also stop what is no request of a page, such as look-ups of names.
+// The route of each context lets nothing out. These switches also stop what pages do not request, such as look-ups of names.
 const SWITCHES = [
   '--host-resolver-rules=MAP * ~NOTFOUND',
   '--proxy-server=http://127.0.0.1:9',

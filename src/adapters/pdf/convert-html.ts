@@ -14,10 +14,24 @@ import {
 } from './inline-style.ts';
 
 export interface ConvertParts {
-  readonly convert: typeof import('html-to-pdfmake');
-  readonly juice: typeof import('juice/client.js');
+  readonly convert: Convert;
+  readonly juice: Juice;
   readonly window: object;
 }
+
+/** What is used of `html-to-pdfmake`, which has no types. */
+export type Convert = (
+  html: string,
+  options: {
+    readonly window: object;
+    readonly removeTagClasses: boolean;
+    readonly defaultStyles: object;
+    readonly customTag: (tag: { readonly element: object; readonly ret: unknown }) => unknown;
+  },
+) => unknown;
+
+/** What is used of `juice/client.js`, which has no types: it copies the rules of `<style>` to the elements. */
+export type Juice = (html: string, options: object) => string;
 
 /** A node of pdfmake's content, as far as this code reads or changes it. */
 export interface PdfNode {

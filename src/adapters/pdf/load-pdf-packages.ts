@@ -2,6 +2,7 @@
 
 import { createRequire } from 'node:module';
 import { messageOf } from '../../engine/base/errors.ts';
+import type { Convert, Juice } from './convert-html.ts';
 import type { OpenFont } from './fonts.ts';
 import type { FontFiles } from './thread-messages.ts';
 
@@ -18,10 +19,12 @@ export async function loadPdfPackages() {
   try {
     const [{ default: pdfmake }, { default: convert }, { DOMParser }, parse5, { default: juice }] = await Promise.all([
       import('pdfmake'),
-      import('html-to-pdfmake'),
+      // @ts-expect-error: the package has no types
+      import('html-to-pdfmake') as Promise<{ readonly default: Convert }>,
       import('linkedom'),
       import('parse5'),
-      import('juice/client.js'),
+      // @ts-expect-error: this file of the package has no types
+      import('juice/client.js') as Promise<{ readonly default: Juice }>,
     ]);
     const require = createRequire(import.meta.url);
     // fontkit is a dependency of pdfkit, which is one of pdfmake.

@@ -1,4 +1,4 @@
-/** What Chromium is told about the pages, here and at Cloudflare: both take the same options. */
+/** The options of Chromium for the pages of a document, on this computer and at Cloudflare. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { PdfDocument, PdfRequest } from '../../engine/ports/pdf.ts';

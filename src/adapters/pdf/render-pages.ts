@@ -59,7 +59,7 @@ function tooMany(limit: number): string {
   return `it has more than ${limit} pages; split it`;
 }
 
-// The number stands in the middle of the bottom margin.
+// The number is in the middle of the bottom margin.
 function pageNumber(bottom: number) {
   return (page: number, pages: number): PdfNode =>
     ({

@@ -68,7 +68,7 @@ export function toPageLayout({ format, landscape, margin, pageNumbers }: PageCon
     return { key: 'margin', problem: 'leaves less than 0.5in of the page for the content; make it smaller' };
   // A length that was rounded still counts.
   if (pageNumbers && sides.bottom < MIN_NUMBER_MARGIN - 0.01)
-    return { key: 'margin', problem: 'leaves no room for page numbers; make the bottom margin at least 10mm' };
+    return { key: 'margin', problem: 'leaves no space for page numbers; make the bottom margin at least 10mm' };
   return { pageSize, margin: sides };
 }
 
