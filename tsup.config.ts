@@ -16,13 +16,19 @@ const names = [
   'twilio',
   'sandbox',
   'smtp',
+  'pdf',
   'adapter',
   'testing',
 ];
 const entries = Object.fromEntries(names.map((name) => [name, `src/${name}.ts`]));
 
 export default defineConfig({
-  entry: { ...entries, cli: 'src/cli/main.ts', 'sandbox-thread': 'src/adapters/sandbox/sandbox-thread.ts' },
+  entry: {
+    ...entries,
+    cli: 'src/cli/main.ts',
+    'sandbox-thread': 'src/adapters/sandbox/sandbox-thread.ts',
+    'pdf-thread': 'src/adapters/pdf/pdf-thread.ts',
+  },
   format: 'esm',
   target: 'es2022',
   platform: 'neutral',

@@ -209,7 +209,8 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
       const graceMs = toMs(grace);
       if (!(graceMs >= 0)) return Promise.reject(new TypeError(`close: \`grace\` ${DURATION_RULE}, not ${grace}`));
       schedules?.stop();
-      const closePorts = () => toolServers.close().finally(() => closeMail(options.mail));
+      const closeRenderer = async () => options.pdf?.close?.();
+      const closePorts = () => Promise.all([toolServers.close(), closeRenderer(), closeMail(options.mail)]);
       const closeParts = () => closePorts().finally(() => storage.close());
       closing ??= executionService.engine.close(graceMs).finally(closeParts);
       return closing;

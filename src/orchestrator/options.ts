@@ -13,6 +13,7 @@ import type { MailSender } from '../engine/ports/mail.ts';
 import type { ModelProvider } from '../engine/ports/model.ts';
 import type { AnyOperation } from '../engine/ports/operation.ts';
 import type { SmsSender } from '../engine/ports/sms.ts';
+import type { PdfRenderer } from '../engine/ports/pdf.ts';
 import type { McpClient, ToolServerOptions } from '../engine/ports/tool-server.ts';
 import type { Storage } from '../engine/ports/storage.ts';
 import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
@@ -56,6 +57,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly mail?: Readonly<Record<string, MailSender>>;
   /** SMS senders by name, for `operation: sms`, such as `twilioSms(...)` of `ensemble-orchestrator/twilio`. */
   readonly sms?: Readonly<Record<string, SmsSender>>;
+  /** The renderer for `operation: pdf`, such as `embeddedPdf()` from `ensemble-orchestrator/pdf`. */
+  readonly pdf?: PdfRenderer;
   /** Outbound HTTP. Default `fetchHttp()`. */
   readonly http?: HttpClient;
   /** Default `systemClock()`. */
@@ -116,6 +119,7 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   models: true,
   mail: true,
   sms: true,
+  pdf: true,
   http: true,
   clock: true,
   env: true,
@@ -133,6 +137,7 @@ const PORTS: Readonly<Record<string, readonly [port: string, methods: readonly s
   storage: ['a Storage such as memoryStorage()', ['commit', 'close']],
   engine: ['an ExecutionEngine such as embeddedEngine()', ['attach']],
   mcp: ['an McpClient of `ensemble-orchestrator/mcp`', ['connect']],
+  pdf: ['a PdfRenderer of `ensemble-orchestrator/pdf`', ['render']],
   http: ['an HttpClient such as fetchHttp()', ['send']],
   clock: ['a Clock such as systemClock()', ['now', 'setTimer']],
   logger: ['a Logger such as console', ['debug', 'info', 'warn', 'error']],

@@ -10,6 +10,7 @@ import { apiOperation } from '../operations/api/api-operation.ts';
 import { codeOperation } from '../operations/code/code-operation.ts';
 import { emailOperation } from '../operations/email/email-operation.ts';
 import { smsOperation } from '../operations/sms/sms-operation.ts';
+import { pdfOperation } from '../operations/pdf/pdf-operation.ts';
 import { storageOperation } from '../operations/storage/storage-operation.ts';
 import { thinkOperation } from '../operations/think/think-operation.ts';
 import { mailSenders } from './mail.ts';
@@ -33,6 +34,7 @@ export function registerOperations(
     codeOperation(options.scripts ?? {}),
     emailOperation({ senders: mailSenders(options.mail), http, clock }),
     smsOperation({ senders: options.sms ?? {}, http }),
+    pdfOperation({ renderer: options.pdf, http }),
     storageOperation({ bindings: { kv: storage.kv, objects: storage.objects, ...options.bindings }, now }),
     thinkOperation({ models: createProviders(options.models ?? {}, { http, now }), servers }),
     toolsOperation({ servers, clock, hasMcp }),

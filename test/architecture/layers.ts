@@ -15,11 +15,15 @@ const ADAPTER_ENTRIES = [
   'redis',
   's3',
   'cloudflare',
+
   'mcp',
   'ai',
   'twilio',
+
   'sandbox',
   'smtp',
+
+  'pdf',
   'adapter',
 ] as const;
 

@@ -45,6 +45,7 @@ const SECTIONS: Readonly<Record<string, readonly Section[]>> = {
   'config-storage': [{ page: 'operations/storage.md', heading: 'Config' }],
   'config-email': [{ page: 'operations/email.md', heading: 'Config' }],
   'config-sms': [{ page: 'operations/sms.md', heading: 'Config' }],
+  'config-pdf': [{ page: 'operations/pdf.md', heading: 'Config' }],
   'config-tools': [{ page: 'operations/tools.md', heading: 'Config' }],
 };
 

@@ -50,6 +50,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './twilio': ['twilioSms'],
   './sandbox': ['sandbox'],
   './smtp': ['smtpMail'],
+  './pdf': ['chromiumPdf', 'cloudflarePdf', 'embeddedPdf'],
   './adapter': [
     'AGENTS_IN_RECORD',
     'ActiveRun',

@@ -5,12 +5,11 @@ import type { HttpClient } from './http.ts';
 
 export interface PdfRequest {
   readonly html: string;
-  /** Points of 1/72 inch, before `landscape` turns the page. */
+  /** Points of 1/72 inch. It is the size of the page as it is printed: `landscape` of the config has turned it already. */
   readonly pageSize: { readonly width: number; readonly height: number };
-  readonly landscape: boolean;
   /** Points. */
   readonly margin: { readonly top: number; readonly right: number; readonly bottom: number; readonly left: number };
-  /** Whether each page has its number and the number of pages at its bottom. */
+  /** Whether each page has its number and the number of pages at its bottom, inside of the margin. */
   readonly pageNumbers: boolean;
   /** A document with more pages is refused with `INVALID_INPUT`. */
   readonly maxPages: number;
@@ -21,13 +20,21 @@ export interface PdfRequest {
   readonly signal: AbortSignal;
 }
 
+/** The bytes of a PDF, and how many pages it has. */
+export interface PdfDocument {
+  readonly content: Uint8Array;
+  readonly pages: number;
+}
+
 /**
- * Renders HTML without network, files and scripts: images are `data:` URIs; any other reference is left out, and never fetched. It
- * rejects with an `OrchestratorError`: `INVALID_INPUT` (not retryable) for HTML that it can't render, `TIMEOUT` or `AGENT_FAILED`
- * (retryable) if the renderer failed, `NOT_CONFIGURED` for a missing package or browser, which the message names.
+ * Renders HTML without network, files and scripts: images are `data:` URIs; any other reference is left out, and never fetched.
+ *
+ * If `signal` aborts, `render` rejects with the signal's reason. Otherwise it rejects with an `OrchestratorError`: `INVALID_INPUT` (not
+ * retryable) for HTML that it can't render, `TIMEOUT` (retryable) after `timeoutMs`, `AGENT_FAILED` if the renderer failed, and
+ * `NOT_CONFIGURED` for a missing package or browser, which the message names.
  */
 export interface PdfRenderer {
-  render(request: PdfRequest): MaybePromise<{ readonly content: Uint8Array; readonly pages: number }>;
-  /** Closes its browser or threads. Called by `orchestrator.close()`. */
+  render(request: PdfRequest): MaybePromise<PdfDocument>;
+  /** Closes its browser or threads. Called by `orchestrator.close()`. A later `render` opens them again. */
   close?(): MaybePromise<void>;
 }

@@ -1,0 +1,218 @@
+/** The PDF renderer that prints with a Chromium of this computer, through playwright-core. */
+
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import pLimit from 'p-limit';
+import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import type { PdfDocument, PdfRenderer, PdfRequest } from '../../engine/ports/pdf.ts';
+import { findChromium } from './find-chromium.ts';
+import { toDocument, toPrintOptions, tooLong } from './print-options.ts';
+
+export interface ChromiumPdfOptions {
+  /** The program. Default: a Chromium, Chrome or Edge in the usual places. */
+  readonly executablePath?: string;
+  /**
+   * Whether the browser's own sandbox is on. Default true, and false for the user root, for whom Chromium does not start with it. A
+   * container without user namespaces needs false too.
+   */
+  readonly sandbox?: boolean;
+  /** How many documents are rendered at the same time, 1 to 16. Others wait. Default 2. */
+  readonly concurrency?: number;
+}
+
+const LABEL = 'chromiumPdf';
+const KNOWN: ReadonlySet<string> = new Set(['executablePath', 'sandbox', 'concurrency']);
+/** What the browser gets of the environment: nothing that may be secret. */
+const ENVIRONMENT = [
+  'PATH',
+  'HOME',
+  'USERPROFILE',
+  'SYSTEMROOT',
+  'TMPDIR',
+  'TEMP',
+  'TMP',
+  'LANG',
+  'FONTCONFIG_PATH',
+  'FONTCONFIG_FILE',
+];
+// The route of each context lets nothing out. These switches also stop what pages do not request, such as look-ups of names.
+const SWITCHES = [
+  '--host-resolver-rules=MAP * ~NOTFOUND',
+  '--proxy-server=http://127.0.0.1:9',
+  '--proxy-bypass-list=<-loopback>',
+  '--disable-background-networking',
+  '--disable-file-system',
+];
+/** How long a stopped page may take to close before the browser is closed. */
+const CLOSE_MS = 3000;
+
+interface Chromium {
+  /** The one browser, or its start. */
+  browser?: Promise<Browser>;
+}
+
+/**
+ * Creates the renderer for `createOrchestrator({ pdf })`. It needs the package `playwright-core` and a Chromium, and runs on Node.js, Deno
+ * and Bun. The browser starts with the first document.
+ *
+ * @throws INVALID_REQUEST for an option that is unknown or out of range
+ */
+export function chromiumPdf(options: ChromiumPdfOptions = {}): PdfRenderer {
+  const unknown = Object.keys(options).find((key) => !KNOWN.has(key));
+  if (unknown !== undefined) throw refuse(`there is no option \`${unknown}\` (known: ${[...KNOWN].join(', ')})`);
+  const { concurrency = 2 } = options;
+  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 16)
+    throw refuse('`concurrency` must be a whole number from 1 to 16');
+  const chromium: Chromium = {};
+  const limit = pLimit(concurrency);
+  return Object.freeze<PdfRenderer>({
+    async render(request) {
+      request.signal.throwIfAborted();
+      return withinTime(request, (isOver) => limit(() => print(chromium, options, request, isOver)));
+    },
+    close: () => closeBrowser(chromium),
+  });
+}
+
+/** Ends a call at its timeout, or when its signal aborts. `isOver` resolves then. */
+function withinTime(request: PdfRequest, run: (isOver: Promise<void>) => Promise<PdfDocument>): Promise<PdfDocument> {
+  const { signal, timeoutMs } = request;
+  return new Promise((resolve, reject) => {
+    let stop = () => {};
+    const isOver = new Promise<void>((over) => {
+      stop = over;
+    });
+    const onAbort = () => end(() => reject(signal.reason));
+    const timer = setTimeout(() => end(() => reject(tooLong(LABEL, timeoutMs))), timeoutMs);
+    const end = (settle: () => void) => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', onAbort);
+      stop();
+      settle();
+    };
+    signal.addEventListener('abort', onAbort);
+    run(isOver).then(
+      (document) => end(() => resolve(document)),
+      (thrown) => end(() => reject(thrown)),
+    );
+  });
+}
+
+async function print(chromium: Chromium, options: ChromiumPdfOptions, request: PdfRequest, isOver: Promise<void>) {
+  const over = isOver.then(() => OVER);
+  if ((await Promise.race([over, undefined])) === OVER) throw stopped();
+  const context = await openContext(chromium, options);
+  const printing = printIn(context, request);
+  // The failure of a page that was closed is of no interest.
+  printing.catch(() => {});
+  try {
+    const content = await Promise.race([printing, over]);
+    if (content === OVER) throw stopped();
+    return toDocument(content, request.maxPages, LABEL);
+  } catch (thrown) {
+    if (thrown instanceof OrchestratorError) throw thrown;
+    throw new OrchestratorError('AGENT_FAILED', `chromiumPdf: the browser failed: ${firstLine(thrown)}`, {
+      cause: thrown,
+      retryable: true,
+    });
+  } finally {
+    await closeContext(chromium, context);
+  }
+}
+
+const OVER = 'over' as const;
+const stopped = () => new OrchestratorError('TIMEOUT', 'chromiumPdf: the call has ended', { retryable: true });
+const firstLine = (thrown: unknown) => messageOf(thrown).split('\n', 1)[0];
+
+async function printIn(context: BrowserContext, request: PdfRequest): Promise<Uint8Array> {
+  const page: Page = await context.newPage();
+  page.setDefaultTimeout(request.timeoutMs);
+  await page.setContent(request.html, { waitUntil: 'load', timeout: request.timeoutMs });
+  return page.pdf(toPrintOptions(request));
+}
+
+async function openContext(chromium: Chromium, options: ChromiumPdfOptions): Promise<BrowserContext> {
+  for (let attempt = 1; ; attempt++) {
+    chromium.browser ??= launch(options);
+    const launching = chromium.browser;
+    try {
+      const browser = await launching;
+      const context = await browser.newContext({
+        javaScriptEnabled: false,
+        offline: true,
+        serviceWorkers: 'block',
+        acceptDownloads: false,
+      });
+      await context.route('**/*', (route) => {
+        if (route.request().url().startsWith('data:')) return route.continue();
+        // With an empty answer the document stays. An aborted navigation would put the page of an error in its place.
+        return route.request().isNavigationRequest() ? route.fulfill({ status: 204 }) : route.abort();
+      });
+      return context;
+    } catch (thrown) {
+      // A browser that has ended since the last document starts again, once.
+      if (chromium.browser === launching) delete chromium.browser;
+      if (thrown instanceof OrchestratorError || attempt === 2) throw launchFailure(thrown);
+    }
+  }
+}
+
+async function launch({ executablePath, sandbox }: ChromiumPdfOptions): Promise<Browser> {
+  const { chromium } = await loadPlaywright();
+  const isRoot = process.getuid?.() === 0;
+  const path = await findChromium(executablePath, chromium.executablePath());
+  const environment = ENVIRONMENT.flatMap((name) => {
+    const value = process.env[name];
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return chromium.launch({
+    executablePath: path,
+    headless: true,
+    chromiumSandbox: sandbox ?? !isRoot,
+    args: SWITCHES,
+    env: Object.fromEntries(environment),
+    handleSIGINT: false,
+    handleSIGTERM: false,
+    handleSIGHUP: false,
+  });
+}
+
+async function loadPlaywright(): Promise<typeof import('playwright-core')> {
+  try {
+    return await import('playwright-core');
+  } catch (cause) {
+    const message = `chromiumPdf: the package playwright-core can't be loaded (${firstLine(cause)}); \`npm install playwright-core\`. It needs Node.js, Deno or Bun; on Workers, use cloudflarePdf()`;
+    throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'playwright-core' } });
+  }
+}
+
+function launchFailure(thrown: unknown): unknown {
+  if (thrown instanceof OrchestratorError) return thrown;
+  const hint = /sandbox/i.test(messageOf(thrown))
+    ? '; pass `sandbox: false` if this container has no user namespaces'
+    : '';
+  return new OrchestratorError('AGENT_FAILED', `chromiumPdf: the browser does not start: ${firstLine(thrown)}${hint}`, {
+    cause: thrown,
+    retryable: true,
+  });
+}
+
+// A page that is busy may not close. Then the whole browser is closed, and the next document starts another one.
+async function closeContext(chromium: Chromium, context: BrowserContext): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(() => resolve(OVER), CLOSE_MS);
+  });
+  const ended = await Promise.race([context.close().catch(() => {}), late]);
+  clearTimeout(timer);
+  if (ended === OVER) void closeBrowser(chromium);
+}
+
+async function closeBrowser(chromium: Chromium): Promise<void> {
+  const { browser } = chromium;
+  delete chromium.browser;
+  await browser?.then((opened) => opened.close()).catch(() => {});
+}
+
+function refuse(message: string): OrchestratorError {
+  return new OrchestratorError('INVALID_REQUEST', `chromiumPdf: ${message}`);
+}
