@@ -12,7 +12,14 @@ const CHANGES: ReadonlySet<string> = new Set(['INSERT', 'UPDATE', 'DELETE', 'REP
 const DEFINES: ReadonlySet<string> = new Set(['CREATE', 'ALTER', 'DROP', 'TRUNCATE', 'REFRESH']);
 /** What a statement may create, alter or drop, and the words that may stand before. */
 const THINGS: ReadonlySet<string> = new Set(['TABLE', 'INDEX', 'VIEW', 'SEQUENCE', 'TYPE', 'SCHEMA']);
-const BEFORE_THINGS: ReadonlySet<string> = new Set(['OR', 'REPLACE', 'UNIQUE', 'MATERIALIZED', 'UNLOGGED', 'RECURSIVE']);
+const BEFORE_THINGS: ReadonlySet<string> = new Set([
+  'OR',
+  'REPLACE',
+  'UNIQUE',
+  'MATERIALIZED',
+  'UNLOGGED',
+  'RECURSIVE',
+]);
 
 /** Functions and tables that read or write files, reach other servers, run text as SQL, or change the connection. */
 const OUTSIDE: Readonly<Record<SqlDialect, RegExp>> = {
