@@ -81,6 +81,7 @@ describe('sqliteDatabase', () => {
   it('two columns of one name are refused, because a row would lose one', async () => {
     const db = sqliteDatabase({ file: ':memory:' });
     await expect(db.query(text('SELECT 1 AS id, 2 AS id'), page)).rejects.toThrow(/two columns are named id; .* AS/);
+    await expect(db.query(text('SELECT 1 AS __proto__'), page)).rejects.toThrow(/named __proto__/);
   });
 
   it('a file with the data of an orchestrator is refused', async () => {

@@ -170,6 +170,8 @@ function readNumber(literal: string): number | bigint | null {
 
 /** A row is an object, in which one of two columns with the same name would be lost. */
 function distinct(columns: readonly string[]): readonly string[] {
+  if (columns.includes('__proto__'))
+    throw new OrchestratorError('INVALID_INPUT', 'SQL: a column is named __proto__; use AS');
   const twice = columns.find((column, i) => columns.indexOf(column) !== i);
   if (twice === undefined) return columns;
   const message = `SQL: two columns are named ${twice}; name one of them with AS`;
