@@ -68,7 +68,7 @@ const pdfConfig = once(() => {
 });
 
 /**
- * Creates the `pdf` operation. HTML without text, a page without room and a document with more than 1,000 pages fail the agent with
+ * Creates the `pdf` operation. HTML without text, a page without space for its content and a document with more than 1,000 pages fail the agent with
  * `INVALID_INPUT`, and a PDF of more than 3,000,000 bytes with `INVALID_OUTPUT`. An `OrchestratorError` of the renderer is passed on. Any
  * other error of it is logged.
  *
@@ -78,7 +78,7 @@ export function pdfOperation({ renderer, http }: PdfOperationParts): Operation<P
   return Object.freeze<Operation<PdfConfig>>({
     name: 'pdf',
     texts: { html: 'html' },
-    // What is written in a PDF is read by whoever gets it.
+    // What is written in a PDF is read by everyone who receives it.
     shows: ['html'],
     get config() {
       return pdfConfig() as Operation<PdfConfig>['config'];
