@@ -24,6 +24,7 @@ export function options(): OrchestratorOptions {
   return {
     scripts: { score: () => ({ value: 1 }), notify: () => null },
     operations: [defineOperation({ name: 'plain', config: plainConfig, run: () => null })],
+    mail: { fake: { send: () => Promise.reject(new Error('no mail')) } },
     models: { fake: { generate: () => Promise.reject(new Error('no model')) } },
     env: { STAGE: 'test', EMPTY: '' },
     secrets: { API_KEY: 'k-1234567890', TOKEN: 't-1234567890', HOOK_SECRET: 'h-1234567890', LOGIN: 'user:password' },
