@@ -118,7 +118,9 @@ describe('completion', () => {
     expect(await inConfig('api', 'auth:', '  type: bearer', '  |>')).toEqual(['token']);
     const paging = await inConfig('api', 'paginate:', '  by: cursor', '  |>');
     expect(paging).toEqual(['cursor', 'param', 'items', 'maxPages']);
-    expect(await inConfig('storage', 'action: |>')).toEqual(['get', 'put', 'delete', 'list']);
+    expect(await inConfig('storage', 'action: |>')).toEqual([
+      ...['get', 'put', 'delete', 'list', 'query', 'execute', 'export'],
+    ]);
     expect(await inConfig('code', '|>')).toEqual(['script']);
     expect(await inConfig('rate', '|>')).toEqual(['model', 'limit']);
     expect(await inConfig('mine', '|>')).toEqual([]);

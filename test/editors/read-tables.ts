@@ -42,7 +42,10 @@ const SECTIONS: Readonly<Record<string, readonly Section[]>> = {
   'config-api': [{ page: 'operations/api.md', heading: 'Config' }],
   'config-code': [{ page: 'operations/code.md', heading: 'Config' }],
   'config-think': [{ page: 'operations/think.md', heading: 'Config' }],
-  'config-storage': [{ page: 'operations/storage.md', heading: 'Config' }],
+  'config-storage': [
+    { page: 'operations/storage.md', heading: 'Config' },
+    { page: 'operations/storage.md', heading: 'Exports', prefix: 'exportOptions.' },
+  ],
   'config-tools': [{ page: 'operations/tools.md', heading: 'Config' }],
 };
 

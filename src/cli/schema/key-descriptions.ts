@@ -240,6 +240,11 @@ export const KEY_DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, s
     format: 'The form of an object or of an export. Value: `text`, `json`, `csv`, `ndjson`. Default: see below.',
     contentType: 'For `put` of `r2`. Value: string. Default: from the value.',
     exportOptions: 'For `export`: `headers`, `fields` and `to`. Value: object. Default: `{}`.',
+    'exportOptions.headers': 'For `csv`: whether the first line has the names of the columns. Value: boolean. Default: `true`.',
+    'exportOptions.fields': 'Only these columns, in this order. Value: list of strings. Default: all columns.',
+    'exportOptions.to': 'Writes to an object of a store. Value: object. Default: the output.',
+    'exportOptions.to.binding': 'The name of the object store. Value: string. Default: `objects`.',
+    'exportOptions.to.key': 'The key of the object. Value: string. Required in `to`.',
   },
   'config-tools': {
     mcp: 'The name of a tool server in the option `mcpServers`. Value: string. Required.',

@@ -41,7 +41,7 @@ const KNOWN_VALUES: Readonly<Record<string, Readonly<Record<string, Schema>>>> =
     method: anyOf(METHOD, { enum: METHODS }, NULL),
     expect: anyOf(...STATUSES, { type: 'array', minItems: 1, items: anyOf(...STATUSES) }, NULL),
   },
-  storage: { type: { enum: ['kv', 'r2'] }, action: { enum: ['get', 'put', 'delete', 'list'] } },
+  storage: { query: { type: 'string' } },
 };
 const HOLDS_EXPRESSION: Schema = { type: 'string', pattern: '\\$\\{' };
 

@@ -52,7 +52,7 @@ function readLines(text: string): readonly (readonly string[])[] {
     line.push(quoted === undefined ? whole : quoted.replaceAll('""', '"'));
     at += whole.length + end.length;
     if (end === ',') continue;
-    // An empty line is no row.
+    // An empty line is not a row.
     if (line.length > 1 || whole !== '') lines.push(line);
     line = [];
   }

@@ -17,13 +17,13 @@ export function readCursor<T extends string | number>(cursor: string, of: Json, 
       kind === 'string' ? typeof position === 'string' : Number.isSafeInteger(position) && position >= 0;
     if (bound === hash(of) && isPosition) return position;
   } catch {
-    // It is no cursor.
+    // It is not a cursor.
   }
   const message = 'storage: `cursor` must be the `nextCursor` of a page of the same list, with the same values';
   throw new OrchestratorError('INVALID_INPUT', message);
 }
 
-/** FNV-1a. A cursor protects nothing: whoever may read the next page may read every page. */
+/** FNV-1a. A cursor protects nothing: a caller that may read the next page may read every page. */
 function hash(of: Json): number {
   let value = 0x811c9dc5;
   for (const character of JSON.stringify(of))

@@ -28,7 +28,7 @@ export interface PostgresDatabase extends SqlDatabase {
 }
 
 const KNOWN = ['pool', 'sql', 'pglite', 'connectionString', 'queryTimeoutMs', 'hiddenSchemas'];
-/** The driver gives up after the server does. */
+/** How much longer the driver waits than the server. */
 const GRACE_MS = 2000;
 /** How long the reader of a stream may take for a part before the server ends the stream. */
 const IDLE_MS = 120_000;
