@@ -179,20 +179,7 @@ export function checkOptions(options: OrchestratorOptions): void {
         `\`config\` of operation \`${operation.name}\` must be a Standard Schema, such as one of zod, valibot or arktype`,
       );
   }
-  checkEntries(const [name, script] of Object.entries(options.scripts ?? {})) {
-    if (typeof script !== 'function') throw misuse(`script \`${name}\` must be a function`);
-  }
-  for (const [name, binding] of Object.entries(options.bindings ?? {})) {
-    if (!['kv', 'objects', 'sql'].includes(binding?.kind))
-      throw misuse(`binding \`${name}\` must be a KvStore, an ObjectStore or an SqlDatabase`);
-  }
-  for (const [name, given] of Object.entries(options.models ?? {})) checkModel(name, given);
-  for (const [name, given] of Object.entries(options.mail ?? {})) checkMailSender(name, given);
-  for (const [name, sender] of Object.entries(options.sms ?? {})) {
-    if (typeof sender?.send !== 'function')
-      throw misuse(`\`sms.${name}\` must be an SmsSender with send, such as twilioSms(...)`);
-  }
-  for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options);
+  checkEntries(options);
   for (const key of ['env', 'secrets'] as const) {
     for (const [name, value] of Object.entries(options[key] ?? {})) {
       if (typeof value !== 'string') throw misuse(`\`${key}.${name}\` must be a string`);
@@ -221,8 +208,8 @@ function checkEntries(options: OrchestratorOptions): void {
     if (typeof script !== 'function') throw misuse(`script \`${name}\` must be a function`);
   }
   for (const [name, binding] of Object.entries(options.bindings ?? {})) {
-    if (binding?.kind !== 'kv' && binding?.kind !== 'objects')
-      throw misuse(`binding \`${name}\` must be a KvStore or an ObjectStore`);
+    if (!['kv', 'objects', 'sql'].includes(binding?.kind))
+      throw misuse(`binding \`${name}\` must be a KvStore, an ObjectStore or an SqlDatabase`);
   }
   for (const [name, given] of Object.entries(options.models ?? {})) checkModel(name, given);
   for (const [name, given] of Object.entries(options.mail ?? {})) checkMailSender(name, given);
@@ -230,7 +217,7 @@ function checkEntries(options: OrchestratorOptions): void {
     if (typeof sender?.send !== 'function')
       throw misuse(`\`sms.${name}\` must be an SmsSender with send, such as twilioSms(...)`);
   }
-  for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options.mcp);
+  for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options);
 }
 
 function misuse(what: string): TypeError {

@@ -40,18 +40,11 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './deno': ['toDenoHandler'],
   './bun': ['toBunHandler'],
   './workers': ['durableObjectStorage', 'platformMail', 'toDurableObject', 'toWorker'],
-  './sqlite': ['sqliteDatabase', 'sqliteStoragesqliteDatabase', 'sqliteStorage'],
-  './postgres': ['postgresDatabase', 'postgresStoragepostgresDatabase', ['s3Objects'],
-  './cloudflare': ['d1Database', 'kvNamespace', 'r2Bucket'],
-'postgresStorage'],
->>=======
-  './workers': ['durableObjectStorage', 'toDurableObject', 'toWorker'],
   './sqlite': ['sqliteDatabase', 'sqliteStorage'],
   './postgres': ['postgresDatabase', 'postgresStorage'],
   './redis': ['redisKv'],
   './s3': ['s3Objects'],
   './cloudflare': ['d1Database', 'kvNamespace', 'r2Bucket'],
->>>>>>> stores
   './mcp': ['mcpClient'],
   './ai': ['aiModels', 'toFetch'],
   './twilio': ['twilioSms'],
