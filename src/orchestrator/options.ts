@@ -217,7 +217,7 @@ function checkEntries(options: OrchestratorOptions): void {
     if (typeof sender?.send !== 'function')
       throw misuse(`\`sms.${name}\` must be an SmsSender with send, such as twilioSms(...)`);
   }
-  for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options);
+  for (const [name, server] of Object.entries(options.mcpServers ?? {})) checkToolServer(name, server, options.mcp);
 }
 
 function misuse(what: string): TypeError {
