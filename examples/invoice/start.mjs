@@ -1,22 +1,34 @@
-/** Makes an invoice, reads it back from the store, and says what it is. With a path as argument, it writes the PDF there. */
-import { writeFile } from 'node:fs/promises';
+/** Mails an invoice as a PDF. Without an SMTP server in the environment, it sends none, shows the mail, and makes a second one fail. */
 import { createOrchestrator, memoryStorage } from 'ensemble-orchestrator';
-import { loadProject } from 'ensemble-orchestrator/node';
+import { folderObjects, loadProject } from 'ensemble-orchestrator/node';
+import { kept } from './ensemble.config.mjs';
 
-const storage = memoryStorage();
-const orchestrator = createOrchestrator({ ...(await loadProject(new URL('.', import.meta.url))), storage });
+const { SMTP_HOST, MAIL_FROM: from, MAIL_TO } = process.env;
+if (SMTP_HOST && !(from && MAIL_TO))
+  throw new Error('set MAIL_FROM and MAIL_TO: the addresses of the sender and of the recipient');
+console.log(kept ? 'memoryMail: no mail leaves this computer' : `smtpMail: ${SMTP_HOST}`);
 
-const { status, output, error } = await orchestrator.execute('make-invoice', {
-  number: '2026-0042',
-  customer: 'Zażółć & Synowie <Łódź>',
-  lines: [
-    { text: 'Consulting, September', cents: 96_000 },
-    { text: 'Hosting of the shop, a year', cents: 24_000 },
-  ],
-});
-console.log(status, error?.message ?? output);
+const [folder] = process.argv.slice(2); // where invoices that were not sent are stored
+const objects = folder ? folderObjects(folder) : memoryStorage().objects;
+const project = await loadProject(new URL('.', import.meta.url));
+const orchestrator = createOrchestrator({ ...project, bindings: { objects } });
 
-const stored = await storage.objects.get(output.key);
-console.log(stored.contentType, Buffer.from(stored.content).subarray(0, 5).toString());
-if (process.argv[2]) await writeFile(process.argv[2], stored.content);
+const lines = [
+  { text: 'Consulting, September', cents: 96_000 },
+  { text: 'Hosting of the shop, a year', cents: 24_000 },
+];
+await send({ number: '2026-0042', customer: 'Zażółć & Synowie <Łódź>', email: MAIL_TO ?? 'zofia@example.com', lines });
+if (kept) await send({ number: '2026-0043', customer: 'Gone Ltd.', email: 'gone@example.com', lines });
+for (const { to, subject, html, attachments } of kept?.messages ?? []) {
+  console.log(`\nTo: ${to[0].address}\nSubject: ${subject}\n${html}`);
+  for (const { filename, contentType } of attachments) console.log(`[${filename}, ${contentType}]`);
+}
 await orchestrator.close();
+
+async function send(invoice) {
+  const { status, output, error } = await orchestrator.execute('send-invoice', { ...invoice, ...(from && { from }) });
+  if (status !== 'completed') throw new Error(error?.message);
+  const { pages, total, keptAs, reason } = output;
+  const where = keptAs ? `not sent (${reason}), kept as ${keptAs}` : `sent to ${invoice.email}`;
+  console.log(`invoice ${invoice.number}, ${total}, ${pages} page: ${where}`);
+}

@@ -61,7 +61,7 @@ describe('createOrchestrator reports the problems of all ensembles together', ()
   });
 
   it('the code is NOT_CONFIGURED if the only problems are things that the host lacks', () => {
-    const mail = (name: string) => ({ name, flow: [{ agent: 'x', operation: 'pdf', config: {} }] });
+    const mail = (name: string) => ({ name, flow: [{ agent: 'x', operation: 'pdf', config: { html: 'x' } }] });
     expect(refusal(mail('a'), mail('b')).code).toBe('NOT_CONFIGURED');
     expect(refusal(mail('a'), { name: 'b', flow: [{}] }).code).toBe('INVALID_DEFINITION');
   });

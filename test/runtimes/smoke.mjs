@@ -3,6 +3,7 @@
 import { createHandler, isOrchestratorError } from 'ensemble-orchestrator';
 import { asked, onManualClock, orchestrator, quickstart, tooled, toolRequests } from './ensembles.mjs';
 import { orders } from './quickstart.mjs';
+import { notify } from './services.mjs';
 
 const INPUT = {
   customer: 'zolw',
@@ -35,6 +36,7 @@ export async function smoke() {
     http,
     quickstart: await runQuickstart(),
     tools: await callTools(),
+    services: await notify(),
   };
 }
 
