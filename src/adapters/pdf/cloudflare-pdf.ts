@@ -39,7 +39,10 @@ export function cloudflarePdf({ accountId, apiToken, url = DEFAULT_URL }: Cloudf
         method: 'POST',
         // The service keeps a result for some seconds otherwise, for anyone who sends the same.
         url: `${target}?cacheTTL=0`,
-        headers: { authorization: `Bearer ${apiToken}`, 'content-type': 'application/json', accept: 'application/pdf' },
+        headers: {
+          ...{ authorization: `Bearer ${apiToken}`, 'content-type': 'application/json', accept: 'application/pdf' },
+          'idempotency-key': request.idempotencyKey,
+        },
         body: JSON.stringify(toBody(request)),
         timeoutMs: request.timeoutMs,
         maxResponseBytes: MAX_ANSWER_BYTES,

@@ -115,7 +115,7 @@ function readAnswer(response: HttpResponse, mask: (text: string) => string): str
     const message = `Twilio could not send the message${describe({ code, message: why }, mask)}`;
     throw new OrchestratorError('AGENT_FAILED', message, { details: { status, ...codeOf(code) } });
   }
-  if (typeof sid === 'string' && /^[A-Za-z0-9]{1,64}$/.test(sid)) return sid;
+  if (typeof sid === 'string' && /^[A-Za-z0-9]{1,64}$/.test(sid) && mask(sid) === sid) return sid;
   // A retry could send the message a second time.
   const message = `Twilio answered ${status} without the \`sid\` of a message; the message may have been sent`;
   throw new OrchestratorError('AGENT_FAILED', message, { details: { status, outcome: 'unknown' } });
