@@ -169,6 +169,12 @@ describe('thirdpartyMail', () => {
     expect(error.message.length).toBeLessThan(400);
   });
 
+  it('waits until the date in `Retry-After`, counted from the date of the answer', async () => {
+    const [date, later] = ['Mon, 02 Mar 2026 10:00:00 GMT', 'Mon, 02 Mar 2026 10:00:09 GMT'];
+    const error = await failWith({ status: 429, body: '{}', headers: { date, 'retry-after': later } });
+    expect(error.details).toMatchObject({ retryAfterMs: 9_000 });
+  });
+
   it.each([
     [200, '<html>hello</html>'],
     [200, '{"id":7}'],

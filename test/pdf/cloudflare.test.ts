@@ -73,7 +73,7 @@ describe('cloudflarePdf', () => {
     const [call] = received;
     expect(received).toHaveLength(1);
     expect(call).toMatchObject({ method: 'POST', url: '/client/v4/accounts/acc1/browser-rendering/pdf?cacheTTL=0' });
-    expect(call?.headers.authorization).toBe(`Bearer ${TOKEN}`);
+    expect(call?.headers).toMatchObject({ authorization: `Bearer ${TOKEN}`, 'idempotency-key': 'key-1' });
     expect(JSON.parse(call?.body ?? '')).toMatchObject({
       html: '<p>Zażółć</p>',
       setJavaScriptEnabled: false,

@@ -18,6 +18,7 @@ export function request(html: string, given: Partial<PdfRequest> = {}): PdfReque
     pageNumbers: false,
     maxPages: 1000,
     http: fetchHttp({ allow: ['127.0.0.1'] }),
+    idempotencyKey: 'key-1',
     timeoutMs: 120_000,
     signal: new AbortController().signal,
     ...given,

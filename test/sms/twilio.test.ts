@@ -162,6 +162,12 @@ describe('failures', () => {
   });
 });
 
+it('the token is never the id of a message, whatever the server answers', async () => {
+  const error = await failureOf([{ status: 201, body: { sid: TOKEN } }]);
+  expect(error).toMatchObject({ code: 'AGENT_FAILED', retryable: false, details: { outcome: 'unknown' } });
+  expect(error.message).not.toContain(TOKEN);
+});
+
 describe('options', () => {
   it.each<[Partial<Record<keyof TwilioOptions, unknown>>, string]>([
     [{ accountSid: 'AC1' }, '`accountSid` must be the SID'],

@@ -1,6 +1,7 @@
 /** Stores whose optional package is not installed: the error names what to install. */
 
 import { describe, expect, it, vi } from 'vitest';
+import { packageFailure } from '../../src/engine/base/package-failure.ts';
 import { redisKv } from '../../src/redis.ts';
 import { s3Objects } from '../../src/s3.ts';
 
@@ -9,6 +10,19 @@ vi.mock('ioredis', () => {
 });
 vi.mock('aws4fetch', () => {
   throw new Error("Cannot find package 'aws4fetch'");
+});
+
+it('an error of an optional package says what to install, without paths of the host', () => {
+  const wanted = { who: 'redisKv', name: 'ioredis', install: 'ioredis@6', version: 'version 6' };
+  const failure = (text: string) => packageFailure(new Error(text), wanted);
+  expect(failure("Cannot find package 'ioredis' imported from /srv/app/x.js")).toMatchObject({
+    code: 'NOT_CONFIGURED',
+    message: 'redisKv: the package ioredis is not installed; `npm install ioredis@6`',
+    details: { driver: 'ioredis' },
+  });
+  expect(failure('Unexpected token\n  at /srv/app/x.js').message).toBe(
+    "redisKv: the package ioredis is there but can't be loaded (Unexpected token); install version 6 again: `npm install ioredis@6`",
+  );
 });
 
 describe('a missing package', () => {

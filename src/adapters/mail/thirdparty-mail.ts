@@ -3,7 +3,7 @@
 import { toBase64 } from '../../engine/base/base64.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
-import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
+import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
 
@@ -128,9 +128,8 @@ function readId({ status, headers, body }: HttpResponse, key: string): string {
   const isMessage = status === 400 || status === 413 || status === 422;
   // 409: another call with the same key is in progress, or sent another mail.
   const retryable = isOk || (status === 409 ? reason !== 'invalid_idempotent_request' : isRetryableStatus(status));
-  const retryAfterMs = parseRetryAfter(headers['retry-after'], Number.NaN);
   const details = {
-    ...{ status, ...(reason && { reason }), ...(retryAfterMs !== undefined && { retryAfterMs }) },
+    ...{ status, ...(reason && { reason }), ...retryAfterOf(headers) },
     ...((isOk || status >= 500) && { outcome: 'unknown' }),
   };
   throw new OrchestratorError(

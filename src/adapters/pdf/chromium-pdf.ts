@@ -3,6 +3,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import pLimit from 'p-limit';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import { packageFailure } from '../../engine/base/package-failure.ts';
 import type { PdfDocument, PdfRenderer, PdfRequest } from '../../engine/ports/pdf.ts';
 import { findChromium } from './find-chromium.ts';
 import { toDocument, toPrintOptions, tooLong } from './print-options.ts';
@@ -180,8 +181,8 @@ async function loadPlaywright(): Promise<typeof import('playwright-core')> {
   try {
     return await import('playwright-core');
   } catch (cause) {
-    const message = `chromiumPdf: the package playwright-core can't be loaded (${firstLine(cause)}); \`npm install playwright-core\`. It needs Node.js, Deno or Bun; on Workers, use cloudflarePdf()`;
-    throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'playwright-core' } });
+    const more = '. It needs Node.js, Deno or Bun; on Workers, use cloudflarePdf()';
+    throw packageFailure(cause, { who: 'chromiumPdf', name: 'playwright-core', more });
   }
 }
 

@@ -1,7 +1,7 @@
 /** The PDF renderer of Cloudflare's Browser Rendering, over its HTTP API. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
+import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { PdfRenderer, PdfRequest } from '../../engine/ports/pdf.ts';
 import { toDocument, toPrintOptions } from './print-options.ts';
@@ -39,7 +39,10 @@ export function cloudflarePdf({ accountId, apiToken, url = DEFAULT_URL }: Cloudf
         method: 'POST',
         // The service keeps a result for some seconds otherwise, for anyone who sends the same.
         url: `${target}?cacheTTL=0`,
-        headers: { authorization: `Bearer ${apiToken}`, 'content-type': 'application/json', accept: 'application/pdf' },
+        headers: {
+          ...{ authorization: `Bearer ${apiToken}`, 'content-type': 'application/json', accept: 'application/pdf' },
+          'idempotency-key': request.idempotencyKey,
+        },
         body: JSON.stringify(toBody(request)),
         timeoutMs: request.timeoutMs,
         maxResponseBytes: MAX_ANSWER_BYTES,
@@ -90,9 +93,8 @@ const REJECTED = [
 
 function statusFailure(response: HttpResponse, apiToken: string): OrchestratorError {
   const { status, headers } = response;
-  const retryAfterMs = parseRetryAfter(headers['retry-after'], Date.now());
   const said = saidBy(response, apiToken);
-  const details = { status, ...(retryAfterMs !== undefined && { retryAfterMs }) };
+  const details = { status, ...retryAfterOf(headers) };
   // The service answers so for HTML that it can't take.
   if (status === 413 || status === 422)
     return new OrchestratorError(

@@ -2,6 +2,7 @@
 
 import type * as QuickJs from 'quickjs-wasi';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import { packageFailure } from '../../engine/base/package-failure.ts';
 
 /** QuickJS, ready to make machines. */
 export interface LoadedQuickJs {
@@ -24,11 +25,7 @@ export async function loadQuickJs(
   load: () => Promise<typeof QuickJs> = () => import('quickjs-wasi'),
 ): Promise<LoadedQuickJs> {
   const quickjs = await load().catch((cause: unknown) => {
-    // The message of a missing package has paths of the host, and callers may read this one.
-    const isMissing = /Cannot find (?:package|module)|No such module|not found/i.test(messageOf(cause));
-    const problem = isMissing ? 'is not installed' : `can't be loaded (${messageOf(cause)})`;
-    const message = `sandbox: the package ${PACKAGE} ${problem}; \`npm install ${PACKAGE}\``;
-    throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: PACKAGE } });
+    throw packageFailure(cause, { who: 'sandbox', name: PACKAGE });
   });
   return { quickjs, wasm: given ?? (await compileFile()) };
 }

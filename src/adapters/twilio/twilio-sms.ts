@@ -3,7 +3,7 @@
 import { toBase64 } from '../../engine/base/base64.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
-import { isRetryableStatus, parseRetryAfter } from '../../engine/model/retry-after.ts';
+import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { SmsMessage, SmsSender } from '../../engine/ports/sms.ts';
 
@@ -115,7 +115,7 @@ function readAnswer(response: HttpResponse, mask: (text: string) => string): str
     const message = `Twilio could not send the message${describe({ code, message: why }, mask)}`;
     throw new OrchestratorError('AGENT_FAILED', message, { details: { status, ...codeOf(code) } });
   }
-  if (typeof sid === 'string' && /^[A-Za-z0-9]{1,64}$/.test(sid)) return sid;
+  if (typeof sid === 'string' && /^[A-Za-z0-9]{1,64}$/.test(sid) && mask(sid) === sid) return sid;
   // A retry could send the message a second time.
   const message = `Twilio answered ${status} without the \`sid\` of a message; the message may have been sent`;
   throw new OrchestratorError('AGENT_FAILED', message, { details: { status, outcome: 'unknown' } });
@@ -136,11 +136,10 @@ function refusal(
   mask: (text: string) => string,
 ): OrchestratorError {
   const about = describe(answer ?? {}, mask);
-  const wait = parseRetryAfter(headers['retry-after'], Date.parse(headers.date ?? ''));
   const details = {
     status,
     ...codeOf(answer?.code),
-    ...(wait !== undefined && { retryAfterMs: wait }),
+    ...retryAfterOf(headers),
     ...(status >= 500 && { outcome: 'unknown' }),
   };
   if (status === 400) return new OrchestratorError('INVALID_INPUT', `Twilio refuses the message${about}`, { details });

@@ -7,6 +7,12 @@ export function isRetryableStatus(status: number): boolean {
   return status === 408 || status === 425 || status === 429 || status >= 500;
 }
 
+/** `retryAfterMs` for the details of a failure. A date in `Retry-After` counts from the date of the answer itself. */
+export function retryAfterOf(headers: Readonly<Record<string, string>>): { readonly retryAfterMs?: number } {
+  const retryAfterMs = parseRetryAfter(headers['retry-after'], Date.parse(headers.date ?? ''));
+  return retryAfterMs === undefined ? {} : { retryAfterMs };
+}
+
 /**
  * The wait that a `Retry-After` header asks for, in ms from 0 to 24 h. Undefined if the header can't be read.
  *

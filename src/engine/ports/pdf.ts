@@ -15,6 +15,8 @@ export interface PdfRequest {
   readonly maxPages: number;
   /** For renderers that are reached over HTTP. */
   readonly http: HttpClient;
+  /** Equal each time the same document is rendered again. A renderer that is reached over HTTP sends it. */
+  readonly idempotencyKey: string;
   /** The longest time of the call, in ms. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;

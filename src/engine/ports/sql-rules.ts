@@ -26,7 +26,7 @@ const OUTSIDE: Readonly<Record<SqlDialect, RegExp>> = {
   sqlite:
     /^(load_extension|readfile|writefile|fsdir|sha3_query|fts3_tokenizer|sqlite_dbpage|sqlite3mc_.*|carray|zipfile|sqlar_.*|sqlite_log|sqlcipher_.*|pragma_.*)$/i,
   postgres:
-    /^(pg_(read_|ls_|stat_file|file_|terminate_|cancel_|reload_|rotate_|notify|(try_)?advisory|logical_|create_|drop_|replication_|export_|switch_|promote|wal_|backup_|start_backup|stop_backup|hba_|ident_|show_all|authid|auth_members|shadow|user_mapping|largeobject|import_|config|log_).*|lo_(import|export)|dblink.*|set_config|.*_to_xml.*|ts_stat|ts_rewrite|crosstab.*|connectby|xpath_table)$/i,
+    /^(pg_(read_|ls_|stat_file|file_|terminate_|cancel_|reload_|rotate_|notify|(try_)?advisory|logical_|create_|drop_|replication_|export_|switch_|promote|wal_|backup_|start_backup|stop_backup|hba_|ident_|show_all|settings|stat_reset|logfile_|authid|auth_members|shadow|user_mapping|largeobject|import_|config|log_).*|lo_(import|export)|dblink.*|set_config|.*_to_xml.*|ts_stat|ts_rewrite|crosstab.*|connectby|xpath_table)$/i,
 };
 
 /** A statement as text with {@link VALUE_MARK} in place of each value. */
@@ -66,6 +66,9 @@ export function checkSql(
   checkVerb(verb, tokens, use);
   for (const [i, token] of tokens.entries()) {
     const next = tokens[i + 1];
+    // A database would read them as one placeholder, such as `?5`.
+    if (token.kind === 'value' && next?.start === token.end && next.kind !== 'mark')
+      throw refuseSql(`a value is joined to ${next.text}; write a space between them`);
     checkName(token, next, dialect);
     if (hiddenSchemas.includes(nameOf(token)) && (next?.text === '.' || DEFINES.has(verb)))
       throw refuseSql(`no statement may name the schema ${token.text}; it holds the data of the orchestrator`);
@@ -78,11 +81,16 @@ function verbOf(tokens: readonly SqlToken[]): string {
   const first = tokens[0]?.kind === 'word' ? tokens[0].text.toUpperCase() : '';
   if (first !== 'WITH') return tokens[0]?.text === '(' ? 'SELECT' : first;
   let depth = 0;
+  let before = '';
   for (const { kind, text } of tokens) {
     if (text === '(' && kind === 'mark') depth += 1;
     if (text === ')' && kind === 'mark') depth -= 1;
+    if (depth > 0) continue;
     const word = text.toUpperCase();
-    if (depth === 0 && kind === 'word' && (READS.has(word) || CHANGES.has(word))) return word;
+    // The word after one of these is the name of a query.
+    const isName = ['WITH', 'RECURSIVE', ','].includes(before);
+    before = word;
+    if (!isName && kind === 'word' && (READS.has(word) || CHANGES.has(word))) return word;
   }
   return first;
 }

@@ -25,39 +25,42 @@ type Kind = SqlToken['kind'] | 'skip';
 /** Where a token ends, found by one sticky expression for each kind. */
 type Rule = readonly [kind: Kind, pattern: RegExp, quotes?: number];
 
-const SPACE: Rule = ['skip', /\s+|--[^\n]*/y];
+// Only ASCII has spaces and marks: for the databases, every other character is a part of a name.
+const SPACE: Rule = ['skip', /[ \t\n\v\f\r]+/y];
 const TEXT: Rule = ['text', /'(?:[^']|'')*'/y, 1];
 const NAMES: Rule = ['name', /"(?:[^"]|"")*"/y, 1];
-const WORD: Rule = ['word', /[\p{L}\p{N}_][\p{L}\p{N}_$]*/uy];
+const WORD: Rule = ['word', /[A-Za-z0-9_\u0080-\u{10ffff}][A-Za-z0-9_$\u0080-\u{10ffff}]*/uy];
 const REST: readonly Rule[] = [WORD, ['mark', /[\s\S]/y]];
 
 const POSTGRES: readonly Rule[] = [
   SPACE,
+  ['skip', /--[^\n\r]*/y],
   ['text', /[eE]'(?:[^'\\]|\\[\s\S]|'')*'/y, 2],
   TEXT,
   NAMES,
-  ['text', /\$((?:[\p{L}_][\p{L}\p{N}_]*)?)\$[\s\S]*?\$\1\$/uy],
+  ['text', /\$((?:[A-Za-z_\u0080-\u{10ffff}][A-Za-z0-9_\u0080-\u{10ffff}]*)?)\$[\s\S]*?\$\1\$/uy],
   ['placeholder', /\$\d+/y],
   ...REST,
 ];
 
 const SQLITE: readonly Rule[] = [
   SPACE,
+  ['skip', /--[^\n]*/y],
   // SQLite ends an open comment at the end of the text.
   ['skip', /\/\*[\s\S]*?(?:\*\/|$)/y],
   TEXT,
   NAMES,
   ['name', /`(?:[^`]|``)*`/y, 1],
   ['name', /\[[^\]]*\]/y, 1],
-  ['placeholder', /\?\d*|[:@$][\p{L}\p{N}_$]+/uy],
+  ['placeholder', /\?\d*|[:@$][A-Za-z0-9_$\u0080-\u{10ffff}]+/uy],
   ...REST,
 ];
 
 /** For text whose database is not known: what any of them reads as a placeholder is one. */
 const ANY: readonly Rule[] = [
-  ...POSTGRES.slice(0, 4),
+  ...POSTGRES.slice(0, 5),
   ['name', /`(?:[^`]|``)*`/y, 1],
-  ...POSTGRES.slice(4, 6),
+  ...POSTGRES.slice(5, 7),
   ['mark', /::/y],
   ['placeholder', /\?|:[\p{L}_][\p{L}\p{N}_]*/uy],
   ...REST,
@@ -67,7 +70,7 @@ const RULES = { postgres: POSTGRES, sqlite: SQLITE };
 
 /**
  * @param dialect - left out where the database is not known
- * @throws INVALID_INPUT for a quote or a comment that does not end, and for a value inside of one
+ * @throws INVALID_INPUT for a quote or a comment that does not end, for a value inside of one, and for text that continues `E'...'`
  */
 export function scanSql(text: string, dialect?: SqlDialect): readonly SqlToken[] {
   const rules = dialect === undefined ? ANY : RULES[dialect];
@@ -78,6 +81,10 @@ export function scanSql(text: string, dialect?: SqlDialect): readonly SqlToken[]
     if (whole.length > 1 && kind !== 'value' && whole.includes(VALUE_MARK))
       throw refuseSql('a value stands inside quotes or a comment; write it without quotes');
     if (kind !== 'skip') {
+      // Postgres reads a text in the next line as a part of this one, with escapes too.
+      const before = tokens.at(-1);
+      if (kind === 'text' && whole[0] === "'" && before?.kind === 'text' && /e/i.test(text[before.start] as string))
+        throw refuseSql("a text follows E'...'; write them as one text, or join them with ||");
       const inner = quotes === undefined ? whole : whole.slice(quotes, -1);
       tokens.push({ kind, text: inner, start, end });
     }

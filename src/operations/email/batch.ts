@@ -108,17 +108,22 @@ type Tried = Extract<StoredTry, { isError: false }> | FailedTry;
 async function sendTo(batch: Batch, recipient: Recipient, index: number): Promise<Tried> {
   const { context, by, clock, pace } = batch;
   const { email } = recipient;
+  /** How many stored tries of this position are about other addresses. A mail to another address has another key. */
+  let others = 0;
   for (let tries = 0; ; tries++) {
     let isNew = false;
     const number = tries * MAX_BATCH + index + 1;
     const given = await context.step({ kind: 'send', number, name: partName(email) }, async () => {
       isNew = true;
-      const made = await makeTry(batch, recipient, index);
+      const made = await makeTry(batch, recipient, others === 0 ? `${index + 1}` : `${index + 1}-${others}`);
       return { ...made, email, by, at: clock.now() };
     });
     const stored = given as unknown as StoredTry;
     if (!isNew) pace.endedBefore(stored.at);
-    if (stored.email !== email) continue;
+    if (stored.email !== email) {
+      others += 1;
+      continue;
+    }
     if (!stored.isError || stored.by === by) return stored;
     const isFinal = !stored.retryable && stored.by.split(' ')[0] === context.execution.id;
     if (isFinal) return stored;
@@ -131,10 +136,10 @@ function partName(email: string): string {
 }
 
 /** Sends to one recipient. A failure is a result, unless the attempt was stopped. */
-async function makeTry(batch: Batch, recipient: Recipient, index: number): Promise<JsonObject> {
+async function makeTry(batch: Batch, recipient: Recipient, place: string): Promise<JsonObject> {
   const { context, common, pace } = batch;
   const { signal, idempotencyKey } = context;
-  const key = `${idempotencyKey}-send-${index + 1}`;
+  const key = `${idempotencyKey}-send-${place}`;
   try {
     const address = recipientAddress(recipient.email);
     const message = recipientMessage(context, common, { address, data: recipient }, key);

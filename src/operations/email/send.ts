@@ -1,7 +1,7 @@
 /** One call of a mail sender, with a timeout, whose failures say nothing that is secret. */
 
 import { toMs } from '../../engine/base/duration.ts';
-import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { HttpClient } from '../../engine/ports/http.ts';
@@ -30,6 +30,7 @@ export async function sendMail(sending: Sending, message: MailMessage, idempoten
   const { context, provider, sender, http, clock } = sending;
   const { config, signal, logger } = context;
   const settings = settingsOf(config);
+  const secrets = [...secretsIn(settings), ...(sender.secrets ?? [])];
   const timeoutMs = config.timeout ? toMs(config.timeout) : DEFAULT_TIMEOUT_MS;
   const controller = new AbortController();
   const stop = () => controller.abort(signal.reason);
@@ -46,15 +47,16 @@ export async function sendMail(sending: Sending, message: MailMessage, idempoten
   try {
     const options = { settings, http, idempotencyKey, timeoutMs, signal: controller.signal };
     const answer = await Promise.race([Promise.resolve(sender.send(message, options)), aborted]);
-    return typeof answer?.messageId === 'string' ? answer.messageId : message.messageId;
+    return typeof answer?.messageId === 'string' ? withoutSecrets(answer.messageId, secrets) : message.messageId;
   } catch (thrown) {
     signal.throwIfAborted();
-    if (isOrchestratorError(thrown)) throw withoutSecrets(thrown, secretsIn(settings));
+    if (isOrchestratorError(thrown)) throw failureWithout(thrown, secrets);
     // The message of another sender may contain passwords. Only the log receives it.
-    logger.error({ err: thrown, provider }, 'a mail sender failed');
+    const cause = errorWithout(thrown, secrets);
+    logger.error({ err: cause, provider }, 'a mail sender failed');
     const what = `mail sender \`${provider}\` failed; the log has its error`;
     const details = { outcome: 'unknown' };
-    throw new OrchestratorError('AGENT_FAILED', what, { cause: thrown, retryable: true, details });
+    throw new OrchestratorError('AGENT_FAILED', what, { cause, retryable: true, details });
   } finally {
     cancel();
     signal.removeEventListener('abort', stop);
@@ -69,9 +71,35 @@ function secretsIn(settings: Json): readonly string[] {
   );
 }
 
-function withoutSecrets(error: OrchestratorError, secrets: readonly string[]): OrchestratorError {
-  const message = secrets.reduce((text, secret) => text.replaceAll(secret, '***'), error.message);
-  if (message === error.message) return error;
-  const { code, details, retryable } = error;
-  return new OrchestratorError(code, message, { details, retryable });
+function withoutSecrets(text: string, secrets: readonly string[]): string {
+  return secrets.reduce((masked, secret) => (secret === '' ? masked : masked.replaceAll(secret, '***')), text);
+}
+
+/** Another error without the secrets, if this one has any. */
+function errorWithout(thrown: unknown, secrets: readonly string[]): unknown {
+  const text = messageOf(thrown);
+  const shown = thrown instanceof Error ? `${text} ${thrown.stack} ${messageOf(thrown.cause)}` : text;
+  return withoutSecrets(shown, secrets) === shown ? thrown : new Error(withoutSecrets(text, secrets));
+}
+
+/** The failure without secrets in its message and its details. Its cause and its stack may repeat the message, so they go too. */
+function failureWithout(error: OrchestratorError, secrets: readonly string[]): OrchestratorError {
+  const { code, retryable } = error;
+  const message = withoutSecrets(error.message, secrets);
+  const facts = Object.entries(error.details).map(([key, fact]) => [key, factWithout(fact, secrets)] as const);
+  if (message === error.message && facts.every(([key, fact]) => fact === error.details[key])) return error;
+  return new OrchestratorError(code, message, { details: Object.fromEntries(facts), retryable });
+}
+
+/** A list or a map that has a secret is masked as a whole. */
+function factWithout(fact: unknown, secrets: readonly string[]): unknown {
+  if (typeof fact === 'string') return withoutSecrets(fact, secrets);
+  if (typeof fact !== 'object' || fact === null) return fact;
+  try {
+    const written = JSON.stringify(fact);
+    const isClean = secrets.every((secret) => secret === '' || !written.includes(JSON.stringify(secret).slice(1, -1)));
+    return isClean ? fact : '***';
+  } catch {
+    return '***';
+  }
 }

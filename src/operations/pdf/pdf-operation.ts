@@ -85,7 +85,7 @@ export function pdfOperation({ renderer, http }: PdfOperationParts): Operation<P
     },
     check: (config) => checkConfig(config, renderer !== undefined),
     async run(context): Promise<PdfOutput> {
-      const { config, signal } = context;
+      const { config, idempotencyKey, signal } = context;
       const { html } = config;
       if (html.trim() === '') throw refuse('`html` is empty; a PDF needs content');
       if (html.length > MAX_HTML_CHARS) {
@@ -100,7 +100,7 @@ export function pdfOperation({ renderer, http }: PdfOperationParts): Operation<P
         html,
         pageNumbers: config.pageNumbers === true,
         maxPages: MAX_PAGES,
-        http,
+        ...{ http, idempotencyKey },
         timeoutMs: toMs(config.timeout ?? DEFAULT_TIMEOUT),
         signal,
       };

@@ -1,6 +1,6 @@
 /** Loads the optional package `nodemailer` when a mail is sent for the first time. */
 
-import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
+import { packageFailure } from '../../../engine/base/package-failure.ts';
 
 /** The two parts of nodemailer that the sender uses: its SMTP client, and its builder of MIME messages. */
 export interface Nodemailer {
@@ -13,11 +13,7 @@ export async function loadNodemailer(load: () => Promise<Nodemailer> = importPar
   try {
     return await load();
   } catch (cause) {
-    const isMissing = /Cannot find (?:package|module)|No such module|not found/i.test(messageOf(cause));
-    const message = isMissing
-      ? 'smtpMail: the package nodemailer is not installed; `npm install nodemailer`'
-      : `smtpMail: the package nodemailer is there but can't be loaded (${messageOf(cause)}); install version 10.6 or later again`;
-    throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'nodemailer' } });
+    throw packageFailure(cause, { who: 'smtpMail', name: 'nodemailer', version: 'version 10.6 or later' });
   }
 }
 

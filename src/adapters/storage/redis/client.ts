@@ -1,6 +1,7 @@
 /** The connection to Redis: one that the host passes, or one of its own through the optional package `ioredis`. */
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
+import { packageFailure } from '../../../engine/base/package-failure.ts';
 
 /** What the store needs of a client. An instance of `ioredis` has it. */
 export interface RedisClient {
@@ -21,8 +22,7 @@ const MAX_RETRIES = 2;
 /** @throws NOT_CONFIGURED when `ioredis` can't be loaded, or refuses the address */
 export async function openClient(url: string): Promise<OwnRedisClient> {
   const { Redis } = await import('ioredis').catch((cause: unknown) => {
-    const message = `redisKv: the package ioredis can't be loaded (${messageOf(cause)}); install it: \`npm install ioredis@6\``;
-    throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'ioredis' } });
+    throw packageFailure(cause, { who: 'redisKv', name: 'ioredis', install: 'ioredis@6', version: 'version 6' });
   });
   const client = new Redis(url, {
     lazyConnect: true,
