@@ -21,7 +21,7 @@ const MAX_RETRIES = 2;
 /** @throws NOT_CONFIGURED when `ioredis` can't be loaded, or refuses the address */
 export async function openClient(url: string): Promise<OwnRedisClient> {
   const { Redis } = await import('ioredis').catch((cause: unknown) => {
-    const message = `redisKv: the package ioredis can't be loaded (${messageOf(cause)}); install it: \`npm install ioredis@6\``;
+    const message = "redisKv: the package ioredis is missing, or can't be loaded; install it: `npm install ioredis@6`";
     throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'ioredis' } });
   });
   const client = new Redis(url, {

@@ -1,6 +1,6 @@
 /** Sends signed requests to S3. The optional package `aws4fetch` signs them. */
 
-import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../../engine/ports/http.ts';
 import { joinBytes } from '../join-bytes.ts';
 import { toLost } from './failure.ts';
@@ -55,7 +55,8 @@ export function createClient(options: S3ObjectsOptions, { base, maxObjectBytes, 
 
 async function loadSigner() {
   return await import('aws4fetch').catch((cause: unknown) => {
-    const message = `s3Objects: the package aws4fetch can't be loaded (${messageOf(cause)}); install it: \`npm install aws4fetch\``;
+    const message =
+      "s3Objects: the package aws4fetch is missing, or can't be loaded; install it: `npm install aws4fetch`";
     throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'aws4fetch' } });
   });
 }
