@@ -213,10 +213,33 @@ describe('a definition is refused at load', () => {
       'components are not in this version; write the text in `html` and `body`',
     ],
     ['with a key that nobody knows', { subjct: 'x' }, 'flow[0].config.subjct: is not a key of `email`'],
+    ['with a template as address', { to: '{{ email }}' }, 'flow[0].config.to: is not a template'],
+    ['with a template as name of the sender', { fromName: '{{ shop }}' }, 'flow[0].config.fromName: is not a template'],
+    [
+      'with a template as name of a file',
+      { attachments: [{ filename: '{{ id }}.txt', content: 'x' }] },
+      'flow[0].config.attachments[0].filename: is not a template; write ${...}',
+    ],
+    [
+      'with a template in another header',
+      { headers: { 'X-Id': '{{ id }}' } },
+      'config.headers.X-Id: is not a template',
+    ],
+    [
+      'with a template in a header in other letters',
+      { headers: { 'list-unsubscribe': '{{ id }}' } },
+      'is not a template',
+    ],
     ['with a wrong setting', { port: 0 }, 'flow[0].config.port: must be a port'],
     ['with a sender that is not known yet', { provider: '${input.p}' }, 'must be a plain name'],
   ])('%s', (_what, config, message) => {
     expect(problems(config).join('\n')).toContain(message);
+  });
+
+  it('with `text`, and `body` is proposed', () => {
+    const flow = [{ agent: 'a', operation: 'email', config: { ...PLAIN, text: 'x' } }];
+    const load = () => createOrchestrator({ mail: { smtp: memoryMail() }, ensembles: [{ name: 'e', flow }] });
+    expect(load).toThrow('did you mean `body`?');
   });
 
   it.each([0, -1, 1e9, 0.05, '5'])('with the rate %j', (rateLimit) => {

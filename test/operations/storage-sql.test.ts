@@ -144,6 +144,11 @@ describe('`storage` of type sql at load', () => {
     expect(refused({ type: 'sql', action: 'query', query: 'SELECT 1', binding: 'kv' })[1]).toMatch(/another kind/);
   });
 
+  it('with SQL databases of other names, it names them', () => {
+    const [, message] = refused({ type: 'sql', action: 'query', query: 'SELECT 1' }, { orders: bindings.sql });
+    expect(message).toContain('name another binding; those of this kind: `orders`');
+  });
+
   it.each<[string, JsonObject, RegExp]>([
     ['a value in quotes', query("SELECT * FROM t WHERE a = '${input.a}'"), /quotes/],
     ['a value in the place of a name', query('SELECT * FROM ${input.t}'), /name/],

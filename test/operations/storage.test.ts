@@ -232,7 +232,7 @@ describe('bindings and checks at load', () => {
       [
         [
           'flow[0].config.exportOptions.to.binding',
-          'binding `mine` has another kind than `exportOptions.to`',
+          'binding `mine` has another kind than `exportOptions.to`: it is for `type: kv`; those of this kind: `objects`, `files`',
           undefined,
         ],
       ],
@@ -261,12 +261,24 @@ describe('bindings and checks at load', () => {
     [
       'an unknown binding',
       { type: 'kv', action: 'get', key: 'k', binding: 'mnie' },
-      [['flow[0].config.binding', 'there is no binding `mnie`', 'mine']],
+      [
+        [
+          'flow[0].config.binding',
+          'there is no binding `mnie` in the option `bindings`; those of this kind: `kv`, `mine`',
+          'mine',
+        ],
+      ],
     ],
     [
       'a binding of another kind',
       { type: 'r2', action: 'get', key: 'k', binding: 'mine' },
-      [['flow[0].config.binding', 'binding `mine` has another kind than `type: r2`', undefined]],
+      [
+        [
+          'flow[0].config.binding',
+          'binding `mine` has another kind than `type: r2`: it is for `type: kv`; those of this kind: `objects`, `files`',
+          undefined,
+        ],
+      ],
     ],
   ])('%s', (_what, config, issues) => {
     expect(refused(config, { mine: memoryKv(), files: memoryObjects() })).toEqual(issues);
@@ -294,6 +306,15 @@ describe('a store that fails', () => {
     const message = 'storage: the store of binding `mine` failed to `get`; the log has its error';
     expect(await run()).toEqual([{ agent: 's0', code: errorCode, message }]);
     expect(lines).toMatchObject([{ err: { message: text }, binding: 'mine', agent: 's0' }]);
+  });
+
+  it('a missing package is named to callers, with what to install', async () => {
+    const message = 'redisKv: the package ioredis is not installed; `npm install ioredis`';
+    const missing = new OrchestratorError('NOT_CONFIGURED', message, { details: { driver: 'ioredis' } });
+    const { run } = store([{ type: 'kv', action: 'get', key: 'k', binding: 'mine' }], {
+      bindings: { mine: failing(missing) },
+    });
+    expect(await run()).toMatchObject([{ code: 'NOT_CONFIGURED', message }]);
   });
 
   it('a transient failure keeps its message, and is retried', async () => {

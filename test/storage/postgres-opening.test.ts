@@ -58,7 +58,7 @@ describe('without a database', () => {
     await expect(openClient(settings, load)).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
       message:
-        'postgresStorage: the package pg is not installed; `npm install pg`, or pass a pool, an instance of postgres or of PGlite',
+        'Postgres: the package pg is not installed; `npm install pg`, or pass a pool, an instance of postgres or of PGlite',
     });
     await expect(openClient(settings, () => Promise.reject(new Error('bad binary')))).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',

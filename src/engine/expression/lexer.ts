@@ -38,7 +38,8 @@ const REFUSED: readonly (readonly [string, string])[] = [
   ['=>', 'functions can not be written in an expression; put the code into a script'],
   ['=', 'an expression can not assign; compare with =='],
   ['&', 'there is no &; write &&'],
-  ['|', 'there is no |; write ||'],
+  ['|', 'there is no |; write ||, or call a function as in upper(name)'],
+  ['#', '# has no meaning in an expression: there are no blocks such as #if; write ? : or call a function'],
   ['`', "template literals are not part of the language; join with +, quote with '"],
   ['$', '${ can not be used inside an expression; write the whole as one expression'],
 ];

@@ -59,7 +59,7 @@ function settingIssues(config: JsonObject, name: string, sender: MailSender): Co
   const issues = Object.keys(config).flatMap((key): ConfigIssue[] => {
     if (OWN_KEYS.includes(key) || taken.includes(key)) return [];
     if (key === 'template') return [{ path: [key], message: TEMPLATE }];
-    const suggestion = suggestName(key, [...OWN_KEYS, ...taken]);
+    const suggestion = key === 'text' ? 'body' : suggestName(key, [...OWN_KEYS, ...taken]);
     const settings = taken.length === 0 ? 'no settings' : `the settings ${oneOf(taken, 'and')}`;
     const message = `is not a key of \`email\`, and mail sender ${quoted(name)} takes ${settings}`;
     return [{ path: [key], message, ...(suggestion !== undefined && { suggestion }) }];
@@ -84,6 +84,13 @@ function shapeIssues(config: JsonObject): ConfigIssue[] {
 const isWritten = (value: Json | undefined): value is string => typeof value === 'string' && !value.includes('${');
 const isPlain = (value: Json | undefined): value is string => isWritten(value) && !value.includes('{{');
 
+/** The only header that is a template. */
+export const TEMPLATE_HEADER = 'List-Unsubscribe';
+
+// A value that is not a template would be sent with its braces.
+const NO_TEMPLATE = 'is not a template; write ${...} in place of {{ }}';
+const isMistaken = (value: Json | undefined) => typeof value === 'string' && value.includes('{{');
+
 function fieldIssues(config: JsonObject): ConfigIssue[] {
   const issues: ConfigIssue[] = [];
   const add = (path: (string | number)[], message: string | undefined) => {
@@ -93,16 +100,25 @@ function fieldIssues(config: JsonObject): ConfigIssue[] {
     const value = config[key];
     const list = Array.isArray(value) ? value : [value];
     list.forEach((one, i) => {
-      if (isWritten(one)) add(Array.isArray(value) ? [key, i] : [key], readAddress(one).problem);
+      const problem = isMistaken(one) ? NO_TEMPLATE : isWritten(one) ? readAddress(one).problem : undefined;
+      add(Array.isArray(value) ? [key, i] : [key], problem);
     });
   }
-  for (const key of ['subject', 'fromName']) if (isPlain(config[key])) add([key], lineProblem(config[key]));
-  const { headers } = config;
+  const { subject, fromName, attachments, headers } = config;
+  if (isPlain(subject)) add(['subject'], lineProblem(subject));
+  if (isMistaken(fromName)) add(['fromName'], NO_TEMPLATE);
+  else if (isWritten(fromName)) add(['fromName'], lineProblem(fromName));
+  if (Array.isArray(attachments)) {
+    attachments.forEach((file: Json, i) => {
+      if (isMistaken((file as JsonObject | null)?.filename)) add(['attachments', i, 'filename'], NO_TEMPLATE);
+    });
+  }
   if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) return issues;
   const seen = new Set<string>();
   for (const [name, value] of Object.entries(headers as JsonObject)) {
     const twice = seen.has(name.toLowerCase()) ? `header ${quoted(name)} is given twice` : undefined;
-    add(['headers', name], mailHeaderProblem(name, isPlain(value) ? value : '') ?? twice);
+    const problem = mailHeaderProblem(name, isPlain(value) ? value : '') ?? twice;
+    add(['headers', name], problem ?? (isMistaken(value) && name !== TEMPLATE_HEADER ? NO_TEMPLATE : undefined));
     seen.add(name.toLowerCase());
   }
   return issues;

@@ -6,7 +6,7 @@ import type { HttpClient } from '../../engine/ports/http.ts';
 import type { MailSender } from '../../engine/ports/mail.ts';
 import type { Operation } from '../../engine/ports/operation.ts';
 import { type BatchOutput, sendBatch } from './batch.ts';
-import { checkEmailConfig, senderName } from './check-config.ts';
+import { checkEmailConfig, senderName, TEMPLATE_HEADER } from './check-config.ts';
 import { type EmailConfig, emailConfig } from './config.ts';
 import { singleMessage } from './message.ts';
 import { type Sending, sendMail } from './send.ts';
@@ -32,7 +32,7 @@ export function emailOperation(parts: {
       return emailConfig();
     },
     // Each recipient of a batch has a link of its own to leave the list.
-    texts: { subject: 'template', body: 'template', html: 'html', 'headers.List-Unsubscribe': 'template' },
+    texts: { subject: 'template', body: 'template', html: 'html', [`headers.${TEMPLATE_HEADER}`]: 'template' },
     check: (config) => checkEmailConfig(config, senders),
     needs(config) {
       const name = senderName(config, senders);

@@ -4,6 +4,7 @@ import * as z from 'zod/mini';
 import type { JsonObject } from '../../engine/base/json.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
+import { quoted } from '../../engine/base/wording.ts';
 import type { KvStore, ObjectStore, SqlDatabase } from '../../engine/ports/data.ts';
 import type { ConfigIssue } from '../../engine/ports/operation.ts';
 
@@ -17,9 +18,9 @@ export const KINDS = { kv: 'kv', r2: 'objects', objects: 'objects', d1: 'sql', s
 const MAX_PAGE = 10_000;
 
 // An evaluated value is refused with the message of its schema.
-function wholeNumber(from: number, to: number) {
+function wholeNumber(from: number, to: number, unit = '') {
   const inRange = [z.gte(from, `must be at least ${from}`), z.lte(to, `must be at most ${to}`)];
-  return z.optional(z.number('must be a number').check(z.int('must be a whole number'), ...inRange));
+  return z.optional(z.number(`must be a number${unit}`).check(z.int('must be a whole number'), ...inRange));
 }
 
 export const storageConfig = once(() => {
@@ -38,7 +39,7 @@ export const storageConfig = once(() => {
     key: nonEmpty,
     value: z.optional(z.unknown()),
     /** Seconds. Only for `kv`. */
-    ttl: wholeNumber(1, 315_360_000),
+    ttl: wholeNumber(1, 315_360_000, ' of seconds'),
     prefix: z.optional(text),
     /** Of an object that is read or written, or of an export. */
     format: z.optional(z.enum(['text', 'json', 'csv', 'ndjson'], 'must be `text`, `json`, `csv` or `ndjson`')),
@@ -144,13 +145,24 @@ function checkBinding(
 ): readonly ConfigIssue[] {
   const binding = bindings.get(name);
   if (binding?.kind === kind) return [];
-  if (binding) return [{ path, message: `binding \`${name}\` has another kind than ${what}` }];
+  const fitting = [...bindings].flatMap(([other, { kind: its }]) => (its === kind ? [quoted(other)] : []));
+  const others = fitting.length === 0 ? '' : `; those of this kind: ${fitting.join(', ')}`;
+  if (binding) {
+    const message = `binding \`${name}\` has another kind than ${what}: it is for \`type: ${binding.kind}\`${others}`;
+    return [{ path, message }];
+  }
   if (name === 'sql') {
-    const message = `${what} needs an SQL database: set the option \`bindings: { sql: sqliteDatabase(...) }\` of createOrchestrator, or name another binding`;
+    const message = `${what} needs an SQL database: set the option \`bindings: { sql: sqliteDatabase(...) }\` of createOrchestrator, or name another binding${others}`;
     return [{ path: ['type'], message, notConfigured: true }];
   }
   const suggestion = suggestName(name, bindings.keys());
-  return [{ path, message: `there is no binding \`${name}\``, ...(suggestion === undefined ? {} : { suggestion }) }];
+  return [
+    {
+      path,
+      message: `there is no binding \`${name}\` in the option \`bindings\`${others}`,
+      ...(suggestion === undefined ? {} : { suggestion }),
+    },
+  ];
 }
 
 function checkKeys(given: JsonObject, kind: string, type: string, action: string): readonly ConfigIssue[] {

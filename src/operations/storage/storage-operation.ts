@@ -73,9 +73,15 @@ async function runAction(
 }
 
 // The message of a driver may contain addresses, users and queries. Only the log receives it, not everyone who may read executions.
+// That a package is missing is no secret: its message says what to install.
 function toStoreFailure(thrown: unknown, { config: given, logger }: OperationContext<StorageConfig>): unknown {
   const known = isOrchestratorError(thrown) ? thrown : undefined;
-  if (known && known.code !== 'INTERNAL' && known.code !== 'NOT_CONFIGURED') return known;
+  if (
+    known &&
+    known.code !== 'INTERNAL' &&
+    (known.code !== 'NOT_CONFIGURED' || typeof known.details?.driver === 'string')
+  )
+    return known;
   const binding = bindingName(given as JsonObject);
   logger.error({ err: thrown, binding }, 'a store failed');
   const message = `storage: the store of binding \`${binding}\` failed to \`${given.action}\`; the log has its error`;

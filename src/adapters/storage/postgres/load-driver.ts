@@ -47,8 +47,8 @@ async function loadPg(load: ImportModule): Promise<PgModule> {
   } catch (cause) {
     const isMissing = /Cannot find (package|module) '?"?pg\b/.test(messageOf(cause));
     const message = isMissing
-      ? 'postgresStorage: the package pg is not installed; `npm install pg`, or pass a pool, an instance of postgres or of PGlite'
-      : `postgresStorage: the package pg is there but can't be loaded (${messageOf(cause)}); install it again`;
+      ? 'Postgres: the package pg is not installed; `npm install pg`, or pass a pool, an instance of postgres or of PGlite'
+      : `Postgres: the package pg is there but can't be loaded (${messageOf(cause)}); install it again`;
     throw new OrchestratorError('NOT_CONFIGURED', message, { cause, details: { driver: 'pg' } });
   }
   return found.Pool ? (found as PgModule) : (found.default as PgModule);
