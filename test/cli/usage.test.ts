@@ -110,7 +110,17 @@ export default {
     expect(offered('agentStep', 'agent')).toEqual(['fetch-user', 'shared']);
     expect(offered('config-code', 'script')).toEqual(['other', 'pricing/total']);
     expect(offered('ensembleStep', 'ensemble')).toEqual(['broken', 'order']);
-    expect(offered('agent', 'operation')).toEqual(['api', 'code', 'storage', 'think', 'tools', 'rate']);
+    expect(offered('agent', 'operation')).toEqual([
+      'api',
+      'code',
+      'email',
+      'sms',
+      'pdf',
+      'storage',
+      'think',
+      'tools',
+      'rate',
+    ]);
   });
 
   it('--dir names a folder that does not exist', async () => {

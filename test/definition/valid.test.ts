@@ -146,11 +146,11 @@ agents:
     expect(waits('{ maxAttempts: 100, backoff: linear, delay: 86400000 }')[4]).toBe(86_400_000);
   });
 
-  test('a lenient host, such as an editor, does not report missing variables, scripts and operations', () => {
+  test('a lenient host, such as an editor, does not report missing variables, scripts and options', () => {
     const source = `
 name: a
 trigger: [{ type: webhook, path: /webhooks/a, auth: { type: bearer, secret: "\${env.UNKNOWN}" } }]
-flow: [{ agent: b, operation: pdf, config: { to: "\${env.NUMBER}" } }]
+flow: [{ agent: b, operation: pdf, config: { html: "\${env.NUMBER}" } }]
 `;
     const lenient = { ...hostFor(), lenient: true };
     expect(compileEnsemble(parseDefinition(source), lenient).problems).toEqual([]);

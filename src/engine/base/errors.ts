@@ -73,6 +73,9 @@ export interface ErrorDetails {
     readonly responseCode?: number;
     /** `unknown` if the mail may have been sent although the call failed. */
     readonly outcome?: 'unknown';
+    /** How many mails of a batch were sent, and how many were not. */
+    readonly sent?: number;
+    readonly failed?: number;
   };
   readonly CONFLICT: {
     readonly executionId?: string;
@@ -148,6 +151,8 @@ export interface ErrorDetails {
     readonly responseCode?: number;
     /** The recipients that a mail server refused. */
     readonly rejected?: readonly string[];
+    /** The most rows of an export. */
+    readonly limit?: number;
   };
   readonly INVALID_OUTPUT: {
     /** SQLite's result code. */

@@ -193,13 +193,6 @@ function findOperation({ behaviour, broken, at, name }: ResolvedAgent, context: 
   }
   const operation = host.operations.get(behaviour.operation);
   if (operation) return operation;
-  if ((SPECIFIED_OPERATIONS as readonly string[]).includes(behaviour.operation)) {
-    if (host.lenient) return undefined;
-    const option = `\`operations: [defineOperation({ name: '${behaviour.operation}', ... })]\``;
-    const message = `operation \`${behaviour.operation}\` is not part of this version; pass your own to createOrchestrator with ${option}`;
-    report({ path, notConfigured: true, message });
-    return undefined;
-  }
   reportUnknownOperation(behaviour.operation, path, report, host);
   return undefined;
 }
