@@ -235,6 +235,15 @@ describe('formats of objects', () => {
     expect(error).toMatchObject({ code: 'INVALID_INPUT', message: expect.stringMatching(message) });
   });
 
+  it('CSV that is larger than an output is refused before it is read', async () => {
+    const content = new TextEncoder().encode(`a\n"${'x'.repeat(16_000_000)}"\n`);
+    const get = () => ({ content, contentType: 'text/csv', updatedAt: 0 });
+    const objects = { kind: 'objects', get, put() {}, delete: () => false, list: () => [] } as const;
+    const config = { type: 'r2', action: 'get', key: 'c', format: 'csv' };
+    const [error] = await runConfigs([config], { bindings: { objects } });
+    expect(error).toMatchObject({ code: 'INVALID_OUTPUT', message: expect.stringContaining('16000005 bytes') });
+  });
+
   it('a value that the format can not write is refused', async () => {
     const outputs = await runConfigs([
       { type: 'r2', action: 'put', key: 'c', value: [1], format: 'csv' },

@@ -2,7 +2,7 @@
 
 import { fromBase64, toBase64 } from '../../engine/base/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { copyJson, type Json, JsonError, type JsonObject } from '../../engine/base/json.ts';
+import { copyJson, type Json, JsonError, type JsonObject, MAX_VALUE_BYTES } from '../../engine/base/json.ts';
 import type { StoredObject } from '../../engine/ports/data.ts';
 import { fromCsv } from './csv.ts';
 import { CONTENT_TYPES, rowsToText } from './row-text.ts';
@@ -35,6 +35,11 @@ export function toStoredObject(
 /** As text, bytes that are not UTF-8 are returned in base64, with `encoding`. CSV and lines of JSON are a list. */
 export function fromStoredObject({ content, contentType }: StoredObject, format: Format): JsonObject {
   const size = content.byteLength;
+  // As rows, it would be larger still.
+  if (format === 'csv' && size > MAX_VALUE_BYTES) {
+    const rule = `storage: the object has ${size} bytes, and an output at most ${MAX_VALUE_BYTES}`;
+    throw new OrchestratorError('INVALID_OUTPUT', `${rule}; split it into several objects`);
+  }
   const text = decodeText(content);
   if (format !== 'text') {
     if (text === undefined)
