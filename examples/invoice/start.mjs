@@ -14,7 +14,8 @@ const { status, output, error } = await orchestrator.execute('make-invoice', {
     { text: 'Hosting of the shop, a year', cents: 24_000 },
   ],
 });
-console.log(status, error?.message ?? output);
+if (status !== 'completed') throw new Error(error?.message);
+console.log(status, output);
 
 const stored = await storage.objects.get(output.key);
 console.log(stored.contentType, Buffer.from(stored.content).subarray(0, 5).toString());
