@@ -11,7 +11,7 @@ import { createDatabase, findServer, type TestDatabase, until } from './postgres
 const hasServer = await findServer();
 const signal = new AbortController().signal;
 const page = { limit: 100, offset: 0, signal };
-const sql = (strings: TemplateStringsArray, ...values: never[]): SqlStatement => ({ strings: [...strings], values });
+const sql = (strings: TemplateStringsArray, ...values: number[]): SqlStatement => ({ strings: [...strings], values });
 const text = (statement: string): SqlStatement => ({ strings: [statement], values: [] });
 
 const EMPTY = 'DROP SCHEMA public CASCADE; CREATE SCHEMA public';
@@ -140,6 +140,15 @@ describe.runIf(hasServer)('on a server', () => {
         code: 'AGENT_FAILED',
         message: 'SQL: invalid input syntax for type integer: "..."',
       });
+    });
+
+    it('a value whose type Postgres can not derive is refused with the cast that is missing', async () => {
+      for (const given of [sql`SELECT ${1} + ${2} AS sum`, sql`SELECT concat('a', ${1}) AS a`]) {
+        await expect(db.query(given, page)).rejects.toMatchObject({
+          message: expect.stringMatching(/^SQL: .*; write a cast at the value, such as CAST\(\$\{\.\.\.\} AS int\)$/),
+        });
+      }
+      await expect(db.query(text('SELECT 1 + now()'), page)).rejects.toThrow(/^(?!.*write a cast)/);
     });
 
     it('a statement that takes too long is a TIMEOUT that is retried, and one that is aborted stops on the server', async () => {

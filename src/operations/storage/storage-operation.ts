@@ -73,7 +73,7 @@ async function runAction(
 }
 
 // The message of a driver may contain addresses, users and queries. Only the log receives it, not everyone who may read executions.
-// That a package is missing is not a secret: its message says what to install.
+// A missing package may be named: its message says what to install.
 function toStoreFailure(thrown: unknown, { config: given, logger }: OperationContext<StorageConfig>): unknown {
   const known = isOrchestratorError(thrown) ? thrown : undefined;
   if (

@@ -56,7 +56,7 @@ export function smtpFailure(server: SmtpServer, progress: Progress, thrown: unkn
   if (code === 'ETLS')
     return new OrchestratorError(
       'AGENT_FAILED',
-      `${said}; it offers no TLS (STARTTLS), which \`auth\` and \`requireTLS\` need`,
+      `${said}; it offers no TLS (STARTTLS), which \`auth\` and \`requireTLS\` need; for a test server on the same computer, smtpMail takes \`allowInsecureAuth: true\``,
       {
         details,
       },

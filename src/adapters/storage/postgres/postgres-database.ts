@@ -177,6 +177,10 @@ async function withAbort<T>(
   }
 }
 
+/** A type that can't be derived or does not fit, a call that is ambiguous, and no function or operator for the types. */
+const UNTYPED = /^42(P08|P18|725|804|883)$/;
+const CAST = 'write a cast at the value, such as CAST(${...} AS int)';
+
 /** The error of a statement, without the values that were bound. */
 function toFailure(error: unknown, values: readonly Json[], timeoutMs: number): unknown {
   if (isOrchestratorError(error)) return error;
@@ -196,8 +200,11 @@ function toFailure(error: unknown, values: readonly Json[], timeoutMs: number): 
     code !== undefined && /^(0[9A-Z]|2[0-7]|2[B-F]|3[89B-F]|4[24]|54|55000|P0|[F-O]\w|XX)...$|^42501$/.test(`${code}`);
   if (!isOfStatement) return toStorageError(error);
   // Such an error quotes the value that has the wrong form.
-  const words = messageOf(error);
-  return fail(withoutValues(code.startsWith('22') ? words.replace(/"[\s\S]*"/, '"..."') : words, values));
+  const words = withoutValues(
+    code.startsWith('22') ? messageOf(error).replace(/"[\s\S]*"/, '"..."') : messageOf(error),
+    values,
+  );
+  return fail(UNTYPED.test(code) && values.length > 0 ? `${words}; ${CAST}` : words);
 }
 
 function readOptions(options: PostgresDatabaseOptions) {
