@@ -90,6 +90,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'mailSuite',
     'manualClock',
     'memoryMail',
+    'memorySms',
     'replay',
     'storageSuite',
     'stubHttp',
