@@ -89,6 +89,7 @@ describe('completion', () => {
       'code',
       'email',
       'sms',
+      'pdf',
       'storage',
       'think',
       'tools',
