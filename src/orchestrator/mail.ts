@@ -1,5 +1,6 @@
 /** The option `mail`: its check, and the senders that the `email` operation knows. */
 
+import { thirdpartyMail } from '../adapters/mail/thirdparty-mail.ts';
 import type { MailSender } from '../engine/ports/mail.ts';
 
 type Senders = Readonly<Record<string, MailSender>>;
@@ -19,9 +20,9 @@ export function checkMailSender(name: string, given: MailSender): void {
     if (method !== undefined && typeof method !== 'function') fail(`has a \`${key}\` that is not a function`);
 }
 
-/** The senders by name. */
-export function mailSenders(mail: Senders = {}): Senders {
-  return { ...mail };
+/** The senders that need no option: `thirdparty` takes its key from the config of the agent. */
+export function builtInSenders(): Senders {
+  return { thirdparty: thirdpartyMail() };
 }
 
 /** What must never be shown of the senders' own options. */

@@ -13,7 +13,7 @@ import { smsOperation } from '../operations/sms/sms-operation.ts';
 import { pdfOperation } from '../operations/pdf/pdf-operation.ts';
 import { storageOperation } from '../operations/storage/storage-operation.ts';
 import { thinkOperation } from '../operations/think/think-operation.ts';
-import { mailSenders } from './mail.ts';
+import { builtInSenders } from './mail.ts';
 import { createProviders } from './models.ts';
 import { toolsOperation } from '../operations/tools/tools-operation.ts';
 import { DEFAULT_BRAND, type OrchestratorOptions } from './options.ts';
@@ -32,7 +32,7 @@ export function registerOperations(
   const builtIn: readonly AnyOperation[] = [
     apiOperation({ http, now }),
     codeOperation(options.scripts ?? {}),
-    emailOperation({ senders: mailSenders(options.mail), http, clock }),
+    emailOperation({ senders: options.mail ?? {}, builtIn: builtInSenders(), http, clock }),
     smsOperation({ senders: options.sms ?? {}, http }),
     pdfOperation({ renderer: options.pdf, http }),
     storageOperation({ bindings: { kv: storage.kv, objects: storage.objects, ...options.bindings }, now }),

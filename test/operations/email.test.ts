@@ -9,7 +9,7 @@ import {
   memoryMail,
   OrchestratorError,
 } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator, stubHttp } from '../../src/testing.ts';
 
 const PLAIN = { from: 'shop@example.com', to: 'ada@example.com', subject: 'Hello', body: 'Hello Ada' };
 
@@ -285,6 +285,23 @@ describe('a sender that is missing is NOT_CONFIGURED, with the option to set', (
     const [issue] = problems({ provider }, { other: memoryMail() });
     expect(issue).toContain(message);
     expect(issue).toMatch(/^NOT_CONFIGURED flow\[0\]\.config\.provider: /);
+  });
+
+  it('`thirdparty` needs only its key, in the config', async () => {
+    const url = 'https://api.resend.com/emails';
+    const http = stubHttp({ [`POST ${url}`]: { json: { id: 'mail-1' } } });
+    const config = { provider: 'thirdparty', apiKey: '${env.MAIL_KEY}' };
+    const orchestrator = createTestOrchestrator({
+      ensembles: [ensembleOf(config)],
+      http,
+      secrets: { MAIL_KEY: 're_1' },
+    });
+    const { output } = await orchestrator.execute('e');
+    expect(output).toEqual({ send: { messageId: 'mail-1', success: true, provider: 'thirdparty' } });
+    expect(http.calls[0]?.headers).toMatchObject({ authorization: 'Bearer re_1' });
+    expect(problems({ provider: 'thirdparty' })).toEqual([
+      expect.stringContaining('NOT_CONFIGURED flow[0].config.apiKey: '),
+    ]);
   });
 
   it('unless one of several must be named', () => {

@@ -8,12 +8,16 @@ import type { MailSender } from '../../engine/ports/mail.ts';
 import type { ConfigIssue } from '../../engine/ports/operation.ts';
 import { OWN_KEYS, settingsOf } from './config.ts';
 
-export type Senders = ReadonlyMap<string, MailSender>;
+export interface Senders {
+  readonly byName: ReadonlyMap<string, MailSender>;
+  /** The names of the host's own senders. A config without `provider` means one of them. */
+  readonly own: readonly string[];
+}
 
-/** The name of the sender that a config means; undefined if it names none and there are several, or none. */
+/** The name of the sender that a config means; undefined if it names none and the host has several, or none. */
 export function senderName({ provider }: { readonly provider?: unknown }, senders: Senders): string | undefined {
   if (typeof provider === 'string') return provider;
-  return senders.size === 1 ? [...senders.keys()][0] : undefined;
+  return senders.own.length === 1 ? senders.own[0] : undefined;
 }
 
 /** Problems of a config as written that the schema can't find. A value with an expression is checked after its evaluation. */
@@ -24,12 +28,11 @@ export function checkEmailConfig(config: JsonObject, senders: Senders): ConfigIs
 /** What to pass for the providers of the specification. */
 const KNOWN_SENDERS: Readonly<Record<string, string>> = {
   smtp: "`mail: { smtp: smtpMail({ host, port, auth }) }`, with `smtpMail` from 'ensemble-orchestrator/smtp'",
-  thirdparty: "`mail: { thirdparty: thirdpartyMail() }`, with `thirdpartyMail` from 'ensemble-orchestrator'",
   platform: "`mail: { platform: platformMail(env.EMAIL) }`, with `platformMail` from 'ensemble-orchestrator/workers'",
 };
 
 function senderIssues(config: JsonObject, senders: Senders): ConfigIssue[] {
-  const names = [...senders.keys()];
+  const names = senders.own;
   const { provider } = config;
   const name = senderName(config, senders);
   if (name === undefined) {
@@ -41,10 +44,11 @@ function senderIssues(config: JsonObject, senders: Senders): ConfigIssue[] {
     return [
       { path: ['provider'], message: 'must be a plain name: the sender is chosen when the definition is loaded' },
     ];
-  const sender = senders.get(name);
+  const sender = senders.byName.get(name);
   if (sender) return settingIssues(config, name, sender);
   const known = Object.hasOwn(KNOWN_SENDERS, name) ? KNOWN_SENDERS[name] : undefined;
-  const suggestion = known === undefined ? suggestName(name, [...names, ...Object.keys(KNOWN_SENDERS)]) : undefined;
+  const suggestion =
+    known === undefined ? suggestName(name, [...senders.byName.keys(), ...Object.keys(KNOWN_SENDERS)]) : undefined;
   const remedy = known ?? `${quoted(`mail.${name}`)}`;
   const configured = names.length === 0 ? '' : ` (configured: ${names.map(quoted).join(', ')})`;
   const message = `there is no mail sender ${quoted(name)}${configured}; pass createOrchestrator the option ${remedy}`;

@@ -20,12 +20,18 @@ export interface EmailOutput {
 
 /** @param parts - `senders`: the mail senders by name. Only own keys count */
 export function emailOperation(parts: {
+  /** Of the host. */
   readonly senders: Readonly<Record<string, MailSender>>;
+  /** Senders that need no option of the host; a sender of the host with the same name takes their place. */
+  readonly builtIn?: Readonly<Record<string, MailSender>>;
   readonly http: HttpClient;
   readonly clock: Clock;
 }): Operation<EmailConfig> {
   const { http, clock } = parts;
-  const senders = new Map(Object.entries(parts.senders));
+  const senders = {
+    byName: new Map(Object.entries({ ...parts.builtIn, ...parts.senders })),
+    own: Object.keys(parts.senders),
+  };
   return {
     name: 'email',
     get config() {
@@ -41,7 +47,7 @@ export function emailOperation(parts: {
     async run(context): Promise<EmailOutput | BatchOutput> {
       const { config, idempotencyKey } = context;
       const provider = senderName(config, senders);
-      const sender = provider === undefined ? undefined : senders.get(provider);
+      const sender = provider === undefined ? undefined : senders.byName.get(provider);
       if (provider === undefined || !sender) {
         const what = provider === undefined ? 'the mail sender of this agent' : `mail sender \`${provider}\``;
         throw new OrchestratorError('NOT_CONFIGURED', `${what} is not configured in this process`);
