@@ -33,7 +33,9 @@ export async function loadPdfPackages() {
     const openFont: OpenFont = (file) => fontkit.create(file);
     return { pdfmake, convert, window: { DOMParser }, parse5, juice, openFont, fonts: findFonts(require) };
   } catch (cause) {
-    const message = `embeddedPdf: a package can't be loaded (${messageOf(cause).split('\n', 1)[0]}); \`npm install ${PACKAGES.join(' ')}\``;
+    // The rest of the text has paths of the host.
+    const [said] = messageOf(cause).split(/ imported from |\n/, 1);
+    const message = `embeddedPdf: a package can't be loaded (${said}); \`npm install ${PACKAGES.join(' ')}\``;
     throw new MissingPackage(message, { cause });
   }
 }
