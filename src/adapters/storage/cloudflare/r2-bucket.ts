@@ -7,7 +7,7 @@ import {
   type ObjectStore,
   type StoredObject,
 } from '../../../engine/ports/data.ts';
-import { inParts } from '../in-parts.ts';
+import { uploadInParts } from '../upload-in-parts.ts';
 import { wellFormed } from '../well-formed.ts';
 import { calling } from './failure.ts';
 
@@ -48,8 +48,6 @@ export interface R2Upload {
   abort(): Promise<void>;
 }
 
-/** R2 takes parts of at least 5 MiB, all of one size, except for the last. */
-const PART_BYTES = 8 * 1024 * 1024;
 /** The most objects that R2 lists at once. */
 const PAGE = 1000;
 const METHODS = ['get', 'head', 'put', 'delete', 'list', 'createMultipartUpload'] as const;
@@ -152,26 +150,16 @@ async function upload(
   description: R2Description,
 ): Promise<number> {
   const call = <T>(run: () => Promise<T>) => calling('r2Bucket', run);
-  let started: R2Upload | undefined;
-  let size = 0;
-  const parts: R2UploadedPart[] = [];
-  try {
-    for await (const part of inParts(content, PART_BYTES)) {
-      size += part.length;
-      if (started === undefined && part.length < PART_BYTES) {
-        await call(() => bucket.put(key, part, description));
-        return size;
-      }
-      started ??= await call(() => bucket.createMultipartUpload(key, description));
-      const to = started;
-      parts.push(await call(() => to.uploadPart(parts.length + 1, part)));
-    }
-    const done = started;
-    await call(async () => done?.complete(parts));
-    return size;
-  } catch (thrown) {
-    // What can't be aborted now is deleted by R2 after a week.
-    await started?.abort().catch(() => undefined);
-    throw thrown;
-  }
+  return uploadInParts<R2UploadedPart>(content, {
+    whole: (bytes) => call(() => bucket.put(key, bytes, description)),
+    async begin() {
+      const upload = await call(() => bucket.createMultipartUpload(key, description));
+      return {
+        add: (part, number) => call(() => upload.uploadPart(number, part)),
+        complete: (parts) => call(() => upload.complete([...parts])),
+        // What can't be aborted now is deleted by R2 after a week.
+        abort: () => upload.abort().catch(() => undefined),
+      };
+    },
+  });
 }

@@ -1,13 +1,11 @@
 /** Stores an object whose bytes come one part after the other. S3 shows it when the upload is completed. */
 
 import { OrchestratorError } from '../../../engine/base/errors.ts';
-import { inParts } from '../in-parts.ts';
+import { PART_BYTES, uploadInParts } from '../upload-in-parts.ts';
 import type { SendToS3 } from './client.ts';
 import { codeOfAnswer, toS3Failure } from './failure.ts';
 import { escapeXml, readText } from './read-xml.ts';
 
-/** S3 takes parts of at least 5 MiB, and R2 parts of one size only. */
-const PART_BYTES = 8 * 1024 * 1024;
 /** The most parts that S3 takes. */
 const MAX_PARTS = 10_000;
 
@@ -24,26 +22,20 @@ export async function uploadParts(
   content: AsyncIterable<Uint8Array>,
   { name, headers, whole }: Upload,
 ): Promise<number> {
-  let uploadId: string | undefined;
-  let size = 0;
-  const tags: string[] = [];
-  try {
-    for await (const part of inParts(content, PART_BYTES)) {
-      size += part.length;
-      if (uploadId === undefined && part.length < PART_BYTES) {
-        await whole(part);
-        return size;
-      }
-      uploadId ??= await begin(send, name, headers);
-      if (tags.length >= MAX_PARTS) throw tooLarge();
-      tags.push(await sendPart(send, { name, uploadId, number: tags.length + 1, part }));
-    }
-    await complete(send, name, uploadId ?? '', tags);
-    return size;
-  } catch (thrown) {
-    if (uploadId !== undefined) await abort(send, name, uploadId);
-    throw thrown;
-  }
+  return uploadInParts<string>(content, {
+    whole,
+    async begin() {
+      const uploadId = await begin(send, name, headers);
+      return {
+        async add(part, number) {
+          if (number > MAX_PARTS) throw tooLarge();
+          return sendPart(send, { name, uploadId, number, part });
+        },
+        complete: (tags) => complete(send, name, uploadId, tags),
+        abort: () => abort(send, name, uploadId),
+      };
+    },
+  });
 }
 
 async function begin(send: SendToS3, name: string, headers: Readonly<Record<string, string>>): Promise<string> {
