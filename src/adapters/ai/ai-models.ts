@@ -1,6 +1,7 @@
 /** Makes the providers of the AI SDK serve the model port. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { ModelAnswer, ModelPrices, ModelProvider, ModelRequest } from '../../engine/ports/model.ts';
 import type { AiLanguageModel, AiProvider, AiProviderOptions, GenerateResult, StreamPart } from './ai-sdk-types.ts';
 import { readStream, toAnswer } from './answer.ts';
@@ -32,7 +33,7 @@ export function aiModels(provider: AiProvider, options: AiModelsOptions = {}): M
   return Object.freeze<ModelProvider>({
     ...(prices === undefined ? {} : { prices }),
     generate: (request) =>
-      underDeadline(request, async (signal) => {
+      underDeadline({ ...request, late: () => timeoutFailure(request) }, async (signal) => {
         let label = `the model ${request.model}`;
         try {
           const model = findModel(provider, request.model);
@@ -68,37 +69,7 @@ function findModel(provider: AiProvider, id: string): AiLanguageModel {
   throw new OrchestratorError('AGENT_FAILED', message);
 }
 
-// With a longer delay, a platform's timer fires at once.
-const MAX_TIMEOUT_MS = 2 ** 31 - 1;
-
-// Rejects before it aborts: a provider that ignores its signal must not delay the caller.
-function underDeadline(
-  { model, signal: outer, timeoutMs }: ModelRequest,
-  start: (signal: AbortSignal) => Promise<ModelAnswer>,
-): Promise<ModelAnswer> {
-  return new Promise((resolve, reject) => {
-    if (outer.aborted) return reject(outer.reason);
-    const controller = new AbortController();
-    const settle = () => {
-      clearTimeout(timer);
-      outer.removeEventListener('abort', onAbort);
-    };
-    const end = (reason: unknown) => {
-      settle();
-      reject(reason);
-      controller.abort(reason);
-    };
-    const onAbort = () => end(outer.reason);
-    const timer = setTimeout(() => end(timeoutFailure(model, timeoutMs)), Math.min(timeoutMs, MAX_TIMEOUT_MS));
-    outer.addEventListener('abort', onAbort, { once: true });
-    start(controller.signal).then((answer) => {
-      settle();
-      resolve(answer);
-    }, end);
-  });
-}
-
-function timeoutFailure(model: string, timeoutMs: number): OrchestratorError {
+function timeoutFailure({ model, timeoutMs }: ModelRequest): OrchestratorError {
   const message = `the model ${model} took longer than ${timeoutMs} ms; raise its timeout, or lower maxTokens`;
   return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs }, retryable: true });
 }

@@ -1,6 +1,7 @@
 /** A mail sender over the `send_email` binding of Cloudflare Workers. */
 
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
 import { mailHeaders } from './mail-headers.ts';
 
@@ -46,8 +47,6 @@ const NO_BINDING =
 const RETRYABLE = ['E_RATE_LIMIT_EXCEEDED', 'E_DAILY_LIMIT_EXCEEDED', 'E_INTERNAL_SERVER_ERROR', 'E_DELIVERY_FAILED'];
 const CALLER = ['E_SENDER_NOT_VERIFIED', 'E_SENDER_DOMAIN_NOT_AVAILABLE'];
 const MAX_TEXT = 300;
-// With a longer delay, a platform's timer fires at once.
-const MAX_TIMER_MS = 2 ** 31 - 1;
 
 /**
  * Sends mail with the hosting platform: the `send_email` binding of Cloudflare Workers.
@@ -86,7 +85,14 @@ export function platformMail(binding: PlatformMailBinding | undefined, options: 
         throw new OrchestratorError('INVALID_INPUT', why, { details: { rejected: [denied.address] } });
       }
       const sent = toPlatformMessage(message);
-      const answer = await inTime(timeoutMs, signal, async () => binding.send(sent as never));
+      // The binding can't be stopped: after the deadline, nobody waits for it.
+      const answer = await underDeadline({ timeoutMs, signal, late: () => tooLate(timeoutMs) }, async () => {
+        try {
+          return await binding.send(sent as never);
+        } catch (thrown) {
+          throw toFailure(thrown);
+        }
+      });
       const { messageId } = Object(answer) as { readonly messageId?: unknown };
       // The binding of older accounts answers nothing.
       return { messageId: typeof messageId === 'string' ? messageId : message.messageId };
@@ -141,25 +147,9 @@ function shown({ address, name }: MailAddress): PlatformAddress {
   return name ? { email: address, name } : address;
 }
 
-/** The binding can't be stopped: after the end of the time, or of the caller's signal, nobody waits for it. */
-function inTime<T>(timeoutMs: number, signal: AbortSignal, send: () => Promise<T>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const onAbort = () => reject(signal.reason);
-    const onTime = () => {
-      const message = `the mail platform did not answer within ${timeoutMs} ms; the mail may have been sent`;
-      reject(
-        new OrchestratorError('TIMEOUT', message, { details: { timeoutMs, outcome: 'unknown' }, retryable: true }),
-      );
-    };
-    const timer = setTimeout(onTime, Math.min(timeoutMs, MAX_TIMER_MS));
-    signal.addEventListener('abort', onAbort, { once: true });
-    send()
-      .then(resolve, (thrown: unknown) => reject(toFailure(thrown)))
-      .finally(() => {
-        clearTimeout(timer);
-        signal.removeEventListener('abort', onAbort);
-      });
-  });
+function tooLate(timeoutMs: number): OrchestratorError {
+  const message = `the mail platform did not answer within ${timeoutMs} ms; the mail may have been sent`;
+  return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs, outcome: 'unknown' }, retryable: true });
 }
 
 function toFailure(thrown: unknown): OrchestratorError {
