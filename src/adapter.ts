@@ -19,7 +19,9 @@ export type {
   PendingWait,
 } from './engine/model/execution.ts';
 export type * from './engine/model/stored-execution.ts';
-export type { Plan, StoredToken, TokenScope } from './engine/model/token.ts';
+export type { Plan, PlanFigures, PlanName } from './engine/model/plan.ts';
+export type { Charge } from './engine/model/quota.ts';
+export type { StoredToken, TokenScope } from './engine/model/token.ts';
 export type * from './engine/ports/data.ts';
 export type { MaybePromise } from './engine/ports/operation.ts';
 export type * from './engine/ports/storage.ts';

@@ -37,7 +37,22 @@ export type * from './engine/model/ensemble.ts';
 export type { ErrorsOptions, OrchestratorOptions, SignalLinksOptions } from './orchestrator/options.ts';
 export { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
 export type { ExecuteOptions, ExecutionHandle } from './orchestrator/runs/execution-service.ts';
-export type { EnsembleItem, Ensembles } from './orchestrator/definitions/ensembles.ts';
+export type {
+  AgentItem,
+  Agents,
+  DefinitionItem,
+  Definitions,
+  EnsembleItem,
+  Ensembles,
+  ListOptions,
+  Page,
+} from './orchestrator/definitions/definitions.ts';
+export type { ChangeOptions, EnsembleState, EnsembleStates } from './orchestrator/ensemble-states.ts';
+export type { Limits, RequestLimit, RequestSender } from './engine/access/limits.ts';
+export type { LimitsOptions } from './engine/access/plans.ts';
+export type { TrustProxy } from './engine/access/client-address.ts';
+export type { Usage, UsageReader, UsedOfLimit } from './engine/access/usage.ts';
+export type { RateAnswer, RateLimiter, RateUse, RateWindow } from './engine/ports/rate-limiter.ts';
 export type { EventTicket } from './orchestrator/runs/event-tickets.ts';
 export type { ExecutionHistory } from './engine/model/execution-history.ts';
 export type { ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';
@@ -70,7 +85,8 @@ export type {
 } from './engine/model/event.ts';
 export type { EventListener } from './engine/events/emitter.ts';
 export type { NumberedEvent } from './engine/events/execution-events.ts';
-export type { Plan, Principal, TokenScope } from './engine/model/token.ts';
+export type { Plan, PlanFigures, PlanName } from './engine/model/plan.ts';
+export type { Principal, TokenScope } from './engine/model/token.ts';
 
 // Operations and functions
 export type { Evaluation } from './engine/expression/evaluation.ts';

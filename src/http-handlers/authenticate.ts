@@ -38,7 +38,19 @@ export async function authenticate(arrival: Arrival, found: Found | undefined, i
     return identified(() => parts.orchestrator.executions.verifyTicket(readId(found, 'execution'), ticket, { isOpen }));
   }
   const known = found && parts.authenticate ? await askHost(parts.authenticate, arrival) : undefined;
-  return known ?? byToken(arrival);
+  return known ?? (found?.route.takesApiKey ? byApiKey(arrival) : undefined) ?? byToken(arrival);
+}
+
+/** A request with two credentials is refused: one of them would be ignored. */
+function byApiKey({ request, parts }: Arrival): Promise<Caller> | Caller | undefined {
+  const key = request.header(parts.apiKeyHeader);
+  if (key === undefined) return undefined;
+  if (request.header('authorization') === undefined)
+    return identified(() => parts.orchestrator.tokens.verify(key.trim()));
+  return refused(
+    'Bearer',
+    'send the API token once: as `Authorization: Bearer <token>`, or in the header for API keys',
+  );
 }
 
 async function byToken({ request, parts }: Arrival): Promise<Caller> {
@@ -65,10 +77,12 @@ function isUnknownCaller(thrown: unknown): thrown is OrchestratorError {
   return isOrchestratorError(thrown, 'UNAUTHORIZED') || isOrchestratorError(thrown, 'TOKEN_EXPIRED');
 }
 
-async function askHost(ask: Authenticate, { request, host }: Arrival): Promise<Caller | undefined> {
+async function askHost(ask: Authenticate, { request, host, parts }: Arrival): Promise<Caller | undefined> {
   try {
     const given = await ask(request.withoutBody(), host);
-    return given === undefined || given === null ? undefined : { principal: readPrincipal(given) };
+    return given === undefined || given === null
+      ? undefined
+      : { principal: readPrincipal(given, parts.orchestrator.limits.defaultPlan) };
   } catch (thrown) {
     if (isUnknownCaller(thrown)) return { failure: thrown, challenge: 'Bearer' };
     if (isOrchestratorError(thrown, 'FORBIDDEN')) return { failure: thrown };
@@ -91,7 +105,7 @@ export function principalOf(caller: Caller | undefined): Principal | undefined {
 export async function isStillAllowed(arrival: Arrival, found: Found): Promise<boolean> {
   const principal = principalOf(await authenticate(arrival, found, true));
   const { scope } = found.route;
-  return principal !== undefined && (scope === 'public' || hasScope(principal, scope));
+  return principal !== undefined && (scope === 'public' || scope === 'any' || hasScope(principal, scope));
 }
 
 function refused(challenge: string, message: string): Caller {

@@ -55,7 +55,7 @@ export function authorizeCaller(caller: Caller | undefined, { scope }: Route): R
   if (!caller) throw new OrchestratorError('INTERNAL', 'the caller of a route with a scope was not authenticated');
   if ('failure' in caller)
     return errorReply(caller.failure, caller.challenge ? { 'www-authenticate': caller.challenge } : {});
-  return requireScope(scope, caller.principal);
+  return scope === 'any' ? undefined : requireScope(scope, caller.principal);
 }
 
 /** @returns the refusal, or undefined when the principal holds the scope */

@@ -1,5 +1,6 @@
 /** A call: one request with its route, and what the route's function may use. */
 
+import type { FindAddress } from '../engine/access/client-address.ts';
 import type { Principal, TokenScope } from '../engine/model/token.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
@@ -14,6 +15,8 @@ import type { StreamSlots } from './stream-slots.ts';
 /** The parts of a handler; all its requests share them. */
 export interface HandlerParts {
   readonly orchestrator: Orchestrator;
+  /** The header of an API token besides `Authorization`, in lower case, on the routes that take it. */
+  readonly apiKeyHeader: string;
   /** Precedes every path; empty, or such as `/service`. */
   readonly basePath: string;
   readonly maxBodyBytes: number;
@@ -22,6 +25,8 @@ export interface HandlerParts {
   readonly heartbeatMs: number;
   readonly streams: StreamSlots;
   readonly cors: CorsRule | undefined;
+  /** Finds the address of a client that calls through trusted proxies. */
+  readonly findAddress: FindAddress;
   /** The host's own check of callers. */
   readonly authenticate: Authenticate | undefined;
   readonly setTimer: Clock['setTimer'];
@@ -36,10 +41,12 @@ export interface HandlerParts {
 
 /** Who may use a route. */
 export interface RouteAccess {
-  /** The scope that the token must hold; `public` needs no token. */
-  readonly scope: TokenScope | 'public';
+  /** The scope that the token must hold; `any` takes every valid token, and `public` needs no token. */
+  readonly scope: TokenScope | 'any' | 'public';
   /** Whether a ticket in the query (`?ticket=`) counts in place of an API token. */
   readonly takesTicket?: true;
+  /** Whether an API token may also be in the header `X-SERVICE-API-KEY` (with the brand in place of `SERVICE`). */
+  readonly takesApiKey?: true;
 }
 
 export interface HttpCall {

@@ -5,10 +5,13 @@ import type { PlainRequest } from '../engine/ports/host.ts';
 export type CorsRule = ReadonlySet<string>;
 
 const PREFLIGHT = {
-  'access-control-allow-methods': 'GET, HEAD, POST, DELETE',
-  'access-control-allow-headers': 'Authorization, Content-Type, Idempotency-Key, Prefer, X-Request-Id, Last-Event-ID',
+  'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
+  'access-control-allow-headers':
+    'Authorization, Content-Type, Idempotency-Key, If-Match, Prefer, X-Request-Id, Last-Event-ID',
   'access-control-max-age': '600',
 } as const;
+const EXPOSED =
+  'ETag, Location, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Retry-After, X-Request-Id';
 
 /** @throws TypeError for an entry that is not an origin: scheme, host and port, as a browser writes them */
 export function corsRule(origins: readonly string[] | undefined): CorsRule | undefined {
@@ -32,6 +35,15 @@ function isOrigin(text: string): boolean {
   }
 }
 
+/** Whether a browser asks before a call of a page that may call. The question does nothing, and is not counted. */
+export function isPreflight(rule: CorsRule | undefined, request: PlainRequest): boolean {
+  return (
+    request.method === 'OPTIONS' &&
+    request.header('access-control-request-method') !== undefined &&
+    rule?.has(request.header('origin') ?? '') === true
+  );
+}
+
 /** The CORS headers of a response. They allow nothing to an origin that is not listed. */
 export function corsHeaders(
   rule: CorsRule | undefined,
@@ -43,7 +55,7 @@ export function corsHeaders(
   return {
     vary: 'Origin',
     'access-control-allow-origin': origin,
-    'access-control-expose-headers': 'Location, Retry-After, X-Request-Id',
+    'access-control-expose-headers': EXPOSED,
     ...(request.method === 'OPTIONS' && PREFLIGHT),
   };
 }

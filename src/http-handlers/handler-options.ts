@@ -1,5 +1,6 @@
 /** The options of a handler, and their checks. */
 
+import { createFindAddress, type TrustProxy } from '../engine/access/client-address.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import { type Logger, SILENT } from '../engine/ports/logger.ts';
 import { MASKING, type Masking } from '../engine/ports/masking.ts';
@@ -30,6 +31,12 @@ export interface HandlerOptions {
   readonly maxStreams?: number;
   /** How many event streams one token may have open at once. Default 100. */
   readonly maxStreamsPerToken?: number;
+  /**
+   * Which proxies before this server are trusted to name the client in `X-Forwarded-For`: how many there are (`true`
+   * is one), or their addresses and ranges, such as `['10.0.0.0/8']`. Requests are counted by the address of the client. Default false: the peer of the connection is
+   * the client.
+   */
+  readonly trustProxy?: TrustProxy;
   /** Origins whose pages may call, such as `https://app.example`. Default: none, and no CORS header at all. */
   readonly cors?: readonly string[];
   /**
@@ -53,6 +60,7 @@ const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
   heartbeatMs: true,
   maxStreams: true,
   maxStreamsPerToken: true,
+  trustProxy: true,
   cors: true,
   authenticate: true,
   logger: true,
@@ -77,6 +85,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     mask: masking?.text ?? ((text) => text),
     toJson: masking?.json ?? JSON.stringify,
     openFrom: masking?.openFrom ?? ((text) => text.length),
+    apiKeyHeader: `x-${orchestrator.brand.toLowerCase()}-api-key`,
     basePath: checkBasePath(options.basePath ?? ''),
     maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
     bodies: new BodyBudget(
@@ -88,6 +97,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
       checkNumber('maxStreams', options.maxStreams ?? 1000, Number.MAX_SAFE_INTEGER),
       checkNumber('maxStreamsPerToken', options.maxStreamsPerToken ?? 100, Number.MAX_SAFE_INTEGER),
     ),
+    findAddress: createFindAddress(options.trustProxy),
     cors: corsRule(options.cors),
     authenticate: checkAuthenticate(options.authenticate),
     logger: masking?.logger(logger) ?? logger,

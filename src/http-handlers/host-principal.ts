@@ -1,6 +1,8 @@
 /** A caller that the host identifies by itself: the function that does it, and the check of what it returns. */
 
-import { PLANS, type Plan, type Principal, SCOPES, type TokenScope } from '../engine/model/token.ts';
+import { planProblem } from '../engine/access/plans.ts';
+import type { Plan } from '../engine/model/plan.ts';
+import { type Principal, SCOPES, type TokenScope } from '../engine/model/token.ts';
 import type { HostInfo } from '../engine/ports/host.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
 
@@ -10,7 +12,7 @@ export interface HostPrincipal {
   readonly id: string;
   /** What the caller may do. */
   readonly scopes: readonly TokenScope[];
-  /** Default `free`. */
+  /** Default: `limits.plan` of the orchestrator. */
   readonly plan?: Plan;
 }
 
@@ -29,8 +31,8 @@ export type Authenticate = (
 const MAX_ID = 200;
 
 /** @throws TypeError for anything but a principal */
-export function readPrincipal(given: HostPrincipal): Principal {
-  const { id, scopes, plan = 'free' } = given;
+export function readPrincipal(given: HostPrincipal, defaultPlan: Plan): Principal {
+  const { id, scopes, plan = defaultPlan } = given;
   const wrong = (what: string) => new TypeError(`it must return { id, scopes, plan? } or undefined: ${what}`);
   if (typeof id !== 'string' || id === '' || id.length > MAX_ID)
     throw wrong(`\`id\` must be text of 1 to ${MAX_ID} characters`);
@@ -41,6 +43,7 @@ export function readPrincipal(given: HostPrincipal): Principal {
     const help = near ? `did you mean ${near}?` : `the scopes are ${SCOPES.join(', ')}`;
     throw wrong(`${JSON.stringify(scope)} is not a scope; ${help}`);
   }
-  if (!PLANS.includes(plan)) throw wrong(`\`plan\` must be one of ${PLANS.join(', ')}`);
+  const problem = planProblem(plan);
+  if (problem !== undefined) throw wrong(`\`plan\` ${problem}`);
   return { tokenId: id, name: id, scopes: [...scopes], plan };
 }

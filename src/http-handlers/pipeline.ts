@@ -1,11 +1,14 @@
-/** The pipeline of a request: request, authenticate, route and scope, orchestrator, respond. No stage calls an earlier stage. */
+/** The pipeline of a request: request, authenticate, limits, route and scope, orchestrator, respond. No stage calls an earlier stage. */
 
+import type { RequestLimit } from '../engine/access/limits.ts';
+import { isPromise } from '../engine/base/maybe-promise.ts';
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 import { type FoundRoute, findRoute, authorizeCaller, rejectUnusedInput } from './authorize.ts';
 import { authenticate, principalOf } from './authenticate.ts';
 import { HeldBody } from './body-budget.ts';
 import type { HttpCall, HandlerParts } from './call.ts';
-import { corsHeaders } from './cors.ts';
+import { corsHeaders, isPreflight } from './cors.ts';
+import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './rate-limit.ts';
 import { EVENT_STREAM, errorReply, isHidden, type Reply } from './reply.ts';
 import type { Match } from './router.ts';
 
@@ -22,14 +25,21 @@ export async function answerRequest(
   const held = new HeldBody(parts.bodies);
   let reply: Reply;
   let body: PlainAnswer['body'];
+  let limit: RequestLimit | undefined;
+  const address = addressOf(request, host, parts);
   try {
     const found = findRoute(match, request.method);
     const route = 'route' in found ? found : undefined;
     const isPublic = route?.route.scope === 'public';
     const caller = isPublic ? undefined : await authenticate({ request, host, parts }, route);
+    if (!isPublic && !isPreflight(parts.cors, request)) {
+      const counted = countRequest(parts, principalOf(caller), address);
+      limit = isPromise(counted) ? await counted : counted;
+    }
     // An unknown path is refused after authentication, because authentication must see every request.
     reply =
-      'refusal' in found
+      (limit && refuseExcess(limit)) ??
+      ('refusal' in found
         ? found.refusal
         : (authorizeCaller(caller, found.route) ??
           (await runRoute(found, {
@@ -41,20 +51,22 @@ export async function answerRequest(
             params: found.params,
             requestId,
             held,
-          })));
+          }))));
     body = bodyOf(reply, request.method, parts);
   } catch (thrown) {
     if (isHidden(thrown)) {
       const { method } = request;
       const path = shownPath(request, match);
-      parts.logger.error({ err: thrown, requestId, method, path, ip: host.ip }, 'a request failed');
+      parts.logger.error({ err: thrown, requestId, method, path, ip: address }, 'a request failed');
     }
     reply = errorReply(thrown);
     body = bodyOf(reply, request.method, parts);
   } finally {
     held.release();
   }
-  return { status: reply.status, headers: headersOf(reply, request, requestId, parts), body };
+  const headers = headersOf(reply, request, requestId, parts);
+  if (limit) setLimitHeaders(headers, limit);
+  return { status: reply.status, headers, body };
 }
 
 function runRoute({ route }: FoundRoute, call: HttpCall): Reply | Promise<Reply> {
@@ -86,7 +98,7 @@ function headersOf(
   request: PlainRequest,
   requestId: string,
   { cors }: HandlerParts,
-): PlainAnswer['headers'] {
+): Record<string, string> {
   const headers: Record<string, string> = {
     'x-request-id': requestId,
     'x-content-type-options': 'nosniff',

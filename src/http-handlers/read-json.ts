@@ -1,9 +1,17 @@
-/** Reads a request's body as JSON only: the sender never chooses the parser. */
+/** Reads a request's body, as JSON unless the route takes other types: the sender never chooses the parser. */
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { isPromise } from '../engine/base/maybe-promise.ts';
 import { weighJson } from './body-budget.ts';
 import type { HttpCall } from './call.ts';
+
+const JSON_TYPES: readonly string[] = ['application/json'];
+/** The types of a JSON Merge Patch. */
+export const PATCH_TYPES: readonly string[] = ['application/merge-patch+json', 'application/json'];
+/** The types of a definition: YAML has had several. */
+export const DEFINITION_TYPES: readonly string[] = [
+  ...['application/json', 'application/yaml', 'application/x-yaml', 'text/yaml', 'text/x-yaml'],
+];
 
 /**
  * The value of the body; `empty` when there is none. Of a key that is twice in an object the last one counts, as in `JSON.parse`
@@ -11,34 +19,56 @@ import type { HttpCall } from './call.ts';
  *
  * @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST; OVERLOADED when too many bytes are held already
  */
-export async function readJson(call: HttpCall, empty: unknown = {}): Promise<unknown> {
+export async function readJson(call: HttpCall, empty: unknown = {}, types = JSON_TYPES): Promise<unknown> {
+  const body = await readBody(call, types);
+  if (!body) return empty;
+  if (!call.held.holdUpTo(weighJson(body.bytes))) throw overloaded();
+  return parseJson(decodeText(body.bytes));
+}
+
+/**
+ * The bytes of the body with their type; undefined when there are none.
+ * @throws as {@link readJson}
+ */
+export async function readBody(
+  call: HttpCall,
+  types: readonly string[],
+): Promise<{ readonly type: string; readonly bytes: Uint8Array } | undefined> {
   const { request } = call;
-  const type = request.header('content-type');
-  if (type !== undefined) checkType(type);
+  const header = request.header('content-type');
+  const type = header === undefined ? undefined : readType(header, types);
   const coding = request.header('content-encoding');
   if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') {
     throw unsupported('a body must not be encoded: leave Content-Encoding out');
   }
-  if (!request.hasBody) return empty;
+  if (!request.hasBody) return undefined;
   const bytes = await readBytes(call);
-  if (bytes.byteLength === 0) return empty;
-  if (type === undefined) throw unsupported('a body needs the header `Content-Type: application/json`');
-  if (!call.held.holdUpTo(weighJson(bytes))) throw overloaded();
-  return parse(bytes);
+  if (bytes.byteLength === 0) return undefined;
+  if (type === undefined) throw unsupported(`a body needs the header \`Content-Type: ${types[0]}\``);
+  return { type, bytes };
 }
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-function checkType(header: string): void {
-  if (header === 'application/json') return;
-  const [type = '', ...parameters] = header.toLowerCase().split(';');
-  if (type.trim() !== 'application/json')
-    throw unsupported('a body must be JSON, with `Content-Type: application/json`');
+function readType(header: string, types: readonly string[]): string {
+  const [first = ''] = types;
+  if (header === first) return header;
+  const [given = '', ...parameters] = header.toLowerCase().split(';');
+  const type = given.trim();
+  if (!types.includes(type)) {
+    const isDefinition = types === DEFINITION_TYPES;
+    throw unsupported(
+      isDefinition
+        ? 'a definition must be YAML or JSON, with `Content-Type: application/yaml` or `application/json`'
+        : `a body must be JSON, with \`Content-Type: ${first}\``,
+    );
+  }
   for (const parameter of parameters) {
     const [name = '', value = ''] = parameter.trim().split('=');
     if (name === 'charset' && value.replaceAll('"', '') !== 'utf-8')
       throw unsupported('JSON is read as UTF-8 only: leave the charset out');
   }
+  return type;
 }
 
 // A host may pass on a body with the transfer encoding that it received.
@@ -75,13 +105,17 @@ async function readBytes({ request, parts, held }: HttpCall): Promise<Uint8Array
   });
 }
 
-function parse(bytes: Uint8Array): unknown {
-  let text: string;
+/** @throws INVALID_REQUEST */
+export function decodeText(bytes: Uint8Array): string {
   try {
-    text = UTF_8.decode(bytes);
+    return UTF_8.decode(bytes);
   } catch {
     throw new OrchestratorError('INVALID_REQUEST', 'the body is not valid UTF-8');
   }
+}
+
+/** @throws INVALID_REQUEST */
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {

@@ -30,6 +30,13 @@ export function readLimit(text: string | undefined): number | undefined {
   return Math.min(limit, Number.MAX_SAFE_INTEGER);
 }
 
+/** `true` or `false`. @throws INVALID_REQUEST */
+export function readFlag(text: string | undefined, name: string): boolean | undefined {
+  if (text === undefined || text === 'true' || text === 'false')
+    return text === undefined ? undefined : text === 'true';
+  throw wrong(`\`${name}\` must be true or false, not ${quote(text)}`);
+}
+
 /** An instant: Unix ms, or ISO 8601 with an offset. @returns Unix ms. @throws INVALID_REQUEST */
 export function readInstantParameter(text: string | undefined, name: string): number | undefined {
   if (text === undefined) return undefined;

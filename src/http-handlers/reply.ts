@@ -42,8 +42,14 @@ export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
   return {
     status: STATUS[code],
     json: { error: { code, message: text, ...extra } },
-    headers: code === 'OVERLOADED' ? { 'retry-after': '1', ...headers } : headers,
+    headers: { ...retryAfterOf(thrown as OrchestratorError), ...headers },
   };
+}
+
+function retryAfterOf({ code, details }: OrchestratorError): Reply['headers'] {
+  if (code === 'OVERLOADED') return { 'retry-after': '1' };
+  const isLimit = code === 'RATE_LIMIT_EXCEEDED' || code === 'QUOTA_EXCEEDED';
+  return isLimit ? { 'retry-after': String(details.retryAfter) } : undefined;
 }
 
 // A request of a megabyte may be wrong in a hundred thousand places: the response names the first ones.

@@ -4,7 +4,7 @@ import type { HttpCall, RouteAccess } from './call.ts';
 import type { Reply } from './reply.ts';
 
 export interface Route extends RouteAccess {
-  readonly method: 'GET' | 'POST' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Literal segments, and parameters such as `:name`. */
   readonly path: string;
   /** Whether `run` reads the query; other routes refuse a query. */

@@ -5,11 +5,12 @@ import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import type { EnsembleSource, EnsembleTypes, OtherNames } from '../authoring/define.ts';
-import { createTokens, type Tokens } from '../engine/access/tokens.ts';
+import type { Limits } from '../engine/access/limits.ts';
+import type { Tokens } from '../engine/access/tokens.ts';
+import type { UsageReader } from '../engine/access/usage.ts';
 import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
 import { signalUrlFunction } from '../engine/definition/compile/signal-url.ts';
 import { DURATION_RULE, type Duration, toMs } from '../engine/base/duration.ts';
-import { OrchestratorError } from '../engine/base/errors.ts';
 import { createMasking } from '../engine/interpreter/mask-secrets.ts';
 import { extendFunctions } from '../engine/expression/functions/builtin-functions.ts';
 import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
@@ -20,17 +21,20 @@ import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
 import { SILENT } from '../engine/ports/logger.ts';
 import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { MASKING } from '../engine/ports/masking.ts';
-import { suggestName } from '../engine/base/suggest-name.ts';
-import { createEnsembles, type Ensembles } from './definitions/ensembles.ts';
+import { createAccess } from './access.ts';
+import { createCatalog } from './definitions/catalog.ts';
+import {
+  type AgentItem,
+  type Agents,
+  createDefinitions,
+  type EnsembleItem,
+  type Ensembles,
+} from './definitions/definitions.ts';
+import type { Kind } from './definitions/stored-definitions.ts';
+import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
 import { createEventTickets } from './runs/event-tickets.ts';
 import { createExecutions, type Executions } from './runs/executions.ts';
-import {
-  type LoadedEnsemble,
-  loadEnsembles,
-  loadSharedAgent,
-  logWarnings,
-  readSharedAgents,
-} from './definitions/load-definitions.ts';
+import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
 import { closeMail, mailSecrets } from './mail.ts';
 import { modelSecrets } from './models.ts';
 import { checkOptions, DEFAULT_BRAND, type OrchestratorOptions, secretsOf } from './options.ts';
@@ -72,9 +76,19 @@ export interface Orchestrator<T = Types> {
   startAgent(name: string, input?: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
   /** Calls `listener` for each event of a kind. A listener that throws has no other effect. @returns a function that removes it */
   on<K extends EventKind | '*'>(event: K, listener: EventListener<K>): () => void;
+  /** The word in token values and header names. */
+  readonly brand: string;
   readonly ensembles: Ensembles;
+  /** The shared agents. */
+  readonly agents: Agents;
   readonly executions: Executions;
   readonly tokens: Tokens;
+  /** The states of ensembles. */
+  readonly state: EnsembleStates;
+  /** What a caller has used. */
+  readonly usage: UsageReader;
+  /** Counts requests against the limits of their caller, for hosts with routes of their own. The handlers of the library call it. */
+  readonly limits: Limits;
   /** The links that `signalUrl()` creates. Undefined without the option `signalLinks`. */
   readonly signalLinks: SignalLinks | undefined;
   /**
@@ -147,13 +161,16 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const host = compileHost({ ...options, clock, storage }, toolServers);
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
   logWarnings(ensembles.values(), logger);
-  const agents = new Map<string, LoadedEnsemble>();
-  for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
+  const catalog = createCatalog({ host, ensembles, documents: storage.documents, clock });
 
+  const brand = options.brand ?? DEFAULT_BRAND;
+  const ensemble = (name: string) => catalog.find('ensemble', name);
+  const agent = (name: string) => catalog.find('agent', name);
   const events = createEmitter(clock, logger);
   const ids = createIdSource();
+  const { plans, ...access } = createAccess({ options: options.limits, storage, clock, logger, ids, brand });
   const onlyQueues = () => executionService.engine.onlyQueues === true;
-  const restore = createRestore({ ensembles, agents, host, onlyQueues });
+  const restore = createRestore({ ...catalog, host, onlyQueues });
   const executionService: ExecutionService = createExecutionService({
     clock,
     storage,
@@ -164,13 +181,13 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     ids,
     env: host.env,
     engine: options.engine ?? embeddedEngine(),
+    plans,
     retentionMs: toMs(options.retention ?? DEFAULT_RETENTION_MS),
     restore,
-    find: (name) => ensemble(name),
+    find: ensemble,
+    forget: ({ kind, name }) => catalog.forget(kind as Kind, name),
   });
-  const ensemble = (name: string) => find(ensembles, 'ensemble', name);
   const tickets = createEventTickets(storage.tokens, clock);
-  const agent = (name: string) => find(agents, 'agent', name);
   const schedules =
     options.schedules === false
       ? undefined
@@ -190,9 +207,16 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     executeAgent: (name, input, opts) => starting().execute(() => agent(name), input, opts),
     startAgent: (name, input, opts) => starting().start(() => agent(name), input, opts),
     on: (event, listener) => events.on(event, listener),
-    ensembles: createEnsembles(ensembles, ensemble, clock),
+    brand,
+    ensembles: createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock),
+    agents: createDefinitions<'agents', AgentItem>('agent', 'agents', catalog, clock),
     executions: createExecutions({ definitions: storage.definitions, clock, executionService, ids, tickets, restore }),
-    tokens: createTokens({ store: storage.tokens, clock, ids, brand: options.brand ?? DEFAULT_BRAND }),
+    ...access,
+    state: createEnsembleStates({
+      store: storage.state,
+      clock,
+      initialOf: async (name) => (await ensemble(name)).compiled.initialState,
+    }),
     signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, clock, executionService }),
     async ready() {
       await storage.definitions.get('-');
@@ -238,14 +262,4 @@ function functionsOf({ functions, signalLinks }: OrchestratorOptions): FunctionT
   const [secret = ''] = secretsOf(signalLinks);
   const signalUrl = signalUrlFunction(signalLinks.url.replace(/\/+$/, ''), secret);
   return extendFunctions(functions ?? {}, { signalUrl });
-}
-
-function find(all: ReadonlyMap<string, LoadedEnsemble>, what: string, name: string): LoadedEnsemble {
-  const found = all.get(name);
-  if (found) return found;
-  const near = typeof name === 'string' ? suggestName(name, all.keys()) : undefined;
-  throw new OrchestratorError(
-    'NOT_FOUND',
-    `there is no ${what} \`${name}\`${near ? `; did you mean \`${near}\`?` : ''}`,
-  );
 }

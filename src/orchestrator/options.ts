@@ -2,9 +2,11 @@
 
 import type { ModelServerOptions } from '../adapters/models/model-server-options.ts';
 import type { EnsembleSource } from '../authoring/define.ts';
+import { checkLimits, type LimitsOptions, planProblem } from '../engine/access/plans.ts';
 import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duration.ts';
 import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
 import type { AgentDefinition } from '../engine/model/ensemble.ts';
+import type { Principal } from '../engine/model/token.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
@@ -76,6 +78,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
    * or the first start, and in `runDue()`.
    */
   readonly schedules?: boolean;
+  /** How much callers may do: plans, requests of an address, and where requests are counted. Default: plan `free` for tokens. */
+  readonly limits?: LimitsOptions;
   /** How long executions are kept after their end: milliseconds, or text. Older ones are deleted in the background. Default `30d`. */
   readonly retention?: Duration;
   /** Default: no logging. */
@@ -127,6 +131,7 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   signalLinks: true,
   brand: true,
   schedules: true,
+  limits: true,
   retention: true,
   logger: true,
   errors: true,
@@ -186,6 +191,7 @@ export function checkOptions(options: OrchestratorOptions): void {
     }
   }
   if (options.errors !== undefined) checkErrors(options.errors);
+  if (options.limits !== undefined) checkLimits(options.limits);
   const { retention, schedules } = options;
   if (schedules !== undefined && typeof schedules !== 'boolean') {
     throw misuse(`\`schedules\` must be true or false, not ${String(schedules)}`);
@@ -262,11 +268,27 @@ const EXECUTE_KEYS = [
   'idempotencyKey',
   'idempotencyScope',
   'tags',
+  'principal',
 ];
+
+/** @throws TypeError for anything but the result of `tokens.verify()` */
+export function checkPrincipal(principal: Principal | undefined): void {
+  if (principal === undefined) return;
+  const isPrincipal = typeof principal?.tokenId === 'string' && principal.tokenId !== '';
+  if (!isPrincipal || planProblem(principal.plan) !== undefined)
+    throw new TypeError(
+      'execute: `principal` must have a `tokenId` and a `plan`, such as the result of tokens.verify()',
+    );
+}
 
 /** Checks the options of a start before anything is stored, not in the middle of the run. @throws TypeError */
 export function checkExecuteOptions(
-  options: StartIdentity & { readonly signal?: AbortSignal; readonly timeout?: Duration; readonly hops?: number },
+  options: StartIdentity & {
+    readonly signal?: AbortSignal;
+    readonly timeout?: Duration;
+    readonly hops?: number;
+    readonly principal?: Principal;
+  },
 ): void {
   refuseUnknownKeys(options, EXECUTE_KEYS, 'execute');
   const { signal, timeout, hops, id, idempotencyKey, idempotencyScope, tags } = options;
@@ -281,5 +303,6 @@ export function checkExecuteOptions(
     throw new TypeError(`execute: ${START_RULES.idempotencyKey}`);
   if (idempotencyScope !== undefined && !isIdempotencyKey(idempotencyScope))
     throw new TypeError(`execute: ${START_RULES.idempotencyKey.replace('Key', 'Scope')}`);
+  checkPrincipal(options.principal);
   if (tags !== undefined && !areTags(tags)) throw new TypeError(`execute: ${START_RULES.tags}`);
 }

@@ -16,7 +16,10 @@ import { reopenedCommitCases } from './storage-suite/commits/reopened.ts';
 import { lateRepeatCases, repeatCases } from './storage-suite/commits/repeats.ts';
 import { startCases } from './storage-suite/commits/starts.ts';
 import { valueCases } from './storage-suite/commits/values.ts';
+import { rateCases } from './rate-limiter-suite.ts';
+import { chargeCases, reopenedChargeCases } from './storage-suite/charges.ts';
 import type { StorageCase } from './storage-suite/context.ts';
+import { documentCases, reopenedDocumentCases } from './storage-suite/documents.ts';
 import { definitionCases, reopenedDefinitionCases } from './storage-suite/definitions.ts';
 import { cancelCases, sharedCancelCases } from './storage-suite/executions/cancels.ts';
 import { childCases } from './storage-suite/executions/children.ts';
@@ -102,6 +105,9 @@ const GROUPS: { readonly [Part in keyof StorageParts | 'commits' | 'handles']: G
   state: { always: [stateCases], reopened: [reopenedStateCases] },
   schedules: { always: [scheduleCases], reopened: [reopenedScheduleCases] },
   definitions: { always: [definitionCases], reopened: [reopenedDefinitionCases] },
+  documents: { always: [documentCases], reopened: [reopenedDocumentCases] },
+  usage: { always: [chargeCases], reopened: [reopenedChargeCases] },
+  rates: { always: [(it) => rateCases(declareOnPart(it, ({ rates }) => rates))] },
   tokens: {
     always: [(it) => tokenCases(declareOnPart(it, ({ tokens }) => tokens))],
     reopened: [(it) => reopenedTokenCases(declareOnPart(it, ({ tokens }) => tokens))],

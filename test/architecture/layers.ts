@@ -60,7 +60,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   authoring: { may: ['base', 'model', 'ports'], types: ['definition/read'] },
   orchestrator: { may: [...ENGINE, 'operations/', 'adapters/'], types: ['authoring'] },
   project: { may: [...CORE, ...DEFINITION, 'orchestrator', 'adapters/'], types: ['authoring'] },
-  'http-handlers': { may: [...CORE, 'signing'], types: ['orchestrator'] },
+  'http-handlers': { may: [...CORE, 'signing', 'access'], types: ['orchestrator'] },
   'testing-kit': { may: [...CORE, 'adapters/'], types: ['orchestrator', 'authoring'] },
 
   index: { may: [...ENGINE, 'authoring', 'orchestrator', 'project', 'operations/', 'adapters/', 'http-handlers'] },

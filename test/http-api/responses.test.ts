@@ -198,7 +198,8 @@ describe('cross-origin calls', () => {
 describe('options of a handler', () => {
   it.each([
     [{ basepath: '/x' }, /`basepath` is not an option of a handler; did you mean `basePath`/],
-    [{ trustProxy: true }, /`trustProxy` is not an option/],
+    [{ trustProxy: 0 }, /`trustProxy` must be a boolean, the number of proxies/],
+    [{ trustProxy: ['10.0.0.0/40'] }, /"10.0.0.0\/40" is not an address or a range/],
     [{ basePath: '/x/' }, /basePath/],
     [{ basePath: 'x' }, /basePath/],
     [{ basePath: '/a/../b' }, /basePath/],

@@ -71,7 +71,9 @@ describe.each(HOSTS)('routes by $host', ({ open }) => {
     [`/api/v1/executions/${NOBODY}/cancel`, 'POST, OPTIONS', ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']],
     [`/api/v1/executions/${NOBODY}/retry`, 'POST, OPTIONS', ['GET', 'HEAD', 'PUT', 'DELETE', 'PATCH']],
     ['/api/v1/health', 'GET, HEAD, OPTIONS', ['POST']],
-    ['/ensembles', 'GET, HEAD, OPTIONS', ['PUT']],
+    ['/ensembles', 'GET, HEAD, POST, OPTIONS', ['PUT', 'PATCH', 'DELETE']],
+    ['/ensembles/greet', 'GET, HEAD, PUT, DELETE, OPTIONS', ['POST', 'PATCH']],
+    ['/api/v1/state/greet', 'GET, HEAD, PUT, PATCH, DELETE, OPTIONS', ['POST']],
   ])('%s accepts %s; other methods are 405, whatever X-HTTP-Method-Override says', async (path, allow, methods) => {
     for (const method of methods) {
       const response = await ask(path, {

@@ -88,7 +88,7 @@ export function createService(options: HandlerOptions = {}, more: OrchestratorOp
       for (const end of waiting.splice(0)) end();
     },
     async bearer(...scopes) {
-      const { token } = await orchestrator.tokens.create({ name: 'test', scopes });
+      const { token } = await orchestrator.tokens.create({ name: 'test', scopes, plan: 'enterprise' });
       return { authorization: `Bearer ${token}` };
     },
   };

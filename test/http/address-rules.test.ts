@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import { describe, expect, it } from 'vitest';
 import { addressRules } from '../../src/adapters/http/address-rules.ts';
-import { parseAddress, specialRange } from '../../src/adapters/http/ip-address.ts';
+import { parseAddress, specialRange } from '../../src/engine/base/ip-address.ts';
 import { admitRequest } from '../../src/adapters/http/admit-request.ts';
 
 /** Checks a URL like the clients do: after URL parsing. */

@@ -54,7 +54,7 @@ describe('records', () => {
     await expect(executions.list(strange)).rejects.toThrow('did you mean `ensemble`?');
     await expect(executions.agents(id, { page: 2 } as object)).rejects.toThrow(TypeError);
     await expect(executions.events(id, { from: '1' } as object).next()).rejects.toThrow(TypeError);
-    await expect(ensembles.list({ active: true } as object)).rejects.toThrow('ensembles.list: `active`');
+    await expect(ensembles.list({ activ: true } as object)).rejects.toThrow('ensembles.list: `activ`');
     await expect(executions.list(null as never)).rejects.toThrow('executions.list: options must be an object');
     await expect(executions.list({ status: 'done' as never })).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
   });

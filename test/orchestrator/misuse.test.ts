@@ -81,7 +81,7 @@ describe('misuse of the library', () => {
       'name: must be a string, not a number',
       'scopes: must be a list, not a string',
       'expiresIn: must be a number, not a string',
-      'plan: must be one of free, pro, enterprise',
+      'plan: must be one of free, pro, enterprise, or figures such as { requests: 500, executions: 10000 }',
     ]);
     expect(await say({ name: '', scopes: [], expiresIn: 0 })).toEqual([
       'name: must have 1 to 200 characters',

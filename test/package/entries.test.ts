@@ -91,6 +91,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'manualClock',
     'memoryMail',
     'memorySms',
+    'rateLimiterSuite',
     'replay',
     'storageSuite',
     'stubHttp',

@@ -257,6 +257,8 @@ describe('memoryStorage, due executions', () => {
     const id = executionId(1);
     const page = { limit: 1, now: T0 };
     const object = { content: new Uint8Array(1), contentType: 'text/plain', updatedAt: T0 };
+    const document = { value: {}, tag: 'a', updatedAt: T0 };
+    const hour = { key: 'token:tok_1', limit: 1, windowMs: 3_600_000 };
     const answers = [
       storage.workers.register(WORKER, { now: T0, leaseUntil: T0 + 1 }),
       storage.workers.renew(WORKER, T0 + 1),
@@ -284,6 +286,13 @@ describe('memoryStorage, due executions', () => {
       storage.executions.listEndedWaits(id, 'go', 0),
       storage.executions.countDescendants(id, 1),
       storage.state.read('orders'),
+      storage.state.write('orders', { expectedVersion: 0, value: {}, updatedAt: T0 }),
+      storage.documents.write('ensemble', 'orders', { expectedVersion: 0, document, now: T0 }),
+      storage.documents.read('ensemble', 'orders', T0),
+      storage.documents.list('ensemble', { limit: 1, now: T0 }),
+      storage.usage.charged('tok_1', '2026-01'),
+      storage.rates.take([hour], T0),
+      storage.rates.peek([hour], T0),
       storage.schedules.advance('hourly', { expectedVersion: 0, value: {}, updatedAt: T0 }),
       storage.schedules.read('hourly'),
       storage.definitions.put({ version: 'v', definition: {}, needs: [] }),

@@ -15,6 +15,7 @@ import { TOKEN } from './stored-token.ts';
 const [, , executions = '0', ...paths] = process.argv;
 const say = (text: string) => writeSync(1, `${text}\n`);
 const page = { limit: 100 };
+const HOUR = { key: 'token:tok_1', limit: 1, windowMs: 3_600_000 };
 
 for (const path of paths) {
   say(path);
@@ -56,6 +57,18 @@ for (const path of paths) {
     () => storage.executions.findEnded([executionId(1)]),
     () => storage.executions.countQueued(100),
     () => storage.state.read('orders'),
+    () => storage.state.write('bills', { expectedVersion: 0, value: {}, updatedAt: 1 }),
+    () => storage.documents.read('ensemble', 'orders', 1),
+    () => storage.documents.list('ensemble', { limit: 10, now: 1 }),
+    () =>
+      storage.documents.write('ensemble', 'bills', {
+        expectedVersion: 0,
+        document: { value: {}, tag: 'a', updatedAt: 1 },
+        now: 1,
+      }),
+    () => storage.usage.charged('tok_1', '2026-01'),
+    () => storage.rates.take([HOUR], 1),
+    () => storage.rates.peek([HOUR], 1),
     () => storage.definitions.get('v'),
     () => storage.definitions.put({ version: 'w', definition: {}, needs: [] }),
     () => storage.schedules.read('hourly'),

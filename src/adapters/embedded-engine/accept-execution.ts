@@ -2,8 +2,14 @@
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
+import { monthOf } from '../../engine/model/quota.ts';
 import type { CommitEntry, NewExecution } from '../../engine/model/stored-execution.ts';
-import type { AcceptedRun, BeginOptions, LoadedDefinition } from '../../engine/ports/execution-engine.ts';
+import {
+  type AcceptedRun,
+  type BeginOptions,
+  type LoadedDefinition,
+  StaleDefinitionError,
+} from '../../engine/ports/execution-engine.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, StoredDefinition } from '../../engine/ports/storage.ts';
 import { isUnstorable } from '../../engine/running/write-failure.ts';
@@ -68,9 +74,10 @@ function beginNow(
   worker: string,
   execution: NewExecution,
   loaded: LoadedDefinition,
-  { signal, steps = [] }: BeginOptions,
+  options: BeginOptions,
 ): MaybePromise<AcceptedRun> {
-  const entry: CommitEntry = { executionId: execution.id, epoch: 1, start: execution, steps };
+  const { signal, steps = [] } = options;
+  const entry = startEntry({ executionId: execution.id, epoch: 1, start: execution, steps }, options);
   const launch = (holder: string): AcceptedRun => {
     const records = steps.length > 0 ? steps : undefined;
     const { createdAt: startedAt } = execution;
@@ -86,9 +93,14 @@ function beginNow(
 /** Retries with the new id of this worker, if the old id was considered dead. @returns the id of the worker that holds the execution */
 async function acceptAgain(engine: EngineState, result: CommitResult, by: string, entry: CommitEntry): Promise<string> {
   const { worker } = engine;
+  await refuseStart(engine, result, entry);
   if (result === 'fenced') await worker.verifyLease();
   const now = await worker.register();
-  if (result === 'fenced' && now !== by && (await writeStart(engine, now, entry)) === 'stored') return now;
+  if (result === 'fenced' && now !== by) {
+    const again = await writeStart(engine, now, entry);
+    if (again === 'stored') return now;
+    await refuseStart(engine, again, entry);
+  }
   throw new OrchestratorError('CONFLICT', `execution ${entry.executionId} was not accepted: its id is taken`);
 }
 
@@ -103,8 +115,9 @@ async function queue(engine: EngineState, execution: NewExecution, options: Begi
   engine.accept.queued += 1;
   const { id: executionId, createdAt: dueAt } = execution;
   const release = { status: 'queued', dueAt } as const;
-  const entry: CommitEntry = { executionId, epoch: 0, start: execution, steps, release };
+  const entry = startEntry({ executionId, epoch: 0, start: execution, steps, release }, options);
   const result = await (repeatable ? engine.writer.write('', entry) : writeStart(engine, undefined, entry));
+  await refuseStart(engine, result, entry);
   if (result !== 'stored' && !repeatable)
     throw new OrchestratorError('CONFLICT', `execution ${executionId} is stored already`);
   engine.runs.pending?.set(executionId, undefined);
@@ -123,6 +136,29 @@ async function refuseWhenFull({ accept, settings, storage, withRetry }: EngineSt
     details: { limit: queueLimit },
     retryable: true,
   });
+}
+
+/** Most starts have neither a charge nor an expected document, and need no copy. */
+function startEntry(entry: CommitEntry, { charge, expects }: BeginOptions): CommitEntry {
+  if (!charge && !expects) return entry;
+  return { ...entry, ...(charge && { charge }), ...(expects && { expects }) };
+}
+
+/** @throws QUOTA_EXCEEDED, StaleDefinitionError if that is why a start was refused */
+async function refuseStart(
+  { storage, withRetry, clock }: EngineState,
+  result: CommitResult,
+  { charge }: CommitEntry,
+): Promise<void> {
+  if (result === 'stale') throw new StaleDefinitionError();
+  if (result !== 'quota-exceeded' || !charge) return;
+  const { account, period, limit = 0 } = charge;
+  const used = await withRetry(() => storage.usage.charged(account, period));
+  const now = clock.now();
+  const { end } = monthOf(now);
+  const details = { limit, used, reset: end / 1000, retryAfter: Math.ceil((end - now) / 1000) };
+  const message = `the quota of ${limit} executions a month is used up; it begins again at ${new Date(end).toISOString()}`;
+  throw new OrchestratorError('QUOTA_EXCEEDED', message, { details });
 }
 
 function writeStart(engine: EngineState, by: string | undefined, entry: CommitEntry): MaybePromise<CommitResult> {

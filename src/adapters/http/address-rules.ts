@@ -8,7 +8,7 @@ import {
   parseAddress,
   parseRange,
   specialRange,
-} from './ip-address.ts';
+} from '../../engine/base/ip-address.ts';
 
 /** A compiled `allow` list. Hosts have the form of `URL.hostname`. */
 export interface AddressRules {

@@ -1,6 +1,7 @@
 /** `ensemble token`: creates, lists and revokes API tokens, in a store or on a running server. */
 
-import { PLANS, type Plan, SCOPES, type TokenScope } from '../../engine/model/token.ts';
+import { PLANS, type PlanName } from '../../engine/model/plan.ts';
+import { SCOPES, type TokenScope } from '../../engine/model/token.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { wrongUsage } from '../terminal/cli-error.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
@@ -30,7 +31,7 @@ export async function createToken(options: TokenCreateOptions, output: Output, h
     name: options.name,
     scopes: options.scope.map((scope) => oneOf<TokenScope>('--scope', scope, SCOPES)),
     ...(expiresIn !== undefined && { expiresIn }),
-    ...(plan !== undefined && { plan: plan as Plan }),
+    ...(plan !== undefined && { plan: plan as PlanName }),
   };
   if (wanted.scopes.length === 0) throw wrongUsage(`--scope needs at least one of ${SCOPES.join(', ')}`);
   const created = await withService(options, host, ({ tokens }) => tokens.create(wanted), { create: true });

@@ -2,21 +2,16 @@
 
 import * as z from 'zod/mini';
 import { isOrchestratorError, OrchestratorError } from '../base/errors.ts';
+import { equalJson, type Json } from '../base/json.ts';
 import { isPromise } from '../base/maybe-promise.ts';
 import type { IdSource } from '../model/id.ts';
-import {
-  PLANS,
-  type Plan,
-  type Principal,
-  SCOPES,
-  type StoredToken,
-  TICKET_KEY_ID,
-  type TokenScope,
-} from '../model/token.ts';
+import { type Principal, SCOPES, type StoredToken, TICKET_KEY_ID, type TokenScope } from '../model/token.ts';
+import type { Plan } from '../model/plan.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { TokenStore } from '../ports/token-store.ts';
 import { once } from '../base/once.ts';
 import { invalidRequest, readShape } from '../base/read-shape.ts';
+import { planProblem } from './plans.ts';
 import { createTokenValue, isTokenValue, tokenDigest } from './token-value.ts';
 
 export interface NewToken {
@@ -26,7 +21,7 @@ export interface NewToken {
   readonly scopes: readonly TokenScope[];
   /** Seconds until the token expires, at most 10 years. Without it, the token never expires. */
   readonly expiresIn?: number;
-  /** Default `free`. */
+  /** A name, or figures such as `{ requests: 500, window: 60, executions: 10_000 }`. Default: `limits.plan`, which is `free`. */
   readonly plan?: Plan;
 }
 
@@ -105,7 +100,9 @@ const newTokenFields = () => ({
   name: z.string().check(z.minLength(1, NAME_SIZE), z.maxLength(200, NAME_SIZE)),
   scopes: z.array(z.enum(SCOPES)).check(z.minLength(1, 'must have at least one scope')),
   expiresIn: z.optional(z.int().check(z.gte(1, LIFETIME), z.lte(TEN_YEARS_S, LIFETIME))),
-  plan: z.optional(z.enum(PLANS)),
+  plan: z.optional(
+    z.custom<Plan>((plan) => planProblem(plan) === undefined, { error: ({ input }) => planProblem(input) ?? '' }),
+  ),
 });
 const newToken = once(() => z.strictObject(newTokenFields()));
 const importedToken = once(() =>
@@ -118,15 +115,17 @@ export function createTokens(parts: {
   readonly ids: IdSource;
   /** The word in the value's prefix. */
   readonly brand: string;
+  /** The plan of a token that is created without one. Default `free`. */
+  readonly defaultPlan?: Plan;
 }): Tokens {
-  const { store, clock, ids, brand } = parts;
+  const { store, clock, ids, brand, defaultPlan = 'free' } = parts;
   const make = async (given: NewToken, fixedId?: string): Promise<CreatedToken> => {
     const checked = readNewToken(newToken(), given);
     const createdAt = clock.now();
     const value = createTokenValue(brand);
     const digest = tokenDigest(value);
     const id = fixedId ?? ids.id('tok_', createdAt);
-    const token = toStored(checked, { id, digest, last4: value.slice(-4), createdAt });
+    const token = toStored(checked, defaultPlan, { id, digest, last4: value.slice(-4), createdAt });
     await store.put(token);
     const { digest: _digest, last4: _last4, ...shown } = token;
     return { token: value, ...shown };
@@ -140,7 +139,11 @@ export function createTokens(parts: {
     for (;;) {
       const known = await store.findByDigest(digest);
       const now = clock.now();
-      const token = toStored(checked, known ?? { id: ids.id('tok_', now), digest, last4: '', createdAt: now });
+      const token = toStored(
+        checked,
+        defaultPlan,
+        known ?? { id: ids.id('tok_', now), digest, last4: '', createdAt: now },
+      );
       if (known && isSameToken(known, token)) return toItem(known);
       // The port has no update. An import that is cut off here is completed by the next one.
       if (known) await store.delete(known.id);
@@ -198,11 +201,20 @@ type Checked = z.output<ReturnType<typeof newToken>>;
 
 /** @param identity - what a change of the token keeps */
 function toStored(
-  { name, scopes, expiresIn, plan = 'free' }: Checked,
+  { name, scopes, expiresIn, plan }: Checked,
+  defaultPlan: Plan,
   { id, digest, last4, createdAt, lastUsed }: Omit<StoredToken, keyof NewToken>,
 ): StoredToken {
   return {
-    ...{ id, name, scopes: [...new Set(scopes)], plan, digest, last4, createdAt },
+    ...{
+      id,
+      name,
+      scopes: [...new Set(scopes)],
+      plan: plan ?? defaultPlan,
+      digest,
+      last4,
+      createdAt,
+    },
     ...(expiresIn !== undefined && { expiresAt: createdAt + expiresIn * 1000 }),
     ...(lastUsed !== undefined && { lastUsed }),
   };
@@ -214,7 +226,7 @@ function toItem({ digest: _digest, ...item }: StoredToken): TokenItem {
 
 function isSameToken(a: StoredToken, b: StoredToken): boolean {
   const sameScopes = a.scopes.length === b.scopes.length && a.scopes.every((scope) => b.scopes.includes(scope));
-  return sameScopes && a.name === b.name && a.plan === b.plan && a.expiresAt === b.expiresAt;
+  return sameScopes && a.name === b.name && equalJson(a.plan as Json, b.plan as Json) && a.expiresAt === b.expiresAt;
 }
 
 function readNewToken<S extends z.ZodMiniObject>(schema: S, given: NewToken): z.output<S> {

@@ -18,10 +18,13 @@ export type ErrorCode =
   | 'INVALID_REQUEST'
   | 'ITERATION_LIMIT'
   | 'METHOD_NOT_ALLOWED'
+  | 'NOT_ACTIVE'
   | 'NOT_CONFIGURED'
   | 'NOT_FOUND'
   | 'OVERLOADED'
   | 'PAYLOAD_TOO_LARGE'
+  | 'QUOTA_EXCEEDED'
+  | 'RATE_LIMIT_EXCEEDED'
   | 'TIMEOUT'
   | 'TOKEN_EXPIRED'
   | 'UNAUTHORIZED'
@@ -83,6 +86,8 @@ export interface ErrorDetails {
     readonly status?: string;
     /** The limit that was met: the depth or the number of descendants. */
     readonly limit?: number;
+    /** The version that the resource has now. */
+    readonly version?: string;
     /** The SQLite file that another process works on. */
     readonly file?: string;
     /** The file that holds the lock on `file`. */
@@ -170,6 +175,7 @@ export interface ErrorDetails {
   };
   readonly ITERATION_LIMIT: Readonly<Record<string, unknown>>;
   readonly METHOD_NOT_ALLOWED: Readonly<Record<string, unknown>>;
+  readonly NOT_ACTIVE: Readonly<Record<string, unknown>>;
   readonly NOT_CONFIGURED: {
     /** What a definition needs and this process lacks. */
     readonly issues?: readonly DefinitionIssue[];
@@ -196,6 +202,23 @@ export interface ErrorDetails {
   readonly PAYLOAD_TOO_LARGE: {
     /** The largest allowed body. */
     readonly maxBytes: number;
+  };
+  readonly QUOTA_EXCEEDED: {
+    /** How many executions the caller's plan allows in a calendar month (UTC). */
+    readonly limit: number;
+    readonly used: number;
+    /** The end of the month, in Unix seconds. */
+    readonly reset: number;
+    /** Seconds until then. */
+    readonly retryAfter: number;
+  };
+  readonly RATE_LIMIT_EXCEEDED: {
+    /** How many requests are allowed in a window. */
+    readonly limit: number;
+    /** When the next request is possible, in Unix seconds. */
+    readonly reset: number;
+    /** Seconds until then. */
+    readonly retryAfter: number;
   };
   readonly TIMEOUT: {
     /** The timeout of the call that did not end in time, in ms. */

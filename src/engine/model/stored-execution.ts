@@ -1,6 +1,7 @@
 /** The stored data of an execution: its start, its steps, its end, and the commit entry that writes them together. */
 
 import type { Json, JsonObject } from '../base/json.ts';
+import type { Charge } from './quota.ts';
 import type { ExecutionError, ExecutionTrigger, FinalStatus, PendingWait, TokenUsage } from './execution.ts';
 
 /** An execution at the moment when it is accepted. */
@@ -135,6 +136,10 @@ export interface CommitEntry {
   readonly epoch: number;
   /** Accepts the execution, without a fence. With `release`, the execution is queued. Otherwise the worker holds it, and it runs. */
   readonly start?: NewExecution;
+  /** With `start`: the caller that pays for the execution. It is charged once, however often the entry is repeated. */
+  readonly charge?: Charge;
+  /** With `start`: the execution is stored only if a document has this tag. */
+  readonly expects?: ExpectedDocument;
   /** In the order in which they were made. A record replaces the stored one of its key if that has `retryAt` and not more attempts. */
   readonly steps: readonly StepRecord[];
   readonly state?: StateChange;
@@ -143,6 +148,13 @@ export interface CommitEntry {
   /** The worker releases the execution. Never together with `end`. */
   readonly release?: Release;
   readonly end?: ExecutionEnd;
+}
+
+/** A document that a start relies on. */
+export interface ExpectedDocument {
+  readonly kind: string;
+  readonly name: string;
+  readonly tag: string;
 }
 
 /** An execution that a worker has claimed. */

@@ -1,5 +1,7 @@
 /** API tokens: their scopes, their stored form, and the principal that a token identifies. */
 
+import type { Plan } from './plan.ts';
+
 /** All scopes of tokens. `admin` includes all other scopes. */
 export const SCOPES = [
   'read:ensembles',
@@ -17,10 +19,6 @@ export const SCOPES = [
 ] as const;
 
 export type TokenScope = (typeof SCOPES)[number];
-
-/** The names of the plans. */
-export const PLANS = ['free', 'pro', 'enterprise'] as const;
-export type Plan = (typeof PLANS)[number];
 
 /** A token as it is stored, without its value. */
 export interface StoredToken {

@@ -2,7 +2,8 @@
 
 import type { Json } from '../base/json.ts';
 import type { Execution, ExecutionError, ExecutionStatus, FinalStatus } from '../model/execution.ts';
-import type { NewExecution, NewSignal, StepRecord } from '../model/stored-execution.ts';
+import type { Charge } from '../model/quota.ts';
+import type { ExpectedDocument, NewExecution, NewSignal, StepRecord } from '../model/stored-execution.ts';
 import type { Clock } from './clock.ts';
 import type { Journal } from './journal.ts';
 import type { Logger } from './logger.ts';
@@ -72,7 +73,7 @@ export interface EngineHost {
   /** A new id for a worker. */
   newWorkerId(): string;
   /** The definition with which an execution began, ready to run. A text says what this process lacks to run it. */
-  restore(definition: StoredDefinition, ensemble: string): LoadedDefinition | string;
+  restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedDefinition | string>;
   /**
    * Called once for each execution that ended in this process, after its end is stored.
    * @param worker - the worker that held it
@@ -80,6 +81,14 @@ export interface EngineHost {
   ended(record: Execution, worker?: string): void;
   /** Called when a run has left this process before the end of its execution, after what it had to report is stored. */
   left(executionId: string): void;
+}
+
+/** The definition of an execution is not the stored one any more: it was changed at run time. Nothing was stored. */
+export class StaleDefinitionError extends Error {
+  constructor() {
+    super('the definition was changed; load it again');
+    this.name = 'StaleDefinitionError';
+  }
 }
 
 /** An execution that was accepted. */
@@ -101,6 +110,10 @@ export interface BeginOptions {
    * waits for its runs to end.
    */
   readonly isChild?: boolean;
+  /** Who pays for the execution. Charged in the commit that accepts it. */
+  readonly charge?: Charge | undefined;
+  /** The document that holds the definition. If it has changed, nothing is stored, and the call fails with {@link StaleDefinitionError}. */
+  readonly expects?: ExpectedDocument | undefined;
   /** Cancels the execution when it aborts. A run whose signal has aborted runs no step. */
   readonly signal?: AbortSignal | undefined;
   /**

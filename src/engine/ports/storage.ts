@@ -39,19 +39,25 @@
 import type { CommitEntry } from '../model/stored-execution.ts';
 import type { KvStore, ObjectStore } from './data.ts';
 import type { DefinitionStore } from './definition-store.ts';
+import type { DocumentStore } from './document-store.ts';
 import type { ExecutionReader, ExecutionStore } from './execution-store.ts';
 import type { MaybePromise } from './operation.ts';
+import type { RateLimiter } from './rate-limiter.ts';
 import type { ScheduleStore } from './schedule-store.ts';
 import type { SignalReader, SignalStore } from './signal-store.ts';
 import type { StateStore } from './state-store.ts';
 import type { TokenStore } from './token-store.ts';
+import type { UsageStore } from './usage-store.ts';
 import type { WorkerStore } from './worker-store.ts';
 
 export type * from './definition-store.ts';
+export type * from './document-store.ts';
 export type * from './execution-store.ts';
+export type * from './rate-limiter.ts';
 export type * from './schedule-store.ts';
 export type * from './signal-store.ts';
 export type * from './state-store.ts';
+export type * from './usage-store.ts';
 export type * from './worker-store.ts';
 
 /** The properties of a storage that the engine has to know. */
@@ -78,8 +84,12 @@ export interface StorageCapabilities {
  * | exists | another execution has the id or the idempotency key of the entry's `start`: nothing is stored |
  * | fenced | the execution is unknown, has ended, or is not held by this worker under this epoch: nothing is stored |
  * | state-conflict | the state has another version than the expected one: nothing is stored |
+ * | stale | the document that the entry expects has another tag, or is deleted: nothing is stored |
+ * | quota-exceeded | the caller has used up the quota of the entry's `charge`: nothing is stored |
+ *
+ * If several results fit, the first of them counts: stored, exists, fenced, state-conflict, stale, quota-exceeded.
  */
-export type CommitResult = 'stored' | 'exists' | 'fenced' | 'state-conflict';
+export type CommitResult = 'stored' | 'exists' | 'fenced' | 'state-conflict' | 'stale' | 'quota-exceeded';
 
 /** Reads what runs have stored. Every storage is one. */
 export interface RecordReader {
@@ -95,6 +105,9 @@ export interface StorageParts {
   readonly state: StateStore;
   readonly schedules: ScheduleStore;
   readonly definitions: DefinitionStore;
+  readonly documents: DocumentStore;
+  readonly usage: UsageStore;
+  readonly rates: RateLimiter;
   readonly tokens: TokenStore;
   /** The default bindings of the `storage` operation: `kv` and `objects`. */
   readonly kv: KvStore;

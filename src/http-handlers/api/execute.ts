@@ -94,13 +94,14 @@ async function accept(call: HttpCall, what: 'ensemble' | 'agent', start: Start) 
 function optionsOf({ request, principal }: HttpCall, { id, tags }: ExecuteBody): ExecuteOptions {
   const idempotencyKey = request.header('idempotency-key');
   const hops = request.header('x-ensemble-hops');
-  if (idempotencyKey === undefined && id === undefined && tags === undefined && hops === undefined) return FROM_HTTP;
+  const from: ExecuteOptions = principal ? { ...FROM_HTTP, principal } : FROM_HTTP;
+  if (idempotencyKey === undefined && id === undefined && tags === undefined && hops === undefined) return from;
   if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
     const message = `the header \`Idempotency-Key\` must have 1 to ${MAX_KEY_LENGTH} characters`;
     throw new OrchestratorError('INVALID_REQUEST', message);
   }
   return {
-    ...FROM_HTTP,
+    ...from,
     ...(idempotencyKey !== undefined && { idempotencyKey, idempotencyScope: principal?.tokenId ?? 'http' }),
     ...(hops !== undefined && /^\d{1,4}$/.test(hops) && { hops: Number(hops) }),
     ...(id !== undefined && { id }),

@@ -1,19 +1,15 @@
 /** `POST /executions/:id/...`: cancels an execution, retries one, sends one a signal, and creates a ticket for its events. */
 
-import * as z from 'zod/mini';
 import type { Execution } from '../../engine/model/execution.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { hasScope } from '../../engine/model/token.ts';
-import { once } from '../../engine/base/once.ts';
-import { readShape } from '../../engine/base/read-shape.ts';
 import { requireScope } from '../authorize.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readId } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
 import { locationOf } from './accepted.ts';
-
-const emptyBody = once(() => z.strictObject({}));
+import { refuseContent } from './refuse-content.ts';
 
 /** Replies with the record after the call. A running execution stops at its next step boundary, so it may still be `running`. */
 export async function cancelExecution(call: HttpCall): Promise<Reply> {
@@ -32,7 +28,7 @@ export async function retryExecution(call: HttpCall): Promise<Reply> {
   const refusal = await refuseAgent(call, id);
   if (refusal) return refusal;
   await refuseContent(call);
-  const run = await known(executions.retry(id));
+  const run = await known(executions.retry(id, call.principal ? { principal: call.principal } : {}));
   // After the response, a Worker continues only what was passed to `waitUntil`.
   host.waitUntil?.(
     run.result().catch((err: unknown) => {
@@ -84,9 +80,4 @@ async function refuseAgent({ parts, principal }: HttpCall, id: string): Promise<
   if (!refusal) return undefined;
   const { ensemble } = await known(parts.orchestrator.executions.status(id));
   return ensemble.startsWith('agent:') ? refusal : undefined;
-}
-
-/** Cancel, retry and tickets take everything from the path. @throws INVALID_REQUEST for a body other than `{}` */
-async function refuseContent(call: HttpCall): Promise<void> {
-  readShape(emptyBody(), await readJson(call), 'the body is not valid');
 }

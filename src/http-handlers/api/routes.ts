@@ -1,18 +1,37 @@
 /** The API's routes: the method, path, scope and function of each. */
 
 import type { Route } from '../router.ts';
-import { getEnsemble, listEnsembles } from './ensembles.ts';
+import { definitionRoutes } from './definitions.ts';
 import { executeAgent, executeEnsemble } from './execute.ts';
 import { cancelExecution, createTicket, retryExecution, signalExecution } from './execution-control.ts';
 import { getAgentRun, getExecution, listAgentRuns, listExecutions, listSteps, streamEvents } from './executions.ts';
 import { health } from './health.ts';
+import { clearState, getState, patchState, putState } from './state.ts';
 import { createToken, listTokens, revokeToken } from './tokens.ts';
+import { getUsage } from './usage.ts';
+import { listWorkflows } from './workflows.ts';
 
 /** Every path below this one belongs to the API. */
 export const API_ROOT = '/api/v1';
 
+function routesOf(path: string, kind: 'ensemble' | 'agent'): readonly Route[] {
+  const { list, create, get, update, remove, activate, deactivate } = definitionRoutes(kind);
+  const [read, write] = [`read:${kind}s`, `write:${kind}s`] as const;
+  return [
+    { method: 'GET', path, scope: read, readsQuery: true, run: list },
+    { method: 'POST', path, scope: write, run: create },
+    { method: 'GET', path: `${path}/:name`, scope: read, run: get },
+    { method: 'PUT', path: `${path}/:name`, scope: write, run: update },
+    { method: 'DELETE', path: `${path}/:name`, scope: write, run: remove },
+    { method: 'POST', path: `${path}/:name/activate`, scope: write, repeatable: true, run: activate },
+    { method: 'POST', path: `${path}/:name/deactivate`, scope: write, repeatable: true, run: deactivate },
+  ];
+}
+
 export const API_ROUTES: readonly Route[] = [
   { method: 'GET', path: '/api/v1/health', scope: 'public', run: health },
+
+  { method: 'GET', path: '/api/v1/usage', scope: 'any', run: getUsage },
 
   { method: 'POST', path: '/api/v1/tokens', scope: 'admin', run: createToken },
   { method: 'GET', path: '/api/v1/tokens', scope: 'admin', run: listTokens },
@@ -75,9 +94,21 @@ export const API_ROUTES: readonly Route[] = [
     run: signalExecution,
   },
 
-  { method: 'GET', path: '/api/v1/ensembles', scope: 'read:ensembles', readsQuery: true, run: listEnsembles },
-  { method: 'GET', path: '/api/v1/ensembles/:name', scope: 'read:ensembles', run: getEnsemble },
+  {
+    method: 'GET',
+    path: '/api/v1/workflows',
+    scope: 'read:ensembles',
+    readsQuery: true,
+    takesApiKey: true,
+    run: listWorkflows,
+  },
+  ...routesOf('/api/v1/ensembles', 'ensemble'),
   // The specification's error examples name the path without `/api/v1`.
-  { method: 'GET', path: '/ensembles', scope: 'read:ensembles', readsQuery: true, run: listEnsembles },
-  { method: 'GET', path: '/ensembles/:name', scope: 'read:ensembles', run: getEnsemble },
+  ...routesOf('/ensembles', 'ensemble'),
+  ...routesOf('/api/v1/agents', 'agent'),
+
+  { method: 'GET', path: '/api/v1/state/:name', scope: 'read:state', run: getState },
+  { method: 'PUT', path: '/api/v1/state/:name', scope: 'write:state', run: putState },
+  { method: 'PATCH', path: '/api/v1/state/:name', scope: 'write:state', run: patchState },
+  { method: 'DELETE', path: '/api/v1/state/:name', scope: 'write:state', run: clearState },
 ];

@@ -22,8 +22,9 @@ import type { EnsembleCall } from '../../engine/definition/compile/resolve-agent
 import { type DefinitionIssue, isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
 import { copyJson, type Json, JsonError } from '../../engine/base/json.ts';
-import { isPromise } from '../../engine/base/maybe-promise.ts';
+import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { AgentDefinition } from '../../engine/model/ensemble.ts';
+import type { ExpectedDocument } from '../../engine/model/stored-execution.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import { type DefinitionSchemas, type InputCheck, inputCheck, outputCheck, takeSchemas } from './standard-schemas.ts';
 
@@ -35,6 +36,8 @@ export interface LoadedEnsemble {
   readonly calls: readonly EnsembleCall[];
   /** Parts that are valid, but are probably a mistake or not supported yet. */
   readonly warnings: readonly DefinitionIssue[];
+  /** The document that holds the definition. Absent for a definition in code. */
+  readonly expects?: ExpectedDocument;
 }
 
 /** A definition with the problems that were found in it. */
@@ -86,6 +89,38 @@ export function loadEnsemble(source: EnsembleSource, host: CompileHost): LoadedE
   const checked = checkSource(source, host);
   refuse([findingsOf(checked, [], '')]);
   return toLoaded(checked);
+}
+
+/**
+ * Parses and compiles a definition that is created at run time.
+ *
+ * @param exists - whether an ensemble has a name
+ * @throws INVALID_DEFINITION with all problems, such as a step that starts an unknown ensemble, or a part that only code can define;
+ *   NOT_CONFIGURED if the definition is valid and the host lacks something
+ */
+export async function loadNewEnsemble(
+  source: string | object,
+  host: CompileHost,
+  exists: (name: string) => MaybePromise<boolean>,
+): Promise<LoadedEnsemble> {
+  const checked = checkSource(source as EnsembleSource, host);
+  const calls = checked.result?.calls ?? [];
+  const known = new Set([nameOf(checked)]);
+  for (const { ensemble } of calls) if (!known.has(ensemble) && (await exists(ensemble))) known.add(ensemble);
+  refuse([findingsOf(checked, [...unknownCalls(calls, known), ...onlyInCode(checked)], '')]);
+  return toLoaded(checked);
+}
+
+function onlyInCode({ parsed, inputSchema, outputSchema }: CheckedSource): Problem[] {
+  const schemas = Object.entries({ inputSchema, outputSchema }).filter(([, schema]) => schema !== undefined);
+  const schedules = (parsed?.definition.trigger ?? []).flatMap(({ type }, at) => (type === 'schedule' ? [at] : []));
+  return [
+    ...schemas.map(([key]) => ({ path: [key], message: 'is code, and only a definition in code can have it' })),
+    ...schedules.map((at) => ({
+      path: ['trigger', at],
+      message: 'a definition that is created at run time has no schedule; pass the ensemble to createOrchestrator',
+    })),
+  ];
 }
 
 /**

@@ -2,9 +2,11 @@
 
 import type { EnsembleSource } from '../../authoring/define.ts';
 import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
-import { messageOf } from '../../engine/base/errors.ts';
+import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import type { AgentDefinition } from '../../engine/model/ensemble.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { StoredDefinition } from '../../engine/ports/storage.ts';
+import type { Catalog } from './catalog.ts';
 import { type LoadedEnsemble, loadEnsemble, loadSharedAgent } from './load-definitions.ts';
 
 /**
@@ -14,43 +16,51 @@ import { type LoadedEnsemble, loadEnsemble, loadSharedAgent } from './load-defin
  * @returns a function that returns the ensemble, or a text that says what this process lacks
  */
 export function createRestore(known: {
-  readonly ensembles: ReadonlyMap<string, LoadedEnsemble>;
-  readonly agents: ReadonlyMap<string, LoadedEnsemble>;
+  readonly code: Catalog['code'];
   readonly host: CompileHost;
+  readonly hasEnsemble: Catalog['hasEnsemble'];
   /** Whether other processes run what this one restores. They know the ensembles that a definition starts. */
   onlyQueues(): boolean;
-}): (definition: StoredDefinition, ensemble: string) => LoadedEnsemble | string {
-  const { ensembles, agents, host, onlyQueues } = known;
-  const restored = new Map<string, LoadedEnsemble | string>();
+}): (definition: StoredDefinition, ensemble: string) => MaybePromise<LoadedEnsemble | string> {
+  const { code, host, hasEnsemble, onlyQueues } = known;
+  const restored = new Map<string, MaybePromise<LoadedEnsemble | string>>();
   const agentName = (ensemble: string) => (ensemble.startsWith('agent:') ? ensemble.slice('agent:'.length) : undefined);
 
-  const load = ({ definition }: StoredDefinition, ensemble: string): LoadedEnsemble | string => {
+  const load = async ({ definition }: StoredDefinition, ensemble: string): Promise<LoadedEnsemble | string> => {
     const agent = agentName(ensemble);
     try {
       if (agent === undefined) {
         // An `outputSchema` is code and is not stored: the current one also checks earlier executions.
-        const checkOutput = ensembles.get(ensemble)?.checkOutput;
+        const checkOutput = code.ensemble.get(ensemble)?.checkOutput;
         const loaded = loadEnsemble(definition as unknown as EnsembleSource, host);
-        const missing = onlyQueues() ? undefined : loaded.calls.find((call) => !ensembles.has(call.ensemble));
-        return missing ? `there is no ensemble \`${missing.ensemble}\`` : { ...loaded, checkOutput };
+        if (!onlyQueues()) {
+          for (const call of loaded.calls) {
+            if (!(await hasEnsemble(call.ensemble))) return `there is no ensemble \`${call.ensemble}\``;
+          }
+        }
+        return { ...loaded, checkOutput };
       }
       const [shared, ...others] = definition.agents as unknown as readonly AgentDefinition[];
       return loadSharedAgent(shared as AgentDefinition, host, others);
     } catch (error) {
+      // The storage did not answer, which says nothing about the definition.
+      if (isOrchestratorError(error) && error.retryable) throw error;
       return messageOf(error);
     }
   };
 
   return (definition, ensemble) => {
     const agent = agentName(ensemble);
-    const current = agent === undefined ? ensembles.get(ensemble) : agents.get(agent);
+    const current = agent === undefined ? code.ensemble.get(ensemble) : code.agent.get(agent);
     if (current?.compiled.stored.version === definition.version) return current;
     const key = `${definition.version} ${ensemble}`;
-    let found = restored.get(key);
-    if (found === undefined) {
-      found = load(definition, ensemble);
-      restored.set(key, found);
-    }
+    const earlier = restored.get(key);
+    if (earlier !== undefined) return earlier;
+    const found = load(definition, ensemble);
+    restored.set(key, found);
+    const forget = () => restored.delete(key);
+    // What is missing may be created later.
+    found.then((late) => (typeof late === 'string' ? forget() : restored.set(key, late)), forget);
     return found;
   };
 }

@@ -4,10 +4,16 @@ import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors
 import { childSignalName, MAX_DEPTH, MAX_DESCENDANTS } from '../../engine/model/child.ts';
 import { type ExecutionTrigger, isFinal } from '../../engine/model/execution.ts';
 import type { IdSource } from '../../engine/model/id.ts';
-import type { NewExecution } from '../../engine/model/stored-execution.ts';
+import type { ExpectedDocument, NewExecution } from '../../engine/model/stored-execution.ts';
 import type { Children, NewChild, StartedChild } from '../../engine/ports/children.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { AcceptedRun, LoadedDefinition, AttachedEngine } from '../../engine/ports/execution-engine.ts';
+import {
+  type AcceptedRun,
+  type AttachedEngine,
+  type LoadedDefinition,
+  StaleDefinitionError,
+} from '../../engine/ports/execution-engine.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
 import { JournalLostError } from '../../engine/ports/journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { NewExecutionId } from './execution-ids.ts';
@@ -19,15 +25,18 @@ export interface ChildrenParts {
   readonly ids: IdSource;
   readonly newId: NewExecutionId;
   readonly engine: () => AttachedEngine;
-  /** @throws NOT_FOUND */
-  find(ensemble: string): LoadedEnsemble;
+  /** @throws NOT_FOUND, NOT_ACTIVE */
+  find(ensemble: string): MaybePromise<LoadedEnsemble>;
+  forget(document: ExpectedDocument): void;
   toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
 }
 
 /** A child whose end only a signal reports. */
 const ELSEWHERE: StartedChild = { finished: Promise.resolve(undefined) };
 
-export function createChildren({ clock, ids, newId, engine, find, toLoadedDefinition }: ChildrenParts): Children {
+export function createChildren(parts: ChildrenParts): Children {
+  const { clock, ids, newId, engine, find, toLoadedDefinition } = parts;
+
   /** Looks for a child that may have been started before. A child that was deleted since then has sent the signal of its end. */
   const known = async ({ id, parent }: NewChild): Promise<StartedChild | undefined> => {
     const { runRecords } = engine();
@@ -71,25 +80,45 @@ export function createChildren({ clock, ids, newId, engine, find, toLoadedDefini
     return newExecution(compiled, beginning, { timeoutMs: child.timeoutMs, deadlineAt });
   };
 
+  /** @throws JournalLostError if the storage does not answer, which is not a failure of the child */
+  const findCurrent = async (name: string): Promise<LoadedEnsemble> => {
+    try {
+      return await find(name);
+    } catch (error) {
+      throw isOrchestratorError(error) && error.retryable ? new JournalLostError(error) : error;
+    }
+  };
+
+  /** @returns undefined if the definition has changed since it was loaded */
+  const begin = async (child: NewChild, ensemble: LoadedEnsemble): Promise<StartedChild | undefined> => {
+    const execution = await accept(ensemble, child);
+    const options = { mayQueue: true, isChild: true, expects: ensemble.expects };
+    let run: AcceptedRun;
+    try {
+      run = await engine().begin(execution, toLoadedDefinition(ensemble), options);
+    } catch (error) {
+      if (error instanceof StaleDefinitionError) return undefined;
+      // A process that was considered dead may have started the same child.
+      const other = isOrchestratorError(error, 'CONFLICT') ? await known(child) : undefined;
+      if (other) return other;
+      // INVALID_INPUT: the child can't be stored. Otherwise the storage does not answer, which is not a failure of the child.
+      throw isOrchestratorError(error, 'INVALID_INPUT') ? error : new JournalLostError(error);
+    }
+    // A child that is lost here is resumed later, and a signal reports its end.
+    return { finished: run.finished.catch(() => undefined) };
+  };
+
   return {
     newId: (ensemble) => newId(ensemble, clock.now()),
     async start(child) {
       const before = child.isRepeated ? await known(child) : undefined;
       if (before) return before;
-      const ensemble = find(child.ensemble);
-      const execution = await accept(ensemble, child);
-      let run: AcceptedRun;
-      try {
-        run = await engine().begin(execution, toLoadedDefinition(ensemble), { mayQueue: true, isChild: true });
-      } catch (error) {
-        // A process that was considered dead may have started the same child.
-        const other = isOrchestratorError(error, 'CONFLICT') ? await known(child) : undefined;
-        if (other) return other;
-        // INVALID_INPUT: the child can't be stored. Otherwise the storage does not answer, which is not a failure of the child.
-        throw isOrchestratorError(error, 'INVALID_INPUT') ? error : new JournalLostError(error);
+      for (;;) {
+        const ensemble = await findCurrent(child.ensemble);
+        const started = await begin(child, ensemble);
+        if (started) return started;
+        if (ensemble.expects) parts.forget(ensemble.expects);
       }
-      // A child that is lost here is resumed later, and a signal reports its end.
-      return { finished: run.finished.catch(() => undefined) };
     },
     async cancel(id) {
       try {

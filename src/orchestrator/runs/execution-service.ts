@@ -1,5 +1,6 @@
 /** Starts executions: checks the input, passes the execution to the engine, and sends the event of its end. */
 
+import type { Plans } from '../../engine/access/plans.ts';
 import { createChildren } from './children.ts';
 import { type Duration, toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
@@ -11,22 +12,24 @@ import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
 import { Turns } from '../../engine/interpreter/turns.ts';
 import { createExecutionWatch } from '../../engine/events/watch-executions.ts';
 import { cloneJson, type Json } from '../../engine/base/json.ts';
-import { andThen, isPromise } from '../../engine/base/maybe-promise.ts';
+import { andThen, isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { endEvent } from '../../engine/model/end-event.ts';
 import type { EventData, EventKind, OrchestratorEvent } from '../../engine/model/event.ts';
 import type { Execution, ExecutionTrigger } from '../../engine/model/execution.ts';
 import { toOwnCopy } from '../../engine/model/execution-record.ts';
 import type { IdSource } from '../../engine/model/id.ts';
+import { type Charge, monthOf } from '../../engine/model/quota.ts';
 import { type StartIdentity, toStoredKey, toTags } from '../../engine/model/start-once.ts';
-import type { NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
+import type { ExpectedDocument, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
+import type { Principal } from '../../engine/model/token.ts';
 import type { Emitter } from '../../engine/events/emitter.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type {
   AcceptedRun,
+  AttachedEngine,
   BeginOptions,
   ExecutionEngine,
   LoadedDefinition,
-  AttachedEngine,
 } from '../../engine/ports/execution-engine.ts';
 import { type Logger, SILENT } from '../../engine/ports/logger.ts';
 import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
@@ -36,9 +39,15 @@ import { findFirst } from './find-first.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
+import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 import { checkExecuteOptions } from '../options.ts';
 
 export interface ExecuteOptions extends StartIdentity {
+  /**
+   * Who starts the execution and pays for it, such as the result of `tokens.verify()`. Without it, the start is neither limited nor
+   * charged.
+   */
+  readonly principal?: Principal;
   /** Cancels the execution when it aborts. */
   readonly signal?: AbortSignal;
   /** The longest time from the start, waits included. The smaller of this and the ensemble's `timeout` counts. */
@@ -79,19 +88,27 @@ interface ExecutionServiceParts {
   readonly engine: ExecutionEngine;
   readonly ids: IdSource;
   readonly retentionMs: number;
+  readonly plans: Plans;
   /** Loads the definition with which an execution began. A text says what this process lacks. */
-  restore(definition: StoredDefinition, ensemble: string): LoadedEnsemble | string;
-  /** The ensemble with a name. @throws NOT_FOUND */
-  find(name: string): LoadedEnsemble;
+  restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
+  /** The ensemble with a name. @throws NOT_FOUND, NOT_ACTIVE */
+  find(name: string): MaybePromise<LoadedEnsemble>;
+  /** Forgets a stored definition that has changed: the next search loads it again. */
+  forget(document: ExpectedDocument): void;
 }
 
 export interface ExecutionService {
   /** @param find - returns the ensemble, or throws: then the promise rejects */
-  execute(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
+  execute(find: Find, input: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
   /** @param find - as for `execute` */
-  start(find: () => LoadedEnsemble, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
+  start(find: Find, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
   /** Starts a new execution for a failed one, with the records of its successful steps. */
-  retry(ensemble: LoadedEnsemble, failed: NewExecution, steps: readonly StepRecord[]): Promise<ExecutionHandle>;
+  retry(
+    ensemble: LoadedEnsemble,
+    failed: NewExecution,
+    steps: readonly StepRecord[],
+    principal?: Principal,
+  ): Promise<ExecutionHandle>;
   /** The events of a stored execution, after the event with this id. 0: from the first. */
   storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<NumberedEvent>;
   /** The form in which the engine runs an ensemble. */
@@ -124,6 +141,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   const fromRuns = {
     engine: () => engine,
     find: parts.find,
+    forget: parts.forget,
     toLoadedDefinition: (known: LoadedEnsemble) => toLoadedDefinition(known),
   };
   const newId = createExecutionIds(ids, storage, () => engine);
@@ -162,8 +180,9 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     retentionMs: parts.retentionMs,
     newWorkerId: () => ids.id('own_', clock.now()),
     restore(definition, ensemble) {
-      const restored = parts.restore(definition, ensemble);
-      return typeof restored === 'string' ? restored : toLoadedDefinition(restored);
+      return andThen(parts.restore(definition, ensemble), (restored) =>
+        typeof restored === 'string' ? restored : toLoadedDefinition(restored),
+      );
     },
     ended(record, worker) {
       if (logger !== SILENT) logEnd(logger, record, worker);
@@ -189,6 +208,20 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
       timeoutMs: options.timeout === undefined ? undefined : toMs(options.timeout),
     });
   };
+
+  const chargeOf = (principal: Principal | undefined, createdAt: number): Charge | undefined => {
+    if (!principal) return undefined;
+    const { executions: limit } = parts.plans.limitsOf(principal.plan);
+    const charge = { account: principal.tokenId, period: monthOf(createdAt).name };
+    return limit === undefined ? charge : { ...charge, limit };
+  };
+
+  const beginOptions = (
+    { expects }: LoadedEnsemble,
+    { createdAt }: NewExecution,
+    { signal, principal }: ExecuteOptions,
+    mayQueue: boolean,
+  ): BeginOptions => ({ mayQueue, signal, expects, charge: chargeOf(principal, createdAt) });
 
   const resultUnlessWaiting = async (
     id: string,
@@ -303,33 +336,43 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     for await (const { event } of storedEvents(id, 0)) yield event;
   }
 
+  const executeNow = async (
+    ensemble: LoadedEnsemble,
+    given: unknown,
+    options: ExecuteOptions,
+  ): Promise<Execution<unknown>> => {
+    const input = readInput(ensemble, given);
+    const execution = accept(ensemble, isPromise(input) ? await input : input, options);
+    const how = beginOptions(ensemble, execution, options, false);
+    if (isOnce(options)) return (await beginOnce(ensemble, execution, how, false)).result();
+    const begun = engine.begin(execution, toLoadedDefinition(ensemble), how);
+    return await andThen(begun, (run) => result(execution.id, run));
+  };
+
+  const startNow = async (
+    ensemble: LoadedEnsemble,
+    given: unknown,
+    options: ExecuteOptions,
+  ): Promise<ExecutionHandle> => {
+    const input = readInput(ensemble, given);
+    const execution = accept(ensemble, isPromise(input) ? await input : input, options);
+    const how = beginOptions(ensemble, execution, options, true);
+    return (isOnce(options) ? beginOnce : begin)(ensemble, execution, how, options.events !== false);
+  };
+
   return {
-    async execute(find, given, options = NO_OPTIONS) {
-      const ensemble = find();
-      const input = readInput(ensemble, given);
-      const execution = accept(ensemble, isPromise(input) ? await input : input, options);
-      if (isOnce(options)) {
-        const once = { mayQueue: false, signal: options.signal };
-        return (await beginOnce(ensemble, execution, once, false)).result();
-      }
-      const begun = engine.begin(execution, toLoadedDefinition(ensemble), { mayQueue: false, signal: options.signal });
-      return await andThen(begun, (run) => result(execution.id, run));
-    },
-    async start(find, given, options = NO_OPTIONS) {
-      const ensemble = find();
-      const input = readInput(ensemble, given);
-      const execution = accept(ensemble, isPromise(input) ? await input : input, options);
-      const start = isOnce(options) ? beginOnce : begin;
-      return start(ensemble, execution, { mayQueue: true, signal: options.signal }, options.events !== false);
-    },
-    async retry(ensemble, failed, steps) {
+    execute: (find, given, options = NO_OPTIONS) =>
+      withCurrentDefinition(find, parts.forget, (ensemble) => executeNow(ensemble, given, options)),
+    start: (find, given, options = NO_OPTIONS) =>
+      withCurrentDefinition(find, parts.forget, (ensemble) => startNow(ensemble, given, options)),
+    async retry(ensemble, failed, steps, principal) {
       const createdAt = clock.now();
       // With the same seed, so that random values lead to the same steps.
       const { trigger, input, seed, tags, id: retryOf } = failed;
       const id = newId(ensemble.compiled.name, createdAt);
       const beginning = { id, trigger, input, seed, createdAt, retryOf, tags };
       const execution = newExecution(ensemble.compiled, beginning);
-      return begin(ensemble, execution, { mayQueue: true, steps }, false);
+      return begin(ensemble, execution, { mayQueue: true, steps, charge: chargeOf(principal, createdAt) }, false);
     },
     storedEvents,
     toLoadedDefinition,

@@ -12,10 +12,12 @@ import { toAgentRun } from '../../engine/model/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
 import { isPart } from '../../engine/model/step-kind.ts';
 import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { DefinitionStore, StoredDefinition } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { checkPrincipal } from '../options.ts';
 import { refuseUnknownKeys } from '../refuse-unknown-keys.ts';
 import type { EventTicket, EventTickets } from './event-tickets.ts';
 import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
@@ -42,7 +44,7 @@ export interface Executions {
    * @returns the handle of the new execution
    * @throws NOT_FOUND; CONFLICT if the execution completed, or has not ended; NOT_CONFIGURED if this process lacks what it needs
    */
-  retry(id: string): Promise<ExecutionHandle>;
+  retry(id: string, options?: { readonly principal?: Principal }): Promise<ExecutionHandle>;
   /**
    * Sends a signal to an execution. The first `wait` for a signal of this name continues with the payload, now or when the flow
    * reaches it. A signal that arrives before its `wait` is kept. Each signal is taken by one `wait`.
@@ -121,7 +123,7 @@ export interface ExecutionsParts {
   readonly clock: Clock;
   readonly executionService: ExecutionService;
   readonly ids: IdSource;
-  restore(definition: StoredDefinition, ensemble: string): LoadedEnsemble | string;
+  restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
 }
 
 export function createExecutions(parts: ExecutionsParts): Executions {
@@ -154,7 +156,9 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       await executionService.engine.cancel(before.id);
       return find(id);
     },
-    async retry(id) {
+    async retry(id, options = {}) {
+      refuseUnknownKeys(options, ['principal'], 'executions.retry');
+      checkPrincipal(options.principal);
       const failed = await statusOf(id);
       if (!isFinal(failed.status) || failed.status === 'completed') {
         const why = isFinal(failed.status) ? 'it completed' : `it has not ended: it is ${failed.status}`;
@@ -162,13 +166,13 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       }
       const definition = await definitions.get(failed.version);
       const ensemble = definition
-        ? restore(definition, failed.ensemble)
+        ? await restore(definition, failed.ensemble)
         : `its definition ${failed.version} is not stored`;
       if (typeof ensemble === 'string') {
         throw new OrchestratorError('NOT_CONFIGURED', `execution ${failed.id} can't be retried here: ${ensemble}`);
       }
       const accepted = orNotFound(await records.executions.getAccepted(failed.id), id);
-      return executionService.retry(ensemble, accepted, await succeeded(failed.id));
+      return executionService.retry(ensemble, accepted, await succeeded(failed.id), options.principal);
     },
     async signal(id, name, payload, options) {
       const execution = await statusOf(id);

@@ -10,6 +10,7 @@ import {
   entry,
   execution,
   executionId,
+  frozen,
   OTHER,
   type StorageCase,
   same,
@@ -129,6 +130,22 @@ export function stateCases(it: StorageCase): void {
     const before = await storage.state.read('orders');
     await commitOne(storage, entry(1, { state: change(1, { list: [1, 2] }) }));
     same(before, { value: { list: [1] }, version: 1, updatedAt: T0 }, 'state');
+  });
+
+  it('write: replaces a state from its version, and runs notice the change', async (storage) => {
+    const write = async (expectedVersion: number, value: Record<string, number>) =>
+      storage.state.write('orders', frozen({ expectedVersion, value, updatedAt: T0 + 9 }));
+    same(await write(1, { a: 1 }), false, 'a state that does not exist');
+    same(await write(0, { a: 1 }), true, 'the first');
+    same(await storage.state.read('orders'), { value: { a: 1 }, version: 1, updatedAt: T0 + 9 }, 'state');
+    same(await write(0, { a: 2 }), false, 'an earlier version');
+    await accept(storage, execution(1));
+    same(await commitOne(storage, entry(1, { state: change(0, { b: 1 }) })), 'state-conflict', 'a run that read none');
+    same(await commitOne(storage, entry(1, { state: change(1, { b: 1 }) })), 'stored', 'a run that read it');
+    same(await write(1, { c: 1 }), false, 'after the change of the run');
+    const made = [1, 2, 3, 4].map((by) => write(2, { by }));
+    same((await Promise.all(made)).filter(Boolean).length, 1, 'stored of concurrent changes');
+    same((await storage.state.read('orders'))?.version, 3, 'version');
   });
 
   it('read: a state outlives the executions that set it', async (storage) => {

@@ -2,9 +2,10 @@
 
 import type { Json } from '../../../engine/base/json.ts';
 import { memoryBytes } from '../../../engine/base/measure-json.ts';
-import type { CommitEntry, NewExecution } from '../../../engine/model/stored-execution.ts';
-import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
-import { finish, type MemoryState, release } from './memory-state.ts';
+import type { Charge } from '../../../engine/model/quota.ts';
+import type { CommitEntry, ExpectedDocument, NewExecution } from '../../../engine/model/stored-execution.ts';
+import type { CommitResult, Storage, StoredDocument } from '../../../engine/ports/storage.ts';
+import { finish, type MemoryState, release, toChargeKey } from './memory-state.ts';
 import { storeSignal } from './signals.ts';
 import { isHeldBy, isRepeated, newStoredExecution, putStep } from './stored-execution.ts';
 
@@ -53,6 +54,9 @@ function startExecution(state: MemoryState, worker: string, entry: CommitEntry, 
   if (known) return known.execution.seed === execution.seed ? 'stored' : 'exists';
   if (key !== undefined && keys.has(key)) return 'exists';
   if (!entry.release && !workers.has(worker)) return 'fenced';
+  const { charge, expects } = entry;
+  if (expects && !isAsExpected(state, expects, execution.createdAt)) return 'stale';
+  if (charge && !pay(state, charge)) return 'quota-exceeded';
   const stored = newStoredExecution(execution, entry.epoch);
   executions.set(id, stored);
   if (key !== undefined) keys.set(key, id);
@@ -65,4 +69,16 @@ function startExecution(state: MemoryState, worker: string, entry: CommitEntry, 
     stored.startedAt = execution.createdAt;
   }
   return 'stored';
+}
+
+function isAsExpected({ documents }: MemoryState, { kind, name, tag }: ExpectedDocument, now: number): boolean {
+  return (documents.read(kind, name, now) as StoredDocument | undefined)?.tag === tag;
+}
+
+function pay({ charges }: MemoryState, { account, period, limit = Number.POSITIVE_INFINITY }: Charge): boolean {
+  const key = toChargeKey(account, period);
+  const charged = charges.get(key) ?? 0;
+  if (charged >= limit) return false;
+  charges.set(key, charged + 1);
+  return true;
 }

@@ -2,7 +2,7 @@
 
 import { dueWhenReleased } from '../../../engine/model/due.ts';
 import type { ExecutionEnd, Release } from '../../../engine/model/stored-execution.ts';
-import type { StoredState } from '../../../engine/ports/storage.ts';
+import type { DocumentStore, StoredState } from '../../../engine/ports/storage.ts';
 import { type MemoryCapacity, memoryCapacity } from './capacity.ts';
 import { createDueQueue, type DueQueue } from './due-queue.ts';
 import { dueFactsOf, type StoredExecution } from './stored-execution.ts';
@@ -13,6 +13,9 @@ export interface MemoryState {
   readonly keys: Map<string, string>;
   /** The state of each ensemble. */
   readonly states: Map<string, StoredState>;
+  /** How many executions each caller was charged for in each period, by {@link toChargeKey}. */
+  readonly charges: Map<string, number>;
+  readonly documents: DocumentStore;
   /** In the order in which they registered. */
   readonly workers: Map<string, RegisteredWorker>;
   /** How many workers have registered so far. */
@@ -33,7 +36,12 @@ export interface RegisteredWorker {
   readonly signalled: Set<string>;
 }
 
-export function createMemoryState(keep: number, keepBytes: number): MemoryState {
+/** @param period - without spaces */
+export function toChargeKey(account: string, period: string): string {
+  return `${period} ${account}`;
+}
+
+export function createMemoryState(keep: number, keepBytes: number, documents: DocumentStore): MemoryState {
   const executions = new Map<string, StoredExecution>();
   const keys = new Map<string, string>();
   const remove = ({ execution: { id, idempotencyKey } }: StoredExecution) => {
@@ -44,6 +52,8 @@ export function createMemoryState(keep: number, keepBytes: number): MemoryState 
     executions,
     keys,
     states: new Map(),
+    charges: new Map(),
+    documents,
     workers: new Map(),
     registered: 0,
     queued: 0,

@@ -4,8 +4,10 @@ import type { Storage, StoredDefinition, StoredSchedule } from '../../../engine/
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { memoryKv, memoryObjects } from './data.ts';
+import { memoryDocuments } from './documents.ts';
 import { createEnding } from './ending.ts';
-import { createMemoryState } from './memory-state.ts';
+import { createMemoryState, toChargeKey } from './memory-state.ts';
+import { memoryRates } from './rates.ts';
 import { readExecutions } from './read-executions.ts';
 import { memorySignals } from './signals.ts';
 import { memoryTokens } from './tokens.ts';
@@ -36,7 +38,8 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
     if (!Number.isSafeInteger(value) || value < 0)
       throw new TypeError(`memoryStorage: ${name} must be a whole number of at least 0, not ${value}`);
   }
-  const state = createMemoryState(keep, keepBytes);
+  const documents = memoryDocuments();
+  const state = createMemoryState(keep, keepBytes, documents);
   const definitions = new Map<string, StoredDefinition>();
   const schedules = new Map<string, StoredSchedule>();
   return {
@@ -48,7 +51,17 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
     workers: memoryWorkers(state),
     executions: { ...createClaiming(state), ...createEnding(state), ...readExecutions(state) },
     signals: memorySignals(state),
-    state: { read: (ensemble) => state.states.get(ensemble) },
+    documents,
+    rates: memoryRates(),
+    usage: { charged: (account, period) => state.charges.get(toChargeKey(account, period)) ?? 0 },
+    state: {
+      read: (ensemble) => state.states.get(ensemble),
+      write(ensemble, { expectedVersion, value, updatedAt }) {
+        if ((state.states.get(ensemble)?.version ?? 0) !== expectedVersion) return false;
+        state.states.set(ensemble, { value, version: expectedVersion + 1, updatedAt });
+        return true;
+      },
+    },
     schedules: {
       read: (name) => schedules.get(name),
       advance(name, { expectedVersion, value, updatedAt }) {

@@ -1,6 +1,6 @@
 /** Writes commits: each entry under its fence, wholly or not at all; a batch in as few statements as possible. */
 
-import { OrchestratorError } from '../../../engine/base/errors.ts';
+import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import { isRepeatable } from '../../../engine/model/start-once.ts';
 import type { CommitEntry, StepRecord } from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
@@ -8,7 +8,8 @@ import { readNumber, toJsonColumn } from '../sql/columns.ts';
 import { readList, toTextColumn } from './columns.ts';
 import { commitStatements } from './commit-statements.ts';
 import type { SqlClient, SqlResult, SqlRunner } from './driver.ts';
-import { GATED, SETTLE, START, STATE, STEP, TAG, toArrays, toRow } from './entry-columns.ts';
+import { CHARGE, EXPECTS, GATED, SETTLE, START, STATE, STEP, TAG, toArrays, toRow } from './entry-columns.ts';
+import { codeOf } from './failure.ts';
 import { createRefusals, type Written } from './explain-refusal.ts';
 import type { Names } from './names.ts';
 import { isFenceCheck, needsTransaction, planWrites, type Write } from './plan-writes.ts';
@@ -27,11 +28,12 @@ export function createCommit(
 
   /** @returns undefined when everything was stored */
   const run = async (on: SqlRunner, worker: string, write: Write): Promise<Written | undefined> => {
-    const { starts, tags, states, settles, steps } = write;
+    const { starts, tags, charges, states, settles, steps } = write;
     const gated = states.length > 0;
     const params = [
-      ...toArrays(inOrder(starts), START),
+      ...toArrays(inOrder(starts), write.expects ? [...START, ...EXPECTS] : START),
       ...toArrays(tags, TAG),
+      ...toArrays(charges, CHARGE),
       ...toArrays(states, STATE),
       ...toArrays(settles, gated ? [...SETTLE, GATED] : SETTLE),
       ...toArrays(steps, gated ? [...STEP, GATED] : STEP),
@@ -69,17 +71,35 @@ export function createCommit(
         if (sent.length > 0) await signals.send(on, sent);
       });
     } catch (error) {
+      if (isOverQuota(error)) return 'quota-exceeded';
       if (error !== refused) throw error;
     }
     if (sent.length > 0 && answer === 'stored') await signals.deliverSent();
     return answer;
   };
 
-  const commitWrite = async (worker: string, write: Write, entries: readonly CommitEntry[]) => {
+  const commitWrite = async (
+    worker: string,
+    write: Write,
+    entries: readonly CommitEntry[],
+  ): Promise<readonly CommitResult[]> => {
     const [first] = entries;
     if (first && needsTransaction(first)) return [await commitInTransaction(worker, first)];
-    const written = await run(client, worker, write);
+    let written: Written | undefined;
+    try {
+      written = await run(client, worker, write);
+    } catch (error) {
+      if (!isOverQuota(error)) throw error;
+      return entries.length === 1 ? ['quota-exceeded'] : commitOneByOne(worker, entries);
+    }
     return written ? refusals.answer(client, worker, entries, written) : entries.map((): CommitResult => 'stored');
+  };
+
+  /** For entries of which one is over its quota, so that nothing of their common statement was stored. */
+  const commitOneByOne = async (worker: string, entries: readonly CommitEntry[]): Promise<CommitResult[]> => {
+    const answers: CommitResult[] = [];
+    for (const entry of entries) answers.push(...(await commitWrite(worker, planWrites([entry])[0] as Write, [entry])));
+    return answers;
   };
 
   return async (worker, batch) => {
@@ -99,6 +119,8 @@ export function createCommit(
 }
 
 const NOTHING: Written = { settled: new Set(), changed: new Set() };
+const CHECK_VIOLATION = '23514';
+const WITHIN_QUOTA = 'charges_within_quota';
 const STORED: readonly CommitResult[] = ['stored'];
 
 function toWritten(write: Write, { rows: [row] }: SqlResult): Written | undefined {
@@ -121,9 +143,15 @@ function inOrder(starts: Write['starts']): Write['starts'] {
   return starts.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 }
 
-function splitEntry({ start, ...change }: CommitEntry): readonly CommitEntry[] {
+/** Whether the constraint of the charges has refused a statement. */
+function isOverQuota(error: unknown): boolean {
+  return codeOf(error) === CHECK_VIOLATION && messageOf(error).includes(WITHIN_QUOTA);
+}
+
+function splitEntry({ start, charge, expects, ...change }: CommitEntry): readonly CommitEntry[] {
   const { executionId, epoch } = change;
-  return [{ executionId, epoch, steps: [], ...(start && { start }) }, change];
+  const accepted = { ...(start && { start }), ...(charge && { charge }), ...(expects && { expects }) };
+  return [{ executionId, epoch, steps: [], ...accepted }, change];
 }
 
 /** The step of an entry that consists of one step only. */

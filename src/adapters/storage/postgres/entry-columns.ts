@@ -1,5 +1,6 @@
 /** The columns that the parts of an entry are written to: their names, their types, and their values in an entry. */
 
+import type { Charge } from '../../../engine/model/quota.ts';
 import type {
   CommitEntry,
   ExecutionEnd,
@@ -47,6 +48,21 @@ export const START: readonly Column<NewExecution>[] = [
   ['root_id', 'text', ({ part }) => toOptionalText(part.trigger.rootId)],
   ['idempotency_key', 'text', ({ part }) => toOptionalText(part.idempotencyKey)],
   ['tags', 'text', ({ part }) => toOptionalJsonColumn(part.tags)],
+];
+
+/** The columns after those of a start, if one of them expects a document: the start is written only if the document has the tag. */
+export const EXPECTS: readonly Column<unknown>[] = [
+  ['document_kind', 'text', ({ entry }) => entry.expects?.kind ?? null],
+  ['document_name', 'text', ({ entry }) => entry.expects?.name ?? null],
+  ['document_tag', 'text', ({ entry }) => toOptionalText(entry.expects?.tag)],
+];
+
+/** The charge of a start. */
+export const CHARGE: readonly Column<Charge>[] = [
+  ['id', 'text', ({ entry }) => toTextColumn(entry.executionId)],
+  ['account', 'text', ({ part }) => toTextColumn(part.account)],
+  ['period', 'text', ({ part }) => part.period],
+  ['max', 'bigint', ({ part }) => part.limit ?? null],
 ];
 
 /** One tag of a start, as it is: it has no character that a driver would alter. */

@@ -55,6 +55,10 @@ export function createRefusals({ owners, executions, steps }: Names, namespace: 
     ['nr', ...EXECUTION_COLUMNS, 'is_free', 'is_held', ...STEP.map((column) => STEP_PREFIX + column)],
   );
 
+  const selectWorker = statement(`SELECT id FROM ${owners} WHERE namespace = $1 AND id = $2`, ['id']);
+  const isRegistered = async (on: SqlRunner, worker: string) =>
+    (await on.run(selectWorker, [namespace, toTextColumn(worker)])).rows.length > 0;
+
   const selectKeys = keysIn(executions);
   /** The idempotency keys of starts that were not stored, as far as other executions have them. */
   const usedKeys = async (on: SqlRunner, starts: readonly CommitEntry[]): Promise<ReadonlySet<string>> => {
@@ -78,9 +82,13 @@ export function createRefusals({ owners, executions, steps }: Names, namespace: 
         on,
         entries.filter((_, i) => !rowOfEntry.has(i)),
       );
+      const isStale = (entry: CommitEntry, i: number) => entry.expects !== undefined && !rowOfEntry.has(i);
+      // A start that the worker may make, and whose id and key are free, was refused because of the document.
+      const mayStart = entries.some(isStale) && (await isRegistered(on, worker));
       return entries.map((entry, i) => {
         const key = entry.start?.idempotencyKey;
         if (!rowOfEntry.has(i) && key !== undefined && used.has(toTextColumn(key))) return 'exists';
+        if (isStale(entry, i)) return mayStart || entry.release ? 'stale' : 'fenced';
         return answerOne(entry, rowOfEntry.get(i), written);
       });
     },

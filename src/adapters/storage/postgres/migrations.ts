@@ -217,6 +217,38 @@ export const MIGRATIONS: readonly string[] = [
   DROP INDEX $.executions_by_parent;
   CREATE INDEX executions_by_parent ON $.executions (parent_id, namespace, created_at, id) WHERE parent_id IS NOT NULL;
   `,
+  // The check refuses a charge beyond the quota of the caller: `max` is the quota of the last charge. The rates survive no crash of
+  // the server. Their updates stay on the page of the row, because no index has a column that changes.
+  `
+  CREATE TABLE $.documents (
+    version integer NOT NULL,
+    updated_at bigint NOT NULL,
+    expires_at bigint,
+    namespace text COLLATE "C" NOT NULL,
+    kind text COLLATE "C" NOT NULL,
+    name text COLLATE "C" NOT NULL,
+    tag text COLLATE "C" NOT NULL,
+    value text NOT NULL,
+    PRIMARY KEY (namespace, kind, name)
+  );
+  CREATE INDEX documents_by_expiry ON $.documents (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE TABLE $.charges (
+    charged bigint NOT NULL,
+    max bigint,
+    namespace text COLLATE "C" NOT NULL,
+    account text COLLATE "C" NOT NULL,
+    period text COLLATE "C" NOT NULL,
+    CONSTRAINT charges_within_quota CHECK (charged <= max),
+    PRIMARY KEY (namespace, account, period)
+  ) WITH (fillfactor = 50);
+  CREATE UNLOGGED TABLE $.rates (
+    ends_at bigint NOT NULL,
+    namespace text COLLATE "C" NOT NULL,
+    key text COLLATE "C" NOT NULL,
+    requests text NOT NULL,
+    PRIMARY KEY (namespace, key)
+  ) WITH (fillfactor = 50);
+  `,
 ];
 
 /** The first half of the key of a schema's advisory locks. The second half is a worker's `ref`, or 0 for migrations. */

@@ -17,6 +17,9 @@ export interface Names {
   readonly kv: string;
   readonly objects: string;
   readonly schedules: string;
+  readonly documents: string;
+  readonly charges: string;
+  readonly rates: string;
 }
 
 export function tableNames(schema: string): Names {
@@ -35,5 +38,8 @@ export function tableNames(schema: string): Names {
     kv: named('kv'),
     objects: named('objects'),
     schedules: named('schedules'),
+    documents: named('documents'),
+    charges: named('charges'),
+    rates: named('rates'),
   };
 }

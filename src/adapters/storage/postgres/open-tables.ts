@@ -1,9 +1,11 @@
 /** Connects to the database, brings the schema up to date, and prepares the tables. */
 
 import type { Storage, StorageParts } from '../../../engine/ports/storage.ts';
+import { chargesTable } from './charges-table.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { definitionsTable } from './definitions-table.ts';
+import { documentsTable } from './documents-table.ts';
 import { hash32, statement } from './driver.ts';
 import { createEnding } from './ending.ts';
 import { executionsTable } from './executions-table.ts';
@@ -14,6 +16,7 @@ import { tableNames } from './names.ts';
 import { createNotifier } from './notifier.ts';
 import { objectsTable } from './objects-table.ts';
 import type { Settings } from './options.ts';
+import { ratesTable } from './rates-table.ts';
 import { schedulesTable } from './schedules-table.ts';
 import { createSessions } from './sessions.ts';
 import { signalsTable } from './signals-table.ts';
@@ -62,6 +65,9 @@ export async function openTables(settings: Settings): Promise<Tables> {
     state: statesTable(client, names, namespace),
     schedules: schedulesTable(client, names, namespace),
     definitions: definitionsTable(client, names, namespace),
+    documents: documentsTable(client, names, namespace),
+    usage: chargesTable(client, names, namespace),
+    rates: ratesTable(client, names, namespace),
     tokens: tokensTable(client, names, namespace),
     kv: kvTable(client, names, namespace),
     objects: objectsTable(client, names, namespace),

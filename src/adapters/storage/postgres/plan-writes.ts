@@ -1,5 +1,6 @@
 /** Divides a batch into writes. Each write is one statement, in which no entry depends on what another entry writes. */
 
+import type { Charge } from '../../../engine/model/quota.ts';
 import type {
   CommitEntry,
   ExecutionEnd,
@@ -17,6 +18,10 @@ export interface Write {
   readonly starts: EntryPart<NewExecution>[];
   /** The tags of the starts. */
   readonly tags: EntryPart<string>[];
+  /** The charges of the starts. */
+  readonly charges: EntryPart<Charge>[];
+  /** Whether a start expects a document. */
+  expects: boolean;
   /** Entries that end or release their execution. A release has no part. */
   readonly settles: EntryPart<ExecutionEnd | undefined>[];
   readonly states: EntryPart<StateChange>[];
@@ -73,7 +78,7 @@ export function isFenceCheck({ start, steps, state, release, end }: CommitEntry)
 
 function newPlan(bare: boolean): Plan {
   return {
-    write: { places: [], starts: [], tags: [], settles: [], states: [], steps: [] },
+    write: { places: [], starts: [], tags: [], charges: [], expects: false, settles: [], states: [], steps: [] },
     ...{ epochs: new Map(), ensembles: undefined, keys: undefined },
     ...{ text: 0, isFull: false, isFenceCheck: bare },
   };
@@ -111,6 +116,8 @@ function add(plan: Plan, entry: CommitEntry, place: number): void {
   if (start) {
     write.starts.push(partOf(plan, entry, start, start.input));
     for (const tag of start.tags ?? []) write.tags.push({ entry, part: tag, json: '' });
+    if (entry.charge) write.charges.push({ entry, part: entry.charge, json: '' });
+    write.expects ||= entry.expects !== undefined;
   } else if (release || end) write.settles.push(partOf(plan, entry, end, end ? end.output : null));
 }
 

@@ -1,7 +1,7 @@
 /** The state of each ensemble. */
 
 import type { StateStore } from '../../../engine/ports/storage.ts';
-import { readNumber, readObject } from '../sql/columns.ts';
+import { readNumber, readObject, toJsonColumn } from '../sql/columns.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement } from './driver.ts';
 import type { Names } from './names.ts';
@@ -10,6 +10,14 @@ export function statesTable(client: SqlClient, names: Names, namespace: string):
   const select = statement(
     `SELECT value, version, updated_at FROM ${names.states} WHERE namespace = $1 AND ensemble = $2`,
     ['value', 'version', 'updated_at'],
+  );
+  const insert = statement(
+    `INSERT INTO ${names.states} (namespace, ensemble, version, updated_at, value) VALUES ($1, $2, 1, $3, $4)
+    ON CONFLICT DO NOTHING`,
+  );
+  const update = statement(
+    `UPDATE ${names.states} SET version = version + 1, updated_at = $3, value = $4
+    WHERE namespace = $1 AND ensemble = $2 AND version = $5::integer`,
   );
   return {
     async read(ensemble) {
@@ -21,6 +29,11 @@ export function statesTable(client: SqlClient, names: Names, namespace: string):
         version: readNumber(row, 'version', name),
         updatedAt: readNumber(row, 'updated_at', name),
       };
+    },
+    async write(ensemble, { expectedVersion, value, updatedAt }) {
+      const params = [namespace, toTextColumn(ensemble), updatedAt, toJsonColumn(value)];
+      if (expectedVersion === 0) return (await client.run(insert, params)).count > 0;
+      return (await client.run(update, [...params, expectedVersion])).count > 0;
     },
   };
 }

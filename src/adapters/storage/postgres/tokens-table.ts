@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { TokenStore } from '../../../engine/ports/token-store.ts';
 import { toJsonColumn } from '../sql/columns.ts';
-import { readListedToken, readToken } from '../sql/read-token.ts';
+import { readListedToken, readToken, toPlanColumn } from '../sql/read-token.ts';
 import { toTextColumn } from './columns.ts';
 import type { Names } from './names.ts';
 import { type SqlClient, statement } from './driver.ts';
@@ -24,7 +24,7 @@ export function tokensTable(client: SqlClient, { tokens }: Names, namespace: str
   );
   return {
     async put({ id, digest, name, scopes, plan, last4, createdAt, expiresAt = null, lastUsed = null }) {
-      const about = [toTextColumn(name), toJsonColumn(scopes), plan, toTextColumn(last4)];
+      const about = [toTextColumn(name), toJsonColumn(scopes), toPlanColumn(plan), toTextColumn(last4)];
       const params = [namespace, toTextColumn(id), toTextColumn(digest), ...about, createdAt, expiresAt, lastUsed];
       if ((await client.run(insert, params)).count === 0)
         throw new OrchestratorError('CONFLICT', `token ${id} exists already`);

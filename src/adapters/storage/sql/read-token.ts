@@ -1,8 +1,9 @@
 /** Builds tokens from their rows in an SQL store. */
 
 import { isOrchestratorError } from '../../../engine/base/errors.ts';
-import type { Plan, TokenScope, StoredToken } from '../../../engine/model/token.ts';
-import { damaged, readJson, readNumber, readText, type StoredRow } from './columns.ts';
+import type { Plan } from '../../../engine/model/plan.ts';
+import type { StoredToken, TokenScope } from '../../../engine/model/token.ts';
+import { damaged, readJson, readNumber, readObject, readText, type StoredRow } from './columns.ts';
 
 /**
  * A damaged row must not hide the other rows or itself, because then it could not be revoked. It is listed as a token
@@ -19,6 +20,18 @@ export function readListedToken(row: StoredRow): StoredToken {
   }
 }
 
+/** Figures are stored as JSON, a plan's name as it is. */
+export function toPlanColumn(plan: Plan): string {
+  return typeof plan === 'string' ? plan : JSON.stringify(plan);
+}
+
+function readPlan(row: StoredRow, name: string): Plan {
+  const text = row.plan;
+  return typeof text === 'string' && text.startsWith('{')
+    ? (readObject(row, 'plan', name) as Plan)
+    : (readText(row, 'plan', name) as Plan);
+}
+
 /** @throws INTERNAL when a column is damaged */
 export function readToken(row: StoredRow): StoredToken {
   const name = `token ${String(row.id)}`;
@@ -28,7 +41,7 @@ export function readToken(row: StoredRow): StoredToken {
     id: readText(row, 'id', name),
     name: readText(row, 'name', name),
     scopes: scopes as readonly TokenScope[],
-    plan: readText(row, 'plan', name) as Plan,
+    plan: readPlan(row, name),
     digest: readText(row, 'digest', name),
     last4: readText(row, 'last4', name),
     createdAt: readNumber(row, 'created_at', name),

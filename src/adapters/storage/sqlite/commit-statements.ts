@@ -1,6 +1,12 @@
 /** The statements that write an entry of a commit, except its steps. Each statement contains the entry's fence. */
 
-import type { ExecutionEnd, NewExecution, Release, StateChange } from '../../../engine/model/stored-execution.ts';
+import type {
+  ExecutionEnd,
+  ExpectedDocument,
+  NewExecution,
+  Release,
+  StateChange,
+} from '../../../engine/model/stored-execution.ts';
 import { toHandoverColumn, toJsonColumn, toOptionalJsonColumn } from '../sql/columns.ts';
 import { DUE_IN_SQLITE } from '../sql/due.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
@@ -17,6 +23,9 @@ export interface Fence {
 /** Each write returns whether it wrote. */
 export interface CommitStatements {
   isHeld(fence: Fence): boolean;
+  isRegistered(worker: string): boolean;
+  /** Whether a document has the expected tag. @param now - Unix ms */
+  isAsExpected(document: ExpectedDocument, now: number): boolean;
   /** Starts an execution that the worker holds. False when the id or the key exists already, or the worker is not registered. */
   startHeld(execution: NewExecution, fence: Fence): boolean;
   /** Starts an execution that no worker holds. False when the id or the key exists already. */
@@ -44,6 +53,10 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
   const held = `${HELD} WHERE namespace = ${here} AND id = ? AND epoch = ? AND owner = ?`;
 
   const selectHeld = connection.prepare(`SELECT 1 FROM ${held}`);
+  const selectWorker = connection.prepare(`SELECT 1 FROM ensemble_owners WHERE namespace = ${here} AND owner = ?`);
+  const selectDocument = connection.prepare(`
+    SELECT 1 FROM ensemble_documents
+    WHERE namespace = ${here} AND kind = ? AND name = ? AND tag = ? AND (expires_at IS NULL OR expires_at > ?)`);
   // The status is null for a worker that is not registered, and a row without a status is ignored. INSERT ... SELECT
   // would cost a third more.
   const insertHeld = connection.prepare(`
@@ -99,6 +112,8 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
 
   return {
     isHeld: ({ id, epoch, worker }) => selectHeld.all([id, epoch, worker]).length > 0,
+    isRegistered: (worker) => selectWorker.all([worker]).length > 0,
+    isAsExpected: ({ kind, name, tag }, now) => selectDocument.all([kind, name, toTextColumn(tag), now]).length > 0,
     startHeld(execution, { epoch, worker }) {
       const columns = columnsOf(execution, epoch);
       columns.push(execution.createdAt, worker, worker);

@@ -3,17 +3,23 @@
 import type { CommitEntry, NewExecution } from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
 import { toTextColumn } from './columns.ts';
+import type { ChargesTable } from './charges-table.ts';
 import type { RunTransaction, SqlConnection } from './driver.ts';
 import { commitStatements, type Fence } from './commit-statements.ts';
 import type { PutSignal } from './signals-table.ts';
 import { isOneResult, maxGroupOf, stepStatements } from './step-statements.ts';
 import { createRefusals } from './explain-refusal.ts';
 
+export interface CommitParts {
+  readonly transaction: RunTransaction;
+  readonly putSignal: PutSignal;
+  readonly charges: ChargesTable;
+}
+
 export function createCommit(
   connection: SqlConnection,
   namespace: string,
-  transaction: RunTransaction,
-  putSignal: PutSignal,
+  { transaction, putSignal, charges }: CommitParts,
 ): Storage['commit'] {
   const writes = commitStatements(connection, namespace);
   const steps = stepStatements(connection, namespace);
@@ -33,6 +39,17 @@ export function createCommit(
     return writes.startToRelease(execution, fence);
   };
 
+  /** Why a start is refused that has a charge or expects a document. Any other start is only refused by its own statement. */
+  const refuseStart = (execution: NewExecution, entry: CommitEntry, fence: Fence): CommitResult | undefined => {
+    const { charge, expects, release } = entry;
+    if (!charge && !expects) return undefined;
+    const known = refusals.answerStart(execution, fence.id);
+    if (known) return known;
+    if (!release && !writes.isRegistered(fence.worker)) return 'fenced';
+    if (expects && !writes.isAsExpected(expects, execution.createdAt)) return 'stale';
+    return charge && !charges.allows(charge) ? 'quota-exceeded' : undefined;
+  };
+
   const commitOne = (worker: string, entry: CommitEntry): CommitResult => {
     const answer = commitParts(worker, entry);
     if (entry.start?.tags && answer === 'stored') writes.putTags(entry.start);
@@ -45,7 +62,10 @@ export function createCommit(
     const fence = { id: toTextColumn(entry.executionId), epoch: entry.epoch, worker };
     let isHeld = false;
     if (entry.start) {
+      const refusal = refuseStart(entry.start, entry, fence);
+      if (refusal) return refusal;
       if (!start(entry.start, entry, fence)) return refusals.answerStart(entry.start, fence.id) ?? 'fenced';
+      if (entry.charge) charges.charge(entry.charge);
       if (countParts(entry) === 0) return 'stored';
       isHeld = true;
     }
@@ -126,6 +146,6 @@ function countParts({ steps, state, signals, end }: CommitEntry): number {
  */
 function countWrites(entry: CommitEntry): number {
   const parts = countParts(entry);
-  if (entry.start) return parts + (entry.start.tags ? 2 : 1);
+  if (entry.start) return parts + (entry.start.tags || entry.charge || entry.expects ? 2 : 1);
   return parts + (entry.release ? 1 : 0);
 }

@@ -1,15 +1,18 @@
 /** Prepares each statement of the storage once, on an open database. */
 
 import type { Storage, StorageParts } from '../../../engine/ports/storage.ts';
+import { chargesTable } from './charges-table.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { createUnreadable } from './damaged.ts';
 import { definitionsTable } from './definitions-table.ts';
+import { documentsTable } from './documents-table.ts';
 import { createTransaction, type SqlConnection } from './driver.ts';
 import { createEnding } from './ending.ts';
 import { executionsTable } from './executions-table.ts';
 import { kvTable } from './kv-table.ts';
 import { objectsTable } from './objects-table.ts';
+import { ratesTable } from './rates-table.ts';
 import { schedulesTable } from './schedules-table.ts';
 import { createPutSignal, signalsTable } from './signals-table.ts';
 import { statesTable } from './states-table.ts';
@@ -25,8 +28,9 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
   const transaction = createTransaction(connection);
   const putSignal = createPutSignal(connection, namespace);
   const unreadable = createUnreadable();
+  const charges = chargesTable(connection, namespace);
   return {
-    commit: createCommit(connection, namespace, transaction, putSignal),
+    commit: createCommit(connection, namespace, { transaction, putSignal, charges }),
     workers: workersTable(connection, namespace, { transaction, lock, unreadable }),
     executions: {
       ...createClaiming(connection, namespace, transaction, unreadable),
@@ -37,6 +41,9 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
     state: statesTable(connection, namespace),
     schedules: schedulesTable(connection, namespace),
     definitions: definitionsTable(connection, namespace),
+    documents: documentsTable(connection, namespace),
+    usage: { charged: charges.charged },
+    rates: ratesTable(connection, namespace, transaction),
     tokens: tokensTable(connection, namespace),
     kv: kvTable(connection, namespace),
     objects: objectsTable(connection, namespace),

@@ -222,6 +222,35 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX ensemble_executions_by_parent ON ensemble_executions (namespace, parent_id, created_at, id)
     WHERE parent_id IS NOT NULL;
   `,
+  `
+  CREATE TABLE ensemble_documents (
+    namespace TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    name TEXT NOT NULL,
+    tag TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    value TEXT NOT NULL,
+    PRIMARY KEY (namespace, kind, name)
+  ) WITHOUT ROWID;
+  CREATE INDEX ensemble_documents_by_expiry ON ensemble_documents (expires_at) WHERE expires_at IS NOT NULL;
+  CREATE TABLE ensemble_charges (
+    namespace TEXT NOT NULL,
+    account TEXT NOT NULL,
+    period TEXT NOT NULL,
+    charged INTEGER NOT NULL,
+    PRIMARY KEY (namespace, account, period)
+  ) WITHOUT ROWID;
+  CREATE TABLE ensemble_rates (
+    namespace TEXT NOT NULL,
+    key TEXT NOT NULL,
+    ends_at INTEGER NOT NULL,
+    requests TEXT NOT NULL,
+    PRIMARY KEY (namespace, key)
+  ) WITHOUT ROWID;
+  CREATE INDEX ensemble_rates_by_end ON ensemble_rates (ends_at);
+  `,
 ];
 
 /**

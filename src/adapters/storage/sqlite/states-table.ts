@@ -1,7 +1,7 @@
 /** The state of each ensemble. */
 
 import type { StateStore } from '../../../engine/ports/storage.ts';
-import { readNumber, readObject } from '../sql/columns.ts';
+import { readNumber, readObject, toJsonColumn } from '../sql/columns.ts';
 import { toTextColumn } from './columns.ts';
 import type { SqlConnection } from './driver.ts';
 
@@ -9,6 +9,12 @@ export function statesTable(connection: SqlConnection, namespace: string): State
   const select = connection.prepare(
     'SELECT value, version, updated_at FROM ensemble_states WHERE namespace = ? AND ensemble = ?',
   );
+  const insert = connection.prepare(`
+    INSERT INTO ensemble_states (namespace, ensemble, version, updated_at, value) VALUES (?, ?, 1, ?, ?)
+    ON CONFLICT DO NOTHING`);
+  const update = connection.prepare(`
+    UPDATE ensemble_states SET version = version + 1, updated_at = ?, value = ?
+    WHERE namespace = ? AND ensemble = ? AND version = ?`);
   return {
     read(ensemble) {
       const [row] = select.all([namespace, toTextColumn(ensemble)]);
@@ -19,6 +25,11 @@ export function statesTable(connection: SqlConnection, namespace: string): State
         version: readNumber(row, 'version', name),
         updatedAt: readNumber(row, 'updated_at', name),
       };
+    },
+    write(ensemble, { expectedVersion, value, updatedAt }) {
+      const [name, json] = [toTextColumn(ensemble), toJsonColumn(value)];
+      if (expectedVersion === 0) return insert.run([namespace, name, updatedAt, json]) > 0;
+      return update.run([updatedAt, json, namespace, name, expectedVersion]) > 0;
     },
   };
 }

@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { TokenStore } from '../../../engine/ports/token-store.ts';
 import { toJsonColumn } from '../sql/columns.ts';
-import { readListedToken, readToken } from '../sql/read-token.ts';
+import { readListedToken, readToken, toPlanColumn } from '../sql/read-token.ts';
 import { toTextColumn } from './columns.ts';
 import type { SqlConnection } from './driver.ts';
 
@@ -23,7 +23,7 @@ export function tokensTable(connection: SqlConnection, namespace: string): Token
       const about = [
         toTextColumn(name),
         toJsonColumn(scopes),
-        plan,
+        toPlanColumn(plan),
         toTextColumn(last4),
         createdAt,
         expiresAt,

@@ -2,14 +2,14 @@
 
 import { type DefinitionIssue, OrchestratorError } from '../../base/errors.ts';
 import { copyJson, type Json, JsonError } from '../../base/json.ts';
-import type { EnsembleDefinition } from '../../model/ensemble.ts';
+import type { AgentDefinition, EnsembleDefinition } from '../../model/ensemble.ts';
 import { checkShape, type Report } from '../forms/check-shape.ts';
 import { formatIssue } from '../source/definition-issue.ts';
 import { createDroppedParts, type DroppedParts } from '../forms/dropped-parts.ts';
 import { ensembleSchema } from '../forms/forms.ts';
 import { type LocatedSource, type Path, type Problem, toIssues } from '../source/problem.ts';
 import { type Fields, readSpelling, sourceOf, withoutUndefined } from './read-older-form.ts';
-import { readAgents, readInputs, readNotifications, readTriggers } from './read-parts.ts';
+import { readAgent, readAgents, readInputs, readNotifications, readTriggers } from './read-parts.ts';
 import { MAX_SOURCE_BYTES, type PartialSource, readSource } from '../source/read-source.ts';
 import { countSteps, type PartReader, readSteps } from './read-steps.ts';
 
@@ -56,11 +56,29 @@ export function parseEnsemble(source: string | object): EnsembleDefinition {
   return parsed.definition;
 }
 
+/**
+ * Reads the definition of one agent.
+ *
+ * @throws INVALID_DEFINITION with every problem in `details.issues`
+ */
+export function parseAgent(source: string | object): AgentDefinition {
+  const { value, map, problems: inText } = readInput(source);
+  const problems = [...inText];
+  const reader = { spellings: new Map(), report: (problem: Problem) => void problems.push(problem) };
+  const agent = readAgent(value, { path: [], source: [] }, reader);
+  if (problems.length === 0 && agent) return agent;
+  throw invalidDefinition(toIssues(problems, map), agent?.name, 'agent');
+}
+
 const MAX_PRINTED = 20;
 
 /** The error of a definition that can't be loaded. @param name - the name of the ensemble, if it could be read */
-export function invalidDefinition(issues: readonly DefinitionIssue[], name?: string): OrchestratorError {
-  const what = name ? `ensemble \`${name}\` has` : 'the definition has';
+export function invalidDefinition(
+  issues: readonly DefinitionIssue[],
+  name?: string,
+  kind = 'ensemble',
+): OrchestratorError {
+  const what = name ? `${kind} \`${name}\` has` : 'the definition has';
   return withIssues(what, issues);
 }
 

@@ -1,6 +1,6 @@
 /** Parses IP addresses and ranges, and names the special range that an address is in. */
 
-import { once } from '../../engine/base/once.ts';
+import { once } from './once.ts';
 
 /** The 16-bit words of an address: two for IPv4, eight for IPv6. */
 export type Address = readonly number[];

@@ -1,0 +1,50 @@
+/** The request counts of the memory storage. */
+
+import {
+  logEndsAt,
+  logKeyOf,
+  newLog,
+  type RequestLog,
+  takeFromLogs,
+  usesOf,
+} from '../../../engine/model/request-log.ts';
+import type { RateLimiter, RateWindow } from '../../../engine/ports/rate-limiter.ts';
+
+/** With more keys than this, those that were used least recently are forgotten. */
+const MAX_KEYS = 200_000;
+/** How many keys one call looks at, to forget those whose requests have left their windows. */
+const SWEPT_PER_CALL = 2;
+
+/** Counts requests in the memory of one process. */
+export function memoryRates(): RateLimiter {
+  /** In the order of their last use. */
+  const logs = new Map<string, { readonly log: RequestLog; endsAt: number }>();
+
+  const sweep = (now: number) => {
+    let left = SWEPT_PER_CALL;
+    for (const [key, { endsAt }] of logs) {
+      if (left === 0 || (endsAt > now && logs.size <= MAX_KEYS)) return;
+      logs.delete(key);
+      left -= 1;
+    }
+  };
+
+  const logsOf = (windows: readonly RateWindow[]) =>
+    windows.map((window) => logs.get(logKeyOf(window))?.log ?? newLog());
+
+  return {
+    take(windows, now) {
+      const found = logsOf(windows);
+      const answer = takeFromLogs(windows, found, now);
+      for (let i = 0; i < windows.length; i++) {
+        const key = logKeyOf(windows[i] as RateWindow);
+        const log = found[i] as RequestLog;
+        logs.delete(key);
+        if (log.total > 0) logs.set(key, { log, endsAt: logEndsAt(log, windows[i] as RateWindow) });
+      }
+      sweep(now);
+      return answer;
+    },
+    peek: (windows, now) => usesOf(windows, logsOf(windows), now),
+  };
+}

@@ -1,0 +1,133 @@
+/** The logs of requests in sliding windows. Requests that arrive together are counted in one transaction. */
+
+import {
+  logEndsAt,
+  logKeyOf,
+  newLog,
+  readLogText,
+  type RequestLog,
+  takeFromLogs,
+  toLogText,
+  usesOf,
+} from '../../../engine/model/request-log.ts';
+import type { RateAnswer, RateLimiter, RateWindow } from '../../../engine/ports/storage.ts';
+import { toTextColumn } from './columns.ts';
+import { type SqlClient, type SqlResult, type SqlTransaction, statement, toArray } from './driver.ts';
+import { codeOf } from './failure.ts';
+import type { Names } from './names.ts';
+
+/** A call deletes logs whose requests have left their window: at most one call a minute, and at most this many. */
+const SWEEP_EVERY_MS = 60_000;
+const MAX_SWEPT = 10_000;
+/** How many requests one transaction counts. */
+const MAX_BATCH = 200;
+const MAX_TRIES = 5;
+const DEADLOCK = '40P01';
+
+interface Call {
+  readonly windows: readonly RateWindow[];
+  readonly now: number;
+  resolve(answer: RateAnswer): void;
+  reject(thrown: unknown): void;
+}
+
+export function ratesTable(client: SqlClient, { rates }: Names, namespace: string): RateLimiter {
+  const columns = ['key', 'requests'];
+  const inKeys = 'namespace = $1 AND key = ANY ($2::text[])';
+  const select = statement(`SELECT key, requests FROM ${rates} WHERE ${inKeys}`, columns);
+  const lock = statement(`SELECT key, requests FROM ${rates} WHERE ${inKeys} ORDER BY key FOR UPDATE`, columns);
+  // A key that another transaction has inserted meanwhile is locked and read.
+  const insert = statement(
+    `INSERT INTO ${rates} AS r (namespace, key, ends_at, requests) SELECT $1, x.key, 0, '' FROM unnest($2::text[]) x (key)
+    ORDER BY x.key ON CONFLICT (namespace, key) DO UPDATE SET ends_at = r.ends_at RETURNING key, requests`,
+    columns,
+  );
+  const update = statement(
+    `UPDATE ${rates} r SET ends_at = x.ends_at, requests = x.requests
+    FROM unnest($2::text[], $3::bigint[], $4::text[]) x (key, ends_at, requests)
+    WHERE r.namespace = $1 AND r.key = x.key`,
+  );
+  const sweep = statement(
+    `DELETE FROM ${rates} WHERE namespace = $1 AND key IN (
+      SELECT key FROM ${rates} WHERE namespace = $1 AND ends_at <= $2::bigint
+      LIMIT ${MAX_SWEPT} FOR UPDATE SKIP LOCKED)`,
+  );
+
+  const countAll = async (on: SqlTransaction, calls: readonly Call[]): Promise<readonly RateAnswer[]> => {
+    const windows = new Map<string, RateWindow>();
+    for (const call of calls) for (const window of call.windows) windows.set(columnOf(window), window);
+    const keys = [...windows.keys()].sort();
+    const logs = readLogs(await on.run(lock, [namespace, toArray(keys)]));
+    const missing = keys.filter((key) => !logs.has(key));
+    if (missing.length > 0) {
+      for (const [key, log] of readLogs(await on.run(insert, [namespace, toArray(missing)]))) logs.set(key, log);
+    }
+    const logOf = (window: RateWindow) => logs.get(columnOf(window)) as RequestLog;
+    const answers = calls.map((call) => takeFromLogs(call.windows, call.windows.map(logOf), call.now));
+    const ends = keys.map((key) => logEndsAt(logs.get(key) as RequestLog, windows.get(key) as RateWindow));
+    const texts = keys.map((key) => toLogText(logs.get(key) as RequestLog));
+    await on.run(update, [namespace, toArray(keys), toArray(ends), toArray(texts)]);
+    return answers;
+  };
+
+  const count = async (calls: readonly Call[]): Promise<readonly RateAnswer[]> => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await client.transaction((on) => countAll(on, calls));
+      } catch (error) {
+        // Nothing is stored, and the other transaction has continued.
+        if (codeOf(error) !== DEADLOCK || tries === MAX_TRIES) throw error;
+      }
+    }
+  };
+
+  const waiting: Call[] = [];
+  let counting = false;
+  const countWaiting = async () => {
+    counting = true;
+    while (waiting.length > 0) {
+      const calls = waiting.splice(0, MAX_BATCH);
+      try {
+        const answers = await count(calls);
+        for (const [i, call] of calls.entries()) call.resolve(answers[i] as RateAnswer);
+      } catch (error) {
+        for (const call of calls) call.reject(error);
+      }
+    }
+    counting = false;
+  };
+
+  let nextSweep = Number.NEGATIVE_INFINITY;
+  const sweepSometimes = (now: number) => {
+    if (now < nextSweep) return;
+    nextSweep = now + SWEEP_EVERY_MS;
+    // A request is not refused because old logs could not be deleted.
+    client.run(sweep, [namespace, now]).catch(() => undefined);
+  };
+
+  return {
+    take(windows, now) {
+      sweepSometimes(now);
+      return new Promise((resolve, reject) => {
+        waiting.push({ windows, now, resolve, reject });
+        if (!counting) void countWaiting();
+      });
+    },
+    async peek(windows, now) {
+      const logs = readLogs(await client.run(select, [namespace, toArray(windows.map(columnOf))]));
+      return usesOf(
+        windows,
+        windows.map((window) => logs.get(columnOf(window)) ?? newLog()),
+        now,
+      );
+    },
+  };
+}
+
+function columnOf(window: RateWindow): string {
+  return toTextColumn(logKeyOf(window));
+}
+
+function readLogs({ rows }: SqlResult): Map<string, RequestLog> {
+  return new Map(rows.map(({ key, requests }) => [key as string, readLogText(requests as string)]));
+}

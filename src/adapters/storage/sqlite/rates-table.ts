@@ -1,0 +1,76 @@
+/** The logs of requests in sliding windows. */
+
+import {
+  logEndsAt,
+  logKeyOf,
+  readLogText,
+  type RequestLog,
+  takeFromLogs,
+  toLogText,
+  usesOf,
+} from '../../../engine/model/request-log.ts';
+import type { RateLimiter, RateWindow } from '../../../engine/ports/storage.ts';
+import { toTextColumn } from './columns.ts';
+import type { RunTransaction, SqlConnection } from './driver.ts';
+
+/** A call deletes logs whose requests have left their window: at most one call a minute, and at most this many. */
+const SWEEP_EVERY_MS = 60_000;
+const MAX_SWEPT = 1000;
+
+export function ratesTable(connection: SqlConnection, namespace: string, transaction: RunTransaction): RateLimiter {
+  const select = connection.prepare('SELECT requests FROM ensemble_rates WHERE namespace = ? AND key = ?');
+  const upsert = connection.prepare(`
+    INSERT INTO ensemble_rates (namespace, key, ends_at, requests) VALUES (?, ?, ?, ?)
+    ON CONFLICT (namespace, key) DO UPDATE SET ends_at = excluded.ends_at, requests = excluded.requests`);
+  const sweep = connection.prepare(`
+    DELETE FROM ensemble_rates WHERE (namespace, key) IN (
+      SELECT namespace, key FROM ensemble_rates WHERE ends_at <= ? LIMIT ${MAX_SWEPT})`);
+  const unsynced = withoutSync(connection);
+  let nextSweep = Number.NEGATIVE_INFINITY;
+
+  const logsOf = (windows: readonly RateWindow[]) =>
+    windows.map((window) =>
+      readLogText((select.all([namespace, toTextColumn(logKeyOf(window))])[0]?.requests ?? '') as string),
+    );
+
+  return {
+    take: (windows, now) =>
+      unsynced(() =>
+        transaction(() => {
+          const logs = logsOf(windows);
+          const answer = takeFromLogs(windows, logs, now);
+          for (const [i, window] of windows.entries()) {
+            const log = logs[i] as RequestLog;
+            if (answer.taken || log.moved) {
+              upsert.run([namespace, toTextColumn(logKeyOf(window)), logEndsAt(log, window), toLogText(log)]);
+            }
+          }
+          if (now >= nextSweep) {
+            nextSweep = now + SWEEP_EVERY_MS;
+            sweep.run([now]);
+          }
+          return answer;
+        }),
+      ),
+    peek: (windows, now) => usesOf(windows, logsOf(windows), now),
+  };
+}
+
+/**
+ * Runs a transaction that need not survive a power failure, so that a request does not wait for the disk. The log of SQLite is
+ * written all the same; the next commit of an execution makes it durable.
+ */
+function withoutSync(connection: SqlConnection): <T>(work: () => T) => T {
+  // A Durable Object does not wait for its disk.
+  if (connection.transaction) return (work) => work();
+  const [row = {}] = connection.prepare('PRAGMA synchronous').all([]);
+  const configured = Number(Object.values(row)[0]);
+  return (work) => {
+    connection.exec('PRAGMA synchronous = 1');
+    try {
+      return work();
+    } finally {
+      connection.exec(`PRAGMA synchronous = ${configured}`);
+    }
+  };
+}

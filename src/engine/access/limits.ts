@@ -1,0 +1,116 @@
+/** Counts requests against the limits of their caller and of its address (the specification's limits, rules 1 to 4). */
+
+import { isPromise } from '../base/maybe-promise.ts';
+import type { Plan } from '../model/plan.ts';
+import type { Principal } from '../model/token.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { MaybePromise } from '../ports/operation.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { RateAnswer, RateLimiter, RateWindow } from '../ports/rate-limiter.ts';
+import { clientOf } from './client-address.ts';
+import { NO_LIMIT, type Plans } from './plans.ts';
+
+/** Who sends a request. */
+export interface RequestSender {
+  /** Absent for a caller without a valid token. */
+  readonly principal?: Principal | undefined;
+  /** The IP address of the client. Absent if it is not known. */
+  readonly address?: string | undefined;
+}
+
+/** The tightest of the limits that apply to a request. */
+export interface RequestLimit {
+  /** False if a limit was reached: then the request was not counted. */
+  readonly allowed: boolean;
+  /** Requests within a window. 9007199254740991 if there is no limit. */
+  readonly limit: number;
+  /** How many requests are left, after this one. */
+  readonly remaining: number;
+  /** Unix ms: when the next request is possible, or the oldest one leaves the window. */
+  readonly resetAt: number;
+  /** ms until `resetAt`. */
+  readonly waitMs: number;
+}
+
+export interface Limits {
+  /** The plan of callers that the host identifies without one. */
+  readonly defaultPlan: Plan;
+  /** Counts a request, or refuses it without counting it. */
+  countRequest(sender: RequestSender): MaybePromise<RequestLimit>;
+}
+
+/** All callers without a valid token and without a known address share one count. */
+const UNKNOWN_ADDRESS = 'ip:unknown';
+/** How many clients are kept in the form in which they are counted. */
+const MAX_CLIENTS = 1_000;
+
+export function createLimits(parts: {
+  readonly plans: Plans;
+  readonly rates: RateLimiter;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): Limits {
+  const { plans, rates, clock, logger } = parts;
+  const clients = new Map<string, string | undefined>();
+  let warned = false;
+
+  const clientKey = (address: string | undefined): string | undefined => {
+    if (address === undefined) return undefined;
+    if (!clients.has(address)) {
+      if (clients.size >= MAX_CLIENTS) clients.clear();
+      const client = clientOf(address);
+      clients.set(address, client && `ip:${client}`);
+    }
+    return clients.get(address);
+  };
+
+  const windowsOf = ({ principal, address }: RequestSender): RateWindow[] => {
+    const limits = principal ? plans.limitsOf(principal.plan) : plans.unknownCaller;
+    const { requests = NO_LIMIT, windowMs } = limits;
+    const client = clientKey(address);
+    const ofAddress = plans.requestsOfAddress(limits);
+    const windows: RateWindow[] = principal ? [{ key: tokenKey(principal), limit: requests, windowMs }] : [];
+    if (client !== undefined && ofAddress !== undefined) windows.push({ key: client, limit: ofAddress, windowMs });
+    if (client === undefined) {
+      if (!warned) logger.warn({}, NO_ADDRESS);
+      warned = true;
+      if (!principal) windows.push({ key: UNKNOWN_ADDRESS, limit: ofAddress ?? NO_LIMIT, windowMs });
+    }
+    return windows;
+  };
+
+  return {
+    defaultPlan: plans.byDefault,
+    countRequest(sender) {
+      const windows = windowsOf(sender);
+      if (windows.length === 0) {
+        const resetAt = clock.now();
+        return { allowed: true, limit: NO_LIMIT, remaining: NO_LIMIT, resetAt, waitMs: 0 };
+      }
+      const now = clock.now();
+      const answer = rates.take(windows, now);
+      return isPromise(answer) ? answer.then((late) => tightest(windows, late, now)) : tightest(windows, answer, now);
+    },
+  };
+}
+
+const NO_ADDRESS =
+  'the address of a client is not known: its requests are counted by token alone, and requests without a token are counted together; pass the address as `host.ip`';
+
+/** Names a caller in the rate limiter. */
+export function tokenKey({ tokenId }: Principal): string {
+  return `token:${tokenId}`;
+}
+
+function tightest(windows: readonly RateWindow[], { taken, uses }: RateAnswer, now: number): RequestLimit {
+  let found: RequestLimit | undefined;
+  for (let i = 0; i < windows.length; i++) {
+    const { limit } = windows[i] as RateWindow;
+    const { used, resetAt } = uses[i] as RateAnswer['uses'][0];
+    const remaining = Math.max(0, limit - used);
+    const isTighter =
+      !found || remaining < found.remaining || (remaining === found.remaining && resetAt > found.resetAt);
+    if (isTighter) found = { allowed: taken, limit, remaining, resetAt, waitMs: resetAt - now };
+  }
+  return found as RequestLimit;
+}

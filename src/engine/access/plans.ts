@@ -1,0 +1,122 @@
+/** The limits of callers: the option `limits`, its check, and what a plan allows (the specification's plan limits and `rateLimit`). */
+
+import * as z from 'zod/mini';
+import { once } from '../base/once.ts';
+import {
+  type CallerLimits,
+  PLAN_FIGURES,
+  PLANS,
+  type Plan,
+  type PlanFigures,
+  type PlanName,
+  toLimits,
+} from '../model/plan.ts';
+import type { RateLimiter } from '../ports/rate-limiter.ts';
+
+export interface LimitsOptions {
+  /** The plan of tokens that are created without one, and of callers that the host identifies without one. Default `free`. */
+  readonly plan?: Plan;
+  /** The figures of the plan `enterprise`. Default: no limits. */
+  readonly enterprise?: PlanFigures;
+  /** Replaces requests and window of every plan that has a name. Tokens with figures of their own keep them. */
+  readonly rateLimit?: {
+    readonly requests: number;
+    /** In seconds. Default 3,600. */
+    readonly window?: number;
+  };
+  /**
+   * How many requests one address may send within the window of its caller: an IPv4 address, or the first 56 bits of an IPv6 address.
+   * Default: the requests of the caller's plan, and those of `free` for a caller without a valid token.
+   */
+  readonly perIp?: number;
+  /** Where requests are counted. Default: the storage. */
+  readonly store?: RateLimiter;
+}
+
+/** The largest number of a limit. It is reported where there is no limit. */
+export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
+
+const MAX_WINDOW_S = 86_400 * 31;
+const COUNT = 'must be a whole number from 0';
+const WINDOW = `must be 1 to ${MAX_WINDOW_S} seconds (31 days)`;
+
+const count = () => z.int().check(z.gte(0, COUNT));
+const figures = once(() =>
+  z.strictObject({
+    requests: z.optional(count()),
+    window: z.optional(z.int().check(z.gte(1, WINDOW), z.lte(MAX_WINDOW_S, WINDOW))),
+    executions: z.optional(count()),
+  }),
+);
+
+/** What is wrong with a plan, or undefined. */
+export function planProblem(given: unknown): string | undefined {
+  if (typeof given === 'string') {
+    return PLANS.includes(given as PlanName)
+      ? undefined
+      : `must be one of ${PLANS.join(', ')}, or figures such as { requests: 500, executions: 10000 }`;
+  }
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    return `must be one of ${PLANS.join(', ')}, or figures such as { requests: 500, executions: 10000 }`;
+  }
+  const result = figures().safeParse(given);
+  if (result.success) return undefined;
+  const [issue] = result.error.issues;
+  if (issue?.code === 'unrecognized_keys') {
+    return `has the unknown key \`${issue.keys[0]}\`; its keys are requests, window and executions`;
+  }
+  const message = issue?.message.startsWith('must ') ? issue.message : COUNT;
+  return `\`${issue?.path.join('.')}\` ${message}`;
+}
+
+const KEYS: readonly string[] = ['plan', 'enterprise', 'rateLimit', 'perIp', 'store'] satisfies (keyof LimitsOptions)[];
+
+/** @throws TypeError for an unknown key, and for a value of a wrong kind */
+export function checkLimits(options: LimitsOptions): void {
+  const wrong = (what: string) => new TypeError(`createOrchestrator: \`limits\`: ${what}`);
+  if (typeof options !== 'object' || options === null) throw wrong(`must be an object with ${KEYS.join(', ')}`);
+  for (const key of Object.keys(options)) {
+    if (!KEYS.includes(key)) throw wrong(`\`${key}\` is not a key; the keys are ${KEYS.join(', ')}`);
+  }
+  const { plan, enterprise, rateLimit, perIp, store } = options;
+  const problem = plan === undefined ? undefined : planProblem(plan);
+  if (problem !== undefined) throw wrong(`\`plan\` ${problem}`);
+  for (const [key, given] of Object.entries({ enterprise, rateLimit })) {
+    if (given === undefined) continue;
+    const found = typeof given === 'string' ? 'must be figures' : planProblem(given);
+    if (found !== undefined) throw wrong(`\`${key}\`: ${found}`);
+  }
+  if (rateLimit !== undefined && (rateLimit.requests === undefined || 'executions' in rateLimit)) {
+    throw wrong('`rateLimit` must be { requests, window }');
+  }
+  if (perIp !== undefined && !(Number.isSafeInteger(perIp) && perIp >= 0)) throw wrong(`\`perIp\` ${COUNT}`);
+  if (store !== undefined && typeof store?.take !== 'function') {
+    throw wrong('`store` must be a RateLimiter with take and peek');
+  }
+}
+
+export interface Plans {
+  /** The plan of callers without one. */
+  readonly byDefault: Plan;
+  limitsOf(plan: Plan): CallerLimits;
+  /** The number of requests from the address of a caller. Undefined: any number. */
+  requestsOfAddress(limits: CallerLimits): number | undefined;
+  /** The limits of a caller without a valid token. */
+  readonly unknownCaller: CallerLimits;
+}
+
+export function createPlans({ plan = 'free', enterprise, rateLimit, perIp }: LimitsOptions = {}): Plans {
+  const named = (name: PlanName): CallerLimits =>
+    toLimits({ ...PLAN_FIGURES[name], ...(name === 'enterprise' && enterprise), ...rateLimit });
+  const byName: Readonly<Record<PlanName, CallerLimits>> = {
+    free: named('free'),
+    pro: named('pro'),
+    enterprise: named('enterprise'),
+  };
+  return {
+    byDefault: plan,
+    limitsOf: (given) => (typeof given === 'string' ? byName[given] : toLimits(given)),
+    requestsOfAddress: ({ requests }) => perIp ?? requests,
+    unknownCaller: byName.free,
+  };
+}

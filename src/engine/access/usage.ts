@@ -1,0 +1,58 @@
+/** What a caller has used (the specification's Usage). */
+
+import { monthOf } from '../model/quota.ts';
+import type { Principal } from '../model/token.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { RateLimiter } from '../ports/rate-limiter.ts';
+import type { UsageStore } from '../ports/usage-store.ts';
+import { isPromise } from '../base/maybe-promise.ts';
+import { tokenKey } from './limits.ts';
+import { NO_LIMIT, type Plans } from './plans.ts';
+
+/** What is used of a limit. Without a limit, `limit` is 9007199254740991. */
+export interface UsedOfLimit {
+  readonly used: number;
+  readonly limit: number;
+  readonly remaining: number;
+}
+
+export interface Usage {
+  /** The calendar month in UTC, to which `executions` belongs. Unix ms. */
+  readonly period: { readonly start: number; readonly end: number };
+  /** The sliding window up to now, by default an hour. */
+  readonly requests: UsedOfLimit;
+  readonly executions: UsedOfLimit;
+}
+
+export interface UsageReader {
+  /** The usage of a caller. The call itself counts as no request. */
+  get(principal: Principal): Promise<Usage>;
+}
+
+export function createUsage(parts: {
+  readonly plans: Plans;
+  readonly rates: RateLimiter;
+  readonly store: UsageStore;
+  readonly clock: Clock;
+}): UsageReader {
+  const { plans, rates, store, clock } = parts;
+  return {
+    async get(principal) {
+      const now = clock.now();
+      const { requests = NO_LIMIT, windowMs, executions = NO_LIMIT } = plans.limitsOf(principal.plan);
+      const { name, start, end } = monthOf(now);
+      const uses = rates.peek([{ key: tokenKey(principal), limit: requests, windowMs }], now);
+      const charged = store.charged(principal.tokenId, name);
+      const [use] = isPromise(uses) ? await uses : uses;
+      return {
+        period: { start, end },
+        requests: toUsed(use?.used ?? 0, requests),
+        executions: toUsed(isPromise(charged) ? await charged : charged, executions),
+      };
+    },
+  };
+}
+
+function toUsed(used: number, limit: number): UsedOfLimit {
+  return { used, limit, remaining: Math.max(0, limit - used) };
+}

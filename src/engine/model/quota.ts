@@ -1,0 +1,32 @@
+/** Quotas: how many executions a caller has started in a calendar month, and how many the plan allows. */
+
+/** One execution that a caller pays for. It is stored together with the execution. */
+export interface Charge {
+  /** Names the caller, such as the id of a token. */
+  readonly account: string;
+  /** The month in UTC, such as `2026-01`. */
+  readonly period: string;
+  /** The number of charges that a period may have. Absent: any number. */
+  readonly limit?: number;
+}
+
+/** The calendar month of an instant, in UTC. */
+export interface Month {
+  /** Such as `2026-01`. */
+  readonly name: string;
+  /** Unix ms of its first instant. */
+  readonly start: number;
+  /** Unix ms of the first instant after it. */
+  readonly end: number;
+}
+
+/** @param now - Unix ms */
+export function monthOf(now: number): Month {
+  const date = new Date(now);
+  const [year, month] = [date.getUTCFullYear(), date.getUTCMonth()];
+  return {
+    name: date.toISOString().slice(0, 7),
+    start: Date.UTC(year, month, 1),
+    end: Date.UTC(year, month + 1, 1),
+  };
+}

@@ -1,0 +1,47 @@
+/** Counts each request against the limits of its caller and its address, and says in headers how much is left (the specification's limits, rules 2 and 3). */
+
+import type { RequestLimit } from '../engine/access/limits.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
+import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
+import type { Principal } from '../engine/model/token.ts';
+import type { MaybePromise } from '../engine/ports/operation.ts';
+import type { HandlerParts } from './call.ts';
+import { errorReply, type Reply } from './reply.ts';
+
+/** The address of the client; undefined if the host does not know it. */
+export function addressOf(request: PlainRequest, { ip }: HostInfo, { findAddress }: HandlerParts): string | undefined {
+  return findAddress(ip, request.header('x-forwarded-for'));
+}
+
+export function countRequest(
+  { orchestrator }: HandlerParts,
+  principal: Principal | undefined,
+  address: string | undefined,
+): MaybePromise<RequestLimit> {
+  return orchestrator.limits.countRequest({ principal, address });
+}
+
+/** The response to a request beyond a limit; undefined for any other request. */
+export function refuseExcess(limit: RequestLimit): Reply | undefined {
+  if (limit.allowed) return undefined;
+  const details = { limit: limit.limit, reset: secondsOf(limit.resetAt), retryAfter: retryAfterOf(limit) };
+  const message = `the limit of ${limit.limit} requests is reached; send the next one in ${details.retryAfter} seconds`;
+  return errorReply(new OrchestratorError('RATE_LIMIT_EXCEEDED', message, { details }));
+}
+
+/** Writes the headers of the limit. */
+export function setLimitHeaders(headers: Record<string, string>, limit: RequestLimit): void {
+  headers['x-ratelimit-limit'] = String(limit.limit);
+  headers['x-ratelimit-remaining'] = String(limit.remaining);
+  headers['x-ratelimit-reset'] = String(secondsOf(limit.resetAt));
+  if (!limit.allowed) headers['x-ratelimit-retry-after'] = String(retryAfterOf(limit));
+}
+
+function secondsOf(instant: number): number {
+  return Math.ceil(instant / 1000);
+}
+
+// A client that waits so long is served, so the time is rounded up.
+function retryAfterOf({ waitMs }: RequestLimit): number {
+  return Math.max(1, Math.ceil(waitMs / 1000));
+}

@@ -1,0 +1,208 @@
+/**
+ * The definitions that an orchestrator knows: those that code passed to it, and those that were created at run time. The first are
+ * fixed. The others are kept in the storage, and each process compiles one when it first needs it. A start names the tag of the
+ * definition that it runs, and the storage refuses it if that is not the stored one any more: then the definition is loaded again.
+ * So a change counts in every process at once, and no start reads the storage.
+ */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json, JsonObject } from '../../engine/base/json.ts';
+import { suggestName } from '../../engine/base/suggest-name.ts';
+import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
+import { parseAgent } from '../../engine/definition/read/parse-ensemble.ts';
+import type { AgentDefinition } from '../../engine/model/ensemble.ts';
+import { NAME_PATTERN } from '../../engine/model/name.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { DocumentStore } from '../../engine/ports/document-store.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
+import { type LoadedEnsemble, loadNewEnsemble, loadSharedAgent } from './load-definitions.ts';
+import {
+  type DefinitionContent,
+  hashOf,
+  type Kind,
+  type StoredDefinitions,
+  type StoredItem,
+  storedDefinitions,
+} from './stored-definitions.ts';
+
+/** A definition that can be stored: its content, and the form that runs. */
+export interface NewDefinition extends Pick<DefinitionContent, 'definition' | 'version' | 'agents'> {
+  /** Undefined for an agent that only chooses a route: it can't run alone. */
+  readonly loaded: LoadedEnsemble | undefined;
+}
+
+export interface Catalog {
+  /** The ensemble or agent that runs under a name. @throws NOT_FOUND, NOT_ACTIVE, NOT_CONFIGURED if this process lacks what it needs */
+  find(kind: Kind, name: string): MaybePromise<LoadedEnsemble>;
+  /** Forgets what was loaded: the next `find` reads the storage. */
+  forget(kind: Kind, name: string): void;
+  /** Whether an ensemble has this name, in code or in the storage. */
+  hasEnsemble(name: string): MaybePromise<boolean>;
+  /** Compiles a definition. @param replaced - a stored agent, as it will be @throws INVALID_DEFINITION, NOT_CONFIGURED */
+  compile(kind: Kind, definition: string | object, replaced?: AgentDefinition): Promise<NewDefinition>;
+  /** The definitions that use a stored agent. */
+  usersOf(agent: string): Promise<readonly { readonly kind: Kind; readonly item: StoredItem }[]>;
+  /** The definitions in code. */
+  readonly code: Readonly<Record<Kind, ReadonlyMap<string, LoadedEnsemble>>>;
+  readonly stored: Readonly<Record<Kind, StoredDefinitions>>;
+}
+
+/** How many compiled definitions are kept. The one that was used least recently is compiled again. */
+const MAX_LOADED = 1_000;
+
+export function createCatalog(parts: {
+  readonly host: CompileHost;
+  /** The ensembles in code. */
+  readonly ensembles: ReadonlyMap<string, LoadedEnsemble>;
+  readonly documents: DocumentStore;
+  readonly clock: Clock;
+}): Catalog {
+  const { host, ensembles, documents, clock } = parts;
+  const agents = new Map<string, LoadedEnsemble>();
+  for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
+  const code = { ensemble: ensembles, agent: agents };
+  const stored = {
+    ensemble: storedDefinitions(documents, 'ensemble', clock),
+    agent: storedDefinitions(documents, 'agent', clock),
+  };
+  const loaded: Record<Kind, Map<string, LoadedEnsemble>> = { ensemble: new Map(), agent: new Map() };
+  const loading = new Map<string, Promise<LoadedEnsemble>>();
+
+  const hasEnsemble = (name: string): MaybePromise<boolean> =>
+    code.ensemble.has(name) || stored.ensemble.read(name).then((item) => item !== undefined);
+
+  /** The shared agents of code and storage. Those of code win. */
+  const agentsWith = async (replaced?: AgentDefinition) => {
+    const items = await stored.agent.listAll();
+    const own = new Map(items.map(({ name, definition }) => [name, definition as unknown as AgentDefinition]));
+    if (replaced) own.set(replaced.name, replaced);
+    for (const name of host.sharedAgents.keys()) own.delete(name);
+    return { host: { ...host, sharedAgents: new Map([...own, ...host.sharedAgents]) }, own };
+  };
+
+  const compile: Catalog['compile'] = async (kind, source, replaced) => {
+    const shared = await agentsWith(replaced);
+    const made =
+      kind === 'ensemble'
+        ? await compileEnsembleSource(source, shared.host, hasEnsemble)
+        : compileAgentSource(source, shared.host);
+    const { used, ...rest } = made;
+    const agents = Object.fromEntries(
+      used.flatMap((name) => {
+        const agent = shared.own.get(name);
+        return agent ? [[name, hashOf(agent as unknown as Json)]] : [];
+      }),
+    );
+    return { ...rest, agents };
+  };
+
+  const load = async (kind: Kind, name: string): Promise<LoadedEnsemble> => {
+    const item = NAME_PATTERN.test(name) ? await stored[kind].read(name) : undefined;
+    if (!item) throw notFound(kind, name, code[kind].keys());
+    if (!item.active) throw new OrchestratorError('NOT_ACTIVE', `${kind} \`${name}\` is not active; activate it first`);
+    const made = await compile(kind, item.definition);
+    if (!made.loaded) throw notFound(kind, name, code[kind].keys());
+    const current = await withCurrentAgents(kind, item, made);
+    const found = { ...made.loaded, expects: { kind, name, tag: current.tag } };
+    loaded[kind].set(name, found);
+    const [oldest] = loaded[kind].keys();
+    if (loaded[kind].size > MAX_LOADED && oldest !== undefined) loaded[kind].delete(oldest);
+    return found;
+  };
+
+  /**
+   * A change of an agent is written before the definitions that use it. If the process that changed it ended in between, the next
+   * process that loads a definition completes the change.
+   */
+  const withCurrentAgents = async (kind: Kind, item: StoredItem, made: NewDefinition): Promise<StoredItem> => {
+    const { name, updatedAt, revision, tag: _tag, ...content } = item;
+    const isCurrent =
+      Object.keys(made.agents).length === Object.keys(item.agents).length &&
+      Object.entries(made.agents).every(([agent, tag]) => item.agents[agent] === tag);
+    if (isCurrent) return item;
+    const { agents, version } = made;
+    const written = await stored[kind].write(name, revision, { ...content, agents, version }, updatedAt);
+    // Another process has changed it: the start that uses this tag is refused, and loads it again.
+    return written ?? item;
+  };
+
+  return {
+    code,
+    stored,
+    compile,
+    hasEnsemble,
+    find(kind, name) {
+      const known = code[kind].get(name) ?? loaded[kind].get(name);
+      if (known) return known;
+      const key = `${kind} ${name}`;
+      const found = loading.get(key) ?? load(kind, name).finally(() => loading.delete(key));
+      loading.set(key, found);
+      return found;
+    },
+    forget(kind, name) {
+      loaded[kind].delete(name);
+    },
+    async usersOf(agent) {
+      const found: { kind: Kind; item: StoredItem }[] = [];
+      for (const kind of ['agent', 'ensemble'] as const) {
+        for (const item of await stored[kind].listAll())
+          if (Object.hasOwn(item.agents, agent)) found.push({ kind, item });
+      }
+      return found;
+    },
+  };
+}
+
+export function notFound(kind: Kind, name: string, names: Iterable<string>): OrchestratorError {
+  const near = typeof name === 'string' ? suggestName(name, names) : undefined;
+  return new OrchestratorError(
+    'NOT_FOUND',
+    `there is no ${kind} \`${name}\`${near ? `; did you mean \`${near}\`?` : ''}`,
+  );
+}
+
+interface Compiled extends Omit<NewDefinition, 'agents'> {
+  /** The names of the shared agents that it uses. */
+  readonly used: readonly string[];
+}
+
+async function compileEnsembleSource(
+  source: string | object,
+  host: CompileHost,
+  hasEnsemble: (name: string) => MaybePromise<boolean>,
+): Promise<Compiled> {
+  const loaded = await loadNewEnsemble(source, host, hasEnsemble);
+  const { definition, stored } = loaded.compiled;
+  const own = new Set(definition.agents?.map(({ name }) => name));
+  return {
+    definition: toJson(definition),
+    version: stored.version,
+    loaded,
+    used: agentNames(stored.definition).filter((name) => !own.has(name)),
+  };
+}
+
+function compileAgentSource(source: string | object, host: CompileHost): Compiled {
+  const agent = parseAgent(source);
+  const definition = toJson(agent);
+  // It chooses an agent of the flow that uses it, so it is checked there.
+  if (agent.routes) return { definition, version: hashOf(definition), loaded: undefined, used: [] };
+  const sharedAgents = new Map([...host.sharedAgents, [agent.name, agent] as const]);
+  const loaded = loadSharedAgent(agent, { ...host, sharedAgents });
+  const { stored } = loaded.compiled;
+  return {
+    definition,
+    version: stored.version,
+    loaded,
+    used: agentNames(stored.definition).filter((name) => name !== agent.name),
+  };
+}
+
+function toJson(definition: object): JsonObject {
+  return JSON.parse(JSON.stringify(definition)) as JsonObject;
+}
+
+function agentNames(definition: object): readonly string[] {
+  const { agents = [] } = definition as { readonly agents?: readonly { readonly name: string }[] };
+  return agents.map(({ name }) => name);
+}

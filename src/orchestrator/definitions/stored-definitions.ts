@@ -1,0 +1,90 @@
+/** The definitions that were created at run time, as documents of the storage. */
+
+import { sha256 } from '@noble/hashes/sha2.js';
+import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { canonicalJson, type Json, type JsonObject } from '../../engine/base/json.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { DocumentStore, StoredDocument } from '../../engine/ports/storage.ts';
+
+export type Kind = 'ensemble' | 'agent';
+
+/** What is stored of a definition. */
+export interface DefinitionContent {
+  readonly definition: JsonObject;
+  /** The hash of the definition together with the shared agents that it uses. */
+  readonly version: string;
+  readonly active: boolean;
+  readonly createdAt: number;
+  /** The stored agents that it uses, with the hash of each: a change of one of them changes the tag of this definition. */
+  readonly agents: Readonly<Record<string, string>>;
+}
+
+export interface StoredItem extends DefinitionContent {
+  readonly name: string;
+  readonly updatedAt: number;
+  /** Equal in every process for the same content. A start expects it. */
+  readonly tag: string;
+  /** The version of the document. */
+  readonly revision: number;
+}
+
+export interface StoredDefinitions {
+  read(name: string): Promise<StoredItem | undefined>;
+  /** In the order of their names. */
+  list(page: { readonly limit: number; readonly after?: string | undefined }): Promise<readonly StoredItem[]>;
+  listAll(): Promise<readonly StoredItem[]>;
+  /** @param revision - the expected one; 0 for a new definition @returns undefined if another change came first */
+  write(
+    name: string,
+    revision: number,
+    content: DefinitionContent,
+    updatedAt?: number,
+  ): Promise<StoredItem | undefined>;
+  /** @returns false if another change came first */
+  remove(name: string, revision: number): Promise<boolean>;
+}
+
+const PAGE = 250;
+const HASH_LENGTH = 32;
+
+/** @returns 32 hexadecimal characters */
+export function hashOf(value: Json): string {
+  return bytesToHex(sha256(utf8ToBytes(canonicalJson(value)))).slice(0, HASH_LENGTH);
+}
+
+function tagOf({ definition, active, agents }: DefinitionContent): string {
+  return `${hashOf({ definition, agents })}${active ? '' : '-inactive'}`;
+}
+
+export function storedDefinitions(store: DocumentStore, kind: Kind, clock: Clock): StoredDefinitions {
+  const list: StoredDefinitions['list'] = async ({ limit, after }) => {
+    const page = { limit, now: clock.now(), ...(after !== undefined && { after }) };
+    return (await store.list(kind, page)).map(toItem);
+  };
+  return {
+    async read(name) {
+      const found = await store.read(kind, name, clock.now());
+      return found && toItem(found);
+    },
+    list,
+    async listAll() {
+      const all: StoredItem[] = [];
+      for (;;) {
+        const page = await list({ limit: PAGE, after: all.at(-1)?.name });
+        all.push(...page);
+        if (page.length < PAGE) return all;
+      }
+    },
+    async write(name, revision, content, updatedAt = clock.now()) {
+      const tag = tagOf(content);
+      const document = { value: content as unknown as JsonObject, tag, updatedAt };
+      const isStored = await store.write(kind, name, { expectedVersion: revision, document, now: clock.now() });
+      return isStored ? { ...content, name, tag, updatedAt, revision: revision + 1 } : undefined;
+    },
+    remove: async (name, revision) => store.write(kind, name, { expectedVersion: revision, now: clock.now() }),
+  };
+}
+
+function toItem({ name, tag, version: revision, updatedAt, value }: StoredDocument): StoredItem {
+  return { ...(value as unknown as DefinitionContent), name, tag, updatedAt, revision };
+}

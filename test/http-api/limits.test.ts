@@ -1,0 +1,334 @@
+/** The limits of callers and addresses: what is counted, the headers of every response, quotas and usage. */
+
+import { describe, expect, it } from 'vitest';
+import type { Plan } from '../../src/engine/model/plan.ts';
+import type { TokenScope } from '../../src/engine/model/token.ts';
+import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
+import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
+import { createService, post, readResponse } from './service.ts';
+
+const HOUR = 3_600_000;
+const RATE_HEADERS = ['limit', 'remaining', 'reset', 'retry-after'].map((name) => `x-ratelimit-${name}`);
+
+function open(options: HandlerOptions = {}, more: OrchestratorOptions = {}) {
+  const service = createService(options, more);
+  const tokenOf = async (plan?: Plan, ...scopes: TokenScope[]) => {
+    const given = { name: 'test', scopes: scopes.length > 0 ? scopes : (['admin'] as const) };
+    const { token } = await service.orchestrator.tokens.create({ ...given, ...(plan !== undefined && { plan }) });
+    return { authorization: `Bearer ${token}` };
+  };
+  const ask = (path: string, init: RequestInit = {}, ip: string | undefined = '192.0.2.1') =>
+    readResponse(service.handler.fetch(new Request(`http://localhost/api/v1${path}`, init), ip ? { ip } : {}));
+  return { ...service, tokenOf, ask };
+}
+
+const ratesOf = ({ headers }: { headers: Headers }) => RATE_HEADERS.map((name) => headers.get(name));
+const seconds = (instant: number) => String(Math.ceil(instant / 1000));
+
+describe('the sliding window of a token', () => {
+  it('the request after the last one is 429 with the headers and the body of the specification, until the first leaves the window', async () => {
+    const { ask, tokenOf, clock } = open();
+    const headers = await tokenOf({ requests: 3, window: 60 });
+    const start = clock.now();
+    for (const left of [2, 1, 0]) {
+      const answer = await ask('/usage', { headers });
+      expect([answer.status, ratesOf(answer)]).toEqual([200, ['3', String(left), seconds(start + 60_000), null]]);
+      await clock.advance(1000);
+    }
+    const refused = await ask('/usage', { headers });
+    expect([refused.status, refused.headers.get('retry-after'), ratesOf(refused)]).toEqual([
+      ...[429, '57'],
+      ['3', '0', seconds(start + 60_000), '57'],
+    ]);
+    expect(refused.body).toEqual({
+      error: {
+        code: 'RATE_LIMIT_EXCEEDED',
+        message: 'the limit of 3 requests is reached; send the next one in 57 seconds',
+        limit: 3,
+        reset: Math.ceil((start + 60_000) / 1000),
+        retryAfter: 57,
+      },
+    });
+    await clock.advance(57_000);
+    expect((await ask('/usage', { headers })).status).toBe(200);
+    expect((await ask('/usage', { headers })).status).toBe(429);
+  });
+
+  it.each([
+    ['free', 100],
+    ['pro', 1_000],
+    ['enterprise', Number.MAX_SAFE_INTEGER],
+  ] as const)('plan %s has a limit of %d in an hour', async (plan, limit) => {
+    const { ask, tokenOf, clock } = open();
+    const answer = await ask('/usage', { headers: await tokenOf(plan) });
+    expect(ratesOf(answer)).toEqual([String(limit), String(limit - 1), seconds(clock.now() + HOUR), null]);
+  });
+
+  it('a client that waits for Retry-After is served, whenever it is refused', async () => {
+    const { ask, tokenOf, clock } = open();
+    const headers = await tokenOf({ requests: 5, window: 7 });
+    let refusals = 0;
+    for (let i = 0; i < 200; i++) {
+      await clock.advance((i * 37) % 400);
+      const answer = await ask('/usage', { headers });
+      expect(Number(answer.headers.get('x-ratelimit-remaining'))).toBeGreaterThanOrEqual(0);
+      expect(Number(answer.headers.get('x-ratelimit-reset')) * 1000).toBeGreaterThanOrEqual(clock.now());
+      if (answer.status === 200) continue;
+      refusals += 1;
+      await clock.advance(Number(answer.headers.get('retry-after')) * 1000);
+      expect((await ask('/usage', { headers })).status).toBe(200);
+    }
+    expect(refusals).toBeGreaterThan(20);
+  });
+
+  it('each token has its own window', async () => {
+    const { ask, tokenOf } = open({}, { limits: { perIp: 1_000 } });
+    const [one, other] = [await tokenOf({ requests: 1 }), await tokenOf({ requests: 1 })];
+    expect((await ask('/usage', { headers: one })).status).toBe(200);
+    expect((await ask('/usage', { headers: one })).status).toBe(429);
+    expect((await ask('/usage', { headers: other })).status).toBe(200);
+  });
+});
+
+describe('the window of an address', () => {
+  it('many tokens from one address share it, and the tightest limit is reported', async () => {
+    const { ask, tokenOf } = open({}, { limits: { perIp: 3 } });
+    const tokens = await Promise.all([1, 2, 3, 4].map(() => tokenOf('pro')));
+    const answers = [];
+    for (const headers of tokens) answers.push(await ask('/usage', { headers }));
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429]);
+    expect(answers.map((answer) => ratesOf(answer)[0])).toEqual(['3', '3', '3', '3']);
+    expect((await ask('/usage', { headers: tokens[3] as { authorization: string } }, '192.0.2.2')).status).toBe(200);
+  });
+
+  it.each([
+    ['401: no token', '/usage', {}],
+    ['401: a wrong token', '/usage', { headers: { authorization: 'Bearer sk-service-no' } }],
+    ['404', '/nothing', {}],
+    ['405', '/usage', { method: 'DELETE' }],
+    ['OPTIONS', '/usage', { method: 'OPTIONS' }],
+  ])('a flood that is answered %s is counted by the plan free, and refused', async (_, path, init) => {
+    const { ask } = open({}, { limits: { rateLimit: { requests: 5, window: 60 } } });
+    const statuses = [];
+    for (let i = 0; i < 7; i++) statuses.push((await ask(path, init)).status);
+    expect(statuses.slice(5)).toEqual([429, 429]);
+    expect(statuses.slice(0, 5)).not.toContain(429);
+    expect((await ask(path, init, '192.0.2.9')).status).not.toBe(429);
+  });
+
+  it.each([
+    ['addresses of one IPv6 network of 56 bits', '2001:db8:1:aa00::1', '2001:DB8:1:aaff:1:2:3:4', true],
+    ['addresses of two such networks', '2001:db8:1:aa00::1', '2001:db8:1:ab00::1', false],
+    ['an IPv4 address, and the same one written as IPv6', '192.0.2.7', '::ffff:192.0.2.7', true],
+    ['two IPv4 addresses written as IPv6', '::ffff:192.0.2.7', '::ffff:192.0.2.8', false],
+    ['an address with and without a zone', 'fe80::1', 'fe80::1%eth0', true],
+    ['two texts that are no addresses', '999.1.1.1', '192.0.2.7:80', true],
+  ])('%s: %s and %s share a window: %s', async (_, one, other, isShared) => {
+    const { ask } = open({}, { limits: { perIp: 1 } });
+    expect((await ask('/usage', {}, one)).status).toBe(401);
+    expect((await ask('/usage', {}, other)).status).toBe(isShared ? 429 : 401);
+  });
+
+  it('without an address, tokens are counted alone, other requests share one window, and a warning is logged once', async () => {
+    const warnings: (string | undefined)[] = [];
+    const warn = (_fields: object, message?: string) => void warnings.push(message);
+    const logger = { debug() {}, info() {}, error() {}, warn };
+    const { ask, tokenOf } = open({}, { limits: { perIp: 1 }, logger });
+    const headers = await tokenOf('pro');
+    for (let i = 0; i < 3; i++) expect((await ask('/usage', { headers }, '')).status).toBe(200);
+    expect((await ask('/usage', {}, '')).status).toBe(401);
+    expect((await ask('/usage', {}, 'no address')).status).toBe(429);
+    expect(warnings).toEqual([expect.stringContaining('the address of a client is not known')]);
+  });
+
+  it('GET /health is neither limited nor counted, and has no headers of a limit', async () => {
+    const { ask } = open({}, { limits: { perIp: 1 } });
+    for (let i = 0; i < 3; i++) expect(ratesOf(await ask('/health'))).toEqual([null, null, null, null]);
+    expect((await ask('/usage')).status).toBe(401);
+  });
+
+  it('the question of a browser before a call of an allowed page is not counted; that of any other page is', async () => {
+    const { ask } = open({ cors: ['https://app.example'] }, { limits: { perIp: 1 } });
+    const preflight = (origin: string) =>
+      ask('/usage', { method: 'OPTIONS', headers: { origin, 'access-control-request-method': 'GET' } });
+    for (let i = 0; i < 3; i++) expect((await preflight('https://app.example')).status).toBe(204);
+    expect((await preflight('https://other.example')).status).toBe(204);
+    expect((await preflight('https://other.example')).status).toBe(429);
+  });
+});
+
+describe('trustProxy', () => {
+  const FORWARDED = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7' };
+
+  it.each([
+    ['off', undefined, '192.0.2.1', FORWARDED, '192.0.2.1'],
+    ['true: one proxy', true, '192.0.2.1', FORWARDED, '198.51.100.7'],
+    ['two proxies', 2, '192.0.2.1', FORWARDED, '203.0.113.9'],
+    ['more proxies than entries', 9, '192.0.2.1', FORWARDED, '203.0.113.9'],
+    ['a trusted range', ['192.0.2.0/24'], '192.0.2.1', FORWARDED, '198.51.100.7'],
+    ['two trusted ranges', ['192.0.2.0/24', '198.51.100.7'], '192.0.2.1', FORWARDED, '203.0.113.9'],
+    ['a peer that is not trusted', ['10.0.0.0/8'], '192.0.2.1', FORWARDED, '192.0.2.1'],
+    ['a peer written as IPv6', ['192.0.2.0/24'], '::ffff:192.0.2.1', FORWARDED, '198.51.100.7'],
+    ['an entry that is no address', 2, '192.0.2.1', { 'x-forwarded-for': '203.0.113.9, evil' }, '192.0.2.1'],
+    [
+      'other headers',
+      true,
+      '192.0.2.1',
+      { forwarded: 'for=203.0.113.9', 'cf-connecting-ip': '203.0.113.9' },
+      '192.0.2.1',
+    ],
+  ] as const)('%s: the client is found from the right', async (_, trustProxy, peer, headers, client) => {
+    const { ask } = open(trustProxy === undefined ? {} : { trustProxy }, { limits: { perIp: 1 } });
+    expect((await ask('/usage', { headers }, peer)).status).toBe(401);
+    // The same client, without a proxy, is over its limit.
+    const direct = client === peer ? { 'x-forwarded-for': '' } : { 'x-forwarded-for': client };
+    expect((await ask('/usage', { headers: trustProxy === undefined ? {} : direct }, peer)).status).toBe(429);
+  });
+});
+
+describe('quotas', () => {
+  const execute = (headers: Record<string, string>, more: Record<string, string> = {}) =>
+    post({ input: { who: 'Ada' } }, { ...headers, ...more });
+
+  it('an execution beyond the quota of the month is 429 with limit, used and reset; the next month begins with the whole quota', async () => {
+    const { ask, tokenOf, clock, orchestrator } = open();
+    const headers = await tokenOf({ executions: 2 });
+    for (const more of [{}, { prefer: 'respond-async' }] as Record<string, string>[]) {
+      expect((await ask('/execute/ensemble/greet', execute(headers, more))).status).toBeLessThan(300);
+    }
+    const now = new Date(clock.now());
+    const end = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1);
+    for (const more of [{}, { prefer: 'respond-async' }] as Record<string, string>[]) {
+      const refused = await ask('/execute/ensemble/greet', execute(headers, more));
+      const retryAfter = Math.ceil((end - clock.now()) / 1000);
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, String(retryAfter)]);
+      expect(refused.body.error).toMatchObject({
+        code: 'QUOTA_EXCEEDED',
+        limit: 2,
+        used: 2,
+        reset: end / 1000,
+        retryAfter,
+      });
+    }
+    expect((await orchestrator.executions.list()).executions).toHaveLength(2);
+    await clock.advance(end - clock.now() - 1);
+    expect((await ask('/execute/ensemble/greet', execute(headers))).status).toBe(429);
+    await clock.advance(1);
+    expect((await ask('/execute/ensemble/greet', execute(headers))).status).toBe(200);
+  });
+
+  it('an invalid input, an unknown ensemble and the repetition of a key cost nothing; a retry costs an execution', async () => {
+    const { ask, tokenOf } = open();
+    const headers = await tokenOf({ executions: 3 });
+    const used = async () => (await ask('/usage', { headers })).body.executions.used;
+    await ask('/execute/ensemble/greet', post({ input: {} }, headers));
+    await ask('/execute/ensemble/nobody', post({}, headers));
+    expect(await used()).toBe(0);
+    for (let i = 0; i < 3; i++) await ask('/execute/ensemble/greet', execute(headers, { 'idempotency-key': 'k' }));
+    expect(await used()).toBe(1);
+    const failed = await ask('/execute/ensemble/failing', post({}, headers));
+    expect(await used()).toBe(2);
+    const retried = await ask(`/executions/${failed.body.error.executionId}/retry`, post({}, headers));
+    expect([retried.status, await used()]).toEqual([202, 3]);
+    const again = await ask(`/executions/${failed.body.error.executionId}/retry`, post({}, headers));
+    expect([again.status, again.body.error.code]).toEqual([429, 'QUOTA_EXCEEDED']);
+  });
+
+  it('1,000 twins with one Idempotency-Key give one execution and cost one', async () => {
+    const { ask, tokenOf, orchestrator } = open();
+    const headers = await tokenOf({ executions: 5 });
+    const twins = await Promise.all(
+      Array.from({ length: 1000 }, () =>
+        ask('/execute/ensemble/greet', execute(headers, { 'idempotency-key': 'twin' })),
+      ),
+    );
+    expect(new Set(twins.map(({ status, body }) => `${status} ${body.executionId}`)).size).toBe(1);
+    expect((await orchestrator.executions.list()).executions).toHaveLength(1);
+    expect((await ask('/usage', { headers })).body.executions).toEqual({ used: 1, limit: 5, remaining: 4 });
+  });
+
+  it('calls in the process without a principal, children and schedules are not charged; a call with a principal is', async () => {
+    const { orchestrator, tokenOf } = open();
+    const { authorization } = await tokenOf({ executions: 1 });
+    const principal = await orchestrator.tokens.verify(authorization.slice(7));
+    await orchestrator.execute('greet', { who: 'Ada' });
+    await orchestrator.execute('parent', {}, { principal });
+    expect((await orchestrator.usage.get(principal)).executions.used).toBe(1);
+    await expect(orchestrator.execute('greet', { who: 'Ada' }, { principal })).rejects.toMatchObject({
+      code: 'QUOTA_EXCEEDED',
+      details: { limit: 1, used: 1 },
+    });
+    await expect(orchestrator.start('greet', { who: 'Ada' }, { principal })).rejects.toMatchObject({
+      code: 'QUOTA_EXCEEDED',
+    });
+  });
+});
+
+describe('GET /usage', () => {
+  it('answers the object of the specification, of the presented token', async () => {
+    const { ask, tokenOf, clock } = open();
+    const headers = await tokenOf(undefined, 'execute:ensembles');
+    await ask('/usage', { headers: await tokenOf() });
+    await ask('/execute/ensemble/greet', post({ input: { who: 'Ada' } }, headers));
+    const { status, body } = await ask('/usage', { headers });
+    const now = new Date(clock.now());
+    const month = (more: number) => Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + more, 1);
+    expect([status, body]).toEqual([
+      200,
+      {
+        period: { start: month(0), end: month(1) },
+        requests: { used: 2, limit: 100, remaining: 98 },
+        executions: { used: 1, limit: 1_000, remaining: 999 },
+      },
+    ]);
+  });
+
+  it('reports no limit as the largest safe integer', async () => {
+    const { ask, tokenOf } = open();
+    const { body } = await ask('/usage', { headers: await tokenOf('enterprise') });
+    expect([body.requests.limit, body.executions.limit]).toEqual([Number.MAX_SAFE_INTEGER, Number.MAX_SAFE_INTEGER]);
+  });
+});
+
+describe('plans', () => {
+  it('the option `limits` sets the plan of new tokens, the figures of enterprise, and the window of every named plan', async () => {
+    const limits = {
+      plan: 'enterprise',
+      enterprise: { executions: 7 },
+      rateLimit: { requests: 9, window: 10 },
+    } as const;
+    const { ask, tokenOf, clock } = open({}, { limits });
+    const answer = await ask('/usage', { headers: await tokenOf() });
+    expect([answer.body.requests.limit, answer.body.executions.limit]).toEqual([9, 7]);
+    expect(ratesOf(answer)).toEqual(['9', '8', seconds(clock.now() + 10_000), null]);
+    const own = await ask('/usage', { headers: await tokenOf({ requests: 2, executions: 1 }) }, '192.0.2.2');
+    expect([own.body.requests.limit, own.body.executions.limit]).toEqual([2, 1]);
+  });
+
+  it('figures of a token are shown in its list, and a wrong plan is refused with 400', async () => {
+    const { ask, tokenOf } = open();
+    const headers = await tokenOf('enterprise');
+    const plan = { requests: 5, window: 60, executions: 10 };
+    const made = await ask('/tokens', post({ name: 'a', scopes: ['admin'], plan }, headers));
+    expect([made.status, made.body.plan]).toEqual([201, plan]);
+    expect((await ask('/tokens', { headers })).body.tokens).toContainEqual(expect.objectContaining({ plan }));
+    for (const wrong of ['Free', { requests: -1 }, { requests: 1.5 }, { window: 0 }, { more: 1 }, [], 5, null]) {
+      const refused = await ask('/tokens', post({ name: 'a', scopes: ['admin'], plan: wrong }, headers));
+      expect([refused.status, refused.body.error.code, refused.body.error.issues?.[0]?.path]).toEqual([
+        ...[400, 'INVALID_REQUEST', 'plan'],
+      ]);
+    }
+  });
+
+  it.each([
+    [{ plan: 'gold' }, /`limits`: `plan` must be one of free, pro, enterprise/],
+    [{ plans: 'free' }, /`plans` is not a key/],
+    [{ rateLimit: { window: 5 } }, /`rateLimit` must be { requests, window }/],
+    [{ rateLimit: { requests: 5, window: 0 } }, /`rateLimit`: `window` must be 1 to/],
+    [{ enterprise: { executions: -1 } }, /`enterprise`: `executions` must be a whole number from 0/],
+    [{ perIp: 1.5 }, /`perIp` must be a whole number from 0/],
+    [{ store: {} }, /`store` must be a RateLimiter/],
+  ])('the option %j is a TypeError', (limits, message) => {
+    expect(() => createService({}, { limits: limits as never })).toThrow(message);
+  });
+});
