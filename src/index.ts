@@ -36,7 +36,8 @@ export type * from './engine/model/ensemble.ts';
 // The orchestrator
 export type { ErrorsOptions, OrchestratorOptions, SignalLinksOptions } from './orchestrator/options.ts';
 export { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
-export type { ExecuteOptions, ExecutionHandle } from './orchestrator/runs/execution-service.ts';
+export type { ExecuteOptions, RetryOptions } from './orchestrator/runs/execute-options.ts';
+export type { ExecutionHandle } from './orchestrator/runs/execution-service.ts';
 export type {
   AgentItem,
   Agents,

@@ -16,7 +16,8 @@ import type { Execution } from './engine/model/execution.ts';
 import type { ExecutionHistory } from './engine/model/execution-history.ts';
 import { checkOptions, type OrchestratorOptions } from './orchestrator/options.ts';
 import { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
-import type { ExecuteOptions, ExecutionHandle } from './orchestrator/runs/execution-service.ts';
+import type { ExecuteOptions } from './orchestrator/runs/execute-options.ts';
+import type { ExecutionHandle } from './orchestrator/runs/execution-service.ts';
 
 export { type DataStores, type DataSuiteOptions, dataSuite } from './testing-kit/data-suite.ts';
 export type {

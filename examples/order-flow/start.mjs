@@ -28,8 +28,8 @@ async function settle(title, input) {
   print(await orchestrator.execute('settle-order', input));
 }
 
-function print({ status, output }) {
+function print({ status, output, partialOutput = output }) {
   console.log(`  => ${status}`);
-  for (const [name, value] of Object.entries(output ?? {}))
+  for (const [name, value] of Object.entries(partialOutput ?? {}))
     if (value !== null) console.log(`     ${name.padEnd(8)} ${JSON.stringify(value)}`);
 }

@@ -40,12 +40,8 @@ import { modelSecrets } from './models.ts';
 import { checkOptions, DEFAULT_BRAND, type OrchestratorOptions, secretsOf } from './options.ts';
 import { createRestore } from './definitions/restore-definitions.ts';
 import { connectToolServers, registerOperations } from './register-operations.ts';
-import {
-  createExecutionService,
-  type ExecuteOptions,
-  type ExecutionHandle,
-  type ExecutionService,
-} from './runs/execution-service.ts';
+import type { ExecuteOptions } from './runs/execute-options.ts';
+import { createExecutionService, type ExecutionHandle, type ExecutionService } from './runs/execution-service.ts';
 import { createSchedules, runAllDue } from './schedules/schedules.ts';
 import { toolServerSecrets } from './tool-server-options.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';

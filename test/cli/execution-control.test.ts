@@ -118,26 +118,26 @@ describe('ensemble execution cancel', () => {
     expect(again.stderr).toContain(`${again.stdout.trim()} retries ${failed}`);
   });
 
-  it.each([
-    ['cancel', 'has ended: it is failed'],
-    ['retry', "can't be retried: it has not ended: it is waiting"],
-  ] as const)(
-    '%s refuses an execution with an unsuitable status, and an unknown id, with exit code 1',
-    async (verb, why) => {
-      const served = await serveProject(makeProject(ORDER));
-      const id = await begin(served, verb === 'cancel' ? 'order' : 'patient');
-      await recordOf(served, id, verb === 'cancel' ? 'failed' : 'waiting');
-      const nobody = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
-      for (const [, where, options] of ways(served)) {
-        const refused = await ensemble(['execution', verb, id, ...where], options);
-        expect([refused.code, refused.stdout, refused.stderr.split('\n').length]).toEqual([1, '', 2]);
-        expect(refused.stderr).toContain(`execution ${id} ${why}`);
+  it('an execution that has ended is not cancelled, and one that waits is not retried; an unknown id ends with exit code 1', async () => {
+    const served = await serveProject(makeProject(ORDER));
+    const [ended, waiting] = [await begin(served, 'order'), await begin(served, 'patient')];
+    await recordOf(served, ended, 'failed');
+    await recordOf(served, waiting, 'waiting');
+    const nobody = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
+    for (const [, where, options] of ways(served)) {
+      const refused = await ensemble(['execution', 'cancel', ended, ...where], options);
+      expect([refused.code, refused.stdout, refused.stderr.split('\n').length]).toEqual([1, '', 2]);
+      expect(refused.stderr).toContain(`execution ${ended} has ended: it is failed`);
+      const same = await ensemble(['execution', 'retry', waiting, ...where], options);
+      expect([same.code, same.stdout]).toEqual([0, `${waiting}\n`]);
+      expect(same.stderr).toContain(`execution ${waiting} is waiting: there is nothing to retry`);
+      for (const verb of ['cancel', 'retry']) {
         const unknown = await ensemble(['execution', verb, nobody, ...where], options);
         expect([unknown.code, unknown.stdout]).toEqual([1, '']);
         expect(unknown.stderr).toMatch(/^error: there is no (such )?execution/);
       }
-    },
-  );
+    }
+  });
 });
 
 describe('ensemble execution retry', () => {
@@ -208,15 +208,17 @@ describe('ensemble execution retry', () => {
     const child = `name: patient-child\nflow:\n  - { wait: never, timeout: 1 }\n`;
     const files = { 'ensembles/starter.yaml': starter, 'ensembles/patient-child.yaml': child };
     const served = await serveProject(makeProject(files));
-    const failed = await begin(served, 'starter');
-    await recordOf(served, failed, 'failed');
+    const first = await begin(served, 'starter');
+    await recordOf(served, first, 'failed');
+    let newest = first;
     const store = ['--storage', `sqlite:${join(served.cwd, '.ensemble/data.sqlite')}`];
     for (const where of [['--dir', served.cwd], [...store, '--dir', served.cwd], store]) {
-      const { code, stdout, stderr } = await ensemble(['execution', 'retry', failed, ...where], {
+      const { code, stdout, stderr } = await ensemble(['execution', 'retry', first, ...where], {
         cwd: makeFolder({}),
       });
-      expect([code, stderr]).toEqual([0, expect.stringContaining(`retries ${failed}`)]);
-      expect(await recordOf(served, stdout.trim(), 'failed')).toMatchObject({ retryOf: failed });
+      expect([code, stderr]).toEqual([0, expect.stringContaining(`retries ${newest}`)]);
+      expect(await recordOf(served, stdout.trim(), 'failed')).toMatchObject({ retryOf: newest });
+      newest = stdout.trim();
     }
   });
 

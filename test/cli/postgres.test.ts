@@ -66,8 +66,8 @@ export default () => {
     });
     const store = ['--storage', await makeDatabase()];
     const served = await serveProject(cwd, store);
-    const failed = await begin(served, 'order');
-    await recordOf(served, failed, 'failed');
+    const [failed, other] = [await begin(served, 'order'), await begin(served, 'order')];
+    for (const id of [failed, other]) await recordOf(served, id, 'failed');
     rmSync(join(cwd, 'refused'));
     const { code, stdout } = await ensemble(['execution', 'retry', failed, ...store], { cwd });
     expect(code).toBe(0);
@@ -75,10 +75,11 @@ export default () => {
     const listed = await ensemble(['execution', 'list', '--json', ...store], { cwd: makeFolder({}) });
     expect(JSON.parse(listed.stdout).executions).toMatchObject([
       { id: stdout.trim(), retryOf: failed },
-      { id: failed },
+      { id: other },
+      { id: failed, retriedBy: stdout.trim() },
     ]);
     await stop(served);
-    const again = (await ensemble(['execution', 'retry', failed, ...store], { cwd })).stdout.trim();
+    const again = (await ensemble(['execution', 'retry', other, ...store], { cwd })).stdout.trim();
     const cancelled = await ensemble(['execution', 'cancel', again, ...store], { cwd: makeFolder({}) });
     expect([cancelled.code, cancelled.stderr]).toEqual([0, `✓ execution ${again} is cancelled\n`]);
   });

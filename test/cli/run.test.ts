@@ -53,7 +53,9 @@ describe('ensemble run', () => {
     expect(stderr).toMatch(
       / {2}charge {2}failed in \d+ms: card refused\n✗ pay failed at charge after \d+ms, 1 agent: card refused\n {4}at .*charge\.mjs:1:\d+\)\n/,
     );
-    expect(JSON.parse(stdout)).toEqual({ paid: false });
+    expect(stdout).toBe('');
+    const { stdout: json } = await ensemble(['run', 'pay', '--json'], { cwd });
+    expect(JSON.parse(json)).toMatchObject({ status: 'failed', partialOutput: { paid: false } });
   });
 
   it('--json prints only the record', async () => {

@@ -164,7 +164,7 @@ describe('an output is copied to plain data', () => {
       { scripts: { big: () => 'x'.repeat(3 * 1024 * 1024) } },
     );
     const result = await run();
-    expect(result).toMatchObject({ status: 'failed', output: { both: null }, metrics: { agents: 2 } });
+    expect(result).toMatchObject({ status: 'failed', partialOutput: { both: null }, metrics: { agents: 2 } });
     expect(result.error).toMatchObject({
       code: 'INVALID_OUTPUT',
       message: expect.stringMatching(/^outputs\.both: .*larger than the limit/),

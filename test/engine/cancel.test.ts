@@ -30,7 +30,12 @@ describe('cancelling a run', () => {
     handle.cancel();
     const result = await handle.result();
     expect(signals[0]?.reason).toMatchObject({ code: 'EXECUTION_CANCELLED' });
-    expect(result).toMatchObject({ status: 'cancelled', error: CANCELLED, output: { a: 'a', b: false }, duration: 0 });
+    expect(result).toMatchObject({
+      status: 'cancelled',
+      error: CANCELLED,
+      partialOutput: { a: 'a', b: false },
+      duration: 0,
+    });
     expect(result.agents.map(({ name }) => name)).toEqual(['a']);
     expect(ran).toEqual(['a', 'b']);
     expect(clock.nextIn).toBeUndefined();
@@ -85,7 +90,7 @@ describe('cancelling a run', () => {
     await clock.advance(24_999);
     pending.resolve('done after all');
     const result = await handle.result();
-    expect(result).toMatchObject({ status: 'cancelled', duration: 24_999, output: { a: 'done after all' } });
+    expect(result).toMatchObject({ status: 'cancelled', duration: 24_999, partialOutput: { a: 'done after all' } });
     expect(result.agents).toMatchObject([{ name: 'a', status: 'completed', output: 'done after all' }]);
     expect(ran).toEqual(['a']);
     expect(clock.nextIn).toBeUndefined();

@@ -75,7 +75,7 @@ describe('ensemble', () => {
     const run = await made.run();
     expect(run).toMatchObject({
       status: 'failed',
-      output: { c: true },
+      partialOutput: { c: true },
       error: { code: expected, message, agent: 'c' },
     });
     expect(made.ran).not.toContain('z');

@@ -5,6 +5,7 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { outputsOf } from '../../src/engine/model/execution-record.ts';
 import type { History } from '../../src/testing-kit/engine-suite/history.ts';
 import { type CrashOptions, type CrashRun, type Death, runWithCrashes } from './crash-run.ts';
 import { expectedOutput, isOneThing, unclocked } from './expected.ts';
@@ -47,7 +48,7 @@ function expectAsReference(flow: readonly Step[], { record, ledger, deaths: died
     status: record.status,
     failedAgent: record.error?.agent,
     ran: sort(firstAttempts(ledger)),
-    output: unclocked(record.output),
+    output: unclocked(outputsOf(record)),
   }).toEqual({
     status: expected.status,
     failedAgent: expected.failedAgent,

@@ -1,6 +1,7 @@
 /** The rules for failures of agents, row by row: see the table in `run-list.ts`. */
 
 import { describe, expect, it } from 'vitest';
+import { outputsOf } from '../../src/engine/model/execution-record.ts';
 import { boom, echo, ok, scene, when } from './scene.ts';
 
 type Step = Readonly<Record<string, unknown>>;
@@ -571,7 +572,7 @@ describe('the failure of an agent', () => {
     });
     const result = await run();
     expect(result.status).toBe('failed');
-    expect(result.output).toEqual({ first: 'a', bad: true, why: 'boom in b', never: false });
+    expect(result.partialOutput).toEqual({ first: 'a', bad: true, why: 'boom in b', never: false });
   });
 
   it('the error of an agent reads as code, message and agent, and its output as null', async () => {
@@ -636,7 +637,7 @@ describe('the failure of an agent', () => {
     };
     const right = await scene({ flow: [ok('a')], outputs }).run({ text: 'x' });
     expect(right.status).toBe('failed');
-    expect(right.output).toEqual({ a: true, x: null, 'y z': null, z: { t: 'x' } });
+    expect(right.partialOutput).toEqual({ a: true, x: null, 'y z': null, z: { t: 'x' } });
     expect(right.error).toEqual({
       code: 'EXPRESSION_ERROR',
       message: expect.stringMatching(/^outputs\.x: .*number/),
@@ -644,14 +645,14 @@ describe('the failure of an agent', () => {
     });
     const wrong = await scene({ flow: [boom('a')], outputs }).run({ text: 'x' });
     expect(wrong.error?.message).toBe('boom in a');
-    expect(wrong.output).toMatchObject({ a: false, x: null, z: { t: 'x' } });
+    expect(wrong.partialOutput).toMatchObject({ a: false, x: null, z: { t: 'x' } });
   });
 
   it('outputs that are too large together: the output that exceeds the limit is named, the others stay', async () => {
     const big = 'x'.repeat(1.5 * 1024 * 1024);
     const outputs = { a: '${a.output}', b: '${a.output}', c: '${a.output}', d: 4 };
     const run = await scene({ flow: [ok('a', { config: { give: big } })], outputs }).run();
-    expect(run).toMatchObject({ status: 'failed', output: { a: big, b: big, c: null, d: 4 } });
+    expect(run).toMatchObject({ status: 'failed', partialOutput: { a: big, b: big, c: null, d: 4 } });
     expect(run.error).toEqual({
       code: 'INVALID_OUTPUT',
       message: 'outputs.c: makes the outputs larger than 4 MiB together; store large values and give their keys',
@@ -720,7 +721,7 @@ describe('a skipped agent', () => {
     ['a block whose condition did not hold', { flow: [each([1], [ok('x')], { name: 'a', ...when('false') })] }, 'a'],
   ])('an agent %s: executed, success and failed are false, output is null', async (what, definition, name) => {
     const { run, ran } = scene({ ...definition, outputs: { view: view(name) } });
-    const { output } = await run({ text: 'x' });
+    const output = outputsOf(await run({ text: 'x' }));
     const unread = {
       ...untouched,
       failed: true,

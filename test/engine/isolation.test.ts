@@ -160,7 +160,7 @@ describe('a script can not change for others', () => {
       },
     );
     const first = await run({ rows: [{ a: 1 }, { a: 2 }, { a: 3 }] });
-    expect(first.output).toEqual({ each: [true, true, true], own: 4 });
+    expect(first.partialOutput).toEqual({ each: [true, true, true], own: 4 });
     expect(seen.size).toBe(1);
     expect(first).toMatchObject({ status: 'failed', error: { agent: 'shared' } });
     expect((await orchestrator.executions.get(first.id)).input).toEqual({ rows: [{ a: 1 }, { a: 2 }, { a: 3 }] });

@@ -150,7 +150,7 @@ describe('a value that no storage can hold', () => {
     const failed = 'failed INVALID_OUTPUT: the end of the execution could not be stored: Invalid string length';
     expect(await run([10])).toEqual([failed]);
     const [record] = await inner.executions.list({ limit: 1 });
-    expect([record?.status, record?.output]).toEqual(['failed', null]);
+    expect([record?.status, record?.output, record?.partialOutput]).toEqual(['failed', undefined, undefined]);
   });
 
   it('is refused as an input', async () => {

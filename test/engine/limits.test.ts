@@ -37,7 +37,7 @@ describe('a run has at most 1,000,000 steps', () => {
     await orchestrator.executions.signal(handle.id, 'go', null);
     expect(await handle.result()).toMatchObject({
       status: 'failed',
-      output: { woken: 'woken', cleanup: true },
+      partialOutput: { woken: 'woken', cleanup: true },
       error: { code: 'ITERATION_LIMIT', message: expect.stringContaining('1,000,000 steps') },
     });
     expect(ran).toEqual(['caught', 'woken', 'cleanup']);
@@ -181,7 +181,7 @@ describe('values for the storage are limited', () => {
     const outputs = { entries: '${length(state.log)}' };
     const { run, ran } = scene({ state: { initial: { log: [] } }, flow, outputs }, { scripts: { big } });
     const result = await run();
-    expect(result).toMatchObject({ status: 'failed', output: { entries: 10 }, error: { agent: 'a' } });
+    expect(result).toMatchObject({ status: 'failed', partialOutput: { entries: 10 }, error: { agent: 'a' } });
     expect(result.error).toMatchObject({
       code: 'INVALID_OUTPUT',
       message: expect.stringMatching(/^the state of the ensemble, changed by `setState`, is larger than 32 MiB/),
@@ -211,7 +211,7 @@ describe('all outputs share one budget of evaluation steps', () => {
   it('outputs after the budget is used fail, except cheap ones', async () => {
     const dear = Object.fromEntries(count(8).map((i) => [`dear${i}`, '${length(sha256(input.text))}']));
     const { run } = scene({ flow: [], outputs: { ...dear, cheap: '${length("ab")}' } });
-    const { status, output, error } = await run({ text: 'x'.repeat(MiB) });
+    const { status, partialOutput: output, error } = await run({ text: 'x'.repeat(MiB) });
     expect([status, error?.code]).toEqual(['failed', 'EXPRESSION_ERROR']);
     const given = Object.entries(output as Fields).filter(([, value]) => value !== null);
     expect(Object.fromEntries(given)).toEqual({ dear0: 64, dear1: 64, dear2: 64, dear3: 64, cheap: 2 });

@@ -113,7 +113,7 @@ describe('parallel: all', () => {
     const result = await run();
     const error = { code: 'AGENT_FAILED', message: 'broke', agent: 'b' };
     expect(result).toMatchObject({ status: 'failed', error });
-    expect(result.output).toEqual({ all: { a: null, b: null, c: null }, failed: true, why: error });
+    expect(result.partialOutput).toEqual({ all: { a: null, b: null, c: null }, failed: true, why: error });
     expect(signals[0]?.reason).toMatchObject({
       code: 'EXECUTION_CANCELLED',
       message: 'another step of the block failed',
@@ -281,7 +281,7 @@ describe('parallel: any and first', () => {
     expect(await run()).toMatchObject({
       status: 'failed',
       error: { agent: 'a', message: 'late' },
-      output: { all: { winner: null, output: null }, failed: true },
+      partialOutput: { all: { winner: null, output: null }, failed: true },
     });
   });
 
@@ -410,7 +410,7 @@ describe('parallel: stopping', () => {
     await turns();
     handle.cancel();
     const result = await handle.result();
-    expect(result).toMatchObject({ status: 'cancelled', output: { a: 'a', all: null, failed: false } });
+    expect(result).toMatchObject({ status: 'cancelled', partialOutput: { a: 'a', all: null, failed: false } });
     expect(ran).toEqual(['a', 'b', 'c', 'd']);
   });
 
@@ -421,7 +421,7 @@ describe('parallel: stopping', () => {
     );
     const handle = await start();
     await clock.advance(1000);
-    expect(await handle.result()).toMatchObject({ status: 'timed_out', duration: 1000, output: { a: 'a' } });
+    expect(await handle.result()).toMatchObject({ status: 'timed_out', duration: 1000, partialOutput: { a: 'a' } });
     expect(clock.nextIn).toBeUndefined();
   });
 

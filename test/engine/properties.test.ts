@@ -2,6 +2,7 @@
 
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { outputsOf } from '../../src/engine/model/execution-record.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { isFinal } from '../../src/engine/model/execution.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
@@ -121,7 +122,7 @@ function expectAsReference(flow: readonly Step[], { result, ran }: Ran): void {
     failedAgent: expected.failedAgent,
     ran: expected.ran,
   });
-  expect(unclocked(result.output)).toEqual(expectedOutput(flow));
+  expect(unclocked(outputsOf(result))).toEqual(expectedOutput(flow));
   const byAgent = (names: readonly string[]) => [...new Set(names)].sort();
   expect(byAgent(result.agents.map(({ name }) => name))).toEqual(byAgent(expected.ran));
 }

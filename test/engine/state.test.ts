@@ -162,8 +162,8 @@ describe('state', () => {
 
   it('is kept even when the run fails later: it commits with its agent', async () => {
     const { run } = scene(counter({ flow: [ok('a', { setState: { count: '${state.count + 1}' } }), boom('b')] }));
-    expect(await run()).toMatchObject({ status: 'failed', output: { count: 1 } });
-    expect(await run()).toMatchObject({ status: 'failed', output: { count: 2 } });
+    expect(await run()).toMatchObject({ status: 'failed', partialOutput: { count: 1 } });
+    expect(await run()).toMatchObject({ status: 'failed', partialOutput: { count: 2 } });
   });
 
   it('with durability `none` too', async () => {

@@ -132,7 +132,7 @@ describe("an ensemble's timeout", () => {
     expect([signals[0]?.aborted, (await orchestrator.executions.get(handle.id)).status]).toEqual([false, 'running']);
     await clock.advance(1);
     const result = await handle.result();
-    expect(result).toMatchObject({ status: 'timed_out', duration: 2000, output: { a: 'a', b: false } });
+    expect(result).toMatchObject({ status: 'timed_out', duration: 2000, partialOutput: { a: 'a', b: false } });
     expect(result.error).toEqual({
       code: 'TIMEOUT',
       message: 'the execution ran out of time: `timeout` of ensemble `e` is 2000 ms',

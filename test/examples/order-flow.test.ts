@@ -69,8 +69,8 @@ describe('the order flow', () => {
     const handle = await orchestrator.start('settle-order', { order: '5', card: 'visa' });
     await orchestrator.clock.advance(45_000);
     await handle.cancel();
-    const { status, output } = await handle.result();
-    expect([status, output]).toMatchObject(['cancelled', { released: true, apology: null, polls: 1 }]);
+    const { status, partialOutput } = await handle.result();
+    expect([status, partialOutput]).toMatchObject(['cancelled', { released: true, apology: null, polls: 1 }]);
   });
 
   describe('as a program', () => {

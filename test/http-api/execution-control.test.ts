@@ -100,7 +100,7 @@ describe.each(HOSTS)('the control of executions by $host', ({ open }) => {
     const id: string = response.body.executionId;
     expect((await get(id)).body).not.toHaveProperty('startedAt');
     const cancelled = await send(id, 'cancel');
-    expect(cancelled).toMatchObject({ status: 200, body: { status: 'cancelled', output: null } });
+    expect(cancelled).toMatchObject({ status: 200, body: { status: 'cancelled' } });
     expect(cancelled.body).not.toHaveProperty('startedAt');
     shop.release();
     await shop.clock.advance(1_000);
@@ -133,21 +133,32 @@ describe.each(HOSTS)('the control of executions by $host', ({ open }) => {
       retryOf: id,
     });
     expect(shop.counted.times).toBe(1);
-    expect(await get(id)).toMatchObject({ body: failed.body });
+    expect(await get(id)).toMatchObject({ body: { ...failed.body, retriedBy: response.body.id } });
+    const retries = await readResponse(ask(`/api/v1/executions?retryOf=${id}&status=completed`, { headers }));
+    expect(retries.body.executions).toMatchObject([{ id: response.body.id, retryOf: id }]);
     const listed = await readResponse(ask('/api/v1/executions?ensemble=order', { headers }));
     expect(listed.body.executions).toMatchObject([{ id: response.body.id, retryOf: id }, { id }]);
   });
 
-  it('refuses with 409 to cancel an execution that has ended, and to retry one that has not ended or that completed', async () => {
+  it('a retry of one that completed or has not ended returns its record, and starts nothing', async () => {
+    shop.card.refused = false;
+    for (const [name, status] of [
+      ['order', 'completed'],
+      ['slow', 'running'],
+    ] as const) {
+      const id = await start(name);
+      expect(await send(id, 'retry')).toMatchObject({ status: 202, body: { id, status } });
+    }
+    shop.release();
+  });
+
+  it('refuses with 409 to cancel an execution that has ended', async () => {
     const failed = await start('order');
     shop.card.refused = false;
     const completed = await start('order');
-    const running = await start('slow');
     for (const [id, verb] of [
       [failed, 'cancel'],
       [completed, 'cancel'],
-      [completed, 'retry'],
-      [running, 'retry'],
     ] as const) {
       const response = await send(id, verb);
       expect([id, verb, response.status, response.body]).toEqual([

@@ -98,13 +98,13 @@ describe('reads', () => {
   ];
   const valuesRead = (calls: Record<string, number>) => READS_VALUES.filter((verb) => calls[verb] !== undefined);
 
-  it('a refused cancel, retry or signal reads no record and no steps', async () => {
+  it('a refused cancel or signal reads no record and no steps', async () => {
     const { storage, calls } = watchedStorage(memoryStorage());
     const { run, orchestrator } = scene([ok('a')], { storage });
     const { id } = await run();
     const { executions } = orchestrator;
     calls();
-    for (const refused of [executions.cancel(id), executions.retry(id), executions.signal(id, 'go')])
+    for (const refused of [executions.cancel(id), executions.signal(id, 'go')])
       await expect(refused).rejects.toMatchObject({
         code: 'CONFLICT',
         details: { executionId: id, status: 'completed' },

@@ -27,7 +27,7 @@ describe('close({ grace: 0 })', () => {
     expect([clock.monotonic(), clock.nextIn, signal?.aborted]).toEqual([0, undefined, true]);
     expect(await handle.result()).toMatchObject({
       status: 'cancelled',
-      output: { first: 'first', slow: null },
+      partialOutput: { first: 'first', slow: null },
       error: { code: 'EXECUTION_CANCELLED' },
       agents: [{ name: 'first' }],
     });

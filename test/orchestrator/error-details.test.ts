@@ -42,7 +42,7 @@ describe('`details` of an error', () => {
     const record = await run();
     expect(record.agents.map(({ error }) => error?.details)).toEqual([details, details]);
     expect(record.error).toEqual({ code: 'AGENT_FAILED', message: 'refused', agent: 'b', details });
-    expect(record.output).toEqual({
+    expect(record.partialOutput).toEqual({
       ...{ body: 'card refused', all: details },
       error: { code: 'AGENT_FAILED', message: 'refused', agent: 'a', details },
     });
@@ -236,7 +236,7 @@ describe('the option `errors: { stack: true }`', () => {
       depth += 1;
     }
     expect(depth).toBe(5);
-    expect(JSON.stringify(record.output)).not.toMatch(/stack|cause/);
+    expect(JSON.stringify(record.partialOutput)).not.toMatch(/stack|cause/);
     const [listed] = (await orchestrator.executions.list()).executions;
     expect(listed?.error).toEqual({ code: 'AGENT_FAILED', message: 'level 7', agent: 'b' });
     expect((await orchestrator.executions.get(record.id)).error).toEqual(error);

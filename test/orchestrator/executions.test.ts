@@ -268,7 +268,6 @@ describe('executeAgent()', () => {
     const { orchestrator } = make();
     expect(await orchestrator.executeAgent('bad')).toMatchObject({
       status: 'failed',
-      output: null,
       duration: 1000,
       error: { message: 'boom in bad', agent: 'bad' },
     });
@@ -384,7 +383,7 @@ describe('outputSchema', () => {
 
   it('outputs that do not fit fail the execution with INVALID_OUTPUT, and are kept', async () => {
     const result = await make('x').execute('typed');
-    expect(result).toMatchObject({ status: 'failed', output: { n: 'x' }, error: { code: 'INVALID_OUTPUT' } });
+    expect(result).toMatchObject({ status: 'failed', partialOutput: { n: 'x' }, error: { code: 'INVALID_OUTPUT' } });
     expect(result.error?.message).toMatch(/^the outputs don't fit the ensemble's outputSchema: n: /);
   });
 

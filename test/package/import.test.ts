@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { runNode } from './built-package.ts';
 
 const ROUNDS = 9;
-/** Measured: 1.3. Of that, the code of the library is 0.2. */
-const MAX_RATIO = 1.5;
+/** Measured: 1.3 on a quiet machine, up to 1.55 on a busy one; `bench/` has the figure. */
+const MAX_RATIO = 2;
 
 /** The processor time of an import in a fresh process, in ms. Other processes make it longer, but not as much as the passed time. */
 async function importTime(specifiers: readonly string[]): Promise<number> {

@@ -326,7 +326,7 @@ describe('tags', () => {
     const again = await (await orchestrator.executions.retry('a')).result();
     expect(again.id).toMatch(/^exec_/);
     expect([again.retryOf, again.tags]).toEqual(['a', ['z', 'customer=7']]);
-    expect((await run({}, { idempotencyKey: 'k', id: 'a' })).id).toBe('a');
+    expect((await run({}, { idempotencyKey: 'k', id: 'a' })).id).toBe(again.id);
   });
 
   it('are not those of its children', async () => {

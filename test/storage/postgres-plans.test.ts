@@ -99,7 +99,7 @@ describe.skipIf(!hasServer)('plans', () => {
       );
 
   const BY_KEY =
-    /^(executions_pkey .*namespace.* AND .*\bid =|steps_pkey .*execution.* AND .*key|states_pkey .*namespace.* AND .*ensemble)/;
+    /^(executions_pkey .*namespace.* AND .*\bid =|executions_by_key .*idempotency_key|steps_pkey .*execution.* AND .*key|states_pkey .*namespace.* AND .*ensemble)/;
   const wait = { status: 'waiting', dueAt: T0 } as const;
   const SHAPES: Readonly<Record<string, readonly CommitEntry[]>> = {
     'one step': [entry(1, { steps: [step('a')] })],
@@ -156,7 +156,7 @@ describe.skipIf(!hasServer)('plans', () => {
         expect(
           others(
             await explain(one),
-            /^(executions_pkey .*namespace.* AND .*\bid =|steps_pkey .*execution.* AND .*key|steps_runs .*execution)/,
+            /^(executions_pkey .*namespace.* AND .*\bid =|executions_by_key .*idempotency_key|steps_pkey .*execution.* AND .*key|steps_runs .*execution)/,
           ),
         ).toEqual([]);
     });
@@ -169,7 +169,7 @@ describe.skipIf(!hasServer)('plans', () => {
       await executions.skipSteps(executionId(1), 10);
       await executions.listEndedWaits(executionId(1), 'go', T0);
       const byPlace =
-        /^(executions_pkey .*namespace.* AND .*\bid =|steps_pkey .*execution.* AND .*key|steps_(runs|notes) .*execution.* AND .*seq >)/;
+        /^(executions_pkey .*namespace.* AND .*\bid =|executions_by_key .*idempotency_key|steps_pkey .*execution.* AND .*key|steps_(runs|notes) .*execution.* AND .*seq >)/;
       for (const one of ran.slice(0, 4)) expect(others(await explain(one), byPlace)).toEqual([]);
       expect(
         others(await explain(ran[4] as (typeof ran)[0]), /^(executions_pkey|steps_(runs|notes) .*execution)/),

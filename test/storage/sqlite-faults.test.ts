@@ -1,6 +1,7 @@
 /** SQLite under faults: damaged rows, a locked file, a full disk, several processes and apps on one file, unusual text. */
 
 import { describe, expect, it } from 'vitest';
+import { outputsOf } from '../../src/engine/model/execution-record.ts';
 import type { SqlDriver } from '../../src/adapters/storage/sqlite/driver.ts';
 import { toStorageError } from '../../src/adapters/storage/sqlite/failure.ts';
 import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
@@ -91,7 +92,7 @@ describe('a damaged row fails only the calls that need it', () => {
       expected,
     );
     expect(await storage.executions.listSteps(executionId(1), { limit: 10 })).toEqual([step('flow[0]')]);
-    expect((await storage.executions.list({ limit: 10 })).map(({ output }) => output)).toEqual([
+    expect((await storage.executions.list({ limit: 10 })).map(outputsOf)).toEqual([
       { done: true },
       { done: true },
       { done: true },

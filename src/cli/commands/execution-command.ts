@@ -22,6 +22,7 @@ export interface ExecutionListOptions extends PlaceOptions {
   readonly status?: string;
   /** The id of a parent execution. */
   readonly parent?: string;
+  readonly retryOf?: string;
   readonly tag?: string;
   readonly since?: string;
   readonly until?: string;
@@ -49,11 +50,11 @@ export async function listExecutions(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { ensemble, parent: parentId, tag, search } = options;
+  const { ensemble, parent: parentId, retryOf, tag, search } = options;
   const now = Date.now();
   const since = readTime(options.since, 'since', now);
   const until = readTime(options.until, 'until', now);
-  const filter = { ensemble, status: readStatus(options.status), parentId, tag, since, until, search };
+  const filter = { ensemble, status: readStatus(options.status), parentId, retryOf, tag, since, until, search };
   const wanted = readLimit(options.limit);
   const { items: executions, nextCursor } = await withService(options, host, (service) =>
     readPages('executions', (page) => service.executions.list({ ...filter, ...page }), wanted),

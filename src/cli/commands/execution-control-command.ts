@@ -26,21 +26,34 @@ export async function cancelExecution(
   return 0;
 }
 
-/** Prints the id of the new execution on stdout. */
+export interface RetryCommandOptions extends ExecutionShowOptions {
+  readonly newKeys?: true;
+  readonly input?: string;
+}
+
+/** Prints the id of the newest execution of the chain on stdout. */
 export async function retryExecution(
   id: string,
-  options: ExecutionShowOptions,
+  options: RetryCommandOptions,
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const record = await withService(options, host, ({ executions }) => executions.retry(id), { scripts: true }).catch(
-    explainRetry,
-  );
+  const { newKeys } = options;
+  const given =
+    options.input === undefined ? {} : { input: await readInput(options.input, host.cwd, host.process.stdin) };
+  const retry = { ...given, ...(newKeys && { newKeys }) };
+  const record = await withService(options, host, ({ executions }) => executions.retry(id, retry), {
+    scripts: true,
+  }).catch(explainRetry);
   if (options.json) {
     output.print(`${printJson(record)}\n`);
     return 0;
   }
   output.print(`${oneLine(idOf(record))}\n`);
+  if (idOf(record) === id) {
+    output.say(`execution ${oneLine(id)} is ${oneLine(record.status)}: there is nothing to retry\n`);
+    return 0;
+  }
   const queued = record.status === 'queued' ? '; it is queued until a server has capacity for it' : '';
   output.say(
     `${output.colors.green('✓')} execution ${oneLine(idOf(record))} retries ${oneLine(record.retryOf ?? id)}${queued}\n`,

@@ -178,7 +178,7 @@ function report(record: Execution<unknown>, { colors, print, say }: Output): voi
     say(`${colors.red('✗')} ${ensemble} ${how}${where} after ${facts}${why}\n`);
   }
   if (error) for (const line of describeError(error)) say(`    ${line}\n`);
-  if (status === 'completed' || !isEmpty(record.output)) print(`${printJson(record.output)}\n`);
+  if (status === 'completed') print(`${printJson(record.output)}\n`);
 }
 
 /** The columns of the longest name of an agent. @param definition - in its current form: steps are maps with `agent` and perhaps `name` */
@@ -187,8 +187,4 @@ function longestAgentName(definition: unknown): number {
   const { agent, name } = definition as { readonly agent?: unknown; readonly name?: unknown };
   const own = typeof agent === 'string' ? (typeof name === 'string' ? name : agent).length : 0;
   return Object.values(definition).reduce<number>((longest, value) => Math.max(longest, longestAgentName(value)), own);
-}
-
-function isEmpty(output: unknown): boolean {
-  return output === null || (typeof output === 'object' && Object.keys(output).length === 0);
 }

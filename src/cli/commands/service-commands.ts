@@ -10,6 +10,7 @@ import {
 } from './execution-command.ts';
 import {
   cancelExecution,
+  type RetryCommandOptions,
   retryExecution,
   type SignalCommandOptions,
   signalExecution,
@@ -126,6 +127,7 @@ function addExecutions(program: Command, { output, host, end }: CommandParts): v
     .option('--ensemble <name>', 'only executions of this ensemble')
     .option('--status <status>', 'only executions with this status, such as failed')
     .option('--parent <id>', 'only executions that the steps of this execution started')
+    .option('--retry-of <id>', 'only the execution that retries this one')
     .option('--tag <tag>', 'only executions with this tag')
     .option('--since <instant>', 'only executions from then on: 2h (ago), 2026-01-31T09:00:00Z or Unix ms')
     .option('--until <instant>', 'only executions before then')
@@ -158,6 +160,10 @@ function addExecutions(program: Command, { output, host, end }: CommandParts): v
     .description('prints all that is stored of one execution as JSON, for `replay` of the testing kit')
     .addHelpText('after', examples('ensemble execution export exec_01K... > order.history.json'))
     .action(async (id: string, options: PlaceOptions) => end(await exportExecution(id, options, output, host)));
+  addExecutionControls(execution, { output, host, end });
+}
+
+function addExecutionControls(execution: Command, { output, host, end }: CommandParts): void {
   place(execution.command('cancel'))
     .argument('<id>', 'id of the execution')
     .option('--json', 'prints the record')
@@ -175,11 +181,18 @@ function addExecutions(program: Command, { output, host, end }: CommandParts): v
       end(await signalExecution(id, name, options, output, host)),
     );
   place(execution.command('retry'))
-    .argument('<id>', 'id of an execution that failed, timed out or was cancelled')
-    .option('--json', "prints the new execution's record")
-    .description('creates a new execution with the results of the steps that succeeded; prints its id on stdout')
+    .argument('<id>', 'id of an execution that failed, timed out or was cancelled, or of one that it retries')
+    .option(
+      '--new-keys',
+      'gives the calls other idempotency keys, for a peer that has stored a failure under the old ones',
+    )
+    .option('--input <json>', 'replaces the input: JSON, @file, or @- for standard input')
+    .option('--json', 'prints the record')
+    .description(
+      'starts the next execution, once, with the results of the steps that succeeded; prints its id on stdout',
+    )
     .addHelpText('after', examples('ensemble execution watch $(ensemble execution retry exec_01K...)'))
-    .action(async (id: string, options: ExecutionShowOptions) => end(await retryExecution(id, options, output, host)));
+    .action(async (id: string, options: RetryCommandOptions) => end(await retryExecution(id, options, output, host)));
 }
 
 /** The options that name the store or the server. */

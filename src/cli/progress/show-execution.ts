@@ -46,6 +46,7 @@ export function describeExecution(
     ['tags', record.tags?.length ? record.tags.join(', ') : undefined],
     ['parent', record.parentId],
     ['retry of', record.retryOf],
+    ['retried by', record.retriedBy],
     ['version', version],
     ['error', error && `${error.code}${error.agent === undefined ? '' : ` at ${error.agent}`}: ${error.message}`],
   ];
@@ -62,7 +63,9 @@ export function describeExecution(
   if (steps) lines.push('', 'steps', ...describeSteps(steps, width), '');
   else lines.push('', 'agents', ...describeRuns(record, width), '');
   lines.push('input', indent(printJson(record.input)));
-  if (finishedAt !== undefined) lines.push('', 'output', indent(printJson(record.output)));
+  if (status === 'completed') lines.push('', 'output', indent(printJson(record.output)));
+  else if (record.partialOutput !== undefined)
+    lines.push('', 'partial output', indent(printJson(record.partialOutput)));
   return `${lines.join('\n')}\n`;
 }
 

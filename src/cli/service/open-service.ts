@@ -48,7 +48,7 @@ function asService({ orchestrator, storage }: Client): Service {
     tokens: orchestrator.tokens,
     executions: {
       ...executions,
-      retry: async (id) => executions.get((await executions.retry(id)).id),
+      retry: async (id, options) => executions.get((await executions.retry(id, options)).id),
       async definition({ version }) {
         const stored = await storage.definitions.get(version);
         return stored && { version, definition: stored.definition as unknown as EnsembleDefinition };

@@ -65,7 +65,8 @@ export function connect(url: string, token: string | undefined): Service {
           body: payload,
           ...(idempotencyKey !== undefined && { headers: { 'idempotency-key': idempotencyKey } }),
         }) as never,
-      retry: (id) => request(`/executions/${encodeURIComponent(id)}/retry`, 'status', { method: 'POST' }) as never,
+      retry: (id, body) =>
+        request(`/executions/${encodeURIComponent(id)}/retry`, 'status', { method: 'POST', body }) as never,
       async history() {
         const reason = 'a server gives no histories, because nothing in a history is masked';
         throw wrongUsage(`${reason}; name its store with --dir or --storage`);

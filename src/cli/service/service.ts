@@ -11,8 +11,8 @@ export interface Service {
     Orchestrator['executions'],
     'get' | 'list' | 'agents' | 'steps' | 'events' | 'cancel' | 'signal' | 'history'
   > & {
-    /** Returns the record of the new execution. */
-    retry(id: string): Promise<Execution<unknown>>;
+    /** Returns the record of the newest execution of the chain. */
+    retry(id: string, options: { readonly newKeys?: true; readonly input?: unknown }): Promise<Execution<unknown>>;
     /** The definition with which the execution began. A server returns the current definition of its ensemble instead. */
     definition(execution: Pick<Execution<unknown>, 'ensemble' | 'version'>): Promise<ServiceDefinition | undefined>;
   };

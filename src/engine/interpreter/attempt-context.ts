@@ -1,7 +1,5 @@
 /** The context that an operation receives for one attempt. Its expensive parts are created on first use. */
 
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { ASYNC_SCHEMA, issuePath } from '../ports/standard-schema.ts';
 import type { CompiledAgentStep } from '../compiled/compiled-ensemble.ts';
 import { type ExpressionScope, NO_FIELDS } from '../compiled/expression-scope.ts';
@@ -9,6 +7,7 @@ import type { Evaluate } from '../expression/evaluation.ts';
 import { OrchestratorError } from '../base/errors.ts';
 import { canonicalJson, copyJson, formatPath, type Json, type JsonObject } from '../base/json.ts';
 import { isPromise } from '../base/maybe-promise.ts';
+import { keyAt } from '../model/seed.ts';
 import { type Logger, SILENT } from '../ports/logger.ts';
 import type { ExecutionInfo, OperationContext } from '../ports/operation.ts';
 import { callAgent, type PartPlace, runPart } from './attempt-parts.ts';
@@ -76,7 +75,7 @@ export class AttemptContext implements OperationContext {
   }
 
   get idempotencyKey(): string {
-    return bytesToHex(sha256(utf8ToBytes(`${this.#scope.run.accepted.id}|${this.#key}`))).slice(0, 32);
+    return keyAt(this.#scope.run.accepted.seed, this.#key);
   }
 
   get execution(): ExecutionInfo {

@@ -5,6 +5,7 @@ import type { NameResult, ScopeRun } from '../compiled/expression-scope.ts';
 import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../base/json.ts';
 import { countedBytes } from '../base/measure-json.ts';
 import type { EventData, EventDetails, EventKind } from '../model/event.ts';
+import { drawSeedOf } from '../model/seed.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
 import type { Children } from '../ports/children.ts';
 import type { Clock } from '../ports/clock.ts';
@@ -191,7 +192,7 @@ export class Run implements ScopeRun {
   }
 
   get seed(): string {
-    return this.accepted.seed;
+    return drawSeedOf(this.accepted.seed);
   }
 
   get input(): Json {

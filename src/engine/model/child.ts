@@ -26,7 +26,7 @@ export function childSignalName(childId: string): string {
 
 /** @param ended - an end, or the record of an execution that has ended */
 export function toChildEnd({ status, output, error }: Pick<Execution, 'status' | 'output' | 'error'>): ChildEnd {
-  const end = { status: status as FinalStatus, output };
+  const end = { status: status as FinalStatus, output: status === 'completed' ? output : null };
   return error ? { ...end, error: withoutStack(error) } : end;
 }
 

@@ -10,6 +10,7 @@ import {
   type ExecutionError,
   type ExecutionStatus,
   type ExecutionSummary,
+  isFinal,
   LISTED_VALUE_BYTES,
   MAX_MATCHES,
   OUTPUTS_IN_RECORD_BYTES,
@@ -32,6 +33,8 @@ export interface StoredProgress {
   readonly handover?: Handover | undefined;
   /** Unix ms of the first claim since then. */
   readonly resumedAt?: number | undefined;
+  /** The execution that retries it: the one whose idempotency key is `retryKeyOf(id)`. */
+  readonly retriedBy?: string | undefined;
 }
 
 /** ms in which no branch of an execution worked, because all waited, up to the claim that resumed it. */
@@ -87,12 +90,17 @@ export function toExecution(
   if (isWaiting && handover?.omitted !== undefined) record.waitingForOmitted = handover.omitted;
   if (startedAt !== undefined) record.startedAt = startedAt;
   if (retryOf !== undefined) record.retryOf = retryOf;
+  if (progress.retriedBy !== undefined) record.retriedBy = progress.retriedBy;
   if (trigger.parentId !== undefined) record.parentId = trigger.parentId;
   if (deadlineAt !== undefined) record.deadlineAt = deadlineAt;
   if (end) {
     record.finishedAt = end.finishedAt;
     record.duration = end.duration;
     if (end.error) record.error = end.error;
+    if (end.status !== 'completed') {
+      delete (record as { output?: Json }).output;
+      if (end.output !== null) record.partialOutput = end.output;
+    }
   }
   return record;
 }
@@ -132,6 +140,16 @@ export function outputBudget(): (bytes: number) => boolean {
   };
 }
 
+/** Whether an execution ended, and did not complete: then a retry can follow. */
+export function endedBadly({ status }: Pick<Execution, 'status'>): boolean {
+  return isFinal(status) && status !== 'completed';
+}
+
+/** The declared outputs of a record, also of one that ended badly: as far as they could be computed. Null without any. */
+export function outputsOf(record: Pick<Execution<unknown>, 'status' | 'output' | 'partialOutput'>): Json {
+  return endedBadly(record) ? (record.partialOutput ?? null) : (record.output as Json);
+}
+
 /** The status of an execution, without its values. @param finishedAt - Unix ms. Undefined while it has not ended */
 export function toSummary(
   { id, ensemble, version, trigger, createdAt }: Omit<NewExecution, 'input' | 'seed'>,
@@ -146,14 +164,15 @@ export function toSummary(
 /** The record as listings return it. @param record - without agent runs */
 export function toListed(record: Execution): Execution {
   const isLarge = (value: Json) => jsonTextBytes(value, LISTED_VALUE_BYTES) > LISTED_VALUE_BYTES;
-  return withoutValues(record, isLarge(record.input), isLarge(record.output));
+  return withoutValues(record, isLarge(record.input), isLarge(outputsOf(record)));
 }
 
 /** The record as listings return it, for a storage that knows the sizes of the values without reading them. */
 export function withoutValues(record: Execution, input: boolean, output: boolean): Execution {
   if (!input && !output) return record;
-  const omitted = [...(input ? (['input'] as const) : []), ...(output ? (['output'] as const) : [])];
-  return { ...record, ...(input && { input: null }), ...(output && { output: null }), omitted };
+  const name = endedBadly(record) ? 'partialOutput' : 'output';
+  const omitted = [...(input ? (['input'] as const) : []), ...(output ? ([name] as const) : [])];
+  return { ...record, ...(input && { input: null }), ...(output && { [name]: null }), omitted };
 }
 
 /** What a listing throws when too many ids or tags begin with the searched text: it would have to sort all of them. */
@@ -173,13 +192,15 @@ export function toAgentRun(step: StepRecord): AgentRun {
 export function toOwnCopy(record: Execution): Execution {
   const own = record as {
     input: Json;
-    output: Json;
+    output: Json | undefined;
+    partialOutput?: Json;
     error?: ExecutionError;
     waitingFor: readonly PendingWait[];
     tags: readonly string[];
   };
   own.input = cloneJson(record.input);
-  own.output = cloneJson(record.output);
+  if (own.output !== undefined) own.output = cloneJson(own.output);
+  if (own.partialOutput !== undefined) own.partialOutput = cloneJson(own.partialOutput);
   if (own.error) own.error = cloneJson(own.error);
   if (own.waitingFor.length > 0) own.waitingFor = own.waitingFor.map((wait) => ({ ...wait }));
   if (own.tags.length > 0) own.tags = [...own.tags];

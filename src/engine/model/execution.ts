@@ -165,8 +165,10 @@ export interface Execution<Output = Json> {
   /** The texts by which it can be listed. */
   readonly tags: readonly string[];
   readonly input: Json;
-  /** The declared outputs. Null until the execution ends. Computed for failed executions too. */
+  /** The declared outputs. Null until the execution ends. Absent if it failed, timed out or was cancelled: then see `partialOutput`. */
   readonly output: Output;
+  /** If it failed, timed out or was cancelled: the declared outputs, as far as they could be computed from what ran. */
+  readonly partialOutput?: Json;
   readonly error?: ExecutionError;
   /** Unix ms. */
   readonly createdAt: number;
@@ -179,6 +181,8 @@ export interface Execution<Output = Json> {
   readonly duration?: number;
   /** The execution that this one retries. */
   readonly retryOf?: string;
+  /** The execution that retries this one. */
+  readonly retriedBy?: string;
   /** The execution whose `ensemble` step started it. */
   readonly parentId?: string;
   readonly metrics: ExecutionMetrics;
@@ -191,10 +195,10 @@ export interface Execution<Output = Json> {
   /** The first 1,000 runs in the order in which they were stored, with the first outputs up to 4 MiB in total. */
   readonly agents: readonly AgentRun[];
   /**
-   * In a listing: which of the two values are larger than 4 KiB of JSON text. They are null in the listing, and the record has
-   * them. Absent if both values are included.
+   * In a listing: which of the values are larger than 4 KiB of JSON text. They are null in the listing, and the record has them.
+   * Absent if all values are included.
    */
-  readonly omitted?: readonly ('input' | 'output')[];
+  readonly omitted?: readonly ('input' | 'output' | 'partialOutput')[];
 }
 
 /** The largest number of agent runs in a record. */

@@ -63,6 +63,11 @@ export function toStoredKey({ idempotencyKey: key, idempotencyScope: scope = '' 
   return key === undefined ? undefined : `${scope.length}:${scope}${key}`;
 }
 
+/** The key of the execution that retries another one, so that it is retried once. No caller can give it: `toStoredKey` begins with a digit. */
+export function retryKeyOf(executionId: string): string {
+  return `retry:${executionId}`;
+}
+
 /** Whether the caller of a start can repeat it: then the same execution is found again. */
 export function isRepeatable({ id, idempotencyKey }: Pick<NewExecution, 'id' | 'idempotencyKey'>): boolean {
   return idempotencyKey !== undefined || !isGeneratedId(id);

@@ -12,7 +12,7 @@ export interface NewExecution {
   readonly version: string;
   readonly trigger: ExecutionTrigger;
   readonly input: Json;
-  /** The source of all randomness in the execution: 32 hexadecimal characters. */
+  /** The source of all randomness in the execution, and of the keys of its calls, see `seed.ts`. */
   readonly seed: string;
   readonly createdAt: number;
   /** Unix ms at which it times out. */

@@ -7,7 +7,8 @@ import { areTags, isIdempotencyKey, isOwnId, MAX_KEY_LENGTH, START_RULES } from 
 import { hasScope } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
-import type { ExecuteOptions, ExecutionHandle } from '../../orchestrator/runs/execution-service.ts';
+import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
+import type { ExecutionHandle } from '../../orchestrator/runs/execution-service.ts';
 import type { HttpCall } from '../call.ts';
 import { readName } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
@@ -30,7 +31,7 @@ const MAX_WAIT_MS = 10_000;
 // The handle's events have no reader here: the route of the event stream reads the stored ones.
 const FROM_HTTP: ExecuteOptions = { trigger: 'http', events: false };
 
-function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

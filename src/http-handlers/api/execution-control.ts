@@ -1,14 +1,18 @@
 /** `POST /executions/:id/...`: cancels an execution, retries one, sends one a signal, and creates a ticket for its events. */
 
+import * as z from 'zod/mini';
 import type { Execution } from '../../engine/model/execution.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { hasScope } from '../../engine/model/token.ts';
+import { once } from '../../engine/base/once.ts';
+import { readShape } from '../../engine/base/read-shape.ts';
 import { requireScope } from '../authorize.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readId } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
 import { locationOf } from './accepted.ts';
+import { isObject } from './execute.ts';
 import { refuseContent } from './refuse-content.ts';
 
 /** Replies with the record after the call. A running execution stops at its next step boundary, so it may still be `running`. */
@@ -20,15 +24,24 @@ export async function cancelExecution(call: HttpCall): Promise<Reply> {
   return { status: 200, json: shown(call, await known(call.parts.orchestrator.executions.cancel(id))) };
 }
 
-/** Replies 202, as an asynchronous start does, with the record of the new execution. */
+const retryBody = once(() =>
+  z.strictObject({
+    newKeys: z.optional(z.boolean({ error: 'must be true or false' })),
+    input: z.optional(z.custom<object>(isObject, { error: 'must be an object' })),
+  }),
+);
+
+/** Replies 202, as an asynchronous start does, with the record of the newest execution of the chain. */
 export async function retryExecution(call: HttpCall): Promise<Reply> {
   const { parts, host, requestId } = call;
   const { executions } = parts.orchestrator;
   const id = readId(call, 'execution');
   const refusal = await refuseAgent(call, id);
   if (refusal) return refusal;
-  await refuseContent(call);
-  const run = await known(executions.retry(id, call.principal ? { principal: call.principal } : {}));
+  const { principal } = call;
+  const { newKeys = false, input } = readShape(retryBody(), await readJson(call), 'the body is not valid');
+  const options = { newKeys, ...(input && { input }), ...(principal && { principal }) };
+  const run = await known(executions.retry(id, options));
   // After the response, a Worker continues only what was passed to `waitUntil`.
   host.waitUntil?.(
     run.result().catch((err: unknown) => {

@@ -15,16 +15,46 @@ import { eventStream } from './event-stream.ts';
 const ENSEMBLE_FORM = /^(?:agent:)?(.*)$/s;
 
 export async function listExecutions({ parts, request }: HttpCall): Promise<Reply> {
-  const keys = ['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search', 'limit', 'cursor'] as const;
-  const { ensemble, status, parentId: parent, tag, search, cursor, ...query } = readQuery(request.query, keys);
+  const keys = [
+    'ensemble',
+    'status',
+    'parentId',
+    'retryOf',
+    'tag',
+    'since',
+    'until',
+    'search',
+    'limit',
+    'cursor',
+  ] as const;
+  const {
+    ensemble,
+    status,
+    parentId: parent,
+    retryOf: retried,
+    tag,
+    search,
+    cursor,
+    ...query
+  } = readQuery(request.query, keys);
   if (ensemble !== undefined && !NAME_PATTERN.test(ENSEMBLE_FORM.exec(ensemble)?.[1] ?? '')) {
     throw new OrchestratorError('INVALID_REQUEST', '`ensemble` must be the name of an ensemble');
   }
   const parentId = readExecutionId(parent, 'parentId');
+  const retryOf = readExecutionId(retried, 'retryOf');
   const since = readInstantParameter(query.since, 'since');
   const until = readInstantParameter(query.until, 'until');
   // `list()` refuses an unknown status, and texts that are no tags.
-  const filter = { ensemble, status: status as ExecutionStatus | undefined, parentId, tag, since, until, search };
+  const filter = {
+    ensemble,
+    status: status as ExecutionStatus | undefined,
+    parentId,
+    retryOf,
+    tag,
+    since,
+    until,
+    search,
+  };
   const page = { ...filter, limit: readLimit(query.limit), cursor };
   return { status: 200, json: await parts.orchestrator.executions.list(page) };
 }

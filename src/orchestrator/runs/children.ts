@@ -4,6 +4,7 @@ import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors
 import { childSignalName, MAX_DEPTH, MAX_DESCENDANTS } from '../../engine/model/child.ts';
 import { type ExecutionTrigger, isFinal } from '../../engine/model/execution.ts';
 import type { IdSource } from '../../engine/model/id.ts';
+import { keyAt, withKeySeed } from '../../engine/model/seed.ts';
 import type { ExpectedDocument, NewExecution } from '../../engine/model/stored-execution.ts';
 import type { Children, NewChild, StartedChild } from '../../engine/ports/children.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
@@ -74,7 +75,9 @@ export function createChildren(parts: ChildrenParts): Children {
       ...(detached && { detached }),
       ...(parent.trigger.hops !== undefined && { hops: parent.trigger.hops }),
     };
-    const beginning = { id: child.id, trigger, input, seed: ids.seed(), createdAt };
+    // A retry of the parent starts another child, whose calls have the same keys.
+    const seed = withKeySeed(ids.seed(), keyAt(parent.seed, key));
+    const beginning = { id: child.id, trigger, input, seed, createdAt };
     // A child that its parent waits for is not needed after the parent's end.
     const deadlineAt = detached ? undefined : parent.deadlineAt;
     return newExecution(compiled, beginning, { timeoutMs: child.timeoutMs, deadlineAt });

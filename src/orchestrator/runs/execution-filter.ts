@@ -13,6 +13,8 @@ export interface ExecutionFilter {
   readonly status?: ExecutionStatus;
   /** Only child executions of this execution. */
   readonly parentId?: string;
+  /** Only the execution that retries this one. */
+  readonly retryOf?: string;
   /** Only executions with this tag. */
   readonly tag?: string;
   /** Only executions that were accepted at this instant or later: Unix ms or a Date. */
@@ -30,13 +32,14 @@ export interface ExecutionFilter {
 /** A page to read. */
 export interface ExecutionPage {
   readonly query: ExecutionQuery;
+  readonly retryOf: string | undefined;
   /** How many executions the page has at most. */
   readonly size: number;
   cursorAfter(last: ExecutionPosition): string;
 }
 
 const FILTER_KEYS: readonly (keyof ExecutionFilter)[] = [
-  ...(['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search'] as const),
+  ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search'] as const),
   ...(['limit', 'cursor'] as const),
 ];
 /** The form of a cursor's entry: `createdAt` and id of the last execution of a page. */
@@ -58,11 +61,13 @@ export function readExecutionFilter(given: ExecutionFilter): ExecutionPage {
     until: readInstant(given.until, 'until'),
   };
   const size = pageLimit(given.limit);
-  const filter = JSON.stringify(filters);
+  const retryOf = given.retryOf === undefined ? undefined : normalizeExecutionId(given.retryOf);
+  const filter = JSON.stringify({ ...filters, retryOf });
   const before = cursor === undefined ? undefined : toPosition(decodeCursor(cursor, filter, POSITION));
   const known = Object.entries({ ...filters, before }).filter(([, value]) => value !== undefined);
   return {
     query: { ...Object.fromEntries(known), limit: size + 1 },
+    retryOf,
     size,
     cursorAfter: ({ createdAt, id }) => encodeCursor(`${createdAt} ${id}`, filter),
   };

@@ -2,7 +2,7 @@
 
 import type { Plans } from '../../engine/access/plans.ts';
 import { createChildren } from './children.ts';
-import { type Duration, toMs } from '../../engine/base/duration.ts';
+import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { keepEvents } from '../../engine/events/event-stream.ts';
 import { executionEvents, type NumberedEvent } from '../../engine/events/execution-events.ts';
@@ -15,11 +15,12 @@ import { cloneJson, type Json } from '../../engine/base/json.ts';
 import { andThen, isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { endEvent } from '../../engine/model/end-event.ts';
 import type { EventData, EventKind, OrchestratorEvent } from '../../engine/model/event.ts';
-import type { Execution, ExecutionTrigger } from '../../engine/model/execution.ts';
+import type { Execution } from '../../engine/model/execution.ts';
 import { toOwnCopy } from '../../engine/model/execution-record.ts';
 import type { IdSource } from '../../engine/model/id.ts';
 import { type Charge, monthOf } from '../../engine/model/quota.ts';
-import { type StartIdentity, toStoredKey, toTags } from '../../engine/model/start-once.ts';
+import { withKeySeed } from '../../engine/model/seed.ts';
+import { retryKeyOf, toStoredKey, toTags } from '../../engine/model/start-once.ts';
 import type { ExpectedDocument, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import type { Emitter } from '../../engine/events/emitter.ts';
@@ -35,33 +36,13 @@ import { type Logger, SILENT } from '../../engine/ports/logger.ts';
 import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPlace, createExecutionIds } from './execution-ids.ts';
-import { findFirst } from './find-first.ts';
+import { type ExecuteOptions, type RetryOptions, toTrigger } from './execute-options.ts';
+import { findFirst, newestOf } from './find-first.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
 import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 import { checkExecuteOptions } from '../options.ts';
-
-export interface ExecuteOptions extends StartIdentity {
-  /**
-   * Who starts the execution and pays for it, such as the result of `tokens.verify()`. Without it, the start is neither limited nor
-   * charged.
-   */
-  readonly principal?: Principal;
-  /** Cancels the execution when it aborts. */
-  readonly signal?: AbortSignal;
-  /** The longest time from the start, waits included. The smaller of this and the ensemble's `timeout` counts. */
-  readonly timeout?: Duration;
-  /** What started the execution, for its record: `call` (default), or `http` for a route of a host. */
-  readonly trigger?: 'call' | 'http';
-  /**
-   * The number in the header `X-Ensemble-Hops` of the request that starts the execution: how many executions called each other over
-   * HTTP before this one. More than 5 are refused. Default 0.
-   */
-  readonly hops?: number;
-  /** `false`: no events are kept for `handle.events()`, which then returns the stored events. Default true. */
-  readonly events?: boolean;
-}
 
 /** An execution that was accepted. */
 export interface ExecutionHandle<Output = unknown> {
@@ -102,13 +83,15 @@ export interface ExecutionService {
   execute(find: Find, input: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
   /** @param find - as for `execute` */
   start(find: Find, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
-  /** Starts a new execution for a failed one, with the records of its successful steps. */
+  /** Starts a new execution for a failed one, with the records of its successful steps, unless another call has done so. */
   retry(
     ensemble: LoadedEnsemble,
     failed: NewExecution,
     steps: readonly StepRecord[],
-    principal?: Principal,
+    options: RetryOptions,
   ): Promise<ExecutionHandle>;
+  /** The handle of a stored execution, in whatever process it runs. */
+  handleOf(id: string): ExecutionHandle;
   /** The events of a stored execution, after the event with this id. 0: from the first. */
   storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<NumberedEvent>;
   /** The form in which the engine runs an ensemble. */
@@ -118,19 +101,6 @@ export interface ExecutionService {
   readonly records: RecordReader;
 }
 
-const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
-const HTTP: ExecutionTrigger = Object.freeze({ type: 'http' });
-
-/** The largest number of executions that call each other over HTTP, after the first one. */
-const MAX_HOPS = 5;
-
-function toTrigger({ trigger, hops = 0 }: ExecuteOptions): ExecutionTrigger {
-  const from = trigger === 'http' ? HTTP : CALL;
-  if (hops === 0) return from;
-  if (hops <= MAX_HOPS) return { ...from, hops };
-  const message = `${hops} executions called each other over HTTP before this one, more than ${MAX_HOPS}: a flow calls itself in a loop`;
-  throw new OrchestratorError('CONFLICT', message, { details: { limit: MAX_HOPS } });
-}
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 /** A run of an execution that an earlier start began. */
 const EARLIER: AcceptedRun = { finished: Promise.resolve(undefined) };
@@ -318,13 +288,13 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     keeps: boolean,
   ): Promise<ExecutionHandle> => {
     const first = await findFirst(records, execution);
-    if (first !== undefined) return toEarlier(first, options.signal);
+    if (first !== undefined) return toEarlier(await newestOf(records, first), options.signal);
     try {
       return await begin(ensemble, execution, options, keeps);
     } catch (thrown) {
       const other = isOrchestratorError(thrown, 'CONFLICT') ? await findFirst(records, execution) : undefined;
       if (other === undefined) throw thrown;
-      return toEarlier(other, options.signal);
+      return toEarlier(await newestOf(records, other), options.signal);
     }
   };
 
@@ -365,15 +335,30 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
       withCurrentDefinition(find, parts.forget, (ensemble) => executeNow(ensemble, given, options)),
     start: (find, given, options = NO_OPTIONS) =>
       withCurrentDefinition(find, parts.forget, (ensemble) => startNow(ensemble, given, options)),
-    async retry(ensemble, failed, steps, principal) {
+    async retry(ensemble, failed, steps, { principal, newKeys = false, input: given }) {
       const createdAt = clock.now();
-      // With the same seed, so that random values lead to the same steps.
-      const { trigger, input, seed, tags, id: retryOf } = failed;
+      const { trigger, tags, id: retryOf } = failed;
+      const input = given === undefined ? failed.input : await readInput(ensemble, given);
+      // With the same seed, so that random values lead to the same steps, and the calls have the same keys.
+      const seed = newKeys ? withKeySeed(failed.seed, ids.seed()) : failed.seed;
       const id = newId(ensemble.compiled.name, createdAt);
-      const beginning = { id, trigger, input, seed, createdAt, retryOf, tags };
-      const execution = newExecution(ensemble.compiled, beginning);
-      return begin(ensemble, execution, { mayQueue: true, steps, charge: chargeOf(principal, createdAt) }, false);
+      const idempotencyKey = retryKeyOf(retryOf);
+      const execution = newExecution(ensemble.compiled, {
+        ...{ id, trigger, input, seed, createdAt, retryOf, idempotencyKey, tags },
+      });
+      const how = { mayQueue: true, steps, charge: chargeOf(principal, createdAt) };
+      try {
+        return await begin(ensemble, execution, how, false);
+      } catch (thrown) {
+        // Another call came first.
+        const other = isOrchestratorError(thrown, 'CONFLICT')
+          ? await records.executions.findByKey(idempotencyKey)
+          : undefined;
+        if (other === undefined) throw thrown;
+        return toEarlier(other, undefined);
+      }
     },
+    handleOf: (id) => toEarlier(id, undefined),
     storedEvents,
     toLoadedDefinition,
     engine,

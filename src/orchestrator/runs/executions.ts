@@ -8,20 +8,28 @@ import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine
 import { type AgentRun, type Execution, type ExecutionSummary, isFinal } from '../../engine/model/execution.ts';
 import { withoutStack } from '../../engine/model/execution-error.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
-import { toAgentRun } from '../../engine/model/execution-record.ts';
+import { endedBadly, toAgentRun } from '../../engine/model/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
 import { isPart } from '../../engine/model/step-kind.ts';
 import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { DefinitionStore, StoredDefinition } from '../../engine/ports/storage.ts';
+import { retryKeyOf } from '../../engine/model/start-once.ts';
+import type {
+  DefinitionStore,
+  ExecutionPosition,
+  ExecutionQuery,
+  StoredDefinition,
+} from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options.ts';
 import { refuseUnknownKeys } from '../refuse-unknown-keys.ts';
 import type { EventTicket, EventTickets } from './event-tickets.ts';
 import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
+import type { RetryOptions } from './execute-options.ts';
 import type { ExecutionHandle, ExecutionService } from './execution-service.ts';
+import { newestOf } from './find-first.ts';
 import { listSteps, STEP_KEY, type StepPage } from './list-steps.ts';
 import { createSignalCheck } from '../signals/awaited-names.ts';
 import { type SignalOptions, toSignal } from '../signals/signals.ts';
@@ -39,12 +47,15 @@ export interface Executions {
    */
   cancel(id: string): Promise<Execution<unknown>>;
   /**
-   * Starts a new execution for one that failed, timed out or was cancelled. It has the same input, the same definition, and the
-   * results of the successful steps, which don't run again.
-   * @returns the handle of the new execution
-   * @throws NOT_FOUND; CONFLICT if the execution completed, or has not ended; NOT_CONFIGURED if this process lacks what it needs
+   * Retries the newest execution of a chain of retries. If it failed, timed out or was cancelled, a new execution starts, once: with
+   * the same input, the same definition, the same idempotency keys of its calls, and the results of the successful steps, which don't
+   * run again. If it completed or has not ended, nothing starts.
+   *
+   * @param id - of any execution of the chain
+   * @returns the handle of the newest execution
+   * @throws NOT_FOUND; NOT_CONFIGURED if this process lacks what it needs; INVALID_INPUT for an `input` that does not fit
    */
-  retry(id: string, options?: { readonly principal?: Principal }): Promise<ExecutionHandle>;
+  retry(id: string, options?: RetryOptions): Promise<ExecutionHandle>;
   /**
    * Sends a signal to an execution. The first `wait` for a signal of this name continues with the payload, now or when the flow
    * reaches it. A signal that arrives before its `wait` is kept. Each signal is taken by one `wait`.
@@ -146,6 +157,23 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     return steps;
   };
 
+  /** The execution that retries another one, if it matches the other filters: a listing of its place alone says so. */
+  const listRetry = async (retryOf: string, query: ExecutionQuery): Promise<readonly Execution[]> => {
+    const id = await records.executions.findByKey(retryKeyOf(retryOf));
+    const retry = id === undefined ? undefined : await records.executions.getStatus(id);
+    if (!retry) return [];
+    const { createdAt } = retry;
+    const { before, since = createdAt, until = createdAt + 1 } = query;
+    if (before && !isBefore(retry, before)) return [];
+    // No id has a space, so no other execution is between this position and the retry.
+    const place = {
+      before: { createdAt, id: `${retry.id} ` },
+      since: Math.max(since, createdAt),
+      until: Math.min(until, createdAt + 1),
+    };
+    return (await records.executions.list({ ...query, ...place, limit: 1 })).filter((one) => one.id === retry.id);
+  };
+
   return {
     async cancel(id) {
       const before = await statusOf(id);
@@ -157,13 +185,10 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       return find(id);
     },
     async retry(id, options = {}) {
-      refuseUnknownKeys(options, ['principal'], 'executions.retry');
+      refuseUnknownKeys(options, ['principal', 'newKeys', 'input'], 'executions.retry');
       checkPrincipal(options.principal);
-      const failed = await statusOf(id);
-      if (!isFinal(failed.status) || failed.status === 'completed') {
-        const why = isFinal(failed.status) ? 'it completed' : `it has not ended: it is ${failed.status}`;
-        throw conflict(failed, `execution ${failed.id} can't be retried: ${why}`);
-      }
+      const failed = await statusOf(await newestOf(records, (await statusOf(id)).id));
+      if (!endedBadly(failed)) return executionService.handleOf(failed.id);
       const definition = await definitions.get(failed.version);
       const ensemble = definition
         ? await restore(definition, failed.ensemble)
@@ -172,7 +197,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
         throw new OrchestratorError('NOT_CONFIGURED', `execution ${failed.id} can't be retried here: ${ensemble}`);
       }
       const accepted = orNotFound(await records.executions.getAccepted(failed.id), id);
-      return executionService.retry(ensemble, accepted, await succeeded(failed.id), options.principal);
+      return executionService.retry(ensemble, accepted, await succeeded(failed.id), options);
     },
     async signal(id, name, payload, options) {
       const execution = await statusOf(id);
@@ -185,8 +210,8 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     get: find,
     status: async (id) => cloneJson(await statusOf(id)),
     async list(given = {}) {
-      const { query, size, cursorAfter } = readExecutionFilter(given);
-      const found = await records.executions.list(query);
+      const { query, retryOf, size, cursorAfter } = readExecutionFilter(given);
+      const found = await (retryOf === undefined ? records.executions.list(query) : listRetry(retryOf, query));
       const executions = cloneJson(found.slice(0, size).map(withoutStackOf));
       const last = executions.at(-1);
       return found.length > size && last ? { executions, nextCursor: cursorAfter(last) } : { executions };
@@ -231,6 +256,10 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       return tickets.verify(normalizeExecutionId(id), String(ticket), options.isOpen === true);
     },
   };
+}
+
+function isBefore(a: ExecutionPosition, b: ExecutionPosition): boolean {
+  return a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id);
 }
 
 /** Only the record of one execution has the stack of its error. */

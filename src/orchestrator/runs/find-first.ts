@@ -1,8 +1,9 @@
-/** Finds the execution that an earlier start under the same id or idempotency key began. */
+/** Finds the execution that an earlier start under the same id or idempotency key began, and the newest of its retries. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { equalJson } from '../../engine/base/json.ts';
 import { isGeneratedId } from '../../engine/model/id.ts';
+import { retryKeyOf } from '../../engine/model/start-once.ts';
 import type { NewExecution } from '../../engine/model/stored-execution.ts';
 import type { RecordReader } from '../../engine/ports/storage.ts';
 
@@ -26,6 +27,15 @@ export async function findFirst({ executions }: RecordReader, execution: NewExec
   if (isOwn && accepted.id !== id) throw refuse('with another id');
   if (key !== undefined && byKey === undefined) throw refuse('without this idempotency key');
   return accepted.id;
+}
+
+/** The newest execution of a chain of retries. @param id - of any execution of the chain */
+export async function newestOf({ executions }: RecordReader, id: string): Promise<string> {
+  for (let newest = id; ; ) {
+    const next = await executions.findByKey(retryKeyOf(newest));
+    if (next === undefined) return newest;
+    newest = next;
+  }
 }
 
 function reused(given: 'id' | 'idempotency key', executionId: string, how: string): OrchestratorError {

@@ -2,6 +2,7 @@
 
 import { cloneJson } from '../../engine/base/json.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { outputsOf } from '../../engine/model/execution-record.ts';
 import { type FinalStatus, isFinal } from '../../engine/model/execution.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
 import { isMark } from '../../engine/model/step-kind.ts';
@@ -16,7 +17,8 @@ export async function readHistory(records: RecordReader, id: string): Promise<Ex
   if (!execution || !record) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
   const steps: StepRecord[] = [];
   for await (const step of readRecords(records, id)) if (!isMark(step)) steps.push(step);
-  const { status, output, error, finishedAt } = record;
+  const { status, error, finishedAt } = record;
+  const output = outputsOf(record);
   const end = finishedAt !== undefined && isFinal(status) && { status: status as FinalStatus, output, finishedAt };
   const history: ExecutionHistory = {
     ...{ format: 1, execution, status, steps },

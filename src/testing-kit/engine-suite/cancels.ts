@@ -21,8 +21,8 @@ export function cancelCases({ it, itWorlds }: Declare): void {
     const handle = await resultOf(world, 'start', subject.start('e'));
     await world.advance(1000);
     await resultOf(world, 'cancel', subject.executions.cancel(handle.id));
-    const { status, error, output } = await resultOf(world, 'the end', handle.result(), 1000);
-    same([status, error?.code, output], CANCELLED, 'its end');
+    const { status, error, partialOutput } = await resultOf(world, 'the end', handle.result(), 1000);
+    same([status, error?.code, partialOutput], CANCELLED, 'its end');
     same(labels(world), ['a@1', 'b@1'], 'what ran');
     same((await resultOf(world, 'cancel again', subject.executions.cancel(handle.id))).status, 'cancelled', 'again');
   });
@@ -32,8 +32,8 @@ export function cancelCases({ it, itWorlds }: Declare): void {
     const handle = await resultOf(world, 'start', subject.start('e'));
     await becomes(world, handle.id, 'waiting', 5000);
     await resultOf(world, 'cancel', subject.executions.cancel(handle.id));
-    const { status, error, output } = await resultOf(world, 'the end', handle.result(), 2000);
-    same([status, error?.code, output], CANCELLED, 'its end');
+    const { status, error, partialOutput } = await resultOf(world, 'the end', handle.result(), 2000);
+    same([status, error?.code, partialOutput], CANCELLED, 'its end');
     same(labels(world), ['a@1', 'b@1'], 'what ran');
   });
 
@@ -44,7 +44,7 @@ export function cancelCases({ it, itWorlds }: Declare): void {
     await world.advance(10_000);
     controller.abort();
     await world.until('the end', () => run.state !== 'pending', 2000);
-    same([run.value?.status, run.value?.error?.code, run.value?.output], CANCELLED, 'its end');
+    same([run.value?.status, run.value?.error?.code, run.value?.partialOutput], CANCELLED, 'its end');
   });
 
   it('cancel: a queued execution ends at once, and never begins', async (world) => {
@@ -52,8 +52,8 @@ export function cancelCases({ it, itWorlds }: Declare): void {
     await resultOf(world, 'start', subject.start('e'));
     const queued = await resultOf(world, 'start', subject.start('e'));
     same((await resultOf(world, 'cancel', subject.executions.cancel(queued.id))).status, 'cancelled', 'at once');
-    const { status, error, output } = await resultOf(world, 'its result', queued.result(), 1000);
-    same([status, error?.code, output], ['cancelled', 'EXECUTION_CANCELLED', null], 'its end');
+    const { status, error, partialOutput } = await resultOf(world, 'its result', queued.result(), 1000);
+    same([status, error?.code, partialOutput], ['cancelled', 'EXECUTION_CANCELLED', undefined], 'its end');
     await world.advance(60_000);
     same(labels(world), ['a@1', 'b@1', 'c@1'], 'what ran');
   });
@@ -70,8 +70,8 @@ export function cancelCases({ it, itWorlds }: Declare): void {
       const second = await world.open({ ensembles: [definition] });
       await resultOf(world, 'cancel', second.subject.executions.cancel(id));
       await second.subject.ready();
-      const { status, error, output } = await world.ended(id, 60_000);
-      same([status, error?.code, output], CANCELLED, 'its end');
+      const { status, error, partialOutput } = await world.ended(id, 60_000);
+      same([status, error?.code, partialOutput], CANCELLED, 'its end');
       same(labels(world, 2), [], 'what the second process ran');
     });
   }

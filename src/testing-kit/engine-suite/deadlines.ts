@@ -17,7 +17,7 @@ export function deadlineCases({ it }: Declare): void {
     await world.advance(60_000);
     const second = await world.open({ ensembles: [late] });
     await second.subject.ready();
-    const { status, output, error, agents } = await world.ended(id);
+    const { status, partialOutput: output, error, agents } = await world.ended(id);
     same([status, error?.code, output], ['timed_out', 'TIMEOUT', { a: 7, b: false }], 'its end');
     same(
       agents.map(({ name }) => name),
@@ -37,7 +37,7 @@ export function deadlineCases({ it }: Declare): void {
     await world.advance(700_000);
     const second = await world.open({ ensembles: [waits] });
     await second.subject.ready();
-    const { status, output } = await world.ended(id);
+    const { status, partialOutput: output } = await world.ended(id);
     same([status, output], ['timed_out', { a: 7 }], 'its end');
     same(labels(world, 2), [], 'what the second process ran');
   });

@@ -8,6 +8,7 @@ import {
   type ExecutionError,
   isFinal,
 } from '../../engine/model/execution.ts';
+import { outputsOf } from '../../engine/model/execution-record.ts';
 import { isPart } from '../../engine/model/step-kind.ts';
 import { same } from '../storage-suite/context.ts';
 import type { WorldReader } from './engine-world.ts';
@@ -181,7 +182,8 @@ async function outcomeOf(
   const record = (await world.reader.executions.get(id)) as Execution;
   const runs: AgentRun[] = [...record.agents];
   if ((flow.inProgress ?? 1) > 1) runs.sort((a, b) => (a.key < b.key ? -1 : 1));
-  const { status, output, error } = record;
+  const { status, error } = record;
+  const output = outputsOf(record);
   const names = runs.map(({ name }) => name);
   same(
     {
@@ -229,7 +231,8 @@ function storesAtEnd({ ensemble }: Flow): boolean {
 
 /** A record without the values that differ between two runs: ids, instants and durations. */
 function comparable(record: Execution, runs: readonly AgentRun[]): unknown {
-  const { ensemble, version, status, trigger, input, output, metrics, retryOf } = record;
+  const { ensemble, version, status, trigger, input, metrics, retryOf } = record;
+  const output = outputsOf(record);
   const error = withoutChildIds(record.error);
   const each = runs.map(({ startedAt: _startedAt, duration: _duration, attempts: _attempts, ...run }) => run);
   // Where many agents run at once, chance decides which ones are the first 1,000.

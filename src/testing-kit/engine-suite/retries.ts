@@ -1,7 +1,7 @@
 /** The engine suite's cases of `retry`: the new execution receives the results of the steps that succeeded. */
 
 import { same } from '../storage-suite/context.ts';
-import { atEachCall, type Declare, resultOf, labels, refused, watched } from './context.ts';
+import { atEachCall, type Declare, resultOf, labels, watched } from './context.ts';
 import type { ProcessOptions } from './process.ts';
 import { code, echo, ensemble } from './steps.ts';
 import type { World } from './world.ts';
@@ -59,7 +59,13 @@ export function retryCases({ it, itWorlds }: Declare): void {
     );
     same(labels(world, 2), ['c@1', 'd@1'], 'what it ran');
     same((await world.reader.executions.get(failed))?.status, 'failed', 'the execution that failed');
-    await refused(world, 'CONFLICT', subject.executions.retry(record.id));
+    for (const id of [failed, record.id])
+      same(
+        (await resultOf(world, 'retry again', subject.executions.retry(id))).id,
+        record.id,
+        'the retry of what completed',
+      );
+    same((await world.reader.executions.get(failed))?.retriedBy, record.id, 'the link to the retry');
   });
 
   it('retry: a queued retry keeps the results that it received', async (world) => {

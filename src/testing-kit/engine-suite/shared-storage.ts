@@ -148,7 +148,7 @@ export function sharedStorageCases({ it, itWorlds }: Declare<StorageWorld>): voi
     const second = await world.open({ ensembles: [slow] });
     await resultOf(world, 'cancel', second.subject.executions.cancel(handle.id));
     await world.until('its end', () => result.state !== 'pending', LEASE_MS);
-    same([result.value?.status, result.value?.output], ['cancelled', { a: 1 }], 'its end');
+    same([result.value?.status, result.value?.partialOutput], ['cancelled', { a: 1 }], 'its end');
     same(labels(world), ['a@1', 'b@1'], 'what ran');
   });
 

@@ -9,6 +9,7 @@ import {
   tooManyMatches,
   toSummary,
 } from '../../../engine/model/execution-record.ts';
+import { retryKeyOf } from '../../../engine/model/start-once.ts';
 import type { StepRecord } from '../../../engine/model/stored-execution.ts';
 import type { ExecutionPosition, ExecutionQuery, ExecutionReader, StepQuery } from '../../../engine/ports/storage.ts';
 import type { MemoryState } from './memory-state.ts';
@@ -35,7 +36,7 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
     },
     get(id, { agents = true } = {}) {
       const stored = executions.get(id);
-      return stored && toRecord(stored, agents ? toAgentRuns(runsOf(stored)) : []);
+      return stored && toRecord(stored, agents ? toAgentRuns(runsOf(stored)) : [], keys);
     },
     list(query) {
       const { limit, search } = query;
@@ -44,7 +45,7 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
       const found = matches
         .filter((stored) => isListed(stored, query))
         .sort((a, b) => compare(b.execution, a.execution));
-      return found.slice(0, limit).map((stored) => toListed(toRecord(stored, [])));
+      return found.slice(0, limit).map((stored) => toListed(toRecord(stored, [], keys)));
     },
     listSteps(id, query) {
       const stored = executions.get(id);
@@ -97,9 +98,11 @@ function statusOf({ status, end }: StoredExecution) {
   return end?.status ?? status;
 }
 
-function toRecord(stored: StoredExecution, runs: readonly AgentRun[]): Execution {
+function toRecord(stored: StoredExecution, runs: readonly AgentRun[], keys: MemoryState['keys']): Execution {
   const { execution, end } = stored;
-  return toExecution(execution, stored, end, runs, end ? end.agents : countRuns(stored));
+  if (!end) return toExecution(execution, stored, end, runs, countRuns(stored));
+  const retriedBy = end.status === 'completed' ? undefined : keys.get(retryKeyOf(execution.id));
+  return toExecution(execution, retriedBy === undefined ? stored : { ...stored, retriedBy }, end, runs, end.agents);
 }
 
 /** A page of steps: at most `limit` steps and `bytes` of outputs, but at least one step. */

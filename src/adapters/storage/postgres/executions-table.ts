@@ -7,15 +7,15 @@ import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement } from './driver.ts';
 import { executionList } from './list-executions.ts';
 import type { Names } from './names.ts';
-import { ACCEPTED, agentsOf, RECORD, SUMMARY } from './record-columns.ts';
+import { ACCEPTED, computedColumn, RECORD, SUMMARY } from './record-columns.ts';
 import { stepsTable } from './steps-table.ts';
 
 /** The methods of the storage port in this file. */
 export type ExecutionsTable = Omit<ExecutionReader, 'findEnded'>;
 
 export function executionsTable(client: SqlClient, names: Names, namespace: string): ExecutionsTable {
-  const { executions, steps } = names;
-  const columns = RECORD.map((column) => (column === 'agents' ? agentsOf(steps) : `e.${column}`)).join(', ');
+  const { executions } = names;
+  const columns = RECORD.map((column) => computedColumn(column, names) ?? `e.${column}`).join(', ');
   const { readRuns, ...stepMethods } = stepsTable(client, names, namespace);
   const selectStatus = statement(
     `SELECT ${SUMMARY.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,

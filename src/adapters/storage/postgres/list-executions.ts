@@ -7,7 +7,7 @@ import { boundsOf, MAX_COUNTED, refuseManyMatches, textRange, type Walk, walksOf
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, type SqlParam, type SqlRow, statement } from './driver.ts';
 import type { Names } from './names.ts';
-import { agentsOf, RECORD } from './record-columns.ts';
+import { computedColumn, RECORD } from './record-columns.ts';
 
 /**
  * The status is a literal in a statement, because the index of executions that have not completed serves only such
@@ -26,8 +26,8 @@ export function executionList(
   names: Names,
   namespace: string,
 ): (query: ExecutionQuery) => Promise<readonly SqlRow[]> {
-  const { executions, tags, steps } = names;
-  const listed = LISTED.map((column) => (column === 'agents' ? agentsOf(steps) : listedColumn(column))).join(', ');
+  const { executions, tags } = names;
+  const listed = LISTED.map((column) => computedColumn(column, names) ?? listedColumn(column)).join(', ');
 
   /**
    * Executions in the order of a list, by the index that answers one filter. Expressions such as `e.ensemble || ''` keep

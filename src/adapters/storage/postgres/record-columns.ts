@@ -1,5 +1,8 @@
 /** The columns that executions and steps are read from. */
 
+import { retriedByOf } from '../sql/read-execution.ts';
+import type { Names } from './names.ts';
+
 /** An execution as it was accepted. */
 export const ACCEPTED = [
   ...['id', 'ensemble', 'version', 'started_by', 'input', 'seed'],
@@ -9,7 +12,7 @@ export const ACCEPTED = [
 export const RECORD = [
   ...ACCEPTED,
   ...['status', 'started_at', 'finished_at', 'duration', 'agents', 'error', 'output'],
-  ...['recoveries', 'handover', 'resumed_at'],
+  ...['recoveries', 'handover', 'resumed_at', 'retried_by'],
 ];
 /** An execution's status, without values. */
 export const SUMMARY = ['id', 'ensemble', 'version', 'status', 'started_by', 'created_at', 'finished_at'];
@@ -19,8 +22,17 @@ export const STEP = [
   ...['retry_at', 'note', 'error', 'output'],
 ];
 
+/** A column of a record that is not a column of the table `e` alone. Undefined for any other. */
+export function computedColumn(
+  column: string,
+  { executions, steps }: Pick<Names, 'executions' | 'steps'>,
+): string | undefined {
+  if (column === 'agents') return agentsOf(steps);
+  return column === 'retried_by' ? retriedByOf(executions, 'e') : undefined;
+}
+
 /** The number of agent runs: counted until the execution ends, then stored. */
-export function agentsOf(steps: string): string {
+function agentsOf(steps: string): string {
   const counted = `SELECT count(*) FROM ${steps} s WHERE s.execution = e.ref AND s.retry_at IS NULL AND NOT s.note`;
   return `coalesce(e.agents, (${counted})) AS agents`;
 }

@@ -27,6 +27,7 @@ import {
   type NewExecution,
   type StepRecord,
 } from '../../../engine/model/stored-execution.ts';
+import { retryKeyOf } from '../../../engine/model/start-once.ts';
 import {
   damaged,
   type RowName,
@@ -44,7 +45,9 @@ export function readExecution(row: StoredRow, runs: readonly AgentRun[]): Execut
   const startedAt = row.started_at === null ? undefined : readNumber(row, 'started_at', name);
   const { handover, resumedAt } = readHandover(row, name);
   const recoveries = readNumber(row, 'recoveries', name);
-  const progress = { status: row.status as StoredProgress['status'], startedAt, recoveries, handover, resumedAt };
+  const retriedBy = row.retried_by === null ? undefined : readText(row, 'retried_by', name);
+  const status = row.status as StoredProgress['status'];
+  const progress = { status, startedAt, recoveries, handover, resumedAt, retriedBy };
   return toExecution(readAccepted(row, name), progress, readEnd(row, name), runs, readNumber(row, 'agents', name));
 }
 
@@ -88,6 +91,7 @@ function repaired(row: StoredRow): StoredRow {
     error: null,
     deadline_at: null,
     retry_of: null,
+    retried_by: null,
     handover: null,
     resumed_at: null,
     idempotency_key: null,
@@ -218,6 +222,13 @@ export function readHandover(
     ...(row.handover !== null && { handover: readObject(row, 'handover', name) as unknown as Handover }),
     ...(row.resumed_at !== null && { resumedAt: readNumber(row, 'resumed_at', name) }),
   };
+}
+
+/** The execution that retries one which ended badly: a column of a read, by the index of idempotency keys. @param of - the table or alias of the read */
+export function retriedByOf(executions: string, of: string): string {
+  const key = `'${retryKeyOf('')}' || ${of}.id`;
+  return `CASE WHEN ${of}.status IN ('failed', 'timed_out', 'cancelled') THEN (
+    SELECT r.id FROM ${executions} r WHERE r.namespace = ${of}.namespace AND r.idempotency_key = ${key}) END AS retried_by`;
 }
 
 function readTags(row: StoredRow, name: RowName): readonly string[] {

@@ -3,6 +3,7 @@
  * columns come first.
  */
 
+import { retriedByOf } from '../sql/read-execution.ts';
 import type { SqlConnection } from './driver.ts';
 import { RUNS } from './names.ts';
 
@@ -23,7 +24,7 @@ export const ABOUT = `ref, id, ensemble, version, status, seed, started_by, crea
   coalesce(agents, (SELECT count(*) ${RUNS} ref AND retry_at IS NULL)) AS agents, error`;
 
 /** The columns of an execution that come after its values. */
-export const AFTER_VALUES = `${STARTED_AT}, recoveries, ${GIVEN}, handover, resumed_at`;
+export const AFTER_VALUES = `${STARTED_AT}, recoveries, ${GIVEN}, handover, resumed_at, ${retriedByOf('ensemble_executions', 'ensemble_executions')}`;
 
 /** A whole execution. */
 export const RECORD = `${ABOUT}, output, input, ${AFTER_VALUES}`;

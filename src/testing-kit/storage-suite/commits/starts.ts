@@ -1,5 +1,6 @@
 /** Storage suite: accepting executions. An execution is held or queued, and an id is accepted once. */
 
+import { retryKeyOf } from '../../../engine/model/start-once.ts';
 import {
   accept,
   claim,
@@ -186,5 +187,28 @@ export function startCases(it: StorageCase): void {
       [executionId(1), 'none'],
       'listing',
     );
+  });
+
+  it('start: the record of what ended badly, and its entry in a listing, name the execution whose key says that it retries it', async (storage) => {
+    for (const [number, status] of [
+      [1, 'failed'],
+      [2, 'completed'],
+    ] as const) {
+      const id = executionId(number);
+      await accept(storage, execution(number));
+      await commitOne(storage, entry(number, { end: end({ status }) }));
+      await accept(storage, execution(number + 2, { retryOf: id, idempotencyKey: retryKeyOf(id) }));
+    }
+    const links = [executionId(3), undefined, undefined, undefined];
+    const records = await Promise.all([1, 2, 3, 4].map((number) => storage.executions.get(executionId(number))));
+    same(
+      records.map((record) => record?.retriedBy),
+      links,
+      'records',
+    );
+    const listed = await storage.executions.list({ limit: 10 });
+    same(listed.map(({ retriedBy }) => retriedBy).reverse(), links, 'listing');
+    const twin = execution(5, { retryOf: executionId(1), idempotencyKey: retryKeyOf(executionId(1)) });
+    same(await commitOne(storage, starting(twin)), 'exists', 'a second retry');
   });
 }

@@ -44,7 +44,6 @@ export function cancelCases(it: StorageCase): void {
     const expected = {
       ...accepted,
       status: 'cancelled',
-      output: null,
       error,
       finishedAt: T0 + 50,
       duration: 49,

@@ -89,8 +89,7 @@ export function recordCases(it: StorageCase): void {
       const expected = {
         ...accepted,
         status,
-        output: { done: true },
-        ...(error && { error }),
+        ...(error ? { partialOutput: { done: true }, error } : { output: { done: true } }),
         startedAt: T0 + 1,
         finishedAt: T0 + 500,
         duration: 400,

@@ -1,0 +1,55 @@
+/** What the caller of a start or of a retry may say. */
+
+import type { Duration } from '../../engine/base/duration.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { ExecutionTrigger } from '../../engine/model/execution.ts';
+import type { StartIdentity } from '../../engine/model/start-once.ts';
+import type { Principal } from '../../engine/model/token.ts';
+
+export interface ExecuteOptions extends StartIdentity {
+  /**
+   * Who starts the execution and pays for it, such as the result of `tokens.verify()`. Without it, the start is neither limited nor
+   * charged.
+   */
+  readonly principal?: Principal;
+  /** Cancels the execution when it aborts. */
+  readonly signal?: AbortSignal;
+  /** The longest time from the start, waits included. The smaller of this and the ensemble's `timeout` counts. */
+  readonly timeout?: Duration;
+  /** What started the execution, for its record: `call` (default), or `http` for a route of a host. */
+  readonly trigger?: 'call' | 'http';
+  /**
+   * The number in the header `X-Ensemble-Hops` of the request that starts the execution: how many executions called each other over
+   * HTTP before this one. More than 5 are refused. Default 0.
+   */
+  readonly hops?: number;
+  /** `false`: no events are kept for `handle.events()`, which then returns the stored events. Default true. */
+  readonly events?: boolean;
+}
+
+export interface RetryOptions {
+  /** Who pays for the new execution. Without it, the retry is neither limited nor charged. */
+  readonly principal?: Principal;
+  /**
+   * Gives the calls of the new execution other idempotency keys. A peer that has stored a failure under the old key would repeat that
+   * failure. A call whose first attempt had an effect has it again. Default false.
+   */
+  readonly newKeys?: boolean;
+  /** Replaces the input. The results of the steps that succeeded stay those of the old input. */
+  readonly input?: unknown;
+}
+
+const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });
+const HTTP: ExecutionTrigger = Object.freeze({ type: 'http' });
+
+/** The largest number of executions that call each other over HTTP, after the first one. */
+const MAX_HOPS = 5;
+
+/** @throws CONFLICT if too many executions called each other over HTTP */
+export function toTrigger({ trigger, hops = 0 }: ExecuteOptions): ExecutionTrigger {
+  const from = trigger === 'http' ? HTTP : CALL;
+  if (hops === 0) return from;
+  if (hops <= MAX_HOPS) return { ...from, hops };
+  const message = `${hops} executions called each other over HTTP before this one, more than ${MAX_HOPS}: a flow calls itself in a loop`;
+  throw new OrchestratorError('CONFLICT', message, { details: { limit: MAX_HOPS } });
+}
