@@ -28,6 +28,8 @@ export interface HttpSuiteOptions {
    * | `/redirect` | 302 to `/redirected` of the same peer |
    * | `/count/NAME` | 200, the number of requests for `/NAME` so far, in decimal |
    * | `/gzip`, `/deflate`, `/br` | 200, `squeezed` in that content coding |
+   * | `/cut-gzip`, `/cut-deflate`, `/cut-br` | 200, the first half of a body in that content coding, as a complete answer |
+   * | `/cut-chunked` | 200, a chunked body whose connection ends before its last chunk |
    * | `/encodings` | 200, a body that is gzipped eight times, and labelled so |
    * | `/zstd` | 200, any body labelled `content-encoding: zstd` |
    * | `/bomb` | 200, gzip of 200 MiB of zeros |

@@ -17,6 +17,9 @@ export interface BadPeer {
 }
 
 const SQUEEZED = Buffer.from('squeezed');
+/** Compressed, it has more than one block, so that a decoder has something to return of its first half. */
+const LONG = Buffer.from(Array.from({ length: 40_000 }, (_, i) => `${i} `).join(''));
+const halfOf = (bytes: Buffer) => bytes.subarray(0, bytes.length >> 1);
 const TEN_MIB_OF_ZEROS = 10 * 1024 * 1024;
 
 export async function startBadPeer(): Promise<BadPeer> {
@@ -104,8 +107,13 @@ const ROUTES: Readonly<Record<string, Route>> = {
   br: (_, response) => void response.setHeader('content-encoding', 'br').end(brotliCompressSync(SQUEEZED)),
   'empty-gzip': (_, response) => void response.setHeader('content-encoding', 'gzip').end(),
   'broken-gzip': (_, response) => void response.setHeader('content-encoding', 'gzip').end('this is no gzip at all'),
-  'cut-gzip': (_, response) =>
-    void response.setHeader('content-encoding', 'gzip').end(gzipSync(SQUEEZED).subarray(0, 18)),
+  'cut-gzip': (_, response) => void response.setHeader('content-encoding', 'gzip').end(halfOf(gzipSync(LONG))),
+  'cut-deflate': (_, response) => void response.setHeader('content-encoding', 'deflate').end(halfOf(deflateSync(LONG))),
+  'cut-br': (_, response) => void response.setHeader('content-encoding', 'br').end(halfOf(brotliCompressSync(LONG))),
+  'cut-chunked'(_, response) {
+    response.write('the first part');
+    response.socket?.end();
+  },
   zstd: (_, response) => void response.setHeader('content-encoding', 'zstd').end('?'),
   encodings(_, response) {
     let body = SQUEEZED;

@@ -35,13 +35,32 @@ describe('fetchHttp', () => {
 
   it('refuses deflate on Workers, whose fetch would return the body undecoded', async () => {
     const http = answering(() => new Response('x', { headers: { 'content-encoding': 'deflate' } }));
-    expect((await http.send(get)).status).toBe(200);
     vi.stubGlobal('navigator', { userAgent: 'Cloudflare-Workers' });
     try {
       await expect(http.send(get)).rejects.toMatchObject({ code: 'AGENT_FAILED', details: { reason: 'encoding' } });
     } finally {
       vi.unstubAllGlobals();
     }
+  });
+
+  it('asks for no compression on Node.js, and refuses a compressed body, which its fetch would accept cut short', async () => {
+    const asked: unknown[] = [];
+    const http = fetchHttp({
+      fetch: async (_url, init) => {
+        asked.push((init?.headers as Record<string, string>)['accept-encoding']);
+        return new Response('x', { headers: { 'content-encoding': 'gzip' } });
+      },
+    });
+    await expect(http.send(get)).rejects.toMatchObject({
+      details: { reason: 'encoding' },
+      message: expect.stringContaining('Use nodeHttp of ensemble-orchestrator/node'),
+    });
+    await http.send({ ...get, headers: { 'Accept-Encoding': 'gzip' } }).catch(() => {});
+    expect(asked).toEqual(['identity', 'gzip']);
+    vi.stubGlobal('Deno', {});
+    expect((await http.send(get)).status).toBe(200);
+    vi.unstubAllGlobals();
+    expect(asked[2]).toBeUndefined();
   });
 
   it('ends at its timeout even if fetch ignores the signal, and cancels the late answer', async () => {

@@ -168,7 +168,7 @@ describe('what a script leaves behind', () => {
     });
     const running = orchestrator.execute('e');
     await clock.advance(1000);
-    expect((await running).output).toEqual({ code: 'TIMEOUT' });
+    expect((await running).partialOutput).toEqual({ code: 'TIMEOUT' });
     expect(aborted).toMatchObject({ code: 'TIMEOUT' });
   });
 

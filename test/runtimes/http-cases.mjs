@@ -9,13 +9,21 @@ const TIMEOUT_MS = 150;
 const SLACK_MS = 400;
 const CAP = 256 * 1024;
 
+/** The end of a body that is cut short, or is not what its content coding says. */
+const CUT = /^AGENT_FAILED (?:connection|malformed|encoding) true$/;
+
 /** How a call of each route ends. Each route is asked many times at once. */
 const BAD_PEERS = {
   never: /^TIMEOUT true$/,
   trickle: /^TIMEOUT true$/,
   'infinite-1xx': /^TIMEOUT true$/,
   infinite: /^AGENT_FAILED too-large false$/,
-  bomb: /^AGENT_FAILED too-large false$/,
+  // A client that can't tell whether a compressed body is complete refuses it.
+  bomb: /^AGENT_FAILED (?:too-large false|encoding true)$/,
+  'cut-gzip': CUT,
+  'cut-deflate': CUT,
+  'cut-br': CUT,
+  'cut-chunked': CUT,
   encodings: /^AGENT_FAILED encoding true$/,
   zstd: /^AGENT_FAILED encoding true$/,
   // Some runtimes accept a header of 1 MB. Its answer has no end.
@@ -26,11 +34,11 @@ const BAD_PEERS = {
   short: /^AGENT_FAILED (?:connection|malformed) true$/,
   // The length is too small: the rest does not belong to this answer.
   long: /^(?:200, 5 bytes|AGENT_FAILED (?:connection|malformed) true)$/,
-  'broken-gzip': /^AGENT_FAILED (?:connection|malformed) true$/,
+  'broken-gzip': CUT,
 };
 
 /** Routes whose answer is complete: the client may keep the connection for the next call. */
-const COMPLETE = ['encodings', 'zstd', 'broken-gzip'];
+const COMPLETE = ['encodings', 'zstd', 'broken-gzip', 'cut-gzip', 'cut-deflate', 'cut-br'];
 
 /** @param clients - by name: a function that creates a client @returns the cases */
 export function httpCases(peer, clients) {

@@ -5,6 +5,7 @@ import { addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
 import { type BodyCollector, bodyCollector } from './body-collector.ts';
 import {
+  type ContentCoding,
   collectHeaders,
   contentCoding,
   encodingFailure,
@@ -30,6 +31,9 @@ export interface FetchHttpOptions {
  * The outbound HTTP port over `fetch`, for every runtime. It sends only http and https, and follows no redirects. Unless `allow` lists
  * them, it refuses private, loopback, link-local and reserved addresses, `localhost` names, names without a dot, and names below
  * `.internal`, `.local`, `.svc` and `.home.arpa`.
+ *
+ * A body that is cut short fails. The `fetch` of Node.js takes a compressed body that ends too early as complete, so there the client
+ * asks for bodies without compression, and refuses a compressed one. `nodeHttp` reads both.
  *
  * It checks only the URL: it does not notice a public name that resolves to a private address, because runtimes without a resolver
  * hook can't. If definitions may contain URLs of strangers, use `nodeHttp` or an egress proxy.
@@ -60,7 +64,7 @@ async function exchange(
   try {
     response = await fetch(request.url.href, {
       method: request.method,
-      headers: { ...request.headers },
+      headers: hidesCuts() ? { 'accept-encoding': 'identity', ...request.headers } : { ...request.headers },
       // The DOM types ask for an ArrayBuffer, but every runtime accepts any view.
       body: request.body as BodyInit | undefined,
       redirect: 'manual',
@@ -75,7 +79,8 @@ async function exchange(
       );
     }
     const coding = contentCoding(request, response.status, response.headers.get('content-encoding'));
-    if (coding === 'deflate' && !decodesDeflate()) throw encodingFailure(request, 'the content coding "deflate"');
+    if (coding !== undefined && hidesCuts()) throw cutFailure(request, coding);
+    if (coding === 'deflate' && !readsDeflate()) throw encodingFailure(request, 'the content coding "deflate"');
     const head = { status: response.status, headers: collectHeaders(response.headers, coding !== undefined) };
     const collector = bodyCollector(request, head, signal);
     await readBody(response, signal, collector);
@@ -88,8 +93,25 @@ async function exchange(
 }
 
 // These runtimes return the bytes as they are, and ask for deflate only if the caller sets Accept-Encoding.
-function decodesDeflate(): boolean {
+function readsDeflate(): boolean {
   return !('Deno' in globalThis) && globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
+}
+
+// Of all versions of Node.js. The other runtimes fail such a body. All of them have a `process` like that of Node.js.
+function hidesCuts(): boolean {
+  const { process, Deno, Bun, navigator } = globalThis as {
+    readonly process?: { readonly release?: { readonly name?: string } };
+    readonly Deno?: unknown;
+    readonly Bun?: unknown;
+    readonly navigator?: { readonly userAgent?: string };
+  };
+  const isOther = Deno !== undefined || Bun !== undefined || navigator?.userAgent === 'Cloudflare-Workers';
+  return process?.release?.name === 'node' && !isOther;
+}
+
+function cutFailure(request: AdmittedRequest, coding: ContentCoding): Error {
+  const what = `answered in ${coding} without being asked to; the fetch of Node.js can't tell whether such a body is complete. Use nodeHttp of ensemble-orchestrator/node, which can`;
+  return exchangeFailure(request, 'encoding', what);
 }
 
 // Two refusals of Node's fetch have a message but no code: ports that the fetch standard blocks (such as 6000 and 6667, even if the

@@ -58,6 +58,12 @@ export function same(actual: unknown, expected: unknown, what: string): void {
   if (!Object.is(actual, expected)) throw new Error(`${what}: expected ${String(expected)}, got ${String(actual)}`);
 }
 
+/** Whether a client refuses bodies in this content coding, because its runtime can't read them safely. */
+export async function refusesCoding(send: SuiteContext['send'], coding: string): Promise<boolean> {
+  const thrown = await send(`/${coding}`).catch((error: unknown) => error);
+  return isOrchestratorError(thrown) && thrown.details.reason === 'encoding';
+}
+
 /** A body as text. */
 export function text(response: HttpResponse): string {
   return new TextDecoder().decode(response.body);

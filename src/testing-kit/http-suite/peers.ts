@@ -1,6 +1,6 @@
 /** HTTP suite: redirects, compression, limits, timeouts, aborts and broken exchanges. */
 
-import { fails, type It, reason, type SuiteContext, same, text } from './context.ts';
+import { fails, type It, reason, refusesCoding, type SuiteContext, same, text } from './context.ts';
 
 export function peerCases({ create, peer, send, ask, waitUntilClosed }: SuiteContext, it: It): void {
   it('returns a redirect as an answer and does not follow it', async () => {
@@ -11,14 +11,10 @@ export function peerCases({ create, peer, send, ask, waitUntilClosed }: SuiteCon
     same(await ask('/count/redirected'), before, 'requests at the target');
   });
 
-  it('decodes gzip and br, and decodes or refuses deflate, which not every runtime reads', async () => {
+  it('decodes a coded body whole, or refuses it: fetch does not read every coding on every runtime', async () => {
     for (const coding of ['gzip', 'deflate', 'br']) {
       const sent = send(`/${coding}`, { headers: { 'accept-encoding': 'gzip, deflate, br' } });
-      const isRead = await sent.then(
-        () => true,
-        () => coding !== 'deflate',
-      );
-      if (!isRead) {
+      if (await refusesCoding(send, coding)) {
         reason(await fails(sent, 'AGENT_FAILED', true), 'encoding');
         continue;
       }
@@ -35,9 +31,18 @@ export function peerCases({ create, peer, send, ask, waitUntilClosed }: SuiteCon
     }
   });
 
-  it('counts decoded bytes for the limit, so that a gzip bomb ends there', async () => {
-    const error = await fails(send('/bomb', { maxResponseBytes: 1024 * 1024 }), 'AGENT_FAILED', false);
-    reason(error, 'too-large');
+  for (const path of ['/cut-gzip', '/cut-deflate', '/cut-br', '/cut-chunked', '/short']) {
+    it(`fails ${path}, a body that is cut short`, async () => {
+      const error = await fails(send(path), 'AGENT_FAILED', true);
+      if (!['connection', 'malformed', 'encoding'].includes(String(error.details.reason)))
+        throw new Error(`details.reason is ${String(error.details.reason)}`);
+    });
+  }
+
+  it('counts decoded bytes for the limit, so that a gzip bomb ends there, or refuses the coding', async () => {
+    const isRefused = await refusesCoding(send, 'gzip');
+    const error = await fails(send('/bomb', { maxResponseBytes: 1024 * 1024 }), 'AGENT_FAILED', isRefused);
+    reason(error, isRefused ? 'encoding' : 'too-large');
     await waitUntilClosed('bomb');
   });
 
