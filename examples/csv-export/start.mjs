@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { createOrchestrator, memoryStorage } from 'ensemble-orchestrator';
 import { sqliteDatabase } from 'ensemble-orchestrator/sqlite';
 
-const orders = sqliteDatabase({ file: ':memory:' }); // './orders.db' in an app
+const orders = sqliteDatabase({ path: ':memory:' }); // './orders.db' in an app
 await fill(orders);
 
 const storage = memoryStorage();

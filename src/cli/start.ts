@@ -97,7 +97,7 @@ export async function openAsClient(
 /** A store in Postgres. Its module is loaded now, its driver at the first use. @throws TypeError when it is not the URL of a Postgres database */
 export async function postgresStorage(connectionString: string): Promise<Storage> {
   const postgres = await import('../postgres.ts');
-  return postgres.postgresStorage({ connectionString });
+  return postgres.postgresStorage({ url: connectionString });
 }
 
 /** For development: a config can set it to false. */

@@ -5,7 +5,7 @@ import { cloneJson, copyJson, type Json, JsonError, type JsonObject } from '../e
 import type { Clock } from '../engine/ports/clock.ts';
 import type { StateStore } from '../engine/ports/storage.ts';
 import { mergePatch } from './merge-patch.ts';
-import { refuseUnknownKeys } from './refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
 
 export interface EnsembleState {
   /** The `initial` values of the definition until the first change. */

@@ -5,7 +5,7 @@ import type { ModelServerOptions } from '../adapters/models/model-server-options
 import { headerProblem } from '../engine/model/http-header.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
 import type { ModelProvider } from '../engine/ports/model.ts';
-import { refuseUnknownKeys } from './refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
 
 type Models = Readonly<Record<string, ModelProvider | ModelServerOptions>>;
 

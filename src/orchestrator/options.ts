@@ -21,7 +21,7 @@ import type { Storage } from '../engine/ports/storage.ts';
 import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
 import { checkMailSender } from './mail.ts';
 import { checkModel } from './models.ts';
-import { refuseUnknownKeys } from './refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
 import { checkToolServer } from './tool-server-options.ts';
 import type { Script } from '../operations/code/code-operation.ts';
 import type { Binding } from '../operations/storage/storage-operation.ts';

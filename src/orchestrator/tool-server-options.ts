@@ -3,7 +3,7 @@
 import { DURATION_RULE, isDuration } from '../engine/base/duration.ts';
 import { headerProblem } from '../engine/model/http-header.ts';
 import type { McpClient, ToolServerAuth, ToolServerOptions } from '../engine/ports/tool-server.ts';
-import { refuseUnknownKeys } from './refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
 
 type Given<T> = { readonly [K in keyof T]?: unknown };
 

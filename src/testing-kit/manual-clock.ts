@@ -1,5 +1,6 @@
 /** A clock whose time changes only when a test advances it. */
 
+import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
 import { nextTurn } from '../engine/base/next-turn.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import { sleepByTimer } from '../adapters/clock/sleep-by-timer.ts';
@@ -49,6 +50,7 @@ const DEFAULT_NOW = Date.UTC(2026, 0, 1);
  * ```
  */
 export function manualClock(options: ManualClockOptions = {}): ManualClock {
+  refuseUnknownKeys(options, ['now'], 'manualClock');
   let wallOffset = options.now ?? DEFAULT_NOW;
   let elapsed = 0;
   // Sorted by instant; timers with the same instant in the order in which they were set.

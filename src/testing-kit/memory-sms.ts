@@ -1,5 +1,6 @@
 /** An SMS sender for tests: it keeps its messages. */
 
+import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
 import type { MaybePromise } from '../engine/base/maybe-promise.ts';
 import type { SmsMessage, SmsSender } from '../engine/ports/sms.ts';
 
@@ -35,7 +36,9 @@ export interface MemorySms extends SmsSender {
  * console.log(sms.messages[0]?.body); // Hi Ada
  * ```
  */
-export function memorySms({ onSend }: MemorySmsOptions = {}): MemorySms {
+export function memorySms(options: MemorySmsOptions = {}): MemorySms {
+  refuseUnknownKeys(options, ['onSend'], 'memorySms');
+  const { onSend } = options;
   const messages: KeptSms[] = [];
   return {
     messages,

@@ -156,7 +156,7 @@ describe('wrong arguments', () => {
     [undefined, {}, 'aiModels takes a provider of the AI SDK'],
     ['openai/gpt-5', {}, 'aiModels takes a provider of the AI SDK'],
     [{}, {}, 'aiModels takes a provider of the AI SDK'],
-    [() => ({}), { price: {} }, '`price` is not an option; the options are prices and providerOptions'],
+    [() => ({}), { price: {} }, '`price` is not an option of this version; did you mean `prices`?'],
   ])('%j with %j is refused', (provider, options, text) => {
     expect(() => aiModels(provider as never, options as never)).toThrow(text);
   });

@@ -5,5 +5,5 @@ import { loadLibrary } from './library.mjs';
 /** @param store - what `newStore()` of a kind of store returned */
 export async function openStore({ kind, path, url, schema }) {
   const { sqliteStorage, postgresStorage } = await loadLibrary();
-  return kind === 'sqlite' ? sqliteStorage({ path }) : postgresStorage({ connectionString: url, schema });
+  return kind === 'sqlite' ? sqliteStorage({ path }) : postgresStorage({ url: url, schema });
 }

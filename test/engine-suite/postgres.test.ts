@@ -24,7 +24,7 @@ describe.skipIf(!hasServer)('on a server', () => {
     create() {
       stores += 1;
       const namespace = `store ${stores}`;
-      return { connect: () => postgresStorage({ connectionString: database.connectionString, namespace }) };
+      return { connect: () => postgresStorage({ url: database.connectionString, namespace }) };
     },
     workers: 'many',
     share: flowShare(),

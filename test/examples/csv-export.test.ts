@@ -25,7 +25,7 @@ it('with one more binding, the same definition writes the CSV to S3', async () =
   const server = await startS3();
   onTestFinished(() => server.close());
   const { endpoint, region } = server;
-  const sql = sqliteDatabase({ file: ':memory:' });
+  const sql = sqliteDatabase({ path: ':memory:' });
   const { signal } = new AbortController();
   const columns = 'CREATE TABLE orders (id INTEGER, day TEXT, customer TEXT, note TEXT, total REAL)';
   await sql.execute({ strings: [columns], values: [] }, { signal });
@@ -33,7 +33,7 @@ it('with one more binding, the same definition writes the CSV to S3', async () =
   await sql.execute({ strings: [order], values: [] }, { signal });
   const orchestrator = createOrchestrator({
     ensembles: [readFileSync(join(EXAMPLE, 'export-orders.yaml'), 'utf8')],
-    bindings: { sql, objects: s3Objects({ endpoint, region, bucket: BUCKET, ...KEYS }) },
+    bindings: { sql, objects: s3Objects({ url: endpoint, region, bucket: BUCKET, ...KEYS }) },
   });
   const { output } = await orchestrator.execute('export-orders', { day: '2026-03-02' });
   await orchestrator.close();

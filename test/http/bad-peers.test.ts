@@ -47,7 +47,7 @@ function liveMemory(): number {
 const repeat = <T>(work: () => Promise<T>) => Promise.all(Array.from({ length: TIMES }, work));
 
 describe.each(clients)('bad peers and %s', (name, create) => {
-  // The fetch of Node.js can't tell whether a compressed body is complete.
+  // The fetch of Node.js accepts a compressed body that is cut short.
   const decodes = name === 'nodeHttp';
   const send = (path: string, request: Partial<HttpRequest> = {}) =>
     create(['127.0.0.1']).send({ method: 'GET', url: peer.baseUrl + path, timeoutMs: 10_000, ...request });

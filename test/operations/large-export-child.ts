@@ -50,7 +50,7 @@ const config = {
 };
 const orchestrator = createOrchestrator({
   ensembles: [{ name: 'e', flow: [{ agent: 'out', operation: 'storage', config, timeout: '10m' }] }],
-  bindings: { sql: sqliteDatabase({ file: join(folder, 'data.db') }), files },
+  bindings: { sql: sqliteDatabase({ path: join(folder, 'data.db') }), files },
 });
 measure();
 const before = peak;

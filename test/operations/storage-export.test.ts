@@ -132,7 +132,7 @@ describe('export to an object', () => {
         { type: 'objects', action: 'get', key: 'reports/1.csv' },
       ],
       {
-        bindings: { sql: sqliteDatabase({ file: ':memory:' }), objects: { ...memoryObjects(), putStream: undefined } },
+        bindings: { sql: sqliteDatabase({ path: ':memory:' }), objects: { ...memoryObjects(), putStream: undefined } },
         input: { day: 1 },
       },
     );
@@ -142,7 +142,7 @@ describe('export to an object', () => {
 
   it('a statement that fails, and a key that no store takes, store nothing', async () => {
     const objects = memoryObjects();
-    const bindings = { sql: sqliteDatabase({ file: ':memory:' }), objects };
+    const bindings = { sql: sqliteDatabase({ path: ':memory:' }), objects };
     const outputs = await runConfigs([exportOf('SELECT x FROM nowhere', to), exportOf('SELECT 1 AS x', to)], {
       bindings,
       input: { day: 'x'.repeat(1_000_000) },
@@ -164,7 +164,7 @@ describe('export to an object', () => {
       },
     };
     const [output] = await runConfigs([exportOf(numbers(2000), to)], {
-      bindings: { sql: sqliteDatabase({ file: ':memory:' }), objects },
+      bindings: { sql: sqliteDatabase({ path: ':memory:' }), objects },
       input: { day: 1 },
     });
     expect(output).toMatchObject({ count: 2000, size: sizes.reduce((a, b) => a + b, 0) });

@@ -17,7 +17,7 @@ export async function runConfigs(
   const orchestrator = createTestOrchestrator({
     errors: { stack: false },
     ensembles: [{ name: 'e', flow }],
-    bindings: bindings ?? { sql: sqliteDatabase({ file: ':memory:' }) },
+    bindings: bindings ?? { sql: sqliteDatabase({ path: ':memory:' }) },
   });
   const { agents } = await orchestrator.execute('e', input);
   await orchestrator.close();

@@ -84,7 +84,7 @@ describe('`storage` of type sql', () => {
 
   it('a query is read in pages, each of which continues after the one before', async () => {
     const ids = 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 2500) SELECT x FROM c';
-    const bindings = { sql: sqliteDatabase({ file: ':memory:' }) };
+    const bindings = { sql: sqliteDatabase({ path: ':memory:' }) };
     const page = (cursor?: string) =>
       runConfigs([query(ids, { ...(cursor !== undefined && { cursor: '${input.cursor}' }) })], {
         bindings,
@@ -133,7 +133,7 @@ describe('`storage` of type sql', () => {
 });
 
 describe('`storage` of type sql at load', () => {
-  const bindings = { sql: sqliteDatabase({ file: ':memory:' }) };
+  const bindings = { sql: sqliteDatabase({ path: ':memory:' }) };
 
   it('without an SQL database, it says what option to set; the tables of the orchestrator are never one', () => {
     for (const type of ['d1', 'sql']) {

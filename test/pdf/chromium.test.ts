@@ -106,7 +106,7 @@ describe('options of chromiumPdf', () => {
 
   it.each([
     [{ concurrency: 0 }, '`concurrency` must be'],
-    [{ path: '/usr/bin/chromium' }, 'there is no option `path`'],
+    [{ path: '/usr/bin/chromium' }, '`path` is not an option'],
   ])('%o is refused', (options, message) => {
     expect(() => chromiumPdf(options as ChromiumPdfOptions)).toThrow(message);
   });

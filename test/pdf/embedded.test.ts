@@ -204,7 +204,7 @@ describe('options of embeddedPdf', () => {
   it.each([
     [{ threads: 0 }, '`threads` must be'],
     [{ memoryBytes: 1 }, '`memoryBytes` must be'],
-    [{ font: {} }, 'there is no option `font`'],
+    [{ font: {} }, 'did you mean `fonts`?'],
     [{ fonts: { X: { bold: new Uint8Array() } } }, 'font `X` must be'],
     [{ missingCharacter: '漢' }, '`missingCharacter` must be'],
   ])('%o is refused', (options, message) => {

@@ -7,7 +7,7 @@ import { type LoggedLine, sandboxContext } from './sandbox-context.ts';
 const PATIENT = 60_000;
 
 async function run(source: string, options: SandboxOptions = {}, lines: LoggedLine[] = []): Promise<unknown> {
-  return sandbox({ threads: 0, timeoutMs: PATIENT, ...options }).script(source)(
+  return sandbox({ threads: 0, timeout: PATIENT, ...options }).script(source)(
     sandboxContext({ env: { KEY: 'secret' } }, lines),
   );
 }
@@ -114,7 +114,7 @@ describe('the time limit ends', () => {
     ['a long array without elements', 'return [].indexOf.call({ length: 2 ** 53 - 1 }, 1)'],
     ['an output without end', 'return new Proxy([], { get: (t, k) => (k === "length" ? 2 ** 40 : null) })'],
   ])('%s', async (_what, body) => {
-    const error = await failure(`export default async () => { ${body} }`, { timeoutMs: 250 });
+    const error = await failure(`export default async () => { ${body} }`, { timeout: 250 });
     // The endless output may need more memory than it may have before its time is over.
     expect(error).toSatisfy(
       ({ code, message, retryable }) =>
@@ -123,7 +123,7 @@ describe('the time limit ends', () => {
   });
 
   it('a loop at the top level of the text', async () => {
-    expect(await failure('for (;;) {}', { timeoutMs: 100 })).toMatchObject({
+    expect(await failure('for (;;) {}', { timeout: 100 })).toMatchObject({
       code: 'TIMEOUT',
       details: { timeoutMs: 100 },
     });
@@ -158,7 +158,7 @@ describe('deep nesting fails that call only', () => {
     ['an output', 'let d = []; for (let i = 0; i < 5000; i++) d = [d]; return d'],
     ['a regular expression', 'return new RegExp("(?:".repeat(1e5)).test("")'],
   ])('%s', async (_what, body) => {
-    const box = sandbox({ threads: 0, timeoutMs: PATIENT });
+    const box = sandbox({ threads: 0, timeout: PATIENT });
     await expect(box.script(`export default () => { ${body} }`)(sandboxContext())).rejects.toThrow();
     expect(await box.script('export default () => 1')(sandboxContext())).toBe(1);
   });

@@ -10,7 +10,7 @@ import { type LoggedLine, sandboxContext } from './sandbox-context.ts';
 const PATIENT = 60_000;
 
 async function run(source: string, options: SandboxOptions = {}, given = {}): Promise<unknown> {
-  return sandbox({ threads: 0, timeoutMs: PATIENT, ...options }).script(source, 'score')(sandboxContext(given));
+  return sandbox({ threads: 0, timeout: PATIENT, ...options }).script(source, 'score')(sandboxContext(given));
 }
 
 describe('the package quickjs-wasi', () => {
@@ -25,7 +25,7 @@ describe('the package quickjs-wasi', () => {
 
 describe('a sandboxed script', () => {
   it('is a script of an orchestrator: it receives input and config, and its result is the output of its agent', async () => {
-    const box = sandbox({ threads: 0, timeoutMs: PATIENT });
+    const box = sandbox({ threads: 0, timeout: PATIENT });
     const orchestrator = createTestOrchestrator({
       scripts: {
         score: box.script('export default async ({ input, config }) => ({ high: input.cents > config.limit })'),
@@ -73,7 +73,7 @@ describe('a sandboxed script', () => {
   });
 
   it('keeps nothing from call to call', async () => {
-    const script = sandbox({ threads: 0, timeoutMs: PATIENT }).script(
+    const script = sandbox({ threads: 0, timeout: PATIENT }).script(
       'let n = 0; export default () => { globalThis.m = (globalThis.m ?? 0) + 1; return [++n, globalThis.m] }',
     );
     expect([await script(sandboxContext()), await script(sandboxContext())]).toEqual([
@@ -88,7 +88,7 @@ describe('a sandboxed script', () => {
 
   it('logs through `logger` and `console`', async () => {
     const lines: LoggedLine[] = [];
-    const script = sandbox({ threads: 0, timeoutMs: PATIENT }).script(
+    const script = sandbox({ threads: 0, timeout: PATIENT }).script(
       "export default ({ logger }) => { logger.warn({ id: 7 }, 'late'); logger.info('text'); console.log('a', { b: 1 }); console.error(new Error('no')) }",
     );
     expect(await script(sandboxContext({}, lines))).toBeNull();
@@ -180,7 +180,7 @@ describe('a failure of a sandboxed script', () => {
 });
 
 describe('check', () => {
-  const { check } = sandbox({ threads: 0, timeoutMs: PATIENT });
+  const { check } = sandbox({ threads: 0, timeout: PATIENT });
 
   it('finds the first syntax error of a text, with its place, and runs nothing of it', async () => {
     expect(await check('for (;;) {}\nexport default () => 1')).toBeUndefined();
@@ -191,8 +191,8 @@ describe('check', () => {
 
 describe('options of the sandbox', () => {
   it.each([
-    [{ timeout: 5 }, 'there is no option `timeout`'],
-    [{ timeoutMs: 0 }, '`timeoutMs` must be a whole number from 1 to 60000'],
+    [{ timeoutMs: 5 }, 'did you mean `timeout`?'],
+    [{ timeout: 0 }, '`timeout` must be a whole number from 1 to 60000'],
     [{ memoryBytes: 1 }, '`memoryBytes` must be a whole number'],
     [{ stackBytes: 2 ** 20 }, '`stackBytes` must be a whole number'],
     [{ threads: 0.5 }, '`threads` must be a whole number from 0 to 64'],

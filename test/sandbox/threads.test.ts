@@ -37,7 +37,7 @@ beforeAll(async () => {
 }, PATIENT);
 afterAll(() => rmSync(FOLDER, { recursive: true, force: true }));
 
-const open = (options: SandboxOptions = {}) => library.sandbox({ timeoutMs: PATIENT, ...options });
+const open = (options: SandboxOptions = {}) => library.sandbox({ timeout: PATIENT, ...options });
 
 describe('a thread', () => {
   it('runs scripts and checks texts, and their lines and failures arrive', async () => {
@@ -52,7 +52,7 @@ describe('a thread', () => {
   });
 
   it('keeps the thread of the host free while a script runs', async () => {
-    const box = open({ timeoutMs: 400, threads: 1 });
+    const box = open({ timeout: 400, threads: 1 });
     let turns = 0;
     const timer = setInterval(() => (turns += 1), 10);
     await expect(box.script('for (;;) {}')(sandboxContext())).rejects.toMatchObject({ code: 'TIMEOUT' });
@@ -61,7 +61,7 @@ describe('a thread', () => {
   });
 
   it('ends after the time limit even in one step of a built-in function, and the next call has a new thread', async () => {
-    const box = open({ timeoutMs: 200, threads: 1 });
+    const box = open({ timeout: 200, threads: 1 });
     const began = performance.now();
     const [stuck, next] = [box.script(ONE_LONG_STEP)(sandboxContext()), box.check('export default () => 7')];
     await expect(stuck).rejects.toMatchObject({ code: 'TIMEOUT', retryable: true });
@@ -98,7 +98,7 @@ describe('a thread', () => {
       import { sandbox } from ${JSON.stringify(pathToFileURL(join(FOLDER, 'sandbox.js')).href)};
       const logger = { debug() {}, info() {}, warn() {}, error() {} };
       const context = { input: null, config: {}, env: {}, execution: {}, logger, signal: new AbortController().signal };
-      const call = sandbox({ timeoutMs: 1000 }).script(${JSON.stringify(text)})(context);
+      const call = sandbox({ timeout: 1000 }).script(${JSON.stringify(text)})(context);
       console.log(String(await call.catch((error) => error.code ?? 'AGENT_FAILED')));
     `;
     // A process that does not end by itself is ended here, and then this throws.

@@ -32,7 +32,7 @@ describe.runIf(hasServer)('on a server', () => {
     test: { describe, it },
   });
   const withClose = (db: ReturnType<typeof postgresDatabase>) => ({ sql: db, close: () => db.close() });
-  const byAddress = () => postgresDatabase({ connectionString: database.connectionString });
+  const byAddress = () => postgresDatabase({ url: database.connectionString });
   sqlSuite({ name: 'postgresDatabase with pg', ...onServer(byAddress) });
   let instance: ReturnType<TestDatabase['sql']> | undefined;
   sqlSuite({
@@ -152,7 +152,7 @@ describe.runIf(hasServer)('on a server', () => {
     });
 
     it('a statement that takes too long is a TIMEOUT that is retried, and one that is aborted stops on the server', async () => {
-      const quick = postgresDatabase({ connectionString: database.connectionString, queryTimeoutMs: 200 });
+      const quick = postgresDatabase({ url: database.connectionString, queryTimeoutMs: 200 });
       await expect(quick.query(text('SELECT pg_sleep(60)'), page)).rejects.toMatchObject({
         code: 'TIMEOUT',
         retryable: true,
@@ -232,10 +232,11 @@ describe('on PGlite', () => {
 
 describe('options of postgresDatabase', () => {
   it.each([
-    [{}, /one of pool, sql, pglite, connectionString/],
-    [{ connectionString: 'mysql://x' }, /postgres:\/\//],
-    [{ connectionString: 'postgres://x', schema: 'x' }, /no option schema/],
-    [{ connectionString: 'postgres://x', queryTimeoutMs: 1 }, /queryTimeoutMs/],
+    [{}, /one of pool, sql, pglite, url/],
+    [{ url: 'mysql://x' }, /postgres:\/\//],
+    [{ connectionString: 'postgres://x' }, /did you mean `url`\?/],
+    [{ url: 'postgres://x', schema: 'x' }, /`schema` is not an option/],
+    [{ url: 'postgres://x', queryTimeoutMs: 1 }, /queryTimeoutMs/],
   ])('%o is refused', (options, message) => {
     expect(() => postgresDatabase(options as never)).toThrow(message);
   });

@@ -39,7 +39,7 @@ describe.skipIf(!hasServer)('workers that are dead or seem to be', () => {
 
   beforeAll(async () => {
     database = await createDatabase();
-    client = await openClient(readOptions({ connectionString: database.connectionString }));
+    client = await openClient(readOptions({ url: database.connectionString }));
     await Promise.resolve(open().definitions.get('-'));
   });
   beforeEach(() => {

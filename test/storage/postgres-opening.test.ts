@@ -15,15 +15,12 @@ const nowhere = 'postgres://nobody@127.0.0.1:1/none';
 describe('options', () => {
   const pool = { connect() {}, on() {}, end: async () => {} };
   it.each<[string, object]>([
-    ['one of pool, sql, pglite, connectionString must say where the database is, not none', {}],
-    [
-      'one of pool, sql, pglite, connectionString must say where the database is, not pool and connectionString',
-      { pool, connectionString: nowhere },
-    ],
+    ['one of pool, sql, pglite, url must say where the database is, not none', {}],
+    ['one of pool, sql, pglite, url must say where the database is, not pool and url', { pool, url: nowhere }],
     ['pool must be a Pool of `pg`', { pool: {} }],
     ['sql must be an instance of `postgres`', { sql: {} }],
     ['pglite must be an instance of PGlite', { pglite: {} }],
-    ['connectionString must begin with postgres:// or postgresql://', { connectionString: 'mysql://x' }],
+    ['url must begin with postgres:// or postgresql://', { url: 'mysql://x' }],
     ['schema must be', { pool, schema: 'A' }],
     ['schema must be', { pool, schema: 'pg_x' }],
     ['schema must be', { pool, schema: 'a"b' }],
@@ -53,7 +50,7 @@ describe('options', () => {
 
 describe('without a database', () => {
   it('a missing package is named, with the remedy', async () => {
-    const settings = readOptions({ connectionString: nowhere });
+    const settings = readOptions({ url: nowhere });
     const load = (name: string) => Promise.reject(new Error(`Cannot find package '${name}' imported from x.js`));
     await expect(openClient(settings, load)).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
@@ -67,13 +64,13 @@ describe('without a database', () => {
   });
 
   it('nothing is opened before the first use, or by `close`', async () => {
-    const storage = postgresStorage({ connectionString: nowhere });
+    const storage = postgresStorage({ url: nowhere });
     await storage.close();
     await expect(Promise.resolve(storage.state.read('a'))).rejects.toMatchObject({ code: 'OVERLOADED' });
   });
 
   it('an unreachable server is OVERLOADED and retryable', async () => {
-    const storage = postgresStorage({ connectionString: nowhere });
+    const storage = postgresStorage({ url: nowhere });
     for (let times = 0; times < 2; times++)
       await expect(Promise.resolve(storage.state.read('a'))).rejects.toMatchObject({
         code: 'OVERLOADED',
@@ -91,7 +88,7 @@ describe.skipIf(!hasServer)('on a server', () => {
   });
   afterAll(() => database.drop());
 
-  const open = (options: object = {}) => postgresStorage({ connectionString: database.connectionString, ...options });
+  const open = (options: object = {}) => postgresStorage({ url: database.connectionString, ...options });
   const tables = async (schema: string) =>
     (
       await database.query('SELECT table_name FROM information_schema.tables WHERE table_schema = $1 ORDER BY 1', [
@@ -160,7 +157,7 @@ describe.skipIf(!hasServer)('on a server', () => {
   });
 
   it('a migration that fails changes nothing, and the next attempt continues where the last one ended', async () => {
-    const client = await openClient(readOptions({ connectionString: database.connectionString }));
+    const client = await openClient(readOptions({ url: database.connectionString }));
     await expect(
       migrate(client, 'broken', [...MIGRATIONS, 'CREATE TABLE $.two (a integer); SELECT 1/0']),
     ).rejects.toThrow();
@@ -172,7 +169,7 @@ describe.skipIf(!hasServer)('on a server', () => {
   });
 
   it('the table `deliveries` of an older version is dropped, with its rows', async () => {
-    const client = await openClient(readOptions({ connectionString: database.connectionString }));
+    const client = await openClient(readOptions({ url: database.connectionString }));
     await migrate(client, 'before', MIGRATIONS.slice(0, 8));
     await database.query(`INSERT INTO "before".deliveries (execution, created_at, due_at, id, event, target, payload)
       VALUES (1, 1, 1, 'a', 'e', '{}', '{}')`);
@@ -212,11 +209,11 @@ describe.skipIf(!hasServer)('on a server', () => {
     );
     const connectionString = database.connectionString.replace(/\/\/[^@]*@/, `//${role}@`);
     try {
-      const storage = postgresStorage({ connectionString, schema: 'given' });
+      const storage = postgresStorage({ url: connectionString, schema: 'given' });
       await enqueue(storage, execution(1));
       await storage.close();
       expect(await tables('given')).toEqual(expect.arrayContaining(['mine', 'executions']));
-      const refused = postgresStorage({ connectionString, schema: 'not_given' });
+      const refused = postgresStorage({ url: connectionString, schema: 'not_given' });
       await expect(Promise.resolve(refused.executions.countQueued(1))).rejects.toMatchObject({
         code: 'NOT_CONFIGURED',
         message: expect.stringContaining('permission denied'),
@@ -228,7 +225,7 @@ describe.skipIf(!hasServer)('on a server', () => {
   });
 
   it("a missing database, and one that can't store all text, are refused with the reason", async () => {
-    const missing = open({ connectionString: database.connectionString.replace(/[^/]*$/, 'not_there') });
+    const missing = open({ url: database.connectionString.replace(/[^/]*$/, 'not_there') });
     await expect(Promise.resolve(missing.executions.countQueued(1))).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
       message: expect.stringContaining('does not exist'),
@@ -236,7 +233,7 @@ describe.skipIf(!hasServer)('on a server', () => {
     await missing.close();
     const name = `ensemble_test_latin_${process.pid}`;
     await database.query(`CREATE DATABASE ${name} ENCODING 'LATIN1' LOCALE 'C' TEMPLATE template0`);
-    const latin = open({ connectionString: database.connectionString.replace(/[^/]*$/, name) });
+    const latin = open({ url: database.connectionString.replace(/[^/]*$/, name) });
     await expect(Promise.resolve(latin.executions.countQueued(1))).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
       message: expect.stringContaining('LATIN1'),

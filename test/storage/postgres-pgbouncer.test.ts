@@ -232,7 +232,7 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
   it('several processes can create a schema through it at the same time', async () => {
     const fresh = await createDatabase();
     const stores = Array.from({ length: 4 }, () =>
-      postgresStorage({ connectionString: pooler.through(fresh.connectionString), sessions: false }),
+      postgresStorage({ url: pooler.through(fresh.connectionString), sessions: false }),
     );
     await Promise.all(stores.map((storage) => storage.executions.countQueued(1)));
     await until(

@@ -49,7 +49,7 @@ describe.skipIf(!hasServer)('plans', () => {
 
   beforeAll(async () => {
     database = await createDatabase();
-    const real = await openClient(readOptions({ connectionString: database.connectionString }));
+    const real = await openClient(readOptions({ url: database.connectionString }));
     await migrate(real, 'ensemble');
     client = {
       ...real,

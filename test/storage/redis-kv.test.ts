@@ -19,7 +19,7 @@ describe.skipIf(!found)('Redis', () => {
 
   let prefix = '';
   const reopen = () => {
-    const kv = redisKv({ url: SERVER, prefix });
+    const kv = redisKv({ url: SERVER, namespace: prefix });
     return { kv, close: () => kv.close() };
   };
   const create = () => {
@@ -29,7 +29,7 @@ describe.skipIf(!found)('Redis', () => {
   dataSuite({ name: 'redisKv', create, reopen, kinds: ['kv'], test: { describe, it } });
 
   it('a passed client is used, and stays open', async () => {
-    const kv = redisKv({ client, prefix: newPrefix() });
+    const kv = redisKv({ client, namespace: newPrefix() });
     await kv.put('a', [1]);
     await kv.close();
     expect(await client.ping()).toBe('PONG');
@@ -38,7 +38,7 @@ describe.skipIf(!found)('Redis', () => {
 
   it('two stores with different prefixes do not see each other, whatever the prefixes contain', async () => {
     const base = newPrefix();
-    const kvs = ['', '*', ':value'].map((end) => redisKv({ client, prefix: base + end }));
+    const kvs = ['', '*', ':value'].map((end) => redisKv({ client, namespace: base + end }));
     for (const [i, kv] of kvs.entries()) await kv.put('a', i);
     for (const [i, kv] of kvs.entries()) {
       expect(await kv.get('a', 0)).toBe(i);
@@ -47,7 +47,7 @@ describe.skipIf(!found)('Redis', () => {
   });
 
   it('lists pages of 5,000 keys, of which most are expired', async () => {
-    const kv = redisKv({ client, prefix: newPrefix() });
+    const kv = redisKv({ client, namespace: newPrefix() });
     const keys = Array.from({ length: 5000 }, (_, i) => `key-${String(i).padStart(5, '0')}`);
     const live = (i: number) => i % 1000 === 999;
     await Promise.all(keys.map((key, i) => kv.put(key, i, live(i) ? undefined : 1000)));
@@ -57,7 +57,7 @@ describe.skipIf(!found)('Redis', () => {
 
   it('a value that expired is deleted from Redis by a later read, and by Redis itself an hour after its expiry', async () => {
     const name = newPrefix();
-    const kv = redisKv({ client, prefix: name });
+    const kv = redisKv({ client, namespace: name });
     const now = Date.now();
     await kv.put('a', 1, now + 60_000);
     const ttl = await client.pttl(`{${name}}:value:a`);
@@ -69,7 +69,7 @@ describe.skipIf(!found)('Redis', () => {
 
   it('a key whose value Redis deleted is not listed', async () => {
     const name = newPrefix();
-    const kv = redisKv({ client, prefix: name });
+    const kv = redisKv({ client, namespace: name });
     await kv.put('a', 1);
     await kv.put('b', 2);
     await client.del(`{${name}}:value:a`);
@@ -79,7 +79,7 @@ describe.skipIf(!found)('Redis', () => {
 
   it('a value that is not JSON is reported as damaged, with its key', async () => {
     const name = newPrefix();
-    const kv = redisKv({ client, prefix: name });
+    const kv = redisKv({ client, namespace: name });
     await kv.put('a', 1);
     await client.set(`{${name}}:value:a`, '{"torn');
     await expect(kv.get('a', 0)).rejects.toMatchObject({ code: 'INTERNAL', message: /key a is damaged/ });
@@ -87,7 +87,7 @@ describe.skipIf(!found)('Redis', () => {
 
   it('names of other types under the prefix are reported as a mistake of the configuration', async () => {
     const name = newPrefix();
-    const kv = redisKv({ client, prefix: name });
+    const kv = redisKv({ client, namespace: name });
     await client.set(`{${name}}:keys`, 'text');
     await expect(kv.put('a', 1)).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
@@ -97,7 +97,7 @@ describe.skipIf(!found)('Redis', () => {
   });
 
   it('a wrong password is NOT_CONFIGURED, and no message contains it', async () => {
-    const kv = redisKv({ url: SERVER.replace('//', '//nobody:hunter2@'), prefix: newPrefix() });
+    const kv = redisKv({ url: SERVER.replace('//', '//nobody:hunter2@'), namespace: newPrefix() });
     const thrown = await Promise.resolve(kv.get('a', 0)).catch((error: unknown) => error);
     await kv.close();
     expect(thrown).toMatchObject({ code: 'NOT_CONFIGURED', retryable: false });

@@ -21,7 +21,7 @@ afterEach(() => {
 const MIB = 1024 * 1024;
 const open = (more: Partial<S3ObjectsOptions> = {}) => {
   const { endpoint, region } = server;
-  return s3Objects({ endpoint, region, bucket: BUCKET, ...KEYS, ...more });
+  return s3Objects({ url: endpoint, region, bucket: BUCKET, ...KEYS, ...more });
 };
 const create = (more?: Partial<S3ObjectsOptions>) => {
   server.objects.clear();
@@ -146,7 +146,7 @@ describe('failures of S3', () => {
 
   it('a server that is away is OVERLOADED', async () => {
     for (const http of [undefined, nodeHttp({ allow: ['127.0.0.1'] })]) {
-      const objects = open({ endpoint: 'http://127.0.0.1:9', ...(http && { http }) });
+      const objects = open({ url: 'http://127.0.0.1:9', ...(http && { http }) });
       await expect(objects.get('a')).rejects.toMatchObject({ code: 'OVERLOADED', retryable: true });
     }
   });
@@ -191,8 +191,8 @@ describe('addresses', () => {
     ['https://my-bucket.s3.us-east-1.amazonaws.com//a%20b', {}],
     ['https://s3.us-east-1.amazonaws.com/my-bucket//a%20b', { forcePathStyle: true }],
     ['https://s3.us-east-1.amazonaws.com/my.bucket//a%20b', { bucket: 'my.bucket' }],
-    ['http://localhost:9000/base/my-bucket//a%20b', { endpoint: 'http://localhost:9000/base/' }],
-    ['https://my-bucket.example.com//a%20b', { endpoint: 'https://example.com', forcePathStyle: false }],
+    ['http://localhost:9000/base/my-bucket//a%20b', { url: 'http://localhost:9000/base/' }],
+    ['https://my-bucket.example.com//a%20b', { url: 'https://example.com', forcePathStyle: false }],
   ])('%s', async (url, more) => {
     expect(await urlOf(more)).toBe(url);
   });
@@ -203,8 +203,8 @@ describe('options of s3Objects', () => {
     ['region', { region: '' }],
     ['bucket', { bucket: 'No/Bucket' }],
     ['secretAccessKey', { secretAccessKey: undefined as never }],
-    ['endpoint', { endpoint: 'ftp://x' }],
-    ['endpoint', { endpoint: 'https://user:pass@x' }],
+    ['url', { url: 'ftp://x' }],
+    ['url', { url: 'https://user:pass@x' }],
     ['prefix', { prefix: 'a/../b' }],
     ['http', { http: {} as never }],
     ['maxObjectBytes', { maxObjectBytes: 0 }],
@@ -222,7 +222,7 @@ describe('s3rver, another server of the protocol, which checks signatures', () =
     const s3rver = new S3rver({ port: 0, address: '127.0.0.1', silent: true, directory, configureBuckets });
     const { port } = await s3rver.run();
     const keys = { accessKeyId: 'S3RVER', secretAccessKey: 'S3RVER' };
-    const objects = open({ endpoint: `http://127.0.0.1:${port}`, region: 'us-east-1', ...keys });
+    const objects = open({ url: `http://127.0.0.1:${port}`, region: 'us-east-1', ...keys });
     // Its routes know no empty segments, and its files no names of more than 255 bytes.
     const names = ['../a', '.', 'a', 'a b+c%20d', 'a/b', 'a?x=1#y', '&<>"\'', 'ä', '漢'].sort();
     for (const key of names) await objects.put(key, text(key));

@@ -10,7 +10,7 @@ import { newFile } from './sqlite-files.ts';
 
 let file: string;
 const reopen = () => {
-  const sql = sqliteDatabase({ file });
+  const sql = sqliteDatabase({ path: file });
   return { sql, close: () => sql.close() };
 };
 const create = () => {
@@ -20,7 +20,7 @@ const create = () => {
 sqlSuite({ name: 'sqliteDatabase on a file', create, reopen, test: { describe, it } });
 sqlSuite({
   name: 'sqliteDatabase in memory',
-  create: () => ({ sql: sqliteDatabase({ file: ':memory:' }) }),
+  create: () => ({ sql: sqliteDatabase({ path: ':memory:' }) }),
   test: { describe, it },
 });
 sqlSuite({
@@ -46,7 +46,7 @@ describe('sqliteDatabase', () => {
     'SELECT * FROM sqlite_dbpage',
     'WITH a AS (SELECT 1) SELECT READFILE /* now */ (1) FROM a',
   ])('refuses %s, which reaches outside the data', async (sql) => {
-    const db = sqliteDatabase({ file: ':memory:' });
+    const db = sqliteDatabase({ path: ':memory:' });
     await expect(db.query(text(sql), page)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });
 
@@ -57,12 +57,12 @@ describe('sqliteDatabase', () => {
     'CREATE VIRTUAL TABLE a USING csv',
     'DETACH main',
   ])('refuses to execute %s', async (sql) => {
-    const db = sqliteDatabase({ file: ':memory:' });
+    const db = sqliteDatabase({ path: ':memory:' });
     await expect(db.execute(text(sql), { signal })).rejects.toMatchObject({ code: 'INVALID_INPUT' });
   });
 
   it('whole numbers beyond 2^53, bytes, infinity and text that is not UTF-8 become JSON', async () => {
-    const db = sqliteDatabase({ file: ':memory:' });
+    const db = sqliteDatabase({ path: ':memory:' });
     const sql =
       "SELECT 9007199254740993 AS big, 12 AS small, x'00ff' AS bytes, 9e999 AS huge, CAST(x'ff41' AS TEXT) AS odd, 0.1 AS real, 'it''s, so' AS said";
     expect((await db.query(text(sql), page)).rows).toEqual([
@@ -79,7 +79,7 @@ describe('sqliteDatabase', () => {
   });
 
   it('two columns of one name are refused, because a row would lose one', async () => {
-    const db = sqliteDatabase({ file: ':memory:' });
+    const db = sqliteDatabase({ path: ':memory:' });
     await expect(db.query(text('SELECT 1 AS id, 2 AS id'), page)).rejects.toThrow(/two columns are named id; .* AS/);
     await expect(db.query(text('SELECT 1 AS __proto__'), page)).rejects.toThrow(/named __proto__/);
   });
@@ -89,14 +89,14 @@ describe('sqliteDatabase', () => {
     const storage = sqliteStorage({ path });
     await storage.kv.put('k', 1);
     await storage.close();
-    const db = sqliteDatabase({ file: path });
+    const db = sqliteDatabase({ path: path });
     await expect(db.query(text('SELECT * FROM ensemble_tokens'), page)).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
     });
   });
 
   it('a stream of a file sees one moment, and does not stop writers', async () => {
-    const db = sqliteDatabase({ file: newFile() });
+    const db = sqliteDatabase({ path: newFile() });
     await db.execute(text('CREATE TABLE t (id INTEGER PRIMARY KEY)'), { signal });
     const fill =
       'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < 1500) INSERT INTO t SELECT x FROM c';
@@ -112,7 +112,7 @@ describe('sqliteDatabase', () => {
   });
 
   it('on one connection a write waits for a stream, until its own signal aborts', async () => {
-    const db = sqliteDatabase({ file: ':memory:' });
+    const db = sqliteDatabase({ path: ':memory:' });
     await db.execute(text('CREATE TABLE t (id INTEGER PRIMARY KEY)'), { signal });
     await db.execute(text('INSERT INTO t VALUES (1)'), { signal });
     const abort = new AbortController();
@@ -134,11 +134,11 @@ describe('sqliteDatabase', () => {
   });
 
   it.each([
-    [{}, /file or database/],
-    [{ file: 'a', database: new Libsql(':memory:') }, /file or database/],
-    [{ file: 'https://x' }, /not a URL/],
-    [{ path: 'a' }, /no option path/],
-    [{ file: 'a', busyTimeoutMs: -1 }, /busyTimeoutMs/],
+    [{}, /path or database/],
+    [{ path: 'a', database: new Libsql(':memory:') }, /path or database/],
+    [{ path: 'https://x' }, /not a URL/],
+    [{ file: 'a' }, /did you mean `path`\?/],
+    [{ path: 'a', busyTimeoutMs: -1 }, /busyTimeoutMs/],
     [{ database: {} }, /prepare and exec/],
   ])('the options %o are refused', (options, message) => {
     expect(() => sqliteDatabase(options as never)).toThrow(message);
@@ -146,9 +146,9 @@ describe('sqliteDatabase', () => {
 
   it('a file in a folder that does not exist is NOT_CONFIGURED, and nothing is created at construction', async () => {
     const path = newFile();
-    sqliteDatabase({ file: path });
+    sqliteDatabase({ path: path });
     expect(existsSync(path)).toBe(false);
-    const db = sqliteDatabase({ file: `${path}/no/x.db` });
+    const db = sqliteDatabase({ path: `${path}/no/x.db` });
     await expect(db.query(text('SELECT 1'), page)).rejects.toMatchObject({ code: 'NOT_CONFIGURED' });
   });
 });

@@ -70,7 +70,7 @@ describe('crash()', () => {
   it.skipIf(!hasServer)('works on Postgres', async () => {
     const database = await createDatabase();
     onTestFinished(() => database.drop());
-    const storage = postgresStorage({ connectionString: database.connectionString });
+    const storage = postgresStorage({ url: database.connectionString });
     const { orchestrator, start, clock } = scene([ok('a'), code('b', 'hang')], { storage, scripts: { hang } });
     const { id } = await start();
     while ((await storage.executions.get(id))?.agents.length === 0) await clock.advance(0);

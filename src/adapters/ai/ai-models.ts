@@ -1,5 +1,6 @@
 /** Makes the providers of the AI SDK serve the model port. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { ModelAnswer, ModelPrices, ModelProvider, ModelRequest } from '../../engine/ports/model.ts';
@@ -83,8 +84,6 @@ function checkProvider(provider: AiProvider): void {
 const OPTIONS: readonly string[] = ['prices', 'providerOptions'];
 
 function checkOptions(options: AiModelsOptions): AiModelsOptions {
-  if (typeof options !== 'object' || options === null) throw new TypeError('aiModels: options must be an object');
-  const unknown = Object.keys(options).find((key) => !OPTIONS.includes(key));
-  if (unknown === undefined) return options;
-  throw new TypeError(`aiModels: \`${unknown}\` is not an option; the options are ${OPTIONS.join(' and ')}`);
+  refuseUnknownKeys(options, OPTIONS, 'aiModels');
+  return options;
 }

@@ -1,5 +1,6 @@
 /** The options of the embedded engine, with their defaults and limits. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 export interface EmbeddedEngineOptions {
   /**
    * How many executions this process runs at once. Further executions are queued in the storage, and ensembles take turns.
@@ -22,10 +23,7 @@ const KEYS = ['concurrency', 'queueLimit', 'leaseMs', 'renewMs', 'sweepMs', 'gro
 
 /** @throws TypeError when an option is not what it must be */
 export function readEngineOptions(options: EmbeddedEngineOptions): Required<EmbeddedEngineOptions> {
-  for (const key of Object.keys(options)) {
-    if (!KEYS.includes(key))
-      throw new TypeError(`embeddedEngine: unknown option \`${key}\`; the options are ${KEYS.join(', ')}`);
-  }
+  refuseUnknownKeys(options, KEYS, 'embeddedEngine');
   const { concurrency = 1000, queueLimit = 10_000, leaseMs = 30_000, sweepMs = 500, groupCommit = true } = options;
   const renewMs = options.renewMs ?? Math.max(1, Math.floor(leaseMs / 3));
   wholeNumber('concurrency', concurrency, 0, 1_000_000);

@@ -1,5 +1,6 @@
 /** The portable HTTP client: the runtime's `fetch`, with checks of each request. It does not look up names. `nodeHttp` does. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import { addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
@@ -42,6 +43,7 @@ export interface FetchHttpOptions {
  * @throws TypeError for an invalid option
  */
 export function fetchHttp(options: FetchHttpOptions = {}): HttpClient {
+  refuseUnknownKeys(options, ['allow', 'maxSocketsPerHost', 'fetch'], 'fetchHttp');
   const rules = addressRules(options.allow, true);
   const slots = socketSlots(options.maxSocketsPerHost ?? 64);
   const own = options.fetch;
@@ -110,7 +112,7 @@ function hidesCuts(): boolean {
 }
 
 function cutFailure(request: AdmittedRequest, coding: ContentCoding): Error {
-  const what = `answered in ${coding} without being asked to; the fetch of Node.js can't tell whether such a body is complete. Use nodeHttp of ensemble-orchestrator/node, which can`;
+  const what = `answered in ${coding} without being asked to; the fetch of Node.js accepts such a body when it is cut short. Use nodeHttp of ensemble-orchestrator/node, which can`;
   return exchangeFailure(request, 'encoding', what);
 }
 

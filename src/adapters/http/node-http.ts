@@ -1,5 +1,6 @@
 /** The HTTP client for Node: like `fetchHttp`, but it checks all addresses of a name, and connects only to checked addresses. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -41,6 +42,7 @@ const IDLE_SOCKET_MS = 4_000;
  * @throws TypeError for an invalid option
  */
 export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
+  refuseUnknownKeys(options, ['allow', 'maxSocketsPerHost', 'resolve'], 'nodeHttp');
   const rules = addressRules(options.allow);
   const slots = socketSlots(options.maxSocketsPerHost ?? 64);
   const resolve = options.resolve ?? nameLookups();

@@ -1,5 +1,6 @@
 /** A mail sender that keeps its mails in memory, for tests and for development. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
@@ -32,7 +33,9 @@ export interface MemoryMail extends MailSender {
  *
  * @param options - see {@link MemoryMailOptions}
  */
-export function memoryMail({ onSend }: MemoryMailOptions = {}): MemoryMail {
+export function memoryMail(options: MemoryMailOptions = {}): MemoryMail {
+  refuseUnknownKeys(options, ['onSend'], 'memoryMail');
+  const { onSend } = options;
   const messages: KeptMail[] = [];
   return {
     settings: ['apiKey', 'host', 'port', 'secure', 'auth'],

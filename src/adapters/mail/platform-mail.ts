@@ -1,5 +1,6 @@
 /** A mail sender over the `send_email` binding of Cloudflare Workers. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
@@ -70,9 +71,7 @@ const MAX_TEXT = 300;
 export function platformMail(binding: PlatformMailBinding | undefined, options: PlatformMailOptions = {}): MailSender {
   if (binding !== undefined && typeof binding?.send !== 'function')
     throw new TypeError('platformMail: the binding has no `send`; pass a `send_email` binding, such as env.EMAIL');
-  const other = Object.keys(options).find((key) => key !== 'allow');
-  if (other !== undefined)
-    throw new TypeError(`platformMail: \`${other}\` is not an option; the only option is \`allow\``);
+  refuseUnknownKeys(options, ['allow'], 'platformMail');
   const allowed = options.allow?.map(allowedEntry);
   return Object.freeze({
     check: () => (binding ? [] : [{ path: ['provider'], message: NO_BINDING, notConfigured: true }]),

@@ -1,5 +1,6 @@
 /** A mail sender over the HTTP API of Resend, and of services that speak the same format. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { toBase64 } from '../../engine/base/base64.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
@@ -27,9 +28,7 @@ const NO_KEY = "thirdpartyMail has no key: give `apiKey` in the agent's config, 
  */
 export function thirdpartyMail(options: ThirdpartyMailOptions = {}): MailSender {
   const { apiKey, url = 'https://api.resend.com/emails' } = options;
-  const other = Object.keys(options).find((key) => key !== 'apiKey' && key !== 'url');
-  if (other !== undefined)
-    throw new TypeError(`thirdpartyMail: \`${other}\` is not an option; the options are \`apiKey\` and \`url\``);
+  refuseUnknownKeys(options, ['apiKey', 'url'], 'thirdpartyMail');
   if (apiKey !== undefined && !isKey(apiKey))
     throw new TypeError('thirdpartyMail: `apiKey` must be text that is not empty');
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))

@@ -1,5 +1,6 @@
 /** The PDF renderer that prints with a Chromium of this computer, through playwright-core. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import pLimit from 'p-limit';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
@@ -21,7 +22,7 @@ export interface ChromiumPdfOptions {
 }
 
 const LABEL = 'chromiumPdf';
-const KNOWN: ReadonlySet<string> = new Set(['executablePath', 'sandbox', 'concurrency']);
+const KNOWN = ['executablePath', 'sandbox', 'concurrency'];
 /** What the browser gets of the environment: nothing that may be secret. */
 const ENVIRONMENT = [
   'PATH',
@@ -55,11 +56,10 @@ interface Chromium {
  * Creates the renderer for `createOrchestrator({ pdf })`. It needs the package `playwright-core` and a Chromium, and runs on Node.js, Deno
  * and Bun. The browser starts with the first document.
  *
- * @throws INVALID_REQUEST for an option that is unknown or out of range
+ * @throws TypeError for an unknown option; INVALID_REQUEST for one that is out of range
  */
 export function chromiumPdf(options: ChromiumPdfOptions = {}): PdfRenderer {
-  const unknown = Object.keys(options).find((key) => !KNOWN.has(key));
-  if (unknown !== undefined) throw refuse(`there is no option \`${unknown}\` (known: ${[...KNOWN].join(', ')})`);
+  refuseUnknownKeys(options, KNOWN, 'chromiumPdf');
   const { concurrency = 2 } = options;
   if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 16)
     throw refuse('`concurrency` must be a whole number from 1 to 16');

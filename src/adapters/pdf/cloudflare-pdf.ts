@@ -1,5 +1,6 @@
 /** The PDF renderer of Cloudflare's Browser Rendering, over its HTTP API. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
@@ -25,7 +26,9 @@ const MAX_STEP_MS = 60_000;
  *
  * @throws INVALID_REQUEST for an option that is missing or has a wrong form
  */
-export function cloudflarePdf({ accountId, apiToken, url = DEFAULT_URL }: CloudflarePdfOptions): PdfRenderer {
+export function cloudflarePdf(options: CloudflarePdfOptions): PdfRenderer {
+  refuseUnknownKeys(options, ['accountId', 'apiToken', 'url'], 'cloudflarePdf');
+  const { accountId, apiToken, url = DEFAULT_URL } = options;
   if (typeof accountId !== 'string' || !/^[A-Za-z0-9_-]{1,100}$/.test(accountId))
     throw refuse('`accountId` must be the id of an account');
   if (typeof apiToken !== 'string' || !/^[\x21-\x7e]{1,1000}$/.test(apiToken))

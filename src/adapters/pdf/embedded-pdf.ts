@@ -1,5 +1,6 @@
 /** The PDF renderer that needs no browser: pdfmake, in threads of its own. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { PdfRenderer } from '../../engine/ports/pdf.ts';
 import { createPdfThreads } from './pdf-threads.ts';
@@ -20,18 +21,17 @@ export interface EmbeddedPdfOptions {
 }
 
 const MIB = 1024 * 1024;
-const KNOWN: ReadonlySet<string> = new Set(['fonts', 'missingCharacter', 'threads', 'memoryBytes']);
+const KNOWN = ['fonts', 'missingCharacter', 'threads', 'memoryBytes'];
 const STYLES: ReadonlySet<string> = new Set(['normal', 'bold', 'italics', 'bolditalics']);
 
 /**
  * Creates the renderer for `createOrchestrator({ pdf })`. It needs the packages `pdfmake`, `html-to-pdfmake`, `linkedom`, `parse5` and
  * `juice`, and threads: Node.js, Deno or Bun.
  *
- * @throws INVALID_REQUEST for an option that is unknown or out of range
+ * @throws TypeError for an unknown option; INVALID_REQUEST for one that is out of range
  */
 export function embeddedPdf(options: EmbeddedPdfOptions = {}): PdfRenderer {
-  const unknown = Object.keys(options).find((key) => !KNOWN.has(key));
-  if (unknown !== undefined) throw refuse(`there is no option \`${unknown}\` (known: ${[...KNOWN].join(', ')})`);
+  refuseUnknownKeys(options, KNOWN, 'embeddedPdf');
   const { fonts = {}, missingCharacter } = options;
   for (const [name, files] of Object.entries(fonts)) checkFont(name, files);
   if (missingCharacter !== undefined && !/^[\x20-\x7e]?$/.test(missingCharacter))

@@ -1,5 +1,7 @@
 /** Scripts from source text that run without access to the host, in QuickJS compiled to WebAssembly. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { type Duration, toMs } from '../../engine/base/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json.ts';
 import type { OperationContext } from '../../engine/ports/operation.ts';
@@ -10,7 +12,7 @@ import { createThreads } from './threads.ts';
 /** Limits of sandboxed scripts, and what they may read. */
 export interface SandboxOptions {
   /** The longest time of one call, in ms of the real clock, 1 to 60,000. Default 1000. */
-  readonly timeoutMs?: number;
+  readonly timeout?: Duration;
   /** The most memory of one call, in bytes, 1 MiB to 1 GiB. Default 64 MiB. */
   readonly memoryBytes?: number;
   /** The largest stack of one call, in bytes, 16 KiB to 512 KiB. Default 256 KiB. */
@@ -60,7 +62,7 @@ const MIB = 1024 * 1024;
 /**
  * Creates a sandbox. Every call of a script gets a new QuickJS machine with memory of its own, which ends with the call.
  *
- * @throws INVALID_REQUEST for an option that is unknown or out of range
+ * @throws TypeError for an unknown option; INVALID_REQUEST for one that is out of range
  */
 export function sandbox(options: SandboxOptions = {}): Sandbox {
   const { env, limits, threads } = readOptions(options);
@@ -113,7 +115,7 @@ function toError(answer: Exclude<Answer, { kind: 'output' }>, { name, limits }: 
     case 'time':
       return new OrchestratorError(
         'TIMEOUT',
-        `${what} ran longer than ${limits.timeoutMs} ms; give it less work, or raise \`timeoutMs\` of the sandbox`,
+        `${what} ran longer than ${limits.timeoutMs} ms; give it less work, or raise \`timeout\` of the sandbox`,
         { details: { timeoutMs: limits.timeoutMs }, retryable: true },
       );
     case 'not-json': {
@@ -148,11 +150,10 @@ function toThrown({ name, message, stack, code, details, retryable }: Extract<An
   return error;
 }
 
-const KNOWN: ReadonlySet<string> = new Set(['timeoutMs', 'memoryBytes', 'stackBytes', 'env', 'threads', 'wasm']);
+const KNOWN = ['timeout', 'memoryBytes', 'stackBytes', 'env', 'threads', 'wasm'];
 
 function readOptions(options: SandboxOptions): { env: readonly string[]; limits: Limits; threads: number } {
-  const unknown = Object.keys(options).find((key) => !KNOWN.has(key));
-  if (unknown !== undefined) throw refuse(`there is no option \`${unknown}\` (known: ${[...KNOWN].join(', ')})`);
+  refuseUnknownKeys(options, KNOWN, 'sandbox');
   const { env = [], threads = options.wasm === undefined ? 2 : 0, wasm } = options;
   if (!Array.isArray(env) || env.some((name) => typeof name !== 'string'))
     throw refuse('`env` must be a list of names');
@@ -163,7 +164,7 @@ function readOptions(options: SandboxOptions): { env: readonly string[]; limits:
     env: [...env],
     threads: inRange('threads', threads, 0, 64),
     limits: {
-      timeoutMs: inRange('timeoutMs', options.timeoutMs ?? 1000, 1, 60_000),
+      timeoutMs: inRange('timeout', toMs(options.timeout ?? 1000), 1, 60_000),
       memoryBytes: inRange('memoryBytes', options.memoryBytes ?? 64 * MIB, MIB, 1024 * MIB),
       stackBytes: inRange('stackBytes', options.stackBytes ?? 256 * 1024, 16 * 1024, 512 * 1024),
     },

@@ -1,5 +1,6 @@
 /** Sends text messages by Twilio's HTTP API. */
 
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { toBase64 } from '../../engine/base/base64.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
@@ -42,6 +43,7 @@ const MAX_SHOWN = 500;
  * ```
  */
 export function twilioSms(options: TwilioOptions): SmsSender {
+  refuseUnknownKeys(options, ['accountSid', 'authToken', 'from', 'url'], 'twilioSms');
   const { accountSid, authToken, from, url = 'https://api.twilio.com' } = options;
   checkOptions({ accountSid, authToken, from, url });
   const address = `${url.replace(/\/+$/, '')}/2010-04-01/Accounts/${accountSid}/Messages.json`;

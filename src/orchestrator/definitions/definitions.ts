@@ -6,7 +6,7 @@ import type { AgentDefinition, EnsembleDefinition } from '../../engine/model/ens
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ChangeOptions } from '../ensemble-states.ts';
-import { refuseUnknownKeys } from '../refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { type Catalog, type NewDefinition, notFound } from './catalog.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
 import type { Kind, StoredItem } from './stored-definitions.ts';

@@ -24,7 +24,7 @@ import type {
 } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options.ts';
-import { refuseUnknownKeys } from '../refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import type { EventTicket, EventTickets } from './event-tickets.ts';
 import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
 import type { RetryOptions } from './execute-options.ts';

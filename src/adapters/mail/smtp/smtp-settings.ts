@@ -1,5 +1,6 @@
 /** The options of the SMTP sender, the settings of an agent's config, and the rules of both. */
 
+import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
 import { isIP } from 'node:net';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { JsonObject } from '../../../engine/base/json.ts';
@@ -93,7 +94,7 @@ export function checkSettings(settings: JsonObject): readonly ConfigIssue[] {
 /** @throws TypeError */
 export function checkOptions(options: SmtpMailOptions): void {
   const known = [...SETTINGS, 'requireTLS', 'allowInsecureAuth', 'ca', 'name', 'pool'];
-  refuseOthers(options, known, '');
+  refuseUnknownKeys(options, known, 'smtpMail');
   for (const key of [...SETTINGS, 'name'] as const) {
     const problem = options[key] === undefined ? undefined : RULES[key](options[key]);
     if (problem !== undefined) throw new TypeError(`smtpMail: \`${key}\` ${problem}`);
@@ -111,19 +112,12 @@ export function checkOptions(options: SmtpMailOptions): void {
   if (pool === undefined || pool === false) return;
   if (typeof pool !== 'object' || pool === null)
     throw new TypeError('smtpMail: `pool` must be false, or { maxConnections?, maxMessages?, idleMs? }');
-  refuseOthers(pool, ['maxConnections', 'maxMessages', 'idleMs'], 'pool.');
+  refuseUnknownKeys(pool, ['maxConnections', 'maxMessages', 'idleMs'], 'smtpMail: `pool`');
   for (const [key, value] of Object.entries(pool)) {
     const least = key === 'idleMs' ? 0 : 1;
     if (value !== undefined && !(Number.isSafeInteger(value) && value >= least && value < 2 ** 31))
       throw new TypeError(`smtpMail: \`pool.${key}\` must be a whole number from ${least}`);
   }
-}
-
-function refuseOthers(given: object, known: readonly string[], prefix: string): void {
-  const other = Object.keys(given).find((key) => !known.includes(key));
-  if (other === undefined) return;
-  const names = known.map((key) => `\`${prefix}${key}\``).join(', ');
-  throw new TypeError(`smtpMail: \`${prefix}${other}\` is not an option; the options are ${names}`);
 }
 
 /**

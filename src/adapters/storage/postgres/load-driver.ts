@@ -29,7 +29,7 @@ export async function openClient(
   if (source.pglite) return pgliteDriver(source.pglite, options);
   const { Pool } = await loadPg(load);
   const pool = new Pool({
-    connectionString: source.connectionString,
+    connectionString: source.url,
     max: MAX_CONNECTIONS + (sessions ? 1 : 0),
     connectionTimeoutMillis: queryTimeoutMs,
     // An idle connection does not keep the process running.

@@ -1,5 +1,6 @@
 /** The options of the Postgres storage, and their checks. */
 
+import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
 import { isPlainText } from '../../../engine/ports/data.ts';
 import type { PgPool } from './pg-driver.ts';
 import type { PgliteDatabase } from './pglite-driver.ts';
@@ -20,7 +21,7 @@ export interface PostgresStorageOptions {
   /** An instance of PGlite. It stays open when the storage closes. */
   readonly pglite?: PgliteDatabase;
   /** `postgres://user:password@host:5432/database`; the package `pg` must be installed. */
-  readonly connectionString?: string;
+  readonly url?: string;
   /**
    * The schema. It is created if it does not exist. A lower-case letter, then lower-case letters, digits and `_`.
    * Default `ensemble`.
@@ -51,7 +52,7 @@ export interface PostgresStorageOptions {
 }
 
 export interface Settings {
-  readonly source: Pick<PostgresStorageOptions, 'pool' | 'sql' | 'pglite' | 'connectionString'>;
+  readonly source: Pick<PostgresStorageOptions, 'pool' | 'sql' | 'pglite' | 'url'>;
   readonly schema: string;
   readonly namespace: string;
   readonly sessions: boolean;
@@ -59,10 +60,14 @@ export interface Settings {
   readonly queryTimeoutMs: number;
 }
 
-const SOURCES = ['pool', 'sql', 'pglite', 'connectionString'] as const;
+const KNOWN = [
+  ...['pool', 'sql', 'pglite', 'url', 'schema', 'namespace', 'sessions', 'sessionGraceMs', 'queryTimeoutMs'],
+];
+const SOURCES = ['pool', 'sql', 'pglite', 'url'] as const;
 
 /** @throws TypeError for an invalid option */
 export function readOptions(options: PostgresStorageOptions): Settings {
+  refuseUnknownKeys(options, KNOWN, 'postgresStorage');
   const { schema = 'ensemble', namespace = 'default', sessions = true } = options;
   const { sessionGraceMs = 1500, queryTimeoutMs = 10_000 } = options;
   const fail = (message: string): never => {
@@ -107,16 +112,15 @@ export function readSource(
     const found = given.length === 0 ? 'none' : given.join(' and ');
     fail(`one of ${SOURCES.join(', ')} must say where the database is, not ${found}`);
   }
-  const { pool, sql, pglite, connectionString } = options;
+  const { pool, sql, pglite, url } = options;
   if (pool !== undefined && !hasMethods(pool, ['connect', 'on', 'end'])) fail('pool must be a Pool of `pg`');
   if (sql !== undefined && !(hasMethods(sql, ['unsafe', 'reserve']) && sql.options))
     fail('sql must be an instance of `postgres`');
   if (pglite !== undefined && !hasMethods(pglite, ['query', 'transaction', 'listen']))
     fail('pglite must be an instance of PGlite');
-  if (connectionString !== undefined && !/^postgres(ql)?:\/\//.test(connectionString))
-    fail('connectionString must begin with postgres:// or postgresql://');
+  if (url !== undefined && !/^postgres(ql)?:\/\//.test(url)) fail('url must begin with postgres:// or postgresql://');
   const source = { ...(pool && { pool }), ...(sql && { sql }), ...(pglite && { pglite }) };
-  return connectionString === undefined ? source : { connectionString };
+  return url === undefined ? source : { url };
 }
 
 function hasMethods(value: object, names: readonly string[]): boolean {

@@ -1,5 +1,6 @@
 /** A Postgres database as an SQL database for `operation: storage`. */
 
+import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../engine/base/json.ts';
 import type { SqlDatabase, SqlStatement } from '../../../engine/ports/data.ts';
@@ -12,9 +13,8 @@ import { openClient } from './load-driver.ts';
 import { type PostgresStorageOptions, readSource } from './options.ts';
 import { readSent } from './part-stream.ts';
 
-/** Exactly one of `pool`, `sql`, `pglite` and `connectionString` says where the data is. */
-export interface PostgresDatabaseOptions
-  extends Pick<PostgresStorageOptions, 'pool' | 'sql' | 'pglite' | 'connectionString'> {
+/** Exactly one of `pool`, `sql`, `pglite` and `url` says where the data is. */
+export interface PostgresDatabaseOptions extends Pick<PostgresStorageOptions, 'pool' | 'sql' | 'pglite' | 'url'> {
   /** How long a statement may take, in ms. After that, it fails with TIMEOUT. Default 30,000. */
   readonly queryTimeoutMs?: number;
   /** Schemas that no statement may name. Name those of `postgresStorage` if they are in the same database. Default `['ensemble']`. */
@@ -27,7 +27,7 @@ export interface PostgresDatabase extends SqlDatabase {
   close(): Promise<void>;
 }
 
-const KNOWN = ['pool', 'sql', 'pglite', 'connectionString', 'queryTimeoutMs', 'hiddenSchemas'];
+const KNOWN = ['pool', 'sql', 'pglite', 'url', 'queryTimeoutMs', 'hiddenSchemas'];
 /** How much longer the driver waits than the server. */
 const GRACE_MS = 2000;
 /** How long the reader of a stream may take for a part before the server ends the stream. */
@@ -211,9 +211,7 @@ function readOptions(options: PostgresDatabaseOptions) {
   const fail = (message: string): never => {
     throw new TypeError(`postgresDatabase: ${message}`);
   };
-  if (typeof options !== 'object' || options === null) fail('takes an object of options');
-  const odd = Object.keys(options).find((key) => !KNOWN.includes(key));
-  if (odd !== undefined) fail(`there is no option ${odd}; the options are ${KNOWN.join(', ')}`);
+  refuseUnknownKeys(options, KNOWN, 'postgresDatabase');
   const { queryTimeoutMs = 30_000, hiddenSchemas = ['ensemble'] } = options;
   if (!Number.isSafeInteger(queryTimeoutMs) || queryTimeoutMs < 100 || queryTimeoutMs > 600_000)
     fail(`queryTimeoutMs must be a whole number from 100 to 600,000, not ${queryTimeoutMs}`);

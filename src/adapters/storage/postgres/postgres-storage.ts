@@ -27,7 +27,7 @@ import { type PostgresStorageOptions, readOptions } from './options.ts';
  * const orchestrator = createOrchestrator({
  *   ensembles: ['name: hello\nflow:\n  - { agent: greet, operation: code, config: { script: greet } }'],
  *   scripts: { greet: () => 'hello' },
- *   storage: postgresStorage({ connectionString: 'postgres://app:secret@db.example/app' }),
+ *   storage: postgresStorage({ url: 'postgres://app:secret@db.example/app' }),
  * });
  * const { id } = await orchestrator.execute('hello');
  * console.log((await orchestrator.executions.get(id)).status); // completed

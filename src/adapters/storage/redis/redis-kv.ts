@@ -1,5 +1,6 @@
 /** Keyed values in Redis. */
 
+import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json } from '../../../engine/base/json.ts';
 import { checkKey, isPlainText, type KeyPage, type KvStore } from '../../../engine/ports/data.ts';
@@ -13,8 +14,8 @@ export interface RedisKvOptions {
   readonly client?: RedisClient;
   /** The address of a server, such as `redis://user:password@host:6379/0`. Needs the package `ioredis`. */
   readonly url?: string;
-  /** The beginning of the names of all keys in Redis, without `{` and `}`. Default `ensemble`. */
-  readonly prefix?: string;
+  /** Separates apps that share one server: the beginning of the names of all keys, without `{` and `}`. Default `ensemble`. */
+  readonly namespace?: string;
 }
 
 /** A `KvStore` in Redis. */
@@ -38,17 +39,17 @@ const MAX_SWEPT = 1000;
  * import { createOrchestrator } from 'ensemble-orchestrator';
  * import { redisKv } from 'ensemble-orchestrator/redis';
  *
- * const sessions = redisKv({ url: 'redis://localhost:6379', prefix: 'app' });
+ * const sessions = redisKv({ url: 'redis://localhost:6379', namespace: 'app' });
  * createOrchestrator({ bindings: { sessions } });
  * ```
  */
 export function redisKv(options: RedisKvOptions): RedisKv {
-  const { prefix = 'ensemble' } = checkOptions(options);
+  const { namespace = 'ensemble' } = checkOptions(options);
   const connection = connectionOf(options);
   // What is in braces decides where a cluster keeps a key: all keys of a store are in one place.
-  const keys = `{${prefix}}:keys`;
-  const expiries = `{${prefix}}:expiries`;
-  const values = `{${prefix}}:value:`;
+  const keys = `{${namespace}}:keys`;
+  const expiries = `{${namespace}}:expiries`;
+  const values = `{${namespace}}:value:`;
   let nextSweep = Number.NEGATIVE_INFINITY;
 
   const run = async (script: string, names: readonly string[], ...given: readonly (string | number)[]) => {
@@ -103,7 +104,8 @@ export function redisKv(options: RedisKvOptions): RedisKv {
 }
 
 function checkOptions(options: RedisKvOptions): RedisKvOptions {
-  const { client, url, prefix } = options ?? {};
+  refuseUnknownKeys(options, ['client', 'url', 'namespace'], 'redisKv');
+  const { client, url, namespace } = options;
   if ((client === undefined) === (url === undefined)) throw new TypeError('redisKv: pass either `client` or `url`');
   if (client !== undefined && typeof client?.eval !== 'function') {
     throw new TypeError('redisKv: `client` must have the method `eval` of ioredis');
@@ -111,8 +113,8 @@ function checkOptions(options: RedisKvOptions): RedisKvOptions {
   if (url !== undefined && !/^rediss?:\/\//.test(url)) {
     throw new TypeError('redisKv: `url` must begin with `redis://` or `rediss://`');
   }
-  if (prefix !== undefined && !/^[^{}]{1,200}$/.test(prefix)) {
-    throw new TypeError('redisKv: `prefix` must be text of 1 to 200 characters without `{` and `}`');
+  if (namespace !== undefined && !/^[^{}]{1,200}$/.test(namespace)) {
+    throw new TypeError('redisKv: `namespace` must be text of 1 to 200 characters without `{` and `}`');
   }
   return options;
 }

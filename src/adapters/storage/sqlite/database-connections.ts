@@ -18,7 +18,7 @@ export interface Opened {
 
 /** @throws NOT_CONFIGURED for what can't be opened, and for a file that holds the data of an orchestrator */
 export async function openConnections({
-  file,
+  path: file,
   database,
   busyTimeoutMs,
   driver,

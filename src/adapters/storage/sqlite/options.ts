@@ -1,5 +1,6 @@
 /** The options of the SQLite storage, and their checks. */
 
+import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
 import { isPlainText } from '../../../engine/ports/data.ts';
 import { DRIVERS, type SqliteDriverName } from './load-driver.ts';
 
@@ -34,6 +35,7 @@ interface Settings {
 
 /** @throws TypeError for an invalid option */
 export function readOptions(options: SqliteStorageOptions): Settings {
+  refuseUnknownKeys(options, ['path', 'namespace', 'busyTimeoutMs', 'synchronous', 'driver'], 'sqliteStorage');
   const { path, namespace = 'default', busyTimeoutMs = 5000, synchronous = 'full', driver } = options;
   const fail = (message: string): never => {
     throw new TypeError(`sqliteStorage: ${message}`);

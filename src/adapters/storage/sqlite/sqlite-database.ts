@@ -36,7 +36,7 @@ export interface OpenSqlDatabase extends SqlDatabase {
  *   ensembles: [
  *     { name: 'add', flow: [{ agent: 'q', operation: 'storage', config: { type: 'sql', action: 'query', query: sum } }] },
  *   ],
- *   bindings: { sql: sqliteDatabase({ file: ':memory:' }) }, // './orders.db' in an app
+ *   bindings: { sql: sqliteDatabase({ path: ':memory:' }) }, // './orders.db' in an app
  * });
  * const { agents } = await orchestrator.execute('add', { a: 1, b: 2 });
  * console.log(agents[0]?.output); // { results: [ { sum: 3 } ], count: 1 }
@@ -44,7 +44,7 @@ export interface OpenSqlDatabase extends SqlDatabase {
  */
 export function sqliteDatabase(options: SqliteDatabaseOptions): OpenSqlDatabase {
   const settings = readDatabaseOptions(options);
-  const where = settings.file ?? 'the database of the app';
+  const where = settings.path ?? 'the database of the app';
   let opening: Promise<Opened> | undefined;
   let closed = false;
   /** Streams on the one connection, for which writes wait. */
@@ -103,7 +103,7 @@ export function sqliteDatabase(options: SqliteDatabaseOptions): OpenSqlDatabase 
     async close() {
       closed = true;
       const opened = await opening?.catch(() => undefined);
-      if (settings.file !== undefined) opened?.handle.close();
+      if (settings.path !== undefined) opened?.handle.close();
     },
   };
 }

@@ -1,0 +1,53 @@
+/** Every factory refuses an option that it does not know, with the nearest one. */
+
+import { describe, expect, it } from 'vitest';
+import { aiModels } from '../../src/ai.ts';
+import { embeddedEngine, fetchHttp, memoryMail, memoryStorage, thirdpartyMail } from '../../src/index.ts';
+import { mcpClient } from '../../src/mcp.ts';
+import { nodeHttp } from '../../src/node.ts';
+import { chromiumPdf, cloudflarePdf, embeddedPdf } from '../../src/pdf.ts';
+import { postgresDatabase, postgresStorage } from '../../src/postgres.ts';
+import { redisKv } from '../../src/redis.ts';
+import { s3Objects } from '../../src/s3.ts';
+import { sandbox } from '../../src/sandbox.ts';
+import { smtpMail } from '../../src/smtp.ts';
+import { sqliteDatabase, sqliteStorage } from '../../src/sqlite.ts';
+import { manualClock, memorySms } from '../../src/testing.ts';
+import { twilioSms } from '../../src/twilio.ts';
+import { platformMail } from '../../src/workers.ts';
+
+type Factory = (options: never) => unknown;
+
+const FACTORIES: Readonly<Record<string, readonly [factory: Factory, wrong: string, near: string]>> = {
+  aiModels: [(options) => aiModels(() => ({}) as never, options), 'price', 'prices'],
+  chromiumPdf: [chromiumPdf, 'concurency', 'concurrency'],
+  cloudflarePdf: [cloudflarePdf, 'acountId', 'accountId'],
+  embeddedEngine: [embeddedEngine, 'leaseMS', 'leaseMs'],
+  embeddedPdf: [embeddedPdf, 'thread', 'threads'],
+  fetchHttp: [fetchHttp, 'alow', 'allow'],
+  manualClock: [manualClock, 'nov', 'now'],
+  mcpClient: [mcpClient, 'shareSession', 'shareSessions'],
+  memoryMail: [memoryMail, 'onsend', 'onSend'],
+  memorySms: [memorySms, 'onsend', 'onSend'],
+  memoryStorage: [memoryStorage, 'keepByte', 'keepBytes'],
+  nodeHttp: [nodeHttp, 'alow', 'allow'],
+  platformMail: [(options) => platformMail(undefined, options), 'alow', 'allow'],
+  postgresDatabase: [postgresDatabase, 'connectionString', 'url'],
+  postgresStorage: [postgresStorage, 'connectionString', 'url'],
+  redisKv: [redisKv, 'prefix', 'namespace'],
+  s3Objects: [s3Objects, 'endpoint', 'url'],
+  sandbox: [sandbox, 'timeoutMs', 'timeout'],
+  smtpMail: [smtpMail, 'hots', 'host'],
+  sqliteDatabase: [sqliteDatabase, 'file', 'path'],
+  sqliteStorage: [sqliteStorage, 'filename', 'path'],
+  thirdpartyMail: [thirdpartyMail, 'apikey', 'apiKey'],
+  twilioSms: [twilioSms, 'accountSID', 'accountSid'],
+};
+
+describe('an unknown option is a TypeError that names the nearest one', () => {
+  it.each(Object.entries(FACTORIES))('of %s', (name, [factory, wrong, near]) => {
+    const call = () => factory({ [wrong]: 1 } as never);
+    expect(call).toThrow(TypeError);
+    expect(call).toThrow(`${name}: \`${wrong}\` is not an option of this version; did you mean \`${near}\`?`);
+  });
+});
