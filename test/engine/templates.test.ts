@@ -215,7 +215,9 @@ describe('render', () => {
     const config = { subject: 'Hi {{ name }}', body: '<b>{{ name }}</b>${first.output.n}', more: { note: 'plain' } };
     const input = { name: 'of the input' };
     expect(
-      await renderedOf({ ...config, plain: '{{ name }}', query: 'SELECT 1' }, [{ name: '<A>' }, {}], { input }),
+      await renderedOf({ ...config, plain: '{{ name }}', query: 'SELECT 1' }, [{ name: '<A>' }, { name: null }], {
+        input,
+      }),
     ).toEqual([
       ['Hi <A>', '<b>&lt;A&gt;</b>1', 'plain', null, null],
       ['Hi ', '<b></b>1', 'plain', null, null],

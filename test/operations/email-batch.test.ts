@@ -49,6 +49,18 @@ const busy = () =>
   new OrchestratorError('AGENT_FAILED', 'the server is busy', { retryable: true, details: { status: 503 } });
 
 describe('a batch', () => {
+  it('a recipient without a field that a text reads fails with the name of the field, unless the text gives another value', async () => {
+    const list = [{ email: 'a@x.com', name: 'Ada' }, { email: 'b@x.com' }, { email: 'c@x.com', name: null }];
+    const { mail, orchestrator } = world();
+    const output = outputOf(await run(orchestrator, list));
+    expect(output).toMatchObject({ sent: 2, failed: 1, errors: [{ email: 'b@x.com', code: 'INVALID_INPUT' }] });
+    expect(output.errors[0]?.message).toMatch(/the text `html` reads `name`, .*\{\{ name \|\| '...' \}\}/);
+    expect(recipients(mail)).toEqual(['a@x.com', 'c@x.com']);
+    const other = world({ config: { subject: "Hello {{ name || 'there' }}", html: '<p>News</p>' } });
+    expect(outputOf(await run(other.orchestrator, list))).toMatchObject({ sent: 3, failed: 0 });
+    expect(other.mail.messages.map(({ subject }) => subject)).toEqual(['Hello Ada', 'Hello there', 'Hello there']);
+  });
+
   it('sends a mail to each recipient, with its own fields, escaped in HTML', async () => {
     const { mail, orchestrator } = world({
       config: { headers: { 'List-Unsubscribe': '<https://e.com/{{ urlEncode(id) }}>' } },

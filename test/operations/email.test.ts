@@ -119,6 +119,29 @@ describe('a mail', () => {
   });
 });
 
+describe('a name in {{ }} that nothing has', () => {
+  it('is refused when a single mail is loaded, with the nearest name, in each text', () => {
+    const input = { name: 'Ada' };
+    const of = (config: object, fields: object = { input }) => {
+      try {
+        createOrchestrator({ mail: { smtp: memoryMail() }, ensembles: [ensembleOf(config, fields)] });
+        return [];
+      } catch (error) {
+        return ((error as OrchestratorError).details.issues as { path: string; message: string }[]).map(
+          ({ path, message }) => `${path}: ${message}`,
+        );
+      }
+    };
+    for (const key of ['subject', 'body', 'html'])
+      expect(of({ [key]: 'Hello {{ nme }}, bye' })).toMatchObject([expect.stringContaining('`nme`')]);
+    expect(of({ body: 'Hello {{ nme || "you" }}' })).toHaveLength(1);
+    expect(of({ body: 'Hello {{ name }}' })).toEqual([]);
+    // Without an input of its own, the agent has that of the execution, whose fields are not declared here.
+    expect(of({ body: 'Hello {{ name }}' }, {})).toEqual([]);
+    expect(of({ body: 'Hello {{ name }}' }, { input: '${input.customer}' })).toEqual([]);
+  });
+});
+
 describe('an attachment', () => {
   const bytes = (text: string) => new TextEncoder().encode(text);
   const attached = async (attachment: object, input?: unknown) =>
@@ -135,6 +158,22 @@ describe('an attachment', () => {
       { filename: 'b.csv', content: bytes('a,b'), contentType: 'text/csv' },
       { filename: 'c.bin', content: Uint8Array.of(0, 255, 128), contentType: 'application/octet-stream' },
     ]);
+  });
+
+  it.each([
+    ['a PDF', '%PDF-1.7 some content'],
+    ['a PNG image', '\x89PNG\r\n\x1a\n and the rest'],
+    ['a JPEG image', '\xff\xd8\xff\xe0 and the rest'],
+    ['a ZIP file', 'PK\x03\x04 and the rest of it'],
+  ])('in base64 of %s without `encoding` is refused with the remedy; other text stays text', async (kind, content) => {
+    const base64 = Buffer.from(content, 'latin1').toString('base64');
+    expect(await refused({ attachments: [{ filename: 'a.bin', content: base64 }] })).toContain(
+      `\`attachments[0].content\` of the mail: is base64 of ${kind}`,
+    );
+    expect(await refused({ attachments: [{ filename: 'a', content: base64 }] })).toContain('add `encoding: base64`');
+    const [file] = await attached({ filename: 'a.txt', content: base64, encoding: 'utf8' });
+    expect(file?.content).toEqual(bytes(base64));
+    expect(await attached({ filename: 'a.txt', content: `${base64.slice(0, 8)} is no file` })).toHaveLength(1);
   });
 
   it('is the output of `pdf`, or the binary body of `api`', async () => {

@@ -50,6 +50,31 @@ function problems(config: JsonObject, options = { pdf: recorder().renderer }) {
 }
 
 describe('the `pdf` operation', () => {
+  it.each([
+    ['<img src="https://cdn.example/logo.png?key=1"><p>x</p>', 'an image or a style by address is not in the PDF'],
+    [
+      '<img alt="" src=//cdn.example/a.png><div style="background: url(http://e.com/b.png)">x</div>',
+      '2 images or styles',
+    ],
+    ['<style>@import "a.css"; p { color: red }</style><p>x</p>', 'an image or a style by address'],
+    ['<link rel="stylesheet" href="style.css"><p>x</p>', 'an image or a style by address'],
+  ])('what it leaves out is a warning in the output and the log, without the address: %s', async (html, warning) => {
+    const lines: unknown[] = [];
+    const logger = { debug() {}, info() {}, warn: (...line: unknown[]) => void lines.push(line), error() {} };
+    const orchestrator = createTestOrchestrator({ pdf: recorder().renderer, ensembles: [ensemble({ html })], logger });
+    const { output } = (await orchestrator.execute('e')) as { output: { pdf: { warnings: string[] } } };
+    expect(output.pdf.warnings).toEqual([expect.stringContaining(warning)]);
+    expect(JSON.stringify([output, lines])).not.toContain('example');
+    expect(lines).toMatchObject([[{ agent: 'print' }, 'images or styles by address are not in the PDF']]);
+  });
+
+  it('links, parts of the document and data are no such references', async () => {
+    const html =
+      '<a href="https://e.com">x</a><img src="data:image/png;base64,AA"><svg><use href="#a"/></svg>&lt;img src="http://e.com"&gt;';
+    const { execution } = await run({ html });
+    expect(execution.output).not.toHaveProperty('pdf.warnings');
+  });
+
   it('gives Base64 that an attachment and an object store take, with its pages and its size', async () => {
     const { execution, requests, closed } = await run({ html: '<p>x</p>' });
     expect(execution.output).toEqual({

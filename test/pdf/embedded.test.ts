@@ -122,6 +122,25 @@ describe('embeddedPdf', () => {
     });
   });
 
+  it('a PNG whose pixels are cut short or damaged is INVALID_INPUT, and the thread draws the next document', {
+    timeout: PATIENT,
+  }, async () => {
+    const whole = Buffer.from(png(40, 40).split(',')[1] as string, 'base64');
+    const idat = whole.indexOf('IDAT') + 4;
+    const damaged = Buffer.from(whole);
+    damaged.fill(0x55, idat + 4, idat + 12);
+    const tooFew = png(4, 4, { width: 4, height: 40 });
+    const uri = (bytes: Buffer) => `data:image/png;base64,${bytes.toString('base64')}`;
+    for (const src of [uri(damaged), uri(whole.subarray(0, idat + 10)), tooFew]) {
+      await expect(read(`<img src="${src}">`)).rejects.toMatchObject({
+        code: 'INVALID_INPUT',
+        retryable: false,
+        message: expect.stringContaining('damaged'),
+      });
+    }
+    expect((await read(`<p>next</p><img src="${png(40, 40)}">`)).pages).toHaveLength(1);
+  });
+
   it('completes tables: short rows, spans beyond the end, rows without a body', { timeout: PATIENT }, async () => {
     const html = `<table><tr><td rowspan="9">a</td><td colspan="100000000">b</td></tr><tr><td>c</td></tr></table>
       <table><tfoot><tr><td>foot</td></tr></tfoot><tr><td>x</td><td>y</td></tr></table><table></table><table><tr></tr></table>`;

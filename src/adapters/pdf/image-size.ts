@@ -1,5 +1,6 @@
 /** Images as `data:` URIs: which ones can be drawn, and how large they are, read from their first bytes. */
 
+import { inflateSync } from 'node:zlib';
 import { fromBase64 } from '../../engine/base/base64.ts';
 import { RefusedHtml } from './thread-messages.ts';
 
@@ -40,6 +41,9 @@ export function checkImage(given: string, budget: ImageBudget): CheckedImage | u
   budget.pixels += size.width * size.height;
   if (budget.pixels > MAX_PIXELS)
     throw new RefusedHtml(`its images have more than ${MAX_PIXELS} pixels together; use smaller images`);
+  // The packages decode it later, where an error ends the thread.
+  if (type === 'image/png' && !isWholePng(bytes))
+    throw new RefusedHtml('an image with the type image/png is damaged: its pixels are not complete');
   return { src: `data:${type};base64,${content}`, ...size };
 }
 
@@ -48,6 +52,49 @@ function pngSize(bytes: Uint8Array): { width: number; height: number } | undefin
   if (!isPng) return undefined;
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   return { width: view.getUint32(16), height: view.getUint32(20) };
+}
+
+/** How many values each pixel has, by the color type of the header. */
+const CHANNELS: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
+
+/** Whether all pixels that the header claims are there. */
+function isWholePng(bytes: Uint8Array): boolean {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const [width, height] = [view.getUint32(16), view.getUint32(20)];
+  const [depth = 0, color = 0, , , interlace = 0] = bytes.subarray(24, 29);
+  const channels = CHANNELS[color];
+  if (channels === undefined || ![1, 2, 4, 8, 16].includes(depth)) return false;
+  const parts: Uint8Array[] = [];
+  let hasPalette = false;
+  for (let at = 8; at + 12 <= bytes.length; ) {
+    const length = view.getUint32(at);
+    const kind = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
+    if (at + 12 + length > bytes.length) return false;
+    if (kind === 'IDAT') parts.push(bytes.subarray(at + 8, at + 8 + length));
+    if (kind === 'PLTE') hasPalette = true;
+    at += 12 + length;
+  }
+  if (color === 3 && !hasPalette) return false;
+  // An interlaced image has up to seven partial ones, and a byte more for each of their rows.
+  const bytesOfPixels = height * (1 + Math.ceil((width * channels * depth) / 8));
+  const most = bytesOfPixels + (interlace === 1 ? height * 8 + width * 8 : 0);
+  try {
+    return (
+      inflateSync(joinBytes(parts), { maxOutputLength: most + 1 }).byteLength >= (interlace === 1 ? 1 : bytesOfPixels)
+    );
+  } catch {
+    return false;
+  }
+}
+
+function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
+  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
+  let at = 0;
+  for (const part of parts) {
+    joined.set(part, at);
+    at += part.byteLength;
+  }
+  return joined;
 }
 
 // The first frame header of the file has the size.

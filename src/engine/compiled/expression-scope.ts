@@ -46,6 +46,8 @@ export class ExpressionScope implements Evaluation {
   state: JsonObject = NO_STATE;
   /** What the `{{ ... }}` of templates read first. Set before a config is evaluated. */
   data: JsonObject = NO_FIELDS;
+  missing: string | undefined = undefined;
+  refuseMissing: ((field: string) => void) | undefined = undefined;
   /** Output of the latest step of this level; null when the step was skipped. */
   lastOutput: Json = null;
   /** Unix ms of the last commit of this level: what `now()` returns. Each level has its own, so that a resumed run gets the same. */

@@ -125,7 +125,10 @@ function joinParts<E extends Evaluation>(
     let text = head;
     for (let i = 0; i < tails.length; i++) {
       const { evaluate, isFilled } = parts[i] as TextPart<E>;
+      evaluation.missing = undefined;
       const value = evaluate(evaluation);
+      if (isFilled && value === null && evaluation.missing !== undefined)
+        evaluation.refuseMissing?.(evaluation.missing);
       try {
         const inserted = toText(value, evaluation);
         text =

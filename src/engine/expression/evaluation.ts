@@ -9,6 +9,10 @@ export interface Evaluation {
    * Below zero the evaluation ends with `EXPRESSION_ERROR`. The engine resets the budget before each step.
    */
   budget: number;
+  /** The field that the data of a template lacks, and that was read since it was last cleared. */
+  missing?: string | undefined;
+  /** Called for a `{{ ... }}` that is null because of a missing field. It may throw. */
+  refuseMissing?: ((field: string) => void) | undefined;
   /** In [0, 1). The engine derives it so that a replay gets the same numbers. */
   random(): number;
   /** Unix ms. */

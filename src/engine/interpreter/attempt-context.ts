@@ -102,7 +102,11 @@ export class AttemptContext implements OperationContext {
       if (!template) return undefined;
       // Random values belong to the data, so that the same data gives the same text on every attempt.
       this.#scope.begin(this.#key, `config.${key} ${canonicalJson(data)}`);
-      return withData(this.#scope, data, template) as string;
+      return withData(this.#scope, data, template, (field) => {
+        const what = `the text \`${key}\` reads \`${field}\`, which the data does not have`;
+        const remedy = `add the field, or write another value: {{ ${field} || '...' }}`;
+        throw new OrchestratorError('INVALID_INPUT', `${what}; ${remedy}`);
+      }) as string;
     };
   }
 
@@ -170,12 +174,19 @@ function handled<T>(result: Promise<T>): Promise<T> {
   return result;
 }
 
-function withData(scope: RunScope, data: JsonObject, evaluate: Evaluate<ExpressionScope>): Json {
+function withData(
+  scope: RunScope,
+  data: JsonObject,
+  evaluate: Evaluate<ExpressionScope>,
+  refuseMissing?: (field: string) => never,
+): Json {
   scope.data = data;
+  scope.refuseMissing = refuseMissing;
   try {
     return evaluate(scope);
   } finally {
     scope.data = NO_FIELDS;
+    scope.refuseMissing = undefined;
   }
 }
 

@@ -75,6 +75,7 @@ export interface OperationContext<Config = JsonObject> {
    *
    * @param key - a key of the config, or a path with dots, as in `Operation.texts`
    * @returns undefined if the config lacks the key, or its value is not a template but comes whole from one `${...}`
+   * @throws INVALID_INPUT for a `{{ ... }}` that is null because `data` lacks a field that it reads
    */
   render(key: string, data: JsonObject): string | undefined;
   /** Sends text to the listeners of `agent.delta` and the streams of events, at once. It is not stored. */
@@ -121,6 +122,11 @@ export interface Operation<Config = JsonObject> {
    * A value that comes whole from one `${...}` is text that is not read again; under `sql` it is refused at load.
    */
   readonly texts?: Readonly<Record<string, 'template' | 'html' | 'sql'>>;
+  /**
+   * Whether `{{ ... }}` of this config read the agent's input alone, and `render` is not called. Then a name that is neither a field of
+   * the input nor a name of the flow is refused at load. Default: any name may be a field of other data.
+   */
+  readsOnlyInput?(config: JsonObject): boolean;
   /** What a process needs to run this agent, such as `script:score`. */
   needs?(config: JsonObject): readonly string[];
   /** The agents that `context.callAgent` may run, found at load in the config as written. */

@@ -56,7 +56,7 @@ const MIN_RATE = 0.1;
 const MAX_RATE = 1_000;
 const RATE_RULE = `must be a number of e-mails per second from ${MIN_RATE} to ${MAX_RATE}`;
 
-const FILE_KEYS = ['content', 'contentType', 'encoding', 'filename', 'size', 'pages'];
+const FILE_KEYS = ['content', 'contentType', 'encoding', 'filename', 'size', 'pages', 'warnings'];
 const CONTENT =
   'expected text, or a file { content, contentType, encoding: base64 or utf8 } such as the output of `pdf`';
 

@@ -39,6 +39,7 @@ export function emailOperation(parts: {
     },
     // Each recipient of a batch has a link of its own to leave the list.
     texts: { subject: 'template', body: 'template', html: 'html', [`headers.${TEMPLATE_HEADER}`]: 'template' },
+    readsOnlyInput: (config) => config.batch === undefined || config.batch === null,
     check: (config) => checkEmailConfig(config, senders),
     needs(config) {
       const name = senderName(config, senders);

@@ -112,12 +112,33 @@ function toAttachment({ filename, content, contentType, encoding }: AttachmentCo
   if ('problem' in name) throw refused(`${at}.filename`, name.problem);
   const file = typeof content === 'string' ? { content } : content;
   const isBase64 = (encoding ?? file.encoding) === 'base64';
+  const kind = (encoding ?? file.encoding) == null ? encodedKind(file.content) : undefined;
+  if (kind !== undefined)
+    throw refused(`${at}.content`, `is base64 of ${kind}, and would be sent as text; add \`encoding: base64\``);
   const bytes = isBase64 ? fromBase64(file.content) : utf8ToBytes(file.content);
   if (!bytes) throw refused(`${at}.content`, 'is not base64');
   const type = contentType ?? file.contentType ?? (isBase64 ? 'application/octet-stream' : 'text/plain; charset=utf-8');
   const problem = mediaTypeProblem(type);
   if (problem !== undefined) throw refused(`${at}.contentType`, problem);
   return { filename: name.value, content: bytes, contentType: type };
+}
+
+/** The first characters of files in base64, by what they are. */
+const ENCODED_KINDS: readonly (readonly [string, string])[] = [
+  ['JVBERi0', 'a PDF'],
+  ['iVBORw0KGgo', 'a PNG image'],
+  ['/9j/', 'a JPEG image'],
+  ['R0lGODdh', 'a GIF image'],
+  ['R0lGODlh', 'a GIF image'],
+  ['UEsDB', 'a ZIP file or an Office document'],
+  ['H4sI', 'a gzip file'],
+];
+const BASE64 = /^[A-Za-z0-9+/=\r\n]{16,}$/;
+
+/** What a text is in base64; undefined for any other text. */
+function encodedKind(content: string): string | undefined {
+  if (!BASE64.test(content.slice(0, 256))) return undefined;
+  return ENCODED_KINDS.find(([start]) => content.startsWith(start))?.[1];
 }
 
 function addressesAt(key: string, given: EmailConfig['to']): readonly MailAddress[] {

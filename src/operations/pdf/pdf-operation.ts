@@ -26,6 +26,8 @@ export interface PdfOutput {
   readonly pages: number;
   /** Bytes of the PDF. */
   readonly size: number;
+  /** What the PDF lacks, such as images by address. Absent without one. */
+  readonly warnings?: readonly string[];
 }
 
 interface PdfConfig extends PageConfig {
@@ -78,6 +80,7 @@ export function pdfOperation({ renderer, http }: PdfOperationParts): Operation<P
   return Object.freeze<Operation<PdfConfig>>({
     name: 'pdf',
     texts: { html: 'html' },
+    readsOnlyInput: () => true,
     // What is written in a PDF is read by everyone who receives it.
     shows: ['html'],
     get config() {
@@ -105,12 +108,26 @@ export function pdfOperation({ renderer, http }: PdfOperationParts): Operation<P
         signal,
       };
       try {
-        return toOutput(await renderer.render(request));
+        const output = toOutput(await renderer.render(request));
+        const dropped = countReferences(html);
+        if (dropped === 0) return output;
+        const warning = `${dropped === 1 ? 'an image or a style' : `${dropped} images or styles`} by address ${dropped === 1 ? 'is' : 'are'} not in the PDF, which loads nothing; embed them as data: URIs`;
+        context.logger.warn({ references: dropped }, 'images or styles by address are not in the PDF');
+        return { ...output, warnings: [warning] };
       } catch (thrown) {
         throw signal.aborted ? thrown : toFailure(thrown, context);
       }
     },
   });
+}
+
+/** Elements and rules that name something outside of the document. A link only leads there, and does not count. */
+const REFERENCES =
+  /<(?:img|image|input|source|video|audio|object|embed|iframe|script|link)\b[^>]*?\s(?:src|href|data|xlink:href)\s*=\s*["']?\s*(?!data:|#|["'\s>])|url\(\s*["']?\s*(?!data:|#|["'\s)])|@import\b/gi;
+
+/** How many references a renderer leaves out: it loads nothing. */
+function countReferences(html: string): number {
+  return [...html.matchAll(REFERENCES)].length;
 }
 
 function toOutput({ content, pages }: PdfDocument): PdfOutput {

@@ -29,6 +29,7 @@ export function smsOperation(parts: {
       return smsConfig();
     },
     texts: { body: 'template' },
+    readsOnlyInput: () => true,
     check: (config) => checkSmsConfig(config, senders),
     needs(config) {
       const name = senderName(config, senders);

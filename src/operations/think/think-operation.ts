@@ -42,6 +42,7 @@ export function thinkOperation(parts: {
     check: (config) => checkThinkConfig(config, providers, servers.names),
     calls: agentCalls,
     texts: { prompt: 'template', system: 'template' },
+    readsOnlyInput: () => true,
     needs(config) {
       const name = providerName(config, providers);
       return [...(name === undefined ? [] : [`model:${name}`]), ...serversOf(config).map((server) => `mcp:${server}`)];

@@ -1,10 +1,11 @@
 /** Compiles the agent of one step: its operation, its fields and its retries. */
 
+import type { AgentBehaviour } from '../../model/ensemble.ts';
 import { SPECIFIED_OPERATIONS } from '../../model/name.ts';
 import type { AgentCall, AnyOperation } from '../../ports/operation.ts';
 import { toMs } from '../../base/duration.ts';
 import { OrchestratorError } from '../../base/errors.ts';
-import type { Json, JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import { isMap } from '../../json-schema/check-json-schema.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { checkConfig } from './check-config.ts';
@@ -136,7 +137,7 @@ function compileFields(
   const config = compile('config', (fields, { path, report }) => {
     const values = behaviour.config ?? {};
     warnConfigBraces(behaviour.operation ?? '', values, texts, path, report);
-    const data = templateData(behaviour.input, input, context);
+    const data = templateData(behaviour, input, names, context);
     return fields.value(values, path, { templates: true, texts: { texts, data, templates } });
   });
   // `setState` is evaluated after the agent, and may read its output.
@@ -153,10 +154,20 @@ function compileFields(
 }
 
 /** What the templates of an agent read: the fields of its input. */
-function templateData(written: Json | undefined, input: CompiledField | undefined, context: FlowContext): TemplateData {
-  const { secretNames } = context.host;
+function templateData(
+  { operation, config = {}, input: written }: AgentBehaviour,
+  input: CompiledField | undefined,
+  names: Names,
+  { host: { operations, secretNames } }: FlowContext,
+): TemplateData {
+  const readsOnlyInput = operations.get(operation ?? '')?.readsOnlyInput?.(config) ?? false;
   return {
     has: (name) => isMap(written) && Object.hasOwn(written, name),
+    mayHave(name) {
+      if (!readsOnlyInput) return true;
+      // Without an `input` of its own, the agent has the input of the execution.
+      return written === undefined ? !('problem' in names.resolve('input', [name])) : !isMap(written);
+    },
     secretOf(name) {
       const references = input?.references.filter(({ at }) => at.length === 0 || at[0] === name) ?? [];
       return secretIn({ references }, secretNames);

@@ -19,6 +19,8 @@ import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 export interface TemplateData {
   /** Whether the agent's input has a field of this name. */
   has(name: string): boolean;
+  /** Whether the data may have a field of this name that is not known now. */
+  mayHave(name: string): boolean;
   /** The secret that the field of this name may hold. */
   secretOf(name: string): string | undefined;
 }
@@ -50,6 +52,8 @@ export function createTextReader({ texts, data, templates }: ConfigTexts, option
   };
 }
 
+type NameProblem = Extract<NameResolution<ExpressionScope>, { readonly problem: string }>;
+
 /** Names that are never read from the data. */
 const NEVER_DATA: ReadonlySet<string> = new Set([...RESERVED_NAMES, 'vars']);
 
@@ -66,8 +70,13 @@ function templateNames(names: NameResolver<ExpressionScope>, data: TemplateData)
       if (NEVER_DATA.has(name)) return found;
       const secret = data.secretOf(name);
       if ('problem' in found) {
+        if (found.isUnknown && !data.has(name) && !data.mayHave(name)) return notInInput(found);
         const isData = found.isUnknown || data.has(name);
-        const read = (scope: ExpressionScope) => dataField(scope, name) ?? null;
+        const read = (scope: ExpressionScope) => {
+          const field = dataField(scope, name);
+          if (field === undefined) scope.missing = name;
+          return field ?? null;
+        };
         return { read, consumed: 0, secret, ...(!isData && { warning: found.problem }) };
       }
       const { read, consumed, warning } = found;
@@ -83,6 +92,10 @@ function templateNames(names: NameResolver<ExpressionScope>, data: TemplateData)
       };
     },
   };
+}
+
+function notInInput(found: NameProblem): NameProblem {
+  return { ...found, problem: `${found.problem}, and the agent's input has no such field` };
 }
 
 function dataField({ data }: ExpressionScope, name: string): Json | undefined {
