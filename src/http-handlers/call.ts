@@ -7,7 +7,7 @@ import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import type { Masking } from '../engine/ports/masking.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import type { BodyBudget, HeldBody } from './body-budget.ts';
+import type { ByteBudget, HeldBytes } from './byte-budget.ts';
 import type { CorsRule } from './cors.ts';
 import type { Authenticate } from './host-principal.ts';
 import type { StreamSlots } from './stream-slots.ts';
@@ -20,7 +20,9 @@ export interface HandlerParts {
   /** Precedes every path; empty, or such as `/service`. */
   readonly basePath: string;
   readonly maxBodyBytes: number;
-  readonly bodies: BodyBudget;
+  readonly bodies: ByteBudget;
+  /** What responses hold that are not sent. */
+  readonly unsent: ByteBudget;
   readonly syncTimeoutMs: number;
   readonly heartbeatMs: number;
   readonly streams: StreamSlots;
@@ -47,6 +49,8 @@ export interface RouteAccess {
   readonly takesTicket?: true;
   /** Whether an API token may also be in the header `X-SERVICE-API-KEY` (with the brand in place of `SERVICE`). */
   readonly takesApiKey?: true;
+  /** About how many bytes the response may have. It is not built before it fits together with the unsent responses. */
+  readonly maxBytes?: number;
 }
 
 export interface HttpCall {
@@ -61,5 +65,5 @@ export interface HttpCall {
   /** In every response's `X-Request-Id`, and in the log. */
   readonly requestId: string;
   /** The memory that the body holds: released when the response is ready, or before that, when the body's content is stored. */
-  readonly held: HeldBody;
+  readonly held: HeldBytes;
 }

@@ -38,11 +38,11 @@ export function createApiHandler<T>(orchestrator: Orchestrator<T>, options: Hand
   const handler: HttpHandler = {
     async fetch(request, host = NO_HOST) {
       const plain = new FetchedRequest(request);
-      return toResponse(await answerRequest(plain, host, router.match(plain.path), parts));
+      return toResponse(await answerRequest(plain, host, router.match(plain.path), parts), parts.setTimer);
     },
     async handle(request, host = NO_HOST) {
       const response = handleRaw(new FetchedRequest(request), host, true);
-      return response ? { matched: true, response: toResponse(await response) } : { matched: false };
+      return response ? { matched: true, response: toResponse(await response, parts.setTimer) } : { matched: false };
     },
   };
   Object.defineProperty(handler, RAW_HANDLER, { value: handleRaw });

@@ -1,6 +1,7 @@
 /** Converts a `Request` to a plain request, and a plain response to a `Response`, for hosts of the Fetch API. */
 
 import { ByteBuffer } from '../engine/base/byte-buffer.ts';
+import type { Clock } from '../engine/ports/clock.ts';
 import type { PlainAnswer, PlainRequest, TakeBytes } from '../engine/ports/host.ts';
 
 /** A `Request` as a plain request. Its body is not touched before `body()` is called. A class: an object of closures costs 7 us more. */
@@ -60,6 +61,45 @@ async function readBody(body: Request['body'], take: TakeBytes): Promise<Uint8Ar
   }
 }
 
-export function toResponse({ status, headers, body }: PlainAnswer): Response {
-  return new Response(body ?? null, { status, headers });
+/** How long the reader of a counted response may take nothing of it. */
+const STALL_MS = 30_000;
+const PIECE = 64 * 1024;
+
+export function toResponse({ status, headers, body, sent }: PlainAnswer, setTimer: Clock['setTimer']): Response {
+  const stream = sent && typeof body === 'string' ? inPieces(body, sent, setTimer) : body;
+  return new Response(stream ?? null, { status, headers });
+}
+
+/** A text as a stream, so that it is known when the reader has taken it. A reader that takes nothing for 30 seconds is cut off. */
+function inPieces(body: string, sent: () => void, setTimer: Clock['setTimer']): ReadableStream<Uint8Array> {
+  const encoder = new TextEncoder();
+  let at = 0;
+  let cancelTimer: () => void = () => {};
+  const end = () => {
+    cancelTimer();
+    sent();
+  };
+  return new ReadableStream(
+    {
+      pull(controller) {
+        cancelTimer();
+        // A pair of surrogates is one character.
+        let next = Math.min(at + PIECE, body.length);
+        if (next < body.length && (body.charCodeAt(next - 1) & 0xfc00) === 0xd800) next += 1;
+        controller.enqueue(encoder.encode(body.slice(at, next)));
+        at = next;
+        if (at === body.length) {
+          controller.close();
+          end();
+          return;
+        }
+        cancelTimer = setTimer(STALL_MS, () => {
+          controller.error(new Error('the reader has taken nothing for 30 seconds'));
+          end();
+        });
+      },
+      cancel: end,
+    },
+    { highWaterMark: 0 },
+  );
 }

@@ -6,7 +6,7 @@ import { type Logger, SILENT } from '../engine/ports/logger.ts';
 import { MASKING, type Masking } from '../engine/ports/masking.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { BodyBudget } from './body-budget.ts';
+import { ByteBudget } from './byte-budget.ts';
 import type { HandlerParts } from './call.ts';
 import { corsRule } from './cors.ts';
 import type { Authenticate } from './host-principal.ts';
@@ -23,6 +23,12 @@ export interface HandlerOptions {
    * and 16 for each further entry. A request that does not fit gets 503 `OVERLOADED` with `Retry-After`, unless it is the only one. Default 64 MiB.
    */
   readonly maxInFlightBytes?: number;
+  /**
+   * The bytes that responses may hold in memory until their readers have taken them. A response that does not fit waits before it
+   * is built; after 10 seconds, it is 503 `OVERLOADED` with `Retry-After`. An event stream ends before an event that does
+   * not fit; its reader continues with `Last-Event-ID`. Default 64 MiB.
+   */
+  readonly maxUnsentBytes?: number;
   /** How long a caller waits for an execution at most before it gets 202, in ms. Default 30,000. */
   readonly syncTimeoutMs?: number;
   /** A comment is sent on an event stream after this time without an event, in ms. Default 15,000. */
@@ -56,6 +62,7 @@ const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
   basePath: true,
   maxBodyBytes: true,
   maxInFlightBytes: true,
+  maxUnsentBytes: true,
   syncTimeoutMs: true,
   heartbeatMs: true,
   maxStreams: true,
@@ -88,8 +95,11 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     apiKeyHeader: `x-${orchestrator.brand.toLowerCase()}-api-key`,
     basePath: checkBasePath(options.basePath ?? ''),
     maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
-    bodies: new BodyBudget(
+    bodies: new ByteBudget(
       checkNumber('maxInFlightBytes', options.maxInFlightBytes ?? 64 * 1024 * 1024, Number.MAX_SAFE_INTEGER),
+    ),
+    unsent: new ByteBudget(
+      checkNumber('maxUnsentBytes', options.maxUnsentBytes ?? 64 * 1024 * 1024, Number.MAX_SAFE_INTEGER),
     ),
     syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, MAX_MS),
     heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, MAX_MS),

@@ -1,12 +1,13 @@
 /** The pipeline of a request: request, authenticate, limits, route and scope, orchestrator, respond. No stage calls an earlier stage. */
 
 import type { RequestLimit } from '../engine/access/limits.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
 import { isPromise } from '../engine/base/maybe-promise.ts';
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 import { type FoundRoute, findRoute, authorizeCaller, rejectUnusedInput } from './authorize.ts';
 import { authenticate, principalOf } from './authenticate.ts';
-import { HeldBody } from './body-budget.ts';
-import type { HttpCall, HandlerParts } from './call.ts';
+import { countedBytes, HeldBytes } from './byte-budget.ts';
+import type { HandlerParts, HttpCall, RouteAccess } from './call.ts';
 import { corsHeaders, isPreflight } from './cors.ts';
 import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './rate-limit.ts';
 import { EVENT_STREAM, errorReply, isHidden, type Reply } from './reply.ts';
@@ -22,7 +23,8 @@ export async function answerRequest(
   parts: HandlerParts,
 ): Promise<PlainAnswer> {
   const requestId = requestIdOf(request);
-  const held = new HeldBody(parts.bodies);
+  const held = new HeldBytes(parts.bodies);
+  const unsent = new HeldBytes(parts.unsent);
   let reply: Reply;
   let body: PlainAnswer['body'];
   let limit: RequestLimit | undefined;
@@ -42,6 +44,7 @@ export async function answerRequest(
       ('refusal' in found
         ? found.refusal
         : (authorizeCaller(caller, found.route) ??
+          (await refuseUnsent(found.route, request, unsent, parts)) ??
           (await runRoute(found, {
             parts,
             request,
@@ -53,6 +56,10 @@ export async function answerRequest(
             held,
           }))));
     body = bodyOf(reply, request.method, parts);
+    if (!keepUnsent(unsent, body)) {
+      reply = errorReply(tooMuchUnsent());
+      body = bodyOf(reply, request.method, parts);
+    }
   } catch (thrown) {
     if (isHidden(thrown)) {
       const { method } = request;
@@ -61,12 +68,36 @@ export async function answerRequest(
     }
     reply = errorReply(thrown);
     body = bodyOf(reply, request.method, parts);
+    unsent.release();
   } finally {
     held.release();
   }
   const headers = headersOf(reply, request, requestId, parts);
   if (limit) setLimitHeaders(headers, limit);
-  return { status: reply.status, headers, body };
+  return { status: reply.status, headers, body, ...(!unsent.isEmpty && { sent: () => unsent.release() }) };
+}
+
+/** Waits until the largest response of a route fits together with the unsent responses. */
+async function refuseUnsent(
+  { maxBytes }: RouteAccess,
+  { method }: PlainRequest,
+  unsent: HeldBytes,
+  { setTimer }: HandlerParts,
+): Promise<Reply | undefined> {
+  if (maxBytes === undefined || method === 'HEAD') return undefined;
+  return (await unsent.holdWhenFree(maxBytes, setTimer)) ? undefined : errorReply(tooMuchUnsent());
+}
+
+/** Counts a response by its real length. @returns false if it does not fit */
+function keepUnsent(unsent: HeldBytes, body: PlainAnswer['body']): boolean {
+  const bytes = typeof body === 'string' ? countedBytes(body.length) : 0;
+  unsent.shrinkTo(bytes);
+  return unsent.holdUpTo(bytes);
+}
+
+function tooMuchUnsent(): OrchestratorError {
+  const message = 'readers have not taken the responses that are ready; try again';
+  return new OrchestratorError('OVERLOADED', message, { retryable: true });
 }
 
 function runRoute({ route }: FoundRoute, call: HttpCall): Reply | Promise<Reply> {

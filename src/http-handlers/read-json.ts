@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { isPromise } from '../engine/base/maybe-promise.ts';
-import { weighJson } from './body-budget.ts';
+import { weighJson } from './byte-budget.ts';
 import type { HttpCall } from './call.ts';
 
 const JSON_TYPES: readonly string[] = ['application/json'];

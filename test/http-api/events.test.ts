@@ -117,8 +117,9 @@ describe.each(HOSTS)('events by $host', ({ open }) => {
     };
     await until((so) => so.includes('execution.started'));
     expect(text).not.toContain(':\n\n');
+    const beat = until((so) => so.endsWith(':\n\n'));
     await service.clock.advance(15_000);
-    await until((so) => so.endsWith(':\n\n'));
+    await beat;
     service.release();
     await service.clock.advance(0);
     await until(() => false);

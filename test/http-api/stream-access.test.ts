@@ -53,8 +53,9 @@ describe.each(HOSTS)('an event stream by $host', ({ open }) => {
   };
 
   it('ends at the next heartbeat after its token is revoked', async () => {
+    const beat = read();
     await service.clock.advance(15_000);
-    expect(await read()).toBe(':\n\n');
+    expect(await beat).toBe(':\n\n');
     await service.orchestrator.tokens.revoke(tokenId);
     await service.clock.advance(15_000);
     expect(await rest()).toBe('');
@@ -73,8 +74,9 @@ describe.each(HOSTS)('an event stream by $host', ({ open }) => {
 
   it('ends when its token expires', async () => {
     for (const _beat of [15, 30]) {
+      const beat = read();
       await service.clock.advance(15_000);
-      expect(await read()).toBe(':\n\n');
+      expect(await beat).toBe(':\n\n');
     }
     await service.clock.advance(15_000);
     expect(await rest()).toBe('');

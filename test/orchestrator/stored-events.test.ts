@@ -8,8 +8,10 @@ import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage
 import { openStorageWorld } from '../../src/testing-kit/engine-suite/storage-world.ts';
 import { inWorld } from '../../src/testing-kit/engine-suite/world.ts';
 import { accept, entry, execution, step, WORKER } from '../../src/testing-kit/storage-suite/context.ts';
+import { sqliteStorage } from '../../src/sqlite.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 import { turns } from '../engine/scene.ts';
+import { scaled } from '../slowdown.ts';
 
 const code = (agent: string, fields: object = {}) => ({
   ...{ agent, operation: 'code', config: { script: agent } },
@@ -207,4 +209,47 @@ describe('marks', () => {
     for await (const { event } of orchestrator.executions.events(id)) if (event.event === 'agent.skipped') skips += 1;
     expect(skips).toBe(3000);
   });
+});
+
+it('reading all events or the history of an ended execution gives the event loop turns, on SQLite too', async () => {
+  const orchestrator = createOrchestrator({
+    storage: sqliteStorage({ path: ':memory:' }),
+    scripts: { tiny: () => 1 },
+    ensembles: [
+      {
+        name: 'many',
+        flow: [
+          {
+            foreach: '${input.items}',
+            collect: false,
+            steps: [{ agent: 'tiny', operation: 'code', config: { script: 'tiny' } }],
+          },
+        ],
+      } as never,
+    ],
+  });
+  const { id } = await orchestrator.execute('many', { items: Array.from({ length: 8_000 }, () => 0) } as never);
+  const longestGap = async (work: () => Promise<unknown>) => {
+    let last = performance.now();
+    let longest = 0;
+    let isOver = false;
+    const look = () => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+      if (!isOver) setImmediate(look);
+    };
+    setImmediate(look);
+    await work();
+    isOver = true;
+    look();
+    return longest;
+  };
+  const readers = Array.from({ length: 5 }, () => async () => {
+    let count = 0;
+    for await (const _event of orchestrator.executions.events(id)) count += 1;
+    return count;
+  });
+  expect(await longestGap(() => Promise.all(readers.map((read) => read())))).toBeLessThan(scaled(150));
+  expect(await longestGap(() => orchestrator.executions.history(id))).toBeLessThan(scaled(150));
+  await orchestrator.close();
 });

@@ -9,6 +9,11 @@ import type { RecordReader } from '../ports/storage.ts';
 import { createLiveTexts, type LiveTexts, type TextEvent } from './live-texts.ts';
 import type { ExecutionWatch } from './watch-executions.ts';
 
+/** Gives the event loop turns, so that many events, or large ones, block nothing. */
+export interface Turns {
+  pause(): Promise<void>;
+}
+
 /** Knows what the models of this process write. */
 export interface TextSource {
   onText(id: string, listener: (event: TextEvent) => void): () => void;
@@ -41,11 +46,12 @@ export async function* executionEvents(source: {
   readonly watch: ExecutionWatch;
   readonly events: TextSource;
   readonly id: string;
+  readonly turns: Turns;
   /** Events up to this id are skipped. */
   readonly after: number;
   readonly signal?: AbortSignal | undefined;
 }): AsyncIterableIterator<NumberedEvent> {
-  const { records, watch, events, id, after, signal } = source;
+  const { records, watch, events, id, turns, after, signal } = source;
   const follower = watch.follow(id);
   const texts = createLiveTexts();
   const forget = events.onText(id, texts.push);
@@ -60,7 +66,7 @@ export async function* executionEvents(source: {
         if (accepted) yield { id: '1', event: started(accepted) };
         place = await placeOf(records, id, after);
       }
-      place = yield* stored(records, known, place, after);
+      place = yield* stored(records, turns, known, place, after);
       if (isFinal(known.status)) {
         const ended = place.position >= after ? await records.executions.get(id, { agents: false }) : undefined;
         if (ended) yield { id: String(place.position + 1), event: endEvent(ended) };
@@ -97,6 +103,7 @@ async function placeOf(records: RecordReader, id: string, after: number): Promis
 
 async function* stored(
   records: RecordReader,
+  turns: Turns,
   { id, ensemble }: ExecutionSummary,
   from: ReadPosition,
   after: number,
@@ -104,9 +111,12 @@ async function* stored(
   let { position, key } = from;
   for (;;) {
     const query = { after: key, limit: PAGE, bytes: READ_BYTES, notes: true };
+    await turns.pause();
     const steps = await records.executions.listSteps(id, query);
     if (steps.length === 0) return { position, key };
     for (const step of steps) {
+      // What was read ahead, and what the reader does with an event, may take long.
+      await turns.pause();
       position += 1;
       key = step.key;
       const event = position > after ? await ofStep(records, { executionId: id, ensemble }, step) : undefined;

@@ -34,6 +34,12 @@ export class Turns {
     return took >= MAX_MS || (took === 0 && this.#steps > MAX_STEPS);
   }
 
+  /** Gives the event loop a turn, if this one is due for it after work that may have taken long. */
+  async pause(): Promise<void> {
+    this.readClock();
+    if (this.isDue()) await this.next();
+  }
+
   /** Call it after work that may have taken long. */
   readClock(): void {
     this.now = this.#clock.monotonic();

@@ -75,6 +75,8 @@ export interface PlainAnswer {
   readonly headers: Record<string, string>;
   /** A receiver that can't deliver a stream any more cancels it. */
   readonly body: string | ReadableStream<Uint8Array> | undefined;
+  /** Called once when the receiver needs the body no longer: it was sent, or the peer is gone. */
+  readonly sent?: (() => void) | undefined;
 }
 
 /** Answers a plain request. Returns undefined if the path is not the handler's and `ownPathsOnly` is set. Never rejects. */

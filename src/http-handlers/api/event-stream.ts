@@ -2,6 +2,7 @@
 
 import type { CancelTimer } from '../../engine/ports/clock.ts';
 import type { HandlerParts } from '../call.ts';
+import { countedBytes, HeldBytes } from '../byte-budget.ts';
 import { holdTexts } from './held-texts.ts';
 
 /** Before an event, the caller's token is checked again when the last check is longer ago than this, in ms. */
@@ -27,11 +28,15 @@ export function eventStream(
   const gone = new AbortController();
   const events = orchestrator.executions.events(executionId, { after, signal: gone.signal });
   const encoder = new TextEncoder();
+  const unsent = new HeldBytes(parts.unsent);
+  /** Whether the reader waits for an event. */
+  let isWanted = false;
   let checkedAt = monotonic();
   let cancelBeat: CancelTimer = () => {};
   const stop = () => {
     cancelBeat();
     gone.abort();
+    unsent.release();
     reader.release();
   };
 
@@ -52,42 +57,58 @@ export function eventStream(
     return false;
   };
 
-  return new ReadableStream({
-    start(controller) {
-      const beat = async () => {
-        try {
-          if (!(await isOpen(controller))) return;
-        } catch (thrown) {
-          if (!gone.signal.aborted) fail(controller, thrown);
-          return;
-        }
-        // A reader with unread events needs no heartbeat.
-        if ((controller.desiredSize ?? 0) > 0) controller.enqueue(encoder.encode(':\n\n'));
-        cancelBeat = setTimer(heartbeatMs, beat);
-      };
-      cancelBeat = setTimer(heartbeatMs, beat);
-    },
-    async pull(controller) {
-      try {
-        // Without an event to send, the stream would not pull again.
-        for (let sent = 0; sent === 0; ) {
-          const { done, value } = await events.next();
-          if (gone.signal.aborted) return;
-          if (monotonic() - checkedAt > ALLOWED_FOR_MS && !(await isOpen(controller))) return;
-          if (done) {
-            stop();
-            controller.close();
+  return new ReadableStream(
+    {
+      start(controller) {
+        const beat = async () => {
+          try {
+            if (!(await isOpen(controller))) return;
+          } catch (thrown) {
+            if (!gone.signal.aborted) fail(controller, thrown);
             return;
           }
-          for (const { id, event } of toSend(value)) {
-            controller.enqueue(encoder.encode(`id: ${id}\nevent: ${event.event}\ndata: ${toJson(event)}\n\n`));
-            sent += 1;
+          // A reader with unread events needs no heartbeat.
+          if (isWanted && controller.desiredSize === 0) controller.enqueue(encoder.encode(':\n\n'));
+          cancelBeat = setTimer(heartbeatMs, beat);
+        };
+        cancelBeat = setTimer(heartbeatMs, beat);
+      },
+      // The reader has taken what was sent before.
+      async pull(controller) {
+        unsent.release();
+        isWanted = true;
+        try {
+          // Without an event to send, the stream would not pull again.
+          for (let sent = 0; sent === 0; ) {
+            const { done, value } = await events.next();
+            if (gone.signal.aborted) return;
+            if (monotonic() - checkedAt > ALLOWED_FOR_MS && !(await isOpen(controller))) return;
+            if (done) {
+              stop();
+              controller.close();
+              return;
+            }
+            const chunks = toSend(value).map(({ id, event }) =>
+              encoder.encode(`id: ${id}\nevent: ${event.event}\ndata: ${toJson(event)}\n\n`),
+            );
+            // Other readers have not taken their responses. This one can continue after its last event.
+            if (!unsent.holdUpTo(chunks.reduce((sum, { byteLength }) => sum + countedBytes(byteLength), 0))) {
+              stop();
+              controller.close();
+              return;
+            }
+            for (const chunk of chunks) controller.enqueue(chunk);
+            sent = chunks.length;
           }
+        } catch (thrown) {
+          if (!gone.signal.aborted) fail(controller, thrown);
+        } finally {
+          isWanted = false;
         }
-      } catch (thrown) {
-        if (!gone.signal.aborted) fail(controller, thrown);
-      }
+      },
+      cancel: stop,
+      // Nothing is read ahead: an event stays in the store until the reader has taken the one before.
     },
-    cancel: stop,
-  });
+    { highWaterMark: 0 },
+  );
 }

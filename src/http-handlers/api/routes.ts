@@ -28,6 +28,11 @@ function routesOf(path: string, kind: 'ensemble' | 'agent'): readonly Route[] {
   ];
 }
 
+/** The most bytes of a page of steps, of a record or an output as most are, and of a listing. */
+const PAGE_BYTES = 8 * 1024 * 1024;
+const VALUE_BYTES = 4 * 1024 * 1024;
+const LIST_BYTES = 2 * 1024 * 1024;
+
 export const API_ROUTES: readonly Route[] = [
   { method: 'GET', path: '/api/v1/health', scope: 'public', run: health },
 
@@ -52,21 +57,36 @@ export const API_ROUTES: readonly Route[] = [
     run: executeAgent,
   },
 
-  { method: 'GET', path: '/api/v1/executions', scope: 'read:executions', readsQuery: true, run: listExecutions },
-  { method: 'GET', path: '/api/v1/executions/:id', scope: 'read:executions', run: getExecution },
+  {
+    method: 'GET',
+    path: '/api/v1/executions',
+    scope: 'read:executions',
+    readsQuery: true,
+    maxBytes: LIST_BYTES,
+    run: listExecutions,
+  },
+  { method: 'GET', path: '/api/v1/executions/:id', scope: 'read:executions', maxBytes: VALUE_BYTES, run: getExecution },
   {
     method: 'GET',
     path: '/api/v1/executions/:id/agents',
     scope: 'read:executions',
     readsQuery: true,
+    maxBytes: PAGE_BYTES,
     run: listAgentRuns,
   },
-  { method: 'GET', path: '/api/v1/executions/:id/agents/:key', scope: 'read:executions', run: getAgentRun },
+  {
+    method: 'GET',
+    path: '/api/v1/executions/:id/agents/:key',
+    scope: 'read:executions',
+    maxBytes: VALUE_BYTES,
+    run: getAgentRun,
+  },
   {
     method: 'GET',
     path: '/api/v1/executions/:id/steps',
     scope: 'read:executions',
     readsQuery: true,
+    maxBytes: PAGE_BYTES,
     run: listSteps,
   },
   {
@@ -107,7 +127,7 @@ export const API_ROUTES: readonly Route[] = [
   ...routesOf('/ensembles', 'ensemble'),
   ...routesOf('/api/v1/agents', 'agent'),
 
-  { method: 'GET', path: '/api/v1/state/:name', scope: 'read:state', run: getState },
+  { method: 'GET', path: '/api/v1/state/:name', scope: 'read:state', maxBytes: VALUE_BYTES, run: getState },
   { method: 'PUT', path: '/api/v1/state/:name', scope: 'write:state', run: putState },
   { method: 'PATCH', path: '/api/v1/state/:name', scope: 'write:state', run: patchState },
   { method: 'DELETE', path: '/api/v1/state/:name', scope: 'write:state', run: clearState },

@@ -99,6 +99,7 @@ export interface ExecutionService {
   readonly engine: AttachedEngine;
   /** Where executions, steps and signals are read. */
   readonly records: RecordReader;
+  readonly turns: Turns;
 }
 
 const NO_OPTIONS: ExecuteOptions = Object.freeze({});
@@ -116,10 +117,11 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   };
   const newId = createExecutionIds(ids, storage, () => engine);
   const children = createChildren({ clock, ids, newId, ...fromRuns });
+  const turns = new Turns(clock);
   const runPorts: RunPorts = {
     clock,
     children,
-    turns: new Turns(clock),
+    turns,
     logger: logger === SILENT ? undefined : logger,
     env: parts.env,
     mask: parts.mask,
@@ -301,7 +303,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   const records = engine.records ?? storage;
   const watch = createExecutionWatch({ records, isShared: storage.capabilities.shared, clock, events });
   const storedEvents: ExecutionService['storedEvents'] = (id, after, signal) =>
-    executionEvents({ records, watch, events, id, after, signal });
+    executionEvents({ records, watch, events, turns, id, after, signal });
   async function* allEvents(id: string): AsyncIterableIterator<OrchestratorEvent> {
     for await (const { event } of storedEvents(id, 0)) yield event;
   }
@@ -363,6 +365,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     toLoadedDefinition,
     engine,
     records,
+    turns,
   };
 }
 

@@ -139,7 +139,7 @@ export interface ExecutionsParts {
 
 export function createExecutions(parts: ExecutionsParts): Executions {
   const { definitions, clock, executionService, ids, tickets, restore } = parts;
-  const { records } = executionService;
+  const { records, turns } = executionService;
   const checkSignal = createSignalCheck(definitions);
   const orNotFound = <T>(found: T | undefined, id: string): T => {
     if (found === undefined) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
@@ -153,7 +153,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     (await records.executions.listSteps(id, { after, limit: 1 })).length > 0;
   const succeeded = async (id: string): Promise<readonly StepRecord[]> => {
     const steps: StepRecord[] = [];
-    for await (const step of readRecords(records, id)) if (isResult(step)) steps.push(step);
+    for await (const step of readRecords(records, turns, id)) if (isResult(step)) steps.push(step);
     return steps;
   };
 
@@ -240,7 +240,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       refuseUnknownKeys(given, ['limit', 'cursor'], 'executions.steps');
       return listSteps(records, clock, await statusOf(id), given);
     },
-    history: async (id) => readHistory(records, (await statusOf(id)).id),
+    history: async (id) => readHistory(records, turns, (await statusOf(id)).id),
     async *events(id, options = {}) {
       refuseUnknownKeys(options, ['after', 'signal'], 'executions.events');
       const { after, signal } = options;

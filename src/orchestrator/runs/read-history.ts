@@ -7,22 +7,23 @@ import { type FinalStatus, isFinal } from '../../engine/model/execution.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
 import { isMark } from '../../engine/model/step-kind.ts';
 import type { StepRecord } from '../../engine/model/stored-execution.ts';
+import type { Turns } from '../../engine/events/execution-events.ts';
 import type { RecordReader } from '../../engine/ports/storage.ts';
 import { readRecords } from './read-records.ts';
 
 /** @throws NOT_FOUND */
-export async function readHistory(records: RecordReader, id: string): Promise<ExecutionHistory> {
+export async function readHistory(records: RecordReader, turns: Turns, id: string): Promise<ExecutionHistory> {
   const { executions } = records;
   const [execution, record] = [await executions.getAccepted(id), await executions.get(id, { agents: false })];
   if (!execution || !record) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
   const steps: StepRecord[] = [];
-  for await (const step of readRecords(records, id)) if (!isMark(step)) steps.push(step);
+  for await (const step of readRecords(records, turns, id)) if (!isMark(step)) steps.push(cloneJson(step));
   const { status, error, finishedAt } = record;
   const output = outputsOf(record);
   const end = finishedAt !== undefined && isFinal(status) && { status: status as FinalStatus, output, finishedAt };
   const history: ExecutionHistory = {
-    ...{ format: 1, execution, status, steps },
-    ...(end && { end: error ? { ...end, error } : end }),
+    ...{ format: 1, execution: cloneJson(execution), status, steps },
+    ...(end && { end: cloneJson(error ? { ...end, error } : end) }),
   };
-  return cloneJson(history);
+  return history;
 }

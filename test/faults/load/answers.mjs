@@ -1,7 +1,7 @@
 /** Attacks by large answers: records and listings of hundreds of megabytes, and idle streams of events. */
 
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, countStatuses, inParallel, openStream } from './requests.mjs';
+import { ask, askSilently, countStatuses, inParallel, openStream } from './requests.mjs';
 import { processorMs } from './served.mjs';
 
 const MB = { 'scripts/text.mjs': "export default ({ config }) => 'x'.repeat(config.bytes);\n" };
@@ -77,6 +77,54 @@ export const ANSWERS = [
     about: 'GET /executions?limit=250 over 150 executions with 0.9 MB of input and output',
     filled: listing,
     attack: ({ server, signal }) => summarize(ask(server, '/executions?limit=250', { signal })),
+  },
+  {
+    ...stored,
+    name: 'silent-readers',
+    about: '120 connections that ask for pages of 8 MB and read nothing',
+    filled: record,
+    seconds: 90,
+    async attack({ server, facts }) {
+      const sockets = numbers(120).map(() => askSilently(server, `/executions/${facts.id}/agents?limit=250`));
+      let closed = 0;
+      for (const socket of sockets) socket.once('close', () => (closed += 1));
+      // Node.js notices after 30 to 60 seconds that a connection makes no progress.
+      await sleep(65_000);
+      // A connection that reads nothing learns of its end when it writes: the first write is answered with a reset.
+      for (let times = 0; times < 3; times++) {
+        for (const socket of sockets) socket.write('x');
+        await sleep(500);
+      }
+      const answer = `${closed} of 120 were disconnected after 65 s`;
+      for (const socket of sockets) socket.destroy();
+      return closed > 0 ? answer : { answer, problem: 'a connection without progress stays open' };
+    },
+  },
+  {
+    ...stored,
+    name: 'ended-streams',
+    about: '10 streams of all events of an ended execution with 30,000 steps',
+    files: {
+      'scripts/tiny.mjs': 'export default () => 1;\n',
+      'ensembles/big.yaml':
+        'name: big\nflow:\n  - foreach: ${input.items}\n    collect: false\n    steps: [{ agent: tiny, operation: code, config: { script: tiny } }]\n',
+    },
+    blockMs: 500,
+    seconds: 90,
+    async attack({ server, signal }) {
+      const body = { input: { items: numbers(30_000) }, async: true };
+      const id = await ended(server, idOf(await ask(server, '/execute/ensemble/big', { body, signal })));
+      return countStatuses(await inParallel(10, 10, () => ask(server, `/executions/${id}/events`, { signal })));
+    },
+  },
+  {
+    ...stored,
+    name: 'ended-streams-large',
+    about: '5 streams of all events of an ended execution with 300 results of 1 MB',
+    filled: record,
+    blockMs: 500,
+    attack: async ({ server, facts, signal }) =>
+      countStatuses(await inParallel(5, 5, () => ask(server, `/executions/${facts.id}/events`, { signal }))),
   },
   {
     name: 'idle-streams-input',

@@ -43,6 +43,16 @@ export function ask({ url, token }, path, { method, body, headers, signal } = {}
   });
 }
 
+/** Sends a GET and reads nothing of the answer. @returns the connection */
+export function askSilently({ url, token }, path) {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port) });
+  socket.on('error', () => {});
+  socket.pause();
+  socket.write(`GET /api/v1${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  return socket;
+}
+
 /** Sends a POST whose body is in chunks of one byte. @returns as `ask`, without `bytes` */
 export function askInChunks({ url, token }, path, body, { signal } = {}) {
   const { hostname, port } = new URL(url);

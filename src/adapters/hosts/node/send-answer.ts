@@ -7,12 +7,19 @@ import type { NodeRequest, NodeResponse } from './node-types.ts';
 const DISCARD_BYTES = 8 * 1024 * 1024;
 const DISCARD_MS = 10_000;
 
-export function sendAnswer(request: NodeRequest, response: NodeResponse, { status, headers, body }: PlainAnswer): void {
+/** How long a peer may take nothing of an answer. */
+const STALL_MS = 30_000;
+
+export function sendAnswer(request: NodeRequest, response: NodeResponse, answer: PlainAnswer): void {
+  const { status, headers, body, sent } = answer;
   if (response.destroyed || response.headersSent) {
     if (body instanceof ReadableStream) void body.cancel();
+    sent?.();
     return;
   }
   if (!request.complete) discardRest(request);
+  if (sent) response.once('close', sent);
+  if (sent || body instanceof ReadableStream) cutWhenStalled(request, response);
   if (body instanceof ReadableStream) {
     response.writeHead(status, headers);
     void sendStream(response, body);
@@ -28,6 +35,15 @@ export function sendAnswer(request: NodeRequest, response: NodeResponse, { statu
   response.writeHead(status, headers);
   // If every character is one byte, Node copies the text instead of encoding it.
   response.end(body, length === body.length ? 'latin1' : 'utf8');
+}
+
+/** Disconnects a peer that takes nothing of what is sent. A server with a time limit of its own does this itself. */
+function cutWhenStalled({ socket }: NodeRequest, response: NodeResponse): void {
+  const { server } = socket as { readonly server?: { readonly timeout?: number } };
+  if (server?.timeout) return;
+  response.setTimeout(STALL_MS, () => {
+    if (socket.writableLength > 0) response.destroy();
+  });
 }
 
 // Node would read for minutes. A sender that exceeds these limits is disconnected.
