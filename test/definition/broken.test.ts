@@ -91,6 +91,16 @@ describe('limits', () => {
     ]);
   });
 
+  test('a text with more than 500,000 keys, values and signs is refused where it exceeds the limit, before it is composed', () => {
+    const began = performance.now();
+    const [issue] = issuesOf(refusal(`name: a\nx: [${'{},'.repeat(300_000)}]\n`));
+    expect([issue?.line, issue?.message]).toEqual([
+      2,
+      expect.stringMatching(/^the document has more than 500000 keys, values and signs/),
+    ]);
+    expect(performance.now() - began).toBeLessThan(scaled(2_000));
+  });
+
   test('steps are counted inside every form', () => {
     // `forms` has nine steps and `tries` has four, with the steps inside.
     const forms = (i: number) => `

@@ -75,6 +75,12 @@ describe('ensembles over HTTP', () => {
     expect((await ask('/execute/ensemble/hello', post({}))).body.output).toEqual({ said: 'four' });
   });
 
+  it('a definition of more than 256 KiB is 413', async () => {
+    const { ask } = await open();
+    const large = await ask('/ensembles', yaml(`${HELLO}# ${'x'.repeat(256 * 1024)}\n`));
+    expect([large.status, large.body.error]).toMatchObject([413, { code: 'PAYLOAD_TOO_LARGE', maxBytes: 262_144 }]);
+  });
+
   it('a definition is shown in the form in which PUT takes it', async () => {
     const { ask } = await open();
     const { body } = await ask('/ensembles', yaml(HELLO));

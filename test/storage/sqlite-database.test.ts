@@ -133,6 +133,15 @@ describe('sqliteDatabase', () => {
     expect(database.prepare('SELECT count(*) AS n FROM t').get()).toMatchObject({ n: 1 });
   });
 
+  it('a value of more than 16 MiB is refused before it is encoded', async () => {
+    const db = sqliteDatabase({ path: ':memory:' });
+    await expect(db.query(text('SELECT zeroblob(17000000) AS v'), page)).rejects.toMatchObject({
+      code: 'INVALID_OUTPUT',
+      message: expect.stringContaining('column v has a value of 17000000'),
+    });
+    await db.close();
+  });
+
   it.each([
     [{}, /path or database/],
     [{ path: 'a', database: new Libsql(':memory:') }, /path or database/],

@@ -41,7 +41,7 @@ export function toHandoverColumn({ release, end }: Pick<CommitEntry, 'release' |
  */
 export function readText(row: StoredRow, column: string, name: RowName): string {
   const value = row[column];
-  if (typeof value !== 'string') throw damaged(name, column);
+  if (typeof value !== 'string' || value.length > MAX_JSON_CHARACTERS) throw damaged(name, column);
   if (value.charCodeAt(0) !== QUOTE) return value;
   const text = parse(value, name, column);
   if (typeof text !== 'string') throw damaged(name, column);
@@ -72,8 +72,11 @@ export function readBoolean(row: StoredRow, column: string): boolean {
   return row[column] === 't' || row[column] === 1;
 }
 
+/** No value that is stored has more: the largest is a state of 32 MiB. */
+const MAX_JSON_CHARACTERS = 64 * 1024 * 1024;
+
 function parse(value: unknown, name: RowName, column: string): Json {
-  if (typeof value !== 'string') throw damaged(name, column);
+  if (typeof value !== 'string' || value.length > MAX_JSON_CHARACTERS) throw damaged(name, column);
   try {
     return JSON.parse(value) as Json;
   } catch (cause) {

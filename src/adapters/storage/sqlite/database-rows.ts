@@ -1,6 +1,7 @@
 /** Rows of SQLite as JSON, page by page or part by part, and values as parameters. */
 
 import { toBase64 } from '../../../engine/base/base64.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../engine/base/json.ts';
 import { type CheckedSql, toBound } from '../../../engine/ports/sql-rules.ts';
 import { VALUE_MARK } from '../../../engine/ports/sql-text.ts';
@@ -9,6 +10,8 @@ import type { BoundValue, ColumnValue, DatabaseHandle } from './database-handle.
 /** A part of a stream ends after this number of rows, or after about this many characters. */
 const PART_ROWS = 500;
 const PART_CHARACTERS = 1_000_000;
+/** The largest value of a column. An output has at most 4 MiB, and a row of an export may have more. */
+const MAX_COLUMN_BYTES = 16 * 1024 * 1024;
 
 /** SQLite's placeholder for each value. */
 export function withPlaceholders({ text }: CheckedSql): string {
@@ -67,8 +70,18 @@ function sizeOf(value: ColumnValue | undefined): number {
 
 function toRow(values: Readonly<Record<string, ColumnValue>>): JsonObject {
   const row: Record<string, Json> = {};
-  for (const name in values) row[name] = toJson(values[name] as ColumnValue);
+  for (const name in values) {
+    const value = values[name] as ColumnValue;
+    // Before it is encoded: that takes seconds, and no output could have it.
+    if (sizeOf(value) > MAX_COLUMN_BYTES) throw tooLarge(name, sizeOf(value));
+    row[name] = toJson(value);
+  }
   return row;
+}
+
+function tooLarge(name: string, size: number): OrchestratorError {
+  const message = `column ${name} has a value of ${size} characters or bytes, more than ${MAX_COLUMN_BYTES}; select a part of it, such as with substr()`;
+  return new OrchestratorError('INVALID_OUTPUT', message);
 }
 
 function toJson(value: ColumnValue): Json {

@@ -12,9 +12,10 @@ export interface YamlMistake {
   readonly end: number;
 }
 
-/** The result of parsing: the composed document with its errors, or the offset at which it is too deep. */
+/** The result of parsing: the composed document with its errors, or the offset at which it is too deep or has too many parts. */
 export type ParsedYaml =
   | { readonly kind: 'too-deep'; readonly offset: number }
+  | { readonly kind: 'too-many'; readonly offset: number }
   | {
       readonly kind: 'document';
       readonly document: Document.Parsed;
@@ -25,6 +26,8 @@ export type ParsedYaml =
       readonly restore: (text: string) => string;
     };
 
+/** The most lexical tokens: keys, values, signs, line breaks. 1,000 steps of an ordinary definition have about 50,000. */
+export const MAX_PARTS = 500_000;
 // Most later errors follow from the first one, and a text of `[,,,,,` has a million errors.
 const MAX_MISTAKES = 1000;
 // An odd quote inside an expression can hide later expressions from the lexer. Each pass finds more of them.
@@ -43,7 +46,7 @@ export function parseYaml(text: string): ParsedYaml {
   let source = text;
   for (let pass = 0; ; pass++) {
     const fed = feed(source, pass < MAX_MASK_PASSES && canMask(text));
-    if (fed.kind === 'too-deep') return fed;
+    if (fed.kind === 'too-deep' || fed.kind === 'too-many') return fed;
     if (fed.kind === 'tokens') return compose(fed.tokens, text.length, pass === 0 ? (as) => as : unmask);
     source = maskExpressions(source, fed.spans);
   }
@@ -51,6 +54,7 @@ export function parseYaml(text: string): ParsedYaml {
 
 type Fed =
   | { readonly kind: 'too-deep'; readonly offset: number }
+  | { readonly kind: 'too-many'; readonly offset: number }
   | { readonly kind: 'tokens'; readonly tokens: CST.Token[] }
   | { readonly kind: 'cut'; readonly spans: ExpressionSpan[] };
 
@@ -62,7 +66,10 @@ function feed(source: string, masking: boolean): Fed {
   let offset = 0;
   let maskedTo = 0;
   let atScalar = false;
+  let parts = 0;
   for (const lexeme of new Lexer().lex(source)) {
+    parts += 1;
+    if (parts > MAX_PARTS) return { kind: 'too-many', offset };
     if (atScalar) {
       atScalar = false;
       const end = offset + lexeme.length;

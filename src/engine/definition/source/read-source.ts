@@ -4,7 +4,7 @@ import { type Document, isScalar } from 'yaml';
 import { formatPath, type Json, MAX_DEPTH } from '../../base/json.ts';
 import type { DefinitionIssue } from '../../base/errors.ts';
 import { type NodeProblem, nodeToJson } from './node-to-json.ts';
-import { parseYaml } from './parse-yaml.ts';
+import { MAX_PARTS, parseYaml } from './parse-yaml.ts';
 import { createSourceLines, type SourceLines } from './source-frame.ts';
 import { createSourceMap, type SourceMap } from './source-map.ts';
 import { explainYamlError, selectYamlErrors } from './yaml-errors.ts';
@@ -54,6 +54,10 @@ export function readSource(text: string): ReadResult {
   const parsed = parseYaml(body);
   if (parsed.kind === 'too-deep') {
     return refuse(lines, [problemAt(`the document is nested deeper than ${MAX_DEPTH} levels`, parsed.offset)]);
+  }
+  if (parsed.kind === 'too-many') {
+    const message = `the document has more than ${MAX_PARTS} keys, values and signs up to here; split it`;
+    return refuse(lines, [problemAt(message, parsed.offset)]);
   }
   const { document, errors, secondAt, restore } = parsed;
   const selected = selectYamlErrors(errors, (offset) => lines.place(offset).line);
