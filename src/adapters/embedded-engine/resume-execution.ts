@@ -1,5 +1,6 @@
 /** Resumes or starts a claimed execution: reads its records, loads its definition, and launches its run. */
 
+import type { LoadedDefinition } from '../../engine/ports/execution-engine.ts';
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import { nextTurn } from '../../engine/base/next-turn.ts';
 import { signalsOfEnd } from '../../engine/model/child.ts';
@@ -86,8 +87,15 @@ async function begin(engine: EngineState, { worker, claimed, reached }: Claim): 
   const { execution, epoch, startedAt, begun, cancelRequested: cancelled, signals } = claimed;
   const { recoveries, handover, resumedAt } = claimed;
   const { id, version, ensemble } = execution;
-  const found = loadDefinition(engine, version, ensemble);
-  const loaded = found instanceof Promise ? await found : found;
+  let loaded: LoadedDefinition | string | undefined;
+  try {
+    const found = loadDefinition(engine, version, ensemble);
+    loaded = found instanceof Promise ? await found : found;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    await endUnrunnable(engine, worker, toUnrunnable(claimed), `its definition is damaged: ${error.message}`);
+    return undefined;
+  }
   if (loaded === undefined) {
     await endUnrunnable(engine, worker, toUnrunnable(claimed), `its definition ${version} is not stored`);
     return undefined;
@@ -107,8 +115,7 @@ async function begin(engine: EngineState, { worker, claimed, reached }: Claim): 
     // A queued retry was stored with the results that it keeps.
     if (begun || execution.retryOf !== undefined) records = await readRecords(engine, id);
   } catch (error) {
-    // A damaged row stays damaged; the storage may recover from any other failure.
-    if (!isOrchestratorError(error, 'INTERNAL') || error.details.row === undefined) throw error;
+    if (!isDamage(error)) throw error;
     const message = `what is stored of it is damaged: ${error.message}`;
     await endUnrunnable(engine, worker, toUnrunnable(claimed), message);
     return undefined;
@@ -116,6 +123,11 @@ async function begin(engine: EngineState, { worker, claimed, reached }: Claim): 
   if (begun) logRecovery(engine, worker, claimed);
   const about = { execution, worker, epoch, startedAt, records, signals, recoveries, handover, resumedAt };
   return launchRun(engine, { ...about, cancelled, resumed: begun, reached }, loaded);
+}
+
+/** A damaged row stays damaged; the storage may recover from any other failure. */
+function isDamage(error: unknown): error is Error {
+  return isOrchestratorError(error, 'INTERNAL') && error.details.row !== undefined;
 }
 
 /** A claim does not say whether the execution was freed from a dead worker since the last claim, only how often it was freed. */

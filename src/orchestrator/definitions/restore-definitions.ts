@@ -2,12 +2,13 @@
 
 import type { EnsembleSource } from '../../authoring/define.ts';
 import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
-import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { AgentDefinition } from '../../engine/model/ensemble.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { StoredDefinition } from '../../engine/ports/storage.ts';
 import type { Catalog } from './catalog.ts';
 import { type LoadedEnsemble, loadEnsemble, loadSharedAgent } from './load-definitions.ts';
+import { hashOf } from './stored-definitions.ts';
 
 /**
  * Loads the definition with which an execution began. If the ensemble of this process has the same version, that ensemble is used.
@@ -26,7 +27,10 @@ export function createRestore(known: {
   const restored = new Map<string, MaybePromise<LoadedEnsemble | string>>();
   const agentName = (ensemble: string) => (ensemble.startsWith('agent:') ? ensemble.slice('agent:'.length) : undefined);
 
-  const load = async ({ definition }: StoredDefinition, ensemble: string): Promise<LoadedEnsemble | string> => {
+  const load = async (
+    { definition, version }: StoredDefinition,
+    ensemble: string,
+  ): Promise<LoadedEnsemble | string> => {
     const agent = agentName(ensemble);
     try {
       if (agent === undefined) {
@@ -45,6 +49,8 @@ export function createRestore(known: {
     } catch (error) {
       // The storage did not answer, which says nothing about the definition.
       if (isOrchestratorError(error) && error.retryable) throw error;
+      // What was stored under this hash could be compiled once. Then a script or another part is missing here, or the row was changed.
+      if (hashOf(definition) !== version) throw damaged(version, error);
       return messageOf(error);
     }
   };
@@ -63,4 +69,10 @@ export function createRestore(known: {
     found.then((late) => (typeof late === 'string' ? forget() : restored.set(key, late)), forget);
     return found;
   };
+}
+
+function damaged(version: string, cause: unknown): OrchestratorError {
+  const row = `definition ${version}`;
+  const message = `the stored ${row} is not the one that was stored; restore it from a backup`;
+  return new OrchestratorError('INTERNAL', message, { cause, details: { row } });
 }

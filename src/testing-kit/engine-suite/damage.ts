@@ -70,6 +70,35 @@ export function damageCases({ it }: Declare<StorageWorld>): void {
     await oneFails(world, id);
   });
 
+  for (const how of ['can not be read', 'is another one than was stored'] as const) {
+    it(`executions whose definition ${how} fail with the reason; others run`, async (world) => {
+      await killFiveRuns(world);
+      const tamper = (storage: Storage) =>
+        changeStorage(storage, {
+          definitions: {
+            async get(version) {
+              const stored = await storage.definitions.get(version);
+              if (!stored) return undefined;
+              if (how !== 'can not be read') return { ...stored, definition: { name: 'e' } };
+              throw new OrchestratorError('INTERNAL', 'the row is damaged', {
+                details: { row: `definition ${version}` },
+              });
+            },
+          },
+        });
+      const other = ensemble([echo('x', 1)], { x: '${x.output}' });
+      const second = await world.open({ ensembles: [other], engine: { tamper } });
+      await second.subject.ready();
+      for (const { status, error } of await allEnded(world, RUNS, 60_000))
+        same(
+          [status, error?.code, error?.message.includes('definition')],
+          ['failed', 'INTERNAL', true],
+          'a damaged one',
+        );
+      same((await resultOf(world, 'another run', second.subject.execute('e'))).status, 'completed', 'another run');
+    });
+  }
+
   it('a child execution that cannot be read fails, and its parent receives the failure', async (world) => {
     const ensembles = [
       ensemble([{ ensemble: 'child' }, echo('c', '${child.error.code}', { condition: '${child.failed}' })], {
