@@ -3,6 +3,7 @@
 import { join, relative, sep } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { messageOf } from '../engine/base/errors.ts';
+import { withTimeout } from '../engine/base/with-timeout.ts';
 
 /** The default export (undefined if the module has none), or the problem. */
 export type Imported = { readonly value: unknown } | { readonly problem: string };
@@ -13,6 +14,18 @@ const NO_TYPESCRIPT =
   "this runtime can't import `.ts` files: install the package jiti (`npm install jiti`), use Node 22.18 or newer, Deno or Bun, or write it as `.mjs`";
 // Node.js without TypeScript, and TypeScript that Node.js can't strip, such as an enum.
 const NEEDS_TRANSLATION = ['ERR_UNKNOWN_FILE_EXTENSION', 'ERR_UNSUPPORTED_TYPESCRIPT_SYNTAX'];
+
+/** The longest time of an import. */
+const IMPORT_MS = 10_000;
+
+const setTimer = (ms: number, callback: () => void) => {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+};
+
+function neverEnds(ms: number): string {
+  return `can't be imported: its import did not end within ${ms / 1000} s. A top-level \`await\` of it, or of a module that it imports, may never settle`;
+}
 
 type Exports = { readonly default?: unknown };
 type ImportModule = (url: string) => Promise<Exports>;
@@ -28,10 +41,19 @@ export async function importDefault(
   query = '',
   own: ImportModule = (url) => import(url),
   loadJiti = () => import('jiti'),
+  limitMs = IMPORT_MS,
 ): Promise<Imported> {
   const { href } = pathToFileURL(join(directory, file));
   try {
-    const module = await own(href + query).catch((error: unknown) => importTypeScript(error, href, loadJiti));
+    const importing = own(href + query).catch((error: unknown) => importTypeScript(error, href, loadJiti));
+    // A module may wait for ever at its top level. What it throws later is ignored.
+    const found = await withTimeout(
+      importing.then((module) => ({ module })),
+      limitMs,
+      setTimer,
+    );
+    if (!found) return { problem: neverEnds(limitMs) };
+    const { module } = found;
     return module === undefined ? { problem: NO_TYPESCRIPT } : { value: module.default };
   } catch (error) {
     return { problem: `can't be imported: ${describe(error)}${placeOf(error, directory, file)}` };

@@ -125,4 +125,17 @@ describe('ensemble serve --watch', () => {
     const { code, stderr } = await served.ended;
     expect([code, stderr.trimEnd().split('\n').at(-1)]).toEqual([0, 'stopped']);
   });
+
+  it('a module that never ends its import is a problem that names it, and the next change is loaded; what a script does later ends nothing', async () => {
+    const served = await watching(FILES);
+    write(served, 'scripts/a.mjs', 'await new Promise(() => {});\nexport default () => 1;\n');
+    await served.saw('its import did not end within 10 s');
+    const late = "setTimeout(() => Promise.reject(new Error('too late')), 50);\n";
+    const timer = "setTimeout(() => { throw new Error('a timer of a script'); }, 60);\n";
+    write(served, 'scripts/a.mjs', `${late}${timer}export default () => 'alive';\n`);
+    await comesTo(served, { text: 'alive' });
+    await served.saw('too late');
+    await served.saw('a timer of a script');
+    expect(await output(served)).toEqual({ text: 'alive' });
+  }, 60_000);
 });

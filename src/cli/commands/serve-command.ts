@@ -74,6 +74,7 @@ export async function serve(
   const stopped = new Promise<void>((resolve) => {
     stop = resolve;
   });
+  const strays = logStrays(process, (line) => write(stamp(line)));
   const interrupt = onInterrupt(process, (again) => {
     if (again) return;
     write('stopping: running executions get 25 s to end; press Ctrl-C again to stop at once');
@@ -101,7 +102,25 @@ export async function serve(
     throw error;
   } finally {
     interrupt.release();
+    strays.release();
   }
+}
+
+/** What a script of the project throws or rejects after its call has ended is logged. It never ends the service. */
+function logStrays(process: NodeJS.Process, log: (line: string) => void): { release(): void } {
+  const listener = (thrown: unknown) => {
+    const [first = '', place = ''] = (thrown instanceof Error ? (thrown.stack ?? '') : '').split('\n');
+    const where = place === '' ? '' : ` (${place.trim()})`;
+    log(oneLine(`error: something failed outside of every execution: ${first || messageOf(thrown)}${where}`));
+  };
+  process.on('unhandledRejection', listener);
+  process.on('uncaughtException', listener);
+  return {
+    release() {
+      process.off('unhandledRejection', listener);
+      process.off('uncaughtException', listener);
+    },
+  };
 }
 
 async function findProject(cwd: string, dir: string | undefined): Promise<string> {
