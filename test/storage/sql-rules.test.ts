@@ -32,6 +32,17 @@ describe('a statement for Postgres is refused if it hides code behind', () => {
   });
 });
 
+it.each([
+  "SELECT current_setting('data_directory')",
+  'SELECT usename, query FROM pg_stat_activity',
+  'SELECT inet_server_addr()',
+  'SELECT rolname FROM pg_catalog.pg_roles',
+  'SELECT usename FROM "pg_user"',
+])('a query for Postgres does not show the server: %s', (sql) => {
+  expect(() => check(sql, 'postgres')).toThrow('reaches outside the data');
+  expect(check('SELECT current_date, status, roles FROM pg_typeof_log', 'postgres').verb).toBe('SELECT');
+});
+
 describe('a statement for Postgres is accepted with', () => {
   it.each([
     ["SELECT E'it\\'s' || 'a', 'b'", 'texts that are apart'],

@@ -21,12 +21,12 @@ const BEFORE_THINGS: ReadonlySet<string> = new Set([
   'RECURSIVE',
 ]);
 
-/** Functions and tables that read or write files, reach other servers, run text as SQL, or change the connection. */
+/** Functions and tables that read or write files, reach other servers, run text as SQL, or show or change connections and settings. */
 const OUTSIDE: Readonly<Record<SqlDialect, RegExp>> = {
   sqlite:
     /^(load_extension|readfile|writefile|fsdir|sha3_query|fts3_tokenizer|sqlite_dbpage|sqlite3mc_.*|carray|zipfile|sqlar_.*|sqlite_log|sqlcipher_.*|pragma_.*)$/i,
   postgres:
-    /^(pg_(read_|ls_|stat_file|file_|terminate_|cancel_|reload_|rotate_|notify|(try_)?advisory|logical_|create_|drop_|replication_|export_|switch_|promote|wal_|backup_|start_backup|stop_backup|hba_|ident_|show_all|settings|stat_reset|logfile_|authid|auth_members|shadow|user_mapping|largeobject|import_|config|log_).*|lo_(import|export)|dblink.*|set_config|.*_to_xml.*|ts_stat|ts_rewrite|crosstab.*|connectby|xpath_table)$/i,
+    /^(current_setting|inet_(server|client)_(addr|port)|pg_(read_|ls_|stat|locks|prepared_|cursors|roles|user$|group|db_role_|backend_pid|file_|terminate_|cancel_|reload_|rotate_|notify|(try_)?advisory|logical_|create_|drop_|replication_|export_|switch_|promote|wal_|backup_|start_backup|stop_backup|hba_|ident_|show_all|settings|logfile_|authid|auth_members|shadow|user_mapping|largeobject|import_|config|log_).*|lo_(import|export)|dblink.*|set_config|.*_to_xml.*|ts_stat|ts_rewrite|crosstab.*|connectby|xpath_table)$/i,
 };
 
 /** A statement as text with {@link VALUE_MARK} in place of each value. */
