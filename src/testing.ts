@@ -16,13 +16,14 @@ import type { Execution } from './engine/model/execution.ts';
 import type { ExecutionHistory } from './engine/model/execution-history.ts';
 import { checkOptions, type OrchestratorOptions } from './orchestrator/options.ts';
 import { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
-import type { ExecuteOptions } from './orchestrator/runs/execute-options.ts';
+import type { ExecuteOptions, RetryOptions } from './orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from './orchestrator/runs/execution-service.ts';
 
+export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from './adapters/mail/memory-mail.ts';
 export { type DataStores, type DataSuiteOptions, dataSuite } from './testing-kit/data-suite.ts';
 export type {
-  EngineProcessOptions,
   EngineProcess,
+  EngineProcessOptions,
   EngineWorld,
   SimulatedProcess,
   WorldReader,
@@ -35,11 +36,17 @@ export type {
 } from './testing-kit/engine-suite.ts';
 export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from './testing-kit/fake-model.ts';
 export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './testing-kit/http-suite.ts';
-export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from './adapters/mail/memory-mail.ts';
 export type { MailWorld, ReceivedMail } from './testing-kit/mail-suite/context.ts';
 export { type MailSuiteOptions, mailSuite } from './testing-kit/mail-suite.ts';
-export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from './testing-kit/memory-sms.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from './testing-kit/manual-clock.ts';
+export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from './testing-kit/memory-sms.ts';
+export {
+  type RateLimiterHolder,
+  type RateLimiterSuiteOptions,
+  rateLimiterSuite,
+} from './testing-kit/rate-limiter-suite.ts';
+export type { ReplayResult } from './testing-kit/replay/replay-history.ts';
+export type { ReplayDifference } from './testing-kit/replay/replay-journal.ts';
 export { type StorageSuiteOptions, storageSuite } from './testing-kit/storage-suite.ts';
 export {
   type StubAnswer,
@@ -48,13 +55,6 @@ export {
   type StubReply,
   stubHttp,
 } from './testing-kit/stub-http.ts';
-export {
-  type RateLimiterHolder,
-  type RateLimiterSuiteOptions,
-  rateLimiterSuite,
-} from './testing-kit/rate-limiter-suite.ts';
-export type { ReplayDifference } from './testing-kit/replay/replay-journal.ts';
-export type { ReplayResult } from './testing-kit/replay/replay-history.ts';
 export type { ScriptCall, ScriptStub } from './testing-kit/stub-script.ts';
 export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from './testing-kit/token-suite.ts';
 
@@ -99,7 +99,8 @@ export interface TestOrchestrator<T> extends Orchestrator<T> {
  * awaited and no step is in flight, the clock jumps to the next due instant. Retries after 1, 2 and 4 seconds take milliseconds, and
  * the record says 7,000 ms.
  *
- * A step that never ends is in flight: to reach its timeout, call `clock.advance(ms)`.
+ * A step that never ends is in flight: to reach its timeout, call `clock.advance(ms)`. When nothing is due and the execution waits
+ * for a signal without a `timeout`, `execute()` rejects with the name of the signal.
  *
  * @param options - the options of `createOrchestrator`. `clock` is a manual clock
  *
@@ -147,19 +148,35 @@ function startProcess(
   const { awaited } = process;
   let closing: Promise<void> | undefined;
   const driven = (handle: ExecutionHandle) => ({ ...handle, result: () => awaited(handle.result()) });
+  const unsentSignal = async () => {
+    const { executions } = await inner.executions.list({ status: 'waiting' });
+    for (const { id, ensemble, waitingFor } of executions) {
+      const wait = waitingFor?.find(({ kind }) => kind === 'signal');
+      if (!wait) continue;
+      const facts = `execution ${id} of \`${ensemble}\` waits at ${wait.key} for the signal \`${wait.name}\`, which nobody sends`;
+      return new Error(
+        `${facts}: begin it with \`start\`, and call \`executions.signal(id, '${wait.name}', payload)\``,
+      );
+    }
+    return undefined;
+  };
   const ended = async (id: string) => {
     for await (const _event of inner.executions.events(id));
     return inner.executions.get(id);
   };
   const orchestrator = {
     ...inner,
-    execute: (name: string, input?: unknown, opts?: ExecuteOptions) => awaited(inner.execute(name, input, opts)),
+    execute: (name: string, input?: unknown, opts?: ExecuteOptions) =>
+      awaited(inner.execute(name, input, opts), unsentSignal),
     executeAgent: (name: string, input?: unknown, opts?: ExecuteOptions) =>
       awaited(inner.executeAgent(name, input, opts)),
     start: async (name: string, input?: unknown, opts?: ExecuteOptions) => driven(await inner.start(name, input, opts)),
     startAgent: async (name: string, input?: unknown, opts?: ExecuteOptions) =>
       driven(await inner.startAgent(name, input, opts)),
-    executions: { ...inner.executions, retry: async (id: string) => driven(await inner.executions.retry(id)) },
+    executions: {
+      ...inner.executions,
+      retry: async (id: string, opts?: RetryOptions) => driven(await inner.executions.retry(id, opts)),
+    },
     // A run that waits delays the close until its grace period is over, and only this kit advances the time.
     close(opts?: { readonly grace?: number | string }) {
       if (process.crashed) return Promise.resolve();

@@ -15,9 +15,9 @@ import { nodeHttp, toNodeListener } from '../node.ts';
 import { compileHost, createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { sqliteStorage } from '../sqlite.ts';
 
+export { innerLists } from '../engine/definition/forms/step-lists.ts';
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { awaitedNames } from '../orchestrator/signals/awaited-names.ts';
-export { innerLists } from '../engine/definition/forms/step-lists.ts';
 export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
 export { embeddedEngine, memoryStorage, parseEnsemble, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;
@@ -58,6 +58,11 @@ export async function openToCheck(directory: string): Promise<OpenedProject> {
     for (const issue of found ?? [{ path: '', message: messageOf(error) }]) add(issue.ensemble, 'issues', issue);
   }
   return { ...opened, files: joinFiles([...opened.files, ...more]) };
+}
+
+/** Opens a project to draw a flow of it: what the host has not configured, such as mail, variables and secrets, is no problem. @throws NOT_FOUND */
+export function openToDraw(directory: string): Promise<OpenedProject> {
+  return openProject(directory, {}, { assumeVariables: true, lenient: true });
 }
 
 function joinFiles(all: readonly FileIssues[]): FileIssues[] {
@@ -165,6 +170,11 @@ export function checkInProject(
 ): FileIssues {
   const host = { ...compileHost(options), unknownVariable: unsetVariable(listed) };
   return { file, ...checkEnsemble(text, host, file) };
+}
+
+/** Problems of a definition that keep its flow from being drawn. @param options - see {@link openToDraw} */
+export function checkToDraw(text: string, file: string, options: ProjectOptions): FileIssues {
+  return { file, ...checkEnsemble(text, { ...compileHost(options), lenient: true }, file) };
 }
 
 /** Problems of a definition outside a project that is about to run with the given options. */

@@ -35,8 +35,9 @@ type Report = (file: string, issues: readonly DefinitionIssue[], warnings?: read
 /**
  * @param project - the project as it was read
  * @param options - the scripts, operations, agents and variables that the definitions can use
+ * @param lenient - accepts references to what the host has not configured
  */
-export function checkProject(project: Project, options: OrchestratorOptions): CheckedProject {
+export function checkProject(project: Project, options: OrchestratorOptions, lenient: boolean): CheckedProject {
   const files = new Map<string, { readonly issues: DefinitionIssue[]; readonly warnings: DefinitionIssue[] }>();
   const report: Report = (file, issues, warnings = []) => {
     const found = files.get(file) ?? { issues: [], warnings: [] };
@@ -48,7 +49,7 @@ export function checkProject(project: Project, options: OrchestratorOptions): Ch
   for (const file of configFile ? [configFile, ...project.scriptFiles] : project.scriptFiles) report(file, []);
   for (const { file, message } of project.problems) report(file, [{ path: '', message, source: file }]);
 
-  const host = projectHost(project, options);
+  const host = projectHost(project, options, lenient);
   const read = project.agents.map(({ file, text }) => readAgentFile(file, text));
   const agents = new Map<string, AgentDefinition>();
   const fileOf = new Map<string, string>();
@@ -80,14 +81,14 @@ export function checkProject(project: Project, options: OrchestratorOptions): Ch
 
 // A script that can't be imported is reported once, for its file: a definition that uses it has no problem of its own. The same is
 // true for variables if the config can't be read.
-function projectHost(project: Project, options: OrchestratorOptions): CompileHost {
+function projectHost(project: Project, options: OrchestratorOptions, lenient: boolean): CompileHost {
   const broken = project.problems.map(({ file }) => file).filter((file) => file.startsWith('scripts/'));
   const names = broken.map((file) => file.slice('scripts/'.length).replace(/\.\w+$/, ''));
   const scripts = { ...Object.fromEntries(names.map((name) => [name, () => null])), ...options.scripts };
   const configBroken = project.problems.some(({ file }) => file.startsWith('ensemble.config.'));
   return {
     ...compileHost({ ...options, scripts }),
-    lenient: configBroken,
+    lenient: lenient || configBroken,
     unknownVariable: unsetVariable(project.absent),
   };
 }

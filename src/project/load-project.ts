@@ -56,13 +56,14 @@ export async function loadProject(directory: string | URL, options: ProjectOptio
  *
  * @param assumeVariables - gives each variable that the config lists and that has no value an invented value, so that definitions can
  *   be checked on a machine without the values
+ * @param lenient - accepts references to what the host has not configured, such as a mail sender or a variable
  * @param query - added to the URLs of scripts and config, so that they are loaded again
  * @throws NOT_FOUND if the folder does not exist or has no ensemble
  */
 export async function openProject(
   directory: string | URL,
   given: ProjectOptions = {},
-  { assumeVariables = false, query = '' } = {},
+  { assumeVariables = false, lenient = false, query = '' } = {},
 ): Promise<OpenedProject> {
   const project = await readProject(directory, process.env, query);
   const config = (project.config?.value ?? {}) as ProjectOptions;
@@ -76,7 +77,7 @@ export async function openProject(
       `${project.directory} has no ensemble: expected .yaml files in its folder \`ensembles\``,
     );
   }
-  const { agents, files } = checkProject({ ...project, problems }, options);
+  const { agents, files } = checkProject({ ...project, problems }, options, lenient);
   const texts = project.ensembles.map(({ text }) => text);
   return {
     project,

@@ -11,15 +11,25 @@ export interface IdleWatch {
   watchPort<P extends object>(port: P): P;
   /** Returns the same operation. An attempt is in flight, except while an agent runs that it calls. */
   watchOperation(operation: AnyOperation): AnyOperation;
-  /** Returns the promise. Until it settles, time advances whenever nothing is in flight. */
-  driveUntil<R>(result: Promise<R>): Promise<R>;
+  /**
+   * Returns the promise's result. Until it settles, time advances whenever nothing is in flight.
+   *
+   * @param whyStuck - asked when nothing is in flight and no timer is set. Its error rejects the result
+   */
+  driveUntil<R>(result: Promise<R>, whyStuck?: WhyStuck): Promise<R>;
   /** Time advances no more. */
   stop(): void;
 }
 
+export type WhyStuck = () => Promise<Error | undefined>;
+
+/** For so many turns of at least 1 ms, nothing is called before a result counts as stuck: the test may be about to call something. */
+const STUCK_TURNS = 50;
+
 export function createIdleWatch(clock: ManualClock): IdleWatch {
   let inFlight = 0;
-  let awaited = 0;
+  let calls = 0;
+  const awaited = new Set<{ readonly whyStuck?: WhyStuck | undefined; readonly reject: (error: Error) => void }>();
   let driving = false;
   let stopped = false;
 
@@ -28,6 +38,7 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     // Exactly one `then`: some thenables begin their work again with each call.
     const promise = given instanceof Promise ? given : Promise.resolve(given);
     inFlight += 1;
+    calls += 1;
     const done = () => {
       inFlight -= 1;
     };
@@ -40,15 +51,28 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     if (driving) return;
     driving = true;
     let quiet = 0;
-    while (awaited > 0 && !stopped) {
+    let stuck = 0;
+    let seen = calls;
+    while (awaited.size > 0 && !stopped) {
       await hostTurn();
       quiet = inFlight === 0 ? quiet + 1 : 0;
-      if (quiet < 2 || awaited === 0 || stopped) continue;
+      if (quiet < 2 || awaited.size === 0 || stopped) continue;
       quiet = 0;
+      const moved = (await clock.advanceToNext()) || calls !== seen;
+      stuck = moved ? 0 : stuck + 1;
+      if (stuck === STUCK_TURNS) await refuseStuck();
       // Nothing is in flight and no timer is set: the result depends on something outside. The loop checks again after 1 ms.
-      if (!(await clock.advanceToNext())) await new Promise((resolve) => setTimeout(resolve, 1));
+      else if (!moved) await new Promise((resolve) => setTimeout(resolve, 1));
+      seen = calls;
     }
     driving = false;
+  };
+
+  const refuseStuck = async () => {
+    for (const { whyStuck, reject } of [...awaited]) {
+      const error = await whyStuck?.();
+      if (error) reject(error);
+    }
   };
 
   // The agent that is called may wait for a retry.
@@ -87,14 +111,15 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
         if (key !== 'run') return value.bind(operation);
         return (context: OperationContext) => watch(operation.run(withoutCalls(context)));
       }),
-    driveUntil(result) {
-      awaited += 1;
-      const done = () => {
-        awaited -= 1;
-      };
-      result.then(done, done);
-      void drive();
-      return result;
+    driveUntil<R>(result: Promise<R>, whyStuck?: WhyStuck) {
+      return new Promise<R>((resolve, reject) => {
+        const entry = { whyStuck, reject };
+        awaited.add(entry);
+        const done = () => void awaited.delete(entry);
+        result.then(done, done);
+        result.then(resolve, reject);
+        void drive();
+      });
     },
     stop() {
       stopped = true;

@@ -11,7 +11,7 @@ import type { OrchestratorOptions } from '../orchestrator/options.ts';
 import { changeStorage } from './engine-suite/change-storage.ts';
 import { controlProcess, type ProcessControl } from './engine-suite/process-control.ts';
 import { ofProcess } from './engine-suite/storage-world.ts';
-import { createIdleWatch } from './idle-watch.ts';
+import { createIdleWatch, type WhyStuck } from './idle-watch.ts';
 import { hostTurn, type ManualClock } from './manual-clock.ts';
 import { mapMembers } from './map-members.ts';
 
@@ -35,8 +35,8 @@ export interface TestProcess {
   readonly ports: OrchestratorOptions;
   /** Why it refuses every call. Undefined until it has crashed. */
   readonly crashed: Error | undefined;
-  /** The result, while time advances. Rejects when the process crashes first. */
-  awaited<R>(result: Promise<R>): Promise<R>;
+  /** The result, while time advances. Rejects when the process crashes first. @param whyStuck - see `driveUntil` */
+  awaited<R>(result: Promise<R>, whyStuck?: WhyStuck): Promise<R>;
   /**
    * Ends the process as a power cut does: nothing more is written, released or cancelled. Resolves when its calls that had reached
    * the storage are over, and its worker counts as dead.
@@ -101,9 +101,9 @@ export function startTestProcess(world: Surroundings): TestProcess {
     get crashed() {
       return crashed;
     },
-    awaited<R>(result: Promise<R>) {
+    awaited<R>(result: Promise<R>, whyStuck?: WhyStuck) {
       if (crashed) return Promise.reject(crashed);
-      const driven = autoAdvance ? watch.driveUntil(result) : result;
+      const driven = autoAdvance ? watch.driveUntil(result, whyStuck) : result;
       let refuse: (error: Error) => void = () => {};
       const answer = new Promise<R>((resolve, reject) => {
         refuse = reject;

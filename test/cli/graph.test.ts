@@ -84,6 +84,23 @@ describe('ensemble graph NAME', () => {
     expect((await ensembleHere(['graph', 'order'], cwd)).stdout).toBe(DRAWN);
   });
 
+  it('draws without mail, variables and secrets, by name and by file', async () => {
+    const cwd = makeFolder({
+      'ensemble.config.mjs': "export default { secrets: ['KEY'] };\n",
+      'ensembles/tell.yaml': `name: tell
+flow:
+  - { agent: get, operation: api, config: { url: "\${env.SHOP}", headers: { Authorization: "\${env.KEY}" } }, condition: env.LIVE == 'yes' }
+  - { agent: mail, operation: email, config: { to: a@example.com, subject: Hi, body: Hi, from: b@example.com } }
+`,
+    });
+    for (const target of ['tell', 'ensembles/tell.yaml']) {
+      const { code, stdout, stderr } = await ensembleHere(['graph', target], cwd);
+      expect([code, stderr]).toEqual([0, '']);
+      expect(stdout).toContain('mail<br/>email');
+    }
+    expect((await ensembleHere(['validate'], cwd)).code).toBe(1);
+  });
+
   it.each([
     [['graph'], 'name an ensemble or a file, or an execution with --execution'],
     [['graph', 'order', '--direction', 'up'], '--direction must be TD (top down) or LR (left to right), not "up"'],

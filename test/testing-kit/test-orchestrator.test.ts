@@ -91,6 +91,36 @@ describe('createTestOrchestrator', () => {
     expect((await result).agents[0]?.output).toBe('from outside');
   });
 
+  it('execute() fails with the signal that nobody sends when nothing else is due, also of a child', async () => {
+    const { run, orchestrator } = scene([{ sleep: '1m' }, { wait: 'boss' }]);
+    await expect(run()).rejects.toThrow(
+      / of `e` waits at flow\[1\] for the signal `boss`, which nobody sends: begin it/,
+    );
+    const child = createTestOrchestrator({
+      ensembles: [
+        { name: 'outer', flow: [{ ensemble: 'inner' }] },
+        { name: 'inner', flow: [{ wait: 'yes' }] },
+      ],
+    });
+    await expect(child.execute('outer')).rejects.toThrow('of `inner` waits at flow[0] for the signal `yes`');
+    await orchestrator.close();
+  });
+
+  it('execute() ends when the test, an event or a timeout ends the wait', async () => {
+    const { run, orchestrator } = scene([{ wait: 'boss' }, { wait: 'late', timeout: '1d', onTimeout: 'continue' }]);
+    orchestrator.on('step.waiting', ({ data }) => {
+      if (data.signal === 'boss') setTimeout(() => void orchestrator.executions.signal(data.executionId, 'boss', 1), 5);
+    });
+    expect((await run()).status).toBe('completed');
+  });
+
+  it('executions.retry passes its options on', async () => {
+    const { run, orchestrator } = scene([boom('a', { retry: { maxAttempts: 1 } })]);
+    const { id } = await run({ amount: 1 });
+    const retried = await orchestrator.executions.retry(id, { newKeys: true, input: { amount: 2 } });
+    expect((await retried.result()).input).toEqual({ amount: 2 });
+  });
+
   it('an HTTP call that is not stubbed fails the agent with a message on how to stub it', async () => {
     const { run } = scene([
       { agent: 'a', operation: 'api', config: { url: 'https://api.example.com/users?x=1', method: 'POST' } },

@@ -38,8 +38,8 @@ export async function findDefinition(
   const text = await readFile(path, 'utf8');
   const project = dir !== undefined ? await requireProject(cwd, dir) : file.kind === 'member' && file.directory;
   if (project === false) return read(text, start.checkAlone(text, shown).issues, [], output);
-  const { options } = await start.openToCheck(project);
-  return read(text, start.checkInProject(text, shown, options).issues, options.agents, output);
+  const { options } = await start.openToDraw(project);
+  return read(text, start.checkToDraw(text, shown, options).issues, options.agents, output);
 }
 
 async function findByName(
@@ -48,7 +48,7 @@ async function findByName(
   output: Output,
   cwd: string,
 ): Promise<FoundDefinition | undefined> {
-  const { project, options, files } = await start.openToCheck(directory);
+  const { project, options, files } = await start.openToDraw(directory);
   const issuesOf = (source: Source) => {
     const file = project.ensembles.find(({ text }) => text === source)?.file;
     return start
