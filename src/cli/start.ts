@@ -60,7 +60,7 @@ export async function openToCheck(directory: string): Promise<OpenedProject> {
   return { ...opened, files: joinFiles([...opened.files, ...more]) };
 }
 
-/** Opens a project to draw a flow of it: what the host has not configured, such as mail, variables and secrets, is no problem. @throws NOT_FOUND */
+/** Opens a project to draw a flow of it. Missing mail senders, variables and secrets are accepted. @throws NOT_FOUND */
 export function openToDraw(directory: string): Promise<OpenedProject> {
   return openProject(directory, {}, { assumeVariables: true, lenient: true });
 }

@@ -23,7 +23,7 @@ export interface IdleWatch {
 
 export type WhyStuck = () => Promise<Error | undefined>;
 
-/** For so many turns of at least 1 ms, nothing is called before a result counts as stuck: the test may be about to call something. */
+/** A result is stuck after this number of turns without a call, each at least 1 ms: the test may be about to call something. */
 const STUCK_TURNS = 50;
 
 export function createIdleWatch(clock: ManualClock): IdleWatch {
