@@ -68,9 +68,12 @@ describe('a server that accepts connections and never answers', () => {
   });
   afterAll(() => silent.close());
 
-  it.each(['connectionString', 'sql'] as const)('is OVERLOADED after the timeout, by %s', async (source) => {
+  it.each(['url', 'sql'] as const)('is OVERLOADED after the timeout, by %s', async (source) => {
     const sql = postgres(connectionString, { connect_timeout: 60 });
-    const storage = postgresStorage({ ...(source === 'sql' ? { sql } : { connectionString }), queryTimeoutMs: 200 });
+    const storage = postgresStorage({
+      ...(source === 'sql' ? { sql } : { url: connectionString }),
+      queryTimeoutMs: 200,
+    });
     const began = performance.now();
     await expect(Promise.resolve(storage.state.read('a'))).rejects.toMatchObject(passing);
     expect(performance.now() - began).toBeLessThan(scaled(2000));
