@@ -48,7 +48,8 @@ export type {
   ListOptions,
   Page,
 } from './orchestrator/definitions/definitions.ts';
-export type { ChangeOptions, EnsembleState, EnsembleStates } from './orchestrator/ensemble-states.ts';
+export type { ChangeOptions } from './orchestrator/changes.ts';
+export type { EnsembleState, EnsembleStates } from './orchestrator/ensemble-states.ts';
 export type { Limits, RequestLimit, RequestSender } from './engine/access/limits.ts';
 export type { LimitsOptions } from './engine/access/plans.ts';
 export type { TrustProxy } from './engine/access/client-address.ts';

@@ -19,11 +19,10 @@ import { createOrchestrator, type Orchestrator } from './orchestrator/create-orc
 import type { ExecuteOptions, RetryOptions } from './orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from './orchestrator/runs/execution-service.ts';
 
-export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from './adapters/mail/memory-mail.ts';
 export { type DataStores, type DataSuiteOptions, dataSuite } from './testing-kit/data-suite.ts';
 export type {
-  EngineProcess,
   EngineProcessOptions,
+  EngineProcess,
   EngineWorld,
   SimulatedProcess,
   WorldReader,
@@ -36,17 +35,11 @@ export type {
 } from './testing-kit/engine-suite.ts';
 export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from './testing-kit/fake-model.ts';
 export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './testing-kit/http-suite.ts';
+export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from './adapters/mail/memory-mail.ts';
 export type { MailWorld, ReceivedMail } from './testing-kit/mail-suite/context.ts';
 export { type MailSuiteOptions, mailSuite } from './testing-kit/mail-suite.ts';
-export { type ManualClock, type ManualClockOptions, manualClock } from './testing-kit/manual-clock.ts';
 export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from './testing-kit/memory-sms.ts';
-export {
-  type RateLimiterHolder,
-  type RateLimiterSuiteOptions,
-  rateLimiterSuite,
-} from './testing-kit/rate-limiter-suite.ts';
-export type { ReplayResult } from './testing-kit/replay/replay-history.ts';
-export type { ReplayDifference } from './testing-kit/replay/replay-journal.ts';
+export { type ManualClock, type ManualClockOptions, manualClock } from './testing-kit/manual-clock.ts';
 export { type StorageSuiteOptions, storageSuite } from './testing-kit/storage-suite.ts';
 export {
   type StubAnswer,
@@ -55,6 +48,13 @@ export {
   type StubReply,
   stubHttp,
 } from './testing-kit/stub-http.ts';
+export {
+  type RateLimiterHolder,
+  type RateLimiterSuiteOptions,
+  rateLimiterSuite,
+} from './testing-kit/rate-limiter-suite.ts';
+export type { ReplayDifference } from './testing-kit/replay/replay-journal.ts';
+export type { ReplayResult } from './testing-kit/replay/replay-history.ts';
 export type { ScriptCall, ScriptStub } from './testing-kit/stub-script.ts';
 export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from './testing-kit/token-suite.ts';
 

@@ -15,9 +15,9 @@ import { nodeHttp, toNodeListener } from '../node.ts';
 import { compileHost, createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { sqliteStorage } from '../sqlite.ts';
 
-export { innerLists } from '../engine/definition/forms/step-lists.ts';
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { awaitedNames } from '../orchestrator/signals/awaited-names.ts';
+export { innerLists } from '../engine/definition/forms/step-lists.ts';
 export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
 export { embeddedEngine, memoryStorage, parseEnsemble, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;

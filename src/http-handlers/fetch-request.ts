@@ -2,7 +2,7 @@
 
 import { ByteBuffer } from '../engine/base/byte-buffer.ts';
 import type { Clock } from '../engine/ports/clock.ts';
-import type { PlainAnswer, PlainRequest, TakeBytes } from '../engine/ports/host.ts';
+import { type PlainAnswer, type PlainRequest, STALL_MS, type TakeBytes } from '../engine/ports/host.ts';
 
 /** A `Request` as a plain request. Its body is not touched before `body()` is called. A class: an object of closures costs 7 us more. */
 export class FetchedRequest implements PlainRequest {
@@ -61,8 +61,6 @@ async function readBody(body: Request['body'], take: TakeBytes): Promise<Uint8Ar
   }
 }
 
-/** How long the reader of a counted response may take nothing of it. */
-const STALL_MS = 30_000;
 const PIECE = 64 * 1024;
 
 export function toResponse({ status, headers, body, sent }: PlainAnswer, setTimer: Clock['setTimer']): Response {

@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import type { HttpCall } from './call.ts';
-import { DEFINITION_TYPES, decodeText, parseJson, readBody } from './read-json.ts';
+import { DEFINITION_TYPES, decodeText, isObject, parseJson, readBody } from './read-json.ts';
 
 /** A definition is read and compiled at once, so its size bounds how long it blocks everything else. */
 const MAX_DEFINITION_BYTES = 256 * 1024;
@@ -21,7 +21,7 @@ export async function readDefinition(call: HttpCall): Promise<string | object> {
   const text = decodeText(body.bytes);
   if (body.type !== 'application/json') return text;
   const value = parseJson(text);
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  if (isObject(value)) return value;
   throw missing();
 }
 

@@ -134,3 +134,8 @@ function overloaded(): OrchestratorError {
 function unsupported(message: string): OrchestratorError {
   return new OrchestratorError('UNSUPPORTED_MEDIA_TYPE', message);
 }
+
+/** Whether a value of JSON is an object. */
+export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -2,8 +2,10 @@
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { cloneJson, copyJson, type Json, JsonError, type JsonObject } from '../engine/base/json.ts';
+import { isMap } from '../engine/json-schema/check-json-schema.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { StateStore } from '../engine/ports/storage.ts';
+import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from './changes.ts';
 import { mergePatch } from './merge-patch.ts';
 import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
 
@@ -14,11 +16,6 @@ export interface EnsembleState {
   readonly version: string;
   /** Unix ms. Absent before the first change. */
   readonly updatedAt?: number;
-}
-
-export interface ChangeOptions {
-  /** The version from which the change was made. If another change came first, nothing is stored. Default: any version. */
-  readonly ifMatch?: string;
 }
 
 export interface EnsembleStates {
@@ -70,16 +67,14 @@ export function createEnsembleStates(parts: {
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const stored = await store.read(ensemble);
       const expectedVersion = stored?.version ?? 0;
-      refuseMismatch(ensemble, options.ifMatch, String(expectedVersion));
+      refuseOtherVersion(`the state of \`${ensemble}\``, options, String(expectedVersion));
       const value = compute(stored?.value ?? initial, initial);
       const updatedAt = clock.now();
       if (await store.write(ensemble, { expectedVersion, value, updatedAt })) {
         return { state: cloneJson(value), version: String(expectedVersion + 1), updatedAt };
       }
     }
-    throw new OrchestratorError('CONFLICT', `the state of \`${ensemble}\` is changed all the time; try again`, {
-      retryable: true,
-    });
+    throw alwaysChanged(`the state of \`${ensemble}\``);
   };
 
   return {
@@ -98,12 +93,6 @@ export function createEnsembleStates(parts: {
   };
 }
 
-function refuseMismatch(ensemble: string, expected: string | undefined, found: string): void {
-  if (expected === undefined || expected === found) return;
-  const message = `the state of \`${ensemble}\` has version ${found}, not ${expected}: it was changed; read it again`;
-  throw new OrchestratorError('CONFLICT', message, { details: { version: found } });
-}
-
 function readState(given: unknown, what: string): JsonObject {
   const refuse = (path: string, message: string) => {
     const issues = [{ path, message }];
@@ -112,7 +101,7 @@ function readState(given: unknown, what: string): JsonObject {
   };
   try {
     const value = copyJson(given);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonObject;
+    if (isMap(value)) return value;
   } catch (thrown) {
     if (thrown instanceof JsonError) throw refuse(thrown.problem.path, thrown.problem.message);
     throw thrown;

@@ -1,6 +1,7 @@
 /** The options of the embedded engine, with their defaults and limits. */
 
 import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+
 export interface EmbeddedEngineOptions {
   /**
    * How many executions this process runs at once. Further executions are queued in the storage, and ensembles take turns.

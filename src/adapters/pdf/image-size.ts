@@ -2,6 +2,7 @@
 
 import { inflateSync } from 'node:zlib';
 import { fromBase64 } from '../../engine/base/base64.ts';
+import { joinBytes } from '../../engine/base/join-bytes.ts';
 import { RefusedHtml } from './thread-messages.ts';
 
 /** The pixels of all images of a document: a small file can have very many. */
@@ -85,16 +86,6 @@ function isWholePng(bytes: Uint8Array): boolean {
   } catch {
     return false;
   }
-}
-
-function joinBytes(parts: readonly Uint8Array[]): Uint8Array {
-  const joined = new Uint8Array(parts.reduce((sum, part) => sum + part.byteLength, 0));
-  let at = 0;
-  for (const part of parts) {
-    joined.set(part, at);
-    at += part.byteLength;
-  }
-  return joined;
 }
 
 // The first frame header of the file has the size.

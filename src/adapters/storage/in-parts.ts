@@ -1,6 +1,6 @@
 /** Cuts streamed bytes into parts of one size. */
 
-import { joinBytes } from './join-bytes.ts';
+import { joinBytes } from '../../engine/base/join-bytes.ts';
 
 /** @returns parts of `size` bytes; the last one may be shorter, and there is at least one */
 export async function* inParts(content: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<Uint8Array> {

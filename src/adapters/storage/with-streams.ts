@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { checkKey, type ObjectStore } from '../../engine/ports/data.ts';
-import { joinBytes } from './join-bytes.ts';
+import { joinBytes } from '../../engine/base/join-bytes.ts';
 
 /** The largest object that a stream may bring to these stores. */
 const MAX_STREAMED_BYTES = 32 * 1024 * 1024;

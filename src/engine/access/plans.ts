@@ -37,6 +37,7 @@ export interface LimitsOptions {
 export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 
 const MAX_WINDOW_S = 86_400 * 31;
+const PLAN_RULE = `must be one of ${PLANS.join(', ')}, or figures such as { requests: 500, executions: 10000 }`;
 const COUNT = 'must be a whole number from 0';
 const WINDOW = `must be 1 to ${MAX_WINDOW_S} seconds (31 days)`;
 
@@ -51,14 +52,8 @@ const figures = once(() =>
 
 /** What is wrong with a plan, or undefined. */
 export function planProblem(given: unknown): string | undefined {
-  if (typeof given === 'string') {
-    return PLANS.includes(given as PlanName)
-      ? undefined
-      : `must be one of ${PLANS.join(', ')}, or figures such as { requests: 500, executions: 10000 }`;
-  }
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    return `must be one of ${PLANS.join(', ')}, or figures such as { requests: 500, executions: 10000 }`;
-  }
+  if (PLANS.includes(given as PlanName)) return undefined;
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) return PLAN_RULE;
   const result = figures().safeParse(given);
   if (result.success) return undefined;
   const [issue] = result.error.issues;

@@ -206,15 +206,8 @@ function toStored(
   { id, digest, last4, createdAt, lastUsed }: Omit<StoredToken, keyof NewToken>,
 ): StoredToken {
   return {
-    ...{
-      id,
-      name,
-      scopes: [...new Set(scopes)],
-      plan: plan ?? defaultPlan,
-      digest,
-      last4,
-      createdAt,
-    },
+    ...{ id, name, scopes: [...new Set(scopes)], plan: plan ?? defaultPlan },
+    ...{ digest, last4, createdAt },
     ...(expiresIn !== undefined && { expiresAt: createdAt + expiresIn * 1000 }),
     ...(lastUsed !== undefined && { lastUsed }),
   };

@@ -4,8 +4,7 @@
  * of retries, although a child that a retry starts has random values of its own.
  */
 
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { hashText } from '../base/hash.ts';
 
 const LENGTH = 32;
 
@@ -26,5 +25,5 @@ export function withKeySeed(seed: string, keySeed: string): string {
 
 /** 32 hexadecimal characters for a place of an execution: equal on every attempt, after every crash and in every retry. @param key - of the step, with its item */
 export function keyAt(seed: string, key: string): string {
-  return bytesToHex(sha256(utf8ToBytes(`${keySeedOf(seed)}|${key}`))).slice(0, LENGTH);
+  return hashText(`${keySeedOf(seed)}|${key}`);
 }

@@ -69,6 +69,9 @@ export interface PlainRequest {
   body(take: TakeBytes): MaybePromise<Uint8Array | undefined>;
 }
 
+/** How long the peer may take nothing of an answer whose end counts (`sent`), or of a stream. */
+export const STALL_MS = 30_000;
+
 export interface PlainAnswer {
   readonly status: number;
   /** Names in lower case, each once. The receiver may add to them. */

@@ -46,14 +46,17 @@ export function eventStream(
     logger.error({ err: thrown, executionId }, 'an event stream failed');
     controller.error(thrown);
   };
+  const end = (controller: Controller) => {
+    stop();
+    controller.close();
+  };
   /** Ends the stream when the caller may no longer read. @returns whether the stream is still open */
   const isOpen = async (controller: Controller): Promise<boolean> => {
     checkedAt = monotonic();
     const isAllowed = await reader.stillAllowed();
     if (gone.signal.aborted) return false;
     if (isAllowed) return true;
-    stop();
-    controller.close();
+    end(controller);
     return false;
   };
 
@@ -83,20 +86,13 @@ export function eventStream(
             const { done, value } = await events.next();
             if (gone.signal.aborted) return;
             if (monotonic() - checkedAt > ALLOWED_FOR_MS && !(await isOpen(controller))) return;
-            if (done) {
-              stop();
-              controller.close();
-              return;
-            }
+            if (done) return end(controller);
             const chunks = toSend(value).map(({ id, event }) =>
               encoder.encode(`id: ${id}\nevent: ${event.event}\ndata: ${toJson(event)}\n\n`),
             );
             // Other readers have not taken their responses. This one can continue after its last event.
-            if (!unsent.holdUpTo(chunks.reduce((sum, { byteLength }) => sum + countedBytes(byteLength), 0))) {
-              stop();
-              controller.close();
-              return;
-            }
+            const bytes = chunks.reduce((sum, { byteLength }) => sum + countedBytes(byteLength), 0);
+            if (!unsent.holdUpTo(bytes)) return end(controller);
             for (const chunk of chunks) controller.enqueue(chunk);
             sent = chunks.length;
           }

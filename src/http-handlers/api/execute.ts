@@ -11,7 +11,7 @@ import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts'
 import type { ExecutionHandle } from '../../orchestrator/runs/execution-service.ts';
 import type { HttpCall } from '../call.ts';
 import { readName } from '../read-id.ts';
-import { readJson } from '../read-json.ts';
+import { isObject, readJson } from '../read-json.ts';
 import { errorReply, type Reply } from '../reply.ts';
 import { withTimeout } from '../../engine/base/with-timeout.ts';
 import { acceptedReply } from './accepted.ts';
@@ -30,10 +30,6 @@ const executeBody = once(() =>
 const MAX_WAIT_MS = 10_000;
 // The handle's events have no reader here: the route of the event stream reads the stored ones.
 const FROM_HTTP: ExecuteOptions = { trigger: 'http', events: false };
-
-export function isObject(value: unknown): value is { readonly [key: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
 
 interface ExecuteBody {
   readonly input?: object | undefined;

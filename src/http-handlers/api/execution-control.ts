@@ -9,10 +9,9 @@ import { readShape } from '../../engine/base/read-shape.ts';
 import { requireScope } from '../authorize.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readId } from '../read-id.ts';
-import { readJson } from '../read-json.ts';
+import { isObject, readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
 import { locationOf } from './accepted.ts';
-import { isObject } from './execute.ts';
 import { refuseContent } from './refuse-content.ts';
 
 /** Replies with the record after the call. A running execution stops at its next step boundary, so it may still be `running`. */

@@ -9,16 +9,8 @@ export async function listWorkflows({ parts, request }: HttpCall): Promise<Reply
   const page = { limit: readLimit(limit), cursor, active: readFlag(active, 'active') };
   const { ensembles, nextCursor } = await parts.orchestrator.ensembles.list(page);
   const data = ensembles.map(({ name, description, active: isActive, definition, version, createdAt, updatedAt }) => ({
-    ...{
-      id: name,
-      name,
-      description,
-      active: isActive,
-      triggers: definition.trigger ?? [],
-      version,
-      createdAt,
-      updatedAt,
-    },
+    ...{ id: name, name, description, active: isActive, triggers: definition.trigger ?? [] },
+    ...{ version, createdAt, updatedAt },
   }));
   return { status: 200, json: nextCursor === undefined ? { data } : { data, nextCursor } };
 }

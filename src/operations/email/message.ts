@@ -1,7 +1,7 @@
 /** Turns an evaluated `email` config into a checked message. What does not fit is refused with `INVALID_INPUT`. */
 
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { hashText } from '../../engine/base/hash.ts';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { fromBase64 } from '../../engine/base/base64.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
@@ -102,8 +102,7 @@ function toHeaders({ headers }: EmailConfig, read: ReadText): Record<string, str
 
 /** Derived from the key, so that a mail that is sent again has the same. */
 function identity(key: string, { from }: CommonParts): Pick<MailMessage, 'messageId'> {
-  const hash = bytesToHex(sha256(utf8ToBytes(`mail|${key}`))).slice(0, 32);
-  return { messageId: `<${hash}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>` };
+  return { messageId: `<${hashText(`mail|${key}`)}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>` };
 }
 
 function toAttachment({ filename, content, contentType, encoding }: AttachmentConfig, i: number): MailAttachment {

@@ -6,6 +6,7 @@
  */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { hashJson } from '../../engine/base/hash.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
@@ -18,7 +19,6 @@ import type { MaybePromise } from '../../engine/ports/operation.ts';
 import { type LoadedEnsemble, loadNewEnsemble, loadSharedAgent } from './load-definitions.ts';
 import {
   type DefinitionContent,
-  hashOf,
   type Kind,
   type StoredDefinitions,
   type StoredItem,
@@ -90,7 +90,7 @@ export function createCatalog(parts: {
     const agents = Object.fromEntries(
       used.flatMap((name) => {
         const agent = shared.own.get(name);
-        return agent ? [[name, hashOf(agent as unknown as Json)]] : [];
+        return agent ? [[name, hashJson(agent as unknown as Json)]] : [];
       }),
     );
     return { ...rest, agents };
@@ -186,7 +186,7 @@ function compileAgentSource(source: string | object, host: CompileHost): Compile
   const agent = parseAgent(source);
   const definition = toJson(agent);
   // It chooses an agent of the flow that uses it, so it is checked there.
-  if (agent.routes) return { definition, version: hashOf(definition), loaded: undefined, used: [] };
+  if (agent.routes) return { definition, version: hashJson(definition), loaded: undefined, used: [] };
   const sharedAgents = new Map([...host.sharedAgents, [agent.name, agent] as const]);
   const loaded = loadSharedAgent(agent, { ...host, sharedAgents });
   const { stored } = loaded.compiled;

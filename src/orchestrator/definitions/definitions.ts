@@ -5,7 +5,7 @@ import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor
 import type { AgentDefinition, EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { ChangeOptions } from '../ensemble-states.ts';
+import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { type Catalog, type NewDefinition, notFound } from './catalog.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
@@ -111,12 +111,6 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
     throw new OrchestratorError('CONFLICT', message);
   };
 
-  const refuseMismatch = (item: StoredItem, { ifMatch }: ChangeOptions) => {
-    if (ifMatch === undefined || ifMatch === item.version) return;
-    const message = `${kind} \`${item.name}\` has version ${item.version}, not ${ifMatch}: it was changed; read it again`;
-    throw new OrchestratorError('CONFLICT', message, { details: { version: item.version } });
-  };
-
   /** Reads the item and changes it, again if another change came first. */
   const change = async <T>(
     name: string,
@@ -126,15 +120,13 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
     refuseCode(name);
     for (let tries = 0; tries < MAX_TRIES; tries++) {
       const item = await readStored(name);
-      refuseMismatch(item, options);
+      refuseOtherVersion(`${kind} \`${name}\``, options, item.version);
       const made = await make(item);
       if (made === undefined) continue;
       catalog.forget(kind, name);
       return made;
     }
-    throw new OrchestratorError('CONFLICT', `${kind} \`${name}\` is changed all the time; try again`, {
-      retryable: true,
-    });
+    throw alwaysChanged(`${kind} \`${name}\``);
   };
 
   const setActive = (name: string, active: boolean) =>

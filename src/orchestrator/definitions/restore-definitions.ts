@@ -2,13 +2,13 @@
 
 import type { EnsembleSource } from '../../authoring/define.ts';
 import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
+import { hashJson } from '../../engine/base/hash.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { AgentDefinition } from '../../engine/model/ensemble.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { StoredDefinition } from '../../engine/ports/storage.ts';
 import type { Catalog } from './catalog.ts';
 import { type LoadedEnsemble, loadEnsemble, loadSharedAgent } from './load-definitions.ts';
-import { hashOf } from './stored-definitions.ts';
 
 /**
  * Loads the definition with which an execution began. If the ensemble of this process has the same version, that ensemble is used.
@@ -50,7 +50,7 @@ export function createRestore(known: {
       // The storage did not answer, which says nothing about the definition.
       if (isOrchestratorError(error) && error.retryable) throw error;
       // What was stored under this hash could be compiled once. Then a script or another part is missing here, or the row was changed.
-      if (hashOf(definition) !== version) throw damaged(version, error);
+      if (hashJson(definition) !== version) throw damaged(version, error);
       return messageOf(error);
     }
   };

@@ -1,8 +1,7 @@
 /** The definitions that were created at run time, as documents of the storage. */
 
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
-import { canonicalJson, type Json, type JsonObject } from '../../engine/base/json.ts';
+import { hashJson } from '../../engine/base/hash.ts';
+import type { JsonObject } from '../../engine/base/json.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { DocumentStore, StoredDocument } from '../../engine/ports/storage.ts';
 
@@ -45,15 +44,9 @@ export interface StoredDefinitions {
 }
 
 const PAGE = 250;
-const HASH_LENGTH = 32;
-
-/** @returns 32 hexadecimal characters */
-export function hashOf(value: Json): string {
-  return bytesToHex(sha256(utf8ToBytes(canonicalJson(value)))).slice(0, HASH_LENGTH);
-}
 
 function tagOf({ definition, active, agents }: DefinitionContent): string {
-  return `${hashOf({ definition, agents })}${active ? '' : '-inactive'}`;
+  return `${hashJson({ definition, agents })}${active ? '' : '-inactive'}`;
 }
 
 export function storedDefinitions(store: DocumentStore, kind: Kind, clock: Clock): StoredDefinitions {

@@ -19,6 +19,7 @@ import { JournalLostError } from '../../engine/ports/journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
+import { withCurrentDefinition } from './with-current-definition.ts';
 import { readInput } from './read-input.ts';
 
 export interface ChildrenParts {
@@ -36,7 +37,7 @@ export interface ChildrenParts {
 const ELSEWHERE: StartedChild = { finished: Promise.resolve(undefined) };
 
 export function createChildren(parts: ChildrenParts): Children {
-  const { clock, ids, newId, engine, find, toLoadedDefinition } = parts;
+  const { clock, ids, newId, engine, find, forget, toLoadedDefinition } = parts;
 
   /** Looks for a child that may have been started before. A child that was deleted since then has sent the signal of its end. */
   const known = async ({ id, parent }: NewChild): Promise<StartedChild | undefined> => {
@@ -92,15 +93,15 @@ export function createChildren(parts: ChildrenParts): Children {
     }
   };
 
-  /** @returns undefined if the definition has changed since it was loaded */
-  const begin = async (child: NewChild, ensemble: LoadedEnsemble): Promise<StartedChild | undefined> => {
+  /** @throws StaleDefinitionError if the definition has changed since it was loaded */
+  const begin = async (child: NewChild, ensemble: LoadedEnsemble): Promise<StartedChild> => {
     const execution = await accept(ensemble, child);
     const options = { mayQueue: true, isChild: true, expects: ensemble.expects };
     let run: AcceptedRun;
     try {
       run = await engine().begin(execution, toLoadedDefinition(ensemble), options);
     } catch (error) {
-      if (error instanceof StaleDefinitionError) return undefined;
+      if (error instanceof StaleDefinitionError) throw error;
       // A process that was considered dead may have started the same child.
       const other = isOrchestratorError(error, 'CONFLICT') ? await known(child) : undefined;
       if (other) return other;
@@ -116,12 +117,9 @@ export function createChildren(parts: ChildrenParts): Children {
     async start(child) {
       const before = child.isRepeated ? await known(child) : undefined;
       if (before) return before;
-      for (;;) {
-        const ensemble = await findCurrent(child.ensemble);
-        const started = await begin(child, ensemble);
-        if (started) return started;
-        if (ensemble.expects) parts.forget(ensemble.expects);
-      }
+      const current = () => findCurrent(child.ensemble);
+      // Changes of the definition are no failure of the child.
+      return withCurrentDefinition(current, forget, (found) => begin(child, found), Number.POSITIVE_INFINITY);
     },
     async cancel(id) {
       try {

@@ -1,9 +1,9 @@
 /** Starts an execution with the current definition of an ensemble, also if the definition is changed in the meantime. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { ExpectedDocument } from '../../engine/model/stored-execution.ts';
 import { StaleDefinitionError } from '../../engine/ports/execution-engine.ts';
+import { alwaysChanged } from '../changes.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 
 /** Finds the definition to run. It is called again if the definition has changed. */
@@ -12,11 +12,12 @@ export type Find = () => MaybePromise<LoadedEnsemble>;
 /** How often a definition is loaded again that was changed meanwhile. */
 const MAX_TRIES = 20;
 
-/** @throws what `find` and `start` throw; CONFLICT if the definition is changed all the time */
+/** @param maxTries - for a caller that may not fail because of changes, `Infinity` @throws what `find` and `start` throw; CONFLICT if the definition is changed all the time */
 export async function withCurrentDefinition<T>(
   find: Find,
   forget: (document: ExpectedDocument) => void,
   start: (ensemble: LoadedEnsemble) => Promise<T>,
+  maxTries = MAX_TRIES,
 ): Promise<T> {
   for (let tries = 1; ; tries++) {
     const found = find();
@@ -28,10 +29,7 @@ export async function withCurrentDefinition<T>(
     } catch (thrown) {
       if (!(thrown instanceof StaleDefinitionError)) throw thrown;
       forget(expects);
-      if (tries === MAX_TRIES) {
-        const message = `${expects.kind} \`${expects.name}\` is changed all the time; try again`;
-        throw new OrchestratorError('CONFLICT', message, { retryable: true });
-      }
+      if (tries === maxTries) throw alwaysChanged(`${expects.kind} \`${expects.name}\``);
     }
   }
 }

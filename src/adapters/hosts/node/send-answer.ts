@@ -1,14 +1,11 @@
 /** Sends an answer with a Node response, at the speed of the peer, until the peer disconnects. */
 
-import type { PlainAnswer } from '../../../engine/ports/host.ts';
+import { type PlainAnswer, STALL_MS } from '../../../engine/ports/host.ts';
 import type { NodeRequest, NodeResponse } from './node-types.ts';
 
 /** How much of an unused body is still read, so that its sender can read the answer. */
 const DISCARD_BYTES = 8 * 1024 * 1024;
 const DISCARD_MS = 10_000;
-
-/** How long a peer may take nothing of an answer. */
-const STALL_MS = 30_000;
 
 export function sendAnswer(request: NodeRequest, response: NodeResponse, answer: PlainAnswer): void {
   const { status, headers, body, sent } = answer;

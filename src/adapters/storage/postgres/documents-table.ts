@@ -3,12 +3,12 @@
 import type { DocumentStore } from '../../../engine/ports/storage.ts';
 import { toJsonColumn } from '../sql/columns.ts';
 import { DOCUMENT_COLUMNS, readDocument } from '../sql/read-document.ts';
+import { sweepSometimes } from '../sweep-sometimes.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement } from './driver.ts';
 import type { Names } from './names.ts';
 
-/** A write deletes documents that have expired: at most one write a minute, and at most this many. */
-const SWEEP_EVERY_MS = 60_000;
+/** How many expired documents a write deletes in passing. */
 const MAX_SWEPT = 1000;
 
 export function documentsTable(client: SqlClient, { documents }: Names, namespace: string): DocumentStore {
@@ -38,14 +38,7 @@ export function documentsTable(client: SqlClient, { documents }: Names, namespac
       SELECT namespace, kind, name FROM ${documents} WHERE expires_at <= $1::bigint
       LIMIT ${MAX_SWEPT} FOR UPDATE SKIP LOCKED)`,
   );
-  let nextSweep = Number.NEGATIVE_INFINITY;
-
-  const sweepSometimes = (now: number) => {
-    if (now < nextSweep) return;
-    nextSweep = now + SWEEP_EVERY_MS;
-    // A write does not fail because expired documents could not be deleted.
-    client.run(sweep, [now]).catch(() => undefined);
-  };
+  const sweepExpired = sweepSometimes(MAX_SWEPT, async (now) => (await client.run(sweep, [now])).count);
 
   return {
     async read(kind, name, now) {
@@ -53,7 +46,7 @@ export function documentsTable(client: SqlClient, { documents }: Names, namespac
       return row && readDocument(row);
     },
     async write(kind, name, { expectedVersion, document, now }) {
-      sweepSometimes(now);
+      sweepExpired(now);
       const key = [namespace, kind, name];
       if (!document) {
         if (expectedVersion > 0) return (await client.run(remove, [...key, expectedVersion, now])).count > 0;

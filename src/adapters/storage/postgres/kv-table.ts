@@ -2,12 +2,12 @@
 
 import { checkKey, type KvStore } from '../../../engine/ports/data.ts';
 import { readJson, toJsonColumn } from '../sql/columns.ts';
+import { sweepSometimes } from '../sweep-sometimes.ts';
 import { type SqlClient, statement } from './driver.ts';
 import { keyLists } from './list-keys.ts';
 import type { Names } from './names.ts';
 
-/** Reads delete expired keys: at most one read a minute, or the next read if the last one deleted the maximum. */
-const SWEEP_EVERY_MS = 60_000;
+/** How many expired keys a read deletes in passing. */
 const MAX_SWEPT = 1000;
 
 export function kvTable(client: SqlClient, { kv }: Names, namespace: string): KvStore {
@@ -24,24 +24,12 @@ export function kvTable(client: SqlClient, { kv }: Names, namespace: string): Kv
       LIMIT ${MAX_SWEPT} FOR UPDATE SKIP LOCKED)`,
   );
   const list = keyLists(client, kv, namespace, live);
-  let nextSweep = Number.NEGATIVE_INFINITY;
-
-  const sweepSometimes = (now: number) => {
-    if (now < nextSweep) return;
-    nextSweep = now + SWEEP_EVERY_MS;
-    client.run(sweep, [namespace, now]).then(
-      ({ count }) => {
-        if (count >= MAX_SWEPT) nextSweep = now;
-      },
-      // A read does not fail because expired keys, which it does not return, could not be deleted.
-      () => undefined,
-    );
-  };
+  const sweepExpired = sweepSometimes(MAX_SWEPT, async (now) => (await client.run(sweep, [namespace, now])).count);
 
   return {
     kind: 'kv',
     async get(key, now) {
-      sweepSometimes(now);
+      sweepExpired(now);
       const [row] = (await client.run(select, [namespace, now, checkKey(key)])).rows;
       return row && readJson(row, 'value', `key ${key}`);
     },
@@ -50,7 +38,7 @@ export function kvTable(client: SqlClient, { kv }: Names, namespace: string): Kv
     },
     delete: async (key) => (await client.run(remove, [namespace, checkKey(key)])).count > 0,
     async list(page) {
-      sweepSometimes(page.now);
+      sweepExpired(page.now);
       return list(page);
     },
   };

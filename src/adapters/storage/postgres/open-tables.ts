@@ -1,6 +1,7 @@
 /** Connects to the database, brings the schema up to date, and prepares the tables. */
 
 import type { Storage, StorageParts } from '../../../engine/ports/storage.ts';
+import { SCHEDULES, STATES } from '../sql/versioned.ts';
 import { chargesTable } from './charges-table.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
@@ -17,12 +18,11 @@ import { createNotifier } from './notifier.ts';
 import { objectsTable } from './objects-table.ts';
 import type { Settings } from './options.ts';
 import { ratesTable } from './rates-table.ts';
-import { schedulesTable } from './schedules-table.ts';
 import { createSessions } from './sessions.ts';
 import { signalsTable } from './signals-table.ts';
-import { statesTable } from './states-table.ts';
 import { readProcesses } from './this-process.ts';
 import { tokensTable } from './tokens-table.ts';
+import { versionedTable } from './versioned-table.ts';
 import { workersTable } from './workers-table.ts';
 
 /** An open storage without its capabilities. It throws the driver's errors. */
@@ -50,6 +50,7 @@ export async function openTables(settings: Settings): Promise<Tables> {
   const notifier = createNotifier(() => client.run(NOTIFY, [channel, sessions?.tag ?? '']));
   const onFreed = () => notifier.notify();
   const signals = signalsTable(client, names, namespace, onFreed);
+  const { read, write: advance } = versionedTable(client, namespace, names.schedules, SCHEDULES);
   return {
     workers: workersTable({
       ...{ client, names, namespace, sessions, sessionGraceMs, onFreed },
@@ -62,8 +63,8 @@ export async function openTables(settings: Settings): Promise<Tables> {
       ...executionsTable(client, names, namespace),
     },
     signals,
-    state: statesTable(client, names, namespace),
-    schedules: schedulesTable(client, names, namespace),
+    state: versionedTable(client, namespace, names.states, STATES),
+    schedules: { read, advance },
     definitions: definitionsTable(client, names, namespace),
     documents: documentsTable(client, names, namespace),
     usage: chargesTable(client, names, namespace),

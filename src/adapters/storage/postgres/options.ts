@@ -60,10 +60,9 @@ export interface Settings {
   readonly queryTimeoutMs: number;
 }
 
-const KNOWN = [
-  ...['pool', 'sql', 'pglite', 'url', 'schema', 'namespace', 'sessions', 'sessionGraceMs', 'queryTimeoutMs'],
-];
-const SOURCES = ['pool', 'sql', 'pglite', 'url'] as const;
+/** The options of which exactly one says where the database is. */
+export const SOURCES = ['pool', 'sql', 'pglite', 'url'] as const;
+const KNOWN = [...SOURCES, 'schema', 'namespace', 'sessions', 'sessionGraceMs', 'queryTimeoutMs'];
 
 /** @throws TypeError for an invalid option */
 export function readOptions(options: PostgresStorageOptions): Settings {

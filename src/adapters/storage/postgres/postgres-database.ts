@@ -10,7 +10,7 @@ import { toRows } from './database-rows.ts';
 import { type SqlClient, type SqlTransaction, statement } from './driver.ts';
 import { codeOf, toStorageError } from './failure.ts';
 import { openClient } from './load-driver.ts';
-import { type PostgresStorageOptions, readSource } from './options.ts';
+import { type PostgresStorageOptions, readSource, SOURCES } from './options.ts';
 import { readSent } from './part-stream.ts';
 
 /** Exactly one of `pool`, `sql`, `pglite` and `url` says where the data is. */
@@ -27,7 +27,7 @@ export interface PostgresDatabase extends SqlDatabase {
   close(): Promise<void>;
 }
 
-const KNOWN = ['pool', 'sql', 'pglite', 'url', 'queryTimeoutMs', 'hiddenSchemas'];
+const KNOWN = [...SOURCES, 'queryTimeoutMs', 'hiddenSchemas'];
 /** How much longer the driver waits than the server. */
 const GRACE_MS = 2000;
 /** How long the reader of a stream may take for a part before the server ends the stream. */

@@ -11,13 +11,13 @@ import {
   usesOf,
 } from '../../../engine/model/request-log.ts';
 import type { RateAnswer, RateLimiter, RateWindow } from '../../../engine/ports/storage.ts';
+import { sweepSometimes } from '../sweep-sometimes.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, type SqlResult, type SqlTransaction, statement, toArray } from './driver.ts';
 import { codeOf } from './failure.ts';
 import type { Names } from './names.ts';
 
-/** A call deletes logs whose requests have left their window: at most one call a minute, and at most this many. */
-const SWEEP_EVERY_MS = 60_000;
+/** How many logs, whose requests have left their window, a call deletes in passing. */
 const MAX_SWEPT = 10_000;
 /** How many requests one transaction counts. */
 const MAX_BATCH = 200;
@@ -97,17 +97,11 @@ export function ratesTable(client: SqlClient, { rates }: Names, namespace: strin
     counting = false;
   };
 
-  let nextSweep = Number.NEGATIVE_INFINITY;
-  const sweepSometimes = (now: number) => {
-    if (now < nextSweep) return;
-    nextSweep = now + SWEEP_EVERY_MS;
-    // A request is not refused because old logs could not be deleted.
-    client.run(sweep, [namespace, now]).catch(() => undefined);
-  };
+  const sweepEnded = sweepSometimes(MAX_SWEPT, async (now) => (await client.run(sweep, [namespace, now])).count);
 
   return {
     take(windows, now) {
-      sweepSometimes(now);
+      sweepEnded(now);
       return new Promise((resolve, reject) => {
         waiting.push({ windows, now, resolve, reject });
         if (!counting) void countWaiting();

@@ -7,6 +7,7 @@ import { checkKey, isPlainText, type KeyPage, type KvStore } from '../../../engi
 import { compareKeys } from '../compare-bytes.ts';
 import { type OwnRedisClient, openClient, type RedisClient, toRedisFailure } from './client.ts';
 import { DELETE, GET, LIST, PUT, SWEEP } from './scripts.ts';
+import { sweepSometimes } from '../sweep-sometimes.ts';
 
 /** Where the values are. Pass `client` or `url`. */
 export interface RedisKvOptions {
@@ -24,8 +25,7 @@ export interface RedisKv extends KvStore {
   close(): Promise<void>;
 }
 
-/** Reads delete expired values: at most one read a minute, or the next read if the last one deleted the maximum. */
-const SWEEP_EVERY_MS = 60_000;
+/** How many expired values a read deletes in passing. */
 const MAX_SWEPT = 1000;
 
 /**
@@ -50,7 +50,6 @@ export function redisKv(options: RedisKvOptions): RedisKv {
   const keys = `{${namespace}}:keys`;
   const expiries = `{${namespace}}:expiries`;
   const values = `{${namespace}}:value:`;
-  let nextSweep = Number.NEGATIVE_INFINITY;
 
   const run = async (script: string, names: readonly string[], ...given: readonly (string | number)[]) => {
     try {
@@ -63,23 +62,15 @@ export function redisKv(options: RedisKvOptions): RedisKv {
   const onKey = (script: string, key: string, ...given: readonly (string | number)[]) =>
     run(script, [keys, expiries, values + checkKey(key)], key, ...given);
 
-  const sweepSometimes = (now: number) => {
-    if (now < nextSweep) return;
-    nextSweep = now + SWEEP_EVERY_MS;
-    run(SWEEP, [keys, expiries], now, values).then(
-      (count) => {
-        if (Number(count) >= MAX_SWEPT) nextSweep = now;
-      },
-      // A read does not fail because expired values, which it does not return, could not be deleted.
-      () => undefined,
-    );
-  };
+  const sweepExpired = sweepSometimes(MAX_SWEPT, async (now) =>
+    Number(await run(SWEEP, [keys, expiries], now, values)),
+  );
 
   return {
     kind: 'kv',
     async get(key, now) {
       const text = await onKey(GET, key, now);
-      sweepSometimes(now);
+      sweepExpired(now);
       return text === null || text === undefined ? undefined : parseValue(text, key);
     },
     async put(key, value, expiresAt) {
@@ -96,7 +87,7 @@ export function redisKv(options: RedisKvOptions): RedisKv {
         found.push(...page);
         from = next === '' ? undefined : next;
       }
-      sweepSometimes(now);
+      sweepExpired(now);
       return found;
     },
     close: () => connection.close(),

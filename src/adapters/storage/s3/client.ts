@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { packageFailure } from '../../../engine/base/package-failure.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../../engine/ports/http.ts';
-import { joinBytes } from '../join-bytes.ts';
+import { joinBytes } from '../../../engine/base/join-bytes.ts';
 import { toLost } from './failure.ts';
 import { encodeStrictly, toPath } from './object-names.ts';
 import type { S3ObjectsOptions, S3Place } from './options.ts';

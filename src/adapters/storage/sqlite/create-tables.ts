@@ -1,6 +1,7 @@
 /** Prepares each statement of the storage once, on an open database. */
 
 import type { Storage, StorageParts } from '../../../engine/ports/storage.ts';
+import { SCHEDULES, STATES } from '../sql/versioned.ts';
 import { chargesTable } from './charges-table.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
@@ -13,10 +14,9 @@ import { executionsTable } from './executions-table.ts';
 import { kvTable } from './kv-table.ts';
 import { objectsTable } from './objects-table.ts';
 import { ratesTable } from './rates-table.ts';
-import { schedulesTable } from './schedules-table.ts';
 import { createPutSignal, signalsTable } from './signals-table.ts';
-import { statesTable } from './states-table.ts';
 import { tokensTable } from './tokens-table.ts';
+import { versionedTable } from './versioned-table.ts';
 import type { WorkerLock } from './worker-lock.ts';
 import { workersTable } from './workers-table.ts';
 
@@ -29,6 +29,7 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
   const putSignal = createPutSignal(connection, namespace);
   const unreadable = createUnreadable();
   const charges = chargesTable(connection, namespace);
+  const { read, write: advance } = versionedTable(connection, namespace, 'ensemble_schedules', SCHEDULES);
   return {
     commit: createCommit(connection, namespace, { transaction, putSignal, charges }),
     workers: workersTable(connection, namespace, { transaction, lock, unreadable }),
@@ -38,8 +39,8 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
       ...executionsTable(connection, namespace),
     },
     signals: signalsTable(connection, namespace, transaction, putSignal),
-    state: statesTable(connection, namespace),
-    schedules: schedulesTable(connection, namespace),
+    state: versionedTable(connection, namespace, 'ensemble_states', STATES),
+    schedules: { read, advance },
     definitions: definitionsTable(connection, namespace),
     documents: documentsTable(connection, namespace),
     usage: { charged: charges.charged },

@@ -3,11 +3,11 @@
 import type { DocumentStore } from '../../../engine/ports/storage.ts';
 import { toJsonColumn } from '../sql/columns.ts';
 import { DOCUMENT_COLUMNS, readDocument } from '../sql/read-document.ts';
+import { sweepSometimes } from '../sweep-sometimes.ts';
 import { toTextColumn } from './columns.ts';
 import type { SqlConnection } from './driver.ts';
 
-/** A write deletes documents that have expired: at most one write a minute, and at most this many. */
-const SWEEP_EVERY_MS = 60_000;
+/** How many expired documents a write deletes in passing. */
 const MAX_SWEPT = 1000;
 
 export function documentsTable(connection: SqlConnection, namespace: string): DocumentStore {
@@ -30,13 +30,7 @@ export function documentsTable(connection: SqlConnection, namespace: string): Do
   const sweep = connection.prepare(`
     DELETE FROM ensemble_documents WHERE (namespace, kind, name) IN (
       SELECT namespace, kind, name FROM ensemble_documents WHERE ${expired} LIMIT ${MAX_SWEPT})`);
-  let nextSweep = Number.NEGATIVE_INFINITY;
-
-  const sweepSometimes = (now: number) => {
-    if (now < nextSweep) return;
-    nextSweep = now + SWEEP_EVERY_MS;
-    sweep.run([now]);
-  };
+  const sweepExpired = sweepSometimes(MAX_SWEPT, (now) => sweep.run([now]));
 
   return {
     read(kind, name, now) {
@@ -44,7 +38,7 @@ export function documentsTable(connection: SqlConnection, namespace: string): Do
       return row && readDocument(row);
     },
     write(kind, name, { expectedVersion, document, now }) {
-      sweepSometimes(now);
+      sweepExpired(now);
       const key = [namespace, kind, name];
       if (!document) {
         if (expectedVersion > 0) return remove.run([...key, expectedVersion, now]) > 0;

@@ -8,9 +8,8 @@
  * registers a worker then fences off the previous one.
  */
 
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
+import { hashText } from '../../../engine/base/hash.ts';
 import type { SqlConnection, SqlDriver } from './driver.ts';
 import { isBusy } from './failure.ts';
 import { memoryLock, type WorkerLock } from './worker-lock.ts';
@@ -66,5 +65,5 @@ function lock(driver: SqlDriver, path: string, file: string): SqlConnection {
 /** No two namespaces have the same file name, even where file names ignore upper case. */
 function toFileName(namespace: string): string {
   if (/^[a-z0-9_-]{1,31}$/.test(namespace)) return namespace;
-  return bytesToHex(sha256(utf8ToBytes(namespace))).slice(0, 32);
+  return hashText(namespace);
 }

@@ -10,11 +10,11 @@ import {
   usesOf,
 } from '../../../engine/model/request-log.ts';
 import type { RateLimiter, RateWindow } from '../../../engine/ports/storage.ts';
+import { sweepSometimes } from '../sweep-sometimes.ts';
 import { toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection } from './driver.ts';
 
-/** A call deletes logs whose requests have left their window: at most one call a minute, and at most this many. */
-const SWEEP_EVERY_MS = 60_000;
+/** How many logs, whose requests have left their window, a call deletes in passing. */
 const MAX_SWEPT = 1000;
 
 export function ratesTable(connection: SqlConnection, namespace: string, transaction: RunTransaction): RateLimiter {
@@ -26,7 +26,7 @@ export function ratesTable(connection: SqlConnection, namespace: string, transac
     DELETE FROM ensemble_rates WHERE (namespace, key) IN (
       SELECT namespace, key FROM ensemble_rates WHERE ends_at <= ? LIMIT ${MAX_SWEPT})`);
   const unsynced = withoutSync(connection);
-  let nextSweep = Number.NEGATIVE_INFINITY;
+  const sweepEnded = sweepSometimes(MAX_SWEPT, (now) => sweep.run([now]));
 
   const logsOf = (windows: readonly RateWindow[]) =>
     windows.map((window) =>
@@ -45,10 +45,7 @@ export function ratesTable(connection: SqlConnection, namespace: string, transac
               upsert.run([namespace, toTextColumn(logKeyOf(window)), logEndsAt(log, window), toLogText(log)]);
             }
           }
-          if (now >= nextSweep) {
-            nextSweep = now + SWEEP_EVERY_MS;
-            sweep.run([now]);
-          }
+          sweepEnded(now);
           return answer;
         }),
       ),

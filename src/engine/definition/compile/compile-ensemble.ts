@@ -1,9 +1,8 @@
 /** Compiles a definition to a `CompiledEnsemble`: expressions to closures, names to slots, agents to operations. */
 
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { hashJson } from '../../base/hash.ts';
 import { toMs } from '../../base/duration.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../base/json.ts';
+import type { JsonObject } from '../../base/json.ts';
 import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../model/ensemble.ts';
 import { compileInputCheck, declaredInputs } from './check-input.ts';
 import { checkNotifications } from './check-notifications.ts';
@@ -243,16 +242,13 @@ function checkUnusedAgents(context: FlowContext, known: KnownNames): void {
   }
 }
 
-const VERSION_LENGTH = 32;
-
 /** The definition together with the shared agents that it uses, so that the same version can run later, and its hash. */
 function storedDefinition(definition: EnsembleDefinition, context: FlowContext): CompiledEnsemble['stored'] {
   const used = [...context.usedAgents.keys()].filter((name) => !context.agents.has(name));
   const shared = used.flatMap((name) => context.host.sharedAgents.get(name) ?? []);
   const agents = shared.length > 0 ? { agents: [...(definition.agents ?? []), ...shared] } : {};
   const json = { ...definition, ...agents } as unknown as JsonObject;
-  const version = bytesToHex(sha256(utf8ToBytes(canonicalJson(json as Json)))).slice(0, VERSION_LENGTH);
-  return { version, definition: json, needs: [...context.needs].sort() };
+  return { version: hashJson(json), definition: json, needs: [...context.needs].sort() };
 }
 
 const WEBHOOK =

@@ -12,10 +12,16 @@ export interface YamlMistake {
   readonly end: number;
 }
 
-/** The result of parsing: the composed document with its errors, or the offset at which it is too deep or has too many parts. */
+/** A document that is too large to be composed, and the offset at which it is. */
+interface RefusedYaml {
+  readonly kind: 'refused';
+  readonly message: string;
+  readonly offset: number;
+}
+
+/** The result of parsing: the composed document with its errors, or why it is refused. */
 export type ParsedYaml =
-  | { readonly kind: 'too-deep'; readonly offset: number }
-  | { readonly kind: 'too-many'; readonly offset: number }
+  | RefusedYaml
   | {
       readonly kind: 'document';
       readonly document: Document.Parsed;
@@ -27,7 +33,9 @@ export type ParsedYaml =
     };
 
 /** The most lexical tokens: keys, values, signs, line breaks. 1,000 steps of an ordinary definition have about 50,000. */
-export const MAX_PARTS = 500_000;
+const MAX_PARTS = 500_000;
+const TOO_MANY = `the document has more than ${MAX_PARTS} keys, values and signs up to here; split it`;
+const TOO_DEEP = `the document is nested deeper than ${MAX_DEPTH} levels`;
 // Most later errors follow from the first one, and a text of `[,,,,,` has a million errors.
 const MAX_MISTAKES = 1000;
 // An odd quote inside an expression can hide later expressions from the lexer. Each pass finds more of them.
@@ -46,15 +54,14 @@ export function parseYaml(text: string): ParsedYaml {
   let source = text;
   for (let pass = 0; ; pass++) {
     const fed = feed(source, pass < MAX_MASK_PASSES && canMask(text));
-    if (fed.kind === 'too-deep' || fed.kind === 'too-many') return fed;
+    if (fed.kind === 'refused') return fed;
     if (fed.kind === 'tokens') return compose(fed.tokens, text.length, pass === 0 ? (as) => as : unmask);
     source = maskExpressions(source, fed.spans);
   }
 }
 
 type Fed =
-  | { readonly kind: 'too-deep'; readonly offset: number }
-  | { readonly kind: 'too-many'; readonly offset: number }
+  | RefusedYaml
   | { readonly kind: 'tokens'; readonly tokens: CST.Token[] }
   | { readonly kind: 'cut'; readonly spans: ExpressionSpan[] };
 
@@ -69,7 +76,7 @@ function feed(source: string, masking: boolean): Fed {
   let parts = 0;
   for (const lexeme of new Lexer().lex(source)) {
     parts += 1;
-    if (parts > MAX_PARTS) return { kind: 'too-many', offset };
+    if (parts > MAX_PARTS) return { kind: 'refused', message: TOO_MANY, offset };
     if (atScalar) {
       atScalar = false;
       const end = offset + lexeme.length;
@@ -90,7 +97,7 @@ function feed(source: string, masking: boolean): Fed {
     if (spans.length > 0) continue;
     for (const token of parser.next(lexeme)) tokens.push(token);
     if (parser.stack.length > MAX_DEPTH && openCollections(parser.stack) > MAX_DEPTH) {
-      return { kind: 'too-deep', offset: parser.offset };
+      return { kind: 'refused', message: TOO_DEEP, offset: parser.offset };
     }
   }
   if (spans.length > 0) return { kind: 'cut', spans };

@@ -1,10 +1,10 @@
 /** Reads the text of a definition (YAML or JSON) to JSON data with a map back to the text. */
 
 import { type Document, isScalar } from 'yaml';
-import { formatPath, type Json, MAX_DEPTH } from '../../base/json.ts';
+import { formatPath, type Json } from '../../base/json.ts';
 import type { DefinitionIssue } from '../../base/errors.ts';
 import { type NodeProblem, nodeToJson } from './node-to-json.ts';
-import { MAX_PARTS, parseYaml } from './parse-yaml.ts';
+import { parseYaml } from './parse-yaml.ts';
 import { createSourceLines, type SourceLines } from './source-frame.ts';
 import { createSourceMap, type SourceMap } from './source-map.ts';
 import { explainYamlError, selectYamlErrors } from './yaml-errors.ts';
@@ -52,13 +52,7 @@ export function readSource(text: string): ReadResult {
   const control = CONTROL.exec(body);
   if (control) return refuse(lines, [problemAt(explainControl(control[0]), control.index)]);
   const parsed = parseYaml(body);
-  if (parsed.kind === 'too-deep') {
-    return refuse(lines, [problemAt(`the document is nested deeper than ${MAX_DEPTH} levels`, parsed.offset)]);
-  }
-  if (parsed.kind === 'too-many') {
-    const message = `the document has more than ${MAX_PARTS} keys, values and signs up to here; split it`;
-    return refuse(lines, [problemAt(message, parsed.offset)]);
-  }
+  if (parsed.kind === 'refused') return refuse(lines, [problemAt(parsed.message, parsed.offset)]);
   const { document, errors, secondAt, restore } = parsed;
   const selected = selectYamlErrors(errors, (offset) => lines.place(offset).line);
   const problems = selected.errors.map((error): NodeProblem => {
