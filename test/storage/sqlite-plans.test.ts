@@ -99,6 +99,11 @@ describe('a store with millions of rows', () => {
   it.each([
     ['all', {}, `e USING COVERING INDEX ensemble_executions_by_creation (namespace=? AND created_at>? AND ${AFTER})`],
     ['an ensemble', { ensemble: 'o' }, `by_ensemble (namespace=? AND ensemble=? AND created_at>? AND ${AFTER})`],
+    [
+      'an ensemble by status',
+      { ensemble: 'o', status: 'failed' },
+      `by_ensemble_status (namespace=? AND ensemble=? AND status=? AND created_at>? AND ${AFTER})`,
+    ],
     ['a status', { status: 'failed' }, `by_status (namespace=? AND status=? AND created_at>? AND ${AFTER})`],
     ['a parent', { parentId: 'p' }, `by_parent (namespace=? AND parent_id=? AND created_at>? AND ${AFTER})`],
     ['a tag', { tag: 't' }, `t USING PRIMARY KEY (namespace=? AND tag=? AND created_at>? AND ${AFTER})`],

@@ -1,6 +1,11 @@
 /** Lists executions, newest first: finds them by one index, then reads only the rows that it returns. */
 
-import { type ExecutionStatus, LISTED_VALUE_BYTES, MAX_MATCHES } from '../../../engine/model/execution.ts';
+import {
+  EXECUTION_STATUSES,
+  type ExecutionStatus,
+  LISTED_VALUE_BYTES,
+  MAX_MATCHES,
+} from '../../../engine/model/execution.ts';
 import type { ExecutionQuery } from '../../../engine/ports/storage.ts';
 import { readNumber } from '../sql/columns.ts';
 import { boundsOf, MAX_COUNTED, refuseManyMatches, textRange, type Walk, walksOf } from '../sql/listing.ts';
@@ -19,6 +24,8 @@ const STATUSES: Readonly<Record<ExecutionStatus, string>> = {
 };
 /** A query whose filters may be undefined. */
 type Listing = { readonly [K in keyof ExecutionQuery]: ExecutionQuery[K] | undefined };
+/** Adds a parameter to a statement. @returns its place, such as `$2` */
+type Param = (value: SqlParam) => string;
 const LISTED = [...RECORD, 'input_omitted', 'output_omitted'];
 
 export function executionList(
@@ -30,11 +37,11 @@ export function executionList(
   const listed = LISTED.map((column) => computedColumn(column, names) ?? listedColumn(column)).join(', ');
 
   /**
-   * Executions in the order of a list, by the index that answers one filter. Expressions such as `e.ensemble || ''` keep
-   * the planner from the index of another filter.
+   * Executions by the index that answers one filter, in the order of a list; those of an ensemble status by status.
+   * Expressions such as `e.ensemble || ''` keep the planner from the index of another filter.
    * @param columns - of the execution `e`
    */
-  const find = (walk: Walk, query: Listing, param: (value: SqlParam) => string, columns: string): string => {
+  const find = (walk: Walk, query: Listing, param: Param, columns: string, limit: string): string => {
     const { ensemble, status, parentId, tag, search } = query;
     const { createdAt = Number.MAX_SAFE_INTEGER, id = '', since } = boundsOf(query);
     const as = walk === 'tag' ? 't' : 'e';
@@ -50,33 +57,38 @@ export function executionList(
       `${as}.created_at >= ${param(since)}::bigint`,
       ...(ensemble === undefined ? [] : [`${by('ensemble', 'ensemble')} = ${param(toTextColumn(ensemble))}`]),
       ...(parentId === undefined ? [] : [`${by('parentId', 'parent_id')} = ${param(toTextColumn(parentId))}`]),
-      ...(status === undefined ? [] : [`${by('status', 'status')} = '${STATUSES[status]}'`]),
+      ...(walk === 'ensemble' ? ['e.status = s.status'] : []),
+      ...(walk === 'ensemble' || status === undefined ? [] : [`${by('status', 'status')} = '${STATUSES[status]}'`]),
       ...(tag === undefined ? [] : [walk === 'tag' ? `t.tag = ${param(tag)}` : hasTag(param(tag))]),
     ];
-    return `SELECT ${columns} FROM ${from} WHERE ${where.join(' AND ')}
-      ORDER BY ${as}.created_at DESC, ${as}.id DESC`;
+    const found = `SELECT ${columns} FROM ${from} WHERE ${where.join(' AND ')}
+      ORDER BY ${as}.created_at DESC, ${as}.id DESC LIMIT ${limit}`;
+    if (walk !== 'ensemble') return found;
+    const statuses = (status === undefined ? EXECUTION_STATUSES : [status]).map((one) => `'${STATUSES[one]}'`);
+    return `SELECT f.* FROM unnest(ARRAY[${statuses.join(', ')}]) s(status) CROSS JOIN LATERAL (${found}) f`;
   };
   const hasTag = (tag: string) =>
     `(SELECT true FROM ${tags} g WHERE g.namespace = $1 AND g.tag = ${tag} AND g.created_at = e.created_at AND g.id = e.id)`;
   /** The ids of the executions whose id, or one of whose tags, begins with a text. */
-  const matching = (search: string, param: (value: SqlParam) => string) => {
+  const matching = (search: string, param: Param) => {
     const [from, to] = textRange(search).map(param);
     return `SELECT id FROM ${executions} WHERE namespace = $1 AND id >= ${from} AND id < ${to}
       UNION SELECT id FROM ${tags} WHERE namespace = $1 AND tag >= ${from} AND tag < ${to}`;
   };
 
-  const run = async (columns: readonly string[], text: (param: (value: SqlParam) => string) => string) => {
+  const run = async (columns: readonly string[], text: (param: Param) => string) => {
     const params: SqlParam[] = [namespace];
     const sql = text((value) => `$${params.push(value)}`);
     return (await client.run(statement(sql, columns), params)).rows;
   };
 
   const count = async (walk: Walk, query: ExecutionQuery): Promise<number> => {
-    const only = { ...query, tag: undefined, status: undefined, ensemble: undefined, [walk]: query[walk as 'tag'] };
-    const [row = {}] = await run(
-      ['entries'],
-      (param) => `SELECT count(*) AS entries FROM (${find(walk, only, param, '1')} LIMIT ${MAX_COUNTED}) c`,
-    );
+    const { tag, status, ensemble, ...bounds } = query;
+    const only = { tag: { tag }, status: { status }, ensemble: { ensemble, status } }[walk as 'tag'];
+    const [row = {}] = await run(['entries'], (param) => {
+      const entries = find(walk, { ...bounds, ...only }, param, '1', `${MAX_COUNTED}`);
+      return `SELECT count(*) AS entries FROM (SELECT FROM (${entries}) m LIMIT ${MAX_COUNTED}) c`;
+    });
     return readNumber(row, 'entries', 'a count');
   };
 
@@ -106,10 +118,11 @@ export function executionList(
     if (query.search !== undefined) await checkMatches(query.search);
     const walk = await shortestOf(query);
     return run(LISTED, (param) => {
-      const limit = `LIMIT ${param(query.limit)}::bigint`;
-      if (walk !== 'search') return `${find(walk, query, param, listed)} ${limit}`;
-      // The matches are sorted, so their long columns are read after that.
-      return `SELECT ${listed} FROM (${find(walk, query, param, 'e.created_at, e.id')} ${limit}) f
+      const limit = `${param(query.limit)}::bigint`;
+      if (walk !== 'search' && walk !== 'ensemble') return find(walk, query, param, listed, limit);
+      // These are sorted, so their long columns are read after that.
+      const found = find(walk, query, param, 'e.created_at, e.id', limit);
+      return `SELECT ${listed} FROM (SELECT * FROM (${found}) m ORDER BY created_at DESC, id DESC LIMIT ${limit}) f
         CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = f.id LIMIT 1) e
         ORDER BY f.created_at DESC, f.id DESC`;
     });

@@ -17,16 +17,16 @@ export const MAX_COUNTED = 1000;
 const AFTER_ALL_TEXTS = '\u{10FFFF}';
 
 /**
- * The walks that answer a query, one of which is enough. `completed` has no index: most executions are completed.
- * An execution has at most 1,000 descendants, so no other filter than `parentId` needs to be compared with.
+ * The walks that answer a query, one of which is enough. `completed` alone has no index: most executions are completed.
+ * An ensemble and a status are answered by one index together. An execution has at most 1,000 descendants, so no other filter than `parentId` needs to be compared with.
  */
 export function walksOf({ search, parentId, tag, status, ensemble }: ExecutionQuery): readonly [Walk, ...Walk[]] {
   if (search !== undefined) return ['search'];
   if (parentId !== undefined) return ['parentId'];
   const walks: Walk[] = [];
   if (tag !== undefined) walks.push('tag');
-  if (status !== undefined && status !== 'completed') walks.push('status');
   if (ensemble !== undefined) walks.push('ensemble');
+  else if (status !== undefined && status !== 'completed') walks.push('status');
   const [first = 'created', ...others] = walks;
   return [first, ...others];
 }

@@ -75,16 +75,16 @@ export function executionList(
       const order = `ORDER BY ${range.as}.created_at DESC, ${range.as}.id DESC LIMIT ?`;
       return { sql: `${sql} ${order}`, params: [...params, limit] };
     });
-    const [first, other] = ranges;
-    const both = `SELECT * FROM (${first?.sql}) UNION ALL SELECT * FROM (${other?.sql}) ORDER BY at DESC, name DESC LIMIT ?`;
-    const statement = prepared(`SELECT ${LISTED} FROM (${other ? both : first?.sql})
+    const { sql, params } = ranges.length === 1 ? (ranges[0] as Part) : merge(ranges, limit);
+    const statement = prepared(`SELECT ${LISTED} FROM (${sql})
       CROSS JOIN ensemble_executions ON ref = found ORDER BY at DESC, name DESC`);
-    return statement.all([...ranges.flatMap(({ params }) => params), ...(other ? [limit] : [])]);
+    return statement.all(params);
   };
 }
 
 const FILTERS = ['parentId', 'tag', 'status', 'ensemble'] as const;
 const INDEXES = { parentId: 'by_parent', ensemble: 'by_ensemble', created: 'by_creation' } as const;
+const INDEXES_BY_STATUS = { status: 'by_status', ensemble: 'by_ensemble_status' } as const;
 
 /** The condition of one filter on the execution `e`; nothing without this filter. */
 function filterOf(here: string, filter: Walk, { parentId, tag, status, ensemble }: ExecutionQuery): Part {
@@ -118,10 +118,20 @@ function rangesOf(here: string, walk: Walk, query: ExecutionQuery): readonly Ran
     return [{ from, as: 't', where: { sql: `t.${here} AND t.tag = ?`, params: [tag as string] } }];
   }
   const own = filterOf(here, walk, query);
-  if (walk !== 'status') return [on(`${BY}${INDEXES[walk]}`, own)];
-  const free = on(`${BY}by_status`, { ...own, sql: `${own.sql} AND ${OPEN_OR_FAILED}` });
-  const held = on(`${BY}held`, { sql: ' AND owner IS NOT NULL', params: [] });
+  const open = status !== undefined && status !== 'completed';
+  if (walk !== 'status' && !(walk === 'ensemble' && open)) return [on(`${BY}${INDEXES[walk]}`, own)];
+  const { sql } = filterOf(here, 'status', query);
+  const by = walk === 'status' ? NOTHING : own;
+  const free = on(`${BY}${INDEXES_BY_STATUS[walk]}`, { ...by, sql: `${by.sql}${sql} AND ${OPEN_OR_FAILED}` });
+  const held = on(`${BY}held`, { ...by, sql: `${by.sql} AND owner IS NOT NULL` });
   return status === 'running' ? [free, held] : [free];
+}
+
+/** Merges ranges that are in the order of the list. Of each, at most the rows of one page are read. */
+function merge(ranges: readonly Part[], limit: number): Part {
+  const all = ranges.map(({ sql }) => `SELECT * FROM (${sql})`).join(' UNION ALL ');
+  const params = [...ranges.flatMap((range) => range.params), limit];
+  return { sql: `${all} ORDER BY at DESC, name DESC LIMIT ?`, params };
 }
 
 /** @returns the statement that finds the executions of one range, and its parameters without the limit */

@@ -251,6 +251,11 @@ export const MIGRATIONS: readonly string[] = [
   ) WITHOUT ROWID;
   CREATE INDEX ensemble_rates_by_end ON ensemble_rates (ends_at);
   `,
+  // An execution that succeeds is never in this index, so it costs a success nothing.
+  `
+  CREATE INDEX ensemble_executions_by_ensemble_status ON ensemble_executions (namespace, ensemble, status, created_at, id)
+    WHERE status <> 'completed' AND owner IS NULL;
+  `,
 ];
 
 /**
