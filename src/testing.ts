@@ -102,7 +102,7 @@ export interface TestOrchestrator<T> extends Orchestrator<T> {
  * A step that never ends is in flight: to reach its timeout, call `clock.advance(ms)`. When nothing is due and the execution waits
  * for a signal without a `timeout`, `execute()` rejects with the name of the signal.
  *
- * @param options - the options of `createOrchestrator`. `clock` is a manual clock
+ * @param options - the options of `createOrchestrator`. `clock` is a manual clock. Without `logger`, nothing is logged
  *
  * @example
  * ```ts
@@ -144,7 +144,7 @@ function startProcess(
     mail,
     sms,
   });
-  const inner = createOrchestrator({ errors: { stack: true }, ...rest, ...process.ports });
+  const inner = createOrchestrator({ errors: { stack: true }, logger: false, ...rest, ...process.ports });
   const { awaited } = process;
   let closing: Promise<void> | undefined;
   const driven = (handle: ExecutionHandle) => ({ ...handle, result: () => awaited(handle.result()) });

@@ -11,7 +11,7 @@ console.log(kept ? 'memoryMail: no mail leaves this computer' : `smtpMail: ${SMT
 const [folder] = process.argv.slice(2); // where invoices that were not sent are stored
 const objects = folder ? folderObjects(folder) : memoryStorage().objects;
 const project = await loadProject(new URL('.', import.meta.url));
-const orchestrator = createOrchestrator({ ...project, bindings: { objects } });
+const orchestrator = createOrchestrator({ ...project, bindings: { objects }, logger: false });
 
 const lines = [
   { text: 'Consulting, September', cents: 96_000 },

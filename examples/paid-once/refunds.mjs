@@ -25,6 +25,8 @@ const orchestrator = createOrchestrator({
   storage: sqliteStorage({ path: process.env.STORE }),
   env: { BANK: process.env.BANK },
   http: fetchHttp({ allow: ['127.0.0.0/8'] }),
+  // The line below says what happened.
+  logger: false,
 });
 
 // The id makes it one refund of the order, whoever asks how often. After a failure, the retry is the next attempt of the same refund.

@@ -17,7 +17,8 @@ const path = fileURLToPath(new URL('.ensemble/quickstart.sqlite', here));
 
 // Loads the project folder, and creates an orchestrator that runs its ensembles.
 const project = await loadProject(here, { env: { SHOP_URL: shop.url }, storage: sqliteStorage({ path }) });
-const orchestrator = createOrchestrator(project);
+// Without `logger: false`, the console shows warnings too, such as each attempt that fails.
+const orchestrator = createOrchestrator({ ...project, logger: false });
 
 console.log(`order intake: a customer service and a warehouse listen on ${shop.url}`);
 printAgents(orchestrator);

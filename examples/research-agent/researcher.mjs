@@ -4,7 +4,7 @@ import { loadProject } from 'ensemble-orchestrator/node';
 import { sqliteStorage } from 'ensemble-orchestrator/sqlite';
 
 const storage = sqliteStorage({ path: process.env.STORE });
-const orchestrator = createOrchestrator(await loadProject(new URL('.', import.meta.url), { storage }));
+const orchestrator = createOrchestrator(await loadProject(new URL('.', import.meta.url), { storage, logger: false }));
 const question = 'Where do tides come from?';
 const handle = await orchestrator.start('research', { question }, { id: 'research-1' });
 const { status, output, error, metrics } = await handle.result();

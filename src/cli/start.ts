@@ -21,7 +21,7 @@ export { innerLists } from '../engine/definition/forms/step-lists.ts';
 export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
 export { embeddedEngine, memoryStorage, parseEnsemble, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;
-export type Logger = NonNullable<ProjectOptions['logger']>;
+export type Logger = Exclude<ProjectOptions['logger'], false | undefined>;
 export type Storage = NonNullable<ProjectOptions['storage']>;
 
 /** Opens a project to run it: variables must have values. @param query - see `openProject` @throws NOT_FOUND */
@@ -130,11 +130,8 @@ export function startClient(options: ProjectOptions & { readonly storage: Storag
 }
 
 /** A project's API for `node:http`. */
-export function nodeListener(
-  orchestrator: Orchestrator,
-  logger: Logger | undefined,
-): ReturnType<typeof toNodeListener> {
-  return toNodeListener(createHandler(orchestrator, logger ? { logger } : {}));
+export function nodeListener(orchestrator: Orchestrator): ReturnType<typeof toNodeListener> {
+  return toNodeListener(createHandler(orchestrator));
 }
 
 const DEFAULT_BRAND = 'service';

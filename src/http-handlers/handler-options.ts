@@ -3,7 +3,7 @@
 import { createFindAddress, type TrustProxy } from '../engine/access/client-address.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import { type Logger, SILENT } from '../engine/ports/logger.ts';
-import { MASKING, type Masking } from '../engine/ports/masking.ts';
+import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { ByteBudget } from './byte-budget.ts';
@@ -52,8 +52,11 @@ export interface HandlerOptions {
    * FORBIDDEN is answered as such. Default: API tokens only.
    */
   readonly authenticate?: Authenticate;
-  /** Receives the failures that a response hides (such as `INTERNAL`), with the request id of the response. Default: no logger. */
-  readonly logger?: Logger;
+  /**
+   * Receives the failures that a response hides (such as `INTERNAL`), with the request id of the response. Default: the logger of the
+   * orchestrator. With `false`, nothing is logged.
+   */
+  readonly logger?: Logger | false;
   /** Measures the times above. Default: the platform's timers. */
   readonly clock?: Pick<Clock, 'setTimer'> & Partial<Pick<Clock, 'monotonic'>>;
 }
@@ -75,6 +78,11 @@ const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
 };
 const MAX_MS = 2 ** 31 - 1;
 
+function loggerOf(given: Logger | false | undefined, served: ServedParts | undefined): Logger {
+  if (given === false) return SILENT;
+  return given === undefined ? (served?.log ?? SILENT) : (served?.logger(given) ?? given);
+}
+
 /** @throws TypeError for an unknown key or a value of a wrong kind */
 export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerOptions): HandlerParts {
   if (typeof orchestrator?.start !== 'function')
@@ -84,14 +92,13 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     const near = suggestName(key, Object.keys(KNOWN));
     throw new TypeError(`\`${key}\` is not an option of a handler${near ? `; did you mean \`${near}\`?` : ''}`);
   }
-  // An orchestrator that does not come from createOrchestrator(), such as a wrapper, has no masking.
-  const masking = (orchestrator as { readonly [MASKING]?: Masking })[MASKING];
-  const logger = options.logger ?? SILENT;
+  // An orchestrator that does not come from createOrchestrator(), such as a wrapper, has none of these.
+  const served = (orchestrator as { readonly [MASKING]?: ServedParts })[MASKING];
   return {
     orchestrator,
-    mask: masking?.text ?? ((text) => text),
-    toJson: masking?.json ?? JSON.stringify,
-    openFrom: masking?.openFrom ?? ((text) => text.length),
+    mask: served?.text ?? ((text) => text),
+    toJson: served?.json ?? JSON.stringify,
+    openFrom: served?.openFrom ?? ((text) => text.length),
     apiKeyHeader: `x-${orchestrator.brand.toLowerCase()}-api-key`,
     basePath: checkBasePath(options.basePath ?? ''),
     maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
@@ -110,7 +117,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     findAddress: createFindAddress(options.trustProxy),
     cors: corsRule(options.cors),
     authenticate: checkAuthenticate(options.authenticate),
-    logger: masking?.logger(logger) ?? logger,
+    logger: loggerOf(options.logger, served),
     monotonic: options.clock?.monotonic ?? platformInstant,
     setTimer: options.clock?.setTimer ?? platformTimers(globalThis as Immediates),
   };

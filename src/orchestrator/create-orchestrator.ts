@@ -1,5 +1,6 @@
 /** `createOrchestrator()`: connects the engine, the operations and the adapters. */
 
+import { loggerOf } from '../adapters/log/console-logger.ts';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
@@ -18,9 +19,8 @@ import type { EventKind } from '../engine/model/event.ts';
 import type { Execution } from '../engine/model/execution.ts';
 import { createIdSource } from '../engine/model/id.ts';
 import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
-import { SILENT } from '../engine/ports/logger.ts';
 import type { ToolServers } from '../engine/ports/tool-server.ts';
-import { MASKING } from '../engine/ports/masking.ts';
+import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
 import { createAccess } from './access.ts';
 import { createCatalog } from './definitions/catalog.ts';
 import {
@@ -148,11 +148,8 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const clock = options.clock ?? systemClock();
   const storage = withStorageTimeout(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
   const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
-  const ofServers = [...toolServerSecrets(options.mcpServers ?? {}), ...modelSecrets(options.models)];
-  const own = [...ofServers, ...mailSecrets(options.mail)];
-  const secrets = [...Object.values(options.secrets ?? {}), ...(linkSecrets ?? []), ...own];
-  const masking = createMasking(secrets, linkSecrets !== undefined);
-  const logger = options.logger ? masking.logger(options.logger) : SILENT;
+  const masking = createMasking([...secretsIn(options), ...(linkSecrets ?? [])], linkSecrets !== undefined);
+  const logger = masking.logger(loggerOf(options.logger));
   const toolServers = connectToolServers(options, clock);
   const host = compileHost({ ...options, clock, storage }, toolServers);
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
@@ -236,7 +233,14 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
       return closing;
     },
   };
-  return Object.assign(orchestrator, { [MASKING]: masking }) as unknown as Orchestrator<EnsembleTypes<E>>;
+  return Object.assign(orchestrator, {
+    [MASKING]: { ...masking, log: logger } satisfies ServedParts,
+  }) as unknown as Orchestrator<EnsembleTypes<E>>;
+}
+
+/** The values of secrets, and the secrets in the options of servers and senders. */
+function secretsIn({ secrets = {}, mcpServers = {}, models, mail }: OrchestratorOptions): readonly string[] {
+  return [...Object.values(secrets), ...toolServerSecrets(mcpServers), ...modelSecrets(models), ...mailSecrets(mail)];
 }
 
 /** What definitions are compiled against: operations, shared agents, variables and functions. */

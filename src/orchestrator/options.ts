@@ -82,8 +82,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly limits?: LimitsOptions;
   /** How long executions are kept after their end: milliseconds, or text. Older ones are deleted in the background. Default `30d`. */
   readonly retention?: Duration;
-  /** Default: no logging. */
-  readonly logger?: Logger;
+  /** Default: warnings and errors on `console`, each on one line. With `false`, nothing is logged. */
+  readonly logger?: Logger | false;
   /** What is kept of the errors of scripts and operations. */
   readonly errors?: ErrorsOptions;
 }
@@ -145,7 +145,7 @@ const PORTS: Readonly<Record<string, readonly [port: string, methods: readonly s
   pdf: ['a PdfRenderer of `ensemble-orchestrator/pdf`', ['render']],
   http: ['an HttpClient such as fetchHttp()', ['send']],
   clock: ['a Clock such as systemClock()', ['now', 'setTimer']],
-  logger: ['a Logger such as console', ['debug', 'info', 'warn', 'error']],
+  logger: ['false or a Logger such as console', ['debug', 'info', 'warn', 'error']],
 };
 
 /** @throws TypeError for an unknown key, and for values of a wrong type */
@@ -157,6 +157,7 @@ export function checkOptions(options: OrchestratorOptions): void {
     if (options[key] !== undefined && !Array.isArray(options[key])) throw misuse(`\`${key}\` must be an array`);
   }
   for (const [key, [port, methods]] of Object.entries(PORTS)) {
+    if (key === 'logger' && options.logger === false) continue;
     const given = options[key as keyof OrchestratorOptions] as Record<string, unknown> | null | undefined;
     if (given !== undefined && !methods.every((method) => typeof given?.[method] === 'function'))
       throw misuse(`\`${key}\` must be ${port}, with ${methods.join(', ')}`);

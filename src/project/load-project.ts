@@ -1,5 +1,6 @@
 /** `loadProject()`: turns a project folder into options of `createOrchestrator`, and reports the problems of all files at once. */
 
+import { loggerOf } from '../adapters/log/console-logger.ts';
 import { nodeHttp } from '../adapters/http/node-http.ts';
 import { type Project, readProject } from './read-project.ts';
 import { checkProject, type FileIssues } from './check-project.ts';
@@ -40,12 +41,8 @@ export interface OpenedProject {
  */
 export async function loadProject(directory: string | URL, options: ProjectOptions = {}): Promise<ProjectOptions> {
   const opened = await openProject(directory, options);
-  const logger = opened.options.logger;
-  for (const warning of opened.project.warnings) {
-    const text = `${opened.project.directory}: ${warning}`;
-    if (logger) logger.warn({}, text);
-    else process.emitWarning(text);
-  }
+  const logger = loggerOf(opened.options.logger);
+  for (const warning of opened.project.warnings) logger.warn({}, `${opened.project.directory}: ${warning}`);
   const issues = opened.files.flatMap((file) => file.issues);
   if (issues.length > 0) throw withIssues(`${opened.project.directory} has`, issues);
   return opened.options;

@@ -173,7 +173,7 @@ describe('a problem at the start of ensemble serve is printed in one line, with 
     [
       'Postgres where none is',
       ['serve', '--storage', 'postgres://me:secret@127.0.0.1:1/x'],
-      /^error: Postgres, or a pooler in front of it, could not be reached.*\(connect ECONNREFUSED 127\.0\.0\.1:1\)\n$/,
+      /^error: .*Postgres was not reached at 127\.0\.0\.1:1 within 2 s \(connect ECONNREFUSED 127\.0\.0\.1:1\); .*\n$/,
     ],
     [
       'an address that is not of this machine',

@@ -1,6 +1,7 @@
 /** Opening a Postgres store: options, missing drivers, old, new and foreign schemas, and open connections. */
 
 import pg from 'pg';
+import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
 import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/migrations.ts';
@@ -69,14 +70,22 @@ describe('without a database', () => {
     await expect(Promise.resolve(storage.state.read('a'))).rejects.toMatchObject({ code: 'OVERLOADED' });
   });
 
-  it('an unreachable server is OVERLOADED and retryable', async () => {
-    const storage = postgresStorage({ url: nowhere });
-    for (let times = 0; times < 2; times++)
-      await expect(Promise.resolve(storage.state.read('a'))).rejects.toMatchObject({
-        code: 'OVERLOADED',
-        retryable: true,
-        details: { postgres: 'ECONNREFUSED' },
-      });
+  it.each([
+    ['a url', () => ({ url: nowhere })],
+    ['a pool', () => ({ pool: new pg.Pool({ host: '127.0.0.1', port: 1 }) })],
+    ['an instance of postgres', () => ({ sql: postgres(nowhere) })],
+  ])('the first call fails within 2 s with host, port and cause: %s', async (_, source) => {
+    const storage = postgresStorage(source());
+    const before = performance.now();
+    await expect(Promise.resolve(storage.state.read('a'))).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringMatching(
+        /^postgresStorage: Postgres was not reached at 127\.0\.0\.1:1 within 2 s \(.*ECONNREFUSED.*\); start it, or correct the address$/,
+      ),
+      details: { host: '127.0.0.1', port: 1 },
+      retryable: false,
+    });
+    expect(performance.now() - before).toBeLessThan(2500);
     await storage.close();
   });
 });

@@ -3,7 +3,7 @@
 import type { Execution } from '../../engine/model/execution.ts';
 import { NEVER } from '../../engine/model/stored-execution.ts';
 import type { LoadedDefinition } from '../../engine/ports/execution-engine.ts';
-import { SILENT } from '../../engine/ports/logger.ts';
+import { NO_LINE } from '../../engine/ports/logger.ts';
 import { ActiveRun } from '../../engine/running/active-run.ts';
 import type { Run, WorkersExecution } from './active-runs.ts';
 import { cancelOnAbort } from './cancel-execution.ts';
@@ -76,7 +76,7 @@ function onRecord(engine: EngineState, { held }: Run, record: Execution): void {
 function onStopped(engine: EngineState, { held, dueAt, began, isSuspended }: Run): void {
   const { runs, worker, waiters, wakeups, clock, logger, host } = engine;
   const { signal, execution } = held;
-  if (isSuspended && logger !== SILENT) {
+  if (isSuspended && logger.debug !== NO_LINE) {
     const { id: executionId, ensemble } = execution;
     const about = { executionId, ensemble, worker: held.worker, until: dueAt === NEVER ? undefined : dueAt };
     logger.debug(about, 'execution suspended');

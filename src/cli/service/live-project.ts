@@ -41,7 +41,7 @@ export function startLiveProject(
     const isLast = () => isClosing && orchestrator === current.orchestrator;
     const engine = closeAfter(options.engine ?? start.embeddedEngine(), async () => (isLast() ? last() : undefined));
     const orchestrator = start.startOrchestrator({ ...start.KEEPS_STACKS, ...options, storage, engine });
-    return { orchestrator, listener: start.nodeListener(orchestrator, options.logger), logger: options.logger };
+    return { orchestrator, listener: start.nodeListener(orchestrator), logger: options.logger || undefined };
   };
   let current = open(found);
   return {

@@ -1,20 +1,23 @@
 /** Loggers as the library calls them: they receive no secret, and a logger that fails does not affect a run. */
 
-import type { Logger } from '../ports/logger.ts';
+import { type Logger, NO_LINE } from '../ports/logger.ts';
 import { FieldCopy } from './mask-fields.ts';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
 /** A logger that masks secrets in messages and fields. It never throws, whatever `logger` does and whatever is logged. */
 export function maskLogger(logger: Logger, mask: (text: string) => string): Logger {
-  const level = (name: Level) => (fields: object, message?: string) => {
-    try {
-      const masked = new FieldCopy(mask, true).of(fields) as object;
-      const written: unknown = write(logger, name, masked, message === undefined ? undefined : mask(message));
-      if (written instanceof Promise) written.catch(() => {});
-    } catch {
-      // A logger that fails can't log its own failure, and must not fail a run.
-    }
+  const level = (name: Level) => {
+    if (logger[name] === NO_LINE) return NO_LINE;
+    return (fields: object, message?: string) => {
+      try {
+        const masked = new FieldCopy(mask, true).of(fields) as object;
+        const written: unknown = write(logger, name, masked, message === undefined ? undefined : mask(message));
+        if (written instanceof Promise) written.catch(() => {});
+      } catch {
+        // A logger that fails can't log its own failure, and must not fail a run.
+      }
+    };
   };
   return {
     debug: level('debug'),

@@ -9,5 +9,8 @@ export interface Logger {
   child?(fields: object): Logger;
 }
 
-/** The logger of an orchestrator without a logger. Where it is used, nothing is built for a line. */
-export const SILENT: Logger = Object.freeze({ debug() {}, info() {}, warn() {}, error() {} });
+/** A method of a logger that writes nothing. Where a logger has it, nothing is built for a line. */
+export const NO_LINE = (): void => {};
+
+/** The logger of an orchestrator with `logger: false`. */
+export const SILENT: Logger = Object.freeze({ debug: NO_LINE, info: NO_LINE, warn: NO_LINE, error: NO_LINE });

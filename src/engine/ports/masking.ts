@@ -16,5 +16,11 @@ export interface Masking {
   logger(logger: Logger): Logger;
 }
 
-/** The property of an orchestrator that holds its {@link Masking}. It is enumerable, so that copies of an orchestrator mask too. */
+/** What handlers take from the orchestrator that they serve. */
+export interface ServedParts extends Masking {
+  /** The orchestrator's own logger, masked. */
+  readonly log: Logger;
+}
+
+/** The property of an orchestrator that holds its {@link ServedParts}. It is enumerable, so that copies of an orchestrator mask too. */
 export const MASKING: unique symbol = Symbol.for('ensemble-orchestrator.masking');

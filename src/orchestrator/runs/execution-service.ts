@@ -157,7 +157,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
       );
     },
     ended(record, worker) {
-      if (logger !== SILENT) logEnd(logger, record, worker);
+      logEnd(logger, record, worker);
       if (events.hasListeners) events.send(endEvent(record));
     },
     left: (id) => events.wake(id),

@@ -18,6 +18,7 @@ import { createNotifier } from './notifier.ts';
 import { objectsTable } from './objects-table.ts';
 import type { Settings } from './options.ts';
 import { ratesTable } from './rates-table.ts';
+import { reach } from './reach.ts';
 import { createSessions } from './sessions.ts';
 import { signalsTable } from './signals-table.ts';
 import { readProcesses } from './this-process.ts';
@@ -34,14 +35,16 @@ export interface Tables extends StorageParts {
 
 const NOTIFY = statement('SELECT pg_notify($1, $2)', ['pg_notify']);
 
-/** @throws NOT_CONFIGURED, what `migrate` throws, or a driver's error; then no connection stays open */
+/** @throws NOT_CONFIGURED, what `reach` and `migrate` throw, or a driver's error; then no connection stays open */
 export async function openTables(settings: Settings): Promise<Tables> {
   const { schema, namespace, sessionGraceMs } = settings;
   const client = await openClient(settings);
   try {
+    await reach(client, settings.source);
     await migrate(client, schema);
   } catch (error) {
-    await client.close().catch(() => undefined);
+    // Not awaited: a connection that is still being made ends with its own timeout.
+    client.close().catch(() => undefined);
     throw error;
   }
   const names = tableNames(schema);
