@@ -35,7 +35,10 @@ function watch(flow: string, { columns = 70, rows = 40 } = {}) {
     wait: (key: string, ms: number) => emit('step.waiting', { key, until: 1_000_000 + time + ms }),
     waitFor: (key: string, signal: string, ms?: number) =>
       emit('step.waiting', { key, signal, ...(ms !== undefined && { until: 1_000_000 + time + ms }) }),
-    goOn: (key: string, signal?: string) => emit('step.continued', { key, ...(signal !== undefined && { signal }) }),
+    goOn: (key: string, signal?: string, continues = false) => {
+      const timedOut = signal !== undefined;
+      emit('step.continued', { key, timedOut, failed: timedOut && !continues, ...(timedOut && { signal }) });
+    },
     take: (key: string, signal: string) => emit('signal.taken', { key, signal }),
     child: (key: string, status?: EventData['child.ended']['status']) =>
       status === undefined
@@ -186,16 +189,23 @@ describe('a live tree', () => {
     ]);
   });
 
-  it('shows a wait as over once it took its signal, and without saying whether a timeout was handled', () => {
-    const run = watch('flow: [{ wait: go, name: x }, { wait: go, timeout: 1s, onTimeout: continue, name: y }]\n');
+  it('shows a wait as over once it took its signal, or continues after its timeout', () => {
+    const wait = '{ wait: go, timeout: 1s }';
+    const run = watch(`flow: [{ wait: go, name: x }, { wait: go, timeout: 1s, onTimeout: continue }, ${wait}]\n`);
     run.waitFor('flow[0]', 'go');
     expect(run.at(500)[0]).toMatch(/^ {2}[^✓•] .*500ms$/);
     run.take('flow[0]', 'go');
     expect(run.at(1000)[0]).toMatch(/^ {2}✓ .*500ms$/);
     run.waitFor('flow[1]', 'go', 1000);
     run.at(2000);
-    run.goOn('flow[1]', 'go');
-    expect(run.at(2500)[1]).toMatch(/^ {2}• .*1\.0s$/);
+    run.goOn('flow[1]', 'go', true);
+    run.waitFor('flow[2]', 'go', 3000);
+    run.at(3000);
+    run.goOn('flow[2]', 'go');
+    expect(run.at(3500).slice(1, 3)).toEqual([
+      expect.stringMatching(/^ {2}✓ .*1\.0s$/),
+      expect.stringMatching(/^ {2}• .*1\.0s$/),
+    ]);
   });
 
   it('shows an agent of another process that is retried, of which only the failed attempt is known', () => {

@@ -66,6 +66,19 @@ describe('without a terminal', () => {
     expect((await run(TWO)).stderr).toContain('the signal left and the signal right');
   });
 
+  it('it answers a `wait` that another branch reaches before: after a sleep, or after a signal', async () => {
+    const behind = (step: string) =>
+      ask(
+        `  - parallel:\n      - { wait: left, timeout: 24h }\n      - if: true\n        then: [${step}, { wait: boss, name: b }]\n    waitFor: any\n`,
+        '{ b: "${b.output}" }',
+      );
+    for (const step of ['{ sleep: 50ms }', '{ wait: right }', '{ parallel: [{ wait: right }, { sleep: 50ms }] }']) {
+      const right = step.includes('right') ? ['--signal', 'right'] : [];
+      const { code, stdout, stderr } = await run(behind(step), [...right, '--signal', 'boss=1']);
+      expect([step, code, stdout, stderr]).toEqual([step, 0, '{\n  "b": 1\n}\n', expect.any(String)]);
+    }
+  });
+
   it('a run whose `wait` times out within a minute goes on by itself', async () => {
     const flow = '  - { wait: approved, name: answer, timeout: 20ms, onTimeout: continue }\n  - { sleep: 5ms }\n';
     const { code, stdout } = await run(ask(flow, '{ answer: "${answer.output}" }'));

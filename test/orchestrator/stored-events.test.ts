@@ -95,6 +95,28 @@ describe('stored events', () => {
     expect(taken).toMatchObject({ signal: 'go', payload: { yes: true }, ensemble: 'e' });
   });
 
+  it('`step.continued` says whether a wait timed out, and whether it fails for this', async () => {
+    const { orchestrator } = createTestOrchestrator({
+      ensembles: [
+        {
+          name: 'e',
+          flow: [
+            { sleep: '5s' },
+            { wait: 'go', timeout: '1s', onTimeout: 'continue' },
+            { wait: 'boss', timeout: '1s' },
+          ],
+        },
+      ],
+    });
+    const { id } = await orchestrator.execute('e', {});
+    const stored = await read({ orchestrator, id } as never);
+    expect(stored.flatMap(({ event }) => (event.event === 'step.continued' ? [event.data] : []))).toMatchObject([
+      { key: 'flow[0]', timedOut: false, failed: false },
+      { key: 'flow[1]', signal: 'go', timedOut: true, failed: false },
+      { key: 'flow[2]', signal: 'boss', timedOut: true, failed: true },
+    ]);
+  });
+
   it('have the data that a listener received, each once, also when the execution was suspended meanwhile', async () => {
     const made = await run();
     const stored = (await read(made)).map(({ event: { event, data } }) => ({ event, data }));

@@ -188,8 +188,7 @@ export function createFlowTree(definition: Pick<EnsembleDefinition, 'flow' | 'ag
           if (!node) break;
           if (!node.reached) reach(node, event.data.key, now);
           node.run.active = Math.max(0, node.run.active - 1);
-          // The events do not show whether the flow continues after a timeout.
-          if (event.event === 'step.continued' && event.data.signal !== undefined) node.run.failed += 1;
+          if (event.event === 'step.continued' && event.data.failed) node.run.failed += 1;
           if (node.run.active === 0) node.until = undefined;
           if (!node.inLoop) close(node, now);
           break;

@@ -62,10 +62,13 @@ export function answerWaits(orchestrator: Orchestrator, parts: AnswerParts): Wai
   };
   const watch = async () => {
     while (!ended.signal.aborted) {
-      await sent;
+      const known = sent;
+      await known;
       // Returns when no run is active any more.
       const { nextDueAt } = await orchestrator.runDue();
       if (ended.signal.aborted) return;
+      // A signal was sent meanwhile, so the run continues.
+      if (sent !== known) continue;
       const now = Date.now();
       for (const wait of unanswered) if (wait.until <= now) unanswered.delete(wait);
       const isPatient = now < continuesAt || [...unanswered].some(({ until }) => until < now + PATIENCE_MS);

@@ -93,8 +93,8 @@ function describeStep(event: OrchestratorEvent, wall: number): [name: string, te
       return ['wait', `waits for signal ${signal}${time && `, at most ${time}`}`];
     }
     case 'step.continued': {
-      const { signal } = event.data;
-      return signal === undefined ? ['sleep', 'is over'] : ['wait', `signal ${signal} did not come in time`];
+      const { signal, timedOut } = event.data;
+      return timedOut ? ['wait', `signal ${signal} did not come in time`] : ['sleep', 'is over'];
     }
     case 'signal.taken':
       return ['wait', `took signal ${event.data.signal}`];

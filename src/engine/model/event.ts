@@ -95,8 +95,16 @@ export interface EventDetails {
     /** The signal's name. */
     readonly signal?: string;
   };
-  /** A `sleep` is over, or the `timeout` of a `wait` for this signal. */
-  'step.continued': { readonly key: string; readonly signal?: string };
+  /** A `sleep` is over, or the `timeout` of a `wait`. */
+  'step.continued': {
+    readonly key: string;
+    /** Of a `wait`, the name of the signal that did not come in time. */
+    readonly signal?: string;
+    /** Whether a `wait` timed out. */
+    readonly timedOut: boolean;
+    /** Whether the step failed with `TIMEOUT`: a `wait` that timed out without `onTimeout: continue`. */
+    readonly failed: boolean;
+  };
   /** A `wait` took a signal. */
   'signal.taken': {
     readonly key: string;

@@ -66,9 +66,7 @@ export function recordOfEnd(record: StepRecord): string | null | undefined {
     case 'chose':
       return null;
     case 'begun':
-      if (isFailed(record)) return null;
-      if (kind === 'wait') return `${step}.wait`;
-      return kind === 'ensemble' ? `${step}.ensemble` : markKey(step, kind, 'ended');
+      return isFailed(record) ? null : FORMS[kind]?.endKey(step);
     case 'until':
       return isFailed(record) ? null : undefined;
     case 'ended':
@@ -106,16 +104,13 @@ export function toExecutionStep(
   if (isFailed(record)) return { ...ended(startedAt, errorOf(record)), attempts: 0 };
   if (fact === 'chose') return ended(startedAt, undefined, withoutName(record));
   if (kind === 'wait' && fact === 'ended') return other ? undefined : waitEnd(record, ended);
-  if (other) {
-    if (kind === 'wait') return waitEnd(other, ended);
-    if (kind === 'ensemble') return childEnd(other, ended);
-    if (kind === 'sleep') return ended(other.startedAt, undefined, facts.until);
-    return ended(other.startedAt, other.error, withoutName(other));
-  }
+  const form = FORMS[kind];
+  if (!form) return undefined;
+  if (other) return form.end(other, ended, facts.until);
   // Older records have no mark at the end of a `sleep`.
   if (kind === 'sleep' && (facts.until ?? 0) <= (isOver ? at : startedAt))
     return ended(facts.until ?? startedAt, undefined, facts.until);
-  const status = isOver ? 'cancelled' : WAITING.has(kind) ? 'waiting' : 'running';
+  const status = isOver ? 'cancelled' : form.open;
   return { ...about, status, startedAt, duration: Math.max(0, at - startedAt) };
 }
 
@@ -136,9 +131,36 @@ function endOfChild({ output }: StepRecord): ChildEnd {
   return (output as unknown as { readonly payload: ChildEnd }).payload;
 }
 
-const WAITING: ReadonlySet<StepKind> = new Set(['sleep', 'wait', 'ensemble']);
-
 type Ended = (until: number, error: ExecutionError | undefined, output?: Json) => ExecutionStep;
+
+/** How a step of one kind, which has begun, is shown. */
+interface Form {
+  /** The status until its end. */
+  readonly open: 'waiting' | 'running';
+  /** The key of the record of its end. */
+  endKey(step: string): string;
+  /** @param until - of a `sleep`, the instant of its end (Unix ms) */
+  end(record: StepRecord, ended: Ended, until: number | undefined): ExecutionStep;
+}
+
+const block = (kind: StepKind): Form => ({
+  open: 'running',
+  endKey: (step) => markKey(step, kind, 'ended'),
+  end: (record, ended) => ended(record.startedAt, record.error, withoutName(record)),
+});
+
+/** Has an entry for every kind, so that a new one can't be forgotten. Null: no record says that it has begun. */
+const FORMS: Readonly<Record<StepKind, Form | null>> = {
+  ...{ agent: null, model: null, tool: null, send: null, route: null, if: null, switch: null },
+  ...{ foreach: block('foreach'), while: block('while'), parallel: block('parallel'), try: block('try') },
+  sleep: {
+    open: 'waiting',
+    endKey: (step) => markKey(step, 'sleep', 'ended'),
+    end: ({ startedAt }, ended, until) => ended(startedAt, undefined, until),
+  },
+  wait: { open: 'waiting', endKey: (step) => `${step}.wait`, end: waitEnd },
+  ensemble: { open: 'waiting', endKey: (step) => `${step}.ensemble`, end: childEnd },
+};
 
 function agentStep(record: StepRecord, isOver: boolean): ExecutionStep {
   const { key, name, attempts, startedAt, duration, output, error, retryAt } = record;

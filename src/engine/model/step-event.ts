@@ -18,6 +18,7 @@ interface Facts {
   readonly until?: number;
   readonly signal?: string | null;
   readonly payload?: Json;
+  readonly continues?: boolean;
   readonly ensemble?: string;
   readonly childId?: string;
   readonly detached?: boolean;
@@ -101,14 +102,16 @@ function beginEvent(kind: StepKind, facts: Facts, { startedAt }: StepRecord, abo
 
 function endEvent(
   kind: StepKind,
-  { signal = null, payload = null }: Facts,
+  { signal = null, payload = null, continues = false }: Facts,
   { name }: StepRecord,
   about: About,
   other: StepRecord | undefined,
 ): StepEvent | undefined {
-  if (kind === 'sleep') return { event: 'step.continued', details: about };
+  if (kind === 'sleep') return { event: 'step.continued', details: { ...about, timedOut: false, failed: false } };
   if (kind === 'wait') {
-    if (signal === null) return { event: 'step.continued', details: { ...about, signal: name } };
+    if (signal === null) {
+      return { event: 'step.continued', details: { ...about, signal: name, timedOut: true, failed: !continues } };
+    }
     return { event: 'signal.taken', details: { ...about, signal: name, id: signal, payload } };
   }
   if (kind !== 'ensemble' || !other) return undefined;
