@@ -261,7 +261,7 @@ describe('all problems of a project are reported together, by file', () => {
     });
   });
 
-  it('warns about folders that this version does not read, with the logger or the process', async () => {
+  it('warns about folders that this version does not read, with the logger or the console', async () => {
     const folder = makeFolder({ ...SIMPLE, 'prompts/a.md': 'x', 'components.yaml': 'x: 1' });
     const lines: (string | undefined)[] = [];
     const say = (_fields: object, message?: string) => void lines.push(message);
@@ -270,10 +270,12 @@ describe('all problems of a project are reported together, by file', () => {
       `${folder}: \`prompts\` is not used by this version`,
       `${folder}: \`components.yaml\` is not used by this version`,
     ]);
-    const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => {});
-    onTestFinished(() => emit.mockRestore());
+    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
+    onTestFinished(() => warn.mockRestore());
     await loadProject(folder);
-    expect(emit.mock.calls.map(([text]) => text)).toEqual(lines);
+    expect(warn.mock.calls).toEqual(lines.map((line) => [`ensemble-orchestrator: ${line}`]));
+    await loadProject(folder, { logger: false });
+    expect(warn).toHaveBeenCalledTimes(2);
   });
 });
 

@@ -187,6 +187,9 @@ export interface ErrorDetails {
     readonly supported?: number;
     /** Postgres' SQLSTATE, or the code of its driver. */
     readonly postgres?: string;
+    /** Where Postgres was not reached. */
+    readonly host?: string;
+    readonly port?: number;
   };
   readonly NOT_FOUND: Readonly<Record<string, unknown>>;
   readonly OVERLOADED: {
