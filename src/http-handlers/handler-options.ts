@@ -2,7 +2,7 @@
 
 import { createFindAddress, type TrustProxy } from '../engine/access/client-address.ts';
 import type { Clock } from '../engine/ports/clock.ts';
-import { type Logger, SILENT } from '../engine/ports/logger.ts';
+import { type Logger, loggerOf, SILENT } from '../engine/ports/logger.ts';
 import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
@@ -78,11 +78,6 @@ const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
 };
 const MAX_MS = 2 ** 31 - 1;
 
-function loggerOf(given: Logger | false | undefined, served: ServedParts | undefined): Logger {
-  if (given === false) return SILENT;
-  return given === undefined ? (served?.log ?? SILENT) : (served?.logger(given) ?? given);
-}
-
 /** @throws TypeError for an unknown key or a value of a wrong kind */
 export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerOptions): HandlerParts {
   if (typeof orchestrator?.start !== 'function')
@@ -94,6 +89,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
   }
   // An orchestrator that does not come from createOrchestrator(), such as a wrapper, has none of these.
   const served = (orchestrator as { readonly [MASKING]?: ServedParts })[MASKING];
+  const { logger } = options;
   return {
     orchestrator,
     mask: served?.text ?? ((text) => text),
@@ -117,7 +113,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     findAddress: createFindAddress(options.trustProxy),
     cors: corsRule(options.cors),
     authenticate: checkAuthenticate(options.authenticate),
-    logger: loggerOf(options.logger, served),
+    logger: loggerOf(logger && (served?.logger(logger) ?? logger), served?.log ?? SILENT),
     monotonic: options.clock?.monotonic ?? platformInstant,
     setTimer: options.clock?.setTimer ?? platformTimers(globalThis as Immediates),
   };

@@ -1,6 +1,6 @@
 /** `createOrchestrator()`: connects the engine, the operations and the adapters. */
 
-import { loggerOf } from '../adapters/log/console-logger.ts';
+import { CONSOLE } from '../adapters/log/console-logger.ts';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
@@ -20,6 +20,7 @@ import type { Execution } from '../engine/model/execution.ts';
 import { createIdSource } from '../engine/model/id.ts';
 import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
 import type { ToolServers } from '../engine/ports/tool-server.ts';
+import { loggerOf } from '../engine/ports/logger.ts';
 import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
 import { createAccess } from './access.ts';
 import { createCatalog } from './definitions/catalog.ts';
@@ -149,7 +150,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const storage = withStorageTimeout(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
   const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
   const masking = createMasking([...secretsIn(options), ...(linkSecrets ?? [])], linkSecrets !== undefined);
-  const logger = masking.logger(loggerOf(options.logger));
+  const logger = masking.logger(loggerOf(options.logger, CONSOLE));
   const toolServers = connectToolServers(options, clock);
   const host = compileHost({ ...options, clock, storage }, toolServers);
   const ensembles = loadEnsembles(options.ensembles ?? [], host);

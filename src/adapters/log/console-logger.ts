@@ -1,27 +1,23 @@
 /** The logger of an orchestrator without a logger: warnings and errors on `console`, each on one line. */
 
 import { messageOf } from '../../engine/base/errors.ts';
-import { type Logger, NO_LINE, SILENT } from '../../engine/ports/logger.ts';
+import { type Logger, NO_LINE } from '../../engine/ports/logger.ts';
 
-/** @param bound - fields of every line */
-export function consoleLogger(bound: object = {}): Logger {
-  const line = (level: 'warn' | 'error') => (fields: object | string, message?: string) => {
-    const [text = '', all] = typeof fields === 'string' ? [fields, bound] : [message, { ...bound, ...fields }];
-    const rest = toText(all);
-    console[level](`ensemble-orchestrator: ${escapeControls(text)}${rest === '{}' ? '' : ` ${rest}`}`);
+const line =
+  (level: 'warn' | 'error') =>
+  (fields: object, message = '') => {
+    const rest = escapeControls(
+      JSON.stringify(fields, (_key, value) => (value instanceof Error ? reasonsOf(value) : value)),
+    );
+    console[level](`ensemble-orchestrator: ${escapeControls(message)}${rest === '{}' ? '' : ` ${rest}`}`);
   };
-  const child = (fields: object) => consoleLogger({ ...bound, ...fields });
-  return { debug: NO_LINE, info: NO_LINE, warn: line('warn'), error: line('error'), child };
-}
 
-/** The logger that an option `logger` means. */
-export function loggerOf(given: Logger | false | undefined): Logger {
-  return given === false ? SILENT : (given ?? consoleLogger());
-}
-
-function toText(fields: object): string {
-  return escapeControls(JSON.stringify(fields, (_key, value) => (value instanceof Error ? reasonsOf(value) : value)));
-}
+export const CONSOLE: Logger = Object.freeze({
+  debug: NO_LINE,
+  info: NO_LINE,
+  warn: line('warn'),
+  error: line('error'),
+});
 
 /** The message of an error and those of its causes. */
 function reasonsOf(error: Error): string {

@@ -6,7 +6,7 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 export interface Deadline {
   readonly timeoutMs: number;
   /** Of the caller. Its reason is the error of the call. */
-  readonly signal: AbortSignal;
+  readonly signal?: AbortSignal;
   /** The error of a call that did not end in time. */
   readonly late: () => Error;
 }
@@ -21,20 +21,20 @@ export function underDeadline<T>(
   run: (signal: AbortSignal) => Promise<T>,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    if (outer.aborted) return reject(outer.reason);
+    if (outer?.aborted) return reject(outer.reason);
     const controller = new AbortController();
     const settle = () => {
       clearTimeout(timer);
-      outer.removeEventListener('abort', onAbort);
+      outer?.removeEventListener('abort', onAbort);
     };
     const end = (reason: unknown) => {
       settle();
       reject(reason);
       controller.abort(reason);
     };
-    const onAbort = () => end(outer.reason);
+    const onAbort = () => end(outer?.reason);
     const timer = setTimeout(() => end(late()), Math.min(timeoutMs, MAX_TIMER_MS));
-    outer.addEventListener('abort', onAbort, { once: true });
+    outer?.addEventListener('abort', onAbort, { once: true });
     run(controller.signal).then((value) => {
       settle();
       resolve(value);

@@ -1,12 +1,13 @@
 /** Loggers as the library calls them: they receive no secret, and a logger that fails does not affect a run. */
 
-import { type Logger, NO_LINE } from '../ports/logger.ts';
+import { type Logger, NO_LINE, SILENT } from '../ports/logger.ts';
 import { FieldCopy } from './mask-fields.ts';
 
 type Level = 'debug' | 'info' | 'warn' | 'error';
 
 /** A logger that masks secrets in messages and fields. It never throws, whatever `logger` does and whatever is logged. */
 export function maskLogger(logger: Logger, mask: (text: string) => string): Logger {
+  if (logger === SILENT) return SILENT;
   const level = (name: Level) => {
     if (logger[name] === NO_LINE) return NO_LINE;
     return (fields: object, message?: string) => {
@@ -41,10 +42,13 @@ function childOf(logger: Logger, bound: object): Logger {
   } catch {
     // The fields are merged instead.
   }
-  const level = (name: Level) => (fields: object | string, message?: string) => {
-    if (typeof fields === 'string') return write(logger, name, bound, message ? `${fields} ${message}` : fields);
-    if (fields instanceof Error) return write(logger, name, { ...bound, err: fields }, message ?? fields.message);
-    return write(logger, name, { ...bound, ...fields }, message);
+  const level = (name: Level) => {
+    if (logger[name] === NO_LINE) return NO_LINE;
+    return (fields: object | string, message?: string) => {
+      if (typeof fields === 'string') return write(logger, name, bound, message ? `${fields} ${message}` : fields);
+      if (fields instanceof Error) return write(logger, name, { ...bound, err: fields }, message ?? fields.message);
+      return write(logger, name, { ...bound, ...fields }, message);
+    };
   };
   return { debug: level('debug'), info: level('info'), warn: level('warn'), error: level('error') };
 }

@@ -8,6 +8,7 @@ import type { ExecutionError } from '../model/execution.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
 import type { ExecutionOutcome, InterpretedRun, RunOptions } from '../ports/execution-engine.ts';
 import { type Journal, JournalLostError } from '../ports/journal.ts';
+import { NO_LINE } from '../ports/logger.ts';
 import {
   CANCELLATION_GRACE_MS,
   CancellationScope,
@@ -114,7 +115,8 @@ export function runEnsemble(
 function reportStart(run: Run): void {
   const { accepted, ports, logged } = run;
   const { id, input, trigger } = accepted;
-  ports.logger?.info({ ...logged, parentId: trigger.parentId, trigger: trigger.type }, 'execution started');
+  if (ports.logger && ports.logger.info !== NO_LINE)
+    ports.logger.info({ ...logged, parentId: trigger.parentId, trigger: trigger.type }, 'execution started');
   run.emit?.('execution.started', { id, input });
 }
 

@@ -14,3 +14,8 @@ export const NO_LINE = (): void => {};
 
 /** The logger of an orchestrator with `logger: false`. */
 export const SILENT: Logger = Object.freeze({ debug: NO_LINE, info: NO_LINE, warn: NO_LINE, error: NO_LINE });
+
+/** The logger that an option `logger` means. @param otherwise - without the option */
+export function loggerOf(given: Logger | false | undefined, otherwise: Logger): Logger {
+  return given === false ? SILENT : (given ?? otherwise);
+}

@@ -8,12 +8,13 @@ import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engi
 /**
  * | kind | meaning |
  * |---|---|
- * | `transient` | the server or a pooler is unreachable, starts, stops, is full, or cancelled this call: a retry may succeed later |
+ * | `transient` | the server or a pooler starts, stops, is full, or cancelled this call: a retry may succeed later |
+ * | `unreached` | the server did not answer, or the connection was lost: a retry may succeed later |
  * | `shared` | a pooler shares the connection between transactions, but the storage was not configured for it |
  * | `unstorable` | no column can hold the value, or it is too large |
  * | `refused` | the user must change the address, the database user, its rights or the pooler's settings |
  */
-type FailureKind = 'transient' | 'shared' | 'unstorable' | 'refused';
+type FailureKind = 'transient' | 'unreached' | 'shared' | 'unstorable' | 'refused';
 
 /** Recognizes an error by its code, by its text, or by both. */
 interface Row {
@@ -58,9 +59,9 @@ const TABLE: readonly Row[] = [
   { is: 'refused', text: /^The server does not support SSL connections/ },
   { is: 'transient', code: /^(08|53|57P|40001$|40P01$|55P03$|57014$|25006$|25P0[23]$|58000$|58030$|XX000$)/ },
   // Codes of sockets and name servers, and those of postgres.js for a lost connection.
-  { is: 'transient', code: /^(E(?!RR_)[A-Z_]+|ERR_(SOCKET|STREAM)_[A-Z_]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/ },
+  { is: 'unreached', code: /^(E(?!RR_)[A-Z_]+|ERR_(SOCKET|STREAM)_[A-Z_]+|CONNECTION_[A-Z]+|CONNECT_TIMEOUT)$/ },
   {
-    is: 'transient',
+    is: 'unreached',
     // Errors of `pg` without a code.
     text: /^(Connection terminated|timeout expired|timeout exceeded when trying to connect|Query read timeout|Client (has encountered|was closed)|Cannot use a pool|There was an error establishing an SSL connection|received invalid response)/,
   },
@@ -98,7 +99,7 @@ export function toStorageError(error: unknown): unknown {
   const code = codeOf(error);
   const options = { cause: error, ...(code !== undefined && { details: { postgres: code } }) };
   const failure = classify(error, code);
-  if (failure === 'transient') {
+  if (failure === 'transient' || failure === 'unreached') {
     const message =
       'Postgres, or a pooler in front of it, could not be reached or cancelled the call; whether it was stored is not known, try again';
     return new OrchestratorError('OVERLOADED', message, { ...options, retryable: true });
@@ -117,6 +118,11 @@ export function toStorageError(error: unknown): unknown {
     return new OrchestratorError('NOT_CONFIGURED', message, options);
   }
   return new OrchestratorError('INTERNAL', 'Postgres failed; its own error is the cause of this error', options);
+}
+
+/** Whether the server gave no answer. */
+export function isUnreached(error: unknown): boolean {
+  return isOrchestratorError(error, 'OVERLOADED') || classify(error, codeOf(error)) === 'unreached';
 }
 
 function classify(error: unknown, code: string | undefined): FailureKind | undefined {

@@ -35,7 +35,7 @@ export interface Tables extends StorageParts {
 
 const NOTIFY = statement('SELECT pg_notify($1, $2)', ['pg_notify']);
 
-/** @throws NOT_CONFIGURED, what `reach` and `migrate` throw, or a driver's error; then no connection stays open */
+/** @throws NOT_CONFIGURED, what `reach` and `migrate` throw, or a driver's error; then its connections end */
 export async function openTables(settings: Settings): Promise<Tables> {
   const { schema, namespace, sessionGraceMs } = settings;
   const client = await openClient(settings);

@@ -18,7 +18,8 @@ const AFTER_ALL_TEXTS = '\u{10FFFF}';
 
 /**
  * The walks that answer a query, one of which is enough. `completed` alone has no index: most executions are completed.
- * An ensemble and a status are answered by one index together. An execution has at most 1,000 descendants, so no other filter than `parentId` needs to be compared with.
+ * One index answers an ensemble together with a status. An execution has at most 1,000 descendants, so no other filter
+ * than `parentId` needs to be compared with.
  */
 export function walksOf({ search, parentId, tag, status, ensemble }: ExecutionQuery): readonly [Walk, ...Walk[]] {
   if (search !== undefined) return ['search'];
