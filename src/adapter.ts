@@ -5,6 +5,7 @@
  */
 
 // The port
+export type { CallerSignal } from './engine/base/caller-signal.ts';
 export type { Json, JsonObject } from './engine/base/json.ts';
 export type {
   AgentRun,

@@ -168,6 +168,23 @@ describe('cancelling a run', () => {
     expect(await handle.result()).toMatchObject({ status: 'cancelled', error: CANCELLED });
   });
 
+  it("by one caller's signal for a hundred runs: all are cancelled, and Node.js sees one listener", async () => {
+    const caller = new AbortController();
+    let listeners = 0;
+    const { addEventListener } = caller.signal;
+    caller.signal.addEventListener = (...args: Parameters<typeof addEventListener>) => {
+      listeners += 1;
+      addEventListener.apply(caller.signal, args);
+    };
+    const { start } = scene([code('a', 'obedient')], { scripts: { obedient } });
+    const handles = await Promise.all(Array.from({ length: 100 }, () => start({}, { signal: caller.signal })));
+    await turns();
+    expect(listeners).toBe(1);
+    caller.abort();
+    const results = await Promise.all(handles.map((handle) => handle.result()));
+    expect(new Set(results.map(({ status }) => status))).toEqual(new Set(['cancelled']));
+  });
+
   it("leaves no listener on the caller's signal after the run has ended", async () => {
     const listeners = new Set<unknown>();
     const signal = new AbortController().signal;

@@ -1,5 +1,6 @@
 /** Cancels an execution, in whatever process it runs, and the child executions that it waits for. */
 
+import type { CallerSignal } from '../../engine/base/caller-signal.ts';
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import type { ExecutionEnd } from '../../engine/model/stored-execution.ts';
 import type { ExecutionPosition } from '../../engine/ports/storage.ts';
@@ -35,11 +36,11 @@ export function cancelInBackground(engine: EngineState, id: string): void {
   );
 }
 
-/** Cancels an execution on its caller's signal, when no run here listens to that signal. */
-export function cancelOnAbort(engine: EngineState, signal: AbortSignal, id: string): void {
+/** Cancels an execution at the signal of its caller, when no run here listens to that signal. */
+export function cancelOnAbort(engine: EngineState, signal: CallerSignal, id: string): void {
   const stop = () => cancelInBackground(engine, id);
   if (signal.aborted) stop();
-  else signal.addEventListener('abort', stop, { once: true });
+  else signal.onAbort(stop);
 }
 
 async function cancelChildren(engine: EngineState, parentId: string): Promise<void> {

@@ -50,6 +50,7 @@ export function runEnsemble(
   if (recoveries > 0) markResumed(recoveries, run);
   const cancel = () => cancellation.stop('cancelled');
   let cancelTimer: (() => void) | undefined;
+  let stopListening: (() => void) | undefined;
   let ended = false;
   let settle: (outcome: ExecutionOutcome) => void = () => {};
   let end: (crash?: ExecutionError) => void = () => {};
@@ -59,7 +60,7 @@ export function runEnsemble(
       if (ended) return;
       ended = true;
       cancelTimer?.();
-      signal?.removeEventListener('abort', cancel);
+      stopListening?.();
       resolve(conclude(scope, crash, checkOutput));
     };
     // A step that ignores its abort signal does not delay the end; its later result is dropped.
@@ -82,7 +83,7 @@ export function runEnsemble(
       scope.run.endReplay();
       scope.run.whenReplayed(endReplay);
     });
-    signal?.addEventListener('abort', cancel, { once: true });
+    stopListening = signal?.onAbort(cancel);
     runList(compiled.flow, scope, NO_GUARDS).then(
       () => end(),
       (thrown) => {
@@ -100,7 +101,7 @@ export function runEnsemble(
     if (!ended) settle({ status: 'lost', output: null, cause });
     ended = true;
     cancelTimer?.();
-    signal?.removeEventListener('abort', cancel);
+    stopListening?.();
     scope.run.exit.stop('abandoned');
     cancellation.stop('abandoned');
   };

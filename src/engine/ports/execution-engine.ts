@@ -1,5 +1,6 @@
 /** The engine port: decides where and when executions run, and gives each run its journal. */
 
+import type { CallerSignal } from '../base/caller-signal.ts';
 import type { Json } from '../base/json.ts';
 import type { Execution, ExecutionError, ExecutionStatus, FinalStatus } from '../model/execution.ts';
 import type { Charge } from '../model/quota.ts';
@@ -47,7 +48,7 @@ export interface RunOptions {
   /** The execution is to be cancelled: the run begins no step that did not begin before. */
   readonly cancelled: boolean;
   /** Cancels the execution when it aborts. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CallerSignal | undefined;
   /** An instant (Unix ms) that counts as reached, even if the wall clock is earlier. */
   readonly reached?: number | undefined;
   /** The worker that holds the execution, for the log. */
@@ -115,7 +116,7 @@ export interface BeginOptions {
   /** The document that holds the definition. If it has changed, nothing is stored, and the call fails with {@link StaleDefinitionError}. */
   readonly expects?: ExpectedDocument | undefined;
   /** Cancels the execution when it aborts. A run whose signal has aborted runs no step. */
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CallerSignal | undefined;
   /**
    * Several processes may begin this execution, and more than once: it counts once. It is always queued. A call that fails may have
    * stored it all the same: a repeated call finds out.

@@ -1,5 +1,6 @@
 /** The journal over a run log: writes the records of one run to the log as they are made, and replays stored ones. */
 
+import type { CallerSignal } from '../base/caller-signal.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import { type PendingWait, WAITS_IN_RECORD } from '../model/execution.ts';
 import { waitedBefore } from '../model/execution-record.ts';
@@ -38,7 +39,7 @@ export interface HeldExecution {
   readonly signals?: number;
   /** Whether it began before, here or in another process. */
   readonly resumed: boolean;
-  readonly signal?: AbortSignal | undefined;
+  readonly signal?: CallerSignal | undefined;
   /** Unix ms up to which waits are over, whatever the wall clock says now. */
   readonly reached?: number | undefined;
   /** The monotonic instant at which this process began it. */

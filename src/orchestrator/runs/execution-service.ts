@@ -2,6 +2,7 @@
 
 import type { Plans } from '../../engine/access/plans.ts';
 import { createChildren } from './children.ts';
+import { type CallerSignal, createCallerSignals } from '../../engine/base/caller-signal.ts';
 import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { keepEvents } from '../../engine/events/event-stream.ts';
@@ -131,6 +132,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     },
   };
   const loaded = new WeakMap<LoadedEnsemble, LoadedDefinition>();
+  const toCallerSignal = createCallerSignals();
 
   const toLoadedDefinition = (ensemble: LoadedEnsemble): LoadedDefinition => {
     const known = loaded.get(ensemble);
@@ -193,7 +195,12 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     { createdAt }: NewExecution,
     { signal, principal }: ExecuteOptions,
     mayQueue: boolean,
-  ): BeginOptions => ({ mayQueue, signal, expects, charge: chargeOf(principal, createdAt) });
+  ): BeginOptions => ({
+    mayQueue,
+    signal: signal && toCallerSignal(signal),
+    expects,
+    charge: chargeOf(principal, createdAt),
+  });
 
   const resultUnlessWaiting = async (
     id: string,
@@ -268,10 +275,10 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   };
 
   /** The handle of the execution that an earlier start began, in whatever process it runs. */
-  const toEarlier = (id: string, signal: AbortSignal | undefined): ExecutionHandle => {
+  const toEarlier = (id: string, signal: CallerSignal | undefined): ExecutionHandle => {
     const handle = toHandle(id, EARLIER, () => undefined);
     if (signal?.aborted) handle.cancel();
-    else signal?.addEventListener('abort', handle.cancel, { once: true });
+    else signal?.onAbort(handle.cancel);
     return {
       ...handle,
       // The instant at which it is due is not known here.
