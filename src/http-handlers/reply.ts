@@ -1,6 +1,6 @@
 /** Replies: what a stage of the pipeline returns, without the headers that every response has. */
 
-import { isOrchestratorError, type OrchestratorError } from '../engine/base/errors.ts';
+import { type ErrorCode, isOrchestratorError, type OrchestratorError } from '../engine/base/errors.ts';
 import { STATUS } from './status.ts';
 
 /** The content type of server-sent events. */
@@ -46,10 +46,15 @@ export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
   };
 }
 
+const LIMITS: readonly string[] = [
+  'RATE_LIMIT_EXCEEDED',
+  'QUOTA_EXCEEDED',
+  'CONCURRENT_LIMIT_EXCEEDED',
+] satisfies ErrorCode[];
+
 function retryAfterOf({ code, details }: OrchestratorError): Reply['headers'] {
   if (code === 'OVERLOADED') return { 'retry-after': '1' };
-  const isLimit = code === 'RATE_LIMIT_EXCEEDED' || code === 'QUOTA_EXCEEDED';
-  return isLimit ? { 'retry-after': String(details.retryAfter) } : undefined;
+  return LIMITS.includes(code) ? { 'retry-after': String(details.retryAfter) } : undefined;
 }
 
 // A request of a megabyte may be wrong in a hundred thousand places: the response names the first ones.

@@ -4,6 +4,7 @@ import type { ErrorCode } from '../engine/base/errors.ts';
 
 export const STATUS: Readonly<Record<ErrorCode, number>> = {
   AGENT_FAILED: 500,
+  CONCURRENT_LIMIT_EXCEEDED: 429,
   CONFLICT: 409,
   EXECUTION_CANCELLED: 409,
   EXECUTION_FAILED: 500,

@@ -270,6 +270,7 @@ const EXECUTE_KEYS = [
   'idempotencyScope',
   'tags',
   'principal',
+  'overLimit',
 ];
 
 /** @throws TypeError for anything but the result of `tokens.verify()` */
@@ -289,10 +290,11 @@ export function checkExecuteOptions(
     readonly timeout?: Duration;
     readonly hops?: number;
     readonly principal?: Principal;
+    readonly overLimit?: 'queue' | 'refuse';
   },
 ): void {
   refuseUnknownKeys(options, EXECUTE_KEYS, 'execute');
-  const { signal, timeout, hops, id, idempotencyKey, idempotencyScope, tags } = options;
+  const { signal, timeout, hops, id, idempotencyKey, idempotencyScope, tags, overLimit } = options;
   if (timeout !== undefined && !isDuration(timeout))
     throw new TypeError(`execute: \`timeout\` ${DURATION_RULE}, above 0, not ${String(timeout)}`);
   if (signal !== undefined && typeof signal?.addEventListener !== 'function')
@@ -305,5 +307,7 @@ export function checkExecuteOptions(
   if (idempotencyScope !== undefined && !isIdempotencyKey(idempotencyScope))
     throw new TypeError(`execute: ${START_RULES.idempotencyKey.replace('Key', 'Scope')}`);
   checkPrincipal(options.principal);
+  if (overLimit !== undefined && overLimit !== 'queue' && overLimit !== 'refuse')
+    throw new TypeError(`execute: \`overLimit\` must be 'queue' or 'refuse', not ${JSON.stringify(overLimit)}`);
   if (tags !== undefined && !areTags(tags)) throw new TypeError(`execute: ${START_RULES.tags}`);
 }

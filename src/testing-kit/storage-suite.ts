@@ -18,6 +18,7 @@ import { startCases } from './storage-suite/commits/starts.ts';
 import { valueCases } from './storage-suite/commits/values.ts';
 import { rateCases } from './rate-limiter-suite.ts';
 import { chargeCases, reopenedChargeCases } from './storage-suite/charges.ts';
+import { sharedSlotCases, slotCases } from './storage-suite/slots.ts';
 import type { StorageCase } from './storage-suite/context.ts';
 import { documentCases, reopenedDocumentCases } from './storage-suite/documents.ts';
 import { definitionCases, reopenedDefinitionCases } from './storage-suite/definitions.ts';
@@ -106,7 +107,7 @@ const GROUPS: { readonly [Part in keyof StorageParts | 'commits' | 'handles']: G
   schedules: { always: [scheduleCases], reopened: [reopenedScheduleCases] },
   definitions: { always: [definitionCases], reopened: [reopenedDefinitionCases] },
   documents: { always: [documentCases], reopened: [reopenedDocumentCases] },
-  usage: { always: [chargeCases], reopened: [reopenedChargeCases] },
+  usage: { always: [chargeCases, slotCases], many: [sharedSlotCases], reopened: [reopenedChargeCases] },
   rates: { always: [(it) => rateCases(declareOnPart(it, ({ rates }) => rates))] },
   tokens: {
     always: [(it) => tokenCases(declareOnPart(it, ({ tokens }) => tokens))],

@@ -7,6 +7,11 @@ import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts'
 import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
 import { createService, post, readResponse } from './service.ts';
 
+const ECHO = {
+  name: 'echo',
+  flow: [{ agent: 'say', operation: 'code', config: { script: 'echo' }, input: '${input}' }],
+};
+const SLOW = { name: 'slow', flow: [{ agent: 'wait', operation: 'code', config: { script: 'wait' } }] };
 const HOUR = 3_600_000;
 const RATE_HEADERS = ['limit', 'remaining', 'reset', 'retry-after'].map((name) => `x-ratelimit-${name}`);
 
@@ -264,6 +269,146 @@ describe('quotas', () => {
   });
 });
 
+describe('concurrent executions', () => {
+  const slow = (headers: Record<string, string>, more: Record<string, string> = {}) =>
+    post({}, { ...headers, ...more });
+  const ASYNC = { prefer: 'respond-async' };
+
+  it('beyond the limit, a synchronous start is 429 and costs nothing; an asynchronous one runs when a slot is free', async () => {
+    const { ask, tokenOf, begun, release, orchestrator } = open();
+    const headers = await tokenOf({ concurrent: 1 });
+    const begin = begun();
+    const first = ask('/execute/ensemble/slow', slow(headers));
+    await begin;
+    for (const path of ['ensemble/greet', 'agent/double']) {
+      const refused = await ask(`/execute/${path}`, post({ input: { who: 'Ada', n: 2 } }, headers));
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '1']);
+      expect(refused.body.error).toMatchObject({
+        code: 'CONCURRENT_LIMIT_EXCEEDED',
+        limit: 1,
+        active: 1,
+        retryAfter: 1,
+      });
+    }
+    const queued = await ask('/execute/ensemble/greet', post({ input: { who: 'Ada' } }, { ...headers, ...ASYNC }));
+    expect([queued.status, queued.body.status]).toEqual([202, 'queued']);
+    expect((await ask('/usage', { headers })).body.executions.used).toBe(2);
+    const other = await tokenOf({ concurrent: 1 });
+    expect((await ask('/execute/ensemble/greet', post({ input: { who: 'Eve' } }, other))).status).toBe(200);
+    release();
+    expect((await first).status).toBe(200);
+    const { executionId } = queued.body;
+    await expect.poll(async () => (await orchestrator.executions.get(executionId)).status).toBe('completed');
+    expect((await ask('/execute/ensemble/greet', post({ input: { who: 'Ada' } }, headers))).status).toBe(200);
+  });
+
+  it.each(['free', 'pro'] as const)(
+    'plan %s has the limit of the specification, and `rateLimit.concurrent` replaces it',
+    async (plan) => {
+      for (const [more, limit] of [
+        [{}, plan === 'free' ? 5 : 50],
+        [{ rateLimit: { concurrent: 2 } }, 2],
+      ] as const) {
+        const { tokenOf, orchestrator, begun, release } = open({}, { limits: more });
+        const principal = await orchestrator.tokens.verify((await tokenOf(plan)).authorization.slice(7));
+        const begin = begun();
+        const handles = await Promise.all(
+          Array.from({ length: limit }, () => orchestrator.start('slow', {}, { principal })),
+        );
+        await begin;
+        await expect(orchestrator.execute('slow', {}, { principal })).rejects.toMatchObject({
+          code: 'CONCURRENT_LIMIT_EXCEEDED',
+          details: { limit, active: limit, retryAfter: 1 },
+        });
+        release();
+        await Promise.all(handles.map((handle) => handle.result()));
+      }
+    },
+  );
+
+  it('an execution that waits holds no slot, needs one to continue, and children take none', async () => {
+    const waits = {
+      name: 'waits',
+      flow: [{ wait: 'go' }, { ensemble: 'echo', input: { from: 'waits' } }],
+    };
+    const { ask, tokenOf, begun, release, orchestrator } = open({}, { ensembles: [waits, ECHO, SLOW] });
+    const headers = await tokenOf({ concurrent: 1 });
+    const waiting = await ask('/execute/ensemble/waits', slow(headers, ASYNC));
+    const { executionId } = waiting.body;
+    const status = async () => (await orchestrator.executions.get(executionId)).status;
+    await expect.poll(status).toBe('waiting');
+    const begin = begun();
+    const other = ask('/execute/ensemble/slow', slow(headers));
+    await begin;
+    await orchestrator.executions.signal(executionId, 'go');
+    expect(await status()).toBe('waiting');
+    release();
+    expect((await other).status).toBe(200);
+    await expect.poll(status).toBe('completed');
+  });
+
+  it('an end of every kind gives the slot back, once', async () => {
+    const { ask, tokenOf, begun, orchestrator, clock } = open();
+    const headers = await tokenOf({ concurrent: 1 });
+    const run = async (end: (id: string) => unknown) => {
+      const begin = begun();
+      const { body } = await ask('/execute/ensemble/hasty', slow(headers, ASYNC));
+      await begin;
+      await end(body.executionId);
+      await expect.poll(async () => (await orchestrator.executions.get(body.executionId)).finishedAt).toBeDefined();
+    };
+    await run((id) => orchestrator.executions.cancel(id));
+    await run(() => clock.advance(6_000));
+    expect((await ask('/execute/ensemble/failing', slow(headers))).status).toBe(500);
+    await run((id) => orchestrator.executions.cancel(id));
+    expect((await ask('/execute/ensemble/greet', post({ input: { who: 'Ada' } }, headers))).status).toBe(200);
+  });
+
+  it('the repetition of a key is answered although no slot is free', async () => {
+    const { ask, tokenOf, begun, release } = open();
+    const headers = await tokenOf({ concurrent: 1 });
+    const twin = { 'idempotency-key': 'k' };
+    const begin = begun();
+    const first = ask('/execute/ensemble/slow', slow(headers, twin));
+    await begin;
+    const second = ask('/execute/ensemble/slow', slow(headers, twin));
+    release();
+    const [one, two] = await Promise.all([first, second]);
+    expect([one.status, two.status, two.body.executionId]).toEqual([200, 200, one.body.executionId]);
+  });
+
+  it('with a limit of 0, nothing starts, also not later', async () => {
+    const { ask, tokenOf } = open();
+    const headers = await tokenOf({ concurrent: 0 });
+    for (const more of [{}, ASYNC]) {
+      const { status, body } = await ask(
+        '/execute/ensemble/greet',
+        post({ input: { who: 'Ada' } }, { ...headers, ...more }),
+      );
+      expect([status, body.error]).toMatchObject([429, { code: 'CONCURRENT_LIMIT_EXCEEDED', limit: 0, active: 0 }]);
+    }
+  });
+
+  it('`start` queues by default and `execute` refuses; `overLimit` says otherwise', async () => {
+    const { tokenOf, begun, release, orchestrator } = open();
+    const principal = await orchestrator.tokens.verify((await tokenOf({ concurrent: 1 })).authorization.slice(7));
+    const begin = begun();
+    const first = await orchestrator.start('slow', {}, { principal });
+    await begin;
+    const who = { who: 'Ada' };
+    const refused = { code: 'CONCURRENT_LIMIT_EXCEEDED' };
+    await expect(orchestrator.start('greet', who, { principal, overLimit: 'refuse' })).rejects.toMatchObject(refused);
+    const wrong = { principal, overLimit: 'wait' as never };
+    await expect(orchestrator.start('greet', who, wrong)).rejects.toThrow("`overLimit` must be 'queue' or 'refuse'");
+    const later = orchestrator.execute('greet', who, { principal, overLimit: 'queue' });
+    const queued = await orchestrator.start('greet', who, { principal });
+    release();
+    expect([(await first.result()).status, (await later).status, (await queued.result()).status]).toEqual([
+      ...['completed', 'completed', 'completed'],
+    ]);
+  });
+});
+
 describe('GET /usage', () => {
   it('answers the object of the specification, of the presented token', async () => {
     const { ask, tokenOf, clock } = open();
@@ -312,7 +457,17 @@ describe('plans', () => {
     const made = await ask('/tokens', post({ name: 'a', scopes: ['admin'], plan }, headers));
     expect([made.status, made.body.plan]).toEqual([201, plan]);
     expect((await ask('/tokens', { headers })).body.tokens).toContainEqual(expect.objectContaining({ plan }));
-    for (const wrong of ['Free', { requests: -1 }, { requests: 1.5 }, { window: 0 }, { more: 1 }, [], 5, null]) {
+    for (const wrong of [
+      'Free',
+      { requests: -1 },
+      { requests: 1.5 },
+      { window: 0 },
+      { concurrent: 0.5 },
+      { more: 1 },
+      [],
+      5,
+      null,
+    ]) {
       const refused = await ask('/tokens', post({ name: 'a', scopes: ['admin'], plan: wrong }, headers));
       expect([refused.status, refused.body.error.code, refused.body.error.issues?.[0]?.path]).toEqual([
         ...[400, 'INVALID_REQUEST', 'plan'],
@@ -323,7 +478,9 @@ describe('plans', () => {
   it.each([
     [{ plan: 'gold' }, /`limits`: `plan` must be one of free, pro, enterprise/],
     [{ plans: 'free' }, /`plans` is not a key/],
-    [{ rateLimit: { window: 5 } }, /`rateLimit` must be { requests, window }/],
+    [{ rateLimit: { window: 5 } }, /`rateLimit`: `window` needs `requests`/],
+    [{ rateLimit: { executions: 5 } }, /`rateLimit`: its keys are requests, window and concurrent/],
+    [{ rateLimit: { concurrent: -1 } }, /`rateLimit`: `concurrent` must be a whole number from 0/],
     [{ rateLimit: { requests: 5, window: 0 } }, /`rateLimit`: `window` must be 1 to/],
     [{ enterprise: { executions: -1 } }, /`enterprise`: `executions` must be a whole number from 0/],
     [{ perIp: 1.5 }, /`perIp` must be a whole number from 0/],

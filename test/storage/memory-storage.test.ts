@@ -290,6 +290,7 @@ describe('memoryStorage, due executions', () => {
       storage.documents.write('ensemble', 'orders', { expectedVersion: 0, document, now: T0 }),
       storage.documents.read('ensemble', 'orders', T0),
       storage.documents.list('ensemble', { limit: 1, now: T0 }),
+      storage.usage.running('tok_1'),
       storage.usage.charged('tok_1', '2026-01'),
       storage.rates.take([hour], T0),
       storage.rates.peek([hour], T0),
@@ -358,10 +359,13 @@ describe('memoryStorage, due executions', () => {
     let dueAt = 0;
     let asked = 0;
     let isOver = false;
-    const queue = createDueQueue((id, at) => {
-      asked += 1;
-      return !isOver && (id === 'waits' || at === dueAt);
-    });
+    const queue = createDueQueue(
+      (id, at) => {
+        asked += 1;
+        return !isOver && (id === 'waits' || at === dueAt);
+      },
+      () => true,
+    );
     const lane = { ensemble: 'e', version: 'v' };
     queue.add({ ...lane, id: 'waits' }, 0);
     for (dueAt = 1; dueAt <= 20_000; dueAt++) queue.add({ ...lane, id: 'sleeps' }, dueAt);

@@ -2,6 +2,7 @@
 
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { chargesTable } from '../../src/adapters/storage/postgres/charges-table.ts';
 import { createClaiming } from '../../src/adapters/storage/postgres/claim.ts';
 import { createCommit } from '../../src/adapters/storage/postgres/commit.ts';
 import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/driver.ts';
@@ -69,7 +70,11 @@ describe.skipIf(!hasServer)('plans', () => {
 
   const signalsOf = (namespace: string) => signalsTable(client, tableNames('ensemble'), namespace, () => undefined);
   const commitTo = (namespace: string) =>
-    createCommit(client, tableNames('ensemble'), namespace, () => undefined, signalsOf(namespace));
+    createCommit(client, tableNames('ensemble'), namespace, {
+      onFreed: () => undefined,
+      signals: signalsOf(namespace),
+      usage: chargesTable(client, tableNames('ensemble'), namespace),
+    });
   const claimingFrom = (namespace: string) =>
     createClaiming(client, tableNames('ensemble'), namespace, signalsOf(namespace).deliverSent);
 
@@ -200,7 +205,7 @@ describe.skipIf(!hasServer)('plans', () => {
         expect(
           others(
             await explain(one),
-            /^(executions_due |executions_to_cancel |executions_signalled |sent_signals_pkey |place .*ctid = )/,
+            /^(executions_due |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey |place .*ctid = )/,
           ),
         ).toEqual([]);
     });
@@ -247,11 +252,16 @@ describe.skipIf(!hasServer)('plans', () => {
       expect(await claiming.countQueued(1000)).toBe(1000);
       const [claim, poll, count] = ran as [(typeof ran)[0], (typeof ran)[0], (typeof ran)[0]];
       const claimed = await explain(claim, ', ANALYZE');
-      expect(others(claimed, /^(executions_due |place .*ctid = )/)).toEqual([]);
+      expect(others(claimed, /^(executions_due |executions_slots |charges_pkey .*account =|place .*ctid = )/)).toEqual(
+        [],
+      );
       expect(readRows(claimed)).toBeLessThan(2500);
       const surveyed = await explain(poll, ', ANALYZE');
       expect(
-        others(surveyed, /^(executions_due |executions_to_cancel |executions_signalled |sent_signals_pkey )/),
+        others(
+          surveyed,
+          /^(executions_due |executions_slots |charges_pkey .*account =|executions_to_cancel |executions_signalled |sent_signals_pkey )/,
+        ),
       ).toEqual([]);
       expect(readRows(surveyed)).toBeLessThan(50);
       expect(readRows(await explain(count, ', ANALYZE'))).toBeLessThanOrEqual(1000);

@@ -47,7 +47,11 @@ export async function createDatabase(): Promise<TestDatabase> {
     query: (text, values) => own.query(text, values),
     pool(options) {
       const pool = new pg.Pool({ connectionString, ...options });
-      closers.push(() => pool.end());
+      closers.push(() => {
+        // `end` resolves before the server has closed the connections, and dropping the database then breaks them.
+        pool.on('error', () => undefined);
+        return pool.end();
+      });
       return pool;
     },
     sql(options) {

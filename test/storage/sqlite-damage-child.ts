@@ -66,6 +66,7 @@ for (const path of paths) {
         document: { value: {}, tag: 'a', updatedAt: 1 },
         now: 1,
       }),
+    () => storage.usage.running('tok_1'),
     () => storage.usage.charged('tok_1', '2026-01'),
     () => storage.rates.take([HOUR], 1),
     () => storage.rates.peek([HOUR], 1),

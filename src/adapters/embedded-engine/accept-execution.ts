@@ -77,6 +77,7 @@ function beginNow(
   options: BeginOptions,
 ): MaybePromise<AcceptedRun> {
   const { signal, steps = [] } = options;
+  const mayWait = !options.refuseWithoutSlot && options.charge?.slots !== 0;
   const entry = startEntry({ executionId: execution.id, epoch: 1, start: execution, steps }, options);
   const launch = (holder: string): AcceptedRun => {
     const records = steps.length > 0 ? steps : undefined;
@@ -85,9 +86,11 @@ function beginNow(
     const held = { execution, worker: holder, epoch: 1, startedAt, records, cancelled: false, resumed: false, signal };
     return launchRun(engine, held, loaded);
   };
-  return andThen(writeStart(engine, worker, entry), (result) =>
-    result === 'stored' ? launch(worker) : acceptAgain(engine, result, worker, entry).then(launch),
-  );
+  return andThen(writeStart(engine, worker, entry), (result) => {
+    if (result === 'stored') return launch(worker);
+    if (result === 'slots-taken' && mayWait) return queue(engine, execution, options);
+    return acceptAgain(engine, result, worker, entry).then(launch);
+  });
 }
 
 /** Retries with the new id of this worker, if the old id was considered dead. @returns the id of the worker that holds the execution */
@@ -112,6 +115,7 @@ async function acceptAgain(engine: EngineState, result: CommitResult, by: string
 async function queue(engine: EngineState, execution: NewExecution, options: BeginOptions): Promise<AcceptedRun> {
   const { signal, steps = [], isChild = false, repeatable = false } = options;
   if (!isChild) await refuseWhenFull(engine);
+  await refuseWithoutSlot(engine, options);
   engine.accept.queued += 1;
   const { id: executionId, createdAt: dueAt } = execution;
   const release = { status: 'queued', dueAt } as const;
@@ -124,6 +128,21 @@ async function queue(engine: EngineState, execution: NewExecution, options: Begi
   if (signal) cancelOnAbort(engine, signal, executionId);
   engine.wakeups.wake();
   return QUEUED;
+}
+
+/** What is queued takes no slot yet. @throws CONCURRENT_LIMIT_EXCEEDED if the caller does not want to wait for one, or has none at all */
+async function refuseWithoutSlot(
+  engine: EngineState,
+  { charge, refuseWithoutSlot: refuses }: BeginOptions,
+): Promise<void> {
+  if (charge?.slots === undefined || !(refuses || charge.slots === 0)) return;
+  const active = await engine.withRetry(() => engine.storage.usage.running(charge.account));
+  if (active >= charge.slots) throw concurrentLimit(charge.slots, active);
+}
+
+function concurrentLimit(limit: number, active: number): OrchestratorError {
+  const message = `${active} executions of this caller run, and its plan allows ${limit} at once; try again when one has ended, or start it asynchronously`;
+  return new OrchestratorError('CONCURRENT_LIMIT_EXCEEDED', message, { details: { limit, active, retryAfter: 1 } });
 }
 
 /** @throws OVERLOADED */
@@ -144,15 +163,21 @@ function startEntry(entry: CommitEntry, { charge, expects }: BeginOptions): Comm
   return { ...entry, ...(charge && { charge }), ...(expects && { expects }) };
 }
 
-/** @throws QUOTA_EXCEEDED, StaleDefinitionError if that is why a start was refused */
+/** @throws QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED, StaleDefinitionError if that is why a start was refused */
 async function refuseStart(
   { storage, withRetry, clock }: EngineState,
   result: CommitResult,
   { charge }: CommitEntry,
 ): Promise<void> {
   if (result === 'stale') throw new StaleDefinitionError();
-  if (result !== 'quota-exceeded' || !charge) return;
-  const { account, period, limit = 0 } = charge;
+  if (!charge) return;
+  const { account, period, limit = 0, slots = 0 } = charge;
+  if (result === 'slots-taken') {
+    const active = await withRetry(() => storage.usage.running(account));
+    // One may have ended since.
+    throw concurrentLimit(slots, Math.max(active, slots));
+  }
+  if (result !== 'quota-exceeded') return;
   const used = await withRetry(() => storage.usage.charged(account, period));
   const now = clock.now();
   const { end } = monthOf(now);

@@ -62,7 +62,7 @@ function onInterval(engine: EngineState): void {
 
 /** One cycle: see `RunCycle`. */
 export async function runCycle(engine: EngineState, limit: number, reached: number): Promise<number | undefined> {
-  const { storage, runs, waiters, resume } = engine;
+  const { storage, runs, waiters, resume, wakeups } = engine;
   const worker = await registerToClaim(engine);
   if (worker === undefined) {
     await waiters.look();
@@ -75,6 +75,8 @@ export async function runCycle(engine: EngineState, limit: number, reached: numb
   const found = await storage.executions.poll(worker, [...resume.unsupportedVersions]);
   for (const id of found.cancelRequested) runs.get(id)?.cancel();
   for (const { executionId, signals } of found.signalled) runs.get(executionId)?.setSignals(signals);
+  // The next run of this process that ends may free a slot. Those of other processes are found by the interval.
+  if (found.slotsTaken) wakeups.moreAreDue = true;
   await waiters.look();
   const { nextDueAt = NEVER } = found;
   return nextDueAt === NEVER ? undefined : nextDueAt;

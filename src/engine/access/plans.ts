@@ -18,11 +18,13 @@ export interface LimitsOptions {
   readonly plan?: Plan;
   /** The figures of the plan `enterprise`. Default: no limits. */
   readonly enterprise?: PlanFigures;
-  /** Replaces requests and window of every plan that has a name. Tokens with figures of their own keep them. */
+  /** Replaces these figures of every plan that has a name. Tokens with figures of their own keep them. */
   readonly rateLimit?: {
-    readonly requests: number;
-    /** In seconds. Default 3,600. */
+    readonly requests?: number;
+    /** In seconds. */
     readonly window?: number;
+    /** Executions that may run at once. */
+    readonly concurrent?: number;
   };
   /**
    * How many requests one address may send within the window of its caller: an IPv4 address, or the first 56 bits of an IPv6 address.
@@ -47,6 +49,7 @@ const figures = once(() =>
     requests: z.optional(count()),
     window: z.optional(z.int().check(z.gte(1, WINDOW), z.lte(MAX_WINDOW_S, WINDOW))),
     executions: z.optional(count()),
+    concurrent: z.optional(count()),
   }),
 );
 
@@ -58,7 +61,7 @@ export function planProblem(given: unknown): string | undefined {
   if (result.success) return undefined;
   const [issue] = result.error.issues;
   if (issue?.code === 'unrecognized_keys') {
-    return `has the unknown key \`${issue.keys[0]}\`; its keys are requests, window and executions`;
+    return `has the unknown key \`${issue.keys[0]}\`; its keys are requests, window, executions and concurrent`;
   }
   const message = issue?.message.startsWith('must ') ? issue.message : COUNT;
   return `\`${issue?.path.join('.')}\` ${message}`;
@@ -81,8 +84,11 @@ export function checkLimits(options: LimitsOptions): void {
     const found = typeof given === 'string' ? 'must be figures' : planProblem(given);
     if (found !== undefined) throw wrong(`\`${key}\`: ${found}`);
   }
-  if (rateLimit !== undefined && (rateLimit.requests === undefined || 'executions' in rateLimit)) {
-    throw wrong('`rateLimit` must be { requests, window }');
+  if (rateLimit?.window !== undefined && rateLimit.requests === undefined) {
+    throw wrong('`rateLimit`: `window` needs `requests`');
+  }
+  if (rateLimit !== undefined && 'executions' in rateLimit) {
+    throw wrong('`rateLimit`: its keys are requests, window and concurrent; a quota belongs into a plan');
   }
   if (perIp !== undefined && !(Number.isSafeInteger(perIp) && perIp >= 0)) throw wrong(`\`perIp\` ${COUNT}`);
   if (store !== undefined && typeof store?.take !== 'function') {

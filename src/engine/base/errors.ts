@@ -3,6 +3,7 @@
 /** The codes of {@link OrchestratorError}. `docs/reference/errors.md` lists the cause, the remedy and the HTTP status of each. */
 export type ErrorCode =
   | 'AGENT_FAILED'
+  | 'CONCURRENT_LIMIT_EXCEEDED'
   | 'CONFLICT'
   | 'EXECUTION_CANCELLED'
   | 'EXECUTION_FAILED'
@@ -79,6 +80,14 @@ export interface ErrorDetails {
     /** How many mails of a batch were sent, and how many were not. */
     readonly sent?: number;
     readonly failed?: number;
+  };
+  readonly CONCURRENT_LIMIT_EXCEEDED: {
+    /** How many executions of the caller may run at once. */
+    readonly limit: number;
+    /** How many run. */
+    readonly active: number;
+    /** Seconds after which it is worth trying again. */
+    readonly retryAfter: number;
   };
   readonly CONFLICT: {
     readonly executionId?: string;

@@ -12,6 +12,8 @@ export interface PlanFigures {
   readonly window?: number;
   /** How many executions a caller may start in a calendar month (UTC). */
   readonly executions?: number;
+  /** How many executions of a caller may run at once. One that waits does not count, nor does a child execution. */
+  readonly concurrent?: number;
 }
 
 /** A plan by its name, or as numbers. */
@@ -22,17 +24,18 @@ export interface CallerLimits {
   readonly requests: number | undefined;
   readonly windowMs: number;
   readonly executions: number | undefined;
+  readonly concurrent: number | undefined;
 }
 
 const HOUR_S = 3_600;
 
 /** The figures of the plans. `enterprise` has those of the option `limits.enterprise`, by default none. */
 export const PLAN_FIGURES: Readonly<Record<PlanName, PlanFigures>> = {
-  free: { requests: 100, executions: 1_000 },
-  pro: { requests: 1_000, executions: 100_000 },
+  free: { requests: 100, executions: 1_000, concurrent: 5 },
+  pro: { requests: 1_000, executions: 100_000, concurrent: 50 },
   enterprise: {},
 };
 
-export function toLimits({ requests, window = HOUR_S, executions }: PlanFigures): CallerLimits {
-  return { requests, windowMs: window * 1000, executions };
+export function toLimits({ requests, window = HOUR_S, executions, concurrent }: PlanFigures): CallerLimits {
+  return { requests, windowMs: window * 1000, executions, concurrent };
 }

@@ -1,4 +1,4 @@
-/** Quotas: how many executions a caller has started in a calendar month, and how many the plan allows. */
+/** What a caller pays for an execution: one of its quota of the month, and a slot for as long as a worker holds the execution. */
 
 /** One execution that a caller pays for. It is stored together with the execution. */
 export interface Charge {
@@ -8,6 +8,11 @@ export interface Charge {
   readonly period: string;
   /** The number of charges that a period may have. Absent: any number. */
   readonly limit?: number;
+  /**
+   * How many executions of the account may be held at once, 1 or more. Absent: any number, and this execution takes no slot. A slot
+   * is not stored anywhere but in the fact that a worker holds the execution, so no slot is ever lost.
+   */
+  readonly slots?: number;
 }
 
 /** The calendar month of an instant, in UTC. */

@@ -113,6 +113,8 @@ export interface BeginOptions {
   readonly isChild?: boolean;
   /** Who pays for the execution. Charged in the commit that accepts it. */
   readonly charge?: Charge | undefined;
+  /** If all slots of the charge are taken, the start is refused with CONCURRENT_LIMIT_EXCEEDED. Default: the execution is queued. */
+  readonly refuseWithoutSlot?: boolean;
   /** The document that holds the definition. If it has changed, nothing is stored, and the call fails with {@link StaleDefinitionError}. */
   readonly expects?: ExpectedDocument | undefined;
   /** Cancels the execution when it aborts. A run whose signal has aborted runs no step. */

@@ -78,7 +78,7 @@ export interface ClaimQuery {
 
 /** What is new for a worker. */
 export interface PollResult {
-  /** The earliest `dueAt` of a free execution whose version is not excluded. Absent if there is none. */
+  /** The earliest `dueAt` of a free execution whose version is not excluded, and whose caller has a free slot. Absent if there is none. */
   readonly nextDueAt?: number;
   /** Executions that this worker holds, and whose cancellation is requested. Ids may be reported again. */
   readonly cancelRequested: readonly string[];
@@ -88,6 +88,8 @@ export interface PollResult {
     /** How many signals are stored for the execution in total. */
     readonly signals: number;
   }[];
+  /** All slots of a caller are taken: when one of its executions is freed, others may be due. Absent: none. */
+  readonly slotsTaken?: boolean;
 }
 
 export interface PurgeQuery {
@@ -157,8 +159,9 @@ export interface ExecutionStore extends ExecutionReader {
   /**
    * Claims executions that are free and due. Each is claimed by one worker only, has an epoch one higher, and is `running` from then
    * on. Its first claim since the release that stored its handover sets `resumedAt`; later claims keep it. Ensembles take turns, also
-   * from one claim to the next. Of each ensemble, the execution that has been due for the longest time comes first. An execution that
-   * can't be read is claimed too, so that the engine can end it.
+   * from one claim to the next. Of each ensemble, the execution that has been due for the longest time comes first; those of a
+   * caller without a free slot are passed over, and no caller ever has more slots than `Charge.slots`. An execution that can't be read is
+   * claimed too, so that the engine can end it.
    * @returns no executions if the worker is not registered
    */
   claim(worker: string, query: ClaimQuery): MaybePromise<readonly (ClaimedExecution | DamagedExecution)[]>;
@@ -166,8 +169,8 @@ export interface ExecutionStore extends ExecutionReader {
   /**
    * Claims one execution that is free, whether it is due or not, with the effects of `claim`. For an engine that decides elsewhere which
    * worker runs an execution.
-   * @returns undefined if nothing was claimed: the execution is unknown, has ended, is held or is being claimed, or the worker is not
-   *   registered
+   * @returns undefined if nothing was claimed: the execution is unknown, has ended, is held or is being claimed, all slots of its caller
+   *   are taken, or the worker is not registered
    */
   take(worker: string, id: string, now: number): MaybePromise<ClaimedExecution | DamagedExecution | undefined>;
 

@@ -21,7 +21,7 @@ const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Nam
   schedules: { read: true, advance: true },
   definitions: { put: true, get: true },
   documents: { read: true, write: true, list: true },
-  usage: { charged: true },
+  usage: { charged: true, running: true },
   rates: { take: true, peek: true },
   tokens: { put: true, findByDigest: true, get: true, list: true, delete: true, touch: true },
   kv: { get: true, put: true, delete: true, list: true },

@@ -12,6 +12,7 @@
  * | free | no worker holds the execution, and it has not ended: it is queued, it waits, or its worker released it |
  * | due | a free execution is due from its `dueAt` (Unix ms) on: then a worker can claim it |
  * | claim | a worker takes a due execution, and holds it from then on |
+ * | slot | one of the executions of a caller that may be held at once; while all are taken, no other one of it can be claimed |
  * | epoch | counts the claims of an execution; it never decreases |
  * | fence | the check of a write: its worker holds the execution under its epoch, and the execution has not ended; otherwise it is refused |
  * | release | a worker hands an execution back before its end; the execution is free from then on |
@@ -86,10 +87,19 @@ export interface StorageCapabilities {
  * | state-conflict | the state has another version than the expected one: nothing is stored |
  * | stale | the document that the entry expects has another tag, or is deleted: nothing is stored |
  * | quota-exceeded | the caller has used up the quota of the entry's `charge`: nothing is stored |
+ * | slots-taken | the worker would hold the execution, and all slots of the entry's `charge` are taken: nothing is stored |
  *
- * If several results fit, the first of them counts: stored, exists, fenced, state-conflict, stale, quota-exceeded.
+ * If several results fit, the first of them counts: stored, exists, fenced, state-conflict, stale, quota-exceeded,
+ * slots-taken.
  */
-export type CommitResult = 'stored' | 'exists' | 'fenced' | 'state-conflict' | 'stale' | 'quota-exceeded';
+export type CommitResult =
+  | 'stored'
+  | 'exists'
+  | 'fenced'
+  | 'state-conflict'
+  | 'stale'
+  | 'quota-exceeded'
+  | 'slots-taken';
 
 /** Reads what runs have stored. Every storage is one. */
 export interface RecordReader {

@@ -8,4 +8,6 @@ export interface UsageStore {
    * @param period - the month in UTC, such as `2026-01`
    */
   charged(account: string, period: string): MaybePromise<number>;
+  /** How many executions of a caller are held, of those that take a slot (`Charge.slots`). 0 for an unknown caller. */
+  running(account: string): MaybePromise<number>;
 }

@@ -78,13 +78,16 @@ async function accept(call: HttpCall, what: 'ensemble' | 'agent', start: Start) 
   const json = await readJson(call);
   const body: ExecuteBody = isInputAlone(json) ? json : readShape(executeBody(), json, 'the body is not valid');
   const prefersAsync = isAsyncPreferred(call.request.header('prefer'));
+  const isAsync = prefersAsync || body.async === true;
+  const options = optionsOf(call, body);
   let run: ExecutionHandle;
   try {
-    run = await start(body.input ?? {}, optionsOf(call, body));
+    // Only an asynchronous caller waits for a slot.
+    run = await start(body.input ?? {}, isAsync ? options : { ...options, overLimit: 'refuse' });
   } catch (thrown) {
     throw withoutNearName(thrown, call, what);
   }
-  return { run, isAsync: prefersAsync || body.async === true, prefersAsync };
+  return { run, isAsync, prefersAsync };
 }
 
 /** The key of a caller is in the scope of its token, so that no caller finds the executions of another one by a key. */

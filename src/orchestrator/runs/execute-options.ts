@@ -12,6 +12,11 @@ export interface ExecuteOptions extends StartIdentity {
    * charged.
    */
   readonly principal?: Principal;
+  /**
+   * What happens if as many executions of the `principal` run as its plan allows: the execution is queued until one of them ends or
+   * waits, or the start is refused with CONCURRENT_LIMIT_EXCEEDED. Default: `start` queues, `execute` refuses.
+   */
+  readonly overLimit?: 'queue' | 'refuse';
   /** Cancels the execution when it aborts. */
   readonly signal?: AbortSignal;
   /** The longest time from the start, waits included. The smaller of this and the ensemble's `timeout` counts. */
@@ -28,7 +33,7 @@ export interface ExecuteOptions extends StartIdentity {
 }
 
 export interface RetryOptions {
-  /** Who pays for the new execution. Without it, the retry is neither limited nor charged. */
+  /** Who pays for the new execution, which is queued if no slot is free. Without it, the retry is neither limited nor charged. */
   readonly principal?: Principal;
   /**
    * Gives the calls of the new execution other idempotency keys. A peer that has stored a failure under the old key would repeat that

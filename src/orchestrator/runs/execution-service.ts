@@ -185,21 +185,22 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
 
   const chargeOf = (principal: Principal | undefined, createdAt: number): Charge | undefined => {
     if (!principal) return undefined;
-    const { executions: limit } = parts.plans.limitsOf(principal.plan);
+    const { executions: limit, concurrent: slots } = parts.plans.limitsOf(principal.plan);
     const charge = { account: principal.tokenId, period: monthOf(createdAt).name };
-    return limit === undefined ? charge : { ...charge, limit };
+    return { ...charge, ...(limit !== undefined && { limit }), ...(slots !== undefined && { slots }) };
   };
 
   const beginOptions = (
     { expects }: LoadedEnsemble,
     { createdAt }: NewExecution,
-    { signal, principal }: ExecuteOptions,
+    { signal, principal, overLimit = 'queue' }: ExecuteOptions,
     mayQueue: boolean,
   ): BeginOptions => ({
     mayQueue,
     signal: signal && toCallerSignal(signal),
     expects,
     charge: chargeOf(principal, createdAt),
+    refuseWithoutSlot: overLimit === 'refuse',
   });
 
   const resultUnlessWaiting = async (
@@ -322,7 +323,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   ): Promise<Execution<unknown>> => {
     const input = readInput(ensemble, given);
     const execution = accept(ensemble, isPromise(input) ? await input : input, options);
-    const how = beginOptions(ensemble, execution, options, false);
+    const how = beginOptions(ensemble, execution, { overLimit: 'refuse', ...options }, false);
     if (isOnce(options)) return (await beginOnce(ensemble, execution, how, false)).result();
     const begun = engine.begin(execution, toLoadedDefinition(ensemble), how);
     return await andThen(begun, (run) => result(execution.id, run));

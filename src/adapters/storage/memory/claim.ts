@@ -2,14 +2,14 @@
 
 import type { ClaimedExecution } from '../../../engine/model/stored-execution.ts';
 import type { ExecutionStore } from '../../../engine/ports/storage.ts';
-import type { MemoryState } from './memory-state.ts';
+import { type MemoryState, setWorker } from './memory-state.ts';
 import { countSignals, type StoredExecution } from './stored-execution.ts';
 
 /** The methods of the storage port in this file. */
 type Claiming = Pick<ExecutionStore, 'claim' | 'take' | 'poll' | 'countQueued'>;
 
 export function createClaiming(state: MemoryState): Claiming {
-  const { executions, workers, due } = state;
+  const { executions, workers, due, slots } = state;
   return {
     claim(worker, query) {
       if (!workers.has(worker)) return [];
@@ -19,6 +19,7 @@ export function createClaiming(state: MemoryState): Claiming {
       const stored = executions.get(id);
       // Only a free execution has an instant at which it is due.
       if (!workers.has(worker) || stored?.dueAt === undefined) return undefined;
+      if (stored.slot && !slots.isFree(stored.slot)) return undefined;
       return claimOne(state, stored, worker, now);
     },
     poll(worker, excludeVersions) {
@@ -31,7 +32,8 @@ export function createClaiming(state: MemoryState): Claiming {
         executionId,
         signals: countSignals(executions.get(executionId) as StoredExecution),
       }));
-      return nextDueAt === undefined ? { cancelRequested, signalled } : { nextDueAt, cancelRequested, signalled };
+      const news = { cancelRequested, signalled, ...(slots.areTaken() && { slotsTaken: true }) };
+      return nextDueAt === undefined ? news : { nextDueAt, ...news };
     },
     countQueued: (limit) => Math.min(state.queued, limit),
   };
@@ -43,7 +45,7 @@ function claimOne(state: MemoryState, stored: StoredExecution, worker: string, n
   if (stored.status === 'waiting') stored.blame = 0;
   stored.claimedAt = now;
   stored.status = 'running';
-  stored.worker = worker;
+  setWorker(state, stored, worker);
   stored.dueAt = undefined;
   stored.epoch += 1;
   stored.startedAt ??= now;

@@ -5,7 +5,7 @@ import { memoryBytes } from '../../../engine/base/measure-json.ts';
 import type { Charge } from '../../../engine/model/quota.ts';
 import type { CommitEntry, ExpectedDocument, NewExecution } from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage, StoredDocument } from '../../../engine/ports/storage.ts';
-import { finish, type MemoryState, release, toChargeKey } from './memory-state.ts';
+import { finish, type MemoryState, release, setWorker, toChargeKey } from './memory-state.ts';
 import { storeSignal } from './signals.ts';
 import { isHeldBy, isRepeated, newStoredExecution, putStep } from './stored-execution.ts';
 
@@ -56,8 +56,11 @@ function startExecution(state: MemoryState, worker: string, entry: CommitEntry, 
   if (!entry.release && !workers.has(worker)) return 'fenced';
   const { charge, expects } = entry;
   if (expects && !isAsExpected(state, expects, execution.createdAt)) return 'stale';
-  if (charge && !pay(state, charge)) return 'quota-exceeded';
-  const stored = newStoredExecution(execution, entry.epoch);
+  if (charge && !isWithinQuota(state, charge)) return 'quota-exceeded';
+  const slot = charge?.slots === undefined ? undefined : { account: charge.account, slots: charge.slots };
+  if (slot && !entry.release && !state.slots.isFree(slot)) return 'slots-taken';
+  if (charge) pay(state, charge);
+  const stored = newStoredExecution(execution, entry.epoch, slot);
   executions.set(id, stored);
   if (key !== undefined) keys.set(key, id);
   for (const step of entry.steps) putStep(stored, step);
@@ -65,8 +68,9 @@ function startExecution(state: MemoryState, worker: string, entry: CommitEntry, 
   if (entry.signals) for (const signal of entry.signals) storeSignal(state, signal);
   if (entry.release) release(state, stored, entry.release);
   else {
-    stored.worker = worker;
+    setWorker(state, stored, worker);
     stored.startedAt = execution.createdAt;
+    if (entry.end) finish(state, stored, entry.end);
   }
   return 'stored';
 }
@@ -75,10 +79,11 @@ function isAsExpected({ documents }: MemoryState, { kind, name, tag }: ExpectedD
   return (documents.read(kind, name, now) as StoredDocument | undefined)?.tag === tag;
 }
 
-function pay({ charges }: MemoryState, { account, period, limit = Number.POSITIVE_INFINITY }: Charge): boolean {
+function isWithinQuota({ charges }: MemoryState, { account, period, limit }: Charge): boolean {
+  return limit === undefined || (charges.get(toChargeKey(account, period)) ?? 0) < limit;
+}
+
+function pay({ charges }: MemoryState, { account, period }: Charge): void {
   const key = toChargeKey(account, period);
-  const charged = charges.get(key) ?? 0;
-  if (charged >= limit) return false;
-  charges.set(key, charged + 1);
-  return true;
+  charges.set(key, (charges.get(key) ?? 0) + 1);
 }

@@ -3,15 +3,18 @@
  * simpler, and claim 100,000 executions ten times slower.
  */
 
+import type { Slot } from './slots.ts';
+
 /** An entry of a heap. It counts as long as the execution is still due at this instant. */
 interface Due {
   readonly id: string;
   readonly dueAt: number;
 }
 
-/** The free executions of one ensemble and version. */
+/** The free executions of one ensemble and version. Those of a caller with a limit have a lane of their own. */
 interface Lane {
   readonly version: string;
+  readonly slot: Slot | undefined;
   /** A binary heap, the earliest first. The children of `i` are at `2i + 1` and `2i + 2`. */
   heap: Due[];
   /** At this length, the heap is freed of entries that count no more. */
@@ -19,7 +22,11 @@ interface Lane {
 }
 
 export interface DueQueue {
-  add(execution: { readonly ensemble: string; readonly version: string; readonly id: string }, dueAt: number): void;
+  add(
+    execution: { readonly ensemble: string; readonly version: string; readonly id: string },
+    dueAt: number,
+    slot?: Slot,
+  ): void;
   /**
    * Removes executions that are due. Lanes take turns; in each lane, the execution that is due longest comes first.
    * @param claim - called at once for each execution; after that, it must not be due any more
@@ -34,11 +41,20 @@ export interface DueQueue {
 
 const MIN_FULL = 1000;
 
-/** @param isDue - whether an execution is still free and due at exactly this instant */
-export function createDueQueue(isDue: (id: string, dueAt: number) => boolean): DueQueue {
+/**
+ * @param isDue - whether an execution is still free and due at exactly this instant
+ * @param isFree - whether a caller has a free slot
+ */
+export function createDueQueue(
+  isDue: (id: string, dueAt: number) => boolean,
+  isFree: (slot: Slot) => boolean,
+): DueQueue {
   const lanes = new Map<string, Lane>();
   /** The keys of the lanes; the first has the next turn. */
   const turns: string[] = [];
+
+  const isOpen = ({ version, slot }: Lane, excludeVersions: readonly string[]) =>
+    !(slot && !isFree(slot)) && !excludeVersions.includes(version);
 
   const earliest = ({ heap }: Lane): Due | undefined => {
     for (let first = heap[0]; first; first = heap[0]) {
@@ -56,11 +72,11 @@ export function createDueQueue(isDue: (id: string, dueAt: number) => boolean): D
   };
 
   return {
-    add({ ensemble, version, id }, dueAt) {
-      const key = `${ensemble}\n${version}`;
+    add({ ensemble, version, id }, dueAt, slot) {
+      const key = `${ensemble}\n${version}${slot ? `\n${slot.slots} ${slot.account}` : ''}`;
       let lane = lanes.get(key);
       if (!lane) {
-        lane = { version, heap: [], full: MIN_FULL };
+        lane = { version, slot, heap: [], full: MIN_FULL };
         lanes.set(key, lane);
         turns.push(key);
       }
@@ -79,7 +95,7 @@ export function createDueQueue(isDue: (id: string, dueAt: number) => boolean): D
           continue;
         }
         turns.push(key);
-        if (first.dueAt > now || excludeVersions.includes(lane.version)) {
+        if (first.dueAt > now || !isOpen(lane, excludeVersions)) {
           idle += 1;
           continue;
         }
@@ -92,7 +108,7 @@ export function createDueQueue(isDue: (id: string, dueAt: number) => boolean): D
     next(excludeVersions) {
       let next: number | undefined;
       for (const lane of lanes.values()) {
-        const first = excludeVersions.includes(lane.version) ? undefined : earliest(lane);
+        const first = isOpen(lane, excludeVersions) ? earliest(lane) : undefined;
         if (first && (next === undefined || first.dueAt < next)) next = first.dueAt;
       }
       return next;

@@ -5,6 +5,7 @@ import type { ExecutionEnd, Release } from '../../../engine/model/stored-executi
 import type { DocumentStore, StoredState } from '../../../engine/ports/storage.ts';
 import { type MemoryCapacity, memoryCapacity } from './capacity.ts';
 import { createDueQueue, type DueQueue } from './due-queue.ts';
+import { memorySlots, type Slots } from './slots.ts';
 import { dueFactsOf, type StoredExecution } from './stored-execution.ts';
 
 export interface MemoryState {
@@ -22,6 +23,8 @@ export interface MemoryState {
   registered: number;
   /** How many executions are queued. */
   queued: number;
+  /** The slots that held executions take. */
+  readonly slots: Slots;
   /** The free executions. */
   readonly due: DueQueue;
   readonly capacity: MemoryCapacity;
@@ -44,6 +47,7 @@ export function toChargeKey(account: string, period: string): string {
 export function createMemoryState(keep: number, keepBytes: number, documents: DocumentStore): MemoryState {
   const executions = new Map<string, StoredExecution>();
   const keys = new Map<string, string>();
+  const slots = memorySlots();
   const remove = ({ execution: { id, idempotencyKey } }: StoredExecution) => {
     executions.delete(id);
     if (idempotencyKey !== undefined) keys.delete(idempotencyKey);
@@ -57,9 +61,18 @@ export function createMemoryState(keep: number, keepBytes: number, documents: Do
     workers: new Map(),
     registered: 0,
     queued: 0,
-    due: createDueQueue((id, dueAt) => executions.get(id)?.dueAt === dueAt),
+    slots,
+    due: createDueQueue((id, dueAt) => executions.get(id)?.dueAt === dueAt, slots.isFree),
     capacity: memoryCapacity(executions, remove, keep, keepBytes),
   };
+}
+
+/** A worker holds an execution from now on, or with `undefined` none. The slot follows. */
+export function setWorker({ slots }: MemoryState, stored: StoredExecution, worker: string | undefined): void {
+  const { slot } = stored;
+  if (slot && stored.worker !== undefined) slots.give(slot);
+  if (slot && worker !== undefined) slots.take(slot);
+  stored.worker = worker;
 }
 
 /** Frees an execution: no worker holds it any more, and from its due time on it can be claimed. */
@@ -70,7 +83,7 @@ export function release(state: MemoryState, stored: StoredExecution, given: Rele
     stored.startedAt = undefined;
   }
   stored.status = status;
-  stored.worker = undefined;
+  setWorker(state, stored, undefined);
   stored.waitsFor = given.waitsFor;
   if (given.handover) {
     stored.handover = given.handover;
@@ -83,13 +96,13 @@ export function release(state: MemoryState, stored: StoredExecution, given: Rele
 export function setDueAt({ due }: MemoryState, stored: StoredExecution, dueAt: number | undefined): void {
   if (stored.dueAt === dueAt) return;
   stored.dueAt = dueAt;
-  if (dueAt !== undefined) due.add(stored.execution, dueAt);
+  if (dueAt !== undefined) due.add(stored.execution, dueAt, stored.slot);
 }
 
 export function finish(state: MemoryState, stored: StoredExecution, end: ExecutionEnd): void {
   if (stored.status === 'queued') state.queued -= 1;
   stored.status = 'running';
-  stored.worker = undefined;
+  setWorker(state, stored, undefined);
   stored.handover = undefined;
   setDueAt(state, stored, undefined);
   stored.end = end;

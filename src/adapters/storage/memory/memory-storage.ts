@@ -55,7 +55,10 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
     signals: memorySignals(state),
     documents,
     rates: memoryRates(),
-    usage: { charged: (account, period) => state.charges.get(toChargeKey(account, period)) ?? 0 },
+    usage: {
+      charged: (account, period) => state.charges.get(toChargeKey(account, period)) ?? 0,
+      running: state.slots.taken,
+    },
     state: {
       read: (ensemble) => state.states.get(ensemble),
       write(ensemble, { expectedVersion, value, updatedAt }) {

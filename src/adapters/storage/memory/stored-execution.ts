@@ -11,9 +11,12 @@ import type {
   NewSignal,
   StepRecord,
 } from '../../../engine/model/stored-execution.ts';
+import type { Slot } from './slots.ts';
 
 export interface StoredExecution {
   readonly execution: NewExecution;
+  /** Absent if its caller may have any number of executions at once. */
+  readonly slot: Slot | undefined;
   /** Counts the claims. */
   epoch: number;
   /** The worker that holds it; undefined while it is free and after it ended. */
@@ -62,9 +65,10 @@ const STEP_BYTES = 300;
 const MAX_SEARCHED_STEPS = 16;
 
 /** @returns a running execution that no worker holds */
-export function newStoredExecution(execution: NewExecution, epoch: number): StoredExecution {
+export function newStoredExecution(execution: NewExecution, epoch: number, slot: Slot | undefined): StoredExecution {
   return {
     execution,
+    slot,
     epoch,
     worker: undefined,
     status: 'running',

@@ -9,7 +9,8 @@ import type { ExecutionStore } from '../../../engine/ports/storage.ts';
 import { readBoolean, readNumber } from '../sql/columns.ts';
 import { readAccepted, readHandover, readId } from '../sql/read-execution.ts';
 import { readList, toTextColumn } from './columns.ts';
-import { type SqlClient, type SqlRow, statement, toArray } from './driver.ts';
+import { countCharges, isOverLimit, RUNNING, slotRows } from './count-charges.ts';
+import { type SqlClient, type SqlResult, type SqlRow, statement, toArray } from './driver.ts';
 import type { Names } from './names.ts';
 import { ACCEPTED } from './record-columns.ts';
 import type { SignalsTable } from './signals-table.ts';
@@ -44,12 +45,21 @@ export function createClaiming(
   namespace: string,
   deliverSent: SignalsTable['deliverSent'],
 ): Claiming {
-  const { executions, owners, sentSignals } = names;
+  const { executions, owners, sentSignals, charges } = names;
+  const slotsOf = (account: string) =>
+    `${charges} c WHERE c.namespace = $1 AND c.account = ${account} AND c.period = '${RUNNING}'`;
+  // The callers without a free slot: some of their executions are held.
+  const full = `full_callers AS MATERIALIZED (
+    SELECT h.account FROM (
+      SELECT DISTINCT account FROM ${executions} WHERE namespace = $1 AND account IS NOT NULL AND owner IS NOT NULL
+    ) h WHERE (SELECT c.charged >= c.max FROM ${slotsOf('h.account')})
+  )`;
+  const isOpen = '(account IS NULL OR account NOT IN (SELECT account FROM full_callers))';
   // A lane is the free executions of one ensemble and version. One index lookup leads from a lane to the next.
   const lane = (where: string) => `
-    SELECT ensemble, version, due_at FROM ${executions} WHERE namespace = $1 AND due_at IS NOT NULL ${where}
+    SELECT ensemble, version, due_at FROM ${executions} WHERE namespace = $1 AND due_at IS NOT NULL AND ${isOpen} ${where}
     ORDER BY ensemble, version, due_at LIMIT 1`;
-  const lanes = `lanes (ensemble, version, due_at) AS (
+  const lanes = `${full}, lanes (ensemble, version, due_at) AS (
     (${lane('')})
     UNION ALL
     SELECT n.* FROM lanes l CROSS JOIN LATERAL (${lane('AND (ensemble, version) > (l.ensemble, l.version)')}) n
@@ -62,8 +72,8 @@ export function createClaiming(
         blame = CASE e.status WHEN 'waiting' THEN NULL ELSE e.blame END
       FROM picked p, alive WHERE e.ctid = p.tid
       RETURNING ${ACCEPTED.map((column) => `e.${column}`).join(', ')}, e.epoch, e.started_at, e.recoveries, e.blame, e.cancel_at,
-        e.signals, e.parent_id, e.handover, e.resumed_at, p.begun${columns}
-    )`;
+        e.signals, e.parent_id, e.handover, e.resumed_at, p.begun, e.account${columns}
+    ), counted AS (${countCharges(charges, slotRows('claimed', 1))})`;
   // Takes the first execution of each lane, then the second of each, starting after the lane that was served last. Only
   // claimed rows are locked. Rows are found again by their `ctid`, so a row that changed meanwhile is left for the next
   // claim.
@@ -75,21 +85,24 @@ export function createClaiming(
     ), share AS (
       SELECT 1 + $8::bigint * 2 / greatest(count(*), 2) AS most FROM ready HAVING count(*) > 0
     ), due AS MATERIALIZED (
-      SELECT d.tid, d.turn, (r.ensemble, r.version) <= ($6::text, $7::text) AS had_turn, r.ensemble, r.version
+      SELECT d.tid, d.turn, d.account, (r.ensemble, r.version) <= ($6::text, $7::text) AS had_turn, r.ensemble, r.version
       FROM ready r CROSS JOIN LATERAL (
-        SELECT e.tid, row_number() OVER (ORDER BY e.due_at) AS turn FROM (
-          SELECT ctid AS tid, due_at FROM ${executions}
-          WHERE namespace = $1 AND ensemble = r.ensemble AND version = r.version AND due_at <= $3::bigint
+        SELECT e.tid, e.account, row_number() OVER (ORDER BY e.due_at) AS turn FROM (
+          SELECT ctid AS tid, account, due_at FROM ${executions}
+          WHERE namespace = $1 AND ensemble = r.ensemble AND version = r.version AND due_at <= $3::bigint AND ${isOpen}
           ORDER BY due_at LIMIT (SELECT most FROM share)
         ) e
       ) d
       ORDER BY d.turn, had_turn, r.ensemble, r.version LIMIT $8::bigint
+    ), limited AS (
+      SELECT *, row_number() OVER (PARTITION BY account ORDER BY turn) AS nr FROM due
     ), picked AS MATERIALIZED (
-      SELECT e.*, d.turn, d.had_turn FROM due d CROSS JOIN LATERAL (
+      SELECT e.*, d.turn, d.had_turn FROM limited d CROSS JOIN LATERAL (
         SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions}
         WHERE ctid = d.tid AND due_at <= $3::bigint LIMIT 1 FOR UPDATE SKIP LOCKED
       ) e
-      WHERE EXISTS (SELECT FROM alive) LIMIT $5::bigint
+      WHERE EXISTS (SELECT FROM alive) AND (d.account IS NULL OR d.nr <= (SELECT c.max - c.charged FROM ${slotsOf('d.account')}))
+      LIMIT $5::bigint
     ), ${claimPicked('$3', ', p.turn, p.had_turn')}
     SELECT (SELECT count(*) FROM due) >= $8::bigint OR EXISTS (SELECT FROM due, share WHERE due.turn = share.most) AS has_more, c.*
     FROM (SELECT 1) one LEFT JOIN claimed c ON true ORDER BY c.turn, c.had_turn, c.ensemble, c.version`,
@@ -99,8 +112,10 @@ export function createClaiming(
     `WITH alive AS (
       SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
     ), picked AS MATERIALIZED (
-      SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions}
-      WHERE namespace = $1 AND id = $3 AND due_at IS NOT NULL AND EXISTS (SELECT FROM alive) LIMIT 1 FOR UPDATE SKIP LOCKED
+      SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions} e
+      WHERE namespace = $1 AND id = $3 AND due_at IS NOT NULL AND EXISTS (SELECT FROM alive)
+        AND (account IS NULL OR EXISTS (SELECT FROM ${slotsOf('e.account')} AND c.charged < c.max))
+      LIMIT 1 FOR UPDATE SKIP LOCKED
     ), ${claimPicked('$4')}
     SELECT * FROM claimed`,
     CLAIMED,
@@ -113,8 +128,8 @@ export function createClaiming(
     ) AS to_cancel, (
       SELECT json_agg(json_build_array(id, signals))::text FROM ${executions}
       WHERE signalled_at IS NOT NULL AND owner = (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $3)
-    ) AS signalled, EXISTS (SELECT FROM ${sentSignals} WHERE namespace = $1) AS has_sent`,
-    ['next_due_at', 'to_cancel', 'signalled', 'has_sent'],
+    ) AS signalled, EXISTS (SELECT FROM ${sentSignals} WHERE namespace = $1) AS has_sent, EXISTS (SELECT FROM full_callers) AS slots_taken`,
+    ['next_due_at', 'to_cancel', 'signalled', 'has_sent', 'slots_taken'],
   );
   const count = statement(
     `SELECT count(*) AS queued
@@ -132,7 +147,7 @@ export function createClaiming(
         const left = limit - found.length;
         const window = left + spare;
         const params = [namespace, toTextColumn(worker), now, excluded, left, ...last, window];
-        const { rows } = await client.run(select, params);
+        const { rows } = await unlessOverLimit(() => client.run(select, params));
         const claimed = rows.filter(({ id }) => id !== null);
         for (const row of claimed) found.push(readClaimed(row));
         const end = claimed.at(-1);
@@ -145,7 +160,7 @@ export function createClaiming(
     },
     async take(worker, id, now) {
       const params = [namespace, toTextColumn(worker), toTextColumn(id), now];
-      const [row] = (await client.run(selectOne, params)).rows;
+      const [row] = (await unlessOverLimit(() => client.run(selectOne, params))).rows;
       return row && readClaimed(row);
     },
     async poll(worker, excludeVersions) {
@@ -159,14 +174,26 @@ export function createClaiming(
       const cancelRequested = readList(row, 'to_cancel').map((id) => readId({ id }));
       const held = readList(row, 'signalled') as readonly unknown[] as readonly (readonly [string, number])[];
       const signalled = held.map(([id, signals]) => ({ executionId: readId({ id }), signals }));
-      if (row.next_due_at === null) return { cancelRequested, signalled };
-      return { nextDueAt: readNumber(row, 'next_due_at', 'a poll'), cancelRequested, signalled };
+      const news = { cancelRequested, signalled, ...(row.slots_taken === 't' && { slotsTaken: true }) };
+      if (row.next_due_at === null) return news;
+      return { nextDueAt: readNumber(row, 'next_due_at', 'a poll'), ...news };
     },
     async countQueued(limit) {
       const [row = {}] = (await client.run(count, [namespace, limit])).rows;
       return readNumber(row, 'queued', 'a count');
     },
   };
+}
+
+/** Runs a claim again when another process took the slots that it meant to take. It ends: each time, another process has claimed. */
+async function unlessOverLimit(claim: () => Promise<SqlResult>): Promise<SqlResult> {
+  for (;;) {
+    try {
+      return await claim();
+    } catch (error) {
+      if (!isOverLimit(error)) throw error;
+    }
+  }
 }
 
 /** An execution that can't be read is claimed too, so that the worker can end it. */

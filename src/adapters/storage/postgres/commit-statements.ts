@@ -7,6 +7,7 @@
  */
 
 import { DUE_IN_POSTGRES } from '../sql/due.ts';
+import { countCharges, slotRows } from './count-charges.ts';
 import { type Statement, statement } from './driver.ts';
 import { CHARGE, type Column, EXPECTS, FENCE, GATED, SETTLE, START, STATE, STEP, TAG } from './entry-columns.ts';
 import type { Names } from './names.ts';
@@ -82,14 +83,10 @@ export function commitStatements({
     INSERT INTO ${tags} (namespace, tag, created_at, id) SELECT $1, x.tag, x.created_at, x.id
     FROM ${p.rows(TAG)} WHERE x.id IN (SELECT id FROM started) ON CONFLICT DO NOTHING RETURNING 1`;
 
-  // Only an execution that this statement has stored is charged. A constraint of the table refuses a charge beyond the quota, and
-  // with it the whole statement.
-  const putCharges = (p: Parameters) => `
-    INSERT INTO ${charges} AS c (namespace, account, period, charged, max)
-    SELECT $1, x.account, x.period, count(*), max(x.max) FROM ${p.rows(CHARGE)} JOIN started n ON n.id = x.id
-    GROUP BY x.account, x.period ORDER BY x.account, x.period
-    ON CONFLICT (namespace, account, period) DO UPDATE SET charged = c.charged + excluded.charged, max = excluded.max
-    RETURNING 1`;
+  // Only an execution that this statement has stored is charged. What it ends or releases gives its slot back in the same row, because
+  // a statement can't write a row twice.
+  const chargesOfStarts = (p: Parameters) =>
+    `SELECT x.account, x.period, x.count, x.max FROM ${p.rows(CHARGE)} JOIN started n ON n.id = x.id`;
 
   const versionOf = `coalesce((SELECT o.version FROM ${states} o WHERE o.namespace = $1 AND o.ensemble = x.ensemble), 0)`;
   const putStates = (p: Parameters) => `
@@ -111,7 +108,7 @@ export function commitStatements({
       handover = coalesce(x.handover, CASE WHEN x.due_at IS NOT NULL THEN e.handover END),
       resumed_at = CASE WHEN x.handover IS NULL THEN e.resumed_at END
     FROM ${p.rows(gated ? [...SETTLE, GATED] : SETTLE)}
-    WHERE ${isHeld}${gated ? ` AND ${isChanged}` : ''} RETURNING e.id`;
+    WHERE ${isHeld}${gated ? ` AND ${isChanged}` : ''} RETURNING e.id, e.account`;
 
   const stepColumns = STEP.slice(FENCE.length);
   const replaced = namesOf(stepColumns).filter((name) => name !== 'key' && name !== 'note');
@@ -133,18 +130,22 @@ export function commitStatements({
     const parts = [
       ...(has.starts ? [['started', insertStarts(p, has.expects)]] : []),
       ...(has.tags ? [['tagged', insertTags(p)]] : []),
-      ...(has.charges ? [['charged', putCharges(p)]] : []),
+    ];
+    const counted = has.charges ? [chargesOfStarts(p)] : [];
+    if (has.settles) counted.push(slotRows('settled', -1));
+    parts.push(
       ...(has.states ? [['changed', putStates(p)]] : []),
       ...(has.settles ? [['settled', updateSettled(p, has.states)]] : []),
       ...(has.steps ? [['put', putAllSteps(p, has)]] : []),
-    ];
+    );
+    const others = counted.length > 0 ? [`counted AS (${countCharges(charges, counted.join(' UNION ALL '))})`] : [];
     const answers = [
       ...parts.map(([name]) => [name, `count(*) FROM ${name}`]),
       ...(has.settles ? [['ids', 'json_agg(id)::text FROM settled']] : []),
       ...(has.states ? [['ensembles', 'json_agg(ensemble)::text FROM changed']] : []),
     ];
     return statement(
-      `WITH ${[alive, ...parts.map(([name, sql]) => `${name} AS (${sql})`)].join(', ')}
+      `WITH ${[alive, ...parts.map(([name, sql]) => `${name} AS (${sql})`), ...others].join(', ')}
       SELECT ${answers.map(([name, sql]) => `(SELECT ${sql}) AS ${name}`).join(', ')}`,
       answers.map(([name]) => name as string),
     );

@@ -1,27 +1,33 @@
 /** Writes commits: each entry under its fence, wholly or not at all; a batch in as few statements as possible. */
 
-import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { isRepeatable } from '../../../engine/model/start-once.ts';
 import type { CommitEntry, StepRecord } from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
 import { readNumber, toJsonColumn } from '../sql/columns.ts';
 import { readList, toTextColumn } from './columns.ts';
 import { commitStatements } from './commit-statements.ts';
+import { isOverLimit } from './count-charges.ts';
+import type { ChargesTable } from './charges-table.ts';
 import type { SqlClient, SqlResult, SqlRunner } from './driver.ts';
 import { CHARGE, EXPECTS, GATED, SETTLE, START, STATE, STEP, TAG, toArrays, toRow } from './entry-columns.ts';
-import { codeOf } from './failure.ts';
 import { createRefusals, type Written } from './explain-refusal.ts';
 import type { Names } from './names.ts';
 import { isFenceCheck, needsTransaction, planWrites, type Write } from './plan-writes.ts';
 import type { SignalsTable } from './signals-table.ts';
 
-/** @param onFreed - called when an execution became free */
+export interface CommitParts {
+  /** Called when an execution became free. */
+  readonly onFreed: () => void;
+  readonly signals: SignalsTable;
+  readonly usage: ChargesTable;
+}
+
 export function createCommit(
   client: SqlClient,
   names: Names,
   namespace: string,
-  onFreed: () => void,
-  signals: SignalsTable,
+  { onFreed, signals, usage }: CommitParts,
 ): Storage['commit'] {
   const statements = commitStatements(names);
   const refusals = createRefusals(names, namespace);
@@ -71,7 +77,7 @@ export function createCommit(
         if (sent.length > 0) await signals.send(on, sent);
       });
     } catch (error) {
-      if (isOverQuota(error)) return 'quota-exceeded';
+      if (isOverLimit(error)) return usage.limitOf(entry);
       if (error !== refused) throw error;
     }
     if (sent.length > 0 && answer === 'stored') await signals.deliverSent();
@@ -89,13 +95,13 @@ export function createCommit(
     try {
       written = await run(client, worker, write);
     } catch (error) {
-      if (!isOverQuota(error)) throw error;
-      return entries.length === 1 ? ['quota-exceeded'] : commitOneByOne(worker, entries);
+      if (!isOverLimit(error)) throw error;
+      return entries.length === 1 ? [await usage.limitOf(first as CommitEntry)] : commitOneByOne(worker, entries);
     }
     return written ? refusals.answer(client, worker, entries, written) : entries.map((): CommitResult => 'stored');
   };
 
-  /** For entries of which one is over its quota, so that nothing of their common statement was stored. */
+  /** For entries of which one is over a limit of its caller, so that nothing of their common statement was stored. */
   const commitOneByOne = async (worker: string, entries: readonly CommitEntry[]): Promise<CommitResult[]> => {
     const answers: CommitResult[] = [];
     for (const entry of entries) answers.push(...(await commitWrite(worker, planWrites([entry])[0] as Write, [entry])));
@@ -119,8 +125,6 @@ export function createCommit(
 }
 
 const NOTHING: Written = { settled: new Set(), changed: new Set() };
-const CHECK_VIOLATION = '23514';
-const WITHIN_QUOTA = 'charges_within_quota';
 const STORED: readonly CommitResult[] = ['stored'];
 
 function toWritten(write: Write, { rows: [row] }: SqlResult): Written | undefined {
@@ -141,11 +145,6 @@ function inOrder(starts: Write['starts']): Write['starts'] {
   if (!starts.some(({ part }) => isRepeatable(part))) return starts;
   const keyOf = ({ part }: Write['starts'][0]) => part.idempotencyKey ?? part.id;
   return starts.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-}
-
-/** Whether the constraint of the charges has refused a statement. */
-function isOverQuota(error: unknown): boolean {
-  return codeOf(error) === CHECK_VIOLATION && messageOf(error).includes(WITHIN_QUOTA);
 }
 
 function splitEntry({ start, charge, expects, ...change }: CommitEntry): readonly CommitEntry[] {

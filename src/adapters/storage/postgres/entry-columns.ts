@@ -1,6 +1,5 @@
 /** The columns that the parts of an entry are written to: their names, their types, and their values in an entry. */
 
-import type { Charge } from '../../../engine/model/quota.ts';
 import type {
   CommitEntry,
   ExecutionEnd,
@@ -10,6 +9,7 @@ import type {
 } from '../../../engine/model/stored-execution.ts';
 import { toHandoverColumn, toOptionalJsonColumn } from '../sql/columns.ts';
 import { toTextColumn } from './columns.ts';
+import type { Counted } from './count-charges.ts';
 import { type SqlParam, toArray } from './driver.ts';
 
 /** A part of an entry, with its entry. */
@@ -48,6 +48,7 @@ export const START: readonly Column<NewExecution>[] = [
   ['root_id', 'text', ({ part }) => toOptionalText(part.trigger.rootId)],
   ['idempotency_key', 'text', ({ part }) => toOptionalText(part.idempotencyKey)],
   ['tags', 'text', ({ part }) => toOptionalJsonColumn(part.tags)],
+  ['account', 'text', ({ entry: { charge } }) => (charge?.slots === undefined ? null : toTextColumn(charge.account))],
 ];
 
 /** The columns after those of a start, if one of them expects a document: the start is written only if the document has the tag. */
@@ -57,12 +58,13 @@ export const EXPECTS: readonly Column<unknown>[] = [
   ['document_tag', 'text', ({ entry }) => toOptionalText(entry.expects?.tag)],
 ];
 
-/** The charge of a start. */
-export const CHARGE: readonly Column<Charge>[] = [
+/** What a start counts for its caller. */
+export const CHARGE: readonly Column<Counted>[] = [
   ['id', 'text', ({ entry }) => toTextColumn(entry.executionId)],
   ['account', 'text', ({ part }) => toTextColumn(part.account)],
   ['period', 'text', ({ part }) => part.period],
-  ['max', 'bigint', ({ part }) => part.limit ?? null],
+  ['count', 'integer', ({ part }) => part.count],
+  ['max', 'bigint', ({ part }) => part.max],
 ];
 
 /** One tag of a start, as it is: it has no character that a driver would alter. */

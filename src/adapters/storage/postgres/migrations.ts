@@ -256,6 +256,12 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX executions_by_ensemble ON $.executions (ensemble, namespace, status, created_at, id)
     WITH (deduplicate_items = off);
   `,
+  // The caller whose slot the execution takes while a worker holds it. The charges of the period \`running\` count the slots that are
+  // taken, and their \`max\` is how many there are.
+  `
+  ALTER TABLE $.executions ADD COLUMN account text COLLATE "C";
+  CREATE INDEX executions_slots ON $.executions (namespace, account) WHERE account IS NOT NULL AND owner IS NOT NULL;
+  `,
 ];
 
 /** The first half of the key of a schema's advisory locks. The second half is a worker's `ref`, or 0 for migrations. */

@@ -53,13 +53,14 @@ export async function openTables(settings: Settings): Promise<Tables> {
   const notifier = createNotifier(() => client.run(NOTIFY, [channel, sessions?.tag ?? '']));
   const onFreed = () => notifier.notify();
   const signals = signalsTable(client, names, namespace, onFreed);
+  const usage = chargesTable(client, names, namespace);
   const { read, write: advance } = versionedTable(client, namespace, names.schedules, SCHEDULES);
   return {
     workers: workersTable({
       ...{ client, names, namespace, sessions, sessionGraceMs, onFreed },
       processes: readProcesses(),
     }),
-    commit: createCommit(client, names, namespace, onFreed, signals),
+    commit: createCommit(client, names, namespace, { onFreed, signals, usage }),
     executions: {
       ...createClaiming(client, names, namespace, signals.deliverSent),
       ...createEnding(client, names, namespace, onFreed),
@@ -70,7 +71,7 @@ export async function openTables(settings: Settings): Promise<Tables> {
     schedules: { read, advance },
     definitions: definitionsTable(client, names, namespace),
     documents: documentsTable(client, names, namespace),
-    usage: chargesTable(client, names, namespace),
+    usage: { charged: usage.charged, running: usage.running },
     rates: ratesTable(client, names, namespace),
     tokens: tokensTable(client, names, namespace),
     kv: kvTable(client, names, namespace),

@@ -1,6 +1,5 @@
 /** Divides a batch into writes. Each write is one statement, in which no entry depends on what another entry writes. */
 
-import type { Charge } from '../../../engine/model/quota.ts';
 import type {
   CommitEntry,
   ExecutionEnd,
@@ -9,6 +8,7 @@ import type {
   StepRecord,
 } from '../../../engine/model/stored-execution.ts';
 import { toJsonColumn } from '../sql/columns.ts';
+import { type Counted, countedOf } from './count-charges.ts';
 import type { EntryPart } from './entry-columns.ts';
 
 /** Entries that one statement stores. */
@@ -18,8 +18,8 @@ export interface Write {
   readonly starts: EntryPart<NewExecution>[];
   /** The tags of the starts. */
   readonly tags: EntryPart<string>[];
-  /** The charges of the starts. */
-  readonly charges: EntryPart<Charge>[];
+  /** What the starts count for their callers. */
+  readonly charges: EntryPart<Counted>[];
   /** Whether a start expects a document. */
   expects: boolean;
   /** Entries that end or release their execution. A release has no part. */
@@ -116,7 +116,8 @@ function add(plan: Plan, entry: CommitEntry, place: number): void {
   if (start) {
     write.starts.push(partOf(plan, entry, start, start.input));
     for (const tag of start.tags ?? []) write.tags.push({ entry, part: tag, json: '' });
-    if (entry.charge) write.charges.push({ entry, part: entry.charge, json: '' });
+    const counted = entry.charge ? countedOf(entry.charge, release !== undefined) : [];
+    for (const part of counted) write.charges.push({ entry, part, json: '' });
     write.expects ||= entry.expects !== undefined;
   } else if (release || end) write.settles.push(partOf(plan, entry, end, end ? end.output : null));
 }

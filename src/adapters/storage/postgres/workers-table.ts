@@ -5,7 +5,8 @@ import type { WorkerStore } from '../../../engine/ports/storage.ts';
 import { readBoolean, readNumber } from '../sql/columns.ts';
 import { readId } from '../sql/read-execution.ts';
 import { toTextColumn } from './columns.ts';
-import { type SqlClient, type SqlRow, type SqlTransaction, statement, toArray } from './driver.ts';
+import { countCharges, slotRows } from './count-charges.ts';
+import { type SqlClient, type SqlResult, type SqlRow, type SqlTransaction, statement, toArray } from './driver.ts';
 import { codeOf } from './failure.ts';
 import { lockKey } from './migrations.ts';
 import type { Names } from './names.ts';
@@ -35,7 +36,7 @@ const MAX_REMOVAL_TRIES = 3;
 
 export function workersTable(parts: WorkersTableParts): WorkerStore {
   const { client, names, namespace, sessions, processes, sessionGraceMs, onFreed } = parts;
-  const { owners, executions, steps } = names;
+  const { owners, executions, steps, charges } = names;
   const key = lockKey(names.schema);
   const insert = statement(
     `INSERT INTO ${owners} AS o (namespace, id, lease_until, locks, process) VALUES ($1, $2, $3, $4, $5)
@@ -79,10 +80,15 @@ export function workersTable(parts: WorkersTableParts): WorkerStore {
   const removeUnlocked = statement(
     `DELETE FROM ${owners} WHERE namespace = $1 AND ref = $2 AND pg_try_advisory_xact_lock(${key}, ref)`,
   );
+  const freeing = (update: string) => `freed AS (${update} RETURNING account),
+    counted AS (${countCharges(charges, slotRows('freed', -1))})
+    SELECT count(*) AS freed FROM freed`;
   // A separate statement after the removal, so that it sees what those writes stored.
   const free = statement(
-    `UPDATE ${executions} SET owner = NULL, due_at = $3, blame = NULL
-    WHERE namespace = $1 AND status = 'running' AND owner = $2`,
+    `WITH ${freeing(`
+      UPDATE ${executions} SET owner = NULL, due_at = $3, blame = NULL
+      WHERE namespace = $1 AND status = 'running' AND owner = $2`)}`,
+    ['freed'],
   );
   const claimedAt = 'coalesce(e.claimed_at, e.started_at)';
   // The executions that may have caused the worker's death share the blame.
@@ -96,14 +102,16 @@ export function workersTable(parts: WorkersTableParts): WorkerStore {
       SELECT greatest(count(*) FILTER (WHERE blamed), 1) AS many,
         coalesce((SELECT max(o.ref) FROM ${owners} o WHERE o.namespace = $1), 0) AS newest
       FROM held
-    )
+    ), ${freeing(`
     UPDATE ${executions} e SET owner = NULL, due_at = $3, recoveries = e.recoveries + 1, blamed_at = share.newest,
       blame = CASE
         WHEN h.blamed AND e.blame > 0 THEN e.blame + ${BLAME} / (share.many * greatest(share.newest - e.blamed_at, 1))
         WHEN h.blamed THEN 1
       END
-    FROM held h, share WHERE e.namespace = $1 AND e.status = 'running' AND e.owner = $2 AND e.ref = h.ref`,
+    FROM held h, share WHERE e.namespace = $1 AND e.status = 'running' AND e.owner = $2 AND e.ref = h.ref`)}`,
+    ['freed'],
   );
+  const freedBy = ({ rows: [row = {}] }: SqlResult) => readNumber(row, 'freed', 'freed executions');
 
   const selectHeld = statement(
     `SELECT e.id, e.epoch FROM ${executions} e JOIN ${owners} o ON o.ref = e.owner
@@ -129,7 +137,7 @@ export function workersTable(parts: WorkersTableParts): WorkerStore {
       const { count } = ended
         ? await on.run(removeEnded, [namespace, ref, now])
         : await on.run(removeUnlocked, [namespace, ref]);
-      return count === 0 ? 0 : (await on.run(freeOfDead, [namespace, ref, now, blameFrom])).count;
+      return count === 0 ? 0 : freedBy(await on.run(freeOfDead, [namespace, ref, now, blameFrom]));
     });
     return freed ?? 0;
   };
@@ -137,7 +145,7 @@ export function workersTable(parts: WorkersTableParts): WorkerStore {
   const forget = (worker: string, now: number): Promise<number | undefined> =>
     unlessLocked(async (on) => {
       const [row] = (await on.run(remove, [namespace, toTextColumn(worker)])).rows;
-      return row ? (await on.run(free, [namespace, readNumber(row, 'ref', `worker ${worker}`), now])).count : 0;
+      return row ? freedBy(await on.run(free, [namespace, readNumber(row, 'ref', `worker ${worker}`), now])) : 0;
     });
 
   /**

@@ -15,8 +15,8 @@ export interface DamagedClaiming {
   claim(query: DueQuery, rows: DueRows): readonly SqlRow[];
   /** @throws INTERNAL, which names the executions that were not reported yet */
   report(): never;
-  /** When the first execution that can be read is due. */
-  next(excludeVersions: readonly string[]): SqlValue | undefined;
+  /** When the first execution that can be read is due. @param full - see `FreeSlots` */
+  next(excludeVersions: readonly string[], full: string): SqlValue | undefined;
 }
 
 export interface DueQuery {
@@ -24,11 +24,14 @@ export interface DueQuery {
   readonly limit: number;
   /** Versions, as column values. */
   readonly excludeVersions: readonly string[];
+  /** See `FreeSlots`. */
+  readonly full: string;
 }
 
 export interface DueRows {
   read(ref: number): SqlRow | undefined;
-  claim(row: SqlRow): void;
+  /** False if its caller has no free slot. */
+  claim(row: SqlRow): boolean;
 }
 
 /** How many executions the message names. */
@@ -42,7 +45,7 @@ export function createDamagedClaiming(
   unreadable: Unreadable,
 ): DamagedClaiming {
   const open = `${due} AND due_at IS NOT NULL AND version NOT IN (SELECT value FROM json_each(?))
-    AND ref NOT IN (SELECT value FROM json_each(?))`;
+    AND ref NOT IN (SELECT value FROM json_each(?)) AND (account IS NULL OR account NOT IN (SELECT value FROM json_each(?)))`;
   // Prepared at the first use, because files are rarely damaged.
   const prepare = () => ({
     due: connection.prepare(`SELECT ref FROM ${open} AND due_at <= ? ORDER BY due_at, ref LIMIT ?`),
@@ -58,9 +61,10 @@ export function createDamagedClaiming(
     return prepared;
   };
 
-  const params = (excludeVersions: readonly string[]) => [
+  const params = (excludeVersions: readonly string[], full: string) => [
     JSON.stringify(excludeVersions),
     JSON.stringify([...unreadable.refs]),
+    full,
   ];
 
   const report = (): never => {
@@ -79,9 +83,9 @@ export function createDamagedClaiming(
   };
 
   return {
-    claim({ now, limit, excludeVersions }, { read, claim }) {
+    claim({ now, limit, excludeVersions, full }, { read, claim }) {
       const found: (readonly [number, SqlRow])[] = [];
-      for (const { ref } of select().due.all([...params(excludeVersions), now, limit])) {
+      for (const { ref } of select().due.all([...params(excludeVersions, full), now, limit])) {
         const row = whereDamaged(
           () => read(ref as number),
           () => undefined,
@@ -94,10 +98,7 @@ export function createDamagedClaiming(
       if (unreadable.unreported.size > 0) report();
       const isClaimed = ([ref, row]: readonly [number, SqlRow]) =>
         whereDamaged(
-          () => {
-            claim(row);
-            return true;
-          },
+          () => claim(row),
           () => {
             unreadable.add(ref);
             return false;
@@ -106,7 +107,7 @@ export function createDamagedClaiming(
       return found.filter(isClaimed).map(([, row]) => row);
     },
     report,
-    next: (excludeVersions) =>
-      unreadable.unreported.size > 0 ? 0 : select().next.all(params(excludeVersions))[0]?.due,
+    next: (excludeVersions, full) =>
+      unreadable.unreported.size > 0 ? 0 : select().next.all(params(excludeVersions, full))[0]?.due,
   };
 }

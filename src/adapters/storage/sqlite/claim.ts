@@ -8,6 +8,7 @@ import { createDamagedClaiming } from './claim-damaged.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import { type Unreadable, whereDamaged } from './damaged.ts';
 import type { RunTransaction, SqlConnection, SqlRow } from './driver.ts';
+import { createFreeSlots, type FreeSlots } from './free-slots.ts';
 import { OPEN_OR_FAILED } from './names.ts';
 import { GIVEN, STARTED_AT } from './record-columns.ts';
 
@@ -53,14 +54,26 @@ export function createClaiming(
   const selectNextBut = connection.prepare(
     `${lanes} SELECT min(due) AS due FROM lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
   );
+  // The index contains the caller, so the executions of callers without a free slot are passed over without reading their rows.
+  const isOpen = '(account IS NULL OR account NOT IN (SELECT value FROM json_each(?)))';
+  const openLanes = `${lanes}, open_lanes AS (
+    SELECT ensemble, version,
+      (SELECT min(due_at) FROM ensemble_executions AS lane ${BY_DUE} WHERE lane.${here} AND lane.due_at IS NOT NULL
+        AND lane.ensemble = lanes.ensemble AND lane.version = lanes.version AND ${isOpen}) AS due
+    FROM lanes)`;
+  const selectOpenLanes = connection.prepare(`${openLanes} SELECT ensemble, version FROM open_lanes WHERE due <= ?`);
+  const selectNextOpen = connection.prepare(
+    `${openLanes} SELECT min(due) AS due FROM open_lanes WHERE version NOT IN (SELECT value FROM json_each(?))`,
+  );
+  const readFreeSlots = createFreeSlots(connection, namespace);
   const claimed = `SELECT ref, id, ensemble, version, epoch + 1 AS epoch, seed, started_by, created_at, deadline_at, input, ${GIVEN},
       ${STARTED_AT}, recoveries, CASE status WHEN 'waiting' THEN 0 ELSE coalesce(blame, 0) END AS blame, cancel_requested, coalesce(signals, 0) AS signals, parent_id,
-      handover, resumed_at
+      handover, resumed_at, account, slots
     FROM ensemble_executions`;
   const selectByRef = connection.prepare(`${claimed} WHERE ref = ?`);
   const selectFree = connection.prepare(`${claimed} WHERE ${here} AND id = ? AND due_at IS NOT NULL`);
   const selectDue = connection.prepare(`
-    ${claimed} ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ?
+    ${claimed} ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ? AND ${isOpen}
     ORDER BY due_at, ref LIMIT ? OFFSET ?`);
   const updateClaimed = connection.prepare(`
     UPDATE ensemble_executions
@@ -89,7 +102,9 @@ export function createClaiming(
 
   const lanesDue = (now: number, excludeVersions: readonly string[]): readonly Lane[] => {
     const excluded = new Set(excludeVersions.map(toTextColumn));
-    const found = selectLanes.all([now]).map(({ ensemble, version }) => ({ ensemble, version }) as Lane);
+    const { areTaken, full } = readFreeSlots();
+    const rows = areTaken ? selectOpenLanes.all([full, now]) : selectLanes.all([now]);
+    const found = rows.map(({ ensemble, version }) => ({ ensemble, version }) as Lane);
     const open = excluded.size === 0 ? found : found.filter(({ version }) => !excluded.has(version));
     const next = open.findIndex((lane) => served !== undefined && isAfter(lane, served));
     return next <= 0 ? open : [...open.slice(next), ...open.slice(0, next)];
@@ -97,9 +112,9 @@ export function createClaiming(
 
   /**
    * Takes rows from the lanes in turns: an equal share from each lane, then the rest of the limit from lanes that have
-   * more.
+   * more. A lane ends at the first row whose caller has no free slot any more.
    */
-  const takeTurns = (lanes: readonly Lane[], now: number, limit: number): SqlRow[] => {
+  const takeTurns = (lanes: readonly Lane[], now: number, limit: number, slots: FreeSlots): SqlRow[] => {
     const taken = lanes.map((): SqlRow[] => []);
     let left = limit;
     for (let open = lanes.map((_, at) => at); open.length > 0 && left > 0; ) {
@@ -108,11 +123,12 @@ export function createClaiming(
       for (const at of open.slice(0, left)) {
         const lane = lanes[at] as Lane;
         const rows = taken[at] as SqlRow[];
-        const found = selectDue.all([lane.ensemble, lane.version, now, share, rows.length]);
-        rows.push(...found);
-        left -= found.length;
-        if (found.length > 0) served = lane;
-        if (found.length === share) more.push(at);
+        const found = selectDue.all([lane.ensemble, lane.version, now, slots.full, share, rows.length]);
+        const open = found.filter(slots.take);
+        rows.push(...open);
+        left -= open.length;
+        if (open.length > 0) served = lane;
+        if (open.length === share) more.push(at);
       }
       open = more;
     }
@@ -139,8 +155,15 @@ export function createClaiming(
         if (lanes.length === 0) return [];
         const rows = transaction(() => {
           if (selectWorker.all([by]).length === 0) return undefined;
-          const found = takeTurns(lanes, now, limit);
-          claimRows(found);
+          const found: SqlRow[] = [];
+          // Again when a caller had more executions than free slots: the other callers of its lanes are not read yet.
+          for (let slots = readFreeSlots(), before = ''; slots.full !== before && found.length < limit; ) {
+            const rows = takeTurns(lanes, now, limit - found.length, slots);
+            claimRows(rows);
+            found.push(...rows);
+            before = slots.full;
+            slots = readFreeSlots();
+          }
           return found;
         });
         // No row at all means that a lane's name is damaged: no parameter equals it.
@@ -148,10 +171,15 @@ export function createClaiming(
       };
       const claimByRow = () => {
         if (selectWorker.all([by]).length === 0) return [];
-        const query = { now, limit, excludeVersions: excludeVersions.map(toTextColumn) };
+        const slots = readFreeSlots();
+        const query = { now, limit, excludeVersions: excludeVersions.map(toTextColumn), full: slots.full };
         return damagedClaiming.claim(query, {
           read: (ref) => selectByRef.all([ref])[0],
-          claim: (row) => claimRows([row]),
+          claim(row) {
+            if (!slots.take(row)) return false;
+            claimRows([row]);
+            return true;
+          },
         });
       };
       return whereDamaged(claimWhole, claimByRow).map((row) => readClaimed(row, now));
@@ -160,7 +188,7 @@ export function createClaiming(
       const by = toTextColumn(worker);
       const [row] = transaction(() => {
         if (selectWorker.all([by]).length === 0) return [];
-        const found = selectFree.all([toTextColumn(id)]);
+        const found = selectFree.all([toTextColumn(id)]).filter(readFreeSlots().take);
         markClaimed(by, found, now);
         return found;
       });
@@ -168,15 +196,18 @@ export function createClaiming(
     },
     poll(worker, excludeVersions) {
       const versions = excludeVersions.map(toTextColumn);
-      const next = () =>
-        (versions.length === 0 ? selectNext.all([]) : selectNextBut.all([JSON.stringify(versions)]))[0]?.due;
-      const nextByRow = () => damagedClaiming.next(versions);
+      const slots = readFreeSlots();
+      const next = () => {
+        if (slots.areTaken) return selectNextOpen.all([slots.full, JSON.stringify(versions)])[0]?.due;
+        return (versions.length === 0 ? selectNext.all([]) : selectNextBut.all([JSON.stringify(versions)]))[0]?.due;
+      };
+      const nextByRow = () => damagedClaiming.next(versions, slots.full);
       const due = unreadable.refs.size > 0 ? nextByRow() : whereDamaged(next, nextByRow);
       const cancelRequested = selectToCancel.all([toTextColumn(worker)]).map(readId);
       const signalled = selectSignalled
         .all([toTextColumn(worker)])
         .map((held) => ({ executionId: readId(held), signals: held.signals as number }));
-      const news = { cancelRequested, signalled };
+      const news = { cancelRequested, signalled, ...(slots.areTaken && { slotsTaken: true }) };
       return typeof due === 'number' ? { nextDueAt: due, ...news } : news;
     },
     countQueued: (limit) => countQueued.all([limit])[0]?.queued as number,

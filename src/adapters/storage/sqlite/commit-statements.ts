@@ -1,5 +1,6 @@
 /** The statements that write an entry of a commit, except its steps. Each statement contains the entry's fence. */
 
+import type { Charge } from '../../../engine/model/quota.ts';
 import type {
   ExecutionEnd,
   ExpectedDocument,
@@ -27,14 +28,14 @@ export interface CommitStatements {
   /** Whether a document has the expected tag. @param now - Unix ms */
   isAsExpected(document: ExpectedDocument, now: number): boolean;
   /** Starts an execution that the worker holds. False when the id or the key exists already, or the worker is not registered. */
-  startHeld(execution: NewExecution, fence: Fence): boolean;
+  startHeld(execution: NewExecution, fence: Fence, charge: Charge | undefined): boolean;
   /** Starts an execution that no worker holds. False when the id or the key exists already. */
-  startFree(execution: NewExecution, epoch: number, release: Release): boolean;
+  startFree(execution: NewExecution, epoch: number, release: Release, charge: Charge | undefined): boolean;
   /**
    * Starts an execution that this transaction also releases, whether or not the worker is registered. False when the id
    * or the key exists already.
    */
-  startToRelease(execution: NewExecution, fence: Fence): boolean;
+  startToRelease(execution: NewExecution, fence: Fence, charge: Charge | undefined): boolean;
   /** Makes an execution that this transaction started, or an earlier one, listed by its tags. */
   putTags(execution: NewExecution): void;
   /** Deletes an execution that this transaction started. */
@@ -46,7 +47,7 @@ export interface CommitStatements {
 }
 
 const START = `namespace, id, ensemble, version, epoch, seed, started_by, created_at, deadline_at, retry_of, input,
-  parent_id, root_id, idempotency_key, tags`;
+  parent_id, root_id, idempotency_key, tags, account, slots`;
 
 export function commitStatements(connection: SqlConnection, namespace: string): CommitStatements {
   const here = toLiteral(namespace);
@@ -61,14 +62,14 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
   // would cost a third more.
   const insertHeld = connection.prepare(`
     INSERT OR IGNORE INTO ensemble_executions (${START}, started_at, owner, status)
-    VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+    VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
       (SELECT 'running' FROM ensemble_owners WHERE namespace = ${here} AND owner = ?))`);
   const insertFree = connection.prepare(`
     INSERT INTO ensemble_executions (${START}, started_at, status, due_at)
-    VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?) ON CONFLICT DO NOTHING`);
+    VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, ?, ?) ON CONFLICT DO NOTHING`);
   const insertToRelease = connection.prepare(`
     INSERT INTO ensemble_executions (${START}, started_at, status, owner)
-    VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, 'running', ?) ON CONFLICT DO NOTHING`);
+    VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, 'running', ?) ON CONFLICT DO NOTHING`);
   const insertTags = connection.prepare(`
     INSERT OR IGNORE INTO ensemble_tags SELECT ${here}, value, ?, ? FROM json_each(?)`);
   const deleteHeld = connection.prepare(`DELETE FROM ${held}`);
@@ -89,7 +90,7 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
       handover = ?
     WHERE ref = (SELECT ref FROM ${held})`);
 
-  const columnsOf = (execution: NewExecution, epoch: number) => {
+  const columnsOf = (execution: NewExecution, epoch: number, charge: Charge | undefined) => {
     const { id, ensemble, version, trigger, input, seed, createdAt, deadlineAt = null, retryOf } = execution;
     const { idempotencyKey: key, tags } = execution;
     return [
@@ -107,6 +108,8 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
       trigger.rootId === undefined ? null : toTextColumn(trigger.rootId),
       key === undefined ? null : toTextColumn(key),
       toOptionalJsonColumn(tags),
+      charge?.slots === undefined ? null : toTextColumn(charge.account),
+      charge?.slots ?? null,
     ];
   };
 
@@ -114,18 +117,18 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
     isHeld: ({ id, epoch, worker }) => selectHeld.all([id, epoch, worker]).length > 0,
     isRegistered: (worker) => selectWorker.all([worker]).length > 0,
     isAsExpected: ({ kind, name, tag }, now) => selectDocument.all([kind, name, toTextColumn(tag), now]).length > 0,
-    startHeld(execution, { epoch, worker }) {
-      const columns = columnsOf(execution, epoch);
+    startHeld(execution, { epoch, worker }, charge) {
+      const columns = columnsOf(execution, epoch, charge);
       columns.push(execution.createdAt, worker, worker);
       return insertHeld.run(columns) > 0;
     },
-    startFree(execution, epoch, { status, dueAt }) {
-      const columns = columnsOf(execution, epoch);
+    startFree(execution, epoch, { status, dueAt }, charge) {
+      const columns = columnsOf(execution, epoch, charge);
       columns.push(status, dueAt);
       return insertFree.run(columns) > 0;
     },
-    startToRelease(execution, { epoch, worker }) {
-      const columns = columnsOf(execution, epoch);
+    startToRelease(execution, { epoch, worker }, charge) {
+      const columns = columnsOf(execution, epoch, charge);
       columns.push(worker);
       return insertToRelease.run(columns) > 0;
     },

@@ -34,9 +34,10 @@ export function createCommit(
     refusals.isRepeated(entry, fence) ? 'stored' : reason;
 
   const start = (execution: NewExecution, entry: CommitEntry, fence: Fence): boolean => {
-    if (!entry.release) return writes.startHeld(execution, fence);
-    if (countParts(entry) === 0) return writes.startFree(execution, fence.epoch, entry.release);
-    return writes.startToRelease(execution, fence);
+    const { release, charge } = entry;
+    if (!release) return writes.startHeld(execution, fence, charge);
+    if (countParts(entry) === 0) return writes.startFree(execution, fence.epoch, release, charge);
+    return writes.startToRelease(execution, fence, charge);
   };
 
   /** Why a start is refused that has a charge or expects a document. Any other start is only refused by its own statement. */
@@ -47,7 +48,8 @@ export function createCommit(
     if (known) return known;
     if (!release && !writes.isRegistered(fence.worker)) return 'fenced';
     if (expects && !writes.isAsExpected(expects, execution.createdAt)) return 'stale';
-    return charge && !charges.allows(charge) ? 'quota-exceeded' : undefined;
+    if (charge && !charges.allows(charge)) return 'quota-exceeded';
+    return charge && !release && !charges.hasSlot(charge) ? 'slots-taken' : undefined;
   };
 
   const commitOne = (worker: string, entry: CommitEntry): CommitResult => {

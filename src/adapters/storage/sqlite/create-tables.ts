@@ -43,7 +43,7 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
     schedules: { read, advance },
     definitions: definitionsTable(connection, namespace),
     documents: documentsTable(connection, namespace),
-    usage: { charged: charges.charged },
+    usage: { charged: charges.charged, running: charges.running },
     rates: ratesTable(connection, namespace, transaction),
     tokens: tokensTable(connection, namespace),
     kv: kvTable(connection, namespace),

@@ -256,6 +256,17 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX ensemble_executions_by_ensemble_status ON ensemble_executions (namespace, ensemble, status, created_at, id)
     WHERE status <> 'completed' AND owner IS NULL;
   `,
+  // The slot of an execution that a worker holds: `slots` is how many the caller `account` has. A search for executions that are due
+  // passes those of a caller without a free slot in the index.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN account TEXT;
+  ALTER TABLE ensemble_executions ADD COLUMN slots INTEGER;
+  CREATE INDEX ensemble_executions_slots ON ensemble_executions (namespace, account, slots)
+    WHERE account IS NOT NULL AND owner IS NOT NULL;
+  DROP INDEX ensemble_executions_due;
+  CREATE INDEX ensemble_executions_due ON ensemble_executions (namespace, ensemble, version, due_at, account)
+    WHERE due_at IS NOT NULL;
+  `,
 ];
 
 /**

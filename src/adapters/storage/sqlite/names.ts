@@ -6,6 +6,10 @@
  */
 export const HELD = 'ensemble_executions INDEXED BY ensemble_executions_held';
 
+/** The executions that take a slot of their caller: those that a worker holds. */
+export const SLOTS =
+  'ensemble_executions INDEXED BY ensemble_executions_slots WHERE account IS NOT NULL AND owner IS NOT NULL';
+
 /**
  * The condition of the index by status, word for word: SQLite uses a partial index only for a statement that contains
  * its condition.
