@@ -111,6 +111,8 @@ export function chargeCases(it: StorageCase): void {
       same(await commitOne(storage, paid(i, { limit: 3 }, more)), 'stored', `stored ${i}`);
       same(await commitOne(storage, paid(i, { limit: 3 }, more)), 'stored', `again ${i}`);
     }
+    const conflict = { state: change(7, { a: 2 }) as NonNullable<CommitEntry['state']> };
+    same(await commitOne(storage, paid(9, {}, conflict)), 'state-conflict', 'a state of another version');
     same(await charged(storage), 3, 'charged');
     const late = { end: end(), signals: [signal(2, 20)] };
     same(await commitOne(storage, paid(10, { limit: 3 }, late)), 'quota-exceeded', 'over the quota');

@@ -3,7 +3,12 @@
 import type { Json } from '../../../engine/base/json.ts';
 import { memoryBytes } from '../../../engine/base/measure-json.ts';
 import type { Charge } from '../../../engine/model/quota.ts';
-import type { CommitEntry, ExpectedDocument, NewExecution } from '../../../engine/model/stored-execution.ts';
+import type {
+  CommitEntry,
+  ExpectedDocument,
+  NewExecution,
+  StateChange,
+} from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage, StoredDocument } from '../../../engine/ports/storage.ts';
 import { finish, type MemoryState, release, setWorker, toChargeKey } from './memory-state.ts';
 import { storeSignal } from './signals.ts';
@@ -23,17 +28,12 @@ export function createCommit(state: MemoryState): Storage['commit'] {
 }
 
 function commitEntry(state: MemoryState, worker: string, entry: CommitEntry): CommitResult {
-  const { executions, states, capacity } = state;
+  const { executions, capacity } = state;
   if (entry.start) return startExecution(state, worker, entry, entry.start);
   const stored = executions.get(entry.executionId);
   if (!stored) return 'fenced';
   if (!isHeldBy(stored, worker, entry.epoch)) return isRepeated(stored, entry) ? 'stored' : 'fenced';
-  if (entry.state) {
-    const { ensemble, expectedVersion, value, updatedAt } = entry.state;
-    if ((states.get(ensemble)?.version ?? 0) !== expectedVersion)
-      return isRepeated(stored, entry) ? 'stored' : 'state-conflict';
-    states.set(ensemble, { value, version: expectedVersion + 1, updatedAt });
-  }
+  if (entry.state && !changeState(state, entry.state)) return isRepeated(stored, entry) ? 'stored' : 'state-conflict';
   const { bytes } = stored;
   for (const step of entry.steps) putStep(stored, step);
   if (entry.end) stored.bytes += memoryBytes(entry.end.output);
@@ -55,11 +55,13 @@ function startExecution(state: MemoryState, worker: string, entry: CommitEntry, 
   if (key !== undefined && keys.has(key)) return 'exists';
   if (!entry.release && !workers.has(worker)) return 'fenced';
   const { charge, expects } = entry;
+  if (entry.state && !isOfVersion(state, entry.state)) return 'state-conflict';
   if (expects && !isAsExpected(state, expects, execution.createdAt)) return 'stale';
   if (charge && !isWithinQuota(state, charge)) return 'quota-exceeded';
   const slot = charge?.slots === undefined ? undefined : { account: charge.account, slots: charge.slots };
   if (slot && !entry.release && !state.slots.isFree(slot)) return 'slots-taken';
   if (charge) pay(state, charge);
+  if (entry.state) changeState(state, entry.state);
   const stored = newStoredExecution(execution, entry.epoch, slot);
   executions.set(id, stored);
   if (key !== undefined) keys.set(key, id);
@@ -73,6 +75,18 @@ function startExecution(state: MemoryState, worker: string, entry: CommitEntry, 
     if (entry.end) finish(state, stored, entry.end);
   }
   return 'stored';
+}
+
+function isOfVersion({ states }: MemoryState, { ensemble, expectedVersion }: StateChange): boolean {
+  return (states.get(ensemble)?.version ?? 0) === expectedVersion;
+}
+
+/** @returns false if the state has another version than the expected one */
+function changeState(state: MemoryState, change: StateChange): boolean {
+  if (!isOfVersion(state, change)) return false;
+  const { ensemble, expectedVersion, value, updatedAt } = change;
+  state.states.set(ensemble, { value, version: expectedVersion + 1, updatedAt });
+  return true;
 }
 
 function isAsExpected({ documents }: MemoryState, { kind, name, tag }: ExpectedDocument, now: number): boolean {

@@ -3,7 +3,7 @@
 import type { CommitEntry, NewExecution } from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
 import { toTextColumn } from './columns.ts';
-import type { ChargesTable } from './charges-table.ts';
+import type { BatchCharges, ChargesTable } from './charges-table.ts';
 import type { RunTransaction, SqlConnection } from './driver.ts';
 import { commitStatements, type Fence } from './commit-statements.ts';
 import type { PutSignal } from './signals-table.ts';
@@ -40,40 +40,50 @@ export function createCommit(
     return writes.startToRelease(execution, fence, charge);
   };
 
-  /** Why a start is refused that has a charge or expects a document. Any other start is only refused by its own statement. */
-  const refuseStart = (execution: NewExecution, entry: CommitEntry, fence: Fence): CommitResult | undefined => {
+  /**
+   * Why a start is refused by its charge or by the document that it expects. Its own statement refuses it for any other reason, which
+   * comes first.
+   */
+  const refuseStart = (
+    execution: NewExecution,
+    entry: CommitEntry,
+    fence: Fence,
+    paid: BatchCharges,
+  ): CommitResult | undefined => {
     const { charge, expects, release } = entry;
-    if (!charge && !expects) return undefined;
+    const refusal =
+      expects && !writes.isAsExpected(expects, execution.createdAt)
+        ? 'stale'
+        : charge && paid.refusal(charge, release === undefined);
+    if (!refusal) return undefined;
     const known = refusals.answerStart(execution, fence.id);
     if (known) return known;
-    if (!release && !writes.isRegistered(fence.worker)) return 'fenced';
-    if (expects && !writes.isAsExpected(expects, execution.createdAt)) return 'stale';
-    if (charge && !charges.allows(charge)) return 'quota-exceeded';
-    return charge && !release && !charges.hasSlot(charge) ? 'slots-taken' : undefined;
+    return !release && !writes.isRegistered(fence.worker) ? 'fenced' : refusal;
   };
 
-  const commitOne = (worker: string, entry: CommitEntry): CommitResult => {
-    const answer = commitParts(worker, entry);
+  const commitOne = (worker: string, entry: CommitEntry, paid: BatchCharges): CommitResult => {
+    const answer = commitParts(worker, entry, paid);
     if (entry.start?.tags && answer === 'stored') writes.putTags(entry.start);
     return answer;
   };
 
   /** An entry is refused before any part of it is written, except a start with a state conflict, which is undone. */
-  const commitParts = (worker: string, entry: CommitEntry): CommitResult => {
-    const { state, signals, end, release } = entry;
+  const commitParts = (worker: string, entry: CommitEntry, paid: BatchCharges): CommitResult => {
+    const { state, signals, end, release, charge } = entry;
     const fence = { id: toTextColumn(entry.executionId), epoch: entry.epoch, worker };
     let isHeld = false;
     if (entry.start) {
-      const refusal = refuseStart(entry.start, entry, fence);
+      const refusal = refuseStart(entry.start, entry, fence, paid);
       if (refusal) return refusal;
       if (!start(entry.start, entry, fence)) return refusals.answerStart(entry.start, fence.id) ?? 'fenced';
-      if (entry.charge) charges.charge(entry.charge);
+      if (charge) paid.count(charge, release === undefined, 1);
       if (countParts(entry) === 0) return 'stored';
       isHeld = true;
     }
     if (state) {
       if (!writes.state(state, fence)) {
         if (entry.start) writes.undoStart(fence);
+        if (charge) paid.count(charge, release === undefined, -1);
         return refused(entry, fence, writes.isHeld(fence) || entry.start ? 'state-conflict' : 'fenced');
       }
       isHeld = true;
@@ -101,6 +111,7 @@ export function createCommit(
    */
   const commitAll = (worker: string, batch: readonly CommitEntry[]): CommitResult[] => {
     const answers: CommitResult[] = new Array(batch.length);
+    const paid = charges.ofBatch();
     let group: number[] = [];
     /** The executions of the group, and whether it ends them. */
     const ends = new Map<string, boolean>();
@@ -108,7 +119,7 @@ export function createCommit(
       const isStored = group.length > 1 && steps.group(batch, group, worker);
       for (const at of group) {
         const entry = batch[at] as CommitEntry;
-        answers[at] = isStored ? endOne(worker, entry) : commitOne(worker, entry);
+        answers[at] = isStored ? endOne(worker, entry) : commitOne(worker, entry, paid);
       }
       group = [];
       ends.clear();
@@ -119,13 +130,14 @@ export function createCommit(
       const isGrouped = isOneResult(entry);
       if (ends.get(executionId) || (!isGrouped && ends.has(executionId))) flush();
       if (!isGrouped) {
-        answers[at] = commitOne(worker, entry);
+        answers[at] = commitOne(worker, entry, paid);
       } else {
         ends.set(executionId, end !== undefined);
         if (group.push(at) === maxGroup) flush();
       }
     }
     flush();
+    paid.store();
     return answers;
   };
 
@@ -133,7 +145,7 @@ export function createCommit(
     const [first] = batch;
     if (!first) return [];
     const by = toTextColumn(worker);
-    if (batch.length === 1 && countWrites(first) <= 1) return [commitOne(by, first)];
+    if (batch.length === 1 && countWrites(first) <= 1) return [commitOne(by, first, charges.ofBatch())];
     return transaction(() => commitAll(by, batch));
   };
 }
