@@ -49,10 +49,10 @@ export {
   stubHttp,
 } from './testing-kit/stub-http.ts';
 export {
-  type RateLimiterHolder,
-  type RateLimiterSuiteOptions,
-  rateLimiterSuite,
-} from './testing-kit/rate-limiter-suite.ts';
+  type LimitStoreHolder,
+  type LimitStoreSuiteOptions,
+  limitStoreSuite,
+} from './testing-kit/limit-store-suite.ts';
 export type { ReplayDifference } from './testing-kit/replay/replay-journal.ts';
 export type { ReplayResult } from './testing-kit/replay/replay-history.ts';
 export type { ScriptCall, ScriptStub } from './testing-kit/stub-script.ts';

@@ -1,5 +1,6 @@
 /** Who may call, and how much: tokens, usage and limits. */
 
+import { guardLimitStore } from '../engine/access/guard-limit-store.ts';
 import { createLimits, type Limits } from '../engine/access/limits.ts';
 import { createPlans, type LimitsOptions, type Plans } from '../engine/access/plans.ts';
 import { createTokens, type Tokens } from '../engine/access/tokens.ts';
@@ -26,7 +27,8 @@ export function createAccess(parts: {
 }): Access {
   const { options, storage, clock, logger, ids, brand } = parts;
   const plans = createPlans(options);
-  const rates = options?.store ?? storage.rates;
+  const { store = storage.rates, onStoreFailure = 'open' } = options ?? {};
+  const rates = guardLimitStore({ store, clock, logger, onStoreFailure });
   return {
     plans,
     tokens: createTokens({ store: storage.tokens, clock, ids, brand, defaultPlan: plans.byDefault }),

@@ -16,7 +16,7 @@ import { reopenedCommitCases } from './storage-suite/commits/reopened.ts';
 import { lateRepeatCases, repeatCases } from './storage-suite/commits/repeats.ts';
 import { startCases } from './storage-suite/commits/starts.ts';
 import { valueCases } from './storage-suite/commits/values.ts';
-import { rateCases } from './rate-limiter-suite.ts';
+import { rateCases } from './limit-store-suite.ts';
 import { chargeCases, reopenedChargeCases } from './storage-suite/charges.ts';
 import { sharedSlotCases, slotCases } from './storage-suite/slots.ts';
 import type { StorageCase } from './storage-suite/context.ts';

@@ -1,8 +1,10 @@
 /** The limits of callers and addresses: what is counted, the headers of every response, quotas and usage. */
 
 import { describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Plan } from '../../src/engine/model/plan.ts';
 import type { TokenScope } from '../../src/engine/model/token.ts';
+import type { LimitStore } from '../../src/engine/ports/limit-store.ts';
 import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts';
 import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
 import { createService, post, readResponse } from './service.ts';
@@ -435,6 +437,67 @@ describe('GET /usage', () => {
   });
 });
 
+function recordWarnings() {
+  const warnings: (string | undefined)[] = [];
+  const nothing = () => undefined;
+  const warn = (_: object, message?: string) => void warnings.push(message);
+  return { warnings, logger: { debug: nothing, info: nothing, warn, error: nothing } };
+}
+
+describe('a limit store that is away', () => {
+  const away = () => {
+    const state = { isAway: true };
+    const failing = memoryStorage().rates;
+    const ask = <T>(call: () => T): T => {
+      if (state.isAway) throw new Error('connect ECONNREFUSED 10.0.0.7:6379');
+      return call();
+    };
+    const store: LimitStore = {
+      take: (windows, now) => ask(() => failing.take(windows, now)),
+      peek: (windows, now) => ask(() => failing.peek(windows, now)),
+    };
+    return { state, store };
+  };
+
+  it('lets requests pass without being counted, says so once, and counts again when it answers', async () => {
+    const { state, store } = away();
+    const { warnings, logger } = recordWarnings();
+    const { ask, tokenOf, clock } = open({}, { limits: { store }, logger });
+    const headers = await tokenOf({ requests: 2, window: 60 });
+    for (let i = 0; i < 5; i++) {
+      const answer = await ask('/ensembles', { headers });
+      expect([answer.status, ratesOf(answer)]).toEqual([200, ['2', '2', seconds(clock.now() + 60_000), null]]);
+    }
+    expect(warnings).toEqual(['the limit store failed; requests pass without being counted']);
+    const usage = await ask('/usage', { headers });
+    expect([usage.status, usage.body.error.code]).toEqual([503, 'OVERLOADED']);
+    state.isAway = false;
+    expect(ratesOf(await ask('/ensembles', { headers }))[1]).toBe('1');
+    state.isAway = true;
+    await ask('/ensembles', { headers });
+    expect(warnings).toHaveLength(2);
+  });
+
+  it('`closed`: refuses requests with 503, without a word about the store', async () => {
+    const { warnings, logger } = recordWarnings();
+    const { ask, tokenOf } = open({}, { limits: { store: away().store, onStoreFailure: 'closed' }, logger });
+    const refused = await ask('/ensembles', { headers: await tokenOf() });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '1']);
+    expect(JSON.stringify(refused.body)).not.toContain('10.0.0.7');
+    expect(warnings).toEqual(['the limit store failed; requests are refused']);
+    expect((await ask('/health')).status).toBe(200);
+  });
+
+  it('a store that does not answer is away after 2 s', async () => {
+    const silent: LimitStore = { take: () => new Promise(() => {}), peek: () => new Promise(() => {}) };
+    const { ask, tokenOf, clock } = open({}, { limits: { store: silent } });
+    const asked = ask('/ensembles', { headers: await tokenOf() });
+    await expect.poll(() => clock.nextIn).toBe(2_000);
+    await clock.advance(2_000);
+    expect((await asked).status).toBe(200);
+  });
+});
+
 describe('plans', () => {
   it('the option `limits` sets the plan of new tokens, the figures of enterprise, and the window of every named plan', async () => {
     const limits = {
@@ -484,7 +547,8 @@ describe('plans', () => {
     [{ rateLimit: { requests: 5, window: 0 } }, /`rateLimit`: `window` must be 1 to/],
     [{ enterprise: { executions: -1 } }, /`enterprise`: `executions` must be a whole number from 0/],
     [{ perIp: 1.5 }, /`perIp` must be a whole number from 0/],
-    [{ store: {} }, /`store` must be a RateLimiter/],
+    [{ store: {} }, /`store` must be a LimitStore/],
+    [{ onStoreFailure: 'maybe' }, /`onStoreFailure` must be 'open' or 'closed'/],
   ])('the option %j is a TypeError', (limits, message) => {
     expect(() => createService({}, { limits: limits as never })).toThrow(message);
   });

@@ -6,7 +6,7 @@ import type { Principal } from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import type { Logger } from '../ports/logger.ts';
-import type { RateAnswer, RateLimiter, RateWindow } from '../ports/rate-limiter.ts';
+import type { RateAnswer, LimitStore, RateWindow } from '../ports/limit-store.ts';
 import { clientOf } from './client-address.ts';
 import { NO_LIMIT, type Plans } from './plans.ts';
 
@@ -46,7 +46,7 @@ const MAX_CLIENTS = 1_000;
 
 export function createLimits(parts: {
   readonly plans: Plans;
-  readonly rates: RateLimiter;
+  readonly rates: LimitStore;
   readonly clock: Clock;
   readonly logger: Logger;
 }): Limits {
@@ -97,7 +97,7 @@ export function createLimits(parts: {
 const NO_ADDRESS =
   'the address of a client is not known: its requests are counted by token alone, and requests without a token are counted together; pass the address as `host.ip`';
 
-/** Names a caller in the rate limiter. */
+/** Names a caller in the limit store. */
 export function tokenKey({ tokenId }: Principal): string {
   return `token:${tokenId}`;
 }

@@ -11,7 +11,8 @@ import {
   type PlanName,
   toLimits,
 } from '../model/plan.ts';
-import type { RateLimiter } from '../ports/rate-limiter.ts';
+import type { LimitStore } from '../ports/limit-store.ts';
+import type { OnStoreFailure } from './guard-limit-store.ts';
 
 export interface LimitsOptions {
   /** The plan of tokens that are created without one, and of callers that the host identifies without one. Default `free`. */
@@ -32,7 +33,12 @@ export interface LimitsOptions {
    */
   readonly perIp?: number;
   /** Where requests are counted. Default: the storage. */
-  readonly store?: RateLimiter;
+  readonly store?: LimitStore;
+  /**
+   * What happens to a request while that store is away: it passes without being counted (`open`, the default), or it is refused with
+   * 503 (`closed`). Quotas and slots belong to the commit that accepts an execution, so they are always closed.
+   */
+  readonly onStoreFailure?: OnStoreFailure;
 }
 
 /** The largest number of a limit. It is reported where there is no limit. */
@@ -67,7 +73,14 @@ export function planProblem(given: unknown): string | undefined {
   return `\`${issue?.path.join('.')}\` ${message}`;
 }
 
-const KEYS: readonly string[] = ['plan', 'enterprise', 'rateLimit', 'perIp', 'store'] satisfies (keyof LimitsOptions)[];
+const KEYS: readonly string[] = [
+  'plan',
+  'enterprise',
+  'rateLimit',
+  'perIp',
+  'store',
+  'onStoreFailure',
+] satisfies (keyof LimitsOptions)[];
 
 /** @throws TypeError for an unknown key, and for a value of a wrong kind */
 export function checkLimits(options: LimitsOptions): void {
@@ -76,7 +89,7 @@ export function checkLimits(options: LimitsOptions): void {
   for (const key of Object.keys(options)) {
     if (!KEYS.includes(key)) throw wrong(`\`${key}\` is not a key; the keys are ${KEYS.join(', ')}`);
   }
-  const { plan, enterprise, rateLimit, perIp, store } = options;
+  const { plan, enterprise, rateLimit, perIp, store, onStoreFailure } = options;
   const problem = plan === undefined ? undefined : planProblem(plan);
   if (problem !== undefined) throw wrong(`\`plan\` ${problem}`);
   for (const [key, given] of Object.entries({ enterprise, rateLimit })) {
@@ -92,7 +105,10 @@ export function checkLimits(options: LimitsOptions): void {
   }
   if (perIp !== undefined && !(Number.isSafeInteger(perIp) && perIp >= 0)) throw wrong(`\`perIp\` ${COUNT}`);
   if (store !== undefined && typeof store?.take !== 'function') {
-    throw wrong('`store` must be a RateLimiter with take and peek');
+    throw wrong('`store` must be a LimitStore with take and peek');
+  }
+  if (onStoreFailure !== undefined && onStoreFailure !== 'open' && onStoreFailure !== 'closed') {
+    throw wrong("`onStoreFailure` must be 'open' or 'closed'");
   }
 }
 

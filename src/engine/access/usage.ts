@@ -3,7 +3,7 @@
 import { monthOf } from '../model/quota.ts';
 import type { Principal } from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
-import type { RateLimiter } from '../ports/rate-limiter.ts';
+import type { LimitStore } from '../ports/limit-store.ts';
 import type { UsageStore } from '../ports/usage-store.ts';
 import { isPromise } from '../base/maybe-promise.ts';
 import { tokenKey } from './limits.ts';
@@ -31,7 +31,7 @@ export interface UsageReader {
 
 export function createUsage(parts: {
   readonly plans: Plans;
-  readonly rates: RateLimiter;
+  readonly rates: LimitStore;
   readonly store: UsageStore;
   readonly clock: Clock;
 }): UsageReader {

@@ -43,7 +43,7 @@ import type { DefinitionStore } from './definition-store.ts';
 import type { DocumentStore } from './document-store.ts';
 import type { ExecutionReader, ExecutionStore } from './execution-store.ts';
 import type { MaybePromise } from './operation.ts';
-import type { RateLimiter } from './rate-limiter.ts';
+import type { LimitStore } from './limit-store.ts';
 import type { ScheduleStore } from './schedule-store.ts';
 import type { SignalReader, SignalStore } from './signal-store.ts';
 import type { StateStore } from './state-store.ts';
@@ -54,7 +54,7 @@ import type { WorkerStore } from './worker-store.ts';
 export type * from './definition-store.ts';
 export type * from './document-store.ts';
 export type * from './execution-store.ts';
-export type * from './rate-limiter.ts';
+export type * from './limit-store.ts';
 export type * from './schedule-store.ts';
 export type * from './signal-store.ts';
 export type * from './state-store.ts';
@@ -117,7 +117,7 @@ export interface StorageParts {
   readonly definitions: DefinitionStore;
   readonly documents: DocumentStore;
   readonly usage: UsageStore;
-  readonly rates: RateLimiter;
+  readonly rates: LimitStore;
   readonly tokens: TokenStore;
   /** The default bindings of the `storage` operation: `kv` and `objects`. */
   readonly kv: KvStore;

@@ -8,7 +8,7 @@ import {
   takeFromLogs,
   usesOf,
 } from '../../../engine/model/request-log.ts';
-import type { RateLimiter, RateWindow } from '../../../engine/ports/rate-limiter.ts';
+import type { LimitStore, RateWindow } from '../../../engine/ports/limit-store.ts';
 
 /** With more keys than this, those that were used least recently are forgotten. */
 const MAX_KEYS = 200_000;
@@ -16,7 +16,7 @@ const MAX_KEYS = 200_000;
 const SWEPT_PER_CALL = 2;
 
 /** Counts requests in the memory of one process. */
-export function memoryRates(): RateLimiter {
+export function memoryRates(): LimitStore {
   /** In the order of their last use. */
   const logs = new Map<string, { readonly log: RequestLog; endsAt: number }>();
 

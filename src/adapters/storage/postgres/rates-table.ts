@@ -10,7 +10,8 @@ import {
   toLogText,
   usesOf,
 } from '../../../engine/model/request-log.ts';
-import type { RateAnswer, RateLimiter, RateWindow } from '../../../engine/ports/storage.ts';
+import type { RateAnswer, LimitStore, RateWindow } from '../../../engine/ports/storage.ts';
+import { countTogether, type RateCall, windowsByName } from '../count-together.ts';
 import { sweepSometimes } from '../sweep-sometimes.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, type SqlResult, type SqlTransaction, statement, toArray } from './driver.ts';
@@ -19,19 +20,10 @@ import type { Names } from './names.ts';
 
 /** How many logs, whose requests have left their window, a call deletes in passing. */
 const MAX_SWEPT = 10_000;
-/** How many requests one transaction counts. */
-const MAX_BATCH = 200;
 const MAX_TRIES = 5;
 const DEADLOCK = '40P01';
 
-interface Call {
-  readonly windows: readonly RateWindow[];
-  readonly now: number;
-  resolve(answer: RateAnswer): void;
-  reject(thrown: unknown): void;
-}
-
-export function ratesTable(client: SqlClient, { rates }: Names, namespace: string): RateLimiter {
+export function ratesTable(client: SqlClient, { rates }: Names, namespace: string): LimitStore {
   const columns = ['key', 'requests'];
   const inKeys = 'namespace = $1 AND key = ANY ($2::text[])';
   const select = statement(`SELECT key, requests FROM ${rates} WHERE ${inKeys}`, columns);
@@ -53,9 +45,8 @@ export function ratesTable(client: SqlClient, { rates }: Names, namespace: strin
       LIMIT ${MAX_SWEPT} FOR UPDATE SKIP LOCKED)`,
   );
 
-  const countAll = async (on: SqlTransaction, calls: readonly Call[]): Promise<readonly RateAnswer[]> => {
-    const windows = new Map<string, RateWindow>();
-    for (const call of calls) for (const window of call.windows) windows.set(columnOf(window), window);
+  const countAll = async (on: SqlTransaction, calls: readonly RateCall[]): Promise<readonly RateAnswer[]> => {
+    const windows = windowsByName(calls, columnOf);
     const keys = [...windows.keys()].sort();
     const logs = readLogs(await on.run(lock, [namespace, toArray(keys)]));
     const missing = keys.filter((key) => !logs.has(key));
@@ -70,7 +61,7 @@ export function ratesTable(client: SqlClient, { rates }: Names, namespace: strin
     return answers;
   };
 
-  const count = async (calls: readonly Call[]): Promise<readonly RateAnswer[]> => {
+  const count = async (calls: readonly RateCall[]): Promise<readonly RateAnswer[]> => {
     for (let tries = 1; ; tries++) {
       try {
         return await client.transaction((on) => countAll(on, calls));
@@ -81,31 +72,13 @@ export function ratesTable(client: SqlClient, { rates }: Names, namespace: strin
     }
   };
 
-  const waiting: Call[] = [];
-  let counting = false;
-  const countWaiting = async () => {
-    counting = true;
-    while (waiting.length > 0) {
-      const calls = waiting.splice(0, MAX_BATCH);
-      try {
-        const answers = await count(calls);
-        for (const [i, call] of calls.entries()) call.resolve(answers[i] as RateAnswer);
-      } catch (error) {
-        for (const call of calls) call.reject(error);
-      }
-    }
-    counting = false;
-  };
-
+  const take = countTogether(count);
   const sweepEnded = sweepSometimes(MAX_SWEPT, async (now) => (await client.run(sweep, [namespace, now])).count);
 
   return {
     take(windows, now) {
       sweepEnded(now);
-      return new Promise((resolve, reject) => {
-        waiting.push({ windows, now, resolve, reject });
-        if (!counting) void countWaiting();
-      });
+      return take(windows, now);
     },
     async peek(windows, now) {
       const logs = readLogs(await client.run(select, [namespace, toArray(windows.map(columnOf))]));

@@ -1,16 +1,17 @@
-/** The connection to Redis: one that the host passes, or one of its own through the optional package `ioredis`. */
+/** The connection of a store to Redis: a client that the host passes, or one of its own through the optional package `ioredis`. */
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import { packageFailure } from '../../../engine/base/package-failure.ts';
+import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
 
-/** What the store needs of a client. An instance of `ioredis` has it. */
+/** What a store needs of a client. An instance of `ioredis` has it. */
 export interface RedisClient {
   /** Runs a script in Redis: first its keys, then its arguments. */
   eval(script: string, keyCount: number, ...keysAndArguments: (string | number)[]): Promise<unknown>;
 }
 
 /** A connection that the store opens, and must close. */
-export interface OwnRedisClient extends RedisClient {
+interface OwnRedisClient extends RedisClient {
   disconnect(): void;
 }
 
@@ -20,9 +21,9 @@ const COMMAND_TIMEOUT_MS = 10_000;
 const MAX_RETRIES = 2;
 
 /** @throws NOT_CONFIGURED when `ioredis` can't be loaded, or refuses the address */
-export async function openClient(url: string): Promise<OwnRedisClient> {
+async function openClient(who: string, url: string): Promise<OwnRedisClient> {
   const { Redis } = await import('ioredis').catch((cause: unknown) => {
-    throw packageFailure(cause, { who: 'redisKv', name: 'ioredis', install: 'ioredis@6', version: 'version 6' });
+    throw packageFailure(cause, { who, name: 'ioredis', install: 'ioredis@6', version: 'version 6' });
   });
   const client = new Redis(url, {
     lazyConnect: true,
@@ -39,14 +40,80 @@ export async function openClient(url: string): Promise<OwnRedisClient> {
 const MISCONFIGURED = /^(NOAUTH|WRONGPASS|NOPERM|WRONGTYPE|MOVED|CROSSSLOT|ERR)\b/;
 
 /** The failure that an error of the client stands for. The message has no address, which may contain a password. */
-export function toRedisFailure(thrown: unknown): OrchestratorError {
+function toRedisFailure(who: string, thrown: unknown): OrchestratorError {
   if (isOrchestratorError(thrown)) return thrown;
   const message = messageOf(thrown);
   const reply = /^[A-Z]+\b/.exec(message)?.[0] ?? '';
   if (MISCONFIGURED.test(message)) {
-    const text = `redisKv: Redis refuses the command with ${reply}; check the user, its rights on the prefix, and that the prefix is used by this store only`;
+    const text = `${who}: Redis refuses the command with ${reply}; check the user, its rights on the prefix, and that the prefix is used by this store only`;
     return new OrchestratorError('NOT_CONFIGURED', text, { cause: thrown });
   }
-  const text = reply === '' ? 'redisKv: Redis did not answer' : `redisKv: Redis is not ready: ${reply}`;
+  const text = reply === '' ? `${who}: Redis did not answer` : `${who}: Redis is not ready: ${reply}`;
   return new OrchestratorError('OVERLOADED', text, { cause: thrown, retryable: true });
+}
+
+/** Where the data are. Pass `client` or `url`. */
+export interface RedisOptions {
+  /** A client of your own, such as `new Redis()` of `ioredis`. You close it. */
+  readonly client?: RedisClient;
+  /** The address of a server, such as `redis://user:password@host:6379/0`. Needs the package `ioredis`. */
+  readonly url?: string;
+  /** Separates apps that share one server: the beginning of the names of all keys, without `{` and `}`. Default `ensemble`. */
+  readonly namespace?: string;
+}
+
+/** What stores in Redis do with their connection. */
+export interface RedisConnection {
+  readonly namespace: string;
+  /** Runs a script as one atomic step. @throws OVERLOADED, NOT_CONFIGURED */
+  run(script: string, keys: readonly string[], ...given: readonly (string | number)[]): Promise<unknown>;
+  /** Closes the connection that was opened here. A passed client stays open. */
+  close(): Promise<void>;
+}
+
+/** Connects at the first call. @param who - the function of the library that has these options @throws TypeError */
+export function openRedis(who: string, options: RedisOptions): RedisConnection {
+  checkOptions(who, options);
+  const { client, url = '', namespace = 'ensemble' } = options;
+  let own: Promise<OwnRedisClient> | undefined;
+  let closed = false;
+  const ownClient = () => {
+    if (closed) throw new OrchestratorError('OVERLOADED', `${who}: the store was closed`);
+    // A package that could not be loaded may be there at the next call.
+    own ??= openClient(who, url).catch((thrown: unknown) => {
+      own = undefined;
+      throw thrown;
+    });
+    return own;
+  };
+  return {
+    namespace,
+    async run(script, keys, ...given) {
+      try {
+        return await (client ?? (await ownClient())).eval(script, keys.length, ...keys, ...given);
+      } catch (thrown) {
+        throw toRedisFailure(who, thrown);
+      }
+    },
+    async close() {
+      closed = true;
+      const opened = await own?.catch(() => undefined);
+      opened?.disconnect();
+    },
+  };
+}
+
+function checkOptions(who: string, options: RedisOptions): void {
+  refuseUnknownKeys(options, ['client', 'url', 'namespace'], who);
+  const { client, url, namespace } = options;
+  if ((client === undefined) === (url === undefined)) throw new TypeError(`${who}: pass either \`client\` or \`url\``);
+  if (client !== undefined && typeof client?.eval !== 'function') {
+    throw new TypeError(`${who}: \`client\` must have the method \`eval\` of ioredis`);
+  }
+  if (url !== undefined && !/^rediss?:\/\//.test(url)) {
+    throw new TypeError(`${who}: \`url\` must begin with \`redis://\` or \`rediss://\``);
+  }
+  if (namespace !== undefined && !/^[^{}]{1,200}$/.test(namespace)) {
+    throw new TypeError(`${who}: \`namespace\` must be text of 1 to 200 characters without \`{\` and \`}\``);
+  }
 }

@@ -1,4 +1,7 @@
-/** The scripts that Redis runs, each as one atomic step. `KEYS` are the index of all keys, the index of expiries, and perhaps a value. */
+/**
+ * The scripts that Redis runs, each as one atomic step. `KEYS` are the index of all keys, the index of expiries, and perhaps a value;
+ * those of the scripts for logs are the logs.
+ */
 
 /** How long after its expiry Redis itself may delete a value, in ms. Until then, only the caller's clock decides. */
 const GRACE_MS = 3_600_000;
@@ -65,3 +68,19 @@ for _, key in ipairs(expired) do
   redis.call('ZREM', KEYS[2], key)
 end
 return #expired`;
+
+/** Answers the texts of the logs `KEYS`, an empty text for each that is not there. */
+export const READ_LOGS = `
+local found = {}
+for i, key in ipairs(KEYS) do found[i] = redis.call('GET', key) or '' end
+return found`;
+
+/** `ARGV`: for each log the text that was read, the new text, and for how many ms to keep it. Answers 1 if no log was changed since. */
+export const REPLACE_LOGS = `
+for i, key in ipairs(KEYS) do
+  if (redis.call('GET', key) or '') ~= ARGV[3 * i - 2] then return 0 end
+end
+for i, key in ipairs(KEYS) do
+  if ARGV[3 * i - 1] == '' then redis.call('DEL', key) else redis.call('SET', key, ARGV[3 * i - 1], 'PX', ARGV[3 * i]) end
+end
+return 1`;

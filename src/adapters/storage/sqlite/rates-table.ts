@@ -9,7 +9,7 @@ import {
   toLogText,
   usesOf,
 } from '../../../engine/model/request-log.ts';
-import type { RateLimiter, RateWindow } from '../../../engine/ports/storage.ts';
+import type { LimitStore, RateWindow } from '../../../engine/ports/storage.ts';
 import { sweepSometimes } from '../sweep-sometimes.ts';
 import { toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection } from './driver.ts';
@@ -17,7 +17,7 @@ import type { RunTransaction, SqlConnection } from './driver.ts';
 /** How many logs, whose requests have left their window, a call deletes in passing. */
 const MAX_SWEPT = 1000;
 
-export function ratesTable(connection: SqlConnection, namespace: string, transaction: RunTransaction): RateLimiter {
+export function ratesTable(connection: SqlConnection, namespace: string, transaction: RunTransaction): LimitStore {
   const select = connection.prepare('SELECT requests FROM ensemble_rates WHERE namespace = ? AND key = ?');
   const upsert = connection.prepare(`
     INSERT INTO ensemble_rates (namespace, key, ends_at, requests) VALUES (?, ?, ?, ?)

@@ -1,4 +1,4 @@
-/** The rate limiter port: counts requests in sliding windows. */
+/** The limit store port: counts requests in sliding windows. */
 
 import type { RateAnswer, RateUse, RateWindow } from '../model/request-log.ts';
 import type { MaybePromise } from './operation.ts';
@@ -12,7 +12,7 @@ export type { RateAnswer, RateUse, RateWindow } from '../model/request-log.ts';
  *
  * The counts need not survive the end of all processes.
  */
-export interface RateLimiter {
+export interface LimitStore {
   /** Counts one request in all windows, or in none. Atomic, also for calls of several processes. @param now - Unix ms */
   take(windows: readonly RateWindow[], now: number): MaybePromise<RateAnswer>;
   /** What is used, without counting. */

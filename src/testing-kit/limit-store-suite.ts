@@ -1,40 +1,40 @@
-/** The conformance suite of the rate limiter port: the rules that every `RateLimiter` must follow. It runs on any test runner with `describe` and `it`. */
+/** The conformance suite of the limit store port: the rules that every `LimitStore` must follow. It runs on any test runner with `describe` and `it`. */
 
-import type { RateAnswer, RateLimiter, RateWindow } from '../engine/ports/rate-limiter.ts';
+import type { RateAnswer, LimitStore, RateWindow } from '../engine/ports/limit-store.ts';
 import type { MaybePromise } from '../engine/ports/operation.ts';
 import { type DeclareCase, declareCases, declareOnPart } from './declare-cases.ts';
 import type { SuiteRunner } from './http-suite.ts';
 import { same } from './storage-suite/context.ts';
 
-/** The holder of the rate limiter under test. A `Storage` is one, too. */
-export interface RateLimiterHolder {
-  readonly rates: RateLimiter;
+/** The holder of the limit store under test. A `Storage` is one, too. */
+export interface LimitStoreHolder {
+  readonly rates: LimitStore;
   close?(): MaybePromise<void>;
 }
 
-export interface RateLimiterSuiteOptions {
+export interface LimitStoreSuiteOptions {
   readonly name: string;
-  /** Opens a new, empty rate limiter. The suite calls it once per test, and closes it after the test. */
-  readonly create: () => MaybePromise<RateLimiterHolder>;
+  /** Opens a new, empty limit store. The suite calls it once per test, and closes it after the test. */
+  readonly create: () => MaybePromise<LimitStoreHolder>;
   readonly test: SuiteRunner;
 }
 
 /**
- * Declares the suite's tests: one for each rule of the `RateLimiter` port. A rate limiter may return values or promises.
+ * Declares the suite's tests: one for each rule of the `LimitStore` port. A limit store may return values or promises.
  *
- * @param options - see {@link RateLimiterSuiteOptions}
+ * @param options - see {@link LimitStoreSuiteOptions}
  * @example
  * ```ts no-run
  * import { memoryStorage } from 'ensemble-orchestrator';
- * import { rateLimiterSuite } from 'ensemble-orchestrator/testing';
+ * import { limitStoreSuite } from 'ensemble-orchestrator/testing';
  * import { describe, it } from 'vitest';
  *
- * rateLimiterSuite({ name: 'memoryStorage', create: () => memoryStorage(), test: { describe, it } });
+ * limitStoreSuite({ name: 'memoryStorage', create: () => memoryStorage(), test: { describe, it } });
  * ```
  */
-export function rateLimiterSuite(options: RateLimiterSuiteOptions): void {
+export function limitStoreSuite(options: LimitStoreSuiteOptions): void {
   const it = declareOnPart(declareCases(options), ({ rates }) => rates);
-  options.test.describe(`${options.name} as a RateLimiter`, () => rateCases(it));
+  options.test.describe(`${options.name} as a LimitStore`, () => rateCases(it));
 }
 
 /** The instant at which each case begins, Unix ms. A minute does not begin then. */
@@ -45,21 +45,21 @@ function window(limit: number, fields: Partial<RateWindow> = {}): RateWindow {
   return Object.freeze({ key: 'token:tok_1', limit, windowMs: 1000, ...fields });
 }
 
-const take = async (rates: RateLimiter, now: number, ...windows: RateWindow[]): Promise<RateAnswer> =>
+const take = async (rates: LimitStore, now: number, ...windows: RateWindow[]): Promise<RateAnswer> =>
   rates.take(windows, now);
-const isTaken = async (rates: RateLimiter, now: number, ...windows: RateWindow[]) =>
+const isTaken = async (rates: LimitStore, now: number, ...windows: RateWindow[]) =>
   (await take(rates, now, ...windows)).taken;
-const used = async (rates: RateLimiter, now: number, ...windows: RateWindow[]) =>
+const used = async (rates: LimitStore, now: number, ...windows: RateWindow[]) =>
   (await rates.peek(windows, now)).map((use) => use.used);
 
-export function rateCases(it: DeclareCase<RateLimiter>): void {
+export function rateCases(it: DeclareCase<LimitStore>): void {
   windowCases(it);
   clockCases(it);
   severalCases(it);
   raceCases(it);
 }
 
-function windowCases(it: DeclareCase<RateLimiter>): void {
+function windowCases(it: DeclareCase<LimitStore>): void {
   it('take: a request counts for the length of the window, and not a millisecond longer', async (rates) => {
     const of = window(2);
     same(await take(rates, T0, of), { taken: true, uses: [{ used: 1, resetAt: T0 + 1000 }] }, 'the first');
@@ -129,7 +129,7 @@ function windowCases(it: DeclareCase<RateLimiter>): void {
   });
 }
 
-function clockCases(it: DeclareCase<RateLimiter>): void {
+function clockCases(it: DeclareCase<LimitStore>): void {
   it('take: a clock that was set back gives no fresh window', async (rates) => {
     const of = window(2, { windowMs: HOUR });
     for (const at of [0, 1]) await take(rates, T0 + at, of);
@@ -155,7 +155,7 @@ function clockCases(it: DeclareCase<RateLimiter>): void {
   });
 }
 
-function severalCases(it: DeclareCase<RateLimiter>): void {
+function severalCases(it: DeclareCase<LimitStore>): void {
   it('take: a request counts in all windows, or in none if one is full', async (rates) => {
     const [token, address] = [window(3), window(2, { key: 'ip:192.0.2.1', windowMs: 5000 })];
     const first = await take(rates, T0, token, address);
@@ -176,7 +176,7 @@ function severalCases(it: DeclareCase<RateLimiter>): void {
   });
 }
 
-function raceCases(it: DeclareCase<RateLimiter>): void {
+function raceCases(it: DeclareCase<LimitStore>): void {
   it('take: of many concurrent requests, exactly the limit is taken', async (rates) => {
     const of = window(25, { windowMs: HOUR });
     const taken = await Promise.all(Array.from({ length: 100 }, (_, i) => isTaken(rates, T0 + (i % 7), of)));
