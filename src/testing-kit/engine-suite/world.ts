@@ -89,8 +89,8 @@ export async function inWorld<T, O extends EngineProcessOptions, R extends World
     return createProcess({ createSubject, options, control, opened, history, number });
   };
 
+  /** Advances time to the next timer. The world must be settled, and what the caller knows of it must be read since. */
   const step = async (maxMs: number): Promise<number> => {
-    await settle();
     const next = clock.nextIn;
     if (next === undefined || next > maxMs) {
       await clock.advance(maxMs);
@@ -105,6 +105,7 @@ export async function inWorld<T, O extends EngineProcessOptions, R extends World
   const until: World<O, R>['until'] = async (what, holds, maxMs = MAX_MS) => {
     const end = clock.monotonic() + maxMs;
     await settle();
+    // Nothing may happen between the look and the step: a process that dies there takes its timers along, and time would jump.
     while (!(await holds())) {
       const left = end - clock.monotonic();
       if (left <= 0) throw new Error(`${what}: not within ${maxMs} ms`);
@@ -126,8 +127,8 @@ export async function inWorld<T, O extends EngineProcessOptions, R extends World
     },
     settle,
     async advance(ms) {
-      for (let left = ms; left > 0; ) left -= await step(left);
       await settle();
+      for (let left = ms; left > 0; ) left -= await step(left);
     },
     until,
     async ended(id, maxMs) {
