@@ -1,19 +1,30 @@
 /** The routes: the scope that each needs, its response, and the response without the scope. */
 
 import { beforeEach, describe, expect, it } from 'vitest';
+import { createTokenValue } from '../../src/engine/access/token-value.ts';
 import { SCOPES, type TokenScope } from '../../src/engine/model/token.ts';
+import { API_ROUTES } from '../../src/http-handlers/api/routes.ts';
 import { type Ask, HOSTS } from './hosts.ts';
 import { createService, post, type Service, readResponse } from './service.ts';
 
 const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
 
-/** Method, path, the required scope, and the status with that scope. */
-const ROUTES: readonly (readonly [
-  method: 'GET' | 'POST' | 'DELETE',
-  path: string,
-  scope: TokenScope,
-  status: number,
-])[] = [
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+type Row = readonly [method: Method, path: string, scope: TokenScope | 'any', status: number];
+
+const rowsOf = (path: string, kind: 'ensembles' | 'agents', known: string): readonly Row[] => [
+  ['GET', path, `read:${kind}`, 200],
+  ['POST', path, `write:${kind}`, 400],
+  ['GET', `${path}/${known}`, `read:${kind}`, 200],
+  ['PUT', `${path}/nobody`, `write:${kind}`, 400],
+  ['DELETE', `${path}/nobody`, `write:${kind}`, 404],
+  ['POST', `${path}/nobody/activate`, `write:${kind}`, 404],
+  ['POST', `${path}/nobody/deactivate`, `write:${kind}`, 404],
+];
+
+/** Every route of the API but the public ones: method, path, the required scope, and the status with that scope. */
+const ROUTES: readonly Row[] = [
+  ['GET', '/api/v1/usage', 'any', 200],
   ['GET', '/api/v1/tokens', 'admin', 200],
   ['POST', '/api/v1/tokens', 'admin', 201],
   ['DELETE', '/api/v1/tokens/tok_01M7WWEK7KT35PGB6V8KCP7X7Z', 'admin', 404],
@@ -22,14 +33,21 @@ const ROUTES: readonly (readonly [
   ['GET', '/api/v1/executions', 'read:executions', 200],
   ['GET', `/api/v1/executions/${NOBODY}`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/agents`, 'read:executions', 404],
+  ['GET', `/api/v1/executions/${NOBODY}/agents/a`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/steps`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/events`, 'read:executions', 404],
+  ['POST', `/api/v1/executions/${NOBODY}/events/ticket`, 'read:executions', 404],
   ['POST', `/api/v1/executions/${NOBODY}/cancel`, 'execute:ensembles', 404],
   ['POST', `/api/v1/executions/${NOBODY}/retry`, 'execute:ensembles', 404],
-  ['GET', '/api/v1/ensembles', 'read:ensembles', 200],
-  ['GET', '/api/v1/ensembles/greet', 'read:ensembles', 200],
-  ['GET', '/ensembles', 'read:ensembles', 200],
-  ['GET', '/ensembles/greet', 'read:ensembles', 200],
+  ['POST', `/api/v1/executions/${NOBODY}/signals/go`, 'execute:ensembles', 404],
+  ['GET', '/api/v1/workflows', 'read:ensembles', 200],
+  ...rowsOf('/api/v1/ensembles', 'ensembles', 'greet'),
+  ...rowsOf('/ensembles', 'ensembles', 'greet'),
+  ...rowsOf('/api/v1/agents', 'agents', 'double'),
+  ['GET', '/api/v1/state/greet', 'read:state', 404],
+  ['PUT', '/api/v1/state/greet', 'write:state', 400],
+  ['PATCH', '/api/v1/state/greet', 'write:state', 400],
+  ['DELETE', '/api/v1/state/greet', 'write:state', 404],
 ];
 const BODIES: Readonly<Record<string, unknown>> = {
   '/api/v1/tokens': { name: 'new', scopes: ['read:state'] },
@@ -44,24 +62,59 @@ describe.each(HOSTS)('routes by $host', ({ open }) => {
     ask = await open(service.handler);
   });
   const send = (method: string, path: string, headers: Record<string, string> = {}) =>
-    ask(path, method === 'POST' ? post(BODIES[path] ?? {}, headers) : { method, headers });
+    readResponse(ask(path, method === 'POST' ? post(BODIES[path] ?? {}, headers) : { method, headers }));
 
-  it.each(ROUTES)('%s %s needs the scope %s or admin, and accepts no other', async (method, path, scope, status) => {
-    const without = await readResponse(send(method, path));
-    expect(without).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
-    expect(without.headers.get('www-authenticate')).toBe('Bearer');
+  /** A token with all scopes that expires at once, and one that is revoked. */
+  const pastTokens = async () => {
+    const { tokens } = service.orchestrator;
+    const expired = await tokens.create({ name: 'expired', scopes: ['admin'], expiresIn: 1 });
+    const revoked = await tokens.create({ name: 'revoked', scopes: ['admin'] });
+    await tokens.revoke(revoked.id);
+    await service.clock.advance(1_000);
+    return { expired, revoked };
+  };
 
-    const others = SCOPES.filter((one) => one !== scope && one !== 'admin');
-    const refused = await readResponse(send(method, path, await service.bearer(...others)));
-    expect(refused).toMatchObject({
-      status: 403,
-      body: { error: { code: 'FORBIDDEN', requiredScope: scope, providedScopes: others } },
-    });
-    expect(refused.headers.get('www-authenticate')).toBe(`Bearer error="insufficient_scope", scope="${scope}"`);
-
-    expect((await readResponse(send(method, path, await service.bearer(scope)))).status).toBe(status);
-    expect((await readResponse(send(method, path, await service.bearer('admin')))).status).toBe(status);
+  it('every route of the API is in the table', () => {
+    const named = API_ROUTES.filter(({ scope }) => scope !== 'public');
+    const isRoute = (row: Row, { method, path }: (typeof named)[0]) =>
+      row[0] === method && new RegExp(`^${path.replace(/:[a-z]+/g, '[^/]+')}$`).test(row[1]);
+    expect(named.filter((route) => ROUTES.filter((row) => isRoute(row, route)).length !== 1)).toEqual([]);
+    expect(ROUTES).toHaveLength(named.length);
+    expect(API_ROUTES.filter(({ scope }) => scope === 'public').map(({ path }) => path)).toEqual(['/api/v1/health']);
   });
+
+  it.each(ROUTES)(
+    '%s %s needs the scope %s: no token, an unknown, an expired, a revoked and a lacking one are refused, the right one and admin are not',
+    async (method, path, scope, status) => {
+      const { expired, revoked } = await pastTokens();
+      const without = await send(method, path);
+      expect(without).toMatchObject({ status: 401, body: { error: { code: 'UNAUTHORIZED' } } });
+      expect(without.headers.get('www-authenticate')).toBe('Bearer');
+      for (const [token, error] of [
+        [createTokenValue('service'), { code: 'UNAUTHORIZED' }],
+        [revoked.token, { code: 'UNAUTHORIZED' }],
+        [expired.token, { code: 'TOKEN_EXPIRED', expiredAt: expired.expiresAt }],
+      ] as const) {
+        const refused = await send(method, path, { authorization: `Bearer ${token}` });
+        expect(refused).toMatchObject({ status: 401, body: { error } });
+        expect(refused.headers.get('www-authenticate')).toContain('Bearer error="invalid_token"');
+      }
+      const others = SCOPES.filter((one) => one !== scope && one !== 'admin');
+      const lacking = await send(method, path, await service.bearer(...others));
+      if (scope === 'any') expect(lacking.status).toBe(status);
+      else {
+        const error = { code: 'FORBIDDEN', requiredScope: scope, providedScopes: others };
+        expect(lacking).toMatchObject({ status: 403, body: { error } });
+        expect(lacking.headers.get('www-authenticate')).toBe(`Bearer error="insufficient_scope", scope="${scope}"`);
+        expect((await send(method, path, await service.bearer(scope))).status).toBe(status);
+      }
+      const allowed = await send(method, path, await service.bearer('admin'));
+      expect(allowed.status).toBe(status);
+      // Also a refusal says what is left.
+      for (const { headers } of [without, lacking, allowed])
+        expect(headers.get('x-ratelimit-remaining')).toMatch(/^\d+$/);
+    },
+  );
 
   it.each([
     ['/api/v1/tokens', 'POST, GET, HEAD, OPTIONS', ['PUT', 'PATCH', 'DELETE']],
