@@ -36,17 +36,12 @@ export function findRoute(
 /**
  * Refuses what a route would ignore, because the sender relies on its effect.
  *
- * @throws INVALID_REQUEST for a query that the route does not read, and for an `Idempotency-Key` that it does not keep
+ * @throws INVALID_REQUEST for a query that the route does not read
  */
-export function rejectUnusedInput(request: PlainRequest, { scope, method, readsQuery, repeatable }: Route): void {
+export function rejectUnusedInput(request: PlainRequest, { scope, readsQuery }: Route): void {
   // Mail programs and proxies add parameters to links and probes.
   if (scope === 'public') return;
   if (!readsQuery) readQuery(request.query, []);
-  if (method !== 'POST' || repeatable || request.header('idempotency-key') === undefined) return;
-  throw new OrchestratorError(
-    'INVALID_REQUEST',
-    'no `Idempotency-Key` is kept here: a request that is sent twice has two effects; leave the header out',
-  );
 }
 
 /** @returns the refusal, or undefined when the caller may use the route */

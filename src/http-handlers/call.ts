@@ -1,6 +1,7 @@
 /** A call: one request with its route, and what the route's function may use. */
 
 import type { FindAddress } from '../engine/access/client-address.ts';
+import type { RequestKeys } from '../engine/ports/request-keys.ts';
 import type { Principal, TokenScope } from '../engine/model/token.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
@@ -39,6 +40,8 @@ export interface HandlerParts {
   /** A value as JSON text with the orchestrator's secrets masked: writes every response and every event. */
   readonly toJson: Masking['json'];
   readonly openFrom: Masking['openFrom'];
+  /** Runs a request with an `Idempotency-Key`. Undefined for an orchestrator that does not come from `createOrchestrator`. */
+  readonly once: RequestKeys['once'] | undefined;
 }
 
 /** Who may use a route. */

@@ -95,6 +95,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     mask: served?.text ?? ((text) => text),
     toJson: served?.json ?? JSON.stringify,
     openFrom: served?.openFrom ?? ((text) => text.length),
+    once: served?.once,
     apiKeyHeader: `x-${orchestrator.brand.toLowerCase()}-api-key`,
     basePath: checkBasePath(options.basePath ?? ''),
     maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),

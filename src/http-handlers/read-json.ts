@@ -77,8 +77,11 @@ function checkTransfer(coding: string | undefined): void {
   throw unsupported('a body must not be encoded: send no Transfer-Encoding other than `chunked`');
 }
 
-/** An announced length counts at once, so that an accepted body is not refused halfway. Without one, the bytes count as they arrive. */
-async function readBytes({ request, parts, held }: HttpCall): Promise<Uint8Array> {
+/**
+ * An announced length counts at once, so that an accepted body is not refused halfway. Without one, the bytes count as they arrive.
+ * @throws PAYLOAD_TOO_LARGE, INVALID_REQUEST, OVERLOADED
+ */
+export async function readBytes({ request, parts, held }: HttpCall): Promise<Uint8Array> {
   const { maxBodyBytes } = parts;
   const announced = request.header('content-length');
   if (announced === undefined) checkTransfer(request.header('transfer-encoding'));

@@ -52,8 +52,8 @@ const LIMITS: readonly string[] = [
   'CONCURRENT_LIMIT_EXCEEDED',
 ] satisfies ErrorCode[];
 
-function retryAfterOf({ code, details }: OrchestratorError): Reply['headers'] {
-  if (code === 'OVERLOADED') return { 'retry-after': '1' };
+function retryAfterOf({ code, details, retryable }: OrchestratorError): Reply['headers'] {
+  if (code === 'OVERLOADED' || (code === 'CONFLICT' && retryable)) return { 'retry-after': '1' };
   return LIMITS.includes(code) ? { 'retry-after': String(details.retryAfter) } : undefined;
 }
 

@@ -9,7 +9,7 @@ export interface Route extends RouteAccess {
   readonly path: string;
   /** Whether `run` reads the query; other routes refuse a query. */
   readonly readsQuery?: true;
-  /** Whether a second, equal request has no further effect; other routes refuse an `Idempotency-Key`. */
+  /** Whether the route itself sees to it that a second, equal request has no further effect. For others, the answer is kept. */
   readonly repeatable?: true;
   readonly run: (call: HttpCall) => Reply | Promise<Reply>;
 }

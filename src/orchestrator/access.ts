@@ -3,6 +3,8 @@
 import { guardLimitStore } from '../engine/access/guard-limit-store.ts';
 import { createLimits, type Limits } from '../engine/access/limits.ts';
 import { createPlans, type LimitsOptions, type Plans } from '../engine/access/plans.ts';
+import { createRequestKeys } from '../engine/access/request-keys.ts';
+import type { RequestKeys } from '../engine/ports/request-keys.ts';
 import { createTokens, type Tokens } from '../engine/access/tokens.ts';
 import { createUsage, type UsageReader } from '../engine/access/usage.ts';
 import type { IdSource } from '../engine/model/id.ts';
@@ -15,17 +17,19 @@ export interface Access {
   readonly tokens: Tokens;
   readonly usage: UsageReader;
   readonly limits: Limits;
+  readonly requestKeys: RequestKeys;
 }
 
-export function createAccess(parts: {
-  readonly options: LimitsOptions | undefined;
+export interface AccessParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ids: IdSource;
   readonly brand: string;
-}): Access {
-  const { options, storage, clock, logger, ids, brand } = parts;
+}
+
+export function createAccess(options: LimitsOptions | undefined, parts: AccessParts): Access {
+  const { storage, clock, logger, ids, brand } = parts;
   const plans = createPlans(options);
   const { store = storage.rates, onStoreFailure = 'open' } = options ?? {};
   const rates = guardLimitStore({ store, clock, logger, onStoreFailure });
@@ -34,5 +38,9 @@ export function createAccess(parts: {
     tokens: createTokens({ store: storage.tokens, clock, ids, brand, defaultPlan: plans.byDefault }),
     usage: createUsage({ plans, rates, store: storage.usage, clock }),
     limits: createLimits({ plans, rates, clock, logger }),
+    requestKeys: createRequestKeys({
+      ...{ documents: storage.documents, clock, logger },
+      sharesPromises: storage.capabilities.sharedPromises,
+    }),
   };
 }

@@ -162,7 +162,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const agent = (name: string) => catalog.find('agent', name);
   const events = createEmitter(clock, logger);
   const ids = createIdSource();
-  const { plans, ...access } = createAccess({ options: options.limits, storage, clock, logger, ids, brand });
+  const { plans, requestKeys, ...access } = createAccess(options.limits, { storage, clock, logger, ids, brand });
   const onlyQueues = () => executionService.engine.onlyQueues === true;
   const restore = createRestore({ ...catalog, host, onlyQueues });
   const executionService: ExecutionService = createExecutionService({
@@ -235,7 +235,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     },
   };
   return Object.assign(orchestrator, {
-    [MASKING]: { ...masking, log: logger } satisfies ServedParts,
+    [MASKING]: { ...masking, log: logger, once: requestKeys.once } satisfies ServedParts,
   }) as unknown as Orchestrator<EnsembleTypes<E>>;
 }
 

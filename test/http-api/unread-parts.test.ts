@@ -35,17 +35,6 @@ describe.each(HOSTS)('unread parts by $host', ({ open }) => {
     expect((await ask('/api/v1/tokens?x=1')).status).toBe(401);
   });
 
-  it('an Idempotency-Key on a route that keeps none is 400, and nothing runs', async () => {
-    const keyed = { ...headers, 'idempotency-key': 'order-7' };
-    const token = post({ name: 'x', scopes: ['admin'] }, keyed);
-    expect(await readResponse(ask('/api/v1/tokens', token))).toMatchObject(isRefused(/Idempotency-Key/));
-    expect(await service.orchestrator.tokens.list()).toHaveLength(1);
-    const { id } = await service.orchestrator.execute('failing');
-    expect(await readResponse(ask(`/api/v1/executions/${id}/retry`, post({}, keyed)))).toMatchObject(
-      isRefused(/Idempotency-Key/),
-    );
-  });
-
   it('a request whose repetition has no further effect may have an Idempotency-Key', async () => {
     service = createService({}, { ensembles: [{ name: 'ask', flow: [{ wait: 'go' }, { wait: 'go' }] }] });
     ask = await open(service.handler);

@@ -191,7 +191,8 @@ describe('close()', () => {
     expect((await handle.result()).status).toBe('cancelled');
     await orchestrator.close();
     await turns();
-    expect(open()).toBe(before);
+    // A timer of the test runner may have ended meanwhile.
+    expect(open()).toBeLessThanOrEqual(before);
   });
 });
 

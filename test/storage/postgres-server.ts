@@ -55,7 +55,8 @@ export async function createDatabase(): Promise<TestDatabase> {
       return pool;
     },
     sql(options) {
-      const sql = postgres(connectionString, { connect_timeout: 10, ...options });
+      // A connection that ends while postgres.js reads the types would end the process: it rejects a promise that nobody has.
+      const sql = postgres(connectionString, { connect_timeout: 10, fetch_types: false, ...options });
       closers.push(() => sql.end({ timeout: 1 }));
       return sql;
     },

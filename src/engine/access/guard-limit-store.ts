@@ -8,9 +8,6 @@ import type { LimitStore, RateAnswer, RateWindow } from '../ports/limit-store.ts
 import type { Logger } from '../ports/logger.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 
-/** What happens to a request that can't be counted: it passes, or it is refused with OVERLOADED. */
-export type OnStoreFailure = 'open' | 'closed';
-
 /** Longer than a store takes that is not away. */
 const MAX_ANSWER_MS = 2_000;
 
@@ -18,7 +15,8 @@ export interface GuardParts {
   readonly store: LimitStore;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly onStoreFailure: OnStoreFailure;
+  /** What happens to a request that can't be counted: it passes, or it is refused with OVERLOADED. */
+  readonly onStoreFailure: 'open' | 'closed';
 }
 
 /** @throws OVERLOADED when the store fails or takes more than 2 s, and requests are refused then */

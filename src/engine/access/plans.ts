@@ -12,7 +12,6 @@ import {
   toLimits,
 } from '../model/plan.ts';
 import type { LimitStore } from '../ports/limit-store.ts';
-import type { OnStoreFailure } from './guard-limit-store.ts';
 
 export interface LimitsOptions {
   /** The plan of tokens that are created without one, and of callers that the host identifies without one. Default `free`. */
@@ -38,7 +37,7 @@ export interface LimitsOptions {
    * What happens to a request while that store is away: it passes without being counted (`open`, the default), or it is refused with
    * 503 (`closed`). Quotas and slots belong to the commit that accepts an execution, so they are always closed.
    */
-  readonly onStoreFailure?: OnStoreFailure;
+  readonly onStoreFailure?: 'open' | 'closed';
 }
 
 /** The largest number of a limit. It is reported where there is no limit. */

@@ -132,8 +132,8 @@ export interface ErrorDetails {
     readonly providedScopes: readonly string[];
   };
   readonly IDEMPOTENCY_KEY_REUSED: {
-    /** The execution that was started before under the same id or key. */
-    readonly executionId: string;
+    /** The execution that was started before under the same id or key. Absent for a request that starts none. */
+    readonly executionId?: string;
   };
   readonly INTERNAL: {
     /** The damaged row, such as `execution exec_01...`. */

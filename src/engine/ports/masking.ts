@@ -1,5 +1,6 @@
 /** The masking port: removes secrets from text that people read. An orchestrator has its own, for the handlers that serve it. */
 
+import type { RequestKeys } from './request-keys.ts';
 import type { Logger } from './logger.ts';
 
 export interface Masking {
@@ -20,6 +21,7 @@ export interface Masking {
 export interface ServedParts extends Masking {
   /** The orchestrator's own logger, masked. */
   readonly log: Logger;
+  readonly once: RequestKeys['once'];
 }
 
 /** The property of an orchestrator that holds its {@link ServedParts}. It is enumerable, so that copies of an orchestrator mask too. */

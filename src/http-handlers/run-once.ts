@@ -1,0 +1,45 @@
+/** A request with an `Idempotency-Key`: its twins get the answer of the first, on every route that has an effect. */
+
+import { toBase64 } from '../engine/base/base64.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
+import { hashText } from '../engine/base/hash.ts';
+import { isIdempotencyKey, MAX_KEY_LENGTH } from '../engine/model/start-once.ts';
+import type { PlainRequest } from '../engine/ports/host.ts';
+import type { HttpCall } from './call.ts';
+import { readBytes } from './read-json.ts';
+import type { Reply } from './reply.ts';
+import type { Route } from './router.ts';
+
+/** @throws INVALID_REQUEST for a key of a wrong form; what reading the body and `RequestKeys.once` throw */
+export async function runOnce(call: HttpCall, route: Route, key: string): Promise<Reply> {
+  const { request, principal, parts } = call;
+  if (!isIdempotencyKey(key)) {
+    const message = `the header \`Idempotency-Key\` must have 1 to ${MAX_KEY_LENGTH} characters`;
+    throw new OrchestratorError('INVALID_REQUEST', message);
+  }
+  if (!parts.once) {
+    const message =
+      'no `Idempotency-Key` is kept here: a request that is sent twice has two effects; leave the header out';
+    throw new OrchestratorError('INVALID_REQUEST', message);
+  }
+  const bytes = request.hasBody ? await readBytes(call) : undefined;
+  const caller = principal?.tokenId ?? 'http';
+  const asked = hashText(`${request.method} ${request.path}\n${bytes ? toBase64(bytes) : ''}`);
+  const secret = `${request.header('authorization') ?? ''}\n${key}`;
+  const again = bytes ? { ...call, request: withBody(request, bytes) } : call;
+  return parts.once({ caller, key, asked, secret }, async () => route.run(again));
+}
+
+/** The request, whose body was read already. */
+function withBody(request: PlainRequest, bytes: Uint8Array): PlainRequest {
+  return {
+    method: request.method,
+    path: request.path,
+    query: request.query,
+    mount: request.mount,
+    header: (name) => request.header(name),
+    withoutBody: () => request.withoutBody(),
+    hasBody: true,
+    body: (take) => (take(bytes.byteLength) ? bytes : undefined),
+  };
+}
