@@ -17,6 +17,7 @@ export async function printInMemory({ rounds, seconds, chosen, missing }) {
   printPerUnit('steps of the flow', 'µs a step', rowsOf('scaling'));
   printPerUnit('`foreach` over 10,000 items', 'µs an item', rowsOf('foreach'));
   printHttp(rowsOf('http'), results);
+  printPerUnit('requests and starts with limits', 'µs each', rowsOf('limits'), 'each');
 }
 
 /** Rounds are interleaved, so that a busy minute of the machine affects all cases equally. */
@@ -58,17 +59,16 @@ function printThroughput(rows, results) {
   console.log('');
 }
 
-function printPerUnit(head, unit, rows) {
+/** @param rate - what a row shows per second: executions, or each of its units */
+function printPerUnit(head, unit, rows, rate = 'executions') {
   if (rows.length === 0) return;
-  console.log(
-    `| ${head} | ${unit} (min..max) | CPU, ${unit} | executions/s | peak RSS, MB |\n|---|---:|---:|---:|---:|`,
-  );
+  console.log(`| ${head} | ${unit} (min..max) | CPU, ${unit} | ${rate}/s | peak RSS, MB |\n|---|---:|---:|---:|---:|`);
   for (const { title, runs } of rows) {
     const cells = [
       title,
       medianAndRange(valuesOf(runs, 'usPerUnit'), significant),
       significant(medianOf(runs, 'cpuUsPerUnit')),
-      significant(medianOf(runs, 'perSecond')),
+      rate === 'each' ? whole(1_000_000 / medianOf(runs, 'usPerUnit')) : significant(medianOf(runs, 'perSecond')),
       whole(medianOf(runs, 'peakRssMb')),
     ];
     console.log(`| ${cells.join(' | ')} |`);

@@ -35,6 +35,20 @@ export const IN_MEMORY = {
     'node-http': row('the same over a Node HTTP server', 'cases/node-http.mjs'),
     hono: row('a bare Hono route over a Node HTTP server', 'cases/hono.mjs'),
   },
+  limits: {
+    'limits-hono': row('a bare Hono route, without a socket', 'cases/limits.mjs', ['hono']),
+    'limits-usage': row('`GET /usage` with token and limits, in memory', 'cases/limits.mjs', ['usage']),
+    'limits-usage-postgres': row('the same on Postgres, 50 at a time', 'cases/limits.mjs', ['usage', 'postgres']),
+    ...Object.fromEntries(
+      ['memory', 'sqlite', 'postgres'].flatMap((storage) => [
+        [`limits-start-${storage}`, row(`a start on ${storage}, 50 at a time`, 'cases/limits.mjs', ['start', storage])],
+        [
+          `limits-slots-${storage}`,
+          row('the same with quota and slot', 'cases/limits.mjs', ['start', storage, 'limited']),
+        ],
+      ]),
+    ),
+  },
 };
 
 /** Five steps, each stored before the next, one and 50 executions at a time. */

@@ -11,7 +11,8 @@ export async function serviceCase() {
     ensembles: [{ name: 'bench', flow, outputs: { x: '${s4.output}' } }],
     scripts: { step: async ({ input }) => input.x + 1 },
   });
-  const { token } = await orchestrator.tokens.create({ name: 'bench', scopes: ['execute:ensembles'] });
+  const plan = { requests: 1_000_000_000, executions: 1_000_000_000, concurrent: 1000 };
+  const { token } = await orchestrator.tokens.create({ name: 'bench', scopes: ['execute:ensembles'], plan });
   return { handler: createHandler(orchestrator), token };
 }
 

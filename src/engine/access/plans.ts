@@ -1,7 +1,5 @@
 /** The limits of callers: the option `limits`, its check, and what a plan allows (the specification's plan limits and `rateLimit`). */
 
-import * as z from 'zod/mini';
-import { once } from '../base/once.ts';
 import {
   type CallerLimits,
   PLAN_FIGURES,
@@ -46,30 +44,25 @@ export const NO_LIMIT = Number.MAX_SAFE_INTEGER;
 const MAX_WINDOW_S = 86_400 * 31;
 const PLAN_RULE = `must be one of ${PLANS.join(', ')}, or figures such as { requests: 500, executions: 10000 }`;
 const COUNT = 'must be a whole number from 0';
-const WINDOW = `must be 1 to ${MAX_WINDOW_S} seconds (31 days)`;
-
-const count = () => z.int().check(z.gte(0, COUNT));
-const figures = once(() =>
-  z.strictObject({
-    requests: z.optional(count()),
-    window: z.optional(z.int().check(z.gte(1, WINDOW), z.lte(MAX_WINDOW_S, WINDOW))),
-    executions: z.optional(count()),
-    concurrent: z.optional(count()),
-  }),
-);
+const ANY_COUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, text: COUNT };
+const FIGURES: Readonly<Record<keyof PlanFigures, typeof ANY_COUNT>> = {
+  requests: ANY_COUNT,
+  window: { min: 1, max: MAX_WINDOW_S, text: `must be 1 to ${MAX_WINDOW_S} seconds (31 days)` },
+  executions: ANY_COUNT,
+  concurrent: ANY_COUNT,
+};
 
 /** What is wrong with a plan, or undefined. */
 export function planProblem(given: unknown): string | undefined {
   if (PLANS.includes(given as PlanName)) return undefined;
   if (typeof given !== 'object' || given === null || Array.isArray(given)) return PLAN_RULE;
-  const result = figures().safeParse(given);
-  if (result.success) return undefined;
-  const [issue] = result.error.issues;
-  if (issue?.code === 'unrecognized_keys') {
-    return `has the unknown key \`${issue.keys[0]}\`; its keys are requests, window, executions and concurrent`;
+  for (const [key, figure] of Object.entries(given)) {
+    const rule = Object.hasOwn(FIGURES, key) ? FIGURES[key as keyof PlanFigures] : undefined;
+    if (!rule) return `has the unknown key \`${key}\`; its keys are ${Object.keys(FIGURES).join(', ')}`;
+    if (figure !== undefined && !(Number.isSafeInteger(figure) && figure >= rule.min && figure <= rule.max))
+      return `\`${key}\` ${rule.text}`;
   }
-  const message = issue?.message.startsWith('must ') ? issue.message : COUNT;
-  return `\`${issue?.path.join('.')}\` ${message}`;
+  return undefined;
 }
 
 const KEYS: readonly string[] = [

@@ -7,12 +7,12 @@ export interface Charge {
   /** The month in UTC, such as `2026-01`. */
   readonly period: string;
   /** The number of charges that a period may have. Absent: any number. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /**
    * How many executions of the account may be held at once, 1 or more. Absent: any number, and this execution takes no slot. A slot
    * is not stored anywhere but in the fact that a worker holds the execution, so no slot is ever lost.
    */
-  readonly slots?: number;
+  readonly slots?: number | undefined;
 }
 
 /** The calendar month of an instant, in UTC. */

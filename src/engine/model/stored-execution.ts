@@ -137,9 +137,9 @@ export interface CommitEntry {
   /** Accepts the execution, without a fence. With `release`, the execution is queued. Otherwise the worker holds it, and it runs. */
   readonly start?: NewExecution;
   /** With `start`: the caller that pays for the execution. It is charged once, however often the entry is repeated. */
-  readonly charge?: Charge;
+  readonly charge?: Charge | undefined;
   /** With `start`: the execution is stored only if a document has this tag. */
-  readonly expects?: ExpectedDocument;
+  readonly expects?: ExpectedDocument | undefined;
   /** In the order in which they were made. A record replaces the stored one of its key if that has `retryAt` and not more attempts. */
   readonly steps: readonly StepRecord[];
   readonly state?: StateChange;

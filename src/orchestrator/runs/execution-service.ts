@@ -183,11 +183,12 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     });
   };
 
+  let month = monthOf(0);
   const chargeOf = (principal: Principal | undefined, createdAt: number): Charge | undefined => {
     if (!principal) return undefined;
     const { executions: limit, concurrent: slots } = parts.plans.limitsOf(principal.plan);
-    const charge = { account: principal.tokenId, period: monthOf(createdAt).name };
-    return { ...charge, ...(limit !== undefined && { limit }), ...(slots !== undefined && { slots }) };
+    if (createdAt < month.start || createdAt >= month.end) month = monthOf(createdAt);
+    return { account: principal.tokenId, period: month.name, limit, slots };
   };
 
   const beginOptions = (
