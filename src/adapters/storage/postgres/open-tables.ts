@@ -6,7 +6,8 @@ import { chargesTable } from './charges-table.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { definitionsTable } from './definitions-table.ts';
-import { documentsTable } from './documents-table.ts';
+import { postgresDialect } from './dialect.ts';
+import { documentsTable } from '../sql/documents-table.ts';
 import { hash32, statement } from './driver.ts';
 import { createEnding } from './ending.ts';
 import { executionsTable } from './executions-table.ts';
@@ -70,7 +71,7 @@ export async function openTables(settings: Settings): Promise<Tables> {
     state: versionedTable(client, namespace, names.states, STATES),
     schedules: { read, advance },
     definitions: definitionsTable(client, names, namespace),
-    documents: documentsTable(client, names, namespace),
+    documents: documentsTable(postgresDialect(client, names), namespace),
     usage: { charged: usage.charged, running: usage.running },
     rates: ratesTable(client, names, namespace),
     tokens: tokensTable(client, names, namespace),

@@ -7,7 +7,8 @@ import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { createUnreadable } from './damaged.ts';
 import { definitionsTable } from './definitions-table.ts';
-import { documentsTable } from './documents-table.ts';
+import { sqliteDialect } from './dialect.ts';
+import { documentsTable } from '../sql/documents-table.ts';
 import { createTransaction, type SqlConnection } from './driver.ts';
 import { createEnding } from './ending.ts';
 import { executionsTable } from './executions-table.ts';
@@ -42,7 +43,7 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
     state: versionedTable(connection, namespace, 'ensemble_states', STATES),
     schedules: { read, advance },
     definitions: definitionsTable(connection, namespace),
-    documents: documentsTable(connection, namespace),
+    documents: documentsTable(sqliteDialect(connection), namespace),
     usage: { charged: charges.charged, running: charges.running },
     rates: ratesTable(connection, namespace, transaction),
     tokens: tokensTable(connection, namespace),

@@ -1,0 +1,42 @@
+/**
+ * What a table that is written once needs of the SQL database that it is in. Statements are written as Postgres takes them, with
+ * numbered parameters and casts of parameters (`$1::bigint`). SQLite gets them without casts.
+ */
+
+import type { MaybePromise } from '../../../engine/base/maybe-promise.ts';
+import type { StoredRow } from './columns.ts';
+
+export type SqlParam = string | number | null;
+
+/** A prepared statement. */
+export interface SqlQuery {
+  rows(params: readonly SqlParam[]): MaybePromise<readonly StoredRow[]>;
+  /** How many rows it wrote. */
+  count(params: readonly SqlParam[]): MaybePromise<number>;
+}
+
+export interface SqlDialect {
+  /** The name of a table in statements, such as `documents`. */
+  table(name: string): string;
+  /** @param columns - that it returns, in order */
+  prepare(sql: string, columns?: readonly string[]): SqlQuery;
+  /** Text as a column value, also with characters that the database does not take. */
+  text(text: string): string;
+  /** Ends a subquery of rows to delete, which other processes may be deleting. */
+  readonly skipLocked: string;
+}
+
+/** A statement for a database that numbers parameters by their places: `?` for each, and which parameter each is. */
+export interface PlacedStatement {
+  readonly sql: string;
+  place<T>(params: readonly T[]): T[];
+}
+
+export function toPlaced(sql: string): PlacedStatement {
+  const places: number[] = [];
+  const placed = sql.replace(/\$(\d+)(::[a-z]+)?/g, (_, number: string) => {
+    places.push(Number(number) - 1);
+    return '?';
+  });
+  return { sql: placed, place: (params) => places.map((place) => params[place] as (typeof params)[0]) };
+}
