@@ -42,7 +42,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './workers': ['durableObjectStorage', 'platformMail', 'toDurableObject', 'toWorker'],
   './sqlite': ['sqliteDatabase', 'sqliteStorage'],
   './postgres': ['postgresDatabase', 'postgresStorage'],
-  './redis': ['redisKv'],
+  './redis': ['redisKv', 'redisLimits'],
   './s3': ['s3Objects'],
   './cloudflare': ['d1Database', 'kvNamespace', 'r2Bucket'],
   './mcp': ['mcpClient'],

@@ -98,7 +98,7 @@ export function slotCases(it: StorageCase): void {
     same(await running(storage), 0, 'after it');
   });
 
-  it('claim: takes as many executions of a caller as it has free slots, the longest due first, and passes over the others', async (storage) => {
+  it('slots: a claim takes as many executions of a caller as it has free slots, the longest due first, and passes over the others', async (storage) => {
     await register(storage);
     await hold(storage, [1], 3);
     await enqueueLimited(storage, [2, 3, 4, 5], 3);
@@ -115,7 +115,7 @@ export function slotCases(it: StorageCase): void {
     same(idsOf(await claim(storage)), [executionId(4)], 'claimed after an end');
   });
 
-  it('claim: with a limit of 1 at a time, a caller without a free slot hides no other caller', async (storage) => {
+  it('slots: with a claim of 1 at a time, a caller without a free slot hides no other caller', async (storage) => {
     await register(storage);
     await hold(storage, [1], 1);
     await enqueueLimited(storage, [2, 3, 4], 1);
@@ -124,7 +124,7 @@ export function slotCases(it: StorageCase): void {
     same(await claim(storage, { limit: 1 }), [], 'claimed again');
   });
 
-  it('claim: of many due executions of one caller, exactly its free slots are taken', async (storage) => {
+  it('slots: of many due executions of one caller, a claim takes exactly as many as it has free slots', async (storage) => {
     await register(storage);
     await enqueueLimited(
       storage,
@@ -136,7 +136,7 @@ export function slotCases(it: StorageCase): void {
     same([await running(storage), await running(storage, 'tok_2')], [5, 2], 'held');
   });
 
-  it('claim: an execution that waited needs a slot to continue, and is claimed when one is free', async (storage) => {
+  it('slots: an execution that waited needs a slot to continue, and is claimed when one is free', async (storage) => {
     await register(storage);
     await hold(storage, [1], 1);
     await release(storage, 1, { status: 'waiting', dueAt: T0 + 10 });
@@ -148,7 +148,7 @@ export function slotCases(it: StorageCase): void {
     same(idsOf(await claim(storage)), [executionId(1)], 'after that');
   });
 
-  it('take: returns undefined without a free slot, and takes one', async (storage) => {
+  it('slots: `take` returns undefined without a free slot, and takes one', async (storage) => {
     await register(storage);
     await enqueueLimited(storage, [1, 2], 1);
     same((await storage.executions.take(WORKER, executionId(1), T0)) !== undefined, true, 'the first');
@@ -156,7 +156,7 @@ export function slotCases(it: StorageCase): void {
     same(await running(storage), 1, 'held');
   });
 
-  it('cancel: what was cancelled before it began never had a slot', async (storage) => {
+  it('slots: what was cancelled before it began never had a slot', async (storage) => {
     await register(storage);
     await hold(storage, [1], 1);
     await enqueueLimited(storage, [2, 3], 1);
@@ -195,7 +195,7 @@ export function slotCases(it: StorageCase): void {
 
 /** For stores on which several workers may work at the same time. */
 export function sharedSlotCases(it: StorageCase): void {
-  it('unregister, and the end of a lease: a worker gives its slots back', async (storage) => {
+  it('slots: a worker that is unregistered, or whose lease ends, gives its slots back', async (storage) => {
     await register(storage);
     await register(storage, OTHER);
     await hold(storage, [1, 2], 2);
@@ -211,7 +211,7 @@ export function sharedSlotCases(it: StorageCase): void {
     same(await running(storage), 0, 'after the other has unregistered');
   });
 
-  it('claim: claims and ends of several workers at once never take more than the slots, and leave none taken', async (storage) => {
+  it('slots: claims and ends of several workers at once never take more than the slots, and leave none taken', async (storage) => {
     const workers = [1, 2, 3, 4].map(workerId);
     for (const worker of workers) await register(storage, worker);
     await enqueueLimited(

@@ -74,7 +74,7 @@ export function createClaiming(
   const selectFree = connection.prepare(`${claimed} WHERE ${here} AND id = ? AND due_at IS NOT NULL`);
   const selectDue = connection.prepare(`
     ${claimed} ${BY_DUE} WHERE ${here} AND ensemble = ? AND version = ? AND due_at <= ? AND ${isOpen}
-    ORDER BY due_at, ref LIMIT ? OFFSET ?`);
+    ORDER BY due_at, account, ref LIMIT ? OFFSET ?`);
   const updateClaimed = connection.prepare(`
     UPDATE ensemble_executions
     SET epoch = epoch + 1, owner = ?, due_at = NULL, status = 'running', started_at = coalesce(started_at, ?),
