@@ -85,6 +85,16 @@ function check(schema: object, input: object): unknown {
   return 'value' in result ? result.value : result.problems.map(({ path, message }) => `${path} ${message}`);
 }
 
+/** ajv breaks on some schemas, such as `patternProperties` beside a `oneOf` with `additionalProperties`: they are left out. */
+function unlessItBreaks(validate: () => unknown): unknown {
+  try {
+    return validate();
+  } catch (thrown) {
+    fc.pre(!(thrown instanceof TypeError));
+    throw thrown;
+  }
+}
+
 describe('a JSON Schema', () => {
   it('accepts and refuses what a complete validator accepts and refuses', () => {
     const definitions = { x: { type: ['string', 'object'], maxLength: 2 }, y: { items: { $ref: '#/$defs/x' } } };
@@ -96,7 +106,7 @@ describe('a JSON Schema', () => {
         fc.pre(problemsAtLoad(root).length === 0);
         const isValid = new Ajv2020({ strict: false, unicodeRegExp: false, logger: false }).compile(root);
         const result = given.map((one) => 'value' in compileJsonSchema(root)({ in: one }));
-        expect(result).toEqual(given.map((one) => isValid({ in: one })));
+        expect(result).toEqual(given.map((one) => unlessItBreaks(() => isValid({ in: one }))));
         accepted.push(...result);
       }),
       { numRuns: 300 },
