@@ -1,6 +1,6 @@
 /** The conformance suite of the limit store port: the rules that every `LimitStore` must follow. It runs on any test runner with `describe` and `it`. */
 
-import type { RateAnswer, LimitStore, RateWindow } from '../engine/ports/limit-store.ts';
+import type { LimitStore, RateAnswer, RateWindow } from '../engine/ports/limit-store.ts';
 import type { MaybePromise } from '../engine/ports/operation.ts';
 import { type DeclareCase, declareCases, declareOnPart } from './declare-cases.ts';
 import type { SuiteRunner } from './http-suite.ts';
@@ -86,6 +86,16 @@ function windowCases(it: DeclareCase<LimitStore>): void {
       if (later !== undefined && later - instant < 700) throw new Error(`8 requests within ${later - instant} ms`);
     }
     same(taken.length > 60, true, 'the limit is used');
+  });
+
+  it('take: a burst just before a full hour and one just after it share one limit', async (rates) => {
+    const of = window(100, { windowMs: HOUR });
+    const hour = Math.ceil(T0 / HOUR) * HOUR;
+    let taken = 0;
+    for (const instant of [hour - 1000, hour + 1000])
+      for (let i = 0; i < 100; i++) if (await isTaken(rates, instant, of)) taken += 1;
+    same(taken, 100, 'how many were taken');
+    same(await isTaken(rates, hour - 1000 + HOUR, of), true, 'an hour after the first burst');
   });
 
   it('take: refused requests do not count', async (rates) => {
