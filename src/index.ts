@@ -54,7 +54,7 @@ export type { Limits, RequestLimit, RequestSender } from './engine/access/limits
 export type { LimitsOptions } from './engine/access/plans.ts';
 export type { TrustProxy } from './engine/access/client-address.ts';
 export type { Usage, UsageReader, UsedOfLimit } from './engine/access/usage.ts';
-export type { RateAnswer, LimitStore, RateUse, RateWindow } from './engine/ports/limit-store.ts';
+export type { LimitStore, RateAnswer, RateUse, RateWindow } from './engine/ports/limit-store.ts';
 export type { EventTicket } from './orchestrator/runs/event-tickets.ts';
 export type { ExecutionHistory } from './engine/model/execution-history.ts';
 export type { ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';

@@ -12,7 +12,7 @@ import { corsHeaders, isPreflight } from './cors.ts';
 import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './rate-limit.ts';
 import { EVENT_STREAM, errorReply, isHidden, type Reply } from './reply.ts';
 import type { Match } from './router.ts';
-import { runOnce } from './run-once.ts';
+import { readIdempotencyKey, runOnce } from './run-once.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9_.-]{1,128}$/;
 
@@ -103,7 +103,7 @@ function tooMuchUnsent(): OrchestratorError {
 
 function runRoute({ route }: FoundRoute, call: HttpCall): Reply | Promise<Reply> {
   rejectUnusedInput(call.request, route);
-  const key = route.method === 'POST' && !route.repeatable ? call.request.header('idempotency-key') : undefined;
+  const key = route.method === 'POST' && !route.repeatable ? readIdempotencyKey(call.request) : undefined;
   return key === undefined ? route.run(call) : runOnce(call, route, key);
 }
 

@@ -10,13 +10,17 @@ import { readBytes } from './read-json.ts';
 import type { Reply } from './reply.ts';
 import type { Route } from './router.ts';
 
-/** @throws INVALID_REQUEST for a key of a wrong form; what reading the body and `RequestKeys.once` throw */
+/** @throws INVALID_REQUEST for a key of a wrong form */
+export function readIdempotencyKey(request: PlainRequest): string | undefined {
+  const key = request.header('idempotency-key');
+  if (key === undefined || isIdempotencyKey(key)) return key;
+  const message = `the header \`Idempotency-Key\` must have 1 to ${MAX_KEY_LENGTH} characters`;
+  throw new OrchestratorError('INVALID_REQUEST', message);
+}
+
+/** @throws what reading the body and `RequestKeys.once` throw */
 export async function runOnce(call: HttpCall, route: Route, key: string): Promise<Reply> {
   const { request, principal, parts } = call;
-  if (!isIdempotencyKey(key)) {
-    const message = `the header \`Idempotency-Key\` must have 1 to ${MAX_KEY_LENGTH} characters`;
-    throw new OrchestratorError('INVALID_REQUEST', message);
-  }
   if (!parts.once) {
     const message =
       'no `Idempotency-Key` is kept here: a request that is sent twice has two effects; leave the header out';

@@ -76,9 +76,9 @@ function beginNow(
   loaded: LoadedDefinition,
   options: BeginOptions,
 ): MaybePromise<AcceptedRun> {
-  const { signal, steps = [] } = options;
-  const mayWait = !options.refuseWithoutSlot && options.charge?.slots !== 0;
-  const entry = startEntry({ executionId: execution.id, epoch: 1, start: execution, steps }, options);
+  const { signal, steps = [], charge, expects } = options;
+  const mayWait = !options.refuseWithoutSlot && charge?.slots !== 0;
+  const entry: CommitEntry = { executionId: execution.id, epoch: 1, start: execution, steps, charge, expects };
   const launch = (holder: string): AcceptedRun => {
     const records = steps.length > 0 ? steps : undefined;
     const { createdAt: startedAt } = execution;
@@ -113,13 +113,13 @@ async function acceptAgain(engine: EngineState, result: CommitResult, by: string
  * @throws OVERLOADED when the queue is full, INVALID_INPUT when the storage can't hold it, CONFLICT when its id is taken
  */
 async function queue(engine: EngineState, execution: NewExecution, options: BeginOptions): Promise<AcceptedRun> {
-  const { signal, steps = [], isChild = false, repeatable = false } = options;
+  const { signal, steps = [], charge, expects, isChild = false, repeatable = false } = options;
   if (!isChild) await refuseWhenFull(engine);
   await refuseWithoutSlot(engine, options);
   engine.accept.queued += 1;
   const { id: executionId, createdAt: dueAt } = execution;
   const release = { status: 'queued', dueAt } as const;
-  const entry = startEntry({ executionId, epoch: 0, start: execution, steps, release }, options);
+  const entry: CommitEntry = { executionId, epoch: 0, start: execution, steps, charge, expects, release };
   const result = await (repeatable ? engine.writer.write('', entry) : writeStart(engine, undefined, entry));
   await refuseStart(engine, result, entry);
   if (result !== 'stored' && !repeatable)
@@ -155,14 +155,6 @@ async function refuseWhenFull({ accept, settings, storage, withRetry }: EngineSt
     details: { limit: queueLimit },
     retryable: true,
   });
-}
-
-/** Most starts have neither a charge nor an expected document, and need no copy. Spreads would cost a tenth of a start in memory. */
-function startEntry(entry: CommitEntry, { charge, expects }: BeginOptions): CommitEntry {
-  if (!charge && !expects) return entry;
-  const { executionId, epoch, start, steps, release } = entry;
-  if (release) return { executionId, epoch, start, steps, charge, expects, release };
-  return { executionId, epoch, start, steps, charge, expects };
 }
 
 /** @throws QUOTA_EXCEEDED, CONCURRENT_LIMIT_EXCEEDED, StaleDefinitionError if that is why a start was refused */

@@ -1,5 +1,6 @@
 /** Counts requests that arrive together in one step of a store, in the order in which they arrived. */
 
+import { logEndsAt, readLogText, type RequestLog, takeFromLogs, toLogText } from '../../engine/model/request-log.ts';
 import type { LimitStore, RateAnswer, RateWindow } from '../../engine/ports/limit-store.ts';
 
 /** One request. */
@@ -42,10 +43,42 @@ export function countTogether(
     });
 }
 
-/** The windows of the requests by the names of their logs, each once. @param nameOf - of a log in the store */
-export function windowsByName(
+/** The names of the logs of some requests, each once. @param nameOf - of a log in the store */
+export function logNames(calls: readonly RateCall[], nameOf: (window: RateWindow) => string): readonly string[] {
+  return [...windowsByName(calls, nameOf).keys()];
+}
+
+function windowsByName(
   calls: readonly RateCall[],
   nameOf: (window: RateWindow) => string,
 ): ReadonlyMap<string, RateWindow> {
   return new Map(calls.flatMap(({ windows }) => windows.map((window) => [nameOf(window), window] as const)));
+}
+
+/** A log as it is to be stored. */
+export interface CountedLog {
+  readonly name: string;
+  readonly text: string;
+  /** Unix ms from which on it counts nothing. */
+  readonly endsAt: number;
+}
+
+/**
+ * Counts requests in the logs that a store has read.
+ * @param textOf - the text of a log by its name; empty or undefined if it is not there
+ */
+export function countInLogs(
+  calls: readonly RateCall[],
+  nameOf: (window: RateWindow) => string,
+  textOf: (name: string) => string | undefined,
+): { readonly answers: readonly RateAnswer[]; readonly logs: readonly CountedLog[] } {
+  const windows = windowsByName(calls, nameOf);
+  const logs = new Map([...windows.keys()].map((name) => [name, readLogText(textOf(name) ?? '')]));
+  const logOf = (window: RateWindow) => logs.get(nameOf(window)) as RequestLog;
+  const answers = calls.map((call) => takeFromLogs(call.windows, call.windows.map(logOf), call.now));
+  const counted = [...windows].map(([name, window]) => {
+    const log = logOf(window);
+    return { name, text: toLogText(log), endsAt: logEndsAt(log, window) };
+  });
+  return { answers, logs: counted };
 }

@@ -6,7 +6,7 @@ import type { Principal } from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { MaybePromise } from '../ports/operation.ts';
 import type { Logger } from '../ports/logger.ts';
-import type { RateAnswer, LimitStore, RateWindow } from '../ports/limit-store.ts';
+import type { LimitStore, RateAnswer, RateWindow } from '../ports/limit-store.ts';
 import { clientOf } from './client-address.ts';
 import { NO_LIMIT, type Plans } from './plans.ts';
 

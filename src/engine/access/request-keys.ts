@@ -26,23 +26,23 @@ export function createRequestKeys(parts: {
   readonly sharesPromises: boolean;
 }): RequestKeys {
   const { documents, clock, logger, sharesPromises } = parts;
-  /** The requests that run in this process, by the names of their keys. */
+  /** The requests that run in this process, by the names of their keys, where requests can wait for one promise. */
   const running = new Map<string, Promise<unknown>>();
 
-  /** Waits until the request may have ended: at once when it ends here, and a moment when it runs in another process. */
-  const waitFor = (name: string, ms: number): Promise<unknown> => {
-    const here = sharesPromises ? running.get(name) : undefined;
-    return here
-      ? withTimeout(here, ms, (delay, callback) => clock.setTimer(delay, callback))
-      : clock.sleep(Math.min(ms, PAUSE_MS));
+  /** Waits for the end of the request, if it runs here. A twin need not ask the store before that. */
+  const whenEndedHere = async (name: string, ms: number): Promise<void> => {
+    const here = running.get(name);
+    if (here) await withTimeout(here, ms, (delay, callback) => clock.setTimer(delay, callback));
   };
 
   const runHere = <Answer>(name: string, run: () => Promise<Answer>): Promise<Answer> => {
     const answer = run();
+    if (!sharesPromises) return answer;
     const ended = answer.then(nothing, nothing).then(() => running.delete(name));
     running.set(name, ended);
     return answer;
   };
+
   const put = (name: string, expectedVersion: number, value: JsonObject, keptMs: number) => {
     const now = clock.now();
     const document = { value, tag: name, updatedAt: now, expiresAt: now + keptMs };
@@ -84,6 +84,7 @@ export function createRequestKeys(parts: {
       const { caller, key, asked, secret } = request;
       const name = hashText(`${caller}\n${key}`);
       for (const end = clock.monotonic() + MAX_WAIT_MS; ; ) {
+        await whenEndedHere(name, end - clock.monotonic());
         if (await put(name, 0, { asked }, RUNNING_MS)) {
           return runHere(name, () => runFirst(name, request, run));
         }
@@ -97,7 +98,7 @@ export function createRequestKeys(parts: {
           const message = 'the first request with this `Idempotency-Key` still runs; send it again later';
           throw new OrchestratorError('CONFLICT', message, { retryable: true });
         }
-        await waitFor(name, end - clock.monotonic());
+        if (!running.has(name)) await clock.sleep(PAUSE_MS);
       }
     },
   };

@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Execution } from '../../engine/model/execution.ts';
-import { areTags, isIdempotencyKey, isOwnId, MAX_KEY_LENGTH, START_RULES } from '../../engine/model/start-once.ts';
+import { areTags, isOwnId, START_RULES } from '../../engine/model/start-once.ts';
 import { hasScope } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
@@ -13,6 +13,7 @@ import type { HttpCall } from '../call.ts';
 import { readName } from '../read-id.ts';
 import { isObject, readJson } from '../read-json.ts';
 import { errorReply, type Reply } from '../reply.ts';
+import { readIdempotencyKey } from '../run-once.ts';
 import { withTimeout } from '../../engine/base/with-timeout.ts';
 import { acceptedReply } from './accepted.ts';
 
@@ -92,14 +93,10 @@ async function accept(call: HttpCall, what: 'ensemble' | 'agent', start: Start) 
 
 /** The key of a caller is in the scope of its token, so that no caller finds the executions of another one by a key. */
 function optionsOf({ request, principal }: HttpCall, { id, tags }: ExecuteBody): ExecuteOptions {
-  const idempotencyKey = request.header('idempotency-key');
+  const idempotencyKey = readIdempotencyKey(request);
   const hops = request.header('x-ensemble-hops');
   const from: ExecuteOptions = principal ? { ...FROM_HTTP, principal } : FROM_HTTP;
   if (idempotencyKey === undefined && id === undefined && tags === undefined && hops === undefined) return from;
-  if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey)) {
-    const message = `the header \`Idempotency-Key\` must have 1 to ${MAX_KEY_LENGTH} characters`;
-    throw new OrchestratorError('INVALID_REQUEST', message);
-  }
   return {
     ...from,
     ...(idempotencyKey !== undefined && { idempotencyKey, idempotencyScope: principal?.tokenId ?? 'http' }),

@@ -32,7 +32,7 @@ export function createClaiming(state: MemoryState): Claiming {
         executionId,
         signals: countSignals(executions.get(executionId) as StoredExecution),
       }));
-      const news = { cancelRequested, signalled, ...(slots.areTaken() && { slotsTaken: true }) };
+      const news = { cancelRequested, signalled, ...(due.waitsForSlot() && { slotsTaken: true }) };
       return nextDueAt === undefined ? news : { nextDueAt, ...news };
     },
     countQueued: (limit) => Math.min(state.queued, limit),

@@ -37,6 +37,8 @@ export interface DueQueue {
   ): T[];
   /** @returns when the next execution is due; undefined when there is none */
   next(excludeVersions: readonly string[]): number | undefined;
+  /** Whether executions wait for a free slot of their caller. */
+  waitsForSlot(): boolean;
 }
 
 const MIN_FULL = 1000;
@@ -53,8 +55,9 @@ export function createDueQueue(
   /** The keys of the lanes; the first has the next turn. */
   const turns: string[] = [];
 
-  const isOpen = ({ version, slot }: Lane, excludeVersions: readonly string[]) =>
-    !(slot && !isFree(slot)) && !excludeVersions.includes(version);
+  const hasSlot = ({ slot }: Lane) => slot === undefined || isFree(slot);
+  const isOpen = (lane: Lane, excludeVersions: readonly string[]) =>
+    hasSlot(lane) && !excludeVersions.includes(lane.version);
 
   const earliest = ({ heap }: Lane): Due | undefined => {
     for (let first = heap[0]; first; first = heap[0]) {
@@ -113,6 +116,7 @@ export function createDueQueue(
       }
       return next;
     },
+    waitsForSlot: () => [...lanes.values()].some((lane) => !hasSlot(lane) && earliest(lane) !== undefined),
   };
 }
 

@@ -10,28 +10,16 @@ export interface Slot {
 export interface Slots {
   taken(account: string): number;
   isFree(slot: Slot): boolean;
-  /** Whether a caller was refused a slot since the last call. */
-  areTaken(): boolean;
   take(slot: Slot): void;
   give(slot: Slot): void;
 }
 
 export function memorySlots(): Slots {
   const held = new Map<string, number>();
-  let areTaken = false;
   const taken = (account: string) => held.get(account) ?? 0;
   return {
     taken,
-    isFree({ account, slots }) {
-      const isFree = taken(account) < slots;
-      if (!isFree) areTaken = true;
-      return isFree;
-    },
-    areTaken() {
-      const were = areTaken;
-      areTaken = false;
-      return were;
-    },
+    isFree: ({ account, slots }) => taken(account) < slots,
     take({ account }) {
       held.set(account, taken(account) + 1);
     },

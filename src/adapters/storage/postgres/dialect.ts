@@ -5,9 +5,9 @@ import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement } from './driver.ts';
 import type { Names } from './names.ts';
 
-export function postgresDialect(client: SqlClient, { schema }: Names): SqlDialect {
+export function postgresDialect(client: SqlClient, names: Names): SqlDialect {
   return {
-    table: (name) => `"${schema}".${name}`,
+    table: (name) => names[name],
     prepare(text, columns = []) {
       const prepared = statement(text, columns);
       return {

@@ -1,17 +1,8 @@
 /** The logs of requests in sliding windows. Requests that arrive together are counted in one transaction. */
 
-import {
-  logEndsAt,
-  logKeyOf,
-  newLog,
-  readLogText,
-  type RequestLog,
-  takeFromLogs,
-  toLogText,
-  usesOf,
-} from '../../../engine/model/request-log.ts';
-import type { RateAnswer, LimitStore, RateWindow } from '../../../engine/ports/storage.ts';
-import { countTogether, type RateCall, windowsByName } from '../count-together.ts';
+import { logKeyOf, readLogText, usesOf } from '../../../engine/model/request-log.ts';
+import type { LimitStore, RateAnswer, RateWindow } from '../../../engine/ports/storage.ts';
+import { type CountedLog, countInLogs, countTogether, logNames, type RateCall } from '../count-together.ts';
 import { sweepSometimes } from '../sweep-sometimes.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, type SqlResult, type SqlTransaction, statement, toArray } from './driver.ts';
@@ -46,18 +37,16 @@ export function ratesTable(client: SqlClient, { rates }: Names, namespace: strin
   );
 
   const countAll = async (on: SqlTransaction, calls: readonly RateCall[]): Promise<readonly RateAnswer[]> => {
-    const windows = windowsByName(calls, columnOf);
-    const keys = [...windows.keys()].sort();
-    const logs = readLogs(await on.run(lock, [namespace, toArray(keys)]));
-    const missing = keys.filter((key) => !logs.has(key));
+    const keys = [...logNames(calls, columnOf)].sort();
+    const texts = readTexts(await on.run(lock, [namespace, toArray(keys)]));
+    const missing = keys.filter((key) => !texts.has(key));
     if (missing.length > 0) {
-      for (const [key, log] of readLogs(await on.run(insert, [namespace, toArray(missing)]))) logs.set(key, log);
+      for (const [key, text] of readTexts(await on.run(insert, [namespace, toArray(missing)]))) texts.set(key, text);
     }
-    const logOf = (window: RateWindow) => logs.get(columnOf(window)) as RequestLog;
-    const answers = calls.map((call) => takeFromLogs(call.windows, call.windows.map(logOf), call.now));
-    const ends = keys.map((key) => logEndsAt(logs.get(key) as RequestLog, windows.get(key) as RateWindow));
-    const texts = keys.map((key) => toLogText(logs.get(key) as RequestLog));
-    await on.run(update, [namespace, toArray(keys), toArray(ends), toArray(texts)]);
+    const { answers, logs } = countInLogs(calls, columnOf, (key) => texts.get(key));
+    const columnsOf = (value: (log: CountedLog) => string | number) => toArray(logs.map(value));
+    const params = [columnsOf(({ name }) => name), columnsOf(({ endsAt }) => endsAt), columnsOf(({ text }) => text)];
+    await on.run(update, [namespace, ...params]);
     return answers;
   };
 
@@ -81,10 +70,10 @@ export function ratesTable(client: SqlClient, { rates }: Names, namespace: strin
       return take(windows, now);
     },
     async peek(windows, now) {
-      const logs = readLogs(await client.run(select, [namespace, toArray(windows.map(columnOf))]));
+      const texts = readTexts(await client.run(select, [namespace, toArray(windows.map(columnOf))]));
       return usesOf(
         windows,
-        windows.map((window) => logs.get(columnOf(window)) ?? newLog()),
+        windows.map((window) => readLogText(texts.get(columnOf(window)) ?? '')),
         now,
       );
     },
@@ -95,6 +84,6 @@ function columnOf(window: RateWindow): string {
   return toTextColumn(logKeyOf(window));
 }
 
-function readLogs({ rows }: SqlResult): Map<string, RequestLog> {
-  return new Map(rows.map(({ key, requests }) => [key as string, readLogText(requests as string)]));
+function readTexts({ rows }: SqlResult): Map<string, string> {
+  return new Map(rows.map(({ key, requests }) => [key as string, requests as string]));
 }

@@ -1,16 +1,8 @@
 /** The logs of requests in sliding windows, in Redis. */
 
-import {
-  logEndsAt,
-  logKeyOf,
-  readLogText,
-  type RequestLog,
-  takeFromLogs,
-  toLogText,
-  usesOf,
-} from '../../../engine/model/request-log.ts';
+import { logKeyOf, readLogText, usesOf } from '../../../engine/model/request-log.ts';
 import type { LimitStore, RateAnswer, RateWindow } from '../../../engine/ports/limit-store.ts';
-import { countTogether, type RateCall, windowsByName } from '../count-together.ts';
+import { countInLogs, countTogether, logNames, type RateCall } from '../count-together.ts';
 import { openRedis, type RedisOptions } from './client.ts';
 import { READ_LOGS, REPLACE_LOGS } from './scripts.ts';
 
@@ -46,17 +38,16 @@ export function redisLimits(options: RedisOptions): RedisLimits {
 
   /** @returns undefined if another process has changed a log meanwhile: then nothing was stored */
   const tryCount = async (calls: readonly RateCall[]): Promise<readonly RateAnswer[] | undefined> => {
-    const windows = windowsByName(calls, nameOf);
-    const names = [...windows.keys()];
+    const names = logNames(calls, nameOf);
     const stored = await read(names);
-    const logs = new Map(names.map((name, i) => [name, readLogText(stored[i] as string)]));
-    const logOf = (window: RateWindow) => logs.get(nameOf(window)) as RequestLog;
-    const answers = calls.map((call) => takeFromLogs(call.windows, call.windows.map(logOf), call.now));
+    const texts = new Map(names.map((name, i) => [name, stored[i] as string]));
+    const { answers, logs } = countInLogs(calls, nameOf, (name) => texts.get(name));
     const now = Math.min(...calls.map((call) => call.now));
-    const given = [...windows.values()].flatMap((window, i) => {
-      const log = logOf(window);
-      return [stored[i] as string, toLogText(log), Math.max(1, Math.ceil(logEndsAt(log, window) - now)) + GRACE_MS];
-    });
+    const given = logs.flatMap(({ text, endsAt }, i) => [
+      stored[i] as string,
+      text,
+      Math.max(1, Math.ceil(endsAt - now)) + GRACE_MS,
+    ]);
     return (await run(REPLACE_LOGS, names, ...given)) === 1 ? answers : undefined;
   };
 

@@ -8,6 +8,9 @@ import type { StoredRow } from './columns.ts';
 
 export type SqlParam = string | number | null;
 
+/** The tables that are written once. */
+export type TableName = 'documents';
+
 /** A prepared statement. */
 export interface SqlQuery {
   rows(params: readonly SqlParam[]): MaybePromise<readonly StoredRow[]>;
@@ -16,8 +19,8 @@ export interface SqlQuery {
 }
 
 export interface SqlDialect {
-  /** The name of a table in statements, such as `documents`. */
-  table(name: string): string;
+  /** The name of a table in statements. */
+  table(name: TableName): string;
   /** @param columns - that it returns, in order */
   prepare(sql: string, columns?: readonly string[]): SqlQuery;
   /** Text as a column value, also with characters that the database does not take. */

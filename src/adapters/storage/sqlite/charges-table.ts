@@ -45,7 +45,7 @@ export function chargesTable(connection: SqlConnection, namespace: string): Char
       const months = new Map<string, Counted>();
       /** At least as many slots as are taken: what ends in this batch is only seen when the slots are counted again. */
       const taken = new Map<string, number>();
-      const monthOf = (charge: Charge) => {
+      const countedOf = (charge: Charge) => {
         const key = `${charge.period} ${charge.account}`;
         const known = months.get(key);
         if (known) return known;
@@ -63,12 +63,12 @@ export function chargesTable(connection: SqlConnection, namespace: string): Char
       };
       return {
         refusal(charge, isHeld) {
-          const { stored, added } = monthOf(charge);
+          const { stored, added } = countedOf(charge);
           if (charge.limit !== undefined && stored + added >= charge.limit) return 'quota-exceeded';
           return charge.slots !== undefined && isHeld && !hasSlot(charge) ? 'slots-taken' : undefined;
         },
         count(charge, isHeld, by) {
-          monthOf(charge).added += by;
+          countedOf(charge).added += by;
           if (charge.slots !== undefined && isHeld) taken.set(charge.account, (taken.get(charge.account) ?? 0) + by);
         },
         store() {

@@ -124,11 +124,11 @@ export function createClaiming(
         const lane = lanes[at] as Lane;
         const rows = taken[at] as SqlRow[];
         const found = selectDue.all([lane.ensemble, lane.version, now, slots.full, share, rows.length]);
-        const open = found.filter(slots.take);
-        rows.push(...open);
-        left -= open.length;
-        if (open.length > 0) served = lane;
-        if (open.length === share) more.push(at);
+        const free = found.filter(slots.take);
+        rows.push(...free);
+        left -= free.length;
+        if (free.length > 0) served = lane;
+        if (free.length === share) more.push(at);
       }
       open = more;
     }
@@ -156,15 +156,14 @@ export function createClaiming(
         const rows = transaction(() => {
           if (selectWorker.all([by]).length === 0) return undefined;
           const found: SqlRow[] = [];
-          // Again when a caller had more executions than free slots: the other callers of its lanes are not read yet.
-          for (let slots = readFreeSlots(), before = ''; slots.full !== before && found.length < limit; ) {
+          for (;;) {
+            const slots = readFreeSlots();
             const rows = takeTurns(lanes, now, limit - found.length, slots);
             claimRows(rows);
             found.push(...rows);
-            before = slots.full;
-            slots = readFreeSlots();
+            // Again when a caller had more executions than free slots: the other callers of its lanes are not read yet.
+            if (!slots.hasRefused || rows.length === 0 || found.length >= limit) return found;
           }
-          return found;
         });
         // No row at all means that a lane's name is damaged: no parameter equals it.
         return rows?.length === 0 ? claimByRow() : (rows ?? []);

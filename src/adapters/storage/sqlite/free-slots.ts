@@ -11,6 +11,8 @@ export interface FreeSlots {
   readonly areTaken: boolean;
   /** Takes a slot for a row with `account` and `slots`, if its caller has a free one. A row without a caller needs none. */
   take(row: SqlRow): boolean;
+  /** Whether `take` has refused a row. */
+  readonly hasRefused: boolean;
 }
 
 /** @returns reads the slots that are taken now */
@@ -22,6 +24,7 @@ export function createFreeSlots(connection: SqlConnection, namespace: string): (
     const free = new Map<SqlValue | undefined, number>();
     for (const { account, taken, slots } of select.all([])) free.set(account, (slots as number) - (taken as number));
     const full = [...free].flatMap(([account, left]) => (left <= 0 ? [account as SqlValue] : []));
+    let hasRefused = false;
     return {
       full: JSON.stringify(full),
       areTaken: full.length > 0,
@@ -29,7 +32,11 @@ export function createFreeSlots(connection: SqlConnection, namespace: string): (
         if (account === null) return true;
         const left = free.get(account) ?? (slots as number);
         if (left > 0) free.set(account, left - 1);
+        else hasRefused = true;
         return left > 0;
+      },
+      get hasRefused() {
+        return hasRefused;
       },
     };
   };
