@@ -18,6 +18,7 @@ export async function printInMemory({ rounds, seconds, chosen, missing }) {
   printPerUnit('`foreach` over 10,000 items', 'µs an item', rowsOf('foreach'));
   printHttp(rowsOf('http'), results);
   printPerUnit('requests and starts with limits', 'µs each', rowsOf('limits'), 'each');
+  printPerUnit('inbound webhooks', 'µs each', rowsOf('webhooks'), 'each');
 }
 
 /** Rounds are interleaved, so that a busy minute of the machine affects all cases equally. */

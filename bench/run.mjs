@@ -26,6 +26,7 @@ console.log(`Median of ${rounds} rounds of ${seconds} s, each case in a process 
 await printInMemory({ rounds, seconds, chosen, missing });
 if (chosen.has('memory')) await printMemory();
 if (chosen.has('import')) await printImportTime();
+if (chosen.has('deliveries')) await printDeliveries();
 await runDurable({ rounds, seconds, chosen, missing });
 
 async function printMemory() {
@@ -52,6 +53,23 @@ async function printImportTime() {
   row('its packages alone', runs.packages);
   const own = median(runs.library.map(({ ms }) => ms)) - median(runs.packages.map(({ ms }) => ms));
   console.log(`| own share | ${significant(Math.max(0, own))} | |\n`);
+}
+
+async function printDeliveries() {
+  const runs = [];
+  for (let round = 1; round <= rounds; round++) {
+    console.error(`round ${round} of ${rounds}: deliveries`);
+    runs.push(JSON.parse(await runChild(['deliveries.mjs', '20000', '1000', String(2 * seconds)])));
+  }
+  const shown = (key) =>
+    medianAndRange(
+      runs.map((run) => run[key]),
+      significant,
+    );
+  console.log('| signed webhooks from SQLite to a receiver on the loopback | |\n|---|---:|');
+  console.log(`| deliveries a second, when 20,000 are due | ${shown('perSecond')} |`);
+  console.log(`| at ${shown('atRate')} executions a second: p50 from event to attempt, ms | ${shown('p50Ms')} |`);
+  console.log(`| p99, ms | ${shown('p99Ms')} |\n`);
 }
 
 function positive(name, byDefault) {

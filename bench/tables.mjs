@@ -49,6 +49,15 @@ export const IN_MEMORY = {
       ]),
     ),
   },
+  webhooks: {
+    'webhooks-check': row('the check of a signature of 1 KB', 'cases/webhooks.mjs', ['check']),
+    'webhooks-node': row('its HMAC by `node:crypto`', 'cases/webhooks.mjs', ['node']),
+    'webhooks-receive': row('a signed webhook to 202 on SQLite, 50 at a time', 'cases/webhooks.mjs', [
+      'receive',
+      'sqlite',
+    ]),
+    'webhooks-start': row('the same execution by `start`', 'cases/webhooks.mjs', ['start', 'sqlite']),
+  },
 };
 
 /** Five steps, each stored before the next, one and 50 executions at a time. */
@@ -71,7 +80,7 @@ export const DURABLE = {
 };
 
 /** Tables that measure this library only. Each has its own way of printing. */
-const FURTHER = { memory: {}, import: {}, queue: {}, resume: {}, waiting: {} };
+const FURTHER = { memory: {}, import: {}, deliveries: {}, queue: {}, resume: {}, waiting: {} };
 
 const TABLES = { ...IN_MEMORY, ...DURABLE, ...FURTHER };
 

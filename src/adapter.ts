@@ -19,6 +19,14 @@ export type {
   FinalStatus,
   PendingWait,
 } from './engine/model/execution.ts';
+export type {
+  DeliveryAttempt,
+  DeliveryState,
+  DeliveryStatus,
+  NewDelivery,
+  NotifiedEvent,
+  StoredDelivery,
+} from './engine/model/delivery.ts';
 export type * from './engine/model/stored-execution.ts';
 export type { Plan, PlanFigures, PlanName } from './engine/model/plan.ts';
 export type { Charge } from './engine/model/quota.ts';
@@ -52,6 +60,7 @@ export {
   toSummary,
   withoutValues,
 } from './engine/model/execution-record.ts';
+export { firstDeliveryId } from './engine/model/delivery.ts';
 export { NEVER } from './engine/model/stored-execution.ts';
 
 // Values and keys
@@ -73,7 +82,8 @@ export {
 } from './engine/ports/journal.ts';
 export type { RunLog } from './engine/ports/run-log.ts';
 export { ActiveRun } from './engine/running/active-run.ts';
-export type { HeldExecution, RunParts } from './engine/running/run-journal.ts';
+export type { HeldExecution } from './engine/running/held-execution.ts';
+export type { RunParts } from './engine/running/run-journal.ts';
 
 // Errors
 export {

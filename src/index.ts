@@ -57,7 +57,50 @@ export type { Usage, UsageReader, UsedOfLimit } from './engine/access/usage.ts';
 export type { LimitStore, RateAnswer, RateUse, RateWindow } from './engine/ports/limit-store.ts';
 export type { EventTicket } from './orchestrator/runs/event-tickets.ts';
 export type { ExecutionHistory } from './engine/model/execution-history.ts';
+export type {
+  Deliveries,
+  Delivery,
+  DeliveryAttempt,
+  DeliveryFilter,
+  DeliveryListFilter,
+  DeliveryStatus,
+  NotifiedEvent,
+  PauseReason,
+  Receiver,
+  Replay,
+} from './orchestrator/deliveries/deliveries.ts';
+export type {
+  Component,
+  ComponentListOptions,
+  Components,
+  NewComponent,
+  NewComponentVersion,
+  NewDeployment,
+} from './orchestrator/components/components.ts';
+export type {
+  ComponentContent,
+  ComponentKind,
+  ComponentMetadata,
+  ComponentVersion,
+  Deployment,
+  ResolvedComponent,
+  UsedComponent,
+} from './engine/model/component.ts';
+export type {
+  ComponentSource,
+  DeploymentChange,
+  Registration,
+  StoredComponent,
+} from './engine/ports/component-source.ts';
 export type { ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';
+export type { WebhookItem, Webhooks } from './orchestrator/webhooks/webhooks.ts';
+export type { SignatureScheme } from './engine/model/webhook.ts';
+export {
+  signPayload,
+  type SignPayloadOptions,
+  verifySignature,
+  type VerifySignatureOptions,
+} from './engine/signing/sign-payload.ts';
 export type { SignalLinks, SignalLinkState, SignalLinkStatus } from './orchestrator/signals/signal-links.ts';
 export type { SignalOptions } from './orchestrator/signals/signals.ts';
 export type { CreatedToken, ImportedToken, NewToken, TokenItem, Tokens } from './engine/access/tokens.ts';
@@ -79,6 +122,7 @@ export type { StepPage } from './orchestrator/runs/list-steps.ts';
 export type { StepKind } from './engine/model/step-kind.ts';
 export type {
   EventData,
+  DeliveryDetails,
   EventDetails,
   EventError,
   EventKind,
@@ -107,6 +151,7 @@ export type { ToolsOutput } from './operations/tools/tools-operation.ts';
 // HTTP handlers
 export { createApiHandler } from './http-handlers/create-api-handler.ts';
 export { createHandler } from './http-handlers/create-handler.ts';
+export { createWebhookHandler } from './http-handlers/create-webhook-handler.ts';
 export type { Authenticate, HostPrincipal } from './http-handlers/host-principal.ts';
 export type { HandlerOptions } from './http-handlers/handler-options.ts';
 export type { HandlerResult, HostInfo, HttpHandler } from './engine/ports/host.ts';

@@ -53,6 +53,11 @@ export {
   type LimitStoreSuiteOptions,
   limitStoreSuite,
 } from './testing-kit/limit-store-suite.ts';
+export {
+  type ComponentSourceHolder,
+  type ComponentSuiteOptions,
+  componentSuite,
+} from './testing-kit/component-suite.ts';
 export type { ReplayDifference } from './testing-kit/replay/replay-journal.ts';
 export type { ReplayResult } from './testing-kit/replay/replay-history.ts';
 export type { ScriptCall, ScriptStub } from './testing-kit/stub-script.ts';

@@ -3,13 +3,10 @@
  * or `start` (an execution without a step), then the storage, and for a start whether it has limits.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Hono } from 'hono';
-import { importEntry, importLibrary } from '../library.mjs';
+import { importLibrary } from '../library.mjs';
+import { storageOf, together } from '../storages.mjs';
 
-const AT_A_TIME = 50;
 const PLAN = { requests: 1_000_000_000, executions: 1_000_000_000, concurrent: 1000 };
 
 export async function setup([what, kind = 'memory', limits]) {
@@ -47,26 +44,4 @@ function bareRoute() {
       if ((await response.json()).requests.used !== 1) throw new Error('a wrong answer');
     },
   };
-}
-
-function together(work) {
-  return { units: AT_A_TIME, run: () => Promise.all(Array.from({ length: AT_A_TIME }, work)) };
-}
-
-async function storageOf(kind) {
-  if (kind === 'sqlite') {
-    const { sqliteStorage } = await importEntry('sqlite');
-    const folder = mkdtempSync(join(tmpdir(), 'bench-limits-'));
-    process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-    return sqliteStorage({ path: join(folder, 'store.db') });
-  }
-  if (kind !== 'postgres') return undefined;
-  const { postgresStorage } = await importEntry('postgres');
-  const url = process.env.POSTGRES_URL ?? `postgres://${process.env.USER ?? 'postgres'}@127.0.0.1:5432/postgres`;
-  const { default: pg } = await import('pg');
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  await client.query('DROP SCHEMA IF EXISTS bench_limits CASCADE');
-  await client.end();
-  return postgresStorage({ url, schema: 'bench_limits' });
 }

@@ -6,6 +6,7 @@ import { Command } from 'commander';
 import { init } from './commands/init-command.ts';
 import type { Output } from './terminal/output.ts';
 import { type RunOptions, run } from './commands/run-command.ts';
+import { addDeliveries } from './commands/delivery-commands.ts';
 import { addGraph, addServiceCommands, collect, examples } from './commands/service-commands.ts';
 import { type SchemaOptions, schema } from './commands/schema-command.ts';
 import { type ValidateOptions, validate } from './commands/validate-command.ts';
@@ -52,7 +53,9 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
 
   addRun(program, output, { cwd, process }, end);
   addGraph(program, { output, host: { cwd, process }, end });
-  addServiceCommands(program, { output, host: { cwd, process }, end });
+  const parts = { output, host: { cwd, process }, end };
+  addServiceCommands(program, parts);
+  addDeliveries(program, parts);
 
   program
     .command('schema')

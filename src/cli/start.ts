@@ -8,18 +8,22 @@ import { type DefinitionIssue, messageOf } from '../engine/base/errors.ts';
 import type { EnsembleDefinition } from '../engine/model/ensemble.ts';
 import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/token-value.ts';
 import { createHandler, embeddedEngine, memoryStorage } from '../index.ts';
-import { checkEnsemble } from '../orchestrator/definitions/load-definitions.ts';
+import { checkEnsemble, loadEnsembles } from '../orchestrator/definitions/load-definitions.ts';
 import { type OpenedProject, openProject, type ProjectOptions } from '../project/load-project.ts';
 import { definitionSchema, type ProjectNames } from './schema/definition-schema.ts';
 import { nodeHttp, toNodeListener } from '../node.ts';
 import { compileHost, createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
+import { sharedSecrets } from '../orchestrator/webhooks/shared-secrets.ts';
 import { sqliteStorage } from '../sqlite.ts';
+import type { Webhook } from '../engine/model/webhook.ts';
+import { signAsSender } from '../engine/signing/sign-as-sender.ts';
+export { verifySignature } from '../engine/signing/sign-payload.ts';
 
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { awaitedNames } from '../orchestrator/signals/awaited-names.ts';
 export { innerLists } from '../engine/definition/forms/step-lists.ts';
 export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
-export { embeddedEngine, memoryStorage, parseEnsemble, sqliteStorage };
+export { embeddedEngine, memoryStorage, parseEnsemble, signAsSender, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;
 export type Logger = Exclude<ProjectOptions['logger'], false | undefined>;
 export type Storage = NonNullable<ProjectOptions['storage']>;
@@ -233,4 +237,35 @@ export function shownFrom(cwd: string, directory: string, files: readonly FileIs
 export function showPath(cwd: string, path: string): string {
   const short = relative(cwd, path);
   return (short.startsWith('..') && short.length > path.length ? path : short || '.').replaceAll('\\', '/');
+}
+
+/** A webhook of a project. */
+export interface ProjectWebhook {
+  readonly webhook: Webhook;
+  readonly ensemble: string;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * The webhooks of a project, in the order of their paths.
+ * @param lenient - secrets need no value; then the webhooks can only be shown
+ * @throws INVALID_DEFINITION, NOT_CONFIGURED
+ */
+export function webhooksOf(options: ProjectOptions, lenient = false): readonly ProjectWebhook[] {
+  const host = { ...compileHost(options), lenient };
+  const ensembles = [...loadEnsembles(options.ensembles ?? [], host).values()];
+  const shared = sharedSecrets(ensembles.flatMap(({ compiled }) => compiled.webhooks));
+  const found = ensembles.flatMap(({ compiled, warnings }) => {
+    const places = (compiled.definition.trigger ?? []).flatMap(({ type }, at) => (type === 'webhook' ? [at] : []));
+    return compiled.webhooks.map((webhook, i) => {
+      const place = `trigger[${places[i]}].`;
+      const own = warnings.flatMap(({ path, message }) =>
+        path.startsWith(place) ? [`${path.slice(place.length)} ${message}`] : [],
+      );
+      const other = shared.get(webhook);
+      const more = other === undefined ? [] : [`has the secret of ${other}: each accepts the requests of the other`];
+      return { webhook, ensemble: compiled.name, warnings: [...own, ...more] };
+    });
+  });
+  return found.sort((a, b) => (a.webhook.path < b.webhook.path ? -1 : 1));
 }

@@ -6,7 +6,7 @@ import type { PlainRequest } from '../engine/ports/host.ts';
 import type { Caller } from './authenticate.ts';
 import { readQuery } from './read-query.ts';
 import { errorReply, type Reply } from './reply.ts';
-import type { Match, Route } from './router.ts';
+import type { Found, Match, Route } from './router.ts';
 
 export interface FoundRoute {
   readonly route: Route;
@@ -14,21 +14,18 @@ export interface FoundRoute {
 }
 
 /** The path and the method are checked before credentials, so the response for an unknown path is the same for every caller. */
-export function findRoute(
-  match: Match | 'nothing' | undefined,
-  method: string,
-): FoundRoute | { readonly refusal: Reply } {
-  if (match === undefined || match === 'nothing') {
-    return {
-      refusal: errorReply(
-        new OrchestratorError('NOT_FOUND', 'there is nothing at this path; look it up in the list of routes'),
-      ),
-    };
+export function findRoute(match: Found, method: string): FoundRoute | { readonly refusal: Reply } {
+  if (match === 'nothing' || match === 'no-webhook') {
+    const message =
+      match === 'nothing'
+        ? 'there is nothing at this path; look it up in the list of routes'
+        : 'there is no webhook at this path';
+    return { refusal: errorReply(new OrchestratorError('NOT_FOUND', message)) };
   }
-  const { allow, routes } = match.resource;
+  const { allow, routes, isWebhook } = match.resource;
   const route = routes.get(method);
   if (route) return { route, params: match.params };
-  if (method === 'OPTIONS') return { refusal: { status: 204, headers: { allow } } };
+  if (method === 'OPTIONS' && !isWebhook) return { refusal: { status: 204, headers: { allow } } };
   const message = `this path takes ${allow}; send one of these methods`;
   return { refusal: errorReply(new OrchestratorError('METHOD_NOT_ALLOWED', message), { allow }) };
 }

@@ -42,6 +42,8 @@ export interface HandlerParts {
   readonly openFrom: Masking['openFrom'];
   /** Runs a request with an `Idempotency-Key`. Undefined for an orchestrator that does not come from `createOrchestrator`. */
   readonly once: RequestKeys['once'] | undefined;
+  /** Sends what executions have stored for their receivers. Undefined as `once`. */
+  readonly deliver: (() => Promise<void>) | undefined;
 }
 
 /** Who may use a route. */

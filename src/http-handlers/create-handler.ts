@@ -2,11 +2,14 @@
 
 import type { HttpHandler } from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { createApiHandler } from './create-api-handler.ts';
-import type { HandlerOptions } from './handler-options.ts';
+import { createApiRouter } from './create-api-handler.ts';
+import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
+import { toHandler } from './to-handler.ts';
+import { findWebhook, isWebhookPath } from './webhooks/find-webhook.ts';
 
 /**
- * Serves everything of an orchestrator over HTTP.
+ * Serves everything of an orchestrator over HTTP: the API, as `createApiHandler`, and the inbound webhooks, as
+ * `createWebhookHandler`.
  *
  * @throws TypeError for an unknown option or a wrong value
  *
@@ -20,5 +23,11 @@ import type { HandlerOptions } from './handler-options.ts';
  * ```
  */
 export function createHandler<T>(orchestrator: Orchestrator<T>, options: HandlerOptions = {}): HttpHandler {
-  return createApiHandler(orchestrator, options);
+  const parts = readHandlerOptions(orchestrator as unknown as Orchestrator, options);
+  const router = createApiRouter(parts);
+  return toHandler(
+    parts,
+    (request) => router.match(request.path) ?? findWebhook(request, parts),
+    (request) => (isWebhookPath(request, parts) ? 'no-webhook' : 'nothing'),
+  );
 }

@@ -96,6 +96,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     toJson: served?.json ?? JSON.stringify,
     openFrom: served?.openFrom ?? ((text) => text.length),
     once: served?.once,
+    deliver: served?.deliver,
     apiKeyHeader: `x-${orchestrator.brand.toLowerCase()}-api-key`,
     basePath: checkBasePath(options.basePath ?? ''),
     maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),

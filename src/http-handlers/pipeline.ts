@@ -10,8 +10,8 @@ import { countedBytes, HeldBytes } from './byte-budget.ts';
 import type { HandlerParts, HttpCall, RouteAccess } from './call.ts';
 import { corsHeaders, isPreflight } from './cors.ts';
 import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './rate-limit.ts';
-import { EVENT_STREAM, errorReply, isHidden, type Reply } from './reply.ts';
-import type { Match } from './router.ts';
+import { EVENT_STREAM, errorReply, isHidden, type Reply, withPlainError } from './reply.ts';
+import type { Found } from './router.ts';
 import { readIdempotencyKey, runOnce } from './run-once.ts';
 
 const REQUEST_ID = /^[A-Za-z0-9_.-]{1,128}$/;
@@ -20,7 +20,7 @@ const REQUEST_ID = /^[A-Za-z0-9_.-]{1,128}$/;
 export async function answerRequest(
   request: PlainRequest,
   host: HostInfo,
-  match: Match | 'nothing' | undefined,
+  match: Found,
   parts: HandlerParts,
 ): Promise<PlainAnswer> {
   const requestId = requestIdOf(request);
@@ -33,7 +33,7 @@ export async function answerRequest(
   try {
     const found = findRoute(match, request.method);
     const route = 'route' in found ? found : undefined;
-    const isPublic = route?.route.scope === 'public';
+    const isPublic = route?.route.scope === 'public' || isOfWebhook(match);
     const caller = isPublic ? undefined : await authenticate({ request, host, parts }, route);
     if (!isPublic && !isPreflight(parts.cors, request)) {
       const counted = countRequest(parts, principalOf(caller), address);
@@ -56,10 +56,10 @@ export async function answerRequest(
             requestId,
             held,
           }))));
-    body = bodyOf(reply, request.method, parts);
+    body = bodyOf(reply, request.method, match, parts);
     if (!keepUnsent(unsent, body)) {
       reply = errorReply(tooMuchUnsent());
-      body = bodyOf(reply, request.method, parts);
+      body = bodyOf(reply, request.method, match, parts);
     }
   } catch (thrown) {
     if (isHidden(thrown)) {
@@ -68,7 +68,7 @@ export async function answerRequest(
       parts.logger.error({ err: thrown, requestId, method, path, ip: address }, 'a request failed');
     }
     reply = errorReply(thrown);
-    body = bodyOf(reply, request.method, parts);
+    body = bodyOf(reply, request.method, match, parts);
     unsent.release();
   } finally {
     held.release();
@@ -107,23 +107,32 @@ function runRoute({ route }: FoundRoute, call: HttpCall): Reply | Promise<Reply>
   return key === undefined ? route.run(call) : runOnce(call, route, key);
 }
 
+function isOfWebhook(match: Found): boolean {
+  return match === 'no-webhook' || (match !== 'nothing' && match.resource.isWebhook === true);
+}
+
 function requestIdOf(request: PlainRequest): string {
   const given = request.header('x-request-id');
   return given !== undefined && REQUEST_ID.test(given) ? given : crypto.randomUUID();
 }
 
 /** The path without a link's token, for logs: a link is a credential. */
-function shownPath({ path }: PlainRequest, match: Match | 'nothing' | undefined): string {
+function shownPath({ path }: PlainRequest, match: Found): string {
   const isLink = typeof match === 'object' && match.params.token !== undefined;
   return isLink ? `${path.slice(0, path.lastIndexOf('/') + 1)}***` : path;
 }
 
-function bodyOf({ json, html, stream }: Reply, method: string, { toJson }: HandlerParts): PlainAnswer['body'] {
+function bodyOf(
+  { json, html, stream }: Reply,
+  method: string,
+  match: Found,
+  { toJson }: HandlerParts,
+): PlainAnswer['body'] {
   if (method === 'HEAD') {
     void stream?.cancel();
     return undefined;
   }
-  return stream ?? html ?? (json === undefined ? undefined : toJson(json));
+  return stream ?? html ?? (json === undefined ? undefined : toJson(isOfWebhook(match) ? withPlainError(json) : json));
 }
 
 function headersOf(

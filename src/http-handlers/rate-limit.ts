@@ -5,12 +5,20 @@ import { OrchestratorError } from '../engine/base/errors.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Principal } from '../engine/model/token.ts';
 import type { MaybePromise } from '../engine/ports/operation.ts';
-import type { HandlerParts } from './call.ts';
+import type { HandlerParts, HttpCall } from './call.ts';
 import { errorReply, type Reply } from './reply.ts';
 
 /** The address of the client; undefined if the host does not know it. */
 export function addressOf(request: PlainRequest, { ip }: HostInfo, { findAddress }: HandlerParts): string | undefined {
   return findAddress(ip, request.header('x-forwarded-for'));
+}
+
+/** Counts a request of a public webhook, or one that its webhook refuses. */
+export function countWebhookRequest(
+  { parts, request, host }: HttpCall,
+  webhook: 'public' | 'refused',
+): MaybePromise<RequestLimit> {
+  return parts.orchestrator.limits.countRequest({ address: addressOf(request, host, parts), webhook });
 }
 
 export function countRequest(

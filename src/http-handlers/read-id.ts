@@ -8,10 +8,12 @@ import type { HttpCall } from './call.ts';
 const ID_PATTERNS = {
   execution: EXECUTION_ID,
   token: /^tok_[0-9A-Z]{26}$/,
+  delivery: /^dlv_[0-9A-Z]{26}$/,
+  receiver: /^(?:webhook:[0-9a-f]{32}|email:.{1,200}|https?:\/\/.{1,2000})$/,
 } as const;
 
 /** The path's `:name`. @param what - what it names, for the message. @throws NOT_FOUND */
-export function readName({ params }: HttpCall, what: 'ensemble' | 'agent'): string {
+export function readName({ params }: HttpCall, what: 'ensemble' | 'agent' | 'component'): string {
   const { name = '' } = params;
   if (NAME_PATTERN.test(name)) return name;
   throw new OrchestratorError('NOT_FOUND', `there is no ${what} with this name`);
@@ -41,5 +43,6 @@ export async function known<T>(found: Promise<T>, what: keyof typeof ID_PATTERNS
 
 /** The same error for an unknown id and a malformed one. */
 function noSuch(what: keyof typeof ID_PATTERNS): OrchestratorError {
-  return new OrchestratorError('NOT_FOUND', `there is no such ${what}`);
+  const message = what === 'receiver' ? 'this receiver is not paused' : `there is no such ${what}`;
+  return new OrchestratorError('NOT_FOUND', message);
 }

@@ -3,6 +3,7 @@
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { isPromise } from '../engine/base/maybe-promise.ts';
 import { weighJson } from './byte-budget.ts';
+import type { PlainRequest } from '../engine/ports/host.ts';
 import type { HttpCall } from './call.ts';
 
 const JSON_TYPES: readonly string[] = ['application/json'];
@@ -22,7 +23,7 @@ export const DEFINITION_TYPES: readonly string[] = [
 export async function readJson(call: HttpCall, empty: unknown = {}, types = JSON_TYPES): Promise<unknown> {
   const body = await readBody(call, types);
   if (!body) return empty;
-  if (!call.held.holdUpTo(weighJson(body.bytes))) throw overloaded();
+  weigh(call, body.bytes);
   return parseJson(decodeText(body.bytes));
 }
 
@@ -37,10 +38,7 @@ export async function readBody(
   const { request } = call;
   const header = request.header('content-type');
   const type = header === undefined ? undefined : readType(header, types);
-  const coding = request.header('content-encoding');
-  if (coding !== undefined && coding.trim().toLowerCase() !== 'identity') {
-    throw unsupported('a body must not be encoded: leave Content-Encoding out');
-  }
+  refuseCoding(request);
   if (!request.hasBody) return undefined;
   const bytes = await readBytes(call);
   if (bytes.byteLength === 0) return undefined;
@@ -63,12 +61,29 @@ function readType(header: string, types: readonly string[]): string {
         : `a body must be JSON, with \`Content-Type: ${first}\``,
     );
   }
+  checkCharset(parameters);
+  return type;
+}
+
+/** @throws UNSUPPORTED_MEDIA_TYPE for another charset than UTF-8 */
+export function checkCharset(parameters: readonly string[]): void {
   for (const parameter of parameters) {
     const [name = '', value = ''] = parameter.trim().split('=');
     if (name === 'charset' && value.replaceAll('"', '') !== 'utf-8')
-      throw unsupported('JSON is read as UTF-8 only: leave the charset out');
+      throw unsupported('a body is read as UTF-8 only: leave the charset out');
   }
-  return type;
+}
+
+/** @throws UNSUPPORTED_MEDIA_TYPE for a compressed body */
+export function refuseCoding(request: PlainRequest): void {
+  const coding = request.header('content-encoding');
+  if (coding === undefined || coding.trim().toLowerCase() === 'identity') return;
+  throw unsupported('a body must not be encoded: leave Content-Encoding out');
+}
+
+/** Counts the memory that a body takes as a value. @throws OVERLOADED */
+export function weigh(call: HttpCall, bytes: Uint8Array): void {
+  if (!call.held.holdUpTo(weighJson(bytes))) throw overloaded();
 }
 
 // A host may pass on a body with the transfer encoding that it received.
@@ -81,8 +96,10 @@ function checkTransfer(coding: string | undefined): void {
  * An announced length counts at once, so that an accepted body is not refused halfway. Without one, the bytes count as they arrive.
  * @throws PAYLOAD_TOO_LARGE, INVALID_REQUEST, OVERLOADED
  */
-export async function readBytes({ request, parts, held }: HttpCall): Promise<Uint8Array> {
-  const { maxBodyBytes } = parts;
+export async function readBytes(
+  { request, parts, held }: HttpCall,
+  maxBodyBytes = parts.maxBodyBytes,
+): Promise<Uint8Array> {
   const announced = request.header('content-length');
   if (announced === undefined) checkTransfer(request.header('transfer-encoding'));
   let size = Number(announced ?? 0);
@@ -109,9 +126,9 @@ export async function readBytes({ request, parts, held }: HttpCall): Promise<Uin
 }
 
 /** @throws INVALID_REQUEST */
-export function decodeText(bytes: Uint8Array): string {
+export function decodeText(bytes: Uint8Array, decoder = UTF_8): string {
   try {
-    return UTF_8.decode(bytes);
+    return decoder.decode(bytes);
   } catch {
     throw new OrchestratorError('INVALID_REQUEST', 'the body is not valid UTF-8');
   }

@@ -46,6 +46,12 @@ export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
   };
 }
 
+/** The error body of inbound webhooks: `{ error: string }`. */
+export function withPlainError(json: unknown): unknown {
+  const { error } = json as { readonly error?: { readonly message?: string } };
+  return error?.message === undefined ? json : { error: error.message };
+}
+
 const LIMITS: readonly string[] = [
   'RATE_LIMIT_EXCEEDED',
   'QUOTA_EXCEEDED',

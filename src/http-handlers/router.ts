@@ -4,7 +4,7 @@ import type { HttpCall, RouteAccess } from './call.ts';
 import type { Reply } from './reply.ts';
 
 export interface Route extends RouteAccess {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Literal segments, and parameters such as `:name`. */
   readonly path: string;
   /** Whether `run` reads the query; other routes refuse a query. */
@@ -23,6 +23,8 @@ export interface Resource {
   readonly routes: ReadonlyMap<string, Route>;
   /** The value of `Allow`. */
   readonly allow: string;
+  /** An inbound webhook: its errors are `{ error: string }`, and it takes no other method, not even OPTIONS. */
+  readonly isWebhook?: true;
 }
 
 export interface Match {
@@ -30,8 +32,11 @@ export interface Match {
   readonly params: Readonly<Record<string, string>>;
 }
 
+/** The match of a path that belongs to the handler; `nothing` and `no-webhook` for unknown ones. */
+export type Found = Match | 'nothing' | 'no-webhook';
+
 export interface Router {
-  /** @returns `nothing` for an unknown path that belongs to the handler, undefined for a path that does not */
+  /** @returns undefined for a path that does not belong to the handler */
   match(path: string): Match | 'nothing' | undefined;
 }
 

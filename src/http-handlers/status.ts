@@ -31,4 +31,5 @@ export const STATUS: Readonly<Record<ErrorCode, number>> = {
   TOKEN_EXPIRED: 401,
   UNAUTHORIZED: 401,
   UNSUPPORTED_MEDIA_TYPE: 415,
+  VERSION_NOT_FOUND: 404,
 };

@@ -10,11 +10,8 @@ import type { Limits } from '../engine/access/limits.ts';
 import type { Tokens } from '../engine/access/tokens.ts';
 import type { UsageReader } from '../engine/access/usage.ts';
 import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
-import { signalUrlFunction } from '../engine/definition/compile/signal-url.ts';
 import { DURATION_RULE, type Duration, toMs } from '../engine/base/duration.ts';
 import { createMasking } from '../engine/interpreter/mask-secrets.ts';
-import { extendFunctions } from '../engine/expression/functions/builtin-functions.ts';
-import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
 import type { EventKind } from '../engine/model/event.ts';
 import type { Execution } from '../engine/model/execution.ts';
 import { createIdSource } from '../engine/model/id.ts';
@@ -33,18 +30,24 @@ import {
 } from './definitions/definitions.ts';
 import type { Kind } from './definitions/stored-definitions.ts';
 import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
-import { createEventTickets } from './runs/event-tickets.ts';
 import { createExecutions, type Executions } from './runs/executions.ts';
 import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
 import { closeMail, mailSecrets } from './mail.ts';
 import { modelSecrets } from './models.ts';
-import { checkOptions, DEFAULT_BRAND, type OrchestratorOptions, secretsOf } from './options.ts';
+import { functionsOf } from './functions-of.ts';
+import { checkOptions, DEFAULT_BRAND, DEFAULT_RETENTION, type OrchestratorOptions, secretsOf } from './options.ts';
 import { createRestore } from './definitions/restore-definitions.ts';
 import { connectToolServers, registerOperations } from './register-operations.ts';
 import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionHandle, type ExecutionService } from './runs/execution-service.ts';
-import { createSchedules, runAllDue } from './schedules/schedules.ts';
+import type { Deliveries } from './deliveries/deliveries.ts';
+import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
+import { createTimedParts } from './timed-parts.ts';
+import { runAllDue } from './timed-work.ts';
 import { toolServerSecrets } from './tool-server-options.ts';
+import type { Components } from './components/components.ts';
+import { createComponentParts } from './components/create-component-parts.ts';
+import { createWebhookParts, type Webhooks } from './webhooks/webhooks.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
 
 type Types = Readonly<Record<string, { readonly input: unknown; readonly output: unknown }>>;
@@ -79,6 +82,8 @@ export interface Orchestrator<T = Types> {
   /** The shared agents. */
   readonly agents: Agents;
   readonly executions: Executions;
+  /** What the notifications of executions send. */
+  readonly deliveries: Deliveries;
   readonly tokens: Tokens;
   /** The states of ensembles. */
   readonly state: EnsembleStates;
@@ -86,6 +91,9 @@ export interface Orchestrator<T = Types> {
   readonly usage: UsageReader;
   /** Counts requests against the limits of their caller, for hosts with routes of their own. The handlers of the library call it. */
   readonly limits: Limits;
+  /** The webhooks that start ensembles. */
+  readonly webhooks: Webhooks;
+  readonly components: Components;
   /** The links that `signalUrl()` creates. Undefined without the option `signalLinks`. */
   readonly signalLinks: SignalLinks | undefined;
   /**
@@ -113,7 +121,6 @@ export interface Orchestrator<T = Types> {
 
 /** After this time, a call of the storage fails. The call may have had its effect all the same. */
 const STORAGE_TIMEOUT_MS = 10_000;
-const DEFAULT_RETENTION_MS = 30 * 86_400_000;
 
 /**
  * Creates an orchestrator. It checks the options and loads the definitions. It does no I/O, sets no timer and draws no random numbers.
@@ -147,10 +154,12 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
 ): Orchestrator<EnsembleTypes<E>> {
   checkOptions(options);
   const clock = options.clock ?? systemClock();
-  const storage = withStorageTimeout(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
+  const timedStorage = withStorageTimeout(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
+  const storage = withOutboxNotice(timedStorage, () => deliveries.onStored());
   const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
   const masking = createMasking([...secretsIn(options), ...(linkSecrets ?? [])], linkSecrets !== undefined);
   const logger = masking.logger(loggerOf(options.logger, CONSOLE));
+  const components = createComponentParts(options, { storage, clock, logger });
   const toolServers = connectToolServers(options, clock);
   const host = compileHost({ ...options, clock, storage }, toolServers);
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
@@ -163,34 +172,32 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const events = createEmitter(clock, logger);
   const ids = createIdSource();
   const { plans, requestKeys, ...access } = createAccess(options.limits, { storage, clock, logger, ids, brand });
-  const onlyQueues = () => executionService.engine.onlyQueues === true;
-  const restore = createRestore({ ...catalog, host, onlyQueues });
+  const restore = createRestore({ ...catalog, host, onlyQueues: () => executionService.engine.onlyQueues === true });
   const executionService: ExecutionService = createExecutionService({
     clock,
     storage,
     logger,
     mask: masking.text,
+    json: masking.json,
     keepsStacks: options.errors?.stack === true,
     events,
     ids,
     env: host.env,
     engine: options.engine ?? embeddedEngine(),
-    plans,
-    retentionMs: toMs(options.retention ?? DEFAULT_RETENTION_MS),
-    restore,
-    find: ensemble,
+    ...{ plans, restore, find: ensemble, resolveComponent: components.resolve },
+    retentionMs: toMs(options.retention ?? DEFAULT_RETENTION),
     forget: ({ kind, name }) => catalog.forget(kind as Kind, name),
   });
-  const tickets = createEventTickets(storage.tokens, clock);
-  const schedules =
-    options.schedules === false
-      ? undefined
-      : createSchedules(ensembles.values(), { storage, clock, logger, executionService });
-  // The first start also begins to serve the schedules.
+  const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids };
+  const { work, deliveries } = createTimedParts(options, served);
+  // The first start also begins to do what is timed.
   const starting = (): ExecutionService => {
-    schedules?.begin(false);
+    work.begin(false);
     return executionService;
   };
+  const executions = createExecutions({ storage, clock, executionService, ids, restore });
+  const { webhooks, claims } = createWebhookParts(options, { catalog, clock, logger, storage, starting, executions });
+  const initialOf = async (name: string) => (await ensemble(name)).compiled.initialState;
   let closing: Promise<void> | undefined;
 
   const orchestrator: Orchestrator<Types> = {
@@ -202,41 +209,56 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     startAgent: (name, input, opts) => starting().start(() => agent(name), input, opts),
     on: (event, listener) => events.on(event, listener),
     brand,
-    ensembles: createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock),
+    ensembles: createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock, claims),
+    webhooks,
     agents: createDefinitions<'agents', AgentItem>('agent', 'agents', catalog, clock),
-    executions: createExecutions({ definitions: storage.definitions, clock, executionService, ids, tickets, restore }),
+    executions,
+    deliveries: deliveries.api,
+    components: components.api,
     ...access,
-    state: createEnsembleStates({
-      store: storage.state,
-      clock,
-      initialOf: async (name) => (await ensemble(name)).compiled.initialState,
-    }),
+    state: createEnsembleStates({ store: storage.state, clock, initialOf }),
     signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, clock, executionService }),
     async ready() {
       await storage.definitions.get('-');
       await executionService.engine.open();
-      await schedules?.begin(true);
+      deliveries.use();
+      await work.begin(true);
     },
-    runDue({ limit = 100 } = {}) {
-      if (!Number.isSafeInteger(limit) || limit < 1) {
-        return Promise.reject(new TypeError(`runDue: limit must be a whole number of at least 1, not ${limit}`));
-      }
-      return schedules ? runAllDue(schedules, executionService.engine, limit) : executionService.engine.runDue(limit);
-    },
+    runDue: async ({ limit = 100 } = {}) => runAllDue(work, executionService.engine, checkDueLimit(limit)),
     close({ grace = 25_000 } = {}) {
       const graceMs = toMs(grace);
       if (!(graceMs >= 0)) return Promise.reject(new TypeError(`close: \`grace\` ${DURATION_RULE}, not ${grace}`));
-      schedules?.stop();
-      const closeRenderer = async () => options.pdf?.close?.();
-      const closePorts = () => Promise.all([toolServers.close(), closeRenderer(), closeMail(options.mail)]);
-      const closeParts = () => closePorts().finally(() => storage.close());
-      closing ??= executionService.engine.close(graceMs).finally(closeParts);
+      work.stop();
+      const engine = () => executionService.engine.close(graceMs);
+      const ports = closePorts(options, toolServers);
+      closing ??= closeInOrder([engine, () => deliveries.close(graceMs), ports, () => storage.close()]);
       return closing;
     },
   };
   return Object.assign(orchestrator, {
-    [MASKING]: { ...masking, log: logger, once: requestKeys.once } satisfies ServedParts,
+    [MASKING]: { ...masking, log: logger, once: requestKeys.once, deliver: deliveries.deliver } satisfies ServedParts,
   }) as unknown as Orchestrator<EnsembleTypes<E>>;
+}
+
+/** @throws TypeError */
+function checkDueLimit(limit: number): number {
+  if (Number.isSafeInteger(limit) && limit >= 1) return limit;
+  throw new TypeError(`runDue: limit must be a whole number of at least 1, not ${limit}`);
+}
+
+/** Closes what the options passed, besides the storage. */
+function closePorts({ pdf, mail }: OrchestratorOptions, toolServers: ToolServers): () => Promise<unknown> {
+  return async () => Promise.all([toolServers.close(), pdf?.close?.(), closeMail(mail)]);
+}
+
+/** Closes each, also after one that failed. @throws the last failure */
+async function closeInOrder(parts: readonly (() => unknown)[]): Promise<void> {
+  const [first, ...rest] = parts;
+  try {
+    await first?.();
+  } finally {
+    if (rest.length > 0) await closeInOrder(rest);
+  }
 }
 
 /** The values of secrets, and the secrets in the options of servers and senders. */
@@ -255,12 +277,6 @@ export function compileHost(options: OrchestratorOptions, toolServers?: ToolServ
     env: Object.freeze({ ...options.env, ...options.secrets }),
     secretNames: new Set(Object.keys(options.secrets ?? {})),
     functions: functionsOf(options),
+    mailSenders: Object.keys(options.mail ?? {}),
   };
-}
-
-function functionsOf({ functions, signalLinks }: OrchestratorOptions): FunctionTable | undefined {
-  if (!signalLinks) return functions && extendFunctions(functions);
-  const [secret = ''] = secretsOf(signalLinks);
-  const signalUrl = signalUrlFunction(signalLinks.url.replace(/\/+$/, ''), secret);
-  return extendFunctions(functions ?? {}, { signalUrl });
 }

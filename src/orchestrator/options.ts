@@ -7,6 +7,7 @@ import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duratio
 import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
 import type { AgentDefinition } from '../engine/model/ensemble.ts';
 import type { Principal } from '../engine/model/token.ts';
+import type { ComponentSource } from '../engine/ports/component-source.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
@@ -61,6 +62,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly sms?: Readonly<Record<string, SmsSender>>;
   /** The renderer for `operation: pdf`, such as `embeddedPdf()` from `ensemble-orchestrator/pdf`. */
   readonly pdf?: PdfRenderer;
+  /** Where prompts, templates, configs and queries are kept that are versioned apart from code. Default: the storage. */
+  readonly components?: ComponentSource;
   /** Outbound HTTP. Default `fetchHttp()`. */
   readonly http?: HttpClient;
   /** Default `systemClock()`. */
@@ -106,6 +109,8 @@ export interface SignalLinksOptions {
   readonly secret: string | readonly string[];
 }
 
+/** How long ended executions and deliveries are kept. */
+export const DEFAULT_RETENTION: Duration = '30d';
 /** The default of `brand`. */
 export const DEFAULT_BRAND = 'service';
 
@@ -124,6 +129,7 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   mail: true,
   sms: true,
   pdf: true,
+  components: true,
   http: true,
   clock: true,
   env: true,
@@ -143,6 +149,7 @@ const PORTS: Readonly<Record<string, readonly [port: string, methods: readonly s
   engine: ['an ExecutionEngine such as embeddedEngine()', ['attach']],
   mcp: ['an McpClient of `ensemble-orchestrator/mcp`', ['connect']],
   pdf: ['a PdfRenderer of `ensemble-orchestrator/pdf`', ['render']],
+  components: ['a ComponentSource', ['read', 'move']],
   http: ['an HttpClient such as fetchHttp()', ['send']],
   clock: ['a Clock such as systemClock()', ['now', 'setTimer']],
   logger: ['false or a Logger such as console', ['debug', 'info', 'warn', 'error']],

@@ -20,6 +20,7 @@ import { rateCases } from './limit-store-suite.ts';
 import { chargeCases, reopenedChargeCases } from './storage-suite/charges.ts';
 import { sharedSlotCases, slotCases } from './storage-suite/slots.ts';
 import type { StorageCase } from './storage-suite/context.ts';
+import { deliveryCases, reopenedDeliveryCases, sharedDeliveryCases } from './storage-suite/deliveries.ts';
 import { documentCases, reopenedDocumentCases } from './storage-suite/documents.ts';
 import { definitionCases, reopenedDefinitionCases } from './storage-suite/definitions.ts';
 import { cancelCases, sharedCancelCases } from './storage-suite/executions/cancels.ts';
@@ -107,6 +108,7 @@ const GROUPS: { readonly [Part in keyof StorageParts | 'commits' | 'handles']: G
   schedules: { always: [scheduleCases], reopened: [reopenedScheduleCases] },
   definitions: { always: [definitionCases], reopened: [reopenedDefinitionCases] },
   documents: { always: [documentCases], reopened: [reopenedDocumentCases] },
+  deliveries: { always: [deliveryCases], many: [sharedDeliveryCases], reopened: [reopenedDeliveryCases] },
   usage: { always: [chargeCases, slotCases], many: [sharedSlotCases], reopened: [reopenedChargeCases] },
   rates: { always: [(it) => rateCases(declareOnPart(it, ({ rates }) => rates))] },
   tokens: {

@@ -71,7 +71,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'cli/schema': { may: [...CORE, 'json-schema', 'definition/forms'] },
   'cli/start': {
     may: [
-      ...[...CORE, ...DEFINITION, 'access', 'orchestrator', 'project', 'cli/schema'],
+      ...[...CORE, ...DEFINITION, 'access', 'signing', 'orchestrator', 'project', 'cli/schema'],
       ...['index', 'node', 'sqlite', 'postgres'],
     ],
   },

@@ -31,7 +31,7 @@ const REFUSED: readonly (readonly [RegExp, string])[] = [
   [/\bthe seed\b(?! of)/, "the specification; the execution's seed"],
 ];
 /** In SQL it is the name of a column. */
-const OWNER: readonly [RegExp, string] = [/\b(owner|owners)\b(?! (of|role))/, 'worker'];
+const OWNER: readonly [RegExp, string] = [/(?!^owner$)\b(owner|owners)\b(?! (of|role))/, 'worker'];
 /** A code of a document outside of the project, such as a rule's or an attack's number. S3, R2 and D1 are products; A3, A4 and A5 are sizes of paper. */
 const CODE = /(?<![%\w.$#/-])(?!S3\b|R2\b|D1\b|A[345]\b)[ATDHIRSFP]\d{1,3}(?![\w.:-])/;
 

@@ -153,7 +153,7 @@ describe('ensemble token', () => {
     const listed = await ensemble(['token', 'list'], { cwd });
     expect([listed.code, listed.stderr]).toEqual([
       1,
-      'error: there is no store .ensemble/data.sqlite yet; `ensemble serve` and `ensemble token create` create it. Name a running server with --url\n',
+      'error: there is no store .ensemble/data.sqlite yet; `ensemble serve` and `ensemble token create` create it. Name another store with --storage, or a running server with --url\n',
     ]);
     const { stdout } = await ensemble(create('--scope', 'admin', '--storage', 'sqlite:shop.db'), { cwd });
     const served = await serveProject(cwd, ['--storage', 'sqlite:shop.db']);

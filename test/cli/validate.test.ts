@@ -154,12 +154,14 @@ describe('ensemble validate', () => {
         'name: a\nflow:\n  - { sleep: "${late.output}" }\n  - { agent: late, operation: code, config: { script: one } }\n',
       'scripts/one.mjs': ONE,
       'ensemble.config.mjs':
-        "export default { ensembles: [{ name: 'b', flow: [], trigger: [{ type: 'webhook', path: '/in', public: true }] }] };\n",
+        "export default { ensembles: [{ name: 'b', flow: [], notifications: [{ type: 'webhook', events: ['execution.failed'], url: 'https://a.example', secret: 'open' }] }] };\n",
     });
     const { code, stdout, stderr } = await ensemble(['validate'], { cwd });
     expect([code, stdout]).toEqual([0, '✓ 3 files, no problems\n']);
     expect(stderr).toContain('warning: ensembles/a.yaml:3:17 flow[0].sleep: `late` has not run yet');
-    expect(stderr).toContain('warning: ensemble.config.mjs trigger[0]: ensemble `b`: trigger[0]: webhooks are checked');
+    expect(stderr).toContain(
+      'warning: ensemble.config.mjs notifications[0].secret: ensemble `b`: notifications[0].secret: is stored with the definition',
+    );
     const json = await ensemble(['validate', '--json'], { cwd });
     expect([json.code, json.stderr]).toEqual([0, '']);
     const found = JSON.parse(json.stdout).files as { file: string; issues: object[]; warnings: object[] }[];

@@ -7,7 +7,12 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** The environment variable that holds the path of the file. */
 const FILE = 'CRASH_LIBRARY';
-const ENTRIES = { 'index.js': '*', 'sqlite.js': '{ sqliteStorage }', 'postgres.js': '{ postgresStorage }' };
+const ENTRIES = {
+  'index.js': '*',
+  'node.js': '{ nodeHttp }',
+  'sqlite.js': '{ sqliteStorage }',
+  'postgres.js': '{ postgresStorage }',
+};
 const BANNER = "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);";
 
 /**

@@ -27,7 +27,12 @@ export function options(): OrchestratorOptions {
     mail: { fake: { send: () => Promise.reject(new Error('no mail')) } },
     models: { fake: { generate: () => Promise.reject(new Error('no model')) } },
     env: { STAGE: 'test', EMPTY: '' },
-    secrets: { API_KEY: 'k-1234567890', TOKEN: 't-1234567890', HOOK_SECRET: 'h-1234567890', LOGIN: 'user:password' },
+    secrets: {
+      API_KEY: 'k-1234567890',
+      TOKEN: 't-1234567890',
+      HOOK_SECRET: 'whsec_aC0xMjM0NTY3ODkw',
+      LOGIN: 'user:password',
+    },
   };
 }
 

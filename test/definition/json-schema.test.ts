@@ -56,12 +56,13 @@ describe('the JSON Schema of a definition', () => {
     );
     expect(shaped.length).toBeGreaterThanOrEqual(30);
     const accepted = shaped.filter(({ source }) => validate(dataOf(source)));
-    // A schema can't compare values without `$data`, can't check addresses that may contain expressions, text around an expression,
-    // and does not know the routes under `config` of the older form.
+    // A schema can't compare values without `$data`, can't check addresses that may contain expressions, durations, text around an
+    // expression, and does not know the routes under `config` of the older form.
     expect(accepted.map(({ file, why }) => `${file}: ${why}`)).toEqual([
       'inputs: the default is not in the enum',
       'inputs: an enum that does not fit the type',
       'notifications: an invalid url, invalid addresses and an invalid subject',
+      'notifications: a timeout that is too long',
       'older-form: a Route whose routes under config are wrong',
       'schedules: a missing input that is required',
       'steps: a `foreach` over mixed text',

@@ -8,6 +8,7 @@ import { type Ask, HOSTS } from './hosts.ts';
 import { createService, post, type Service, readResponse } from './service.ts';
 
 const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
+const NO_DELIVERY = 'dlv_01M7WWEK7KT35PGB6V8KCP7X7Z';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 type Row = readonly [method: Method, path: string, scope: TokenScope | 'any', status: number];
@@ -40,10 +41,28 @@ const ROUTES: readonly Row[] = [
   ['POST', `/api/v1/executions/${NOBODY}/cancel`, 'execute:ensembles', 404],
   ['POST', `/api/v1/executions/${NOBODY}/retry`, 'execute:ensembles', 404],
   ['POST', `/api/v1/executions/${NOBODY}/signals/go`, 'execute:ensembles', 404],
+  ['GET', '/api/v1/deliveries', 'read:executions', 200],
+  ['GET', `/api/v1/deliveries/${NO_DELIVERY}`, 'read:executions', 404],
+  ['POST', `/api/v1/deliveries/${NO_DELIVERY}/redeliver`, 'execute:ensembles', 404],
+  ['GET', '/api/v1/replays', 'read:executions', 200],
+  ['POST', '/api/v1/replays', 'execute:ensembles', 202],
+  ['GET', '/api/v1/receivers', 'read:executions', 200],
+  ['POST', `/api/v1/receivers/webhook:${'0'.repeat(32)}/resume`, 'execute:ensembles', 404],
   ['GET', '/api/v1/workflows', 'read:ensembles', 200],
   ...rowsOf('/api/v1/ensembles', 'ensembles', 'greet'),
   ...rowsOf('/ensembles', 'ensembles', 'greet'),
   ...rowsOf('/api/v1/agents', 'agents', 'double'),
+  ['GET', '/api/v1/components', 'read:components', 200],
+  ['POST', '/api/v1/components', 'write:components', 400],
+  ['GET', '/api/v1/components/nobody', 'read:components', 404],
+  ['PUT', '/api/v1/components/nobody', 'write:components', 404],
+  ['GET', '/api/v1/components/nobody/versions', 'read:components', 404],
+  ['POST', '/api/v1/components/nobody/versions', 'write:components', 400],
+  ['GET', '/api/v1/components/nobody/versions/latest', 'read:components', 404],
+  ['GET', '/api/v1/components/nobody/deployments', 'read:components', 404],
+  ['PUT', '/api/v1/components/nobody/deployments/production', 'write:components', 400],
+  ['DELETE', '/api/v1/components/nobody/deployments/production', 'write:components', 404],
+  ['POST', '/api/v1/components/nobody/deployments/production/rollback', 'write:components', 404],
   ['GET', '/api/v1/state/greet', 'read:state', 404],
   ['PUT', '/api/v1/state/greet', 'write:state', 400],
   ['PATCH', '/api/v1/state/greet', 'write:state', 400],

@@ -248,8 +248,8 @@ describe('a definition is refused at load', () => {
     ['with a rate of a single mail', { rateLimit: 5 }, 'flow[0].config.rateLimit: is for a `batch`'],
     [
       'with a template',
-      { template: 'template://welcome' },
-      'components are not in this version; write the text in `html` and `body`',
+      { template: 'welcome' },
+      'flow[0].config.template: must be a reference such as `template://welcome@production`',
     ],
     ['with a key that nobody knows', { subjct: 'x' }, 'flow[0].config.subjct: is not a key of `email`'],
     ['with a template as address', { to: '{{ email }}' }, 'flow[0].config.to: is not a template'],

@@ -115,7 +115,7 @@ describe('the `pdf` operation', () => {
 
   it.each([
     [{}, /config.*html/],
-    [{ template: 'invoice' }, /config\.template: is not supported by `pdf`; use `html`/],
+    [{ template: 'invoice' }, /config\.template: must be a reference such as `template:\/\/invoice@production`/],
     [{ html: 'x', format: 'B5' }, /config\.format: must be one of A3, A4, A5, Letter, Legal, Tabloid/],
     [{ html: 'x', format: { width: '1mm', height: '10cm' } }, /config\.format: has a side that is shorter/],
     [{ html: 'x', margin: '20' }, /config\.margin: must be a CSS length such as `20mm`/],

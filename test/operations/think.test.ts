@@ -247,7 +247,7 @@ describe('at load', () => {
 
   it.each([
     [{ model: undefined }, 'model', /required/],
-    [{ prompt: 'prompt://greet@v1' }, 'prompt', /components are not in this version/],
+    [{ prompt: 'prompt://greet' }, 'prompt', /must say which version/],
     [{ prompt: '' }, 'prompt', /empty/],
     [{ provider: '${input.p}' }, 'provider', /plain name/],
     [{ temperature: -1 }, 'temperature', /at least 0/],

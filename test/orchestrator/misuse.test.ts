@@ -33,23 +33,6 @@ describe('misuse of the library', () => {
     expect((await orchestrator.executions.list()).executions).toEqual([]);
   });
 
-  it('a definition with parts that this version does not support is loaded, and each part is logged once', async () => {
-    const logged: string[] = [];
-    const log = (_fields: object, message = '') => void logged.push(message);
-    const logger = { debug: log, info: log, warn: log, error: log };
-    const trigger = (type: string) => `name: ${type}\nflow: []\ntrigger: [{ type: ${type}, `;
-    const webhook = `${trigger('webhook')} path: /webhooks/orders, public: true }]`;
-    const schedule = `${trigger('schedule')} cron: "0 8 * * *" }]`;
-    const notification = `name: notifies\nflow: []\nnotifications: [{ type: webhook, events: [execution.failed], url: https://a.example }]`;
-    const orchestrator = createOrchestrator({ logger, ensembles: [webhook, schedule, notification] });
-    expect(logged).toEqual([
-      'ensemble `webhook`: 3:11 trigger[0]: webhooks are checked, but not served by this version; start the ensemble from a route of your own with `orchestrator.start`',
-      'ensemble `notifies`: 3:17 notifications[0]: notifications are checked, but not sent by this version; `orchestrator.on(event, listener)` reports the same events',
-    ]);
-    expect((await orchestrator.ensembles.get('notifies')).definition.notifications).toHaveLength(1);
-    await orchestrator.close();
-  });
-
   it('an unknown event is a TypeError, with the nearest event', () => {
     const { orchestrator } = scene([ok('a')]);
     const on =

@@ -171,7 +171,25 @@ function scripts() {
 }
 
 export const asked = [];
-export const orchestrator = createOrchestrator({ ensembles: [ORDERS], scripts: scripts(), http: customers(asked) });
+/** Takes a signed webhook, and reads all of its request. */
+const RECEIVED = `
+name: received
+trigger:
+  - { type: webhook, path: /webhooks/received, auth: { type: signature, secret: "\${env.HOOK}" } }
+flow: []
+outputs:
+  length: \${length(trigger.rawBody)}
+  text: \${input.text}
+  header: \${headers['X-Custom']}
+  query: \${trigger.query.a}
+`;
+
+export const orchestrator = createOrchestrator({
+  ensembles: [ORDERS, RECEIVED],
+  scripts: scripts(),
+  env: { HOOK: 'hush' },
+  http: customers(asked),
+});
 
 /** With the default `fetchHttp()` and the clock of the testing kit. */
 export const onManualClock = createTestOrchestrator({

@@ -1,6 +1,6 @@
 /** Runs the ensembles. The result is the same on every runtime. */
 
-import { createHandler, isOrchestratorError } from 'ensemble-orchestrator';
+import { createHandler, isOrchestratorError, signPayload } from 'ensemble-orchestrator';
 import { asked, onManualClock, orchestrator, quickstart, tooled, toolRequests } from './ensembles.mjs';
 import { orders } from './quickstart.mjs';
 import { notify } from './services.mjs';
@@ -70,7 +70,34 @@ async function overHttp() {
     noScope: (await call('GET', '/api/v1/tokens')).status,
     badInput: (await call('POST', execute, { input: { customer: 1 } })).status,
     tooLarge: (await call('POST', execute, { input: { text: 'x'.repeat(1_100_000) } })).status,
+    webhooks: await receive(handler),
     notMine: (await handler.handle(new Request('https://localhost/about'))).matched,
+  };
+}
+
+/** Signed webhooks: a small body, a large one, whose signature the platform checks, one that was altered, and one that is sent twice. */
+async function receive(handler) {
+  const sign = (body) => signPayload({ secret: 'hush', body });
+  const send = async (body, signature = sign(body)) => {
+    const headers = { 'content-type': 'application/json', 'x-custom': 'yes', ...signature };
+    const url = 'https://localhost/webhooks/received?a=b';
+    const response = await handler.fetch(new Request(url, { method: 'POST', headers, body }));
+    return { status: response.status, ...(await response.json()) };
+  };
+  const body = '{ "text": "żółw" }';
+  // A signature holds the second at which it was made.
+  const signature = sign(body);
+  const small = await send(body, signature);
+  const twice = await send(body, signature);
+  const large = JSON.stringify({ text: 'x', more: 'y'.repeat(100_000) });
+  return {
+    small: [small.status, small.output],
+    isSame: small.executionId === twice.executionId,
+    large: (await send(large)).output,
+    altered: [
+      (await send('{ "text": "b" }', sign('{ "text": "a" }'))).error,
+      (await send(large.replace('x', 'z'), sign(large))).error,
+    ],
   };
 }
 

@@ -183,7 +183,7 @@ describe.skipIf(!hasServer)('on a server', () => {
     await database.query(`INSERT INTO "before".deliveries (execution, created_at, due_at, id, event, target, payload)
       VALUES (1, 1, 1, 'a', 'e', '{}', '{}')`);
     expect(await tables('before')).toContain('deliveries');
-    await migrate(client, 'before');
+    await migrate(client, 'before', MIGRATIONS.slice(0, 9));
     expect(await tables('before')).not.toContain('deliveries');
     await client.close();
   });

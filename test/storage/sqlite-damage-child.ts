@@ -15,6 +15,7 @@ import { TOKEN } from './stored-token.ts';
 const [, , executions = '0', ...paths] = process.argv;
 const say = (text: string) => writeSync(1, `${text}\n`);
 const page = { limit: 100 };
+const SETTLED = { id: 'dlv_1', expectedAttempts: 0, status: 'failed', attempts: 1, log: [] } as const;
 const HOUR = { key: 'token:tok_1', limit: 1, windowMs: 3_600_000 };
 
 for (const path of paths) {
@@ -66,6 +67,13 @@ for (const path of paths) {
         document: { value: {}, tag: 'a', updatedAt: 1 },
         now: 1,
       }),
+    () => storage.deliveries.receivers('', 10),
+    () => storage.deliveries.claim('shop', { now, until: now + 10, limit: 10 }),
+    () => storage.deliveries.get('dlv_1'),
+    () => storage.deliveries.list({ limit: 10 }),
+    () => storage.deliveries.settle([SETTLED]),
+    () => storage.deliveries.requeue(['dlv_1'], now),
+    () => storage.deliveries.purge(now, 10),
     () => storage.usage.running('tok_1'),
     () => storage.usage.charged('tok_1', '2026-01'),
     () => storage.rates.take([HOUR], 1),

@@ -265,7 +265,7 @@ describe('migrations', () => {
       migrate(connection, path, MIGRATIONS.slice(0, 8));
       connection.exec(`INSERT INTO ensemble_deliveries (execution, id, event, status, attempts, created_at, due_at, target, payload)
         VALUES (1, 'a', 'e', 'pending', 0, 1, 1, '{}', '{}')`);
-      migrate(connection, path);
+      migrate(connection, path, MIGRATIONS.slice(0, 9));
       const found = connection.prepare("SELECT 1 FROM sqlite_master WHERE name = 'ensemble_deliveries'").all([]);
       expect(found).toEqual([]);
     });

@@ -78,7 +78,8 @@ function beginNow(
 ): MaybePromise<AcceptedRun> {
   const { signal, steps = [], charge, expects } = options;
   const mayWait = !options.refuseWithoutSlot && charge?.slots !== 0;
-  const entry: CommitEntry = { executionId: execution.id, epoch: 1, start: execution, steps, charge, expects };
+  const start: CommitEntry = { executionId: execution.id, epoch: 1, start: execution, steps, charge, expects };
+  const entry = loaded.outbox ? loaded.outbox(start, execution, execution.createdAt) : start;
   const launch = (holder: string): AcceptedRun => {
     const records = steps.length > 0 ? steps : undefined;
     const { createdAt: startedAt } = execution;

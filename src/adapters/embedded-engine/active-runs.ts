@@ -2,7 +2,7 @@
 
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { ActiveRun } from '../../engine/running/active-run.ts';
-import type { HeldExecution } from '../../engine/running/run-journal.ts';
+import type { HeldExecution } from '../../engine/running/held-execution.ts';
 
 /** An execution that a worker of this process holds. */
 export interface WorkersExecution extends HeldExecution {

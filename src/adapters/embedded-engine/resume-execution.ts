@@ -1,12 +1,19 @@
 /** Resumes or starts a claimed execution: reads its records, loads its definition, and launches its run. */
 
-import type { LoadedDefinition } from '../../engine/ports/execution-engine.ts';
+import type { LoadedDefinition, Outbox } from '../../engine/ports/execution-engine.ts';
 import { isOrchestratorError, messageOf } from '../../engine/base/errors.ts';
 import { nextTurn } from '../../engine/base/next-turn.ts';
 import { signalsOfEnd } from '../../engine/model/child.ts';
 import type { ExecutionTrigger } from '../../engine/model/execution.ts';
 import { waitedBefore } from '../../engine/model/execution-record.ts';
-import type { ClaimedExecution, DamagedExecution, StepRecord } from '../../engine/model/stored-execution.ts';
+import type {
+  ClaimedExecution,
+  CommitEntry,
+  DamagedExecution,
+  NewExecution,
+  StepRecord,
+} from '../../engine/model/stored-execution.ts';
+import { isAfterCrash } from '../../engine/running/held-execution.ts';
 import type { Run } from './active-runs.ts';
 import { releaseLater } from './deferred-writes.ts';
 import type { EngineState } from './engine-state.ts';
@@ -122,7 +129,8 @@ async function begin(engine: EngineState, { worker, claimed, reached }: Claim): 
   }
   if (begun) logRecovery(engine, worker, claimed);
   const about = { execution, worker, epoch, startedAt, records, signals, recoveries, handover, resumedAt };
-  return launchRun(engine, { ...about, cancelled, resumed: begun, reached }, loaded);
+  const begins = !begun || isAfterCrash(claimed);
+  return launchRun(engine, { ...about, cancelled, resumed: begun, reached, begins }, loaded);
 }
 
 /** A damaged row stays damaged; the storage may recover from any other failure. */
@@ -196,7 +204,7 @@ async function endDamaged(engine: EngineState, worker: string, damaged: DamagedE
   await endUnrunnable(
     engine,
     worker,
-    { id, ensemble: undefined, epoch, trigger, startedAt: engine.clock.now(), waited: 0 },
+    { id, execution: undefined, epoch, trigger, startedAt: engine.clock.now(), waited: 0 },
     message,
   );
 }
@@ -205,7 +213,7 @@ async function endDamaged(engine: EngineState, worker: string, damaged: DamagedE
 interface UnrunnableExecution {
   readonly id: string;
   /** Undefined if it can't be read. */
-  readonly ensemble: string | undefined;
+  readonly execution: NewExecution | undefined;
   readonly epoch: number;
   readonly startedAt: number;
   readonly trigger: ExecutionTrigger;
@@ -214,23 +222,37 @@ interface UnrunnableExecution {
 }
 
 function toUnrunnable({ execution, epoch, startedAt, handover, resumedAt }: ClaimedExecution): UnrunnableExecution {
-  const { id, ensemble, trigger } = execution;
-  return { id, ensemble, epoch, startedAt, trigger, waited: waitedBefore(handover, resumedAt) };
+  const { id, trigger } = execution;
+  return { id, execution, epoch, startedAt, trigger, waited: waitedBefore(handover, resumedAt) };
 }
 
 /** Ends an execution that can't run as failed, so that it does not affect others. */
 async function endUnrunnable(engine: EngineState, worker: string, claimed: UnrunnableExecution, message: string) {
   const { host, storage, clock, logger, writer, withRetry } = engine;
-  const { id, ensemble, epoch, startedAt, waited } = claimed;
+  const { id, execution, epoch, startedAt, waited } = claimed;
+  const ensemble = execution?.ensemble;
   const finishedAt = clock.now();
   const about = { output: null, error: { code: 'INTERNAL', message }, finishedAt, agents: 0 };
   const duration = Math.max(0, finishedAt - startedAt);
   const end = { status: 'failed' as const, ...about, duration, ...(waited > 0 && { waited }) };
   const signals = signalsOfEnd(claimed, end);
-  await writer.write(worker, { executionId: id, epoch, steps: [], end, ...(signals && { signals }) });
+  const entry: CommitEntry = { executionId: id, epoch, steps: [], end, ...(signals && { signals }) };
+  const outbox = execution && (await findOutbox(engine, execution));
+  await writer.write(worker, outbox ? outbox(entry, execution) : entry);
   logger.error({ executionId: id, ensemble, worker }, `execution was ended: ${message}`);
   const record = await withRetry(() => storage.executions.get(id, { agents: false }));
   if (record) host.ended(record, worker);
+}
+
+/** Without the definition, nobody knows what is to be sent. */
+async function findOutbox(engine: EngineState, { version, ensemble }: NewExecution): Promise<Outbox | undefined> {
+  try {
+    const loaded = await loadDefinition(engine, version, ensemble);
+    return typeof loaded === 'object' ? loaded.outbox : undefined;
+  } catch (error) {
+    if (isDamage(error)) return undefined;
+    throw error;
+  }
 }
 
 const DONE = () => true;

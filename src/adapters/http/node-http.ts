@@ -49,6 +49,7 @@ export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
   const agents = {
     http: new HttpAgent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
     https: new HttpsAgent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
+    publicRules: addressRules(),
   };
   return Object.freeze({
     async send(request: HttpRequest): Promise<HttpResponse> {
@@ -91,9 +92,12 @@ function guardedLookup(request: AdmittedRequest, rules: AddressRules, resolve: R
   };
 }
 
+/** What all exchanges of a client share. */
 interface Agents {
   readonly http: HttpAgent;
   readonly https: HttpsAgent;
+  /** Only public addresses. */
+  readonly publicRules: AddressRules;
 }
 
 async function exchange(
@@ -112,12 +116,14 @@ async function exchange(
       sent.end(request.body);
     });
     const status = answer.statusCode ?? 0;
+    // Read now: a socket that was closed has no address.
+    const isPublic = agents.publicRules.addressProblem(answer.socket.remoteAddress ?? '', request.port) === undefined;
     const coding = contentCoding(request, status, answer.headers['content-encoding']);
     const head = { status, headers: collectHeaders(rawPairs(answer.rawHeaders), coding !== undefined) };
     const collector = bodyCollector(request, head, signal);
     const received = piecesOf(request, answer);
     for await (const piece of coding === undefined ? received : decodeBody(received, coding)) collector.add(piece);
-    return { ...head, body: collector.join() };
+    return { ...head, body: collector.join(), isPublic };
   } catch (thrown) {
     destroy();
     throw toExchangeFailure(request, thrown);

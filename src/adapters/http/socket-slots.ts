@@ -5,9 +5,10 @@ import pLimit, { type LimitFunction } from 'p-limit';
 export interface SocketSlots {
   /**
    * Runs `task` when a slot of `host` is free. An exchange never needs a second slot, so there is no deadlock.
+   * @param signal - undefined: nothing aborts it
    * @throws the signal's reason if the signal aborts first. Then `task` is not called
    */
-  run<T>(host: string, signal: AbortSignal, task: () => Promise<T>): Promise<T>;
+  run<T>(host: string, signal: AbortSignal | undefined, task: () => Promise<T>): Promise<T>;
   /** The number of hosts with exchanges that run or wait. A host is removed with its last exchange. */
   readonly hosts: number;
 }
@@ -25,7 +26,7 @@ export function socketSlots(perHost: number): SocketSlots {
     get hosts() {
       return limits.size;
     },
-    run<T>(host: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
+    run<T>(host: string, signal: AbortSignal | undefined, task: () => Promise<T>): Promise<T> {
       if (perHost === Number.POSITIVE_INFINITY) return task();
       const limit = limits.get(host) ?? pLimit(perHost);
       limits.set(host, limit);
@@ -34,12 +35,12 @@ export function socketSlots(perHost: number): SocketSlots {
         const waiting: { task?: () => Promise<T> } = { task };
         const leave = () => {
           waiting.task = undefined;
-          reject(signal.reason);
+          reject(signal?.reason);
         };
-        if (signal.aborted) leave();
-        else signal.addEventListener('abort', leave, { once: true });
+        if (signal?.aborted) leave();
+        else signal?.addEventListener('abort', leave, { once: true });
         void limit(async () => {
-          signal.removeEventListener('abort', leave);
+          signal?.removeEventListener('abort', leave);
           const run = waiting.task;
           if (run !== undefined) await run().then(resolve, reject);
         }).then(() => {

@@ -161,7 +161,7 @@ function toServer(name: string, options: ToolServerOptions, { http: given, clock
       const isRefused = (value: string) => renew && (!refused || refused.Authorization === `Bearer ${value}`);
       return { Authorization: `Bearer ${await token(isRefused, signal)}` };
     },
-    sign: (body) => (secret === undefined ? {} : signRequest(body, { secret, brand, now: clock.now() })),
+    sign: (body) => (secret === undefined ? {} : signRequest(body, { secrets: [secret], brand, now: clock.now() })),
   };
   return { options, access };
 }

@@ -143,7 +143,7 @@ function readStatus(given: string | undefined): ExecutionStatus | undefined {
 }
 
 /** An instant, or a duration back from now. @returns Unix ms */
-function readTime(given: string | undefined, option: string, now: number): number | undefined {
+export function readTime(given: string | undefined, option: string, now: number): number | undefined {
   if (given === undefined) return undefined;
   const back = parseDuration(given);
   const instant = back === undefined ? readInstant(given) : now - back;
@@ -152,7 +152,7 @@ function readTime(given: string | undefined, option: string, now: number): numbe
   throw wrongUsage(`--${option} must be ${forms}, not ${JSON.stringify(given)}`);
 }
 
-function readLimit(given: string): number {
+export function readLimit(given: string): number {
   if (/^[1-9]\d{0,4}$/.test(given) && Number(given) <= MAX_LIMIT) return Number(given);
   throw wrongUsage(`--limit must be a whole number from 1 to ${MAX_LIMIT}, not ${JSON.stringify(given)}`);
 }

@@ -79,6 +79,8 @@ export async function run(target: string, options: RunOptions, output: Output, h
     interrupt.release();
     output.watch(undefined);
   }
+  if (definition.notifications?.length && interrupt.exitCode === undefined)
+    await sendNotifications(orchestrator, record.id, output);
   await orchestrator.close({ grace: 0 });
   if (options.json) output.print(`${printJson(record)}\n`);
   if (waiting.length > 0) explainWaits(record, waiting, output);
@@ -86,6 +88,25 @@ export async function run(target: string, options: RunOptions, output: Output, h
   for (const signal of answers.unused()) output.say(`no \`wait\` took the signal ${signal} of --signal\n`);
   if (interrupt.exitCode !== undefined && record.status === 'cancelled') return interrupt.exitCode;
   return record.status === 'completed' ? 0 : 1;
+}
+
+/** How long a run waits for its notifications, ms. */
+const NOTIFIED_MS = 15_000;
+
+/** Sends what the execution notifies of, before the process ends. */
+async function sendNotifications({ deliveries }: start.Orchestrator, execution: string, output: Output): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, NOTIFIED_MS);
+  });
+  await Promise.race([deliveries.deliverDue(), late]);
+  clearTimeout(timer);
+  const all = await deliveries.list({ execution, limit: 250 });
+  const count = all.deliveries.filter(({ status }) => status !== 'succeeded').length;
+  if (count > 0)
+    output.say(
+      `notifications that were not delivered: ${count}; \`ensemble run\` keeps nothing, so they are not sent again\n`,
+    );
 }
 
 const SHOWN_FAILURES: ReadonlySet<string | undefined> = new Set([

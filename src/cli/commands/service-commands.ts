@@ -30,6 +30,7 @@ import {
   type TokenListOptions,
   type TokenNewOptions,
 } from './token-command.ts';
+import { listWebhooks, sendWebhook, type WebhookListOptions, type WebhookSendOptions } from './webhook-command.ts';
 
 /** The parts of the process that commands need. */
 export interface CommandParts {
@@ -43,6 +44,7 @@ export function addServiceCommands(program: Command, parts: CommandParts): void 
   addServe(program, parts);
   addTokens(program, parts);
   addExecutions(program, parts);
+  addWebhooks(program, parts);
 }
 
 export function addGraph(program: Command, { output, host, end }: CommandParts): void {
@@ -121,6 +123,34 @@ function addTokens(program: Command, { output, host, end }: CommandParts): void 
     .action(async (id: string, options: TokenListOptions) => end(await revokeToken(id, options, output, host)));
 }
 
+function addWebhooks(program: Command, { output, host, end }: CommandParts): void {
+  const webhook = program
+    .command('webhook')
+    .description('lists the webhooks of a project, and calls one as its sender would');
+  webhook
+    .command('list')
+    .option('--dir <folder>', 'project folder (default: this folder)')
+    .option('--json', 'prints { webhooks }')
+    .description('lists the triggers of type webhook: path, methods, credentials, ensemble and warnings')
+    .action(async (options: WebhookListOptions) => end(await listWebhooks(options, output, host)));
+  webhook
+    .command('send')
+    .argument('<path>', 'path of the trigger, such as /webhooks/orders; it may have a query')
+    .option('--body <file>', 'file with the body; - for stdin (default: an empty object)')
+    .option('--method <method>', 'method (default: the first of the trigger)')
+    .option('--type <type>', 'Content-Type (default: application/json)')
+    .option('--header <name: value>', 'another header; repeatable', collect, [])
+    .option('--url <url>', 'the server (default: ENSEMBLE_URL, or http://127.0.0.1:3000)')
+    .option('--dir <folder>', 'project folder, which has the trigger and its secret (default: this folder)')
+    .option('--env <name>', 'a process variable that ${env.NAME} may read; repeatable', collect, [])
+    .option('--json', 'prints { status, body }')
+    .description(
+      "signs a body with the trigger's secret, and sends it to a running server; exit code 1 unless it is accepted",
+    )
+    .addHelpText('after', examples('ensemble webhook send /webhooks/orders --body order.json'))
+    .action(async (path: string, options: WebhookSendOptions) => end(await sendWebhook(path, options, output, host)));
+}
+
 function addExecutions(program: Command, { output, host, end }: CommandParts): void {
   const execution = program.command('execution').description('shows, cancels, retries and signals executions');
   place(execution.command('list'))
@@ -196,7 +226,7 @@ function addExecutionControls(execution: Command, { output, host, end }: Command
 }
 
 /** The options that name the store or the server. */
-function place(command: Command): Command {
+export function place(command: Command): Command {
   return command
     .option('--dir <folder>', 'project folder, whose store is used (default: this folder)')
     .option('--storage <store>', 'another store: sqlite:FILE or postgres://...')

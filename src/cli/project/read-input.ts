@@ -20,16 +20,28 @@ export async function readInput(
   if (given === undefined) return empty;
   if (!given.startsWith('@')) return parse(given, option);
   const path = given.slice(1);
-  if (path === '-') return parse(await readAll(stdin), 'standard input');
   if (path === '') throw wrongUsage(`${option} @ needs the name of a file after the @, or \`-\` for standard input`);
-  const text = await readFile(resolve(cwd, path), 'utf8').catch((error: NodeJS.ErrnoException) => {
+  const text = await readText(path, cwd, stdin, `${option} @${path}`);
+  return parse(text, path === '-' ? 'standard input' : path);
+}
+
+/**
+ * @param path - of a file, or `-` for standard input
+ * @param given - how the command line names it, for messages
+ * @throws CliError for a file that can't be read
+ */
+export async function readText(
+  path: string,
+  cwd: string,
+  stdin: AsyncIterable<Uint8Array | string>,
+  given: string,
+): Promise<string> {
+  if (path === '-') return readAll(stdin);
+  return readFile(resolve(cwd, path), 'utf8').catch((error: NodeJS.ErrnoException) => {
     throw new CliError(
-      error.code === 'ENOENT'
-        ? `there is no file ${path} (${option} @${path})`
-        : `${path} can't be read: ${error.message}`,
+      error.code === 'ENOENT' ? `there is no file ${path} (${given})` : `${path} can't be read: ${error.message}`,
     );
   });
-  return parse(text, path);
 }
 
 function parse(text: string, where: string): unknown {

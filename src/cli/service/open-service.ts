@@ -46,6 +46,7 @@ function asService({ orchestrator, storage }: Client): Service {
   const { executions } = orchestrator;
   return {
     tokens: orchestrator.tokens,
+    deliveries: orchestrator.deliveries,
     executions: {
       ...executions,
       retry: async (id, options) => executions.get((await executions.retry(id, options)).id),

@@ -47,6 +47,20 @@ export function connect(url: string, token: string | undefined): Service {
       list: async () => ((await request('/tokens', 'tokens')) as { readonly tokens: never }).tokens,
       revoke: (id) => request(`/tokens/${encodeURIComponent(id)}`, 'revoked', { method: 'DELETE' }) as never,
     },
+    deliveries: {
+      list: (filter = {}) => request(`/deliveries?${toQuery(filter)}`, 'deliveries') as never,
+      get: (id) => request(`/deliveries/${encodeURIComponent(id)}`, 'attempts') as never,
+      redeliver: (id) => {
+        const path = `/deliveries/${encodeURIComponent(id)}/redeliver`;
+        return request(path, 'attempts', { method: 'POST' }) as never;
+      },
+      replay: (filter) => request('/replays', 'redelivered', { method: 'POST', body: filter }) as never,
+      receivers: async () => ((await request('/receivers', 'receivers')) as { readonly receivers: never }).receivers,
+      resume: (receiver) => {
+        const path = `/receivers/${encodeURIComponent(receiver)}/resume`;
+        return request(path, 'deliveries', { method: 'POST' }) as never;
+      },
+    },
     executions: {
       get: (id) => request(`/executions/${encodeURIComponent(id)}`, 'status') as never,
       list: (filter = {}) => {

@@ -16,6 +16,10 @@ export interface Service {
     /** The definition with which the execution began. A server returns the current definition of its ensemble instead. */
     definition(execution: Pick<Execution<unknown>, 'ensemble' | 'version'>): Promise<ServiceDefinition | undefined>;
   };
+  readonly deliveries: Pick<
+    Orchestrator['deliveries'],
+    'list' | 'get' | 'redeliver' | 'replay' | 'receivers' | 'resume'
+  >;
   close(): Promise<void>;
 }
 

@@ -16,6 +16,8 @@ export interface RequestSender {
   readonly principal?: Principal | undefined;
   /** The IP address of the client. Absent if it is not known. */
   readonly address?: string | undefined;
+  /** The request is one of a public webhook, or was refused by a webhook: only its address counts, by `limits.webhooks`. */
+  readonly webhook?: 'public' | 'refused' | undefined;
 }
 
 /** The tightest of the limits that apply to a request. */
@@ -64,7 +66,19 @@ export function createLimits(parts: {
     return clients.get(address);
   };
 
-  const windowsOf = ({ principal, address }: RequestSender): RateWindow[] => {
+  const warnOnce = () => {
+    if (!warned) logger.warn({}, NO_ADDRESS);
+    warned = true;
+  };
+
+  const windowsOfWebhook = (webhook: 'public' | 'refused', client = UNKNOWN_ADDRESS): RateWindow[] => {
+    const { requests, windowMs } = plans.webhooks;
+    if (client === UNKNOWN_ADDRESS) warnOnce();
+    return requests === undefined ? [] : [{ key: `webhook-${webhook} ${client}`, limit: requests, windowMs }];
+  };
+
+  const windowsOf = ({ principal, address, webhook }: RequestSender): RateWindow[] => {
+    if (webhook) return windowsOfWebhook(webhook, clientKey(address));
     const limits = principal ? plans.limitsOf(principal.plan) : plans.unknownCaller;
     const { requests = NO_LIMIT, windowMs } = limits;
     const client = clientKey(address);
@@ -72,8 +86,7 @@ export function createLimits(parts: {
     const windows: RateWindow[] = principal ? [{ key: tokenKey(principal), limit: requests, windowMs }] : [];
     if (client !== undefined && ofAddress !== undefined) windows.push({ key: client, limit: ofAddress, windowMs });
     if (client === undefined) {
-      if (!warned) logger.warn({}, NO_ADDRESS);
-      warned = true;
+      warnOnce();
       if (!principal) windows.push({ key: UNKNOWN_ADDRESS, limit: ofAddress ?? NO_LIMIT, windowMs });
     }
     return windows;

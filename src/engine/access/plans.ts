@@ -29,6 +29,11 @@ export interface LimitsOptions {
    * Default: the requests of the caller's plan, and those of `free` for a caller without a valid token.
    */
   readonly perIp?: number;
+  /**
+   * How many requests of public webhooks one address may send. Default `{ requests: 600, window: 60 }`. Requests of a webhook with
+   * `auth` have no limit, except those that are refused.
+   */
+  readonly webhooks?: Pick<PlanFigures, 'requests' | 'window'>;
   /** Where requests are counted. Default: the storage. */
   readonly store?: LimitStore;
   /**
@@ -70,6 +75,7 @@ const KEYS: readonly string[] = [
   'enterprise',
   'rateLimit',
   'perIp',
+  'webhooks',
   'store',
   'onStoreFailure',
 ] satisfies (keyof LimitsOptions)[];
@@ -81,10 +87,10 @@ export function checkLimits(options: LimitsOptions): void {
   for (const key of Object.keys(options)) {
     if (!KEYS.includes(key)) throw wrong(`\`${key}\` is not a key; the keys are ${KEYS.join(', ')}`);
   }
-  const { plan, enterprise, rateLimit, perIp, store, onStoreFailure } = options;
+  const { plan, enterprise, rateLimit, perIp, webhooks, store, onStoreFailure } = options;
   const problem = plan === undefined ? undefined : planProblem(plan);
   if (problem !== undefined) throw wrong(`\`plan\` ${problem}`);
-  for (const [key, given] of Object.entries({ enterprise, rateLimit })) {
+  for (const [key, given] of Object.entries({ enterprise, rateLimit, webhooks })) {
     if (given === undefined) continue;
     const found = typeof given === 'string' ? 'must be figures' : planProblem(given);
     if (found !== undefined) throw wrong(`\`${key}\`: ${found}`);
@@ -94,6 +100,9 @@ export function checkLimits(options: LimitsOptions): void {
   }
   if (rateLimit !== undefined && 'executions' in rateLimit) {
     throw wrong('`rateLimit`: its keys are requests, window and concurrent; a quota belongs into a plan');
+  }
+  if (webhooks !== undefined && ('executions' in webhooks || 'concurrent' in webhooks)) {
+    throw wrong('`webhooks`: its keys are requests and window');
   }
   if (perIp !== undefined && !(Number.isSafeInteger(perIp) && perIp >= 0)) throw wrong(`\`perIp\` ${COUNT}`);
   if (store !== undefined && typeof store?.take !== 'function') {
@@ -112,9 +121,13 @@ export interface Plans {
   requestsOfAddress(limits: CallerLimits): number | undefined;
   /** The limits of a caller without a valid token. */
   readonly unknownCaller: CallerLimits;
+  /** The limits of one address that calls public webhooks. */
+  readonly webhooks: CallerLimits;
 }
 
-export function createPlans({ plan = 'free', enterprise, rateLimit, perIp }: LimitsOptions = {}): Plans {
+const WEBHOOKS: PlanFigures = { requests: 600, window: 60 };
+
+export function createPlans({ plan = 'free', enterprise, rateLimit, perIp, webhooks }: LimitsOptions = {}): Plans {
   const named = (name: PlanName): CallerLimits =>
     toLimits({ ...PLAN_FIGURES[name], ...(name === 'enterprise' && enterprise), ...rateLimit });
   const byName: Readonly<Record<PlanName, CallerLimits>> = {
@@ -127,5 +140,6 @@ export function createPlans({ plan = 'free', enterprise, rateLimit, perIp }: Lim
     limitsOf: (given) => (typeof given === 'string' ? byName[given] : toLimits(given)),
     requestsOfAddress: ({ requests }) => perIp ?? requests,
     unknownCaller: byName.free,
+    webhooks: toLimits({ ...WEBHOOKS, ...webhooks }),
   };
 }

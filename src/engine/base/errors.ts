@@ -29,7 +29,8 @@ export type ErrorCode =
   | 'TIMEOUT'
   | 'TOKEN_EXPIRED'
   | 'UNAUTHORIZED'
-  | 'UNSUPPORTED_MEDIA_TYPE';
+  | 'UNSUPPORTED_MEDIA_TYPE'
+  | 'VERSION_NOT_FOUND';
 
 /** One problem of a definition: where it is, what is wrong, and what was expected. */
 export interface DefinitionIssue {
@@ -244,6 +245,15 @@ export interface ErrorDetails {
   };
   readonly UNAUTHORIZED: Readonly<Record<string, unknown>>;
   readonly UNSUPPORTED_MEDIA_TYPE: Readonly<Record<string, unknown>>;
+  /** A reference to a component leads to no version. */
+  readonly VERSION_NOT_FOUND: {
+    /** The name of the component. */
+    readonly component: string;
+    /** What was asked for: a version, `latest` or an environment. */
+    readonly ref: string;
+    /** The versions that exist, the highest first. */
+    readonly versions: readonly string[];
+  };
 }
 
 /** An {@link OrchestratorError} with one of the codes `C`. `switch (error.code)` narrows `error.details`. */

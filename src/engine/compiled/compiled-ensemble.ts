@@ -3,8 +3,12 @@
 import type { Ticks } from '../base/cron.ts';
 import type { Evaluate } from '../expression/evaluation.ts';
 import type { Json, JsonObject } from '../base/json.ts';
+import type { ResolvedComponent } from '../model/component.ts';
 import type { EnsembleDefinition } from '../model/ensemble.ts';
+import type { RequestPart } from '../model/kept-request.ts';
+import type { NotificationTarget } from '../model/notification.ts';
 import type { ScheduleRules } from '../model/schedule.ts';
+import type { Webhook } from '../model/webhook.ts';
 import type { AnyOperation } from '../ports/operation.ts';
 import type { StoredDefinition } from '../ports/storage.ts';
 import type { ValueCheck } from '../json-schema/compile-json-schema.ts';
@@ -26,6 +30,11 @@ export interface CompiledEnsemble {
   readonly timeoutMs: number | undefined;
   readonly durability: 'step' | 'none';
   readonly schedules: readonly CompiledSchedule[];
+  readonly webhooks: readonly Webhook[];
+  /** Each at its index in the definition. Undefined for one whose settings are not known to an editor. */
+  readonly notifications: readonly (NotificationTarget | undefined)[];
+  /** The parts of the request that started an execution which its expressions read. */
+  readonly requestReads: ReadonlySet<RequestPart>;
 }
 
 /**
@@ -110,9 +119,19 @@ export interface CompiledAgentStep {
   readonly calls: ReadonlyMap<string, CompiledCall>;
   /** Whether it uses the prompt that a route chose, when its own config names none. */
   readonly takesPrompt: boolean;
+  /** Undefined when its config refers to no component. */
+  readonly references: CompiledReferences | undefined;
   readonly readsState: boolean;
   /** Whether no step follows: then its result is stored together with the end of the execution. */
   readonly last: boolean;
+}
+
+/** The references to components in the config of an agent. */
+export interface CompiledReferences {
+  /** The texts of the references. */
+  readonly all: readonly Evaluate<ExpressionScope>[];
+  /** The step with the texts of components in its config, in the order of `all`. @throws INVALID_DEFINITION for a text that can't be used */
+  fill(step: CompiledAgentStep, components: readonly ResolvedComponent[]): CompiledAgentStep;
 }
 
 /** An agent that an operation may call: a flow of one step. */

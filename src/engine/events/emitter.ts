@@ -2,7 +2,13 @@
 
 import { EventEmitter } from 'eventemitter3';
 import { cloneJson } from '../base/json.ts';
-import { EVENT_KINDS, type EventData, type EventKind, type OrchestratorEvent } from '../model/event.ts';
+import {
+  DELIVERY_EVENTS,
+  EVENT_KINDS,
+  type EventData,
+  type EventKind,
+  type OrchestratorEvent,
+} from '../model/event.ts';
 import type { TextEvent } from './live-texts.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -75,14 +81,16 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
   // The run continues to use the values of an event, so listeners get a frozen copy: none can change what another receives.
   const send = (event: OrchestratorEvent) => {
     const { executionId: id } = event.data;
+    const isOfRun = !DELIVERY_EVENTS.has(event.event);
     // Readers of stored events get no copy of the event: they read it from the storage. A text is not stored.
     if (event.event === 'agent.delta') texts.emit(id, event);
-    else wakes.emit(id);
+    else if (isOfRun) wakes.emit(id);
     const kinds = [event.event, ALL].filter((kind) => byKind.listenerCount(kind) > 0);
-    if (kinds.length === 0 && byExecution.listenerCount(id) === 0) return;
+    const hasReaders = isOfRun && byExecution.listenerCount(id) > 0;
+    if (kinds.length === 0 && !hasReaders) return;
     const copy = freeze(cloneJson(event));
     for (const kind of kinds) byKind.emit(kind, copy);
-    byExecution.emit(id, copy);
+    if (hasReaders) byExecution.emit(id, copy);
   };
 
   return {

@@ -1,5 +1,6 @@
 /** Compiles texts that contain `${...}`, and templates, which contain `{{ ... }}` too. */
 
+import { escapeHtml } from '../base/escape-html.ts';
 import type { Json } from '../base/json.ts';
 import { type CompiledPart, compilePart } from './compile-expression.ts';
 import type { CompiledExpression, CompileOptions, NameResolver } from './compiled-expression.ts';
@@ -139,16 +140,4 @@ function joinParts<E extends Evaluation>(
     }
     return text;
   };
-}
-
-const HTML_ESCAPES: Readonly<Record<string, string>> = {
-  '&': '&amp;',
-  '<': '&lt;',
-  '>': '&gt;',
-  '"': '&quot;',
-  "'": '&#39;',
-};
-
-function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (character) => HTML_ESCAPES[character] as string);
 }

@@ -3,11 +3,12 @@
 import { OrchestratorError } from '../base/errors.ts';
 import { copySized, JsonError } from '../base/json.ts';
 import { isPromise, type MaybePromise } from '../base/maybe-promise.ts';
-import type { CompiledAgentStep } from '../compiled/compiled-ensemble.ts';
+import type { CompiledAgentStep, CompiledReferences } from '../compiled/compiled-ensemble.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StoreRecord } from '../ports/journal.ts';
 import { AttemptContext } from './attempt-context.ts';
+import { fillReferences } from './fill-references.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import { describeThrown, type ThrownFailure, toFailure, toLoggedError } from './failure.ts';
 import type { RunScope } from './run-scope.ts';
@@ -28,6 +29,34 @@ export function runAttempt(
   place.made = true;
   // Before a later attempt there is a pause, and the process may have died in it.
   if (place.number === 1 && scope.run.journal.mayRepeat) place.cutOff = 1;
+  return step.references ? fill(step, step.references, scope, place, store) : make(step, scope, place, store);
+}
+
+function fill(
+  step: CompiledAgentStep,
+  references: CompiledReferences,
+  scope: RunScope,
+  place: AttemptPlace,
+  store: StoreRecord,
+): MaybePromise<StepRecord | undefined> {
+  const fail = (thrown: unknown) => store(failed(step, scope, place, thrown));
+  let filled: MaybePromise<CompiledAgentStep>;
+  try {
+    filled = fillReferences(step, references, scope, place);
+  } catch (thrown) {
+    return fail(thrown);
+  }
+  const next = (ready: CompiledAgentStep) =>
+    scope.cancellation.reason === undefined ? make(ready, scope, place, store) : undefined;
+  return isPromise(filled) ? filled.then(next, fail) : next(filled);
+}
+
+function make(
+  step: CompiledAgentStep,
+  scope: RunScope,
+  place: AttemptPlace,
+  store: StoreRecord,
+): MaybePromise<StepRecord | undefined> {
   let context: AttemptContext;
   try {
     context = new AttemptContext(step, scope, place);

@@ -48,7 +48,8 @@ export function runEnsemble(
   const scope = new RunScope(run, undefined, compiled.slots, cancellation);
   if (!resumed) reportStart(run);
   if (recoveries > 0) markResumed(recoveries, run);
-  const cancel = () => cancellation.stop('cancelled');
+  // The parent of a child has the same deadline, and cancels it at that instant: what came first is the deadline.
+  const cancel = () => cancellation.stop(isOverdue(accepted, ports) ? 'timed_out' : 'cancelled');
   let cancelTimer: (() => void) | undefined;
   let stopListening: (() => void) | undefined;
   let ended = false;
@@ -111,6 +112,10 @@ export function runEnsemble(
     if (atOnce) end();
   };
   return { outcome, stop, abandon: () => abandon() };
+}
+
+function isOverdue({ deadlineAt = Infinity }: NewExecution, { clock }: RunPorts): boolean {
+  return clock.now() >= deadlineAt;
 }
 
 function reportStart(run: Run): void {

@@ -6,8 +6,10 @@ import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../base/j
 import { countedBytes } from '../base/measure-json.ts';
 import type { EventData, EventDetails, EventKind } from '../model/event.ts';
 import { drawSeedOf } from '../model/seed.ts';
+import { REQUEST_KEY } from '../model/kept-request.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
 import type { Children } from '../ports/children.ts';
+import type { ResolveComponent } from '../ports/component-source.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Journal } from '../ports/journal.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -37,6 +39,8 @@ export interface RunPorts {
   /** Whether the error of an attempt has the stack and the cause of what was thrown. */
   readonly keepsStacks: boolean;
   readonly children: Children;
+  /** Undefined where there are no components, such as in a replay. */
+  readonly resolveComponent?: ResolveComponent | undefined;
   readonly turns: Turns;
   /** Emits an event; undefined when there is no listener, so that no event is built in vain. */
   readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
@@ -59,6 +63,8 @@ export class Run implements ScopeRun {
   #held = 0;
   #inputBytes: number | undefined;
   #frozenInput: Json | undefined;
+  /** What the execution keeps of the request that started it. */
+  readonly #request: JsonObject | undefined;
   /** Whether every result is held until the run ends, because all are stored together. */
   readonly keepsAll: boolean;
   /** The monotonic instant at which the run is out of time. */
@@ -98,6 +104,8 @@ export class Run implements ScopeRun {
     this.keepsAll = compiled.durability === 'none';
     this.accepted = accepted;
     this.journal = journal;
+    // The journal drops what was stored at the end of the replay.
+    if (compiled.requestReads.size > 0) this.#request = journal.replayed(REQUEST_KEY)?.output as JsonObject | undefined;
     this.ports = ports;
   }
 
@@ -210,11 +218,12 @@ export class Run implements ScopeRun {
   }
 
   get headers(): JsonObject {
-    return EMPTY;
+    return (this.#request?.headers as JsonObject | undefined) ?? EMPTY;
   }
 
   get trigger(): JsonObject {
-    return this.accepted.trigger as unknown as JsonObject;
+    const trigger = this.accepted.trigger as unknown as JsonObject;
+    return this.#request ? { ...trigger, ...this.#request } : trigger;
   }
 
   get execution(): JsonObject {

@@ -255,6 +255,12 @@ export interface WebhookTrigger {
   readonly maxBodyBytes?: number;
   /** The kinds of bodies. Default `[json]`. */
   readonly accept?: readonly ('json' | 'form' | 'text')[];
+  /** Sends this signal to an execution of the ensemble, in place of a start. The payload is the body. */
+  readonly signal?: string;
+  /** Which execution gets the signal: by its tag or its id, a text with `${body.x}`, `${query.x}` and `${headers['X']}`. */
+  readonly find?: { readonly tag?: string; readonly id?: string };
+  /** `true`: if there is no execution, one is started, with this tag or this id. Default false: the answer is 404. */
+  readonly orStart?: boolean;
 }
 
 export interface ScheduleTrigger {
@@ -279,11 +285,11 @@ export interface WebhookNotification {
   readonly events: readonly string[];
   /** The address of the receiver. */
   readonly url: string;
-  /** Signs each delivery. Without it, there is no signature header. */
-  readonly secret?: string;
+  /** Signs each delivery. During a rotation, each of several signs. Without it, there is no signature header. */
+  readonly secret?: string | readonly string[];
   /** How often a failed delivery is repeated, at most 5. Default 3. */
   readonly retries?: number;
-  /** The longest time of one delivery. */
+  /** The longest time of one attempt, at most 30s. Default 5s. */
   readonly timeout?: Duration;
   /** `true`: also sends the headers of the Standard Webhooks convention. */
   readonly standard?: boolean;

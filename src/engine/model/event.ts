@@ -130,7 +130,32 @@ export interface EventDetails {
   /** A worker continues the execution after another worker died. `recoveries`: how often that has happened. */
   'run.resumed': { readonly recoveries: number };
   'state.updated': { readonly state: Json };
+  /** A delivery of a notification was taken by its receiver. `attempts` counts all its attempts. */
+  'delivery.succeeded': DeliveryDetails & { readonly attempts: number };
+  /** A delivery failed, and is not sent again. */
+  'delivery.failed': DeliveryDetails & { readonly attempts: number; readonly status?: number; readonly error?: string };
+  /** A delivery waits, because its receiver is paused. */
+  'delivery.paused': DeliveryDetails;
+  /** The receiver of a delivery was paused: it answered 410 (`gone`), or failed for three days (`failing`). */
+  'endpoint.paused': DeliveryDetails & { readonly reason: 'gone' | 'failing' };
 }
+
+/** In the `data` of every event of a delivery. */
+export interface DeliveryDetails {
+  /** The id of the delivery. */
+  readonly delivery: string;
+  readonly receiver: string;
+  /** The kind of the event that it delivers. */
+  readonly notified: string;
+}
+
+/** Events of deliveries, which happen at any time. They are not part of the events of an execution. */
+export const DELIVERY_EVENTS: ReadonlySet<EventKind> = new Set([
+  'delivery.succeeded',
+  'delivery.failed',
+  'delivery.paused',
+  'endpoint.paused',
+]);
 
 export type EventKind = keyof EventDetails;
 
@@ -160,6 +185,10 @@ export const EVENT_KINDS: Readonly<Record<EventKind, true>> = {
   'child.ended': true,
   'run.resumed': true,
   'state.updated': true,
+  'delivery.succeeded': true,
+  'delivery.failed': true,
+  'delivery.paused': true,
+  'endpoint.paused': true,
 };
 
 /** An event, in the envelope of the specification. */

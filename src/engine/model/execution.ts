@@ -1,6 +1,7 @@
 /** The execution of an ensemble: its statuses, its record, and its agents' runs. */
 
 import type { Json, JsonObject } from '../base/json.ts';
+import type { UsedComponent } from './component.ts';
 
 /**
  * | status | meaning | next |
@@ -69,6 +70,10 @@ export interface ExecutionTrigger {
   readonly hops?: number;
   /** The parent does not wait for it. */
   readonly detached?: boolean;
+  /** For a webhook: the method of the request. */
+  readonly method?: string;
+  /** For a webhook: the path of the trigger. */
+  readonly path?: string;
   /** For a schedule: its pattern. */
   readonly cron?: string;
   /** For a schedule: the IANA name of its time zone. */
@@ -192,6 +197,8 @@ export interface Execution<Output = Json> {
   readonly waitingForOmitted?: number;
   /** How often another process took it over, because its process was considered dead. */
   readonly recoveries: number;
+  /** The versions of components that it used, in the order of their first use. Absent if it used none. */
+  readonly components?: readonly UsedComponent[];
   /** The first 1,000 runs in the order in which they were stored, with the first outputs up to 4 MiB in total. */
   readonly agents: readonly AgentRun[];
   /**

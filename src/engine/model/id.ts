@@ -111,6 +111,11 @@ export function derivedId(prefix: string, time: number, bytes: Uint8Array): stri
   return text;
 }
 
+/** How all ids of an instant begin. @param time - Unix ms */
+export function idTime(prefix: string, time: number): string {
+  return prefix + encodeTime(time);
+}
+
 function encodeTime(now: number): string {
   let rest = Math.max(0, Math.floor(now));
   let text = '';

@@ -17,9 +17,14 @@ const LABEL = /^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
 // What a domain may have before it is written in ASCII. No sign of it has a meaning in a URL.
 const INTERNATIONAL = /^[\p{L}\p{M}\p{Nd}.-]+$/u;
 
+export interface Address {
+  readonly address: string;
+  readonly name?: string;
+}
+
 /** An address, or why the text is not one. */
 export type ReadAddress =
-  | { readonly value: { readonly address: string; readonly name?: string }; readonly problem?: undefined }
+  | { readonly value: Address; readonly problem?: undefined }
   | { readonly value?: undefined; readonly problem: string };
 
 /**

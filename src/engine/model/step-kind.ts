@@ -18,6 +18,7 @@
  * | `flow[3]!ensemble.started` | mark | started it |
  * | `flow[3].ensemble` | decision | knows how the child ended |
  * | `flow[3].model[1]`, also `tool`, `send` | decision | is an agent that has a part of its attempt, a call of a model or a tool or a sent message: a step of its own |
+ * | `run.request` | with the start | - (what the execution keeps of the request that started it) |
  * | `run!resumed[2]` | mark | - (the execution was resumed after a worker's death) |
  *
  * No other record is about a step. A mark only reports: no replay reads it. No other note's key ends like the key of a mark.

@@ -1,6 +1,8 @@
 /** The stored data of an execution: its start, its steps, its end, and the commit entry that writes them together. */
 
 import type { Json, JsonObject } from '../base/json.ts';
+import type { UsedComponent } from './component.ts';
+import type { NewDelivery } from './delivery.ts';
 import type { Charge } from './quota.ts';
 import type { ExecutionError, ExecutionTrigger, FinalStatus, PendingWait, TokenUsage } from './execution.ts';
 
@@ -76,6 +78,8 @@ export interface ExecutionEnd {
   readonly waited?: number;
   /** What its models used. Absent if it called none. */
   readonly usage?: TokenUsage;
+  /** The versions of components that it used. Absent if it used none. */
+  readonly components?: readonly UsedComponent[];
 }
 
 /** What a run leaves to the next run of its execution, and to the execution's record. A storage keeps it and looks at nothing in it. */
@@ -88,6 +92,8 @@ export interface Handover {
   readonly waited: number;
   /** What its models used. Absent if it called none. */
   readonly usage?: TokenUsage;
+  /** The versions of components that it used. Absent if it used none. */
+  readonly components?: readonly UsedComponent[];
   /** Unix ms of the release, if the run was suspended: from then on the execution waited until its next claim. */
   readonly suspendedAt?: number;
   /** How often the execution had been freed from dead workers when the run began. */
@@ -145,6 +151,8 @@ export interface CommitEntry {
   readonly state?: StateChange;
   /** Signals to other executions. A signal to an unknown or ended execution is dropped, and the entry is stored all the same. */
   readonly signals?: readonly NewSignal[];
+  /** What is to be sent about the rest of the entry. A delivery whose id is stored already is left out. */
+  readonly deliveries?: readonly NewDelivery[];
   /** The worker releases the execution. Never together with `end`. */
   readonly release?: Release;
   readonly end?: ExecutionEnd;

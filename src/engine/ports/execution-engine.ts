@@ -4,7 +4,7 @@ import type { CallerSignal } from '../base/caller-signal.ts';
 import type { Json } from '../base/json.ts';
 import type { Execution, ExecutionError, ExecutionStatus, FinalStatus } from '../model/execution.ts';
 import type { Charge } from '../model/quota.ts';
-import type { ExpectedDocument, NewExecution, NewSignal, StepRecord } from '../model/stored-execution.ts';
+import type { CommitEntry, ExpectedDocument, NewExecution, NewSignal, StepRecord } from '../model/stored-execution.ts';
 import type { Clock } from './clock.ts';
 import type { Journal } from './journal.ts';
 import type { Logger } from './logger.ts';
@@ -55,9 +55,19 @@ export interface RunOptions {
   readonly worker?: string | undefined;
 }
 
+/**
+ * Adds to an entry what the notifications of its ensemble send about it.
+ *
+ * @param begunAt - Unix ms at which the execution began, for the entry that stores its beginning
+ * @returns the entry itself if there is nothing to send
+ */
+export type Outbox = (entry: CommitEntry, execution: NewExecution, begunAt?: number) => CommitEntry;
+
 /** An ensemble that this process can run. */
 export interface LoadedDefinition {
   readonly definition: StoredDefinition;
+  /** Absent for an ensemble without notifications. An engine passes every entry of an execution through it before it is stored. */
+  readonly outbox?: Outbox | undefined;
   /** `none`: step results are stored together with the end. */
   readonly durability: 'step' | 'none';
   /** Runs an execution over a journal. Never throws and never rejects: a failure is an outcome. */

@@ -82,12 +82,15 @@ export interface PlainAnswer {
   readonly sent?: (() => void) | undefined;
 }
 
-/** Answers a plain request. Returns undefined if the path is not the handler's and `ownPathsOnly` is set. Never rejects. */
+/**
+ * Answers a plain request. Returns undefined if the path is not the handler's and `ownPathsOnly` is set. It may need the storage to
+ * know that: then it is the promise that resolves to undefined. Never rejects.
+ */
 export type RawHandler = (
   request: PlainRequest,
   host: HostInfo,
   ownPathsOnly: boolean,
-) => Promise<PlainAnswer> | undefined;
+) => Promise<PlainAnswer | undefined> | undefined;
 
 /**
  * The property of a handler that holds its {@link RawHandler}. It is an own property and not enumerable: an object that copies a

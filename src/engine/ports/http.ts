@@ -29,6 +29,8 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** The whole body, decoded. */
   readonly body: Uint8Array;
+  /** Whether the address that answered is a public one. Absent: the client does not know. */
+  readonly isPublic?: boolean;
 }
 
 /**

@@ -1,6 +1,7 @@
 /** The journal port: stores and replays the records of one execution. An engine passes a journal to the interpreter. */
 
 import type { Json, JsonObject } from '../base/json.ts';
+import type { UsedComponent } from '../model/component.ts';
 import type { PendingWait } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { MaybePromise } from './operation.ts';
@@ -153,6 +154,12 @@ export interface Journal {
     onWait: () => void,
     place: WaitPlace,
   ): Promise<TakenSignal | undefined>;
+
+  /** The version of a component to which a reference led before in this execution. */
+  pinned(reference: string): UsedComponent | undefined;
+
+  /** Stores to which version a reference led, together with the next record: nothing that follows from it is stored without it. */
+  pin(reference: string, component: UsedComponent): void;
 
   /** The current state of the ensemble. Undefined if it was never set. */
   readState(): MaybePromise<JsonObject | undefined>;

@@ -22,6 +22,8 @@ export interface ServedParts extends Masking {
   /** The orchestrator's own logger, masked. */
   readonly log: Logger;
   readonly once: RequestKeys['once'];
+  /** Sends what executions of this process have stored for their receivers, and waits for it. Does nothing if there is nothing. */
+  readonly deliver: () => Promise<void>;
 }
 
 /** The property of an orchestrator that holds its {@link ServedParts}. It is enumerable, so that copies of an orchestrator mask too. */

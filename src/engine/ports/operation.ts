@@ -106,8 +106,11 @@ export interface Operation<Config = JsonObject> {
   readonly name: string;
   /** Checks values without expressions at load, and the evaluated config before each attempt. */
   readonly config?: StandardSchema<unknown, Config>;
-  /** Called at load with the config as written, in which expressions are still text. Returns the problems that the schema can't find. */
-  check?(config: JsonObject): readonly ConfigIssue[];
+  /**
+   * Called at load with the config as written, in which expressions are still text. Returns the problems that the schema can't find.
+   * @param fromComponents - the keys with values that come from components
+   */
+  check?(config: JsonObject, fromComponents?: ReadonlySet<string>): readonly ConfigIssue[];
   /** Keys of the config whose values are part of the output. Their values must not contain secrets. */
   readonly shows?: readonly string[];
   /**

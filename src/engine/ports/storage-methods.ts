@@ -21,6 +21,7 @@ const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Nam
   schedules: { read: true, advance: true },
   definitions: { put: true, get: true },
   documents: { read: true, write: true, list: true },
+  deliveries: { receivers: true, claim: true, settle: true, requeue: true, get: true, list: true, purge: true },
   usage: { charged: true, running: true },
   rates: { take: true, peek: true },
   tokens: { put: true, findByDigest: true, get: true, list: true, delete: true, touch: true },

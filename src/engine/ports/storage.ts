@@ -40,6 +40,7 @@
 import type { CommitEntry } from '../model/stored-execution.ts';
 import type { KvStore, ObjectStore } from './data.ts';
 import type { DefinitionStore } from './definition-store.ts';
+import type { DeliveryStore } from './delivery-store.ts';
 import type { DocumentStore } from './document-store.ts';
 import type { ExecutionReader, ExecutionStore } from './execution-store.ts';
 import type { MaybePromise } from './operation.ts';
@@ -52,6 +53,7 @@ import type { UsageStore } from './usage-store.ts';
 import type { WorkerStore } from './worker-store.ts';
 
 export type * from './definition-store.ts';
+export type * from './delivery-store.ts';
 export type * from './document-store.ts';
 export type * from './execution-store.ts';
 export type * from './limit-store.ts';
@@ -116,6 +118,7 @@ export interface StorageParts {
   readonly schedules: ScheduleStore;
   readonly definitions: DefinitionStore;
   readonly documents: DocumentStore;
+  readonly deliveries: DeliveryStore;
   readonly usage: UsageStore;
   readonly rates: LimitStore;
   readonly tokens: TokenStore;

@@ -20,7 +20,8 @@ import type { ExecutionOutcome, InterpretedRun, LoadedDefinition } from '../port
 import { JournalLostError } from '../ports/journal.ts';
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CommitResult } from '../ports/storage.ts';
-import { type HeldExecution, RunJournal, type RunParts } from './run-journal.ts';
+import type { HeldExecution } from './held-execution.ts';
+import { RunJournal, type RunParts } from './run-journal.ts';
 
 /** Runs one execution over a run log. An engine creates one for each execution that it runs. */
 export class ActiveRun<Held extends HeldExecution = HeldExecution> {
@@ -48,7 +49,7 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
     this.held = held;
     this.#parts = parts;
     this.began = held.began ?? (resumed ? undefined : parts.clock.monotonic());
-    this.#journal = new RunJournal(parts, held, loaded.durability, this);
+    this.#journal = new RunJournal(parts, held, loaded, this);
     const run = loaded.run(execution, this.#journal, held);
     this.#run = run;
     this.finished = run.outcome.then((outcome) => this.#conclude(outcome));
@@ -129,13 +130,18 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
       this.began === undefined
         ? Math.max(0, finishedAt - this.held.startedAt)
         : Math.round(clock.monotonic() - this.began);
-    const { waited, reported, usage } = this.#journal;
+    const { waited, reported, usage, components } = this.#journal;
     const { agents } = reported;
     const end: ExecutionEnd = error
       ? { status, output, error, finishedAt, duration, agents }
       : { status, output, finishedAt, duration, agents };
-    if (waited === 0 && usage.total === undefined) return this.#store(end);
-    return this.#store({ ...end, ...(waited > 0 && { waited }), ...(usage.total && { usage: usage.total }) });
+    if (waited === 0 && usage.total === undefined && components.all === undefined) return this.#store(end);
+    return this.#store({
+      ...end,
+      ...(waited > 0 && { waited }),
+      ...(usage.total && { usage: usage.total }),
+      ...(components.all && { components: components.all }),
+    });
   }
 
   #store(end: ExecutionEnd): MaybePromise<Execution | undefined> {

@@ -1,6 +1,6 @@
 /** The journal over a run log: writes the records of one run to the log as they are made, and replays stored ones. */
 
-import type { CallerSignal } from '../base/caller-signal.ts';
+import type { UsedComponent } from '../model/component.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import { type PendingWait, WAITS_IN_RECORD } from '../model/execution.ts';
 import { waitedBefore } from '../model/execution-record.ts';
@@ -9,7 +9,6 @@ import {
   type ExecutionEnd,
   type Handover,
   NEVER,
-  type NewExecution,
   type NewSignal,
   type Release,
   type StateChange,
@@ -19,36 +18,16 @@ import { markOfAttempt, toNote } from '../model/step-kind.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Journal, StateUpdate, StepOptions, StoreRecord, TakenSignal, WaitPlace } from '../ports/journal.ts';
 import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
+import type { LoadedDefinition, Outbox } from '../ports/execution-engine.ts';
 import type { RunLog } from '../ports/run-log.ts';
 import type { CommitResult, StoredState } from '../ports/storage.ts';
+import { type HeldExecution, isAfterCrash } from './held-execution.ts';
 import { ReplayedRecords, ReportedRecords } from './journal-records.ts';
 import { RunSignals } from './run-signals.ts';
+import { PinnedComponents, toPin } from './pinned-components.ts';
 import { UsageTotal } from './usage-total.ts';
 import { WorkingBranches } from './working-branches.ts';
 import { checkWritten, failWrite } from './write-failure.ts';
-
-/** An execution that this process holds. */
-export interface HeldExecution {
-  readonly execution: NewExecution;
-  readonly epoch: number;
-  readonly startedAt: number;
-  /** The records to replay; undefined when there can be none. */
-  readonly records: readonly StepRecord[] | undefined;
-  readonly cancelled: boolean;
-  /** How many signals were stored for it when it was claimed. */
-  readonly signals?: number;
-  /** Whether it began before, here or in another process. */
-  readonly resumed: boolean;
-  readonly signal?: CallerSignal | undefined;
-  /** Unix ms up to which waits are over, whatever the wall clock says now. */
-  readonly reached?: number | undefined;
-  /** The monotonic instant at which this process began it. */
-  readonly began?: number | undefined;
-  /** See `ClaimedExecution`. */
-  readonly recoveries?: number;
-  readonly handover?: Handover | undefined;
-  readonly resumedAt?: number | undefined;
-}
 
 /** What a run needs of its engine. */
 export interface RunParts {
@@ -72,6 +51,7 @@ const MAX_DEFERRED = 500;
 export class RunJournal implements Journal {
   readonly reported = new ReportedRecords();
   readonly usage = new UsageTotal();
+  readonly components = new PinnedComponents();
   readonly #parts: RunParts;
   readonly #suspendable: Suspendable;
   readonly #held: HeldExecution;
@@ -90,11 +70,17 @@ export class RunJournal implements Journal {
   #earlierWaits: Map<string, PendingWait> | undefined;
   /** How many signals were stored for the execution, as far as is known. */
   #signalsSeen: number;
+  readonly #outbox: Outbox | undefined;
   #closed = false;
   mayRepeat: boolean;
 
-  /** @param durability - with `none`, all records are stored together with the end */
-  constructor(parts: RunParts, held: HeldExecution, durability: 'step' | 'none', suspendable: Suspendable) {
+  /** @param loaded - with the durability `none`, all records are stored together with the end */
+  constructor(
+    parts: RunParts,
+    held: HeldExecution,
+    { durability, outbox }: Pick<LoadedDefinition, 'durability' | 'outbox'>,
+    suspendable: Suspendable,
+  ) {
     this.#suspendable = suspendable;
     this.#parts = parts;
     this.#held = held;
@@ -103,6 +89,8 @@ export class RunJournal implements Journal {
     // Without stored steps, nothing shows how far the process came that died.
     this.mayRepeat = !this.#storesAtEnd && isAfterCrash(held);
     if (held.records) this.#beginReplay(held.records);
+    this.#outbox = outbox;
+    if (outbox && held.begins) this.#writeBeginning(outbox, held);
   }
 
   step(
@@ -150,6 +138,16 @@ export class RunJournal implements Journal {
     this.#defer(mark);
     if (this.#deferred.length >= MAX_DEFERRED) this.#writeDeferred();
     return true;
+  }
+
+  pinned(reference: string): UsedComponent | undefined {
+    return this.components.get(reference);
+  }
+
+  pin(reference: string, component: UsedComponent): void {
+    const note = toPin(reference, component, this.#parts.clock.now());
+    this.components.add(note);
+    if (!this.#closed) this.#defer(note);
   }
 
   hasReplayed(prefix: string): boolean {
@@ -224,10 +222,12 @@ export class RunJournal implements Journal {
     const { waits: waitingFor, omitted } = this.#workingBranches.waits(WAITS_IN_RECORD);
     const { recoveries = 0 } = this.#held;
     const { total: usage } = this.usage;
+    const { all: components } = this.components;
     const left = { waitingFor, waited: this.waited, recoveries };
     return {
       ...left,
       ...(usage && { usage }),
+      ...(components && { components }),
       ...(omitted > 0 && { omitted }),
       ...(suspendedAt !== undefined && { suspendedAt }),
     };
@@ -271,9 +271,19 @@ export class RunJournal implements Journal {
     return deferred;
   }
 
-  /** A failure of this write is the failure of the next one. */
   #writeDeferred(): void {
-    const written = this.#commit(this.#entryOf(this.#takeDeferred()));
+    this.#writeMeanwhile(this.#entryOf(this.#takeDeferred()));
+  }
+
+  /** Stores what is to be sent about the beginning. */
+  #writeBeginning(outbox: Outbox, { execution, startedAt }: HeldExecution): void {
+    const entry = outbox(this.#entryOf([]), execution, startedAt);
+    if (entry.deliveries) this.#writeMeanwhile(entry);
+  }
+
+  /** A failure of this write is the failure of the next one. */
+  #writeMeanwhile(entry: CommitEntry): void {
+    const written = this.#commit(entry);
     if (!isPromise(written)) return;
     this.#background = written;
     written.then(
@@ -292,8 +302,8 @@ export class RunJournal implements Journal {
     this.#isReplaying = true;
     this.#replayed = new ReplayedRecords(records);
     for (const record of records) {
-      if (record.note) this.usage.add(record);
-      else this.reported.add(record);
+      if (!record.note) this.reported.add(record);
+      else for (const notes of [this.usage, this.components]) notes.add(record);
     }
   }
 
@@ -377,19 +387,14 @@ export class RunJournal implements Journal {
   }
 
   #write(entry: CommitEntry): MaybePromise<CommitResult> {
-    const result = this.#parts.log.write(entry);
+    const result = this.#parts.log.write(this.#outbox ? this.#outbox(entry, this.#held.execution) : entry);
     const written = isPromise(result)
       ? result.then(checkWritten, (thrown) => failWrite(thrown, entry))
       : checkWritten(result);
-    if (!this.mayRepeat) return written;
+    if (!this.mayRepeat || entry.steps.length === 0) return written;
     return andThen(written, (answer) => {
       this.mayRepeat = false;
       return answer;
     });
   }
-}
-
-/** Whether the last run ended with its process. */
-function isAfterCrash({ recoveries = 0, handover }: HeldExecution): boolean {
-  return recoveries > (handover?.recoveries ?? 0);
 }

@@ -1,10 +1,9 @@
 /** Signs a JSON value as text for a URL, and reads it back: only a process with the secret can create or change such a text. */
 
-import { hmac } from '@noble/hashes/hmac.js';
-import { sha256 } from '@noble/hashes/sha2.js';
-import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
+import { utf8ToBytes } from '@noble/hashes/utils.js';
 import { fromBase64, toBase64 } from '../base/base64.ts';
 import type { Json } from '../base/json.ts';
+import { isSameText, proofOf } from './proof.ts';
 
 /** A longer text is refused without a look at it. */
 const MAX_LENGTH = 4_000;
@@ -31,15 +30,4 @@ export function readSigned(text: string, purpose: string, secrets: readonly stri
   for (const secret of secrets) if (isSameText(proofOf(purpose + body, secret), proof)) isSigned = true;
   const bytes = isSigned ? fromBase64(body.replaceAll('-', '+').replaceAll('_', '/')) : undefined;
   return bytes && JSON.parse(new TextDecoder().decode(bytes));
-}
-
-function proofOf(text: string, secret: string): string {
-  return bytesToHex(hmac(sha256, utf8ToBytes(secret), utf8ToBytes(text)));
-}
-
-/** Compares two texts of equal length in a time that does not depend on where they differ. */
-function isSameText(a: string, b: string): boolean {
-  let difference = 0;
-  for (let i = 0; i < a.length; i++) difference |= a.charCodeAt(i) ^ b.charCodeAt(i);
-  return difference === 0;
 }

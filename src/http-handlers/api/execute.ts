@@ -9,12 +9,13 @@ import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../../orchestrator/runs/execution-service.ts';
+import { awaitEnd } from '../await-end.ts';
 import type { HttpCall } from '../call.ts';
 import { readName } from '../read-id.ts';
 import { isObject, readJson } from '../read-json.ts';
 import { errorReply, type Reply } from '../reply.ts';
+import { readHops } from '../read-hops.ts';
 import { readIdempotencyKey } from '../run-once.ts';
-import { withTimeout } from '../../engine/base/with-timeout.ts';
 import { acceptedReply } from './accepted.ts';
 
 const executeBody = once(() =>
@@ -27,8 +28,6 @@ const executeBody = once(() =>
   }),
 );
 
-/** A caller gets 202 when its execution has nothing to do but wait for longer than this, in ms. */
-const MAX_WAIT_MS = 10_000;
 // The handle's events have no reader here: the route of the event stream reads the stored ones.
 const FROM_HTTP: ExecuteOptions = { trigger: 'http', events: false };
 
@@ -59,17 +58,10 @@ export function executeAgent(call: HttpCall): Promise<Reply> {
 type Start = (input: unknown, options: ExecuteOptions) => Promise<ExecutionHandle>;
 
 async function execute(call: HttpCall, what: 'ensemble' | 'agent', start: Start): Promise<Reply> {
-  const { parts, host } = call;
   const { run, isAsync, prefersAsync } = await accept(call, what, start);
   call.held.release();
-  // An asynchronous caller does not wait for the end, which may be weeks away.
-  const ended = !isAsync || host.waitUntil ? endOf(call, run) : undefined;
-  // The execution continues when the caller disconnects. A Worker continues only what was passed to `waitUntil`.
-  if (ended) host.waitUntil?.(ended);
-  if (ended && !isAsync) {
-    const finished = await withTimeout(ended, parts.syncTimeoutMs, parts.setTimer);
-    if (finished) return finishedReply(finished, call);
-  }
+  const finished = await awaitEnd(call, run, isAsync);
+  if (finished) return finishedReply(finished, call);
   const reply = await acceptedReply(call, run.id);
   return prefersAsync ? { ...reply, headers: { ...reply.headers, 'preference-applied': 'respond-async' } } : reply;
 }
@@ -94,13 +86,13 @@ async function accept(call: HttpCall, what: 'ensemble' | 'agent', start: Start) 
 /** The key of a caller is in the scope of its token, so that no caller finds the executions of another one by a key. */
 function optionsOf({ request, principal }: HttpCall, { id, tags }: ExecuteBody): ExecuteOptions {
   const idempotencyKey = readIdempotencyKey(request);
-  const hops = request.header('x-ensemble-hops');
+  const hops = readHops(request);
   const from: ExecuteOptions = principal ? { ...FROM_HTTP, principal } : FROM_HTTP;
   if (idempotencyKey === undefined && id === undefined && tags === undefined && hops === undefined) return from;
   return {
     ...from,
     ...(idempotencyKey !== undefined && { idempotencyKey, idempotencyScope: principal?.tokenId ?? 'http' }),
-    ...(hops !== undefined && /^\d{1,4}$/.test(hops) && { hops: Number(hops) }),
+    ...(hops !== undefined && { hops }),
     ...(id !== undefined && { id }),
     ...(tags !== undefined && { tags }),
   };
@@ -110,16 +102,6 @@ function optionsOf({ request, principal }: HttpCall, { id, tags }: ExecuteBody):
 function withoutNearName(thrown: unknown, { principal }: HttpCall, what: 'ensemble' | 'agent'): unknown {
   if (!isOrchestratorError(thrown, 'NOT_FOUND') || (principal && hasScope(principal, `read:${what}s`))) return thrown;
   return new OrchestratorError('NOT_FOUND', `there is no ${what} with this name`);
-}
-
-/** The finished record; undefined when the execution waits for longer than `MAX_WAIT_MS`, or when this process can't see its end. Never rejects. */
-async function endOf({ parts, requestId }: HttpCall, run: ExecutionHandle): Promise<Execution<unknown> | undefined> {
-  try {
-    return await run.resultUnlessWaiting(MAX_WAIT_MS);
-  } catch (thrown) {
-    parts.logger.error({ err: thrown, requestId, executionId: run.id }, 'the end of an execution could not be read');
-    return undefined;
-  }
 }
 
 function isAsyncPreferred(prefer: string | undefined): boolean {

@@ -11,6 +11,7 @@ import type { HttpCall } from '../call.ts';
 import { known, readId } from '../read-id.ts';
 import { isObject, readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
+import { deliver } from '../await-end.ts';
 import { locationOf } from './accepted.ts';
 import { refuseContent } from './refuse-content.ts';
 
@@ -43,9 +44,12 @@ export async function retryExecution(call: HttpCall): Promise<Reply> {
   const run = await known(executions.retry(id, options));
   // After the response, a Worker continues only what was passed to `waitUntil`.
   host.waitUntil?.(
-    run.result().catch((err: unknown) => {
-      parts.logger.error({ err, requestId, executionId: run.id }, 'the end of an execution could not be read');
-    }),
+    run
+      .result()
+      .catch((err: unknown) => {
+        parts.logger.error({ err, requestId, executionId: run.id }, 'the end of an execution could not be read');
+      })
+      .then(() => deliver(call)),
   );
   return { status: 202, json: shown(call, await executions.get(run.id)), headers: locationOf(call, run.id) };
 }

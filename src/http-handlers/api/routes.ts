@@ -2,6 +2,28 @@
 
 import type { Route } from '../router.ts';
 import { definitionRoutes } from './definitions.ts';
+import {
+  getDelivery,
+  listDeliveries,
+  listReceivers,
+  listReplays,
+  redeliver,
+  replayDeliveries,
+  resumeReceiver,
+} from './deliveries.ts';
+import {
+  createComponent,
+  createVersion,
+  deleteDeployment,
+  getComponent,
+  getVersion,
+  listComponents,
+  listDeployments,
+  listVersions,
+  putDeployment,
+  rollbackDeployment,
+  updateComponent,
+} from './components.ts';
 import { executeAgent, executeEnsemble } from './execute.ts';
 import { cancelExecution, createTicket, retryExecution, signalExecution } from './execution-control.ts';
 import { getAgentRun, getExecution, listAgentRuns, listExecutions, listSteps, streamEvents } from './executions.ts';
@@ -116,6 +138,33 @@ export const API_ROUTES: readonly Route[] = [
 
   {
     method: 'GET',
+    path: '/api/v1/deliveries',
+    scope: 'read:executions',
+    readsQuery: true,
+    maxBytes: LIST_BYTES,
+    run: listDeliveries,
+  },
+  { method: 'GET', path: '/api/v1/deliveries/:id', scope: 'read:executions', maxBytes: VALUE_BYTES, run: getDelivery },
+  {
+    method: 'POST',
+    path: '/api/v1/deliveries/:id/redeliver',
+    scope: 'execute:ensembles',
+    repeatable: true,
+    run: redeliver,
+  },
+  { method: 'GET', path: '/api/v1/replays', scope: 'read:executions', run: listReplays },
+  { method: 'POST', path: '/api/v1/replays', scope: 'execute:ensembles', repeatable: true, run: replayDeliveries },
+  { method: 'GET', path: '/api/v1/receivers', scope: 'read:executions', run: listReceivers },
+  {
+    method: 'POST',
+    path: '/api/v1/receivers/:id/resume',
+    scope: 'execute:ensembles',
+    repeatable: true,
+    run: resumeReceiver,
+  },
+
+  {
+    method: 'GET',
     path: '/api/v1/workflows',
     scope: 'read:ensembles',
     readsQuery: true,
@@ -126,6 +175,46 @@ export const API_ROUTES: readonly Route[] = [
   // The specification's error examples name the path without `/api/v1`.
   ...routesOf('/ensembles', 'ensemble'),
   ...routesOf('/api/v1/agents', 'agent'),
+
+  { method: 'GET', path: '/api/v1/components', scope: 'read:components', readsQuery: true, run: listComponents },
+  { method: 'POST', path: '/api/v1/components', scope: 'write:components', repeatable: true, run: createComponent },
+  { method: 'GET', path: '/api/v1/components/:name', scope: 'read:components', run: getComponent },
+  { method: 'PUT', path: '/api/v1/components/:name', scope: 'write:components', run: updateComponent },
+  { method: 'GET', path: '/api/v1/components/:name/versions', scope: 'read:components', run: listVersions },
+  {
+    method: 'POST',
+    path: '/api/v1/components/:name/versions',
+    scope: 'write:components',
+    repeatable: true,
+    run: createVersion,
+  },
+  {
+    method: 'GET',
+    path: '/api/v1/components/:name/versions/:version',
+    scope: 'read:components',
+    maxBytes: VALUE_BYTES,
+    run: getVersion,
+  },
+  { method: 'GET', path: '/api/v1/components/:name/deployments', scope: 'read:components', run: listDeployments },
+  {
+    method: 'PUT',
+    path: '/api/v1/components/:name/deployments/:environment',
+    scope: 'write:components',
+    run: putDeployment,
+  },
+  {
+    method: 'DELETE',
+    path: '/api/v1/components/:name/deployments/:environment',
+    scope: 'write:components',
+    run: deleteDeployment,
+  },
+  {
+    method: 'POST',
+    path: '/api/v1/components/:name/deployments/:environment/rollback',
+    scope: 'write:components',
+    repeatable: true,
+    run: rollbackDeployment,
+  },
 
   { method: 'GET', path: '/api/v1/state/:name', scope: 'read:state', maxBytes: VALUE_BYTES, run: getState },
   { method: 'PUT', path: '/api/v1/state/:name', scope: 'write:state', run: putState },

@@ -56,7 +56,7 @@ function senderIssues(config: JsonObject, senders: Senders): ConfigIssue[] {
   return [{ path, message, notConfigured: true, ...(suggestion !== undefined && { suggestion }) }];
 }
 
-const TEMPLATE = 'names a component, and components are not in this version; write the text in `html` and `body`';
+const TEMPLATE = 'must be a reference such as `template://welcome@production`, and takes the place of `html`';
 
 function settingIssues(config: JsonObject, name: string, sender: MailSender): ConfigIssue[] {
   const taken = sender.settings ?? [];

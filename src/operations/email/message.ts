@@ -101,7 +101,7 @@ function toHeaders({ headers }: EmailConfig, read: ReadText): Record<string, str
 }
 
 /** Derived from the key, so that a mail that is sent again has the same. */
-function identity(key: string, { from }: CommonParts): Pick<MailMessage, 'messageId'> {
+export function identity(key: string, { from }: Pick<MailMessage, 'from'>): Pick<MailMessage, 'messageId'> {
   return { messageId: `<${hashText(`mail|${key}`)}@${from.address.slice(from.address.lastIndexOf('@') + 1)}>` };
 }
 

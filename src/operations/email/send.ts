@@ -2,9 +2,10 @@
 
 import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Json } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { HttpClient } from '../../engine/ports/http.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
 import type { MailMessage, MailSender } from '../../engine/ports/mail.ts';
 import type { OperationContext } from '../../engine/ports/operation.ts';
 import { type EmailConfig, settingsOf } from './config.ts';
@@ -18,6 +19,17 @@ export interface Sending {
   readonly clock: Clock;
 }
 
+/** One call of a sender. */
+export interface SenderCall extends Omit<Sending, 'context'> {
+  readonly settings: JsonObject;
+  readonly timeoutMs: number;
+  /** Ends the call. */
+  readonly signal?: AbortSignal;
+  readonly logger: Pick<Logger, 'error'>;
+  /** Different for each message. */
+  readonly idempotencyKey: string;
+}
+
 const DEFAULT_TIMEOUT_MS = 30_000;
 const SECRET = /key|pass|secret|token/i;
 
@@ -26,16 +38,24 @@ const SECRET = /key|pass|secret|token/i;
  * @returns the id of the message
  * @throws as the port `MailSender`
  */
-export async function sendMail(sending: Sending, message: MailMessage, idempotencyKey: string): Promise<string> {
-  const { context, provider, sender, http, clock } = sending;
+export function sendMail(
+  { context, ...sending }: Sending,
+  message: MailMessage,
+  idempotencyKey: string,
+): Promise<string> {
   const { config, signal, logger } = context;
-  const settings = settingsOf(config);
-  const secrets = [...secretsIn(settings), ...(sender.secrets ?? [])];
   const timeoutMs = config.timeout ? toMs(config.timeout) : DEFAULT_TIMEOUT_MS;
+  return callSender({ ...sending, settings: settingsOf(config), timeoutMs, signal, logger, idempotencyKey }, message);
+}
+
+/** @returns the id of the message @throws as the port `MailSender` */
+export async function callSender(call: SenderCall, message: MailMessage): Promise<string> {
+  const { provider, sender, http, clock, settings, timeoutMs, signal, logger, idempotencyKey } = call;
+  const secrets = [...secretsIn(settings), ...(sender.secrets ?? [])];
   const controller = new AbortController();
-  const stop = () => controller.abort(signal.reason);
-  signal.throwIfAborted();
-  signal.addEventListener('abort', stop, { once: true });
+  const stop = () => controller.abort(signal?.reason);
+  signal?.throwIfAborted();
+  signal?.addEventListener('abort', stop, { once: true });
   const late = new OrchestratorError('TIMEOUT', `mail sender \`${provider}\` did not answer within ${timeoutMs} ms`, {
     ...{ retryable: true, details: { timeoutMs, outcome: 'unknown' } },
   });
@@ -49,7 +69,7 @@ export async function sendMail(sending: Sending, message: MailMessage, idempoten
     const answer = await Promise.race([Promise.resolve(sender.send(message, options)), aborted]);
     return typeof answer?.messageId === 'string' ? withoutSecrets(answer.messageId, secrets) : message.messageId;
   } catch (thrown) {
-    signal.throwIfAborted();
+    signal?.throwIfAborted();
     if (isOrchestratorError(thrown)) throw failureWithout(thrown, secrets);
     // The message of another sender may contain passwords. Only the log receives it.
     const cause = errorWithout(thrown, secrets);
@@ -59,7 +79,7 @@ export async function sendMail(sending: Sending, message: MailMessage, idempoten
     throw new OrchestratorError('AGENT_FAILED', what, { cause, retryable: true, details });
   } finally {
     cancel();
-    signal.removeEventListener('abort', stop);
+    signal?.removeEventListener('abort', stop);
   }
 }
 

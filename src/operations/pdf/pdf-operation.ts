@@ -44,7 +44,7 @@ const DEFAULT_TIMEOUT = '60s';
 
 const NEEDS_RENDERER =
   "operation `pdf` needs the option `pdf` of createOrchestrator: `pdf: embeddedPdf()` from 'ensemble-orchestrator/pdf', or another renderer of that entry";
-const NO_TEMPLATE = 'is not supported by `pdf`; use `html` with `{{ ... }}`';
+const NO_TEMPLATE = 'must be a reference such as `template://invoice@production`, and takes the place of `html`';
 
 // Null means absent, so that an expression can leave an option out. An evaluated value is refused with the message of its schema.
 const pdfConfig = once(() => {

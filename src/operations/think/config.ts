@@ -77,11 +77,16 @@ export function providerName({ provider }: JsonObject | ThinkConfig, providers: 
 }
 
 /** Problems of a config as written that the schema can't find. */
-export function checkThinkConfig(config: JsonObject, providers: Providers, servers: readonly string[]): ConfigIssue[] {
-  const { prompt, schema } = config;
-  const issues = providerIssues(config, providers);
-  const problem = typeof prompt === 'string' ? promptProblem(prompt) : undefined;
-  if (problem !== undefined) issues.push({ path: ['prompt'], message: problem });
+export function checkThinkConfig(
+  config: JsonObject,
+  providers: Providers,
+  servers: readonly string[],
+  fromComponents?: ReadonlySet<string>,
+): ConfigIssue[] {
+  const { schema } = config;
+  // The metadata of a stored prompt may name the provider.
+  const mayNameProvider = fromComponents?.has('prompt') === true && providers.size > 0;
+  const issues = mayNameProvider && config.provider === undefined ? [] : providerIssues(config, providers);
   if (isMap(schema) && !JSON.stringify(schema).includes('${')) issues.push(...schemaIssues(schema, ['schema']));
   issues.push(...checkTools(config, servers));
   return issues;
@@ -112,5 +117,5 @@ function providerIssues(config: JsonObject, providers: Providers): ConfigIssue[]
 /** @returns why a prompt can't be used; undefined when it can */
 export function promptProblem(prompt: string): string | undefined {
   if (!/^\s*prompt:\/\//.test(prompt)) return undefined;
-  return 'names a component, and components are not in this version; write the text of the prompt';
+  return 'refers to a component by the value of an expression; write the reference itself, such as `prompt://greet@${env.STAGE}`';
 }

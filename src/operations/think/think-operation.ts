@@ -39,7 +39,7 @@ export function thinkOperation(parts: {
     get config() {
       return thinkConfig();
     },
-    check: (config) => checkThinkConfig(config, providers, servers.names),
+    check: (config, fromComponents) => checkThinkConfig(config, providers, servers.names, fromComponents),
     calls: agentCalls,
     texts: { prompt: 'template', system: 'template' },
     readsOnlyInput: () => true,

@@ -2,12 +2,19 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
-import type { AgentDefinition, EnsembleDefinition } from '../../engine/model/ensemble.ts';
+import type {
+  AgentDefinition,
+  EnsembleDefinition,
+  TriggerDefinition,
+  WebhookTrigger,
+} from '../../engine/model/ensemble.ts';
+import type { JsonObject } from '../../engine/base/json.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { type Catalog, type NewDefinition, notFound } from './catalog.ts';
+import type { WebhookClaims } from '../webhooks/webhook-claims.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';
 import type { Kind, StoredItem } from './stored-definitions.ts';
 
@@ -80,6 +87,7 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
   key: Key,
   catalog: Catalog,
   clock: Clock,
+  claims?: WebhookClaims,
 ): Definitions<Key, Item> {
   const code = catalog.code[kind];
   const stored = catalog.stored[kind];
@@ -151,7 +159,9 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
         `there is already an ${kind} \`${name}\`; update it, or choose another name`,
       );
       if (code.has(name)) throw taken;
-      const written = await stored.write(name, 0, { ...contentOf(made), active: true, createdAt: clock.now() });
+      const written = await withWebhooks(made, [], () =>
+        stored.write(name, 0, { ...contentOf(made), active: true, createdAt: clock.now() }),
+      );
       if (!written) throw taken;
       catalog.forget(kind, name);
       return storedItem(written);
@@ -184,17 +194,21 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
       const agent = made.definition as unknown as AgentDefinition;
       // The definitions that use the agent must be valid with it.
       if (kind === 'agent') await compileUsers(agent);
-      const written = await change(name, options, ({ revision, active, createdAt }) =>
-        stored.write(name, revision, { ...contentOf(made), active, createdAt }),
+      const written = await change(name, options, ({ revision, active, createdAt, definition }) =>
+        withWebhooks(made, webhooksOf(definition), () =>
+          stored.write(name, revision, { ...contentOf(made), active, createdAt }),
+        ),
       );
       if (kind === 'agent') await updateUsers(name);
       return storedItem(written);
     },
     async delete(name, options = {}) {
       refuseUnknownKeys(options, ['ifMatch'], `${key}.delete`);
-      return change(name, options, async ({ revision }) => {
+      return change(name, options, async ({ revision, definition }) => {
         if (kind === 'agent') await refuseUsed(name);
-        return (await stored.remove(name, revision)) ? ({ name, deleted: true } as const) : undefined;
+        if (!(await stored.remove(name, revision))) return undefined;
+        await claims?.release(name, webhooksOf(definition));
+        return { name, deleted: true } as const;
       });
     },
     activate: (name) => setActive(name, true),
@@ -220,6 +234,22 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
       if (page.length < count) break;
     }
     return found.sort((a, b) => (a.name < b.name ? -1 : 1)).slice(0, count);
+  }
+
+  /** Writes a definition that has the webhooks it claims, and gives back those of the definition before it. */
+  async function withWebhooks<T>(
+    { definition }: NewDefinition,
+    before: readonly WebhookTrigger[],
+    write: () => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const after = webhooksOf(definition);
+    if (!claims || (after.length === 0 && before.length === 0)) return write();
+    const name = definition.name as string;
+    await claims.claim(name, after);
+    const written = await write();
+    if (written !== undefined) await claims.claim(name, after);
+    await claims.release(name, written === undefined ? after : before);
+    return written;
   }
 
   async function compileUsers(agent: AgentDefinition): Promise<void> {
@@ -260,6 +290,10 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
     const { description } = definition as { readonly description?: string };
     return { name, ...(description !== undefined && { description }), ...about, definition } as unknown as Item;
   }
+}
+
+function webhooksOf({ trigger = [] }: JsonObject): readonly WebhookTrigger[] {
+  return (trigger as unknown as readonly TriggerDefinition[]).filter((one) => one.type === 'webhook');
 }
 
 function contentOf({ definition, version, agents }: NewDefinition) {

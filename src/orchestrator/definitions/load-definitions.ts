@@ -24,6 +24,7 @@ import type { OutputCheck } from '../../engine/interpreter/run-ensemble.ts';
 import { copyJson, type Json, JsonError } from '../../engine/base/json.ts';
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { AgentDefinition } from '../../engine/model/ensemble.ts';
+import { WEBHOOK_ROOT } from '../../engine/model/webhook.ts';
 import type { ExpectedDocument } from '../../engine/model/stored-execution.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import { type DefinitionSchemas, type InputCheck, inputCheck, outputCheck, takeSchemas } from './standard-schemas.ts';
@@ -113,12 +114,20 @@ export async function loadNewEnsemble(
 
 function onlyInCode({ parsed, inputSchema, outputSchema }: CheckedSource): Problem[] {
   const schemas = Object.entries({ inputSchema, outputSchema }).filter(([, schema]) => schema !== undefined);
-  const schedules = (parsed?.definition.trigger ?? []).flatMap(({ type }, at) => (type === 'schedule' ? [at] : []));
+  const triggers = [...(parsed?.definition.trigger ?? []).entries()];
+  const schedules = triggers.flatMap(([at, { type }]) => (type === 'schedule' ? [at] : []));
+  const elsewhere = triggers.flatMap(([at, one]) =>
+    one.type === 'webhook' && !one.path.startsWith(WEBHOOK_ROOT) ? [at] : [],
+  );
   return [
     ...schemas.map(([key]) => ({ path: [key], message: 'is code, and only a definition in code can have it' })),
     ...schedules.map((at) => ({
       path: ['trigger', at],
       message: 'a definition that is created at run time has no schedule; pass the ensemble to createOrchestrator',
+    })),
+    ...elsewhere.map((at) => ({
+      path: ['trigger', at, 'path'],
+      message: `must begin with \`${WEBHOOK_ROOT}\` in a definition that is created at run time; only code can take any path`,
     })),
   ];
 }

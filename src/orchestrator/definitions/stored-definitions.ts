@@ -5,6 +5,8 @@ import type { JsonObject } from '../../engine/base/json.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { DocumentStore, StoredDocument } from '../../engine/ports/storage.ts';
 
+import { allDocuments } from '../all-documents.ts';
+
 export type Kind = 'ensemble' | 'agent';
 
 /** What is stored of a definition. */
@@ -43,8 +45,6 @@ export interface StoredDefinitions {
   remove(name: string, revision: number): Promise<boolean>;
 }
 
-const PAGE = 250;
-
 function tagOf({ definition, active, agents }: DefinitionContent): string {
   return `${hashJson({ definition, agents })}${active ? '' : '-inactive'}`;
 }
@@ -60,14 +60,7 @@ export function storedDefinitions(store: DocumentStore, kind: Kind, clock: Clock
       return found && toItem(found);
     },
     list,
-    async listAll() {
-      const all: StoredItem[] = [];
-      for (;;) {
-        const page = await list({ limit: PAGE, after: all.at(-1)?.name });
-        all.push(...page);
-        if (page.length < PAGE) return all;
-      }
-    },
+    listAll: async () => (await allDocuments(store, kind, clock.now())).map(toItem),
     async write(name, revision, content, updatedAt = clock.now()) {
       const tag = tagOf(content);
       const document = { value: content as unknown as JsonObject, tag, updatedAt };

@@ -4,6 +4,7 @@ import type { Duration } from '../../engine/base/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { ExecutionTrigger } from '../../engine/model/execution.ts';
 import type { StartIdentity } from '../../engine/model/start-once.ts';
+import type { StepRecord } from '../../engine/model/stored-execution.ts';
 import type { Principal } from '../../engine/model/token.ts';
 
 export interface ExecuteOptions extends StartIdentity {
@@ -50,9 +51,15 @@ const HTTP: ExecutionTrigger = Object.freeze({ type: 'http' });
 /** The largest number of executions that call each other over HTTP, after the first one. */
 const MAX_HOPS = 5;
 
+/** What started an execution other than a call, and the records that are stored with its start. */
+export interface Origin {
+  readonly trigger: ExecutionTrigger;
+  readonly steps: readonly StepRecord[];
+}
+
 /** @throws CONFLICT if too many executions called each other over HTTP */
-export function toTrigger({ trigger, hops = 0 }: ExecuteOptions): ExecutionTrigger {
-  const from = trigger === 'http' ? HTTP : CALL;
+export function toTrigger({ trigger, hops = 0 }: ExecuteOptions, origin?: Origin): ExecutionTrigger {
+  const from = origin?.trigger ?? (trigger === 'http' ? HTTP : CALL);
   if (hops === 0) return from;
   if (hops <= MAX_HOPS) return { ...from, hops };
   const message = `${hops} executions called each other over HTTP before this one, more than ${MAX_HOPS}: a flow calls itself in a loop`;

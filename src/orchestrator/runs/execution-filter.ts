@@ -83,7 +83,8 @@ function checkStatus(status: ExecutionStatus | undefined): void {
   throw invalid(`\`status\` must be one of ${EXECUTION_STATUSES.join(', ')}`);
 }
 
-function readInstant(given: number | Date | undefined, name: string): number | undefined {
+/** @throws INVALID_REQUEST */
+export function readInstant(given: number | Date | undefined, name: string): number | undefined {
   if (given === undefined) return undefined;
   const instant = given instanceof Date ? given.getTime() : given;
   if (Number.isSafeInteger(instant)) return instant;

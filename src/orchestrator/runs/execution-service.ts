@@ -25,6 +25,7 @@ import { retryKeyOf, toStoredKey, toTags } from '../../engine/model/start-once.t
 import type { ExpectedDocument, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import type { Emitter } from '../../engine/events/emitter.ts';
+import type { ResolveComponent } from '../../engine/ports/component-source.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type {
   AcceptedRun,
@@ -34,10 +35,12 @@ import type {
   LoadedDefinition,
 } from '../../engine/ports/execution-engine.ts';
 import { type Logger, SILENT } from '../../engine/ports/logger.ts';
+import type { Masking } from '../../engine/ports/masking.ts';
 import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
+import { createOutbox } from '../deliveries/outbox.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPlace, createExecutionIds } from './execution-ids.ts';
-import { type ExecuteOptions, type RetryOptions, toTrigger } from './execute-options.ts';
+import { type ExecuteOptions, type Origin, type RetryOptions, toTrigger } from './execute-options.ts';
 import { findFirst, newestOf } from './find-first.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './new-execution.ts';
@@ -63,8 +66,10 @@ interface ExecutionServiceParts {
   readonly storage: Storage;
   readonly logger: Logger;
   readonly mask: MaskText;
+  readonly json: Masking['json'];
   /** See `errors.stack` of the options. */
   readonly keepsStacks: boolean;
+  readonly resolveComponent: ResolveComponent;
   readonly events: Emitter;
   readonly env: Readonly<Record<string, string>>;
   readonly engine: ExecutionEngine;
@@ -82,8 +87,8 @@ interface ExecutionServiceParts {
 export interface ExecutionService {
   /** @param find - returns the ensemble, or throws: then the promise rejects */
   execute(find: Find, input: unknown, options?: ExecuteOptions): Promise<Execution<unknown>>;
-  /** @param find - as for `execute` */
-  start(find: Find, input: unknown, options?: ExecuteOptions): Promise<ExecutionHandle>;
+  /** @param find - as for `execute` @param origin - for a start by something else than a call */
+  start(find: Find, input: unknown, options?: ExecuteOptions, origin?: Origin): Promise<ExecutionHandle>;
   /** Starts a new execution for a failed one, with the records of its successful steps, unless another call has done so. */
   retry(
     ensemble: LoadedEnsemble,
@@ -127,6 +132,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     env: parts.env,
     mask: parts.mask,
     keepsStacks: parts.keepsStacks,
+    resolveComponent: parts.resolveComponent,
     get emit() {
       return events.hasListeners ? emit : undefined;
     },
@@ -141,6 +147,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     const definition: LoadedDefinition = {
       definition: compiled.stored,
       durability: compiled.durability,
+      outbox: createOutbox(compiled, parts.json),
       run: (execution, journal, options) => runEnsemble(compiled, execution, journal, runPorts, options, checkOutput),
     };
     loaded.set(ensemble, definition);
@@ -165,13 +172,13 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     left: (id) => events.wake(id),
   });
 
-  const accept = (ensemble: LoadedEnsemble, input: Json, options: ExecuteOptions): NewExecution => {
+  const accept = (ensemble: LoadedEnsemble, input: Json, options: ExecuteOptions, origin?: Origin): NewExecution => {
     if (options !== NO_OPTIONS) checkExecuteOptions(options);
     const createdAt = clock.now();
     if (options.id !== undefined) checkPlace(options.id, storage, engine);
     const beginning = {
       id: options.id ?? newId(ensemble.compiled.name, createdAt),
-      trigger: toTrigger(options),
+      trigger: toTrigger(options, origin),
       input,
       seed: ids.seed(),
       createdAt,
@@ -334,18 +341,20 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     ensemble: LoadedEnsemble,
     given: unknown,
     options: ExecuteOptions,
+    origin: Origin | undefined,
   ): Promise<ExecutionHandle> => {
     const input = readInput(ensemble, given);
-    const execution = accept(ensemble, isPromise(input) ? await input : input, options);
-    const how = beginOptions(ensemble, execution, options, true);
+    const execution = accept(ensemble, isPromise(input) ? await input : input, options, origin);
+    const begins = beginOptions(ensemble, execution, options, true);
+    const how = origin ? { ...begins, steps: origin.steps } : begins;
     return (isOnce(options) ? beginOnce : begin)(ensemble, execution, how, options.events !== false);
   };
 
   return {
     execute: (find, given, options = NO_OPTIONS) =>
       withCurrentDefinition(find, parts.forget, (ensemble) => executeNow(ensemble, given, options)),
-    start: (find, given, options = NO_OPTIONS) =>
-      withCurrentDefinition(find, parts.forget, (ensemble) => startNow(ensemble, given, options)),
+    start: (find, given, options = NO_OPTIONS, origin) =>
+      withCurrentDefinition(find, parts.forget, (ensemble) => startNow(ensemble, given, options, origin)),
     async retry(ensemble, failed, steps, { principal, newKeys = false, input: given }) {
       const createdAt = clock.now();
       const { trigger, tags, id: retryOf } = failed;

@@ -14,18 +14,14 @@ import { isPart } from '../../engine/model/step-kind.ts';
 import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Principal } from '../../engine/model/token.ts';
+import { isKeptRequest } from '../../engine/model/kept-request.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { retryKeyOf } from '../../engine/model/start-once.ts';
-import type {
-  DefinitionStore,
-  ExecutionPosition,
-  ExecutionQuery,
-  StoredDefinition,
-} from '../../engine/ports/storage.ts';
+import type { ExecutionPosition, ExecutionQuery, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options.ts';
 import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
-import type { EventTicket, EventTickets } from './event-tickets.ts';
+import { createEventTickets, type EventTicket } from './event-tickets.ts';
 import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
 import type { RetryOptions } from './execute-options.ts';
 import type { ExecutionHandle, ExecutionService } from './execution-service.ts';
@@ -129,8 +125,7 @@ export interface Executions {
 }
 
 export interface ExecutionsParts {
-  readonly tickets: EventTickets;
-  readonly definitions: DefinitionStore;
+  readonly storage: Pick<Storage, 'definitions' | 'tokens'>;
   readonly clock: Clock;
   readonly executionService: ExecutionService;
   readonly ids: IdSource;
@@ -138,7 +133,9 @@ export interface ExecutionsParts {
 }
 
 export function createExecutions(parts: ExecutionsParts): Executions {
-  const { definitions, clock, executionService, ids, tickets, restore } = parts;
+  const { storage, clock, executionService, ids, restore } = parts;
+  const { definitions } = storage;
+  const tickets = createEventTickets(storage.tokens, clock);
   const { records, turns } = executionService;
   const checkSignal = createSignalCheck(definitions);
   const orNotFound = <T>(found: T | undefined, id: string): T => {
@@ -267,9 +264,9 @@ function withoutStackOf(record: Execution): Execution {
   return record.error ? { ...record, error: withoutStack(record.error) } : record;
 }
 
-/** Whether a retry keeps a record: results, parts of attempts, completed children and taken signals. Other decisions are made again. */
+/** Whether a retry keeps a record: results, parts of attempts, completed children, taken signals, and its request. Other decisions are made again. */
 function isResult(step: StepRecord): boolean {
-  if (step.note) return isPart(step) || isTakenSignal(step) || isCompletedChild(step);
+  if (step.note) return isPart(step) || isTakenSignal(step) || isCompletedChild(step) || isKeptRequest(step);
   return step.status === 'completed' && step.retryAt === undefined;
 }
 

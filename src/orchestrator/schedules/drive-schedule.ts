@@ -23,6 +23,10 @@ import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { RecordReader, ScheduleStore } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import type { AdvanceOptions, TaskProgress } from '../timed-work.ts';
+
+/** With `takesOver`, ticks that another process added and has not started are started at once, instead of after a wait. */
+type Advance = Omit<AdvanceOptions, 'waits'>;
 
 /** A start whose id and seed are derived from the schedule and the tick. */
 export interface QueuedStart {
@@ -43,22 +47,13 @@ export interface ScheduleParts {
   start(ensemble: LoadedEnsemble, start: QueuedStart): Promise<void>;
 }
 
-export interface AdvanceOptions {
-  /** Unix ms from which a process has served the schedule. */
-  readonly aliveFrom: number;
-  /** Ticks that another process added and has not started are started at once, instead of after a wait. */
-  readonly takesOver: boolean;
-  /** Called between the steps. `false` ends the call. */
-  shouldContinue(): boolean;
-}
-
 export interface ScheduleDriver {
   /**
    * Adds and starts the ticks that are due.
    * @returns when to call it again (Unix ms, undefined for never), and the execution for whose end a tick waits
    * @throws errors of the storage and of a start. Then no tick is lost, and the next call continues
    */
-  advance(options: AdvanceOptions): Promise<{ readonly nextAt: number | undefined; readonly waitsFor?: string }>;
+  advance(options: Advance): Promise<TaskProgress>;
 }
 
 /** After this time, any process starts the ticks that another process added and has not started. */
@@ -110,7 +105,7 @@ export function createScheduleDriver(parts: ScheduleParts): ScheduleDriver {
   };
 
   /** Adds due ticks. @returns undefined if another process was faster, the same progress if nothing is due */
-  const addDue = async (known: Known, { aliveFrom, shouldContinue }: AdvanceOptions): Promise<Known | undefined> => {
+  const addDue = async (known: Known, { aliveFrom, shouldContinue }: Advance): Promise<Known | undefined> => {
     const now = clock.now();
     const next = ticks.next(known.progress.seen);
     if (next === undefined || next > now) return known;
@@ -125,7 +120,7 @@ export function createScheduleDriver(parts: ScheduleParts): ScheduleDriver {
   /** Starts ticks that wait, one by one, until one of them runs. @returns undefined if another process was faster */
   const startWaiting = async (
     known: Known,
-    { shouldContinue }: AdvanceOptions,
+    { shouldContinue }: Advance,
   ): Promise<{ readonly known: Known; readonly busy: boolean } | undefined> => {
     let at: Known | undefined = known;
     while (at && at.progress.waiting.length > 0) {

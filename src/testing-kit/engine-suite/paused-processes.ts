@@ -42,7 +42,8 @@ export function pausedProcessCases({ it, itWorlds }: Declare<StorageWorld>): voi
 async function pauseAt(world: World, method: 'executions.claim' | 'executions.listSteps', id: string): Promise<void> {
   const fault = { method, at: 1, when: 'after', then: 'pause' } as const;
   const second = await world.open({ ensembles: [FLOW], fault });
-  await second.subject.ready();
+  // It may wait for a call that the pause holds.
+  watched(second.subject.ready());
   await world.until('the pause', () => second.control.triggered, 4 * LEASE_MS);
   await resumeLate(world, 2, id, second.control);
 }

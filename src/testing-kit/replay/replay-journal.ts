@@ -69,6 +69,10 @@ export class ReplayJournal implements Journal {
     return stored ? stored.output : this.#missing(key, describeKey(key));
   }
 
+  pinned(): undefined {}
+
+  pin(): void {}
+
   mark(): false {
     return false;
   }

@@ -2,6 +2,7 @@
 
 import { blocked } from './blocked.mjs';
 import { claims } from './claims.mjs';
+import { deliveries } from './deliveries.mjs';
 import { hung } from './hung.mjs';
 import { poison } from './poison.mjs';
 import { random } from './random.mjs';
@@ -17,6 +18,7 @@ export const SCENARIOS = [
   { ...zombie, cycles: 10 },
   hung,
   { ...blocked, cycles: 3 },
+  { ...deliveries, executions: 500 },
   { ...stop, cycles: 10 },
   { ...restartPostgres, seconds: 20 },
 ];

@@ -48,7 +48,7 @@ export function toNodeListener(handler: HttpHandler): NodeListener {
       return;
     }
     const answer = raw(new IncomingRequest(request, target ?? NOWHERE), host, ownPathsOnly);
-    if (answer) answer.then((sent) => sendAnswer(request, response, sent)).catch(fail);
+    if (answer) answer.then((sent) => (sent ? sendAnswer(request, response, sent) : next?.())).catch(fail);
     else next?.();
   };
 }

@@ -21,9 +21,13 @@ export function createCommit(state: MemoryState): Storage['commit'] {
       // A child execution is never refused: its parent was accepted, and can't end without it.
       if (execution && execution.trigger.parentId === undefined && !executions.has(execution.id)) capacity.check();
     }
-    return batch.length === 1
-      ? [commitEntry(state, worker, batch[0] as CommitEntry)]
-      : batch.map((entry) => commitEntry(state, worker, entry));
+    const commitOne = (entry: CommitEntry): CommitResult => {
+      const result = commitEntry(state, worker, entry);
+      if (entry.deliveries && result === 'stored')
+        for (const delivery of entry.deliveries) state.deliveries.put(delivery);
+      return result;
+    };
+    return batch.length === 1 ? [commitOne(batch[0] as CommitEntry)] : batch.map(commitOne);
   };
 }
 

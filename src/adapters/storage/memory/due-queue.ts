@@ -3,19 +3,14 @@
  * simpler, and claim 100,000 executions ten times slower.
  */
 
+import { type Due, insert, removeFirst } from './heap.ts';
 import type { Slot } from './slots.ts';
-
-/** An entry of a heap. It counts as long as the execution is still due at this instant. */
-interface Due {
-  readonly id: string;
-  readonly dueAt: number;
-}
 
 /** The free executions of one ensemble and version. Those of a caller with a limit have a lane of their own. */
 interface Lane {
   readonly version: string;
   readonly slot: Slot | undefined;
-  /** A binary heap, the earliest first. The children of `i` are at `2i + 1` and `2i + 2`. */
+  /** An entry counts as long as the execution is still due at its instant. */
   heap: Due[];
   /** At this length, the heap is freed of entries that count no more. */
   full: number;
@@ -118,33 +113,4 @@ export function createDueQueue(
     },
     waitsForSlot: () => [...lanes.values()].some((lane) => !hasSlot(lane) && earliest(lane) !== undefined),
   };
-}
-
-function insert(heap: Due[], due: Due): void {
-  let at = heap.length;
-  heap.push(due);
-  while (at > 0) {
-    const parentAt = (at - 1) >> 1;
-    const parent = heap[parentAt] as Due;
-    if (parent.dueAt <= due.dueAt) break;
-    heap[at] = parent;
-    at = parentAt;
-  }
-  heap[at] = due;
-}
-
-function removeFirst(heap: Due[]): void {
-  const last = heap.pop();
-  if (!last || heap.length === 0) return;
-  let at = 0;
-  for (;;) {
-    let childAt = 2 * at + 1;
-    if (childAt >= heap.length) break;
-    if (childAt + 1 < heap.length && (heap[childAt + 1] as Due).dueAt < (heap[childAt] as Due).dueAt) childAt += 1;
-    const child = heap[childAt] as Due;
-    if (child.dueAt >= last.dueAt) break;
-    heap[at] = child;
-    at = childAt;
-  }
-  heap[at] = last;
 }

@@ -4,6 +4,7 @@ import { dueWhenReleased } from '../../../engine/model/due.ts';
 import type { ExecutionEnd, Release } from '../../../engine/model/stored-execution.ts';
 import type { DocumentStore, StoredState } from '../../../engine/ports/storage.ts';
 import { type MemoryCapacity, memoryCapacity } from './capacity.ts';
+import { type MemoryDeliveries, memoryDeliveries } from './deliveries.ts';
 import { createDueQueue, type DueQueue } from './due-queue.ts';
 import { memorySlots, type Slots } from './slots.ts';
 import { dueFactsOf, type StoredExecution } from './stored-execution.ts';
@@ -17,6 +18,7 @@ export interface MemoryState {
   /** How many executions each caller was charged for in each period, by {@link toChargeKey}. */
   readonly charges: Map<string, number>;
   readonly documents: DocumentStore;
+  readonly deliveries: MemoryDeliveries;
   /** In the order in which they registered. */
   readonly workers: Map<string, RegisteredWorker>;
   /** How many workers have registered so far. */
@@ -58,6 +60,7 @@ export function createMemoryState(keep: number, keepBytes: number, documents: Do
     states: new Map(),
     charges: new Map(),
     documents,
+    deliveries: memoryDeliveries(keep, keepBytes),
     workers: new Map(),
     registered: 0,
     queued: 0,

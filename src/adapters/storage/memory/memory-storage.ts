@@ -15,7 +15,10 @@ import { memoryTokens } from './tokens.ts';
 import { memoryWorkers } from './workers.ts';
 
 export interface MemoryStorageOptions {
-  /** How many finished executions are kept, the newest first. Unfinished executions are always kept. Default 10,000. */
+  /**
+   * How many finished executions are kept, the newest first, and how many deliveries that are not pending. Unfinished executions and
+   * pending deliveries are always kept. Default 10,000.
+   */
   readonly keep?: number;
   /**
    * About how many bytes executions may take, with their inputs, outputs, steps and signals. The oldest finished
@@ -42,6 +45,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
   }
   const documents = memoryDocuments();
   const state = createMemoryState(keep, keepBytes, documents);
+  const { put: _, ...deliveries } = state.deliveries;
   const definitions = new Map<string, StoredDefinition>();
   const schedules = new Map<string, StoredSchedule>();
   return {
@@ -54,6 +58,7 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
     executions: { ...createClaiming(state), ...createEnding(state), ...readExecutions(state) },
     signals: memorySignals(state),
     documents,
+    deliveries,
     rates: memoryRates(),
     usage: {
       charged: (account, period) => state.charges.get(toChargeKey(account, period)) ?? 0,

@@ -9,7 +9,19 @@
 import { DUE_IN_POSTGRES } from '../sql/due.ts';
 import { countCharges, slotRows } from './count-charges.ts';
 import { type Statement, statement } from './driver.ts';
-import { CHARGE, type Column, EXPECTS, FENCE, GATED, SETTLE, START, STATE, STEP, TAG } from './entry-columns.ts';
+import {
+  CHARGE,
+  type Column,
+  DELIVERY,
+  EXPECTS,
+  FENCE,
+  GATED,
+  SETTLE,
+  START,
+  STATE,
+  STEP,
+  TAG,
+} from './entry-columns.ts';
 import type { Names } from './names.ts';
 import type { Write } from './plan-writes.ts';
 
@@ -21,7 +33,7 @@ export interface CommitStatements {
    */
   readonly step: Statement;
   /**
-   * Arrays of starts, tags, charges, states, settles and steps, each followed by the number of rows; only of the parts that the write
+   * Arrays of starts, tags, charges, states, settles, steps and deliveries, each followed by the number of rows; only of the parts that the write
    * has. A statement with all parts would take 15 to 28 % more CPU time for a single start or end, and 20 % more for a
    * group of steps.
    */
@@ -53,7 +65,9 @@ function parameters() {
 }
 
 type Parameters = ReturnType<typeof parameters>;
-type HasParts = Readonly<Record<'starts' | 'expects' | 'tags' | 'charges' | 'states' | 'settles' | 'steps', boolean>>;
+type HasParts = Readonly<
+  Record<'starts' | 'expects' | 'tags' | 'charges' | 'states' | 'settles' | 'steps' | 'deliveries', boolean>
+>;
 
 export function commitStatements({
   owners,
@@ -63,6 +77,7 @@ export function commitStatements({
   documents,
   steps,
   states,
+  deliveries,
 }: Names): CommitStatements {
   const alive = `alive AS (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE)`;
   const isHeld = `e.namespace = x.namespace AND e.id = x.id AND e.epoch = x.epoch AND e.owner = (SELECT ref FROM alive)`;
@@ -117,13 +132,21 @@ export function commitStatements({
     INSERT INTO ${steps} AS s (execution, ${namesOf(stepColumns).join(', ')}) SELECT ${execution}, ${from('x', stepColumns)} FROM ${rows}
     ON CONFLICT (execution, key) DO UPDATE SET ${replaced.map((name) => `${name} = excluded.${name}`).join(', ')}
     WHERE s.retry_at IS NOT NULL AND s.attempts <= excluded.attempts`;
-  const putAllSteps = (p: Parameters, { starts, states: gated }: HasParts) => {
+  /** Rows of executions that the worker holds, or that the statement starts. */
+  const rowsOf = (p: Parameters, { starts, states: gated }: HasParts, columns: readonly Column<never>[]) => {
     const held = `SELECT e.ref FROM ${executions} e WHERE ${isHeld}`;
     const started = 'UNION ALL SELECT n.ref FROM started n WHERE n.id = x.id AND x.epoch IS NULL';
-    const rows = `${p.rows(gated ? [...STEP, GATED] : STEP)}
+    return `${p.rows(gated ? [...columns, GATED] : columns)}
     CROSS JOIN LATERAL (${held} ${starts ? started : ''} LIMIT 1) t ${gated ? `WHERE ${isChanged}` : ''} ORDER BY x.nr`;
-    return `${putSteps('t.ref', rows)} RETURNING 1`;
   };
+  const putAllSteps = (p: Parameters, has: HasParts) => `${putSteps('t.ref', rowsOf(p, has, STEP))} RETURNING 1`;
+
+  const deliveryColumns = DELIVERY.slice(FENCE.length);
+  const putDeliveries = (p: Parameters, has: HasParts) => `
+    INSERT INTO ${deliveries} (namespace, ${namesOf(deliveryColumns)
+      .map((name) => name.slice('new_'.length))
+      .join(', ')})
+    SELECT $1, ${from('x', deliveryColumns)} FROM ${rowsOf(p, has, DELIVERY)} ON CONFLICT DO NOTHING RETURNING 1`;
 
   const general = (has: HasParts): Statement => {
     const p = parameters();
@@ -137,6 +160,7 @@ export function commitStatements({
       ...(has.states ? [['changed', putStates(p)]] : []),
       ...(has.settles ? [['settled', updateSettled(p, has.states)]] : []),
       ...(has.steps ? [['put', putAllSteps(p, has)]] : []),
+      ...(has.deliveries ? [['outbox', putDeliveries(p, has)]] : []),
     );
     const others = counted.length > 0 ? [`counted AS (${countCharges(charges, counted.join(' UNION ALL '))})`] : [];
     const answers = [
@@ -159,6 +183,7 @@ export function commitStatements({
         ...{ starts: write.starts.length > 0, expects: write.expects, tags: write.tags.length > 0 },
         ...{ charges: write.charges.length > 0, states: write.states.length > 0 },
         ...{ settles: write.settles.length > 0, steps: write.steps.length > 0 },
+        deliveries: write.deliveries.length > 0,
       };
       const key = JSON.stringify(has);
       const known = made.get(key) ?? general(has);

@@ -10,7 +10,7 @@ import { commitStatements } from './commit-statements.ts';
 import { isOverLimit } from './count-charges.ts';
 import type { ChargesTable } from './charges-table.ts';
 import type { SqlClient, SqlResult, SqlRunner } from './driver.ts';
-import { CHARGE, EXPECTS, GATED, SETTLE, START, STATE, STEP, TAG, toArrays, toRow } from './entry-columns.ts';
+import { CHARGE, DELIVERY, EXPECTS, GATED, SETTLE, START, STATE, STEP, TAG, toArrays, toRow } from './entry-columns.ts';
 import { createRefusals, type Written } from './explain-refusal.ts';
 import type { Names } from './names.ts';
 import { isFenceCheck, needsTransaction, planWrites, type Write } from './plan-writes.ts';
@@ -34,7 +34,7 @@ export function createCommit(
 
   /** @returns undefined when everything was stored */
   const run = async (on: SqlRunner, worker: string, write: Write): Promise<Written | undefined> => {
-    const { starts, tags, charges, states, settles, steps } = write;
+    const { starts, tags, charges, states, settles, steps, deliveries } = write;
     const gated = states.length > 0;
     const params = [
       ...toArrays(inOrder(starts), write.expects ? [...START, ...EXPECTS] : START),
@@ -43,6 +43,7 @@ export function createCommit(
       ...toArrays(states, STATE),
       ...toArrays(settles, gated ? [...SETTLE, GATED] : SETTLE),
       ...toArrays(steps, gated ? [...STEP, GATED] : STEP),
+      ...toArrays(deliveries, gated ? [...DELIVERY, GATED] : DELIVERY),
     ];
     if (params.length === 0) return NOTHING;
     return toWritten(write, await on.run(statements.general(write), [namespace, toTextColumn(worker), ...params]));
@@ -129,8 +130,11 @@ const STORED: readonly CommitResult[] = ['stored'];
 
 function toWritten(write: Write, { rows: [row] }: SqlResult): Written | undefined {
   if (!row) throw new OrchestratorError('INTERNAL', 'Postgres gave no answer to a commit');
-  const { starts, tags, states, settles, steps } = write;
-  const expected = { started: starts, tagged: tags, changed: states, settled: settles, put: steps };
+  const { starts, tags, states, settles, steps, deliveries } = write;
+  const expected = {
+    ...{ started: starts, tagged: tags, changed: states },
+    ...{ settled: settles, put: steps, outbox: deliveries },
+  };
   const isAll = Object.entries(expected).every(
     ([name, parts]) => parts.length === 0 || readNumber(row, name, 'a commit') === parts.length,
   );
@@ -154,7 +158,7 @@ function splitEntry({ start, charge, expects, ...change }: CommitEntry): readonl
 }
 
 /** The step of an entry that consists of one step only. */
-function onlyStep({ start, steps, state, signals, release, end }: CommitEntry): StepRecord | undefined {
-  if (steps.length !== 1 || start || state || release || end || signals) return undefined;
+function onlyStep({ start, steps, state, signals, release, end, deliveries }: CommitEntry): StepRecord | undefined {
+  if (steps.length !== 1 || start || state || release || end || signals || deliveries) return undefined;
   return steps[0];
 }

@@ -1,20 +1,22 @@
 /** Postgres for the tables that are written once. */
 
-import type { SqlDialect } from '../sql/dialect.ts';
+import type { SqlDialect, SqlQuery } from '../sql/dialect.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement } from './driver.ts';
 import type { Names } from './names.ts';
 
 export function postgresDialect(client: SqlClient, names: Names): SqlDialect {
+  const prepare = (text: string, columns: readonly string[] = []): SqlQuery => {
+    const prepared = statement(text, columns);
+    return {
+      rows: async (params) => (await client.run(prepared, params)).rows,
+      count: async (params) => (await client.run(prepared, params)).count,
+    };
+  };
   return {
     table: (name) => names[name],
-    prepare(text, columns = []) {
-      const prepared = statement(text, columns);
-      return {
-        rows: async (params) => (await client.run(prepared, params)).rows,
-        count: async (params) => (await client.run(prepared, params)).count,
-      };
-    },
+    prepare,
+    prepareTake: (_select, update, columns) => prepare(`${update} RETURNING ${columns.join(', ')}`, columns),
     text: toTextColumn,
     skipLocked: 'FOR UPDATE SKIP LOCKED',
   };

@@ -7,7 +7,9 @@ import type {
   StateChange,
   StepRecord,
 } from '../../../engine/model/stored-execution.ts';
+import type { NewDelivery } from '../../../engine/model/delivery.ts';
 import { toHandoverColumn, toOptionalJsonColumn } from '../sql/columns.ts';
+import { NEW_DELIVERY } from '../sql/deliveries-table.ts';
 import { toTextColumn } from './columns.ts';
 import type { Counted } from './count-charges.ts';
 import { type SqlParam, toArray } from './driver.ts';
@@ -109,6 +111,18 @@ export const STATE: readonly Column<StateChange>[] = [
   ['expected', 'integer', ({ part }) => part.expectedVersion],
   ['updated_at', 'bigint', ({ part }) => part.updatedAt],
   ['value', 'text', ({ json }) => json],
+];
+
+/** A delivery. Its names are those of the table with a prefix, because `id` is that of the execution. */
+export const DELIVERY: readonly Column<NewDelivery>[] = [
+  ...FENCE,
+  ...NEW_DELIVERY.map(([name, type, value]): Column<NewDelivery> => {
+    const toValue = ({ part }: EntryPart<NewDelivery>) => {
+      const given = value(part);
+      return typeof given === 'string' ? toTextColumn(given) : given;
+    };
+    return [`new_${name}`, type, toValue];
+  }),
 ];
 
 /** The column after those of a part, if entries may change states: the part is written only if this state was changed. */

@@ -19,9 +19,10 @@ export function kvTable(client: SqlClient, { kv }: Names, namespace: string): Kv
   );
   const remove = statement(`DELETE FROM ${kv} WHERE namespace = $1 AND key = $2`);
   const sweep = statement(
-    `DELETE FROM ${kv} WHERE namespace = $1 AND expires_at <= $2::bigint AND key IN (
-      SELECT key FROM ${kv} WHERE namespace = $1 AND expires_at <= $2::bigint
-      LIMIT ${MAX_SWEPT} FOR UPDATE SKIP LOCKED)`,
+    `WITH old AS MATERIALIZED (
+      SELECT key FROM ${kv} WHERE namespace = $1 AND expires_at <= $2::bigint LIMIT ${MAX_SWEPT} FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM ${kv} WHERE namespace = $1 AND expires_at <= $2::bigint AND key IN (SELECT key FROM old)`,
   );
   const list = keyLists(client, kv, namespace, live);
   const sweepExpired = sweepSometimes(MAX_SWEPT, async (now) => (await client.run(sweep, [namespace, now])).count);

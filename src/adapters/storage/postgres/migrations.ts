@@ -262,6 +262,32 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE $.executions ADD COLUMN account text COLLATE "C";
   CREATE INDEX executions_slots ON $.executions (namespace, account) WHERE account IS NOT NULL AND owner IS NOT NULL;
   `,
+  // The first index finds what is due of a receiver; what has been sent is not in it. The others list, and begin with a column of their own,
+  // so that no plan for a lookup by id considers them.
+  `
+  CREATE TABLE $.deliveries (
+    created_at bigint NOT NULL,
+    due_at bigint,
+    notification integer NOT NULL,
+    attempts integer NOT NULL DEFAULT 0,
+    attempts_before integer NOT NULL DEFAULT 0,
+    namespace text COLLATE "C" NOT NULL,
+    id text COLLATE "C" NOT NULL,
+    execution text COLLATE "C" NOT NULL,
+    ensemble text COLLATE "C" NOT NULL,
+    version text COLLATE "C" NOT NULL,
+    receiver text COLLATE "C" NOT NULL,
+    event text NOT NULL,
+    status text COLLATE "C" NOT NULL DEFAULT 'pending',
+    log text NOT NULL DEFAULT '[]',
+    body text NOT NULL,
+    PRIMARY KEY (namespace, id)
+  ) WITH (fillfactor = 90, autovacuum_vacuum_threshold = 1000, autovacuum_analyze_threshold = 1000);
+  CREATE INDEX deliveries_due ON $.deliveries (namespace, receiver, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX deliveries_by_execution ON $.deliveries (execution, namespace, id);
+  CREATE INDEX deliveries_by_ensemble ON $.deliveries (ensemble, namespace, id);
+  CREATE INDEX deliveries_by_status ON $.deliveries (status, namespace, id) WHERE status <> 'succeeded';
+  `,
 ];
 
 /** The first half of the key of a schema's advisory locks. The second half is a worker's `ref`, or 0 for migrations. */

@@ -18,6 +18,7 @@ export interface Names {
   readonly objects: string;
   readonly schedules: string;
   readonly documents: string;
+  readonly deliveries: string;
   readonly charges: string;
   readonly rates: string;
 }
@@ -39,6 +40,7 @@ export function tableNames(schema: string): Names {
     objects: named('objects'),
     schedules: named('schedules'),
     documents: named('documents'),
+    deliveries: named('deliveries'),
     charges: named('charges'),
     rates: named('rates'),
   };

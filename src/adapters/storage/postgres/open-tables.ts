@@ -7,6 +7,7 @@ import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { definitionsTable } from './definitions-table.ts';
 import { postgresDialect } from './dialect.ts';
+import { deliveriesTable } from '../sql/deliveries-table.ts';
 import { documentsTable } from '../sql/documents-table.ts';
 import { hash32, statement } from './driver.ts';
 import { createEnding } from './ending.ts';
@@ -55,6 +56,7 @@ export async function openTables(settings: Settings): Promise<Tables> {
   const onFreed = () => notifier.notify();
   const signals = signalsTable(client, names, namespace, onFreed);
   const usage = chargesTable(client, names, namespace);
+  const dialect = postgresDialect(client, names);
   const { read, write: advance } = versionedTable(client, namespace, names.schedules, SCHEDULES);
   return {
     workers: workersTable({
@@ -71,7 +73,8 @@ export async function openTables(settings: Settings): Promise<Tables> {
     state: versionedTable(client, namespace, names.states, STATES),
     schedules: { read, advance },
     definitions: definitionsTable(client, names, namespace),
-    documents: documentsTable(postgresDialect(client, names), namespace),
+    documents: documentsTable(dialect, namespace),
+    deliveries: deliveriesTable(dialect, namespace),
     usage: { charged: usage.charged, running: usage.running },
     rates: ratesTable(client, names, namespace),
     tokens: tokensTable(client, names, namespace),

@@ -1,5 +1,6 @@
 /** Divides a batch into writes. Each write is one statement, in which no entry depends on what another entry writes. */
 
+import type { NewDelivery } from '../../../engine/model/delivery.ts';
 import type {
   CommitEntry,
   ExecutionEnd,
@@ -26,6 +27,7 @@ export interface Write {
   readonly settles: EntryPart<ExecutionEnd | undefined>[];
   readonly states: EntryPart<StateChange>[];
   readonly steps: EntryPart<StepRecord>[];
+  readonly deliveries: EntryPart<NewDelivery>[];
 }
 
 const MAX_ENTRIES = 500;
@@ -72,13 +74,16 @@ interface Plan {
 const CLOSED = -1;
 
 /** Whether an entry writes nothing to its execution and only checks the fence. It may send signals. */
-export function isFenceCheck({ start, steps, state, release, end }: CommitEntry): boolean {
-  return steps.length === 0 && !start && !state && !release && !end;
+export function isFenceCheck({ start, steps, state, release, end, deliveries }: CommitEntry): boolean {
+  return steps.length === 0 && !start && !state && !release && !end && !deliveries;
 }
 
 function newPlan(bare: boolean): Plan {
   return {
-    write: { places: [], starts: [], tags: [], charges: [], expects: false, settles: [], states: [], steps: [] },
+    write: {
+      ...{ places: [], starts: [], tags: [], charges: [], expects: false },
+      ...{ settles: [], states: [], steps: [], deliveries: [] },
+    },
     ...{ epochs: new Map(), ensembles: undefined, keys: undefined },
     ...{ text: 0, isFull: false, isFenceCheck: bare },
   };
@@ -96,7 +101,7 @@ function fits(plan: Plan, entry: CommitEntry): boolean {
 }
 
 function add(plan: Plan, entry: CommitEntry, place: number): void {
-  const { executionId, epoch, start, steps, state, release, end } = entry;
+  const { executionId, epoch, start, steps, state, release, end, deliveries } = entry;
   const { write, epochs } = plan;
   plan.isFull = needsTransaction(entry);
   const isLast = start !== undefined || state !== undefined || release !== undefined || end !== undefined;
@@ -105,6 +110,10 @@ function add(plan: Plan, entry: CommitEntry, place: number): void {
     // The first step of an execution in this write is new. Most entries have only one step.
     if (steps.length === 1 && !plan.keys && !epochs.has(executionId)) pushStep(plan, entry, steps[0] as StepRecord);
     else for (const step of steps) mergeStep(plan, entry, step);
+  }
+  for (const delivery of deliveries ?? []) {
+    write.deliveries.push({ entry, part: delivery, json: '' });
+    plan.text += delivery.body.length;
   }
   epochs.set(executionId, isLast ? CLOSED : epoch);
   if (!isLast) return;

@@ -31,9 +31,10 @@ export function ratesTable(client: SqlClient, { rates }: Names, namespace: strin
     WHERE r.namespace = $1 AND r.key = x.key`,
   );
   const sweep = statement(
-    `DELETE FROM ${rates} WHERE namespace = $1 AND key IN (
-      SELECT key FROM ${rates} WHERE namespace = $1 AND ends_at <= $2::bigint
-      LIMIT ${MAX_SWEPT} FOR UPDATE SKIP LOCKED)`,
+    `WITH old AS MATERIALIZED (
+      SELECT key FROM ${rates} WHERE namespace = $1 AND ends_at <= $2::bigint LIMIT ${MAX_SWEPT} FOR UPDATE SKIP LOCKED
+    )
+    DELETE FROM ${rates} WHERE namespace = $1 AND key IN (SELECT key FROM old)`,
   );
 
   const countAll = async (on: SqlTransaction, calls: readonly RateCall[]): Promise<readonly RateAnswer[]> => {

@@ -24,13 +24,14 @@ export function toOptionalJsonColumn(value: unknown): string | null {
 }
 
 /**
- * The column `handover`: what the run that releases an execution leaves; after the end, how long the execution waited, and what its
- * models used. NULL for a release without a handover, which keeps the stored one, and for an end without either.
+ * The column `handover`: what the run that releases an execution leaves; after the end, how long the execution waited, what its
+ * models used, and the components that it used. NULL for a release without a handover, which keeps the stored one, and for an end without any.
  */
 export function toHandoverColumn({ release, end }: Pick<CommitEntry, 'release' | 'end'>): string | null {
   if (end) {
-    const { waited, usage } = end;
-    return waited === undefined && usage === undefined ? null : JSON.stringify({ waited, usage });
+    const { waited, usage, components } = end;
+    if (waited === undefined && usage === undefined && components === undefined) return null;
+    return JSON.stringify({ waited, usage, components });
   }
   return toOptionalJsonColumn(release?.handover);
 }

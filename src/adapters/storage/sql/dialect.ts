@@ -9,7 +9,7 @@ import type { StoredRow } from './columns.ts';
 export type SqlParam = string | number | null;
 
 /** The tables that are written once. */
-export type TableName = 'documents';
+export type TableName = 'documents' | 'deliveries';
 
 /** A prepared statement. */
 export interface SqlQuery {
@@ -23,9 +23,18 @@ export interface SqlDialect {
   table(name: TableName): string;
   /** @param columns - that it returns, in order */
   prepare(sql: string, columns?: readonly string[]): SqlQuery;
+  /**
+   * Changes rows and returns them as one.
+   * @param select - the rows, with the columns
+   * @param update - changes the rows of `select`, with the same parameters
+   */
+  prepareTake(select: string, update: string, columns: readonly string[]): Pick<SqlQuery, 'rows'>;
   /** Text as a column value, also with characters that the database does not take. */
   text(text: string): string;
-  /** Ends a subquery of rows to delete, which other processes may be deleting. */
+  /**
+   * Ends a subquery of rows to delete, which other processes may be deleting. Put the subquery in `WITH ... AS MATERIALIZED`: elsewhere
+   * Postgres may evaluate it several times, and take more rows than its limit.
+   */
   readonly skipLocked: string;
 }
 

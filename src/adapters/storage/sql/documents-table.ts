@@ -35,9 +35,11 @@ export function documentsTable(dialect: SqlDialect, namespace: string): Document
   );
   const remove = dialect.prepare(`DELETE FROM ${documents} WHERE ${one} AND version = $4::integer AND ${live('$5')}`);
   const sweep = dialect.prepare(
-    `DELETE FROM ${documents} WHERE (namespace, kind, name) IN (
+    `WITH old AS MATERIALIZED (
       SELECT namespace, kind, name FROM ${documents} WHERE expires_at IS NOT NULL AND expires_at <= $1::bigint
-      LIMIT ${MAX_SWEPT} ${dialect.skipLocked})`,
+      LIMIT ${MAX_SWEPT} ${dialect.skipLocked}
+    )
+    DELETE FROM ${documents} WHERE (namespace, kind, name) IN (SELECT namespace, kind, name FROM old)`,
   );
   const sweepExpired = sweepSometimes(MAX_SWEPT, (now) => sweep.count([now]));
   const isOne = (count: number) => count > 0;

@@ -201,12 +201,13 @@ export function readEnd(row: StoredRow, name: RowName = nameOf(row)): ExecutionE
 }
 
 /** What an end keeps in the column of the handover. */
-function readEndFacts(row: StoredRow, name: RowName): Pick<ExecutionEnd, 'waited' | 'usage'> {
+function readEndFacts(row: StoredRow, name: RowName): Pick<ExecutionEnd, 'waited' | 'usage' | 'components'> {
   const facts = readObject(row, 'handover', name);
-  const usage = facts.usage as unknown as ExecutionEnd['usage'];
+  const { usage, components } = facts as unknown as Pick<ExecutionEnd, 'usage' | 'components'>;
   return {
     ...(facts.waited !== undefined && { waited: readNumber(facts, 'waited', name) }),
     ...(usage && { usage }),
+    ...(components && { components }),
   };
 }
 

@@ -3,6 +3,7 @@
 import type { CommitEntry, NewExecution } from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
 import { toTextColumn } from './columns.ts';
+import type { DeliveriesTable } from '../sql/deliveries-table.ts';
 import type { BatchCharges, ChargesTable } from './charges-table.ts';
 import type { RunTransaction, SqlConnection } from './driver.ts';
 import { commitStatements, type Fence } from './commit-statements.ts';
@@ -14,12 +15,13 @@ export interface CommitParts {
   readonly transaction: RunTransaction;
   readonly putSignal: PutSignal;
   readonly charges: ChargesTable;
+  readonly deliveries: Pick<DeliveriesTable, 'put'>;
 }
 
 export function createCommit(
   connection: SqlConnection,
   namespace: string,
-  { transaction, putSignal, charges }: CommitParts,
+  { transaction, putSignal, charges, deliveries }: CommitParts,
 ): Storage['commit'] {
   const writes = commitStatements(connection, namespace);
   const steps = stepStatements(connection, namespace);
@@ -63,7 +65,9 @@ export function createCommit(
 
   const commitOne = (worker: string, entry: CommitEntry, paid: BatchCharges): CommitResult => {
     const answer = commitParts(worker, entry, paid);
-    if (entry.start?.tags && answer === 'stored') writes.putTags(entry.start);
+    if (answer !== 'stored') return answer;
+    if (entry.start?.tags) writes.putTags(entry.start);
+    if (entry.deliveries) for (const delivery of entry.deliveries) deliveries.put(delivery);
     return answer;
   };
 
@@ -151,8 +155,8 @@ export function createCommit(
 }
 
 /** How many parts an entry has besides a start and a release. */
-function countParts({ steps, state, signals, end }: CommitEntry): number {
-  return steps.length + (signals?.length ?? 0) + (state ? 1 : 0) + (end ? 1 : 0);
+function countParts({ steps, state, signals, deliveries, end }: CommitEntry): number {
+  return steps.length + (signals?.length ?? 0) + (deliveries?.length ?? 0) + (state ? 1 : 0) + (end ? 1 : 0);
 }
 
 /**

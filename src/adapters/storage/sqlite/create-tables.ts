@@ -8,6 +8,7 @@ import { createCommit } from './commit.ts';
 import { createUnreadable } from './damaged.ts';
 import { definitionsTable } from './definitions-table.ts';
 import { sqliteDialect } from './dialect.ts';
+import { deliveriesTable } from '../sql/deliveries-table.ts';
 import { documentsTable } from '../sql/documents-table.ts';
 import { createTransaction, type SqlConnection } from './driver.ts';
 import { createEnding } from './ending.ts';
@@ -30,9 +31,11 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
   const putSignal = createPutSignal(connection, namespace);
   const unreadable = createUnreadable();
   const charges = chargesTable(connection, namespace);
+  const dialect = sqliteDialect(connection);
+  const deliveries = deliveriesTable(dialect, namespace);
   const { read, write: advance } = versionedTable(connection, namespace, 'ensemble_schedules', SCHEDULES);
   return {
-    commit: createCommit(connection, namespace, { transaction, putSignal, charges }),
+    commit: createCommit(connection, namespace, { transaction, putSignal, charges, deliveries }),
     workers: workersTable(connection, namespace, { transaction, lock, unreadable }),
     executions: {
       ...createClaiming(connection, namespace, transaction, unreadable),
@@ -43,7 +46,8 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
     state: versionedTable(connection, namespace, 'ensemble_states', STATES),
     schedules: { read, advance },
     definitions: definitionsTable(connection, namespace),
-    documents: documentsTable(sqliteDialect(connection), namespace),
+    documents: documentsTable(dialect, namespace),
+    deliveries,
     usage: { charged: charges.charged, running: charges.running },
     rates: ratesTable(connection, namespace, transaction),
     tokens: tokensTable(connection, namespace),

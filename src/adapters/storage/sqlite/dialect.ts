@@ -1,16 +1,32 @@
 /** SQLite for the tables that are written once. */
 
-import { type SqlDialect, toPlaced } from '../sql/dialect.ts';
+import { type SqlDialect, type SqlParam, toPlaced } from '../sql/dialect.ts';
 import { toTextColumn } from './columns.ts';
-import type { SqlConnection } from './driver.ts';
+import { createTransaction, type SqlConnection } from './driver.ts';
 
 export function sqliteDialect(connection: SqlConnection): SqlDialect {
+  const transaction = createTransaction(connection);
+  const prepare = (text: string) => {
+    const { sql, place } = toPlaced(text);
+    const statement = connection.prepare(sql);
+    return {
+      rows: (params: readonly SqlParam[]) => statement.all(place(params)),
+      count: (params: readonly SqlParam[]) => statement.run(place(params)),
+    };
+  };
   return {
     table: (name) => `ensemble_${name}`,
-    prepare(text) {
-      const { sql, place } = toPlaced(text);
-      const statement = connection.prepare(sql);
-      return { rows: (params) => statement.all(place(params)), count: (params) => statement.run(place(params)) };
+    prepare,
+    prepareTake(select, update) {
+      const [selecting, updating] = [prepare(select), prepare(update)];
+      return {
+        rows: (params) =>
+          transaction(() => {
+            const rows = selecting.rows(params);
+            if (rows.length > 0) updating.count(params);
+            return rows;
+          }),
+      };
     },
     text: toTextColumn,
     skipLocked: '',

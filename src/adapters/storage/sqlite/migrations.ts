@@ -267,6 +267,31 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX ensemble_executions_due ON ensemble_executions (namespace, ensemble, version, due_at, account)
     WHERE due_at IS NOT NULL;
   `,
+  // The first index finds what is due of a receiver; what has been sent is not in it.
+  `
+  CREATE TABLE ensemble_deliveries (
+    namespace TEXT NOT NULL,
+    id TEXT NOT NULL,
+    execution TEXT NOT NULL,
+    ensemble TEXT NOT NULL,
+    version TEXT NOT NULL,
+    notification INTEGER NOT NULL,
+    event TEXT NOT NULL,
+    receiver TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'pending',
+    attempts INTEGER NOT NULL DEFAULT 0,
+    attempts_before INTEGER NOT NULL DEFAULT 0,
+    created_at INTEGER NOT NULL,
+    due_at INTEGER,
+    log TEXT NOT NULL DEFAULT '[]',
+    body TEXT NOT NULL,
+    PRIMARY KEY (namespace, id)
+  );
+  CREATE INDEX ensemble_deliveries_due ON ensemble_deliveries (namespace, receiver, due_at) WHERE due_at IS NOT NULL;
+  CREATE INDEX ensemble_deliveries_by_execution ON ensemble_deliveries (namespace, execution, id);
+  CREATE INDEX ensemble_deliveries_by_ensemble ON ensemble_deliveries (namespace, ensemble, id);
+  CREATE INDEX ensemble_deliveries_by_status ON ensemble_deliveries (namespace, status, id) WHERE status <> 'succeeded';
+  `,
 ];
 
 /**

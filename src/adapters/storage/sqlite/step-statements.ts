@@ -88,8 +88,8 @@ export function stepStatements(connection: SqlConnection, namespace: string): St
 }
 
 /** Whether an entry has one result of an agent that succeeded, and nothing else except an end. */
-export function isOneResult({ start, steps, state, signals, release }: CommitEntry): boolean {
-  if (steps.length !== 1 || start || state || signals || release) return false;
+export function isOneResult({ start, steps, state, signals, release, deliveries }: CommitEntry): boolean {
+  if (steps.length !== 1 || start || state || signals || release || deliveries) return false;
   const { status, retryAt, error, note } = steps[0] as StepRecord;
   return status === 'completed' && retryAt === undefined && !error && !note;
 }

@@ -6,7 +6,7 @@ import { isPromise } from '../../base/maybe-promise.ts';
 import type { AnyOperation, ConfigIssue } from '../../ports/operation.ts';
 import { issuePath, type StandardIssue } from '../../ports/standard-schema.ts';
 import { suggestName } from '../../base/suggest-name.ts';
-import { valueAt } from '../../base/value-at.ts';
+import { replaceAt, valueAt } from '../../base/value-at.ts';
 import type { Report } from '../forms/check-shape.ts';
 import { explainIssue, hostSchema, meantPaths, type SchemaOrigin, unknownKeys } from '../forms/explain-issue.ts';
 import { textPath } from './compile-texts.ts';
@@ -20,6 +20,7 @@ type KeysAt = (path: readonly PropertyKey[]) => readonly string[];
 
 /**
  * @param written - the config with its expressions as text
+ * @param references - the values that come from components. An expression without a value is in their place
  * @param evaluated - the config, if all its expressions are constant
  * @param path - the path of the config in the definition
  * @returns the checked and frozen config, if it was given evaluated
@@ -27,11 +28,12 @@ type KeysAt = (path: readonly PropertyKey[]) => readonly string[];
 export function checkConfig(
   operation: AnyOperation,
   written: JsonObject,
+  references: readonly { readonly path: InnerPath }[],
   evaluated: JsonObject | undefined,
   path: Path,
   report: Report,
 ): JsonObject | undefined {
-  const own = operation.check?.(written) ?? [];
+  const own = operation.check?.(written, new Set(references.map(({ path: [key] }) => String(key)))) ?? [];
   const config = evaluated ?? withStatements(written, operation.texts);
   const constant = evaluated !== undefined;
   const only = own.some(({ alone }) => alone);
@@ -130,12 +132,6 @@ function withStatements(config: JsonObject, texts: AnyOperation['texts'] = {}): 
     if (typeof text === 'string') out = replaceAt(out, path, { strings: [text], values: [] }) as JsonObject;
   }
   return out;
-}
-
-function replaceAt(value: Json, [key, ...rest]: readonly string[], by: Json): Json {
-  if (key === undefined) return by;
-  const map = value as JsonObject;
-  return { ...map, [key]: replaceAt(map[key] as Json, rest, by) };
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Checks several definitions together: unique names, webhooks without conflicts, and ensembles that steps start. */
 
 import type { EnsembleDefinition } from '../../model/ensemble.ts';
+import { methodsOf } from '../../model/webhook.ts';
 import { suggestForMany } from '../../base/suggest-name.ts';
 import type { DroppedParts } from '../forms/dropped-parts.ts';
 import type { Path, Problem } from '../source/problem.ts';
@@ -30,7 +31,7 @@ export function checkTogether(definitions: readonly LoadedDefinition[]): Problem
     trigger?.forEach((entry, i) => {
       const isBroken = ['path', 'methods'].some((key) => dropped.has(sourceOf(['trigger', i, key])));
       if (entry.type !== 'webhook' || isBroken) return;
-      for (const method of entry.methods ?? ['POST']) {
+      for (const method of methodsOf(entry)) {
         const route = `${method} ${entry.path}`;
         const other = webhooks.get(route) ?? name;
         if (other !== name) {

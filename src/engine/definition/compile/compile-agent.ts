@@ -5,11 +5,18 @@ import { SPECIFIED_OPERATIONS } from '../../model/name.ts';
 import type { AgentCall, AnyOperation } from '../../ports/operation.ts';
 import { toMs } from '../../base/duration.ts';
 import { OrchestratorError } from '../../base/errors.ts';
-import type { JsonObject } from '../../base/json.ts';
+import { formatPath, type JsonObject } from '../../base/json.ts';
 import { isMap } from '../../json-schema/check-json-schema.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { checkConfig } from './check-config.ts';
 import { compileRetry } from './compile-retry.ts';
+import {
+  checkReferences,
+  compileReferences,
+  type ConfigWithoutReferences,
+  takeReferences,
+  UNKNOWN,
+} from './compile-references.ts';
 import { warnConfigBraces } from './double-braces.ts';
 import { type CompiledField, createFieldCompiler, type FieldCompiler } from './compile-fields.ts';
 import type { ConfigTexts, TemplateData } from './compile-texts.ts';
@@ -39,20 +46,26 @@ export function compileAgentStep(
 ): CompiledAgentStep | undefined {
   const { behaviour } = resolved;
   const operation = findOperation(resolved, context);
-  const fields = compileFields(resolved, place.name, names, context, operation?.texts ?? {});
+  const { values, references } = takeReferences(behaviour.config ?? {}, operation?.texts ?? {});
+  const known = { ...resolved, behaviour: { ...behaviour, ...(behaviour.config && { config: values }) } };
+  const fields = compileFields(known, place.name, names, context, operation?.texts ?? {});
   const { condition, input, config, setState, templates } = fields;
   if (!operation) return undefined;
   const configAt = resolved.at('config');
-  const values = behaviour.config ?? {};
   const { secretNames, lenient } = context.host;
   const report: Report = (problem) => {
     if (!lenient || !problem.notConfigured) configAt.report(problem);
   };
-  const staticConfig = checkConfig(operation, values, evaluateConstant(config), configAt.path, report);
+  const constant = references.length === 0 ? evaluateConstant(config) : undefined;
+  const takesModel = operation.name === 'think' && references.some(({ path }) => formatPath(path) === 'prompt');
+  // The metadata of a stored prompt may name the model.
+  const checked = takesModel ? { model: UNKNOWN, ...values } : values;
+  const staticConfig = checkConfig(operation, checked, references, constant, configAt.path, report);
   const shown = config.references.filter(({ at: [key] }) => operation.shows?.includes(key as string));
   refuseSecrets({ references: shown }, configAt.path, `what \`${operation.name}\` gives`, secretNames, configAt.report);
   context.needs.add(`operation:${operation.name}`);
   for (const need of operation.needs?.(values) ?? []) context.needs.add(need);
+  const readsOnlyInput = operation.readsOnlyInput?.(values) ?? true;
   const retryAt = resolved.at('retry');
   const takesPrompt = operation.name === 'think' && !Object.hasOwn(values, 'prompt');
   if (takesPrompt) context.prompts.missing.push(() => report({ path: configAt.path, message: NEEDS_PROMPT }));
@@ -73,9 +86,30 @@ export function compileAgentStep(
     setState: setState?.evaluate,
     calls: compileCalls(resolved, operation.calls?.(values) ?? [], context),
     takesPrompt,
+    references:
+      references.length === 0
+        ? undefined
+        : compileWritten(references, { operation, readsOnlyInput }, names, context, configAt),
     readsState: Boolean(condition?.readsState || input?.readsState || config.readsState || setState?.readsState),
     last: place.last,
   };
+}
+
+/** Compiles the references of a config: each is text that may read variables and results. */
+function compileWritten(
+  references: ConfigWithoutReferences['references'],
+  { operation, readsOnlyInput }: { readonly operation: AnyOperation; readonly readsOnlyInput: boolean },
+  names: Names,
+  { host }: FlowContext,
+  { path, report }: Origin,
+): CompiledAgentStep['references'] {
+  checkReferences(references, path, report);
+  const fields = createFieldCompiler(names, host, report);
+  const all = references.map(({ text, path: inner, at }) => {
+    const { evaluate } = fields.value(text, [...path, ...at]);
+    return { path: inner, evaluate };
+  });
+  return compileReferences({ operation, functions: host.functions, readsOnlyInput, all });
 }
 
 const NEEDS_PROMPT = 'needs a `prompt`: no router of this definition has one for it';

@@ -5,9 +5,9 @@ import { toMs } from '../../base/duration.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../model/ensemble.ts';
 import { compileInputCheck, declaredInputs } from './check-input.ts';
-import { checkNotifications } from './check-notifications.ts';
+import { compileNotifications } from './compile-notifications.ts';
 import { checkNotReserved, type Report } from '../forms/check-shape.ts';
-import { checkTriggers } from './check-triggers.ts';
+import { compileWebhooks } from './compile-webhooks.ts';
 import { createFieldCompiler } from './compile-fields.ts';
 import { checkUnusedAgent, compileFlow } from './compile-flow.ts';
 import type { CompileHost } from './compile-host.ts';
@@ -48,9 +48,6 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
   if (!context.prompts.hasRoute && !parsed.openNames)
     for (const reportMissing of context.prompts.missing) reportMissing();
   checkUnusedAgents(context, known);
-  checkTriggers(definition, context);
-  checkNotifications(definition, context);
-  warnUnserved(definition, report);
   refuseExpressions(definition.state?.initial ?? null, ['state', 'initial'], report);
 
   const outputs = compileOutputs(definition.outputs ?? {}, createFieldCompiler(names, host, report));
@@ -68,6 +65,9 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
     timeoutMs: definition.timeout === undefined ? undefined : toMs(definition.timeout),
     durability: definition.execution?.durability ?? 'step',
     schedules: compileSchedules(definition, checkInput, context),
+    webhooks: compileWebhooks(definition, known, context),
+    notifications: compileNotifications(definition.notifications, context),
+    requestReads: context.requestReads,
   };
   const calls = context.calls.map(({ ensemble, path }) => ({ ensemble, path: parsed.sourceOf(path) }));
   return { compiled, problems: [...problems.values()], warnings: warningsFor(context.usedAgents), calls };
@@ -151,6 +151,7 @@ interface Warned {
 
 function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report): FlowContext {
   const { definition, dropped, sourceOf } = parsed;
+  const requestReads: FlowContext['requestReads'] = new Set();
   return {
     host,
     report,
@@ -160,10 +161,11 @@ function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report
     mayBeBroken: (name) => parsed.openNames || parsed.brokenNames.has(name),
     usedAgents: new Map(),
     needs: new Set(),
+    requestReads,
     prompts: { hasRoute: false, missing: [] },
     calls: [],
     callers: [],
-    namesOfCall: (agent) => ({ ...outermostNames(parsed, host), agents: new Set([agent]) }),
+    namesOfCall: (agent) => ({ ...outermostNames(parsed, host, requestReads), agents: new Set([agent]) }),
   };
 }
 
@@ -186,7 +188,7 @@ function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
   // A shared agent that runs alone is made for other flows, and a part that could not be read may contain a `wait`.
   const isWhole = !parsed.openNames && parsed.problems.every(({ path }) => path[0] !== 'flow');
   return {
-    ...outermostNames(parsed, host),
+    ...outermostNames(parsed, host, context.requestReads),
     inputs:
       parsed.dropped.has(['inputs']) || parsed.dropped.has(['input'])
         ? undefined
@@ -201,6 +203,7 @@ function knownNames(parsed: ParsedEnsemble, context: FlowContext): KnownNames {
 function outermostNames(
   { definition, dropped, brokenNames, openNames }: ParsedEnsemble,
   host: CompileHost,
+  requestReads: KnownNames['requestReads'],
 ): KnownNames {
   return {
     env: host.env,
@@ -213,6 +216,7 @@ function outermostNames(
     signals: undefined,
     broken: brokenNames,
     anyName: openNames,
+    requestReads,
   };
 }
 
@@ -249,18 +253,4 @@ function storedDefinition(definition: EnsembleDefinition, context: FlowContext):
   const agents = shared.length > 0 ? { agents: [...(definition.agents ?? []), ...shared] } : {};
   const json = { ...definition, ...agents } as unknown as JsonObject;
   return { version: hashJson(json), definition: json, needs: [...context.needs].sort() };
-}
-
-const WEBHOOK =
-  'webhooks are checked, but not served by this version; start the ensemble from a route of your own with `orchestrator.start`';
-const NOTIFICATION =
-  'notifications are checked, but not sent by this version; `orchestrator.on(event, listener)` reports the same events';
-
-function warnUnserved(definition: EnsembleDefinition, report: Report): void {
-  definition.trigger?.forEach(({ type }, i) => {
-    if (type === 'webhook') report({ path: ['trigger', i], message: WEBHOOK, warning: true });
-  });
-  definition.notifications?.forEach((_notification, i) => {
-    report({ path: ['notifications', i], message: NOTIFICATION, warning: true });
-  });
 }

@@ -13,6 +13,8 @@ export interface CompileHost {
   readonly secretNames: ReadonlySet<string>;
   /** The built-in functions and the functions of the host; undefined for the built-in functions only. */
   readonly functions: FunctionTable | undefined;
+  /** The names of the mail senders of the host. Default: none. */
+  readonly mailSenders?: readonly string[];
   /** Missing operations, scripts and variables are not reported. Editors and `validate` use this. */
   readonly lenient?: boolean;
   /** The problem of a variable that has no value. Default: it names the options of `createOrchestrator`. */

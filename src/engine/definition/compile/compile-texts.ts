@@ -72,12 +72,7 @@ function templateNames(names: NameResolver<ExpressionScope>, data: TemplateData)
       if ('problem' in found) {
         if (found.isUnknown && !data.has(name) && !data.mayHave(name)) return notInInput(found);
         const isData = found.isUnknown || data.has(name);
-        const read = (scope: ExpressionScope) => {
-          const field = dataField(scope, name);
-          if (field === undefined) scope.missing = name;
-          return field ?? null;
-        };
-        return { read, consumed: 0, secret, ...(!isData && { warning: found.problem }) };
+        return { read: readField(name), consumed: 0, secret, ...(!isData && { warning: found.problem }) };
       }
       const { read, consumed, warning } = found;
       const inner = path.slice(0, consumed);
@@ -96,6 +91,15 @@ function templateNames(names: NameResolver<ExpressionScope>, data: TemplateData)
 
 function notInInput(found: NameProblem): NameProblem {
   return { ...found, problem: `${found.problem}, and the agent's input has no such field` };
+}
+
+/** Reads a field of the data. One that is missing is null, and is noted. */
+export function readField(name: string): (scope: ExpressionScope) => Json {
+  return (scope) => {
+    const field = dataField(scope, name);
+    if (field === undefined) scope.missing = name;
+    return field ?? null;
+  };
 }
 
 function dataField({ data }: ExpressionScope, name: string): Json | undefined {

@@ -3,6 +3,7 @@
 import type { NameResolution, PathSegment } from '../../expression/compiled-expression.ts';
 import type { Evaluate } from '../../expression/evaluation.ts';
 import type { Json, JsonObject } from '../../base/json.ts';
+import { REQUEST_PARTS, type RequestPart } from '../../model/kept-request.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { RESULT_MEMBERS, readError, readResult } from './result-reads.ts';
 import type { CompileHost } from './compile-host.ts';
@@ -29,6 +30,8 @@ export interface KnownNames {
   readonly broken: ReadonlySet<string>;
   /** Whether a part of the definition could not be read, so that any name may be valid. */
   readonly anyName: boolean;
+  /** Filled during the compilation: the parts of its request that the definition reads. */
+  readonly requestReads: Set<RequestPart>;
 }
 
 /** What the resolver needs to know about the level of an expression. */
@@ -65,8 +68,10 @@ export function resolveOutermost(
     case 'env':
       return resolveEnv(first, known);
     case 'headers':
+      known.requestReads.add('headers');
       return readHeader((scope) => scope.run.headers, first, 1);
     case 'trigger':
+      for (const part of REQUEST_PARTS) if (typeof first !== 'string' || first === part) known.requestReads.add(part);
       if (first === 'headers') return readHeader((scope) => (scope.run.trigger.headers ?? null) as Json, path[1], 2);
       return unknownMember('trigger', first, TRIGGER_MEMBERS) ?? { read: (scope) => scope.run.trigger, consumed: 0 };
     case 'state':

@@ -2,6 +2,7 @@
 
 import { formatPath } from '../../base/json.ts';
 import type { AgentBehaviour, AgentStep } from '../../model/ensemble.ts';
+import type { RequestPart } from '../../model/kept-request.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { CompileHost } from './compile-host.ts';
@@ -38,6 +39,8 @@ export interface FlowContext {
   /** Filled during the compilation: the number of steps that use each agent. */
   readonly usedAgents: Map<string, number>;
   readonly needs: Set<string>;
+  /** Filled during the compilation: the parts of its request that the definition reads. */
+  readonly requestReads: Set<RequestPart>;
   /** Filled during the compilation: whether a router gives a prompt, and what to report of the agents without one if none does. */
   readonly prompts: { hasRoute: boolean; readonly missing: (() => void)[] };
   /** The ensembles that steps start. */

@@ -11,39 +11,67 @@ import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 
 const BUDGET = 10_000;
 
+type SettingContext = Pick<FlowContext, 'host' | 'report'>;
+
+/** What a setting may read besides variables, such as `timestamp` or `ensemble.name`, from fields that are known later. */
+export type LaterNames<Fields> = Readonly<Record<string, (fields: Fields) => Json>>;
+
+interface FieldScope<Fields> extends ExpressionScope {
+  /** Undefined when a definition is loaded. */
+  readonly fields: Fields | undefined;
+}
+
 /**
  * @param what - the name of the setting, for messages
- * @param known - more names that the setting may read and that have no value at load, such as `timestamp` or `ensemble.name`
  * @returns the value; undefined when the setting is wrong, which is reported, or when its value is not known at load
  */
-export function readSetting(
+export function readSetting(text: string, what: string, path: Path, context: SettingContext): Json | undefined {
+  const setting = compileSetting<undefined>(text, what, path, context, {});
+  return setting?.isKnown ? setting.evaluate(undefined) : undefined;
+}
+
+/**
+ * @param later - the names that the setting may read besides variables
+ * @returns how it is evaluated, and whether its value is known at load. Undefined when it is wrong, which is reported
+ */
+export function compileSetting<Fields>(
   text: string,
   what: string,
   path: Path,
-  { host, report }: Pick<FlowContext, 'host' | 'report'>,
-  known: readonly string[] = [],
-): Json | undefined {
-  let isKnownAtLoad = true;
-  const later = (consumed: number) => {
-    isKnownAtLoad = false;
-    return { read: () => null, consumed };
+  { host, report }: SettingContext,
+  later: LaterNames<Fields>,
+): { readonly evaluate: (fields: Fields) => Json; readonly isKnown: boolean } | undefined {
+  let isKnown = true;
+  const readLater = (read: (fields: Fields) => Json, consumed: number) => {
+    isKnown = false;
+    return {
+      read(scope: ExpressionScope) {
+        const { fields } = scope as FieldScope<Fields>;
+        return fields === undefined ? null : read(fields);
+      },
+      consumed,
+    };
   };
   const names: NameResolver<ExpressionScope> = {
     hyphenated: [],
     resolve(name, [first]) {
-      if (known.includes(name)) return later(0);
-      if (known.includes(`${name}.${first}`)) return later(1);
+      for (const [consumed, key] of [name, `${name}.${first}`].entries()) {
+        const read = Object.hasOwn(later, key) ? later[key] : undefined;
+        if (read) return readLater(read, consumed);
+      }
       if (name !== 'env' || typeof first !== 'string') {
-        return { problem: `${what} may read only ${['env.NAME', ...known].map((one) => `\`${one}\``).join(', ')}` };
+        const known = ['env.NAME', ...Object.keys(later)].map((one) => `\`${one}\``);
+        return { problem: `${what} may read only ${known.join(', ')}` };
       }
       if (Object.hasOwn(host.env, first)) return { read: () => host.env[first] as string, consumed: 1 };
-      return host.lenient ? later(1) : unknownVariable(first, host);
+      return host.lenient ? readLater(() => null, 1) : unknownVariable(first, host);
     },
   };
+  const scope = { budget: BUDGET, random: () => 0, now: () => 0, uuid: () => '' };
   try {
     const { evaluate } = compileText(text, { names });
-    if (!isKnownAtLoad) return undefined;
-    return evaluate({ budget: BUDGET, random: () => 0, now: () => 0, uuid: () => '' } as ExpressionScope);
+    const evaluateWith = (fields: Fields) => evaluate({ ...scope, fields } as unknown as FieldScope<Fields>);
+    return { evaluate: evaluateWith, isKnown };
   } catch (error) {
     if (!(error instanceof ExpressionSyntaxError)) throw error;
     report({ path, message: error.message, offset: error.index, length: error.length, suggestion: error.suggestion });

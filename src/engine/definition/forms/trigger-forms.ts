@@ -2,7 +2,16 @@
 
 import * as z from 'zod/mini';
 import { once } from '../../base/once.ts';
-import { duration, flag, form, nonEmpty, nonEmptyList, noted, text, whole } from './form.ts';
+import { NOTIFIED_EVENTS } from '../../model/delivery.ts';
+import { SIGNATURE_SCHEMES } from '../../model/webhook.ts';
+import { duration, flag, form, name, nonEmpty, nonEmptyList, noted, text, whole } from './form.ts';
+
+/** One secret, or several during a rotation. */
+const secrets = once(() =>
+  z.union([text(), nonEmptyList(text()).check(z.maxLength(10))], {
+    error: 'must be a text or a list of 1 to 10 texts',
+  }),
+);
 
 export const webhookTriggerSchema = form('a webhook trigger', '{ type: webhook, path: ..., auth: ... }', () => ({
   type: z.literal('webhook'),
@@ -12,12 +21,8 @@ export const webhookTriggerSchema = form('a webhook trigger', '{ type: webhook, 
   auth: z.optional(
     form('`auth`', '{ type: bearer, secret: ... }', () => ({
       type: z.enum(['bearer', 'signature', 'basic', 'oauth']),
-      secret: z.optional(
-        z.union([text(), nonEmptyList(text()).check(z.maxLength(10))], {
-          error: 'must be a text or a list of 1 to 10 texts',
-        }),
-      ),
-      scheme: z.optional(z.enum(['service', 'github', 'stripe', 'slack', 'standard'])),
+      secret: z.optional(secrets()),
+      scheme: z.optional(z.enum(SIGNATURE_SCHEMES)),
       issuer: z.optional(nonEmpty()),
       audience: z.optional(nonEmpty()),
     }))(),
@@ -25,6 +30,14 @@ export const webhookTriggerSchema = form('a webhook trigger', '{ type: webhook, 
   async: flag(),
   maxBodyBytes: z.optional(whole(1, 26_214_400)),
   accept: z.optional(nonEmptyList(z.enum(['json', 'form', 'text']))),
+  signal: z.optional(name()),
+  find: z.optional(
+    form('`find`', '{ tag: "order=${body.id}" }', () => ({
+      tag: z.optional(nonEmpty()),
+      id: z.optional(nonEmpty()),
+    }))(),
+  ),
+  orStart: flag(),
 }));
 
 export const scheduleTriggerSchema = form('a schedule trigger', '{ type: schedule, cron: "0 9 * * 1-5" }', () => ({
@@ -37,16 +50,6 @@ export const scheduleTriggerSchema = form('a schedule trigger', '{ type: schedul
   input: z.optional(z.unknown()),
 }));
 
-/** The kinds of events that a notification can report. */
-export const NOTIFIED_EVENTS = [
-  'execution.started',
-  'execution.completed',
-  'execution.failed',
-  'execution.timeout',
-  'agent.completed',
-  'state.updated',
-] as const;
-
 const events = once(() => nonEmptyList(z.enum(NOTIFIED_EVENTS)));
 export const webhookNotificationSchema = form(
   'a webhook notification',
@@ -55,7 +58,7 @@ export const webhookNotificationSchema = form(
     type: z.literal('webhook'),
     events: events(),
     url: nonEmpty(),
-    secret: z.optional(nonEmpty()),
+    secret: z.optional(secrets()),
     retries: z.optional(whole(0, 5)),
     timeout: z.optional(duration()),
     standard: flag(),

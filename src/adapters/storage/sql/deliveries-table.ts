@@ -1,0 +1,215 @@
+/** Deliveries. Commits insert them; a Postgres commit does so in a statement of its own. */
+
+import { andThen, type MaybePromise } from '../../../engine/base/maybe-promise.ts';
+import {
+  type DeliveryAttempt,
+  type DeliveryState,
+  type DeliveryStatus,
+  firstDeliveryId,
+  type NewDelivery,
+  type NotifiedEvent,
+  type StoredDelivery,
+} from '../../../engine/model/delivery.ts';
+import type { DeliveryQuery, DeliveryStore, SettledDelivery } from '../../../engine/ports/delivery-store.ts';
+import { readJson, readNumber, readText, type StoredRow, toJsonColumn } from './columns.ts';
+import type { SqlDialect, SqlParam, SqlQuery } from './dialect.ts';
+
+export interface DeliveriesTable extends DeliveryStore {
+  /** Stores a delivery, unless its id is stored already. */
+  put(delivery: NewDelivery): MaybePromise<number>;
+}
+
+/** The columns of a new delivery, besides the namespace. */
+export const NEW_DELIVERY: readonly (readonly [
+  name: string,
+  type: 'text' | 'integer' | 'bigint',
+  value: (delivery: NewDelivery) => string | number,
+])[] = [
+  ['id', 'text', ({ id }) => id],
+  ['execution', 'text', ({ executionId }) => executionId],
+  ['ensemble', 'text', ({ ensemble }) => ensemble],
+  ['version', 'text', ({ version }) => version],
+  ['notification', 'integer', ({ notification }) => notification],
+  ['event', 'text', ({ event }) => event],
+  ['receiver', 'text', ({ receiver }) => receiver],
+  ['body', 'text', ({ body }) => body],
+  ['created_at', 'bigint', ({ createdAt }) => createdAt],
+  ['due_at', 'bigint', ({ createdAt }) => createdAt],
+];
+
+const STATE = [
+  ...['id', 'execution', 'ensemble', 'version', 'notification', 'event', 'receiver', 'created_at', 'due_at'],
+  ...['status', 'attempts', 'attempts_before', 'log'],
+];
+const ALL = [...STATE, 'body'];
+const SETTLED = ['text', 'integer', 'text', 'integer', 'bigint', 'text'];
+/** How many results one statement stores: a Durable Object takes 100 parameters. */
+const SETTLED_AT_ONCE = 16;
+
+export function deliveriesTable(dialect: SqlDialect, namespace: string): DeliveriesTable {
+  const deliveries = dialect.table('deliveries');
+  const names = NEW_DELIVERY.map(([name]) => name);
+  const insert = dialect.prepare(
+    `INSERT INTO ${deliveries} (namespace, ${names.join(', ')})
+    VALUES ($1, ${names.map((_, i) => `$${i + 2}`).join(', ')}) ON CONFLICT DO NOTHING`,
+  );
+  // Looks up the next receiver in the index, and never passes the deliveries of one.
+  const next = (after: string) => `(SELECT d.receiver FROM ${deliveries} d
+      WHERE d.namespace = $1 AND d.due_at IS NOT NULL AND d.receiver > ${after} ORDER BY d.receiver LIMIT 1)`;
+  const selectReceivers = dialect.prepare(
+    `WITH RECURSIVE r (receiver) AS (
+      SELECT ${next('$2')} UNION ALL SELECT ${next('r.receiver')} FROM r WHERE r.receiver IS NOT NULL
+    )
+    SELECT r.receiver, (SELECT d.due_at FROM ${deliveries} d WHERE d.namespace = $1 AND d.receiver = r.receiver
+      AND d.due_at IS NOT NULL ORDER BY d.due_at LIMIT 1) AS due_at
+    FROM r WHERE r.receiver IS NOT NULL LIMIT $3::bigint`,
+    ['receiver', 'due_at'],
+  );
+  const due = (columns: readonly string[]) => `SELECT ${columns.join(', ')} FROM ${deliveries}
+    WHERE namespace = $1 AND receiver = $2 AND due_at IS NOT NULL AND due_at <= $3::bigint ORDER BY due_at LIMIT $4::bigint`;
+  const claim = dialect.prepareTake(
+    due(ALL),
+    `WITH due AS MATERIALIZED (${due(['id'])} ${dialect.skipLocked})
+    UPDATE ${deliveries} SET due_at = $5 WHERE namespace = $1 AND id IN (SELECT id FROM due)`,
+    ALL,
+  );
+  const settle = settleQueries(dialect, deliveries);
+  const requeue = dialect.prepare(
+    `UPDATE ${deliveries} SET status = 'pending', due_at = $3, attempts_before = attempts
+    WHERE namespace = $1 AND id = $2 AND status <> 'pending'`,
+  );
+  const selectOne = dialect.prepare(
+    `SELECT ${ALL.join(', ')} FROM ${deliveries} WHERE namespace = $1 AND id = $2`,
+    ALL,
+  );
+  const purge = dialect.prepare(
+    `WITH old AS MATERIALIZED (
+      SELECT id FROM ${deliveries} WHERE namespace = $1 AND id < $2 AND due_at IS NULL ORDER BY id LIMIT $3::bigint ${dialect.skipLocked}
+    )
+    DELETE FROM ${deliveries} WHERE namespace = $1 AND id IN (SELECT id FROM old)`,
+  );
+  const list = listQueries(dialect, deliveries);
+
+  return {
+    put: (delivery) =>
+      insert.count([namespace, ...NEW_DELIVERY.map(([, , value]) => toParam(dialect, value(delivery)))]),
+    receivers: (after, limit) =>
+      andThen(selectReceivers.rows([namespace, dialect.text(after), limit]), (rows) =>
+        rows.map((row) => ({
+          receiver: readText(row, 'receiver', 'a receiver'),
+          dueAt: readNumber(row, 'due_at', 'a receiver'),
+        })),
+      ),
+    claim: (receiver, { now, until, limit }) =>
+      andThen(claim.rows([namespace, dialect.text(receiver), now, limit, until]), (rows) =>
+        rows.map((row) => ({ ...readDelivery(row), dueAt: until })).sort((a, b) => (a.id < b.id ? -1 : 1)),
+      ),
+    settle: (results) => settle(namespace, results),
+    requeue: (ids, now) => sum(ids.map((id) => requeue.count([namespace, dialect.text(id), now]))),
+    get: (id) => andThen(selectOne.rows([namespace, dialect.text(id)]), ([row]) => row && readDelivery(row)),
+    list: (query) => andThen(list(namespace, query), (rows) => rows.map(readState)),
+    purge: (before, limit) => purge.count([namespace, firstDeliveryId(before), limit]),
+  };
+}
+
+function toParam(dialect: SqlDialect, value: string | number): SqlParam {
+  return typeof value === 'string' ? dialect.text(value) : value;
+}
+
+/** Stores the results of many deliveries with few statements. */
+function settleQueries(dialect: SqlDialect, deliveries: string) {
+  const prepare = (rows: number) => {
+    const values = Array.from({ length: rows }, (_, row) => {
+      const params = SETTLED.map((type, column) => `$${row * SETTLED.length + column + 2}::${type}`);
+      return `(${params.join(', ')})`;
+    });
+    return dialect.prepare(
+      `UPDATE ${deliveries} AS d SET status = x.column3, attempts = x.column4, due_at = x.column5, log = x.column6
+      FROM (VALUES ${values.join(', ')}) AS x
+      WHERE d.namespace = $1 AND d.id = x.column1 AND d.status = 'pending' AND d.attempts = x.column2`,
+    );
+  };
+  const [one, many] = [prepare(1), prepare(SETTLED_AT_ONCE)];
+  const toParams = ({ id, expectedAttempts, status, attempts, dueAt, log }: SettledDelivery): SqlParam[] => [
+    ...[dialect.text(id), expectedAttempts, status, attempts],
+    ...[dueAt ?? null, toJsonColumn(log as never)],
+  ];
+  // Each statement is a commit of SQLite, so few results fill a statement for many with rows that match nothing.
+  const none = SETTLED.map(() => null);
+  return (namespace: string, results: readonly SettledDelivery[]): MaybePromise<number> => {
+    const counts: MaybePromise<number>[] = [];
+    for (let at = 0; at < results.length; at += SETTLED_AT_ONCE) {
+      const rows = results.slice(at, at + SETTLED_AT_ONCE).map(toParams);
+      if (rows.length > 1) while (rows.length < SETTLED_AT_ONCE) rows.push(none);
+      counts.push((rows.length === 1 ? one : many).count([namespace, ...rows.flat()]));
+    }
+    return sum(counts);
+  };
+}
+
+function sum(counts: readonly MaybePromise<number>[]): MaybePromise<number> {
+  const add = (all: readonly number[]) => all.reduce((total, count) => total + count, 0);
+  const isDone = (all: readonly MaybePromise<number>[]): all is readonly number[] =>
+    all.every((count) => typeof count === 'number');
+  return isDone(counts) ? add(counts) : Promise.all(counts).then(add);
+}
+
+const FILTERS = {
+  executionId: 'execution = $',
+  ensemble: 'ensemble = $',
+  status: 'status = $',
+  receiver: 'receiver = $',
+  since: 'id >= $',
+  until: 'id < $',
+  before: 'id < $',
+} as const;
+type Filter = keyof typeof FILTERS;
+
+/** One statement for each combination of filters. */
+function listQueries(dialect: SqlDialect, deliveries: string) {
+  const made = new Map<string, SqlQuery>();
+  const prepare = (filters: readonly Filter[]) => {
+    const conditions = filters.map((filter, i) => ` AND ${FILTERS[filter]}${i + 3}`);
+    return dialect.prepare(
+      `SELECT ${STATE.join(', ')} FROM ${deliveries} WHERE namespace = $1${conditions.join('')} ORDER BY id DESC LIMIT $2::bigint`,
+      STATE,
+    );
+  };
+  return (namespace: string, query: DeliveryQuery) => {
+    const filters = (Object.keys(FILTERS) as Filter[]).filter((filter) => query[filter] !== undefined);
+    const key = filters.join(' ');
+    const known = made.get(key) ?? prepare(filters);
+    made.set(key, known);
+    const values = filters.map((filter) => {
+      const value = query[filter] as string | number;
+      return typeof value === 'number' ? firstDeliveryId(value) : dialect.text(value);
+    });
+    return known.rows([namespace, query.limit, ...values]);
+  };
+}
+
+/** @throws INTERNAL when a column is damaged */
+function readState(row: StoredRow): DeliveryState {
+  const what = `delivery ${String(row.id)}`;
+  const text = (column: string) => readText(row, column, what);
+  const number = (column: string) => readNumber(row, column, what);
+  return {
+    id: text('id'),
+    executionId: text('execution'),
+    ensemble: text('ensemble'),
+    version: text('version'),
+    notification: number('notification'),
+    event: text('event') as NotifiedEvent,
+    receiver: text('receiver'),
+    createdAt: number('created_at'),
+    status: text('status') as DeliveryStatus,
+    attempts: number('attempts'),
+    attemptsBefore: number('attempts_before'),
+    ...(row.due_at !== null && { dueAt: number('due_at') }),
+    log: readJson(row, 'log', what) as unknown as readonly DeliveryAttempt[],
+  };
+}
+
+function readDelivery(row: StoredRow): StoredDelivery {
+  return { ...readState(row), body: readText(row, 'body', `delivery ${String(row.id)}`) };
+}

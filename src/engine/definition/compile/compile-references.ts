@@ -1,0 +1,245 @@
+/**
+ * The references to components in the config of an agent (the specification's reference syntax). When a definition is loaded, the texts are not
+ * known: an expression without a value is checked in the place of each. Before an attempt, the texts are compiled and put there.
+ */
+
+import { compileSql } from '../../expression/compile-sql.ts';
+import { compileText } from '../../expression/compile-text.ts';
+import type { CompileOptions, NameResolver } from '../../expression/compiled-expression.ts';
+import type { Evaluate } from '../../expression/evaluation.ts';
+import { ExpressionSyntaxError } from '../../expression/expression-syntax-error.ts';
+import type { FunctionTable } from '../../expression/functions/function-table.ts';
+import { OrchestratorError } from '../../base/errors.ts';
+import { formatPath, type Json, type JsonObject } from '../../base/json.ts';
+import { replaceAt } from '../../base/value-at.ts';
+import { quoted } from '../../base/wording.ts';
+import type { CompiledAgentStep, CompiledReferences } from '../../compiled/compiled-ensemble.ts';
+import type { ExpressionScope } from '../../compiled/expression-scope.ts';
+import { isMap } from '../../json-schema/check-json-schema.ts';
+import { type ComponentKind, isReference, readReference, type ResolvedComponent } from '../../model/component.ts';
+import type { AnyOperation } from '../../ports/operation.ts';
+import type { Report } from '../forms/check-shape.ts';
+import type { Path } from '../source/problem.ts';
+import { readSource } from '../source/read-source.ts';
+import { readField, textPath } from './compile-texts.ts';
+
+type ConfigPath = readonly (string | number)[];
+
+interface WrittenReference {
+  /** Where its text goes. */
+  readonly path: ConfigPath;
+  /** Where it was written. */
+  readonly at: ConfigPath;
+  readonly text: string;
+}
+
+/** The config of an agent without its references. */
+export interface ConfigWithoutReferences {
+  /** With an expression in the place of each reference. */
+  readonly values: JsonObject;
+  readonly references: readonly WrittenReference[];
+}
+
+/** What a value is that is not known when the definition is loaded. */
+export const UNKNOWN = '${null}';
+const UNKNOWN_QUERY = 'SELECT 1';
+
+/** Takes the references out of a config. A `template` is the `html` of its operation. @param texts - of the operation */
+export function takeReferences(
+  { template, ...rest }: JsonObject,
+  texts: NonNullable<AnyOperation['texts']>,
+): ConfigWithoutReferences {
+  const isHtml = isReference(template) && texts.html === 'html' && rest.html === undefined;
+  const config = template === undefined ? rest : { ...rest, [isHtml ? 'html' : 'template']: template };
+  const references: WrittenReference[] = [];
+  const take = (value: Json, path: ConfigPath): Json => {
+    if (isReference(value)) {
+      const at = isHtml && path.length === 1 && path[0] === 'html' ? ['template'] : path;
+      references.push({ path, at, text: value });
+      return texts[textPath(path)] === 'sql' ? UNKNOWN_QUERY : UNKNOWN;
+    }
+    if (Array.isArray(value)) return value.map((item, i) => take(item, [...path, i]));
+    if (!isMap(value)) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, take(item as Json, [...path, key])]));
+  };
+  const values = take(config, []) as JsonObject;
+  return { values, references };
+}
+
+const ALLOWED: Readonly<Record<string, readonly ComponentKind[]>> = {
+  prompt: ['prompt', 'template'],
+  system: ['prompt', 'template'],
+  query: ['query'],
+  html: ['template'],
+};
+
+/** Reports references that can't be read, and kinds that don't belong there. */
+export function checkReferences(references: readonly WrittenReference[], path: Path, report: Report): void {
+  for (const { path: inner, at: written, text } of references) {
+    const at = [...path, ...written];
+    // The parts with expressions are checked when they are known.
+    const read = readReference(text.replace(/\$\{[^}]*\}/g, 'x'));
+    if ('problem' in read) {
+      report({ path: at, message: read.problem });
+      continue;
+    }
+    const { kind } = read.reference;
+    const allowed = (inner.length === 1 ? ALLOWED[inner[0] as string] : undefined) ?? [];
+    if (allowed.length > 0 && !allowed.includes(kind))
+      report({ path: at, message: `takes a ${allowed.join(' or a ')}, such as \`${allowed[0]}://name@production\`` });
+  }
+}
+
+export interface ReferenceCompiler {
+  readonly operation: AnyOperation;
+  readonly functions: FunctionTable | undefined;
+  /** Whether the texts are filled in with the input of the agent alone. */
+  readonly readsOnlyInput: boolean;
+  /** The references, each compiled to its text. */
+  readonly all: readonly { readonly path: ConfigPath; readonly evaluate: Evaluate<ExpressionScope> }[];
+}
+
+/** How many versions of one agent's texts are kept compiled. */
+const MAX_FILLED = 20;
+
+export function compileReferences({
+  operation,
+  functions,
+  readsOnlyInput,
+  all,
+}: ReferenceCompiler): CompiledReferences {
+  const filled = new Map<string, CompiledAgentStep>();
+  return {
+    all: all.map(({ evaluate }) => evaluate),
+    fill(step, components) {
+      const key = components.map(({ kind, name, version }) => `${kind}://${name}@${version}`).join(' ');
+      const known = filled.get(key);
+      if (known) return known;
+      const parts = components.map((component, i) => {
+        const { path } = all[i] as (typeof all)[number];
+        return { path, component, ...compileContent(component, path, operation.texts ?? {}, functions) };
+      });
+      const made = withParts(step, parts, readsOnlyInput);
+      const [oldest] = filled.keys();
+      if (filled.size >= MAX_FILLED && oldest !== undefined) filled.delete(oldest);
+      filled.set(key, made);
+      return made;
+    },
+  };
+}
+
+interface CompiledContent {
+  readonly evaluate: Evaluate<ExpressionScope>;
+  /** Whether it can be filled in with other data. */
+  readonly isTemplate: boolean;
+}
+
+interface FilledPart extends CompiledContent {
+  readonly path: ConfigPath;
+  readonly component: ResolvedComponent;
+}
+
+function withParts(step: CompiledAgentStep, parts: readonly FilledPart[], readsOnlyInput: boolean): CompiledAgentStep {
+  const templates = new Map(step.templates);
+  for (const { path, isTemplate, evaluate } of parts) if (isTemplate) templates.set(textPath(path), evaluate);
+  const defaults = parts.map(({ component }) => (step.operation.name === 'think' ? promptDefaults(component) : {}));
+  return {
+    ...step,
+    staticConfig: undefined,
+    templates,
+    config(scope) {
+      if (readsOnlyInput) for (const { component } of parts) checkVariables(component, step.name, scope);
+      let config = step.config(scope) as JsonObject;
+      for (const { path, evaluate } of parts) config = replaceAt(config, path, evaluate(scope)) as JsonObject;
+      return Object.assign({}, ...defaults, config) as JsonObject;
+    },
+  };
+}
+
+/** @throws INVALID_INPUT for a variable of a component that the input of the agent lacks */
+function checkVariables(
+  { kind, name, version, metadata }: ResolvedComponent,
+  agent: string,
+  { data }: ExpressionScope,
+) {
+  const missing = metadata.variables?.filter((variable) => !Object.hasOwn(data, variable)) ?? [];
+  if (missing.length === 0) return;
+  const given = Object.keys(data).map(quoted).join(', ') || 'nothing';
+  const needs = `${kind}://${name}@${version} needs ${missing.map(quoted).join(', ')} in the input of agent ${quoted(agent)}`;
+  throw new OrchestratorError('INVALID_INPUT', `${needs}, which has ${given}`);
+}
+
+/** What the metadata of a prompt sets for the agents that use it. */
+function promptDefaults({ kind, metadata }: ResolvedComponent): JsonObject {
+  if (kind !== 'prompt') return {};
+  const { provider, model, temperature, maxTokens } = metadata;
+  const defaults = { provider, model, temperature, maxTokens };
+  return Object.fromEntries(Object.entries(defaults).filter(([, value]) => value !== undefined)) as JsonObject;
+}
+
+/** @throws INVALID_DEFINITION for a text that can't be compiled */
+function compileContent(
+  component: Pick<ResolvedComponent, 'kind' | 'content' | 'name' | 'version'>,
+  path: ConfigPath,
+  texts: NonNullable<AnyOperation['texts']>,
+  functions: FunctionTable | undefined,
+): CompiledContent {
+  const { kind, name, version, content } = component;
+  try {
+    if (kind === 'config') {
+      const value = readComponentConfig(content);
+      return { evaluate: () => value, isTemplate: false };
+    }
+    const text = texts[textPath(path)];
+    const compiled = compileComponentText(kind, content, text === 'html', functions);
+    return { evaluate: compiled.evaluate, isTemplate: kind !== 'query' };
+  } catch (error) {
+    if (!(error instanceof ExpressionSyntaxError)) throw error;
+    const message = `${kind}://${name}@${version} in ${formatPath(['config', ...path])}: ${error.message}`;
+    throw new OrchestratorError('INVALID_DEFINITION', message);
+  }
+}
+
+/** Reads the text of a config: YAML or JSON. @throws ExpressionSyntaxError */
+export function readComponentConfig(content: string): Json {
+  const read = readSource(content);
+  if (read.ok) return read.value;
+  throw new ExpressionSyntaxError(read.issues[0]?.message ?? 'it can not be read', 0, 0);
+}
+
+/**
+ * Compiles the text of a prompt, a template or a query. It may read the input, and with `{{ ... }}` the fields of the agent's input. It may not read
+ * variables, results and state: who changes a text must not reach what the flow keeps from it.
+ * @throws ExpressionSyntaxError
+ */
+export function compileComponentText(
+  kind: Exclude<ComponentKind, 'config'>,
+  content: string,
+  escapes: boolean,
+  functions: FunctionTable | undefined,
+) {
+  const options: CompileOptions<ExpressionScope> = { names: INPUT_ONLY, ...(functions && { functions }) };
+  if (kind === 'query') return compileSql(content, options);
+  return compileText(content, options, { names: FIELDS, escapes });
+}
+
+const INPUT_ONLY: NameResolver<ExpressionScope> = {
+  hyphenated: [],
+  unknownSignal: () => undefined,
+  resolve(name) {
+    if (name === 'input') return { read: ({ data }) => data, consumed: 0 };
+    return {
+      problem: `${quoted(name)} can't be read by the text of a component; it may read \`input\``,
+      isUnknown: true,
+    };
+  },
+};
+
+const FIELDS: NameResolver<ExpressionScope> = {
+  ...INPUT_ONLY,
+  readsData: true,
+  resolve(name, path) {
+    if (name === 'input') return INPUT_ONLY.resolve(name, path);
+    return { read: readField(name), consumed: 0 };
+  },
+};

@@ -1,0 +1,139 @@
+/** Compiles the webhooks of an ensemble, and checks what the forms can't check: access is denied by default, secrets resolve, paths are unique. */
+
+import type { EnsembleDefinition, WebhookTrigger } from '../../model/ensemble.ts';
+import { methodsOf, type SignatureScheme, type Webhook, type WebhookAccess } from '../../model/webhook.ts';
+import { keyOf } from '../../signing/signature-schemes.ts';
+import type { Path } from '../source/problem.ts';
+import { compileDelivery } from './compile-delivery.ts';
+import { compileSecrets } from './compile-secrets.ts';
+import type { KnownNames } from './outermost-names.ts';
+import type { FlowContext } from './resolve-agent.ts';
+import { readSetting } from './setting-text.ts';
+
+/** Paths of the service: `/api`, `/ensembles`, which works without the prefix, and the links that send signals. */
+const OWN_PATH = /^\/(api|ensembles|signals)(\/|$)/i;
+
+/** @returns the webhooks. They are complete only if no problem was reported */
+export function compileWebhooks(
+  definition: EnsembleDefinition,
+  known: Pick<KnownNames, 'signals'>,
+  context: FlowContext,
+): readonly Webhook[] {
+  const { report, dropped } = context;
+  const seen = new Map<string, number>();
+  const webhooks: Webhook[] = [];
+  definition.trigger?.forEach((trigger, i) => {
+    if (trigger.type !== 'webhook') return;
+    const path: Path = ['trigger', i];
+    const access = compileAccess(trigger, path, context);
+    const delivery = compileDelivery(trigger, path, known, context);
+    if (dropped([...path, 'path'])) return;
+    if (OWN_PATH.test(trigger.path)) {
+      const message = `\`${trigger.path}\` belongs to the service; use \`/webhooks/...\``;
+      report({ path: [...path, 'path'], message });
+    }
+    if (dropped([...path, 'methods'])) return;
+    const methods = methodsOf(trigger);
+    methods.forEach((method, m) => {
+      const route = `${method} ${trigger.path}`;
+      const other = seen.get(route);
+      if (other === i)
+        report({ path: [...path, 'methods', m], message: `\`${method}\` is given twice in \`methods\`; remove one` });
+      else if (other !== undefined) {
+        report({
+          path: [...path, 'path'],
+          message: `${route} is taken by trigger[${other}]; two triggers can't share a method and a path`,
+        });
+      }
+      seen.set(route, other ?? i);
+    });
+    const { maxBodyBytes, accept = ['json'] } = trigger;
+    const isAsync = trigger.async === true;
+    if (access) webhooks.push({ path: trigger.path, methods, access, isAsync, maxBodyBytes, accept, delivery });
+  });
+  return webhooks;
+}
+
+/** @returns undefined if nobody may call it */
+function compileAccess(trigger: WebhookTrigger, path: Path, context: FlowContext): WebhookAccess | undefined {
+  const { report, dropped } = context;
+  const { auth } = trigger;
+  if (dropped([...path, 'auth']) || dropped([...path, 'public'])) return undefined;
+  if (!auth) {
+    if (trigger.public === true) return { type: 'public' };
+    report({ path, message: 'needs `auth`, or `public: true` to let anyone in' });
+    return undefined;
+  }
+  if (trigger.public === true) {
+    report({
+      path: [...path, 'public'],
+      key: true,
+      message: '`public: true` and `auth` are both given; keep one of them',
+    });
+  }
+  return compileAuth(auth, [...path, 'auth'], context);
+}
+
+/** The form has checked it. */
+type Secrets = string | readonly string[] | undefined;
+type Auth = NonNullable<WebhookTrigger['auth']>;
+
+// The settings of each type of credentials, besides `type`.
+const AUTH_KEYS: Readonly<
+  Record<Auth['type'], { readonly required: readonly string[]; readonly optional: readonly string[] }>
+> = {
+  bearer: { required: ['secret'], optional: [] },
+  basic: { required: ['secret'], optional: [] },
+  signature: { required: ['secret'], optional: ['scheme'] },
+  oauth: { required: ['issuer', 'audience'], optional: [] },
+};
+
+function compileAuth(auth: Auth, path: Path, context: FlowContext): WebhookAccess | undefined {
+  const { type } = auth;
+  const { required, optional } = AUTH_KEYS[type];
+  for (const key of required) {
+    if (auth[key] === undefined) {
+      context.report({ path: [...path, key], message: `\`${key}\` is required for \`type: ${type}\`` });
+    }
+  }
+  for (const key of Object.keys(auth)) {
+    if (key === 'type' || required.includes(key) || optional.includes(key)) continue;
+    context.report({
+      path: [...path, key],
+      key: true,
+      message: `\`${key}\` is not for \`type: ${type}\`; remove it`,
+    });
+  }
+  if (type === 'oauth') return compileOauth(auth, path, context);
+  const secrets = compileSecrets(auth.secret as Secrets, [...path, 'secret'], context, {
+    emptiness: 'which would let anyone in',
+    problem: (secret) =>
+      type === 'basic' && secret.indexOf(':') < 1
+        ? 'must have the form `username:password` for `type: basic`'
+        : undefined,
+  });
+  // An editor and `webhook list` do without secrets: then no request fits.
+  if (secrets.length === 0 && !context.host.lenient) return undefined;
+  if (type !== 'signature') return { type, secrets };
+  const { scheme = 'service' } = auth as { readonly scheme?: SignatureScheme };
+  for (const secret of secrets) {
+    if (keyOf(scheme, secret)) continue;
+    const message = `must be a secret in base64, such as \`whsec_...\`, for \`scheme: ${scheme}\``;
+    context.report({ path: [...path, 'secret'], message });
+  }
+  return { type, scheme, secrets };
+}
+
+function compileOauth(auth: Auth, path: Path, context: FlowContext): WebhookAccess | undefined {
+  const read = (key: 'issuer' | 'audience') =>
+    typeof auth[key] === 'string' ? readSetting(auth[key], `\`${key}\``, [...path, key], context) : undefined;
+  const [issuer, audience] = [read('issuer'), read('audience')];
+  if (typeof issuer !== 'string' || typeof audience !== 'string')
+    return context.host.lenient ? { type: 'oauth', issuer: '', audience: '' } : undefined;
+  if (!/^https?:\/\/[^\s?#]+$/.test(issuer)) {
+    const message = 'must be the URL of the issuer, as in the `iss` of its tokens, such as `https://login.example`';
+    context.report({ path: [...path, 'issuer'], message });
+  }
+  if (audience.trim() === '') context.report({ path: [...path, 'audience'], message: 'must not be empty' });
+  return { type: 'oauth', issuer, audience };
+}

@@ -1,0 +1,38 @@
+/** Puts the texts of components into the config of an agent, before an attempt. An execution keeps the version to which a reference led first. */
+
+import { OrchestratorError } from '../base/errors.ts';
+import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
+import type { CompiledAgentStep, CompiledReferences } from '../compiled/compiled-ensemble.ts';
+import type { ResolvedComponent } from '../model/component.ts';
+import type { AttemptPlace } from './attempt-place.ts';
+import type { Run } from './run.ts';
+import type { RunScope } from './run-scope.ts';
+
+/** @throws VERSION_NOT_FOUND; INVALID_DEFINITION for a text that can't be used; what the source of the components throws */
+export function fillReferences(
+  step: CompiledAgentStep,
+  references: CompiledReferences,
+  scope: RunScope,
+  { key }: AttemptPlace,
+): MaybePromise<CompiledAgentStep> {
+  const texts = references.all.map((evaluate) => String(evaluate(scope.begin(key, 'components'))));
+  const found = texts.map((text) => resolve(text, scope.run));
+  const fill = (components: readonly ResolvedComponent[]) => references.fill(step, components);
+  return found.some((one) => isPromise(one)) ? Promise.all(found).then(fill) : fill(found as ResolvedComponent[]);
+}
+
+function resolve(reference: string, run: Run): MaybePromise<ResolvedComponent> {
+  const { journal, ports } = run;
+  if (!ports.resolveComponent)
+    throw new OrchestratorError('NOT_CONFIGURED', `there are no components here, and the config reads ${reference}`);
+  const pinned = journal.pinned(reference);
+  if (pinned) return ports.resolveComponent(`${pinned.kind}://${pinned.name}@${pinned.version}`);
+  return andThen(ports.resolveComponent(reference), (component) => {
+    // Another branch may have come first.
+    const first = journal.pinned(reference);
+    if (first && first.version !== component.version) return resolve(reference, run);
+    const { kind, name, ref, version } = component;
+    if (!first) journal.pin(reference, { kind, name, ref, version });
+    return component;
+  });
+}

@@ -1,0 +1,40 @@
+/** An execution that a process holds, as its run receives it. */
+
+import type { CallerSignal } from '../base/caller-signal.ts';
+import type { Handover, NewExecution, StepRecord } from '../model/stored-execution.ts';
+
+/** An execution that this process holds. */
+export interface HeldExecution {
+  readonly execution: NewExecution;
+  readonly epoch: number;
+  readonly startedAt: number;
+  /** The records to replay; undefined when there can be none. */
+  readonly records: readonly StepRecord[] | undefined;
+  readonly cancelled: boolean;
+  /** How many signals were stored for it when it was claimed. */
+  readonly signals?: number;
+  /** Whether it began before, here or in another process. */
+  readonly resumed: boolean;
+  readonly signal?: CallerSignal | undefined;
+  /** Unix ms up to which waits are over, whatever the wall clock says now. */
+  readonly reached?: number | undefined;
+  /** The monotonic instant at which this process began it. */
+  readonly began?: number | undefined;
+  /** See `ClaimedExecution`. */
+  readonly recoveries?: number;
+  readonly handover?: Handover | undefined;
+  readonly resumedAt?: number | undefined;
+  /** Its beginning may not be stored: it was queued, or its process died. */
+  readonly begins?: boolean;
+}
+
+/** Whether the last run ended with its process. */
+export function isAfterCrash({
+  recoveries = 0,
+  handover,
+}: {
+  readonly recoveries?: number;
+  readonly handover?: Handover | undefined;
+}): boolean {
+  return recoveries > (handover?.recoveries ?? 0);
+}

@@ -1,0 +1,103 @@
+/** `/components...`: registers components, creates versions, and deploys them. The name of the token says who did it. */
+
+import * as z from 'zod/mini';
+import { once } from '../../engine/base/once.ts';
+import { readShape } from '../../engine/base/read-shape.ts';
+import type { Component, Components } from '../../orchestrator/components/components.ts';
+import type { HttpCall } from '../call.ts';
+import { etagOf, readIfMatch } from '../etag.ts';
+import { readName } from '../read-id.ts';
+import { readJson } from '../read-json.ts';
+import { readLimit, readQuery } from '../read-query.ts';
+import type { Reply } from '../reply.ts';
+import { refuseContent } from './refuse-content.ts';
+
+// `orchestrator.components` checks the values.
+const body = (...keys: readonly string[]) =>
+  z.strictObject(Object.fromEntries(keys.map((key) => [key, z.optional(z.unknown())])));
+const newComponent = once(() => body('name', 'kind', 'file', 'metadata'));
+const change = once(() => body('file', 'metadata'));
+const newVersion = once(() => body('version', 'content', 'message'));
+const newDeployment = once(() => body('version', 'message'));
+const reason = once(() => body('message'));
+
+async function readBody<T>(call: HttpCall, shape: ReturnType<typeof body>): Promise<T> {
+  return readShape(shape, await readJson(call), 'the body is not valid') as T;
+}
+
+const of = ({ parts }: HttpCall): Components => parts.orchestrator.components;
+const actorOf = ({ principal }: HttpCall) => (principal ? { actor: principal.name } : {});
+
+function itemReply(item: Component, status = 200): Reply {
+  return { status, json: item, headers: etagOf(item.tag) };
+}
+
+export async function listComponents(call: HttpCall): Promise<Reply> {
+  const { limit, cursor } = readQuery(call.request.query, ['limit', 'cursor']);
+  return { status: 200, json: await of(call).list({ limit: readLimit(limit), cursor } as never) };
+}
+
+export async function createComponent(call: HttpCall): Promise<Reply> {
+  const item = await of(call).register(await readBody(call, newComponent()));
+  const location = `${call.request.mount}${call.parts.basePath}/api/v1/components/${item.name}`;
+  return { status: 201, json: item, headers: { location, ...etagOf(item.tag) } };
+}
+
+export async function getComponent(call: HttpCall): Promise<Reply> {
+  return itemReply(await of(call).get(readName(call, 'component')));
+}
+
+export async function updateComponent(call: HttpCall): Promise<Reply> {
+  const name = readName(call, 'component');
+  const options = readIfMatch(call.request);
+  return itemReply(await of(call).update(name, await readBody(call, change()), options));
+}
+
+export async function listVersions(call: HttpCall): Promise<Reply> {
+  return { status: 200, json: { versions: await of(call).versions(readName(call, 'component')) } };
+}
+
+export async function createVersion(call: HttpCall): Promise<Reply> {
+  const name = readName(call, 'component');
+  const given = await readBody<object>(call, newVersion());
+  const made = await of(call).createVersion(name, { ...given, ...actorOf(call) } as never);
+  return { status: 201, json: made };
+}
+
+/** A version with its text, by its number, by `latest` or by an environment. */
+export async function getVersion(call: HttpCall): Promise<Reply> {
+  const name = readName(call, 'component');
+  const { kind } = await of(call).get(name);
+  const found = await of(call).resolve(`${kind}://${name}@${call.params.version ?? ''}`);
+  return { status: 200, json: found };
+}
+
+export async function listDeployments(call: HttpCall): Promise<Reply> {
+  return { status: 200, json: { deployments: await of(call).deployments(readName(call, 'component')) } };
+}
+
+/** `If-Match` is the version that the environment has. */
+export async function putDeployment(call: HttpCall): Promise<Reply> {
+  const name = readName(call, 'component');
+  const { environment: to = '' } = call.params;
+  const options = readIfMatch(call.request);
+  const given = await readBody<object>(call, newDeployment());
+  const made = await of(call).deploy(name, { ...given, ...actorOf(call), to } as never, options);
+  return { status: 200, json: made, headers: etagOf(made.version) };
+}
+
+export async function deleteDeployment(call: HttpCall): Promise<Reply> {
+  const name = readName(call, 'component');
+  const { environment = '' } = call.params;
+  const options = readIfMatch(call.request);
+  await refuseContent(call);
+  return { status: 200, json: await of(call).undeploy(name, environment, options) };
+}
+
+export async function rollbackDeployment(call: HttpCall): Promise<Reply> {
+  const name = readName(call, 'component');
+  const { environment: to = '' } = call.params;
+  const given = await readBody<object>(call, reason());
+  const made = await of(call).rollback(name, { ...given, ...actorOf(call), to });
+  return { status: 200, json: made, headers: etagOf(made.version) };
+}

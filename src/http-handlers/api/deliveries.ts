@@ -1,0 +1,90 @@
+/** `/deliveries...` and `/receivers...`: what the notifications of executions send, and sending it again. */
+
+import * as z from 'zod/mini';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { once } from '../../engine/base/once.ts';
+import { readInstant } from '../../engine/base/read-instant.ts';
+import { readShape } from '../../engine/base/read-shape.ts';
+import type { DeliveryStatus } from '../../engine/model/delivery.ts';
+import type { HttpCall } from '../call.ts';
+import { known, readExecutionId, readId } from '../read-id.ts';
+import { readJson } from '../read-json.ts';
+import { readInstantParameter, readLimit, readQuery } from '../read-query.ts';
+import type { Reply } from '../reply.ts';
+import { refuseContent } from './refuse-content.ts';
+
+const FILTERS = ['ensemble', 'execution', 'status', 'url', 'since', 'until', 'limit', 'cursor'] as const;
+
+export async function listDeliveries({ parts, request }: HttpCall): Promise<Reply> {
+  const { ensemble, url, cursor, ...query } = readQuery(request.query, FILTERS);
+  const filter = {
+    ...{ ensemble, url, cursor, execution: readExecutionId(query.execution, 'execution') },
+    // `list()` refuses an unknown status.
+    status: query.status as DeliveryStatus | undefined,
+    since: readInstantParameter(query.since, 'since'),
+    until: readInstantParameter(query.until, 'until'),
+    limit: readLimit(query.limit),
+  };
+  return { status: 200, json: await parts.orchestrator.deliveries.list(filter) };
+}
+
+export async function getDelivery(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'delivery');
+  return { status: 200, json: await known(call.parts.orchestrator.deliveries.get(id), 'delivery') };
+}
+
+/** Replies 202: the attempt is made after the reply. */
+export async function redeliver(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'delivery');
+  await refuseContent(call);
+  return { status: 202, json: await known(call.parts.orchestrator.deliveries.redeliver(id), 'delivery') };
+}
+
+const instant = () => z.union([z.number(), z.string()], { error: 'must be Unix ms or ISO 8601' });
+const replayBody = once(() =>
+  z.strictObject({
+    ensemble: z.optional(z.string({ error: 'must be a text' })),
+    execution: z.optional(z.string({ error: 'must be a text' })),
+    status: z.optional(
+      z.enum(['succeeded', 'failed', 'paused'], { error: 'must be `succeeded`, `failed` or `paused`' }),
+    ),
+    url: z.optional(z.string({ error: 'must be a text' })),
+    since: z.optional(instant()),
+    until: z.optional(instant()),
+  }),
+);
+
+/** Replies 202 with the job. */
+export async function replayDeliveries(call: HttpCall): Promise<Reply> {
+  const { since, until, ...filter } = readShape(replayBody(), await readJson(call), 'the body is not valid');
+  const job = await call.parts.orchestrator.deliveries.replay({
+    ...filter,
+    since: toInstant(since, 'since'),
+    until: toInstant(until, 'until'),
+  });
+  return { status: 202, json: job };
+}
+
+function toInstant(given: number | string | undefined, name: string): number | undefined {
+  if (given === undefined) return undefined;
+  const read = readInstant(String(given));
+  if (read !== undefined) return read;
+  throw new OrchestratorError(
+    'INVALID_REQUEST',
+    `\`${name}\` must be Unix ms or ISO 8601 such as 2026-01-31T09:00:00Z`,
+  );
+}
+
+export async function listReplays({ parts }: HttpCall): Promise<Reply> {
+  return { status: 200, json: { replays: await parts.orchestrator.deliveries.replays() } };
+}
+
+export async function listReceivers({ parts }: HttpCall): Promise<Reply> {
+  return { status: 200, json: { receivers: await parts.orchestrator.deliveries.receivers() } };
+}
+
+export async function resumeReceiver(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'receiver');
+  await refuseContent(call);
+  return { status: 200, json: await known(call.parts.orchestrator.deliveries.resume(id), 'receiver') };
+}

@@ -1,0 +1,84 @@
+/** Reads the body of a webhook's request, as one of the kinds that its trigger accepts. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { Json, JsonObject } from '../../engine/base/json.ts';
+import type { BodyKind } from '../../engine/model/webhook.ts';
+import type { ServedWebhook } from '../../orchestrator/webhooks/webhooks.ts';
+import type { HttpCall } from '../call.ts';
+import { checkCharset, decodeText, parseJson, readBytes, refuseCoding, weigh } from '../read-json.ts';
+
+export interface Payload {
+  readonly body: Json;
+  readonly rawBody: string;
+}
+
+interface PayloadReader {
+  /** The bytes as they came, for a signature. */
+  bytes(): Promise<Uint8Array>;
+  /** @throws UNSUPPORTED_MEDIA_TYPE, PAYLOAD_TOO_LARGE, INVALID_REQUEST, OVERLOADED */
+  read(): Promise<Payload>;
+}
+
+/** The raw body is the signed one, so a mark of the byte order stays in it. */
+const KEEPS_MARK = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const FORM = 'application/x-www-form-urlencoded';
+
+/** The body is read once, for the check of the signature or for the input. */
+export function payloadReader(call: HttpCall, { accept, maxBodyBytes }: ServedWebhook): PayloadReader {
+  const { request, parts } = call;
+  let bytes: Promise<Uint8Array> | undefined;
+  const readOnce = () => {
+    refuseCoding(request);
+    bytes ??= request.hasBody ? readBytes(call, maxBodyBytes ?? parts.maxBodyBytes) : Promise.resolve(new Uint8Array());
+    return bytes;
+  };
+  return {
+    bytes: async () => readOnce(),
+    async read() {
+      const header = request.header('content-type');
+      const kind = header === undefined ? undefined : kindOf(header);
+      if (header !== undefined && (kind === undefined || !accept.includes(kind))) throw unsupported(accept);
+      const body = await readOnce();
+      if (body.byteLength === 0) return { body: null, rawBody: '' };
+      if (kind === undefined) throw unsupported(accept);
+      weigh(call, body);
+      const rawBody = decodeText(body, KEEPS_MARK);
+      return { body: parse(kind, rawBody), rawBody };
+    },
+  };
+}
+
+/** @throws UNSUPPORTED_MEDIA_TYPE for another charset than UTF-8 */
+function kindOf(header: string): BodyKind | undefined {
+  const [type = '', ...parameters] = header.toLowerCase().split(';');
+  checkCharset(parameters);
+  const given = type.trim();
+  if (given === 'application/json' || /^application\/[a-z0-9.+-]+\+json$/.test(given)) return 'json';
+  if (given === FORM) return 'form';
+  return given.startsWith('text/') ? 'text' : undefined;
+}
+
+function parse(kind: BodyKind, text: string): Json {
+  if (kind === 'json') return parseJson(text.replace(/^\uFEFF/, '')) as Json;
+  return kind === 'form' ? fieldsOf(text) : text;
+}
+
+/** The fields of a query or a form. One that is given several times is a list. */
+export function fieldsOf(text: string): JsonObject {
+  const fields = new Map<string, string[]>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    const values = fields.get(name);
+    if (values) values.push(value);
+    else fields.set(name, [value]);
+  }
+  return Object.fromEntries(
+    [...fields].map(([name, values]) => [name, values.length === 1 ? (values[0] as Json) : values]),
+  );
+}
+
+const NAMES: Readonly<Record<BodyKind, string>> = { json: 'application/json', form: FORM, text: 'text/plain' };
+
+function unsupported(accept: readonly BodyKind[]): OrchestratorError {
+  const types = accept.map((kind) => `\`${NAMES[kind]}\``).join(', ');
+  return new OrchestratorError('UNSUPPORTED_MEDIA_TYPE', `this webhook takes a body with one of these types: ${types}`);
+}

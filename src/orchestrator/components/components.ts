@@ -1,0 +1,292 @@
+/**
+ * Versioned prompts, templates, configs and queries, as the public `orchestrator.components` (the specification's Component and Component
+ * versions).
+ */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import {
+  type ComponentKind,
+  type ComponentMetadata,
+  type ComponentVersion,
+  compareVersions,
+  type Deployment,
+  environmentProblem,
+  isVersion,
+  type ResolvedComponent,
+} from '../../engine/model/component.ts';
+import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
+import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
+import { NAME_PATTERN } from '../../engine/model/name.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { ComponentSource, ResolveComponent, StoredComponent } from '../../engine/ports/component-source.ts';
+import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
+import type { Page } from '../definitions/definitions.ts';
+import type { ComponentCache } from './component-cache.ts';
+import {
+  readContent,
+  readFilePath,
+  readKind,
+  readMetadata,
+  readName,
+  readNote,
+  readVersion,
+  refuse,
+} from './read-component.ts';
+import { latestOf, noComponent, noVersion } from './resolve-component.ts';
+
+/** A component, as it is registered. A change of it can expect its `tag` (`ifMatch`). */
+export interface Component extends Omit<StoredComponent, 'versions' | 'deployments'> {
+  /** The version that `latest` is. Absent: it has no version. */
+  readonly latest?: string;
+}
+
+export interface NewComponent {
+  readonly name: string;
+  readonly kind: ComponentKind;
+  /** The file that has its text, relative to the project, with `/`. It is a note: nothing reads it here. */
+  readonly file?: string;
+  readonly metadata?: ComponentMetadata;
+}
+
+export interface NewComponentVersion {
+  /** Such as `v1.0.0`. */
+  readonly version: string;
+  readonly content: string;
+  /** Why there is a new version. */
+  readonly message?: string;
+  /** Who creates it. */
+  readonly actor?: string;
+}
+
+export interface NewDeployment {
+  /** The name of an environment, or `latest`. */
+  readonly to: string;
+  readonly version: string;
+  /** Why. */
+  readonly message?: string;
+  /** Who deploys it. */
+  readonly actor?: string;
+}
+
+export interface ComponentListOptions {
+  /** Default 100, at most 250. A larger number counts as 250. */
+  readonly limit?: number;
+  /** `nextCursor` of the previous page. */
+  readonly cursor?: string;
+}
+
+/**
+ * Components, whose versions are deployed apart from code. A deployment counts at once in this process, and within a second in every other
+ * one that uses the same source. An execution keeps the versions that it has used.
+ */
+export interface Components {
+  /** @throws INVALID_REQUEST; CONFLICT if there is a component with this name */
+  register(component: NewComponent): Promise<Component>;
+  /**
+   * Replaces the file and the metadata. Versions keep the metadata with which they were created.
+   * @throws INVALID_REQUEST; NOT_FOUND; CONFLICT if `ifMatch` is another tag
+   */
+  update(name: string, change: Omit<NewComponent, 'name' | 'kind'>, options?: ChangeOptions): Promise<Component>;
+  /** @throws NOT_FOUND */
+  get(name: string): Promise<Component>;
+  /** In the order of their names. @throws INVALID_CURSOR; INVALID_REQUEST for an invalid limit */
+  list(page?: ComponentListOptions): Promise<Page<'components', Component>>;
+  /**
+   * Creates a version, which never changes.
+   * @throws INVALID_REQUEST for a version that is not `vMAJOR.MINOR.PATCH`, and for a text that its kind can't have; NOT_FOUND; CONFLICT if
+   *   the version exists
+   */
+  createVersion(name: string, version: NewComponentVersion): Promise<ComponentVersion>;
+  /** The highest first. @throws NOT_FOUND */
+  versions(name: string): Promise<readonly ComponentVersion[]>;
+  /**
+   * Deploys a version to an environment, or as `latest`. `ifMatch` is the version that the environment must have.
+   * @throws INVALID_REQUEST; NOT_FOUND; VERSION_NOT_FOUND; CONFLICT if another change of the same environment came first
+   */
+  deploy(name: string, deployment: NewDeployment, options?: ChangeOptions): Promise<Deployment>;
+  /** What each environment has, by name. @throws NOT_FOUND */
+  deployments(name: string): Promise<readonly Deployment[]>;
+  /** From now on, the environment has no version. @throws NOT_FOUND, also for an environment without a version; CONFLICT as `deploy` */
+  undeploy(
+    name: string,
+    environment: string,
+    options?: ChangeOptions,
+  ): Promise<{ readonly environment: string; readonly undeployed: true }>;
+  /**
+   * Deploys the version that the environment had before.
+   * @throws NOT_FOUND for an environment without a version; CONFLICT if it had none before, and as `deploy`
+   */
+  rollback(name: string, options: Omit<NewDeployment, 'version'>): Promise<Deployment>;
+  /** The version and the text to which a reference such as `prompt://greet@production` leads now. @throws INVALID_REQUEST; VERSION_NOT_FOUND */
+  resolve(reference: string): Promise<ResolvedComponent>;
+}
+
+export interface ComponentsParts {
+  readonly source: ComponentSource;
+  readonly cache: ComponentCache;
+  readonly clock: Clock;
+  readonly resolve: ResolveComponent;
+  readonly functions: FunctionTable | undefined;
+}
+
+export function createComponents({ source, cache, clock, resolve, functions }: ComponentsParts): Components {
+  const find = async (name: string): Promise<StoredComponent> => {
+    // Not from the cache: a change builds on it.
+    const found = NAME_PATTERN.test(name) ? await source.read(name) : undefined;
+    if (!found) throw noComponent(name);
+    return found;
+  };
+
+  const move = async (
+    { name, deployments, versions }: StoredComponent,
+    environment: string,
+    deployment: Deployment | undefined,
+  ): Promise<void> => {
+    const expected = deployments.find((one) => one.environment === environment);
+    if (deployment && !versions.some(({ version }) => version === deployment.version))
+      throw noVersion(name, deployment.version, versions);
+    const isMoved = await source.move(name, { environment, expected, deployment });
+    cache.forget(name);
+    if (isMoved) return;
+    const now = (await find(name)).deployments.find((one) => one.environment === environment);
+    const what = now
+      ? `it has ${now.version} now${now.by === undefined ? '' : `, by ${now.by}`}`
+      : 'it has no version now';
+    const message = `environment \`${environment}\` of component \`${name}\` was changed meanwhile: ${what}; look at it, and try again`;
+    throw new OrchestratorError('CONFLICT', message, { details: now ? { version: now.version } : {} });
+  };
+
+  const deploy = async (component: StoredComponent, { to, version, ...notes }: NewDeployment): Promise<Deployment> => {
+    const before = component.deployments.find(({ environment }) => environment === to);
+    const previous = before?.version === version ? before.previous : before?.version;
+    const message = readNote('message', notes.message);
+    const by = readNote('actor', notes.actor);
+    const deployment = {
+      ...{ environment: to, version, deployedAt: clock.now() },
+      ...(by !== undefined && { by }),
+      ...(message !== undefined && { message }),
+      ...(previous !== undefined && { previous }),
+    };
+    await move(component, to, deployment);
+    return deployment;
+  };
+
+  return {
+    async register(given) {
+      refuseUnknownKeys(given, ['name', 'kind', 'file', 'metadata'], 'components.register');
+      const name = readName(given.name);
+      const kind = readKind(given.kind);
+      const file = readFilePath(given.file);
+      const metadata = readMetadata(given.metadata);
+      const registration = { name, kind, metadata, ...(file !== undefined && { file }) };
+      const made = await source.register(registration, undefined, clock.now());
+      if (!made) throw new OrchestratorError('CONFLICT', `there is already a component \`${name}\`; update it`);
+      cache.forget(name);
+      return toComponent(made);
+    },
+    async update(name, given, options = {}) {
+      refuseUnknownKeys(given, ['file', 'metadata'], 'components.update');
+      refuseUnknownKeys(options, ['ifMatch'], 'components.update');
+      const file = readFilePath(given.file);
+      const metadata = readMetadata(given.metadata);
+      const found = await find(name);
+      refuseOtherVersion(`component \`${name}\``, options, found.tag);
+      const registration = { name, kind: found.kind, metadata, ...(file !== undefined && { file }) };
+      const made = await source.register(registration, found.tag, clock.now());
+      if (!made) throw alwaysChanged(`component \`${name}\``);
+      cache.forget(name);
+      return toComponent(made);
+    },
+    get: async (name) => toComponent(await find(name)),
+    async list(given = {}) {
+      refuseUnknownKeys(given, ['limit', 'cursor'], 'components.list');
+      const size = pageLimit(given.limit);
+      const after = given.cursor === undefined ? undefined : decodeCursor(given.cursor, 'components', NAME_PATTERN);
+      const found = await source.list({ limit: size + 1, ...(after !== undefined && { after }) });
+      const page = found.slice(0, size).map(toComponent);
+      const last = page.at(-1);
+      const isMore = found.length > size && last;
+      return { components: page, ...(isMore && { nextCursor: encodeCursor(last.name, 'components') }) };
+    },
+    async createVersion(name, given) {
+      refuseUnknownKeys(given, ['version', 'content', 'message', 'actor'], 'components.createVersion');
+      const version = readVersion(given.version);
+      const message = readNote('message', given.message);
+      const by = readNote('actor', given.actor);
+      const { kind, metadata, versions } = await find(name);
+      const taken = () =>
+        new OrchestratorError(
+          'CONFLICT',
+          `component \`${name}\` has version ${version}, and a version never changes; create a higher one`,
+        );
+      if (versions.some((one) => one.version === version)) throw taken();
+      const content = readContent(kind, given.content, metadata, functions);
+      const made = {
+        ...{ version, createdAt: clock.now() },
+        ...(message !== undefined && { message }),
+        ...(by !== undefined && { by }),
+      };
+      if (!(await source.addVersion(name, made, content))) throw taken();
+      cache.forget(name);
+      return made;
+    },
+    versions: async (name) => [...(await find(name)).versions].sort((a, b) => compareVersions(b.version, a.version)),
+    async deploy(name, given, options = {}) {
+      refuseUnknownKeys(given, ['to', 'version', 'message', 'actor'], 'components.deploy');
+      refuseUnknownKeys(options, ['ifMatch'], 'components.deploy');
+      const to = readEnvironment(given.to);
+      const version = readVersion(given.version);
+      const component = await find(name);
+      refuseOther(component, to, options);
+      return deploy(component, { ...given, to, version });
+    },
+    deployments: async (name) =>
+      [...(await find(name)).deployments].sort((a, b) => (a.environment < b.environment ? -1 : 1)),
+    async undeploy(name, environment, options = {}) {
+      refuseUnknownKeys(options, ['ifMatch'], 'components.undeploy');
+      const component = await find(name);
+      refuseOther(component, environment, options);
+      deployedIn(component, environment);
+      await move(component, environment, undefined);
+      return { environment, undeployed: true };
+    },
+    async rollback(name, given) {
+      refuseUnknownKeys(given, ['to', 'message', 'actor'], 'components.rollback');
+      const component = await find(name);
+      const { previous } = deployedIn(component, readEnvironment(given.to));
+      if (previous !== undefined) return deploy(component, { ...given, version: previous });
+      const message = `environment \`${given.to}\` of component \`${name}\` had no other version before; deploy one`;
+      throw new OrchestratorError('CONFLICT', message);
+    },
+    resolve: async (reference) => resolve(reference),
+  };
+}
+
+/** @throws INVALID_REQUEST */
+function readEnvironment(environment: unknown): string {
+  const problem = environmentProblem(environment);
+  if (problem === undefined) return environment as string;
+  return refuse(`\`to\` ${isVersion(environment) ? 'must be the name of an environment, not a version' : problem}`);
+}
+
+/** @throws CONFLICT if the environment has another version than the expected one */
+function refuseOther({ name, deployments }: StoredComponent, environment: string, options: ChangeOptions): void {
+  const found = deployments.find((one) => one.environment === environment);
+  refuseOtherVersion(`environment \`${environment}\` of component \`${name}\``, options, found?.version ?? 'none');
+}
+
+/** @throws NOT_FOUND */
+function deployedIn({ name, deployments }: StoredComponent, environment: string): Deployment {
+  const found = deployments.find((one) => one.environment === environment);
+  if (found) return found;
+  const known = deployments.map((one) => `\`${one.environment}\``).join(', ') || 'none';
+  const message = `environment \`${environment}\` of component \`${name}\` has no version; environments with one: ${known}`;
+  throw new OrchestratorError('NOT_FOUND', message);
+}
+
+function toComponent(stored: StoredComponent): Component {
+  const { versions: _versions, deployments: _deployments, ...component } = stored;
+  const latest = latestOf(stored);
+  return { ...component, ...(latest !== undefined && { latest }) };
+}

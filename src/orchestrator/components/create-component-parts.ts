@@ -1,0 +1,29 @@
+/** Puts the components of an orchestrator together: their source, what this process knows of them, and the public object. */
+
+import { storageComponents } from '../../adapters/components/storage-components.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { ResolveComponent } from '../../engine/ports/component-source.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
+import type { Storage } from '../../engine/ports/storage.ts';
+import { functionsOf } from '../functions-of.ts';
+import type { OrchestratorOptions } from '../options.ts';
+import { createComponentCache } from './component-cache.ts';
+import { type Components, createComponents } from './components.ts';
+import { resolveComponents } from './resolve-component.ts';
+
+export interface ComponentParts {
+  /** The public `orchestrator.components`. */
+  readonly api: Components;
+  readonly resolve: ResolveComponent;
+}
+
+export function createComponentParts(
+  options: OrchestratorOptions,
+  { storage, clock, logger }: { readonly storage: Storage; readonly clock: Clock; readonly logger: Logger },
+): ComponentParts {
+  const functions = functionsOf(options);
+  const source = options.components ?? storageComponents(storage.documents, clock);
+  const cache = createComponentCache(source, { clock, logger });
+  const resolve = resolveComponents(cache);
+  return { api: createComponents({ source, cache, clock, resolve, functions }), resolve };
+}

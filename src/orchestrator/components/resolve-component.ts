@@ -1,0 +1,98 @@
+/** Finds the version and the text to which a reference leads (the specification's reference syntax and its 'version not found'). */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { andThen } from '../../engine/base/maybe-promise.ts';
+import { quoted } from '../../engine/base/wording.ts';
+import {
+  type ComponentReference,
+  compareVersions,
+  isVersion,
+  LATEST,
+  readReference,
+} from '../../engine/model/component.ts';
+import type { ResolveComponent } from '../../engine/ports/component-source.ts';
+import type { StoredComponent } from '../../engine/ports/component-source.ts';
+import type { ComponentCache } from './component-cache.ts';
+
+export function resolveComponents(cache: ComponentCache): ResolveComponent {
+  return (text) => {
+    const read = readReference(text);
+    if ('problem' in read) throw new OrchestratorError('INVALID_REQUEST', `${quoted(text)} ${read.problem}`);
+    const { reference } = read;
+    return andThen(cache.read(reference.name), (component) => {
+      const version = versionOf(reference, component);
+      return andThen(cache.content(reference.name, version), (content) => {
+        if (!content) throw notFound(reference, component, 'its text is not stored');
+        return { ...content, name: reference.name, ref: reference.ref, version };
+      });
+    });
+  };
+}
+
+/**
+ * The version that `latest` is: the one that was deployed to `latest`, if that is newer than the highest version; otherwise the highest one.
+ */
+export function latestOf({
+  versions,
+  deployments,
+}: Pick<StoredComponent, 'versions' | 'deployments'>): string | undefined {
+  const [highest] = [...versions].sort((a, b) => compareVersions(b.version, a.version));
+  const deployed = deployments.find(({ environment }) => environment === LATEST);
+  return deployed && highest && deployed.deployedAt >= highest.createdAt ? deployed.version : highest?.version;
+}
+
+/** @throws VERSION_NOT_FOUND */
+function versionOf(reference: ComponentReference, component: StoredComponent | undefined): string {
+  const { kind, name, ref } = reference;
+  if (!component) throw notFound(reference, component, `there is no component ${quoted(name)}; register it`);
+  if (component.kind !== kind)
+    throw notFound(reference, component, `it is a ${component.kind}; write \`${component.kind}://${name}@${ref}\``);
+  if (isVersion(ref)) {
+    if (component.versions.some(({ version }) => version === ref)) return ref;
+    throw notFound(reference, component, `create it with components.createVersion('${name}', ...)`);
+  }
+  if (ref === LATEST) {
+    const latest = latestOf(component);
+    if (latest !== undefined) return latest;
+    throw notFound(reference, component, `create one with components.createVersion('${name}', ...)`);
+  }
+  const deployed = component.deployments.find(({ environment }) => environment === ref);
+  if (deployed) return deployed.version;
+  throw notFound(reference, component, `deploy one with components.deploy('${name}', { to: '${ref}', version: ... })`);
+}
+
+const SHOWN = 10;
+
+function notFound(
+  { kind, name, ref }: ComponentReference,
+  component: StoredComponent | undefined,
+  remedy: string,
+): OrchestratorError {
+  const versions = highestFirst(component?.versions ?? []);
+  const environments = (component?.deployments ?? []).map(({ environment, version }) => `${environment} (${version})`);
+  const known = component ? `; versions: ${shown(versions)}; environments: ${shown(environments)}` : '';
+  const message = `${kind}://${name}@${ref} leads to no version: ${remedy}${known}`;
+  return new OrchestratorError('VERSION_NOT_FOUND', message, { details: { component: name, ref, versions } });
+}
+
+/** A deployment of a version that does not exist. */
+export function noVersion(name: string, version: string, versions: StoredComponent['versions']): OrchestratorError {
+  const known = highestFirst(versions);
+  const message = `component \`${name}\` has no version ${version}; create it first; versions: ${shown(known)}`;
+  return new OrchestratorError('VERSION_NOT_FOUND', message, {
+    details: { component: name, ref: version, versions: known },
+  });
+}
+
+export function noComponent(name: string): OrchestratorError {
+  return new OrchestratorError('NOT_FOUND', `there is no component \`${name}\`; register it first`);
+}
+
+function highestFirst(versions: StoredComponent['versions']): readonly string[] {
+  return versions.map(({ version }) => version).sort((a, b) => compareVersions(b, a));
+}
+
+function shown(names: readonly string[]): string {
+  if (names.length === 0) return 'none';
+  return names.length > SHOWN ? `${names.slice(0, SHOWN).join(', ')}, ... (${names.length})` : names.join(', ');
+}

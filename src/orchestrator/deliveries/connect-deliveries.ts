@@ -1,0 +1,101 @@
+/** Connects the sending of deliveries to the storage, the timer and the options of an orchestrator. */
+
+import { fetchHttp } from '../../adapters/http/fetch-http.ts';
+import { toMs } from '../../engine/base/duration.ts';
+import { andThen } from '../../engine/base/maybe-promise.ts';
+import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
+import type { Emitter } from '../../engine/events/emitter.ts';
+import type { IdSource } from '../../engine/model/id.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
+import type { Masking } from '../../engine/ports/masking.ts';
+import type { Storage } from '../../engine/ports/storage.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { DEFAULT_RETENTION, type OrchestratorOptions } from '../options.ts';
+import type { TimedWork } from '../timed-work.ts';
+import { createDeliveryService, type DeliveryService } from './delivery-service.ts';
+import { observeDeliveries } from './observe-deliveries.ts';
+import { createDeliveries, type Deliveries } from './deliveries.ts';
+import { createReceivers } from './receivers.ts';
+import { createReplays } from './replays.ts';
+import { createTargets } from './targets.ts';
+
+export interface ConnectedDeliveries extends DeliveryService {
+  /** The public `orchestrator.deliveries`. */
+  readonly api: Deliveries;
+  /** See `ServedParts`. */
+  deliver(): Promise<void>;
+  /** A commit has stored deliveries. */
+  onStored(): void;
+  attach(work: TimedWork): void;
+}
+
+export interface DeliveryParts {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly masking: Masking;
+  readonly host: CompileHost;
+  readonly brand: string;
+  readonly events: Emitter;
+  readonly ids: IdSource;
+  readonly ensembles: ReadonlyMap<string, LoadedEnsemble>;
+}
+
+export function connectDeliveries(
+  { mail = {}, http = fetchHttp(), retention = DEFAULT_RETENTION }: OrchestratorOptions,
+  parts: DeliveryParts,
+): ConnectedDeliveries {
+  const { storage, clock, logger, masking, host, brand, ensembles, events, ids } = parts;
+  const { documents, deliveries: store } = storage;
+  const receivers = createReceivers(documents, store, clock);
+  const replays = createReplays(documents, store, { clock, ids });
+  let timed: TimedWork | undefined;
+  /** Whether deliveries were stored since the last `deliver`. */
+  let hasStored = false;
+  const wake = (at: number) => timed?.wake(service.task, at);
+  const service = createDeliveryService({
+    ...{ storage, clock, logger, http, brand, senders: mail, mask: masking.text, wake },
+    findTarget: createTargets(storage.definitions, host),
+    receivers,
+    observer: observeDeliveries(logger, events),
+    replays,
+    retentionMs: toMs(retention),
+  });
+  for (const { compiled } of ensembles.values()) if (compiled.notifications.length > 0) service.use();
+  const wakeNow = () => {
+    service.use();
+    wake(clock.now());
+  };
+  return {
+    ...service,
+    api: createDeliveries({ store, receivers, replays, service, clock, wake: wakeNow }),
+    async deliver() {
+      if (!hasStored) return;
+      hasStored = false;
+      await service.deliverDue();
+    },
+    onStored() {
+      hasStored = true;
+      wakeNow();
+    },
+    attach(work) {
+      timed = work;
+    },
+  };
+}
+
+/** The storage, which says when a commit has stored deliveries. */
+export function withOutboxNotice(storage: Storage, onStored: () => void): Storage {
+  return {
+    ...storage,
+    commit(worker, batch) {
+      const answers = storage.commit(worker, batch);
+      if (!batch.some(({ deliveries }) => deliveries !== undefined)) return answers;
+      return andThen(answers, (stored) => {
+        onStored();
+        return stored;
+      });
+    },
+  };
+}

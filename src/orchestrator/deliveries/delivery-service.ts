@@ -1,0 +1,180 @@
+/** Sends what the notifications of executions report: a task of the timer, and the calls of hosts without one. */
+
+import { socketSlots } from '../../adapters/http/socket-slots.ts';
+import type { StoredDelivery } from '../../engine/model/delivery.ts';
+import type { NotificationTarget } from '../../engine/model/notification.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
+import type { SettledDelivery, Storage } from '../../engine/ports/storage.ts';
+import type { TimedTask } from '../timed-work.ts';
+import { attemptDelivery, type EndedAttempt, withoutAttempt } from './attempt.ts';
+import { createDeliveryLanes } from './delivery-lanes.ts';
+import type { PauseReason, Receivers } from './receivers.ts';
+import type { Replays } from './replays.ts';
+import { type EmailSenders, sendEmail } from './send-email.ts';
+import { type AttemptOutcome, sendWebhook, type WebhookSender } from './send-webhook.ts';
+import type { FindTarget } from './targets.ts';
+
+/** Is notified of what became of a delivery. */
+export interface DeliveryObserver {
+  ended(delivery: StoredDelivery, attempt: EndedAttempt): void;
+  paused(delivery: StoredDelivery): void;
+  receiverPaused(delivery: StoredDelivery, reason: PauseReason): void;
+}
+
+export interface DeliveryServiceParts extends WebhookSender, EmailSenders {
+  readonly storage: Storage;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly findTarget: FindTarget;
+  readonly receivers: Receivers;
+  readonly replays: Replays;
+  readonly observer: DeliveryObserver;
+  /** How long deliveries are kept, in ms. */
+  readonly retentionMs: number;
+  /** Something is to be sent at an instant (Unix ms). */
+  wake(at: number): void;
+}
+
+export interface DeliveryService {
+  readonly task: TimedTask;
+  /** This process has ensembles with notifications: from now on it looks for deliveries that other processes left. */
+  use(): void;
+  /** There is a job that sends deliveries again. */
+  replay(): void;
+  /** Sends what is due, and waits for it. @returns the instant (Unix ms) at which something is due next */
+  deliverDue(): Promise<number | undefined>;
+  /** Sends what is due for the last time, and waits up to `graceMs` for what is being sent. */
+  close(graceMs: number): Promise<void>;
+}
+
+/** How often a shared storage is searched for what other processes left. */
+const POLL_MS = 5_000;
+const CARE_EVERY_MS = 60_000;
+const PURGE_EVERY_MS = 3_600_000;
+const PURGED_AT_ONCE = 1_000;
+const MAX_SOCKETS_PER_HOST = 10;
+/** A delivery whose notification can't be read here is looked at again after this time. */
+const UNREADABLE_MS = 60_000;
+
+export function createDeliveryService(parts: DeliveryServiceParts): DeliveryService {
+  const { storage, clock, logger, receivers, replays, findTarget, observer } = parts;
+  const store = storage.deliveries;
+  const slots = socketSlots(MAX_SOCKETS_PER_HOST);
+  let isUsed = false;
+  let isSender = false;
+  let caredAt = Number.NEGATIVE_INFINITY;
+  let purgedAt = Number.NEGATIVE_INFINITY;
+  let probeAt: number | undefined;
+  let isReplaying = false;
+
+  const attempt = (
+    delivery: StoredDelivery,
+    target: NotificationTarget,
+    number: number,
+    now: number,
+  ): Promise<AttemptOutcome> => {
+    if (target.type === 'email') return sendEmail(parts, delivery, target);
+    return sendWebhook(parts, delivery, target, number, now);
+  };
+
+  const sendTo = async (delivery: StoredDelivery, target: NotificationTarget, until: number) => {
+    // An attempt that would end after the claim could be made twice.
+    if (clock.now() + target.timeoutMs > until) return withoutAttempt(delivery, 'pending', clock.now());
+    const made = await attemptDelivery(delivery, target, clock, (n, now) => attempt(delivery, target, n, now));
+    const { receiver } = delivery;
+    const address = target.type === 'webhook' ? parts.mask(target.url) : target.provider;
+    const reason = await receivers.report(receiver, address, made).catch((err: unknown) => {
+      logger.warn({ err, receiver }, 'the state of a receiver could not be stored; the result of the delivery counts');
+      return undefined;
+    });
+    observer.ended(delivery, made);
+    if (reason) {
+      observer.receiverPaused(delivery, reason);
+      caredAt = Number.NEGATIVE_INFINITY;
+      parts.wake(clock.now());
+    }
+    return made.settled;
+  };
+
+  const send = async (delivery: StoredDelivery, until: number): Promise<SettledDelivery> => {
+    const target = await findTarget(delivery);
+    if ('problem' in target) {
+      const { id, executionId, ensemble, version } = delivery;
+      const about = { delivery: id, executionId, ensemble, version };
+      logger.warn(about, `a delivery can not be sent by this process, and waits: ${target.problem}`);
+      return withoutAttempt(delivery, 'pending', clock.now() + UNREADABLE_MS);
+    }
+    if (!(await receivers.admit(delivery.receiver))) {
+      observer.paused(delivery);
+      return withoutAttempt(delivery, 'paused');
+    }
+    const host = target.type === 'webhook' ? new URL(target.url).host : delivery.receiver;
+    return slots.run(host, undefined, () => sendTo(delivery, target, until));
+  };
+
+  const lanes = createDeliveryLanes({ store, clock, logger, send, onDue: parts.wake });
+
+  /** Continues jobs that send deliveries again, probes paused receivers, and deletes old deliveries. */
+  const care = async (): Promise<void> => {
+    const now = clock.now();
+    if (now - caredAt < CARE_EVERY_MS && !isReplaying) return;
+    caredAt = now;
+    isReplaying = await replays.advance();
+    if (isReplaying) parts.wake(now);
+    probeAt = await receivers.probe();
+    if (now - purgedAt < PURGE_EVERY_MS) return;
+    purgedAt = now;
+    while ((await store.purge(now - parts.retentionMs, PURGED_AT_ONCE)) === PURGED_AT_ONCE);
+  };
+
+  const deliverDue = async (): Promise<number | undefined> => {
+    isSender = true;
+    do {
+      await care();
+      await lanes.pump();
+      await lanes.idle();
+    } while (isReplaying);
+    // What was stored in the meantime.
+    const next = await lanes.pump();
+    await lanes.idle();
+    return next;
+  };
+
+  /** The earliest of the instants, and of the next look at what other processes left. */
+  const nextAt = (next: number | undefined): number | undefined => {
+    const poll = storage.capabilities.shared ? clock.now() + POLL_MS : undefined;
+    const known = [next, probeAt, poll].filter((at) => at !== undefined);
+    return known.length === 0 ? undefined : Math.min(...known);
+  };
+
+  return {
+    task: {
+      async advance({ waits }) {
+        if (waits) return { nextAt: await deliverDue() };
+        if (!isUsed) return { nextAt: undefined };
+        isSender = true;
+        await care();
+        return { nextAt: nextAt(await lanes.pump()) };
+      },
+      logFailure: (err, againInMs) =>
+        logger.warn({ err, againInMs }, 'deliveries could not be sent; they are sent later, and none is lost'),
+    },
+    use() {
+      isUsed = true;
+    },
+    replay() {
+      isReplaying = true;
+    },
+    deliverDue,
+    async close(graceMs) {
+      // A process that has sent nothing, such as a command on a store, leaves what is due to others.
+      if (!isSender) return;
+      if (graceMs > 0) await lanes.pump().catch(() => undefined);
+      await new Promise<void>((resolve) => {
+        const cancel = clock.setTimer(graceMs, resolve);
+        void lanes.stop().then(resolve).finally(cancel);
+      });
+    },
+  };
+}

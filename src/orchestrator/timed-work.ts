@@ -1,0 +1,221 @@
+/** Does what is due at its time with one timer, which is set to the earliest instant at which a task has something to do. */
+
+import type { Clock } from '../engine/ports/clock.ts';
+import type { AttachedEngine } from '../engine/ports/execution-engine.ts';
+import type { Logger } from '../engine/ports/logger.ts';
+import type { Storage } from '../engine/ports/storage.ts';
+
+/** A schedule, or the sending of deliveries. */
+export interface TimedTask {
+  /** Does what is due. A task that fails is tried again later. */
+  advance(options: AdvanceOptions): Promise<TaskProgress>;
+  /** Logs that it failed. @param againInMs - after this time it is tried again */
+  logFailure(err: unknown, againInMs: number): void;
+}
+
+export interface AdvanceOptions {
+  /** Unix ms from which on this process was there without a break. */
+  readonly aliveFrom: number;
+  /** Whether the task also does what other processes may have begun. */
+  readonly takesOver: boolean;
+  /** Whether the task waits for what it begins, because the process may stop after the call. */
+  readonly waits: boolean;
+  shouldContinue(): boolean;
+}
+
+export interface TaskProgress {
+  /** Unix ms at which it has something to do next. Undefined: never. */
+  readonly nextAt: number | undefined;
+  /** The execution for whose end it waits. */
+  readonly waitsFor?: string;
+}
+
+export interface TimedWork {
+  /**
+   * Begins to do the tasks, if the process can set timers outside of a request. A second call does not begin again.
+   * @param keepsAlive - whether the timer keeps the process alive
+   * @returns a promise that resolves after each task was done once
+   */
+  begin(keepsAlive: boolean): Promise<unknown> | undefined;
+  /** A task has something to do from an instant (Unix ms) on. */
+  wake(task: TimedTask, at: number): void;
+  /** Does what is due. @returns the instant (Unix ms) at which a task has something to do next */
+  runDue(): Promise<number | undefined>;
+  stop(): void;
+}
+
+export interface TimedParts {
+  readonly storage: Pick<Storage, 'wakeAt' | 'capabilities'>;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly engine: Pick<AttachedEngine, 'whenEnded'>;
+}
+
+/** The clock is read at least this often: timers stop while a machine sleeps, and ignore changes of its clock. */
+const MAX_TIMER_MS = 300_000;
+/** A timer that fires this late belongs to a process that was stopped. What was due in the meantime was missed. */
+const STANDSTILL_MS = 60_000;
+const FIRST_PAUSE_MS = 1_000;
+const MAX_PAUSE_MS = 30_000;
+
+/** A task that this process does. */
+interface Served {
+  readonly task: TimedTask;
+  /** Unix ms at which it is done next. Undefined: never. */
+  nextAt: number | undefined;
+  serving: Promise<void> | undefined;
+  /** Whether it was called for again while it was done. */
+  again: boolean;
+  /** The execution for whose end it waits. */
+  waitsFor: string | undefined;
+  /** The wait before the next try, if it fails now. */
+  pauseMs: number;
+  /** Whether the last try failed. Then the next one takes over what the failed one left. */
+  failed: boolean;
+}
+
+export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts): TimedWork {
+  const { storage, clock, logger, engine } = parts;
+  const idle = { serving: undefined, again: false, waitsFor: undefined, pauseMs: FIRST_PAUSE_MS, failed: false };
+  const served = tasks.map((task): Served => ({ task, nextAt: Number.NEGATIVE_INFINITY, ...idle }));
+
+  let begun: Promise<unknown> | undefined;
+  /** Whether the timer is used. */
+  let usesTimer = false;
+  let stopped = false;
+  let keepsAlive = false;
+  let aliveFrom = 0;
+  let timer: { readonly at: number; readonly cancel: () => void } | undefined;
+
+  const advance = async (one: Served, takesOver: boolean, waits: boolean): Promise<void> => {
+    try {
+      const shouldContinue = () => !stopped;
+      const { nextAt, waitsFor } = await one.task.advance({ aliveFrom, takesOver, waits, shouldContinue });
+      one.nextAt = nextAt;
+      one.pauseMs = FIRST_PAUSE_MS;
+      one.failed = false;
+      if (waitsFor !== undefined) awaitEnd(one, waitsFor);
+    } catch (error) {
+      if (stopped) return;
+      one.failed = true;
+      one.nextAt = clock.now() + one.pauseMs;
+      one.task.logFailure(error, one.pauseMs);
+      one.pauseMs = Math.min(one.pauseMs * 2, MAX_PAUSE_MS);
+    }
+  };
+
+  /** Does a task. A call while it is done causes another pass after that. */
+  const serve = (one: Served, takesOver: boolean, waits = false): Promise<void> => {
+    one.again ||= one.serving !== undefined;
+    one.serving ??= advance(one, takesOver || one.failed, waits).then(() => {
+      one.serving = undefined;
+      if (!one.again || stopped) return arm();
+      one.again = false;
+      return serve(one, true, waits);
+    });
+    return one.serving;
+  };
+
+  const awaitEnd = (one: Served, id: string) => {
+    if (!usesTimer || one.waitsFor === id) return;
+    one.waitsFor = id;
+    const onEnd = () => {
+      if (one.waitsFor === id) one.waitsFor = undefined;
+      if (!stopped) void serve(one, true);
+    };
+    // If this wait fails, the next pass sees the end.
+    engine.whenEnded(id).then(onEnd, () => {
+      one.waitsFor = undefined;
+    });
+  };
+
+  const earliest = (): number | undefined => {
+    let first: number | undefined;
+    for (const { serving, nextAt } of served) {
+      if (!serving && nextAt !== undefined && (first === undefined || nextAt < first)) first = nextAt;
+    }
+    return first;
+  };
+
+  const arm = () => {
+    const next = earliest();
+    if (stopped || !usesTimer || next === undefined) return;
+    const now = clock.now();
+    // An alarm of the host follows the wall clock by itself.
+    const latest = storage.wakeAt ? next : now + MAX_TIMER_MS;
+    const at = Math.max(now, Math.min(next, latest));
+    if (timer && timer.at <= at) return;
+    timer?.cancel();
+    timer = { at, cancel: setTimer(at, at - now) };
+  };
+
+  const setTimer = (at: number, leftMs: number): (() => void) => {
+    if (!storage.wakeAt) return clock.setTimer(leftMs, () => onTimer(at), { background: !keepsAlive });
+    const onFailure = (err: unknown) => logger.warn({ err }, 'the host could not be asked to wake this process');
+    Promise.resolve(storage.wakeAt(at)).catch(onFailure);
+    return () => undefined;
+  };
+
+  const onTimer = (expectedAt: number) => {
+    timer = undefined;
+    const now = clock.now();
+    if (now - expectedAt > STANDSTILL_MS) aliveFrom = now;
+    for (const one of served) if (!one.serving && one.nextAt !== undefined && one.nextAt <= now) void serve(one, false);
+    arm();
+  };
+
+  const serveAll = (waits: boolean) => Promise.all(served.map((one) => serve(one, true, waits)));
+
+  return {
+    begin(forGood) {
+      if (stopped || !storage.capabilities.timers) return undefined;
+      if (forGood && !keepsAlive) {
+        keepsAlive = true;
+        timer?.cancel();
+        timer = undefined;
+        arm();
+      }
+      if (begun) return begun;
+      usesTimer = true;
+      aliveFrom = clock.now();
+      begun = serveAll(false);
+      return begun;
+    },
+    wake(task, at) {
+      const one = served.find((other) => other.task === task);
+      if (!one || stopped || !usesTimer) return;
+      if (at <= clock.now()) void serve(one, false);
+      else if (!one.serving && (one.nextAt === undefined || at < one.nextAt)) {
+        one.nextAt = at;
+        arm();
+      }
+    },
+    async runDue() {
+      // The host has woken this process, so the instant that it was asked for is over.
+      if (storage.wakeAt) timer = undefined;
+      // Without the timer, no process did the tasks between two calls.
+      if (!usesTimer) aliveFrom = clock.now();
+      await serveAll(true);
+      return earliest();
+    },
+    stop() {
+      stopped = true;
+      timer?.cancel();
+    },
+  };
+}
+
+/** Does due tasks, runs due executions, and then starts ticks that waited for the end of these executions, and sends what they notify of. */
+export async function runAllDue(
+  work: TimedWork,
+  engine: Pick<AttachedEngine, 'runDue'>,
+  limit: number,
+): Promise<{ readonly nextDueAt?: number }> {
+  const first = await work.runDue();
+  const ran = await engine.runDue(limit);
+  const next = await work.runDue();
+  if (first === undefined && next === undefined) return ran;
+  const { nextDueAt = next } = await engine.runDue(0);
+  if (nextDueAt === undefined) return {};
+  return { nextDueAt: next === undefined ? nextDueAt : Math.min(nextDueAt, next) };
+}

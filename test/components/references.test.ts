@@ -1,0 +1,239 @@
+/** References in the configs of agents: what they become, which version an execution uses, and what is refused. */
+
+import { describe, expect, it } from 'vitest';
+import { createOrchestrator, defineOperation, memoryMail, memoryStorage } from '../../src/index.ts';
+import type { OrchestratorOptions } from '../../src/index.ts';
+import { fakeModel, manualClock } from '../../src/testing.ts';
+import { sqliteDatabase } from '../../src/sqlite.ts';
+import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
+import { newFile } from '../storage/sqlite-files.ts';
+
+/** Gives its config. */
+const show = defineOperation({ name: 'show', texts: { page: 'html' }, run: ({ config }) => config });
+
+const ensemble = (config: string, rest = '') => `
+name: e
+flow:
+  - { agent: a, operation: show, ${rest} config: ${config} }
+outputs: { got: "\${a.output}" }
+`;
+
+async function setUp(options: OrchestratorOptions = {}) {
+  const clock = manualClock();
+  const orchestrator = createOrchestrator({ clock, logger: false, operations: [show], ...options });
+  const { components } = orchestrator;
+  const add = async (kind: 'prompt' | 'template' | 'config' | 'query', name: string, ...contents: string[]) => {
+    await components.register({ name, kind });
+    for (const [i, content] of contents.entries())
+      await components.createVersion(name, { version: `v${i + 1}.0.0`, content });
+  };
+  return { clock, orchestrator, components, add };
+}
+
+describe('a reference in a config', () => {
+  it('becomes the text of the version, filled in with the input of the agent', async () => {
+    const { orchestrator, add } = await setUp({
+      ensembles: [
+        ensemble(
+          '{ text: "prompt://greet@v1.0.0", page: "template://page@latest", deep: { list: ["config://limits@latest"] } }',
+          'input: { name: "<${input.who}>" },',
+        ),
+      ],
+    });
+    await add('prompt', 'greet', 'Hello {{ name }}, ${input.name} and $${x}');
+    await add('template', 'page', '<p>{{ name }}</p>');
+    await add('config', 'limits', 'max: 5\nnames: [a, "${b}"]');
+    const { output, status, components } = await orchestrator.execute('e', { who: 'Ada' });
+    expect([status, output]).toEqual([
+      'completed',
+      {
+        got: {
+          text: 'Hello <Ada>, <Ada> and ${x}',
+          page: '<p>&lt;Ada&gt;</p>',
+          deep: { list: [{ max: 5, names: ['a', '${b}'] }] },
+        },
+      },
+    ]);
+    expect(components).toEqual([
+      { kind: 'prompt', name: 'greet', ref: 'v1.0.0', version: 'v1.0.0' },
+      { kind: 'template', name: 'page', ref: 'latest', version: 'v1.0.0' },
+      { kind: 'config', name: 'limits', ref: 'latest', version: 'v1.0.0' },
+    ]);
+  });
+
+  it('names its environment by a variable; without a version there, the agent fails and nothing else is used', async () => {
+    const { orchestrator, components, add } = await setUp({
+      env: { STAGE: 'staging' },
+      ensembles: [ensemble('{ text: "prompt://greet@${env.STAGE}" }')],
+    });
+    await add('prompt', 'greet', 'one', 'two');
+    const failed = await orchestrator.execute('e');
+    expect(failed).toMatchObject({ status: 'failed', error: { code: 'VERSION_NOT_FOUND', agent: 'a' } });
+    await components.deploy('greet', { to: 'staging', version: 'v1.0.0' });
+    expect((await orchestrator.execute('e')).output).toEqual({ got: { text: 'one' } });
+    await components.deploy('greet', { to: 'staging', version: 'v2.0.0' });
+    expect((await orchestrator.execute('e')).output).toEqual({ got: { text: 'two' } });
+  });
+
+  it('whose variable is empty leads to no version, and never to latest', async () => {
+    const { orchestrator, add } = await setUp({
+      env: { STAGE: '' },
+      ensembles: [ensemble('{ text: "prompt://greet@${env.STAGE}" }')],
+    });
+    await add('prompt', 'greet', 'one');
+    expect((await orchestrator.execute('e')).error?.message).toContain('must say which version');
+  });
+
+  it('may read the input and the fields of the agent alone, and no variables, secrets, results and state', async () => {
+    const { orchestrator, components, add } = await setUp({
+      secrets: { KEY: 'hush-hush' },
+      ensembles: [ensemble('{ text: "prompt://greet@latest" }')],
+    });
+    await components.register({ name: 'greet', kind: 'prompt' });
+    for (const text of ['${env.KEY}', '${state.x}', '${a.output}', '{{ name', '${ 1 + }'])
+      await expect(components.createVersion('greet', { version: 'v1.0.0', content: text }), text).rejects.toMatchObject(
+        {
+          code: 'INVALID_REQUEST',
+          message: expect.stringContaining('`content`'),
+        },
+      );
+    await add('prompt', 'other', '{{ env }}{{ env.KEY }}');
+    const { output } = await orchestrator.execute('e').then(() => orchestrator.execute('e'));
+    expect(JSON.stringify(output ?? '')).not.toContain('hush');
+  });
+});
+
+describe('the version of an execution', () => {
+  const TWICE = `
+name: e
+flow:
+  - { agent: first, operation: show, config: { text: "prompt://greet@production" } }
+  - { wait: go }
+  - { agent: second, operation: show, config: { text: "prompt://greet@production" } }
+outputs: { got: ["\${first.output.text}", "\${second.output.text}"] }
+`;
+
+  it.each(['memory', 'sqlite'])('stays the same through a wait and another process, on %s', async (kind) => {
+    const storage =
+      kind === 'memory' ? memoryStorage({ shared: true }) : sqliteStorage({ path: newFile(), synchronous: 'normal' });
+    const { orchestrator, components, add, clock } = await setUp({ storage, ensembles: [TWICE] });
+    await add('prompt', 'greet', 'one', 'two');
+    await components.deploy('greet', { to: 'production', version: 'v1.0.0' });
+    const { id, result } = await orchestrator.start('e');
+    await clock.advance(5_000);
+    await components.deploy('greet', { to: 'production', version: 'v2.0.0' });
+    expect((await orchestrator.executions.get(id)).components).toEqual([
+      { kind: 'prompt', name: 'greet', ref: 'production', version: 'v1.0.0' },
+    ]);
+    await orchestrator.executions.signal(id, 'go');
+    await clock.advance(5_000);
+    const record = await result();
+    expect(record.output).toEqual({ got: ['one', 'one'] });
+    expect(record.components).toEqual([{ kind: 'prompt', name: 'greet', ref: 'production', version: 'v1.0.0' }]);
+    expect((await orchestrator.executions.get(id)).components).toEqual(record.components);
+  });
+});
+
+describe('operations', () => {
+  it('think: the metadata of a prompt are the defaults of the agent, and own keys win', async () => {
+    const model = fakeModel(['fine', 'fine']);
+    const think = (more: string) =>
+      `{ agent: a, operation: think, input: { name: Ada }, config: { prompt: "prompt://greet@latest"${more} } }`;
+    const { orchestrator, components } = await setUp({
+      models: { small: model, large: model },
+      ensembles: [`name: e\nflow:\n  - ${think('')}\n`, `name: own\nflow:\n  - ${think(', temperature: 0')}\n`],
+    });
+    await components.register({
+      name: 'greet',
+      kind: 'prompt',
+      metadata: { provider: 'large', model: 'm1', temperature: 0.7, maxTokens: 99, variables: ['name'] },
+    });
+    await components.createVersion('greet', { version: 'v1.0.0', content: 'Greet {{ name }}' });
+    const record = await orchestrator.execute('e');
+    expect([record.status, record.error?.message]).toEqual(['completed', undefined]);
+    await orchestrator.execute('own');
+    const asked = model.requests.map((request) => [
+      ...[request.model, request.temperature, request.maxTokens],
+      JSON.stringify(request.messages),
+    ]);
+    expect(asked).toEqual([
+      ['m1', 0.7, 99, expect.stringContaining('Greet Ada')],
+      ['m1', 0, 99, expect.stringContaining('Greet Ada')],
+    ]);
+    expect(record.agents[0]?.output).toMatchObject({ provider: 'large' });
+  });
+
+  it('email: a template is the html of each mail of a batch, escaped', async () => {
+    const mail = memoryMail();
+    const { orchestrator, add } = await setUp({
+      mail: { memory: mail },
+      ensembles: [
+        `
+name: e
+flow:
+  - agent: a
+    operation: email
+    config:
+      from: a@example.com
+      subject: Hi
+      template: template://welcome@latest
+      batch: { recipients: [{ email: b@example.com, name: "<Bo>" }, { email: c@example.com, name: Cy }] }
+`,
+      ],
+    });
+    await add('template', 'welcome', '<p>{{ name }}</p>');
+    const record = await orchestrator.execute('e');
+    expect([record.status, record.error?.message]).toEqual(['completed', undefined]);
+    expect(mail.messages.map(({ html }) => html)).toEqual(['<p>&lt;Bo&gt;</p>', '<p>Cy</p>']);
+  });
+
+  it('storage: a query has its values bound', async () => {
+    const database = sqliteDatabase({ path: ':memory:' });
+    const { orchestrator, components } = await setUp({
+      bindings: { db: database },
+      ensembles: [
+        `
+name: e
+flow:
+  - agent: a
+    operation: storage
+    input: { id: "\${input.id}" }
+    config: { type: d1, binding: db, action: query, query: "query://find@latest" }
+outputs: { rows: "\${a.output.results}" }
+`,
+      ],
+    });
+    await components.register({ name: 'find', kind: 'query' });
+    await expect(
+      components.createVersion('find', { version: 'v1.0.0', content: "SELECT * FROM t WHERE a = '${input.id}'" }),
+    ).rejects.toMatchObject({ code: 'INVALID_REQUEST' });
+    await components.createVersion('find', { version: 'v1.0.0', content: 'SELECT ${input.id} AS id, 2 AS n' });
+    const record = await orchestrator.execute('e', { id: "1' OR '1'='1" });
+    expect([record.error?.message, record.output]).toEqual([undefined, { rows: [{ id: "1' OR '1'='1", n: 2 }] }]);
+    await database.close?.();
+  });
+
+  it('a variable that the input of the agent lacks is named', async () => {
+    const { orchestrator, components } = await setUp({
+      ensembles: [ensemble('{ text: "prompt://greet@latest" }', 'input: { nme: x },')],
+    });
+    await components.register({ name: 'greet', kind: 'prompt', metadata: { variables: ['name', 'nme'] } });
+    await components.createVersion('greet', { version: 'v1.0.0', content: 'Hi {{ name }}' });
+    expect((await orchestrator.execute('e')).error).toMatchObject({
+      code: 'INVALID_INPUT',
+      message: expect.stringContaining('prompt://greet@v1.0.0 needs `name` in the input of agent `a`'),
+    });
+  });
+});
+
+describe('refused at load', () => {
+  it.each([
+    ['{ text: "prompt://greet" }', 'must say which version'],
+    ['{ text: "prompt://../x@latest" }', 'must name a component'],
+    ['{ text: "prompt://greet@a@b" }', 'must end with a version'],
+    ['{ query: "prompt://greet@latest" }', 'takes a query'],
+    ['{ prompt: "query://greet@latest" }', 'takes a prompt or a template'],
+  ])('%s', async (config, message) => {
+    expect(() => createOrchestrator({ operations: [show], ensembles: [ensemble(config)] })).toThrow(message);
+  });
+});
