@@ -49,8 +49,8 @@ export async function listen(
       return;
     }
     if (event === '' && delivery === '') output.say('a request without the headers of a delivery:\n');
-    output.print(`${oneLine(`${event}  attempt ${attempt}  ${delivery}  signature: ${signature}`)}\n`);
-    output.print(`${forTerminal(pretty(body))}\n`);
+    const line = oneLine(`${event}  attempt ${attempt}  ${delivery}  signature: ${signature}`);
+    output.print(`${line}\n${forTerminal(pretty(body))}\n`);
   };
 
   const server = await startHttpServer({
