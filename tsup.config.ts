@@ -11,6 +11,7 @@ const names = [
   'redis',
   's3',
   'cloudflare',
+  'git',
   'mcp',
   'ai',
   'twilio',

@@ -15,7 +15,7 @@ const ADAPTER_ENTRIES = [
   'redis',
   's3',
   'cloudflare',
-
+  'git',
   'mcp',
   'ai',
   'twilio',

@@ -1,8 +1,9 @@
-/** Every source of components passes the published suite: memory, SQLite and Postgres. */
+/** Every source of components passes the published suite: memory, SQLite, Postgres and git. */
 
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { storageComponents } from '../../src/adapters/components/storage-components.ts';
+import { gitComponents } from '../../src/git.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { memoryStorage } from '../../src/index.ts';
@@ -10,6 +11,7 @@ import type { Storage } from '../../src/adapter.ts';
 import { componentSuite } from '../../src/testing-kit/component-suite.ts';
 import { manualClock } from '../../src/testing.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
+import { hasGit, newRepository } from './repositories.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 
 function suite(name: string, make: () => { readonly open: () => Storage; readonly close?: () => Promise<void> }) {
@@ -38,6 +40,17 @@ suite('sqliteStorage', () => {
   const path = newFile();
   return { open: () => sqliteStorage({ path, synchronous: 'normal' }) };
 });
+
+for (const bare of hasGit ? [false, true] : []) {
+  let path: string;
+  const open = () => ({ components: gitComponents({ path }) });
+  const create = () => {
+    path = newRepository({ bare });
+    return open();
+  };
+  const name = bare ? 'gitComponents, bare' : 'gitComponents';
+  componentSuite({ name, create, reopen: open, keepsTimes: false, test: { describe, it } });
+}
 
 const hasServer = await findServer();
 describe.skipIf(!hasServer)('on a server', () => {

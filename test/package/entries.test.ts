@@ -48,6 +48,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './redis': ['redisKv', 'redisLimits'],
   './s3': ['s3Objects'],
   './cloudflare': ['d1Database', 'kvNamespace', 'r2Bucket'],
+  './git': ['gitComponents'],
   './mcp': ['mcpClient'],
   './ai': ['aiModels', 'toFetch'],
   './twilio': ['twilioSms'],

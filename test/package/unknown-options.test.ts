@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { aiModels } from '../../src/ai.ts';
+import { gitComponents } from '../../src/git.ts';
 import { embeddedEngine, fetchHttp, memoryMail, memoryStorage, thirdpartyMail } from '../../src/index.ts';
 import { mcpClient } from '../../src/mcp.ts';
 import { nodeHttp } from '../../src/node.ts';
@@ -25,6 +26,7 @@ const FACTORIES: Readonly<Record<string, readonly [factory: Factory, wrong: stri
   embeddedEngine: [embeddedEngine, 'leaseMS', 'leaseMs'],
   embeddedPdf: [embeddedPdf, 'thread', 'threads'],
   fetchHttp: [fetchHttp, 'alow', 'allow'],
+  gitComponents: [gitComponents, 'file', 'path'],
   manualClock: [manualClock, 'nov', 'now'],
   mcpClient: [mcpClient, 'shareSession', 'shareSessions'],
   memoryMail: [memoryMail, 'onsend', 'onSend'],

@@ -10,6 +10,7 @@ import type { ComponentContent, ComponentVersion, Deployment } from '../../engin
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ComponentSource, Registration, StoredComponent } from '../../engine/ports/component-source.ts';
 import type { DocumentStore, StoredDocument } from '../../engine/ports/document-store.ts';
+import { registrationTag } from './registration-tag.ts';
 
 interface ComponentDocument extends Omit<Registration, 'name'> {
   readonly createdAt: number;
@@ -26,7 +27,7 @@ export function storageComponents(documents: DocumentStore, clock: Clock): Compo
   const find = (name: string): MaybePromise<StoredDocument | undefined> => documents.read(KIND, name, clock.now());
 
   const write = (name: string, expectedVersion: number, value: ComponentDocument) => {
-    const document = { value: value as unknown as JsonObject, tag: tagOf(value), updatedAt: value.updatedAt };
+    const document = { value: value as unknown as JsonObject, tag: registrationTag(value), updatedAt: value.updatedAt };
     return documents.write(KIND, name, { expectedVersion, document, now: clock.now() });
   };
 
@@ -49,7 +50,9 @@ export function storageComponents(documents: DocumentStore, clock: Clock): Compo
       const { file: _file, ...kept } = made as ComponentDocument;
       const next = { ...kept, ...registration, updatedAt: now };
       const isWritten = await write(name, found?.version ?? 0, next);
-      return isWritten ? toComponent({ name, value: next as unknown as JsonObject, tag: tagOf(next) }) : undefined;
+      return isWritten
+        ? toComponent({ name, value: next as unknown as JsonObject, tag: registrationTag(next) })
+        : undefined;
     },
     async addVersion(name, version, content) {
       const value = content as unknown as JsonObject;
@@ -88,10 +91,6 @@ function isSame(a: Deployment | undefined, b: Deployment | undefined): boolean {
 
 function documentOf({ value }: Pick<StoredDocument, 'value'>): ComponentDocument {
   return value as unknown as ComponentDocument;
-}
-
-function tagOf({ kind, file, metadata }: Omit<Registration, 'name'>): string {
-  return hashJson({ kind, metadata, ...(file !== undefined && { file }) } as unknown as Json);
 }
 
 function toComponent({ name, value, tag }: Pick<StoredDocument, 'name' | 'value' | 'tag'>): StoredComponent {

@@ -72,6 +72,8 @@ export interface UsedComponent {
 export interface ResolvedComponent extends ComponentContent, UsedComponent {}
 
 export const LATEST = 'latest';
+/** The largest text of a version, in UTF-16 units. */
+export const MAX_CONTENT = 1024 * 1024;
 const VERSION_PATTERN = /^v(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})$/;
 const ENVIRONMENT_PATTERN = /^[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,63}$/;
 /** Looks like a version, so it must not be the name of an environment. */

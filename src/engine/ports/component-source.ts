@@ -17,8 +17,10 @@ export interface StoredComponent {
   /** The file that has its text, relative to the project, with `/`. */
   readonly file?: string;
   readonly metadata: ComponentMetadata;
-  readonly createdAt: number;
-  readonly updatedAt: number;
+  /** Absent: the source does not keep it. */
+  readonly createdAt?: number;
+  /** Absent: the source does not keep it. */
+  readonly updatedAt?: number;
   /** Equal for the same kind, file and metadata. */
   readonly tag: string;
   /** In any order. */

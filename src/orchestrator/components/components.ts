@@ -15,6 +15,15 @@ import {
   isVersion,
   type ResolvedComponent,
 } from '../../engine/model/component.ts';
+import {
+  readFilePath,
+  readKind,
+  readMetadata,
+  readName,
+  readNote,
+  readVersion,
+  refuse,
+} from '../../engine/model/component-fields.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
@@ -23,16 +32,7 @@ import type { ComponentSource, ResolveComponent, StoredComponent } from '../../e
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import type { Page } from '../definitions/definitions.ts';
 import type { ComponentCache } from './component-cache.ts';
-import {
-  readContent,
-  readFilePath,
-  readKind,
-  readMetadata,
-  readName,
-  readNote,
-  readVersion,
-  refuse,
-} from './read-component.ts';
+import { readContent } from './read-content.ts';
 import { latestOf, noComponent, noVersion } from './resolve-component.ts';
 
 /** A component, as it is registered. A change of it can expect its `tag` (`ifMatch`). */

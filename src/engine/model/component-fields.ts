@@ -1,26 +1,20 @@
-/** Reads what callers pass about components: registrations, versions and metadata. */
+/** Reads the fields of a component: what callers pass, and what a file of a repository has. */
 
 import * as z from 'zod/mini';
-import { OrchestratorError } from '../../engine/base/errors.ts';
-import { formatPath } from '../../engine/base/json.ts';
-import { once } from '../../engine/base/once.ts';
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
-import { oneOf } from '../../engine/base/wording.ts';
+import { OrchestratorError } from '../base/errors.ts';
+import { formatPath } from '../base/json.ts';
+import { once } from '../base/once.ts';
+import { refuseUnknownKeys } from '../base/refuse-unknown-keys.ts';
+import { oneOf } from '../base/wording.ts';
 import {
   COMPONENT_KINDS,
-  type ComponentContent,
   type ComponentKind,
   type ComponentMetadata,
   componentNameProblem,
   METADATA_KEYS,
   versionProblem,
-} from '../../engine/model/component.ts';
-import { compileComponentText, readComponentConfig } from '../../engine/definition/compile/compile-references.ts';
-import { ExpressionSyntaxError } from '../../engine/expression/expression-syntax-error.ts';
-import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
+} from './component.ts';
 
-/** The largest text of a version, in UTF-16 units. */
-const MAX_CONTENT = 1024 * 1024;
 const MAX_TEXT = 10_000;
 const MAX_FILE = 1_000;
 
@@ -96,25 +90,4 @@ export function readMetadata(metadata: unknown): ComponentMetadata {
   if (read.success) return read.data as ComponentMetadata;
   const [issue] = read.error.issues;
   return refuse(`\`metadata.${formatPath((issue?.path ?? []) as (string | number)[])}\`: ${issue?.message}`);
-}
-
-/** @throws INVALID_REQUEST for a text that can't be one of its kind */
-export function readContent(
-  kind: ComponentKind,
-  content: unknown,
-  metadata: ComponentMetadata,
-  functions: FunctionTable | undefined,
-): ComponentContent {
-  if (typeof content !== 'string' || content.trim() === '')
-    return refuse(`\`content\` must be the text of the ${kind}`);
-  if (content.length > MAX_CONTENT)
-    return refuse(`\`content\` has ${content.length} characters, and at most ${MAX_CONTENT} are allowed`);
-  try {
-    if (kind === 'config') readComponentConfig(content);
-    else compileComponentText(kind, content, false, functions);
-  } catch (error) {
-    if (error instanceof ExpressionSyntaxError) refuse(`\`content\` can't be read as a ${kind}: ${error.message}`);
-    throw error;
-  }
-  return { kind, content, metadata };
 }

@@ -1,0 +1,142 @@
+/**
+ * The refs of a repository, as files and in `packed-refs`. A change holds the lock file of git's own protocol, so the command `git` and other
+ * processes can change them at the same time.
+ */
+
+import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { dirname, join, relative, sep } from 'node:path';
+import pRetry from 'p-retry';
+
+export interface Refs {
+  /** The full names under a prefix that ends in `/`, and the object of each. */
+  list(prefix: string): Promise<ReadonlyMap<string, string>>;
+  read(name: string): Promise<string | undefined>;
+  /**
+   * @param expected - undefined: there must be none
+   * @param next - undefined: it is removed
+   * @returns false if the ref is not the expected one
+   */
+  change(name: string, expected: string | undefined, next: string | undefined): Promise<boolean>;
+  /** Does something while no other caller of `locked` with this name does. */
+  locked<T>(name: string, task: (file: FileHandle, path: string) => Promise<T>): Promise<T>;
+}
+
+const OBJECT = /^[0-9a-f]{40}$/;
+/** A lock is held for a few ms. One that is held for longer was left by a process that was killed. */
+const LOCK_TRIES = 80;
+const LOCK_WAIT_MS = 25;
+
+export function createRefs(gitDir: string): Refs {
+  const packedPath = join(gitDir, 'packed-refs');
+  let packed: { readonly stamp: string; readonly refs: ReadonlyMap<string, string> } | undefined;
+
+  const readPacked = async (): Promise<ReadonlyMap<string, string>> => {
+    const file = await stat(packedPath, { bigint: true }).catch(ifMissing);
+    if (!file) return new Map();
+    const stamp = `${file.ino} ${file.mtimeNs} ${file.size}`;
+    if (packed?.stamp !== stamp) packed = { stamp, refs: parsePacked(await readFile(packedPath, 'utf8')) };
+    return packed.refs;
+  };
+
+  const readLoose = async (name: string): Promise<string | undefined> => {
+    const text = await readFile(join(gitDir, name), 'utf8').catch(ifMissing);
+    const object = text?.trim();
+    return object !== undefined && OBJECT.test(object) ? object : undefined;
+  };
+
+  // The file first: `git pack-refs` writes `packed-refs` before it removes the file.
+  const read = async (name: string) => (await readLoose(name)) ?? (await readPacked()).get(name);
+
+  const locked: Refs['locked'] = async (name, task) => {
+    const path = `${join(gitDir, name)}.lock`;
+    const file = await pRetry(
+      async () => {
+        await mkdir(dirname(path), { recursive: true });
+        return open(path, 'wx');
+      },
+      {
+        ...{ retries: LOCK_TRIES, minTimeout: LOCK_WAIT_MS, factor: 1 },
+        shouldRetry: ({ error }) => isCode(error, 'EEXIST', 'ENOENT'),
+      },
+    ).catch((error: unknown) => {
+      if (!isCode(error, 'EEXIST')) throw error;
+      throw new Error(`${path} exists: another process uses the repository, or one was killed; then remove the file`);
+    });
+    try {
+      return await task(file, path);
+    } finally {
+      await file.close();
+      // After a rename there is none.
+      await rm(path, { force: true });
+    }
+  };
+
+  const unpack = async (name: string) => {
+    if (!(await readPacked()).has(name)) return;
+    await locked('packed-refs', async (file, path) => {
+      await file.writeFile(withoutRef(await readFile(packedPath, 'utf8'), name));
+      await file.sync();
+      await rename(path, packedPath);
+    });
+  };
+
+  return {
+    read,
+    locked,
+    async list(prefix) {
+      const loose = new Map<string, string>();
+      for (const entry of await readdir(join(gitDir, prefix), { withFileTypes: true, recursive: true }).catch(ifNone)) {
+        if (!entry.isFile() || entry.name.endsWith('.lock')) continue;
+        const name = relative(gitDir, join(entry.parentPath, entry.name)).split(sep).join('/');
+        const object = await readLoose(name);
+        if (object !== undefined) loose.set(name, object);
+      }
+      const listed = [...(await readPacked())].filter(([name]) => name.startsWith(prefix));
+      return new Map([...listed, ...loose]);
+    },
+    change: (name, expected, next) =>
+      locked(name, async (file, path) => {
+        if ((await read(name)) !== expected) return false;
+        if (next === undefined) {
+          // From `packed-refs` first, or its value would come back for a moment.
+          await unpack(name);
+          await rm(join(gitDir, name), { force: true });
+          return true;
+        }
+        await file.writeFile(`${next}\n`);
+        await file.sync();
+        await rename(path, join(gitDir, name));
+        return true;
+      }),
+  };
+}
+
+function parsePacked(text: string): ReadonlyMap<string, string> {
+  const refs = new Map<string, string>();
+  for (const line of text.split('\n')) {
+    const [object = '', name] = line.split(' ');
+    if (name !== undefined && OBJECT.test(object)) refs.set(name.trimEnd(), object);
+  }
+  return refs;
+}
+
+/** The line `^<commit>` after a ref of a tag belongs to it. */
+function withoutRef(text: string, name: string): string {
+  const lines = text.split('\n');
+  const at = lines.findIndex((line) => line.endsWith(` ${name}`));
+  if (at >= 0) lines.splice(at, lines[at + 1]?.startsWith('^') ? 2 : 1);
+  return lines.join('\n');
+}
+
+function isCode(error: unknown, ...codes: readonly string[]): boolean {
+  return codes.includes(String((error as { readonly code?: unknown }).code));
+}
+
+function ifMissing(error: unknown): undefined {
+  if (!isCode(error, 'ENOENT', 'EISDIR', 'ENOTDIR')) throw error;
+}
+
+function ifNone(error: unknown): [] {
+  ifMissing(error);
+  return [];
+}
