@@ -6,6 +6,7 @@ import { Command } from 'commander';
 import { init } from './commands/init-command.ts';
 import type { Output } from './terminal/output.ts';
 import { type RunOptions, run } from './commands/run-command.ts';
+import { addComponents } from './commands/component-commands.ts';
 import { addDeliveries } from './commands/delivery-commands.ts';
 import { addGraph, addServiceCommands, collect, examples } from './commands/service-commands.ts';
 import { type SchemaOptions, schema } from './commands/schema-command.ts';
@@ -56,6 +57,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
   const parts = { output, host: { cwd, process }, end };
   addServiceCommands(program, parts);
   addDeliveries(program, parts);
+  addComponents(program, parts);
 
   program
     .command('schema')

@@ -1,6 +1,7 @@
 /** The only module of the command line that imports the library: it opens, checks and runs projects and definitions. */
 
-import { relative, resolve } from 'node:path';
+import { existsSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 import { type FileIssues, nameIn, unsetVariable } from '../project/check-project.ts';
 import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
 import { parseEnsemble } from '../engine/definition/read/parse-ensemble.ts';
@@ -12,6 +13,7 @@ import { checkEnsemble, loadEnsembles } from '../orchestrator/definitions/load-d
 import { type OpenedProject, openProject, type ProjectOptions } from '../project/load-project.ts';
 import { definitionSchema, type ProjectNames } from './schema/definition-schema.ts';
 import { nodeHttp, toNodeListener } from '../node.ts';
+import { type GitComponents, gitComponents } from '../git.ts';
 import { compileHost, createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { sharedSecrets } from '../orchestrator/webhooks/shared-secrets.ts';
 import { sqliteStorage } from '../sqlite.ts';
@@ -22,7 +24,7 @@ export { verifySignature } from '../engine/signing/sign-payload.ts';
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { awaitedNames } from '../orchestrator/signals/awaited-names.ts';
 export { innerLists } from '../engine/definition/forms/step-lists.ts';
-export type { DefinitionIssue, FileIssues, OpenedProject, Orchestrator, ProjectOptions };
+export type { DefinitionIssue, FileIssues, GitComponents, OpenedProject, Orchestrator, ProjectOptions };
 export { embeddedEngine, memoryStorage, parseEnsemble, signAsSender, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;
 export type Logger = Exclude<ProjectOptions['logger'], false | undefined>;
@@ -99,8 +101,28 @@ export async function openAsClient(
   const [issue] = file?.issues ?? [];
   if (file && issue) return { options: {}, problem: { file: file.file, message: issue.message } };
   if (parts === 'all') return { options: { ...options, ensembles: [], agents: [] } };
-  const { brand, storage } = options;
-  return { options: { ...(brand !== undefined && { brand }), ...(storage && { storage }) } };
+  const { brand, storage, components, functions } = options;
+  return {
+    options: {
+      ...(brand !== undefined && { brand }),
+      ...(storage && { storage }),
+      ...(components && { components }),
+      ...(functions && { functions }),
+    },
+  };
+}
+
+/**
+ * The repository of a folder, for its components.
+ * @param isNew - whether it may have no `components.yaml` yet
+ * @returns undefined if the folder is in no repository, or has no components
+ */
+export async function findComponents(folder: string, isNew: boolean): Promise<GitComponents | undefined> {
+  const found = gitComponents({ path: folder });
+  const project = await found.folder().catch(() => null);
+  if (project === null) return undefined;
+  const isThere = project === undefined || isNew || existsSync(join(folder, 'components.yaml'));
+  return isThere ? found : undefined;
 }
 
 /** A store in Postgres. Its module is loaded now, its driver at the first use. @throws TypeError when it is not the URL of a Postgres database */

@@ -1,6 +1,7 @@
 /** `loadProject()`: turns a project folder into options of `createOrchestrator`, and reports the problems of all files at once. */
 
 import { CONSOLE } from '../adapters/log/console-logger.ts';
+import { gitComponents } from '../adapters/components/git/git-components.ts';
 import { nodeHttp } from '../adapters/http/node-http.ts';
 import { type Project, readProject } from './read-project.ts';
 import { checkProject, type FileIssues } from './check-project.ts';
@@ -23,6 +24,7 @@ export interface OpenedProject {
 
 /**
  * Reads a project folder: `ensembles/*.yaml`, `agents/*.yaml`, `scripts/**`, `ensemble.config.{js,mjs,ts}` and `.env`.
+ * With a `components.yaml`, its components are those of its git repository.
  * Scripts and config are imported, so their top-level code runs. From the environment of the process, only the variables are read
  * that `env` and `secrets` of the config list. `http` is `nodeHttp()`, unless the config has another one.
  *
@@ -114,6 +116,7 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
   const sms = config.sms || given.sms ? { ...config.sms, ...given.sms } : undefined;
   return {
     http: nodeHttp(),
+    ...(project.hasComponents && { components: gitComponents({ path: project.directory }) }),
     ...config,
     ...given,
     ...(functions && { functions }),

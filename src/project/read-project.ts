@@ -3,7 +3,8 @@
 import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { OrchestratorError } from '../engine/base/errors.ts';
+import { COMPONENTS_FILE, parseComponents } from '../adapters/components/git/components-file.ts';
+import { messageOf, OrchestratorError } from '../engine/base/errors.ts';
 import { importDefault } from './import-default.ts';
 import { isFile, isFolder, isYaml, listFiles } from './list-files.ts';
 import { type ProjectProblem, type ProjectScripts, readScripts } from './read-scripts.ts';
@@ -24,6 +25,8 @@ export interface Project extends ProjectVariables {
   readonly scripts: ProjectScripts['scripts'];
   readonly scriptFiles: readonly string[];
   readonly config: { readonly file: string; readonly value: object } | undefined;
+  /** Whether there is a `components.yaml`: the components are in the repository of the project. */
+  readonly hasComponents: boolean;
   /** Names of secrets in the config, with or without a value. */
   readonly secretNames: readonly string[];
   /** Problems of scripts and config. The definitions are not checked here. */
@@ -33,8 +36,8 @@ export interface Project extends ProjectVariables {
 }
 
 const CONFIG_FILES = ['ensemble.config.js', 'ensemble.config.mjs', 'ensemble.config.ts'];
-// Folders that this version does not read.
-const UNUSED = ['prompts', 'templates', 'queries', 'configs', 'components.yaml'];
+/** Folders of the texts of components. */
+const COMPONENT_FOLDERS = ['prompts', 'templates', 'queries', 'configs'];
 
 /**
  * Reads a project folder. Scripts and config are imported, so their top-level code runs.
@@ -53,6 +56,7 @@ export async function readProject(
   if (!(await isFolder(root))) throw new OrchestratorError('NOT_FOUND', `there is no folder ${root}`);
   const { config, names, problems } = await readConfig(root, query);
   const scripts = await readScripts(root, query);
+  const components = await readComponents(root);
   return {
     directory: root,
     ensembles: await readTexts(root, 'ensembles'),
@@ -60,11 +64,23 @@ export async function readProject(
     scripts: scripts.scripts,
     scriptFiles: scripts.files,
     config,
+    hasComponents: components !== undefined,
     secretNames: names.secrets,
     ...(await readVariables(root, names, processEnv)),
-    problems: [...problems, ...scripts.problems],
-    warnings: await findUnused(root),
+    problems: [...problems, ...scripts.problems, ...(components ?? [])],
+    warnings: components ? [] : await findUnused(root),
   };
+}
+
+/** @returns its problems; undefined if the project has none */
+async function readComponents(root: string): Promise<readonly ProjectProblem[] | undefined> {
+  if (!(await isFile(join(root, COMPONENTS_FILE)))) return undefined;
+  try {
+    parseComponents(await readFile(join(root, COMPONENTS_FILE), 'utf8'), COMPONENTS_FILE);
+    return [];
+  } catch (error) {
+    return [{ file: COMPONENTS_FILE, message: messageOf(error).replace(/^components\.yaml:? /, '') }];
+  }
 }
 
 async function readTexts(root: string, folder: string): Promise<TextFile[]> {
@@ -107,9 +123,9 @@ function isNameList(value: unknown): value is readonly string[] {
 
 async function findUnused(root: string): Promise<string[]> {
   const warnings: string[] = [];
-  for (const name of UNUSED) {
-    const path = join(root, name);
-    if ((await isFile(path)) || (await isFolder(path))) warnings.push(`\`${name}\` is not used by this version`);
+  for (const name of COMPONENT_FOLDERS) {
+    if (await isFolder(join(root, name)))
+      warnings.push(`\`${name}\` is used through \`components.yaml\`, which is not there: ensemble component add`);
   }
   return warnings;
 }

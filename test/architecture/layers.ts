@@ -72,7 +72,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'cli/start': {
     may: [
       ...[...CORE, ...DEFINITION, 'access', 'signing', 'orchestrator', 'project', 'cli/schema'],
-      ...['index', 'node', 'sqlite', 'postgres'],
+      ...['index', 'node', 'git', 'sqlite', 'postgres'],
     ],
   },
   cli: { may: ['base', 'model', 'cli/start'], types: ['orchestrator'] },

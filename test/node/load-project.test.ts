@@ -261,14 +261,14 @@ describe('all problems of a project are reported together, by file', () => {
     });
   });
 
-  it('warns about folders that this version does not read, with the logger or the console', async () => {
-    const folder = makeFolder({ ...SIMPLE, 'prompts/a.md': 'x', 'components.yaml': 'x: 1' });
+  it('warns about texts that no components.yaml names, with the logger or the console', async () => {
+    const folder = makeFolder({ ...SIMPLE, 'prompts/a.md': 'x', 'queries/a.sql': 'x' });
     const lines: (string | undefined)[] = [];
     const say = (_fields: object, message?: string) => void lines.push(message);
     await loadProject(folder, { logger: { debug: say, info: say, warn: say, error: say } });
     expect(lines).toEqual([
-      `${folder}: \`prompts\` is not used by this version`,
-      `${folder}: \`components.yaml\` is not used by this version`,
+      `${folder}: \`prompts\` is used through \`components.yaml\`, which is not there: ensemble component add`,
+      `${folder}: \`queries\` is used through \`components.yaml\`, which is not there: ensemble component add`,
     ]);
     const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
     onTestFinished(() => warn.mockRestore());

@@ -1,5 +1,6 @@
-/** Opens what the commands `token`, `execution` and `graph` use: a store of this machine, or a running server. */
+/** Opens what commands such as `token` and `execution` use: a store of this machine, or a running server. */
 
+import { userInfo } from 'node:os';
 import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { wrongUsage } from '../terminal/cli-error.ts';
 import { type Client, type ClientNeeds, type ClientOptions, openClient } from './open-store.ts';
@@ -42,11 +43,24 @@ export async function withService<T>(
   }
 }
 
-function asService({ orchestrator, storage }: Client): Service {
-  const { executions } = orchestrator;
+function asService({ orchestrator, storage, folder, repository }: Client): Service {
+  const { executions, components } = orchestrator;
+  const actor = userInfo().username;
   return {
     tokens: orchestrator.tokens,
     deliveries: orchestrator.deliveries,
+    components: {
+      ...components,
+      folder,
+      repository,
+      createVersion: (name, version) => components.createVersion(name, { actor, ...version }),
+      deploy: (name, deployment) => components.deploy(name, { actor, ...deployment }),
+      rollback: (name, options) => components.rollback(name, { actor, ...options }),
+      async version(name, ref) {
+        const { kind } = await components.get(name);
+        return components.resolve(`${kind}://${name}@${ref}`);
+      },
+    },
     executions: {
       ...executions,
       retry: async (id, options) => executions.get((await executions.retry(id, options)).id),

@@ -100,12 +100,18 @@ export interface ClientNeeds {
   readonly create?: boolean;
   /** Loads what stored definitions need to run: the project's scripts, operations and variables. */
   readonly scripts?: boolean;
+  /** The components, which may be in a repository. `add`: a repository without any will have them. */
+  readonly components?: 'add' | 'use';
 }
 
 /** An orchestrator that works on a store without running executions, and the store. Another process may serve the store. */
 export interface Client {
   readonly orchestrator: start.Orchestrator;
   readonly storage: start.Storage;
+  /** The folder of the project, or this folder. Undefined: the place is a bare repository. */
+  readonly folder?: string | undefined;
+  /** The repository that has the components. */
+  readonly repository?: start.GitComponents | undefined;
 }
 
 /**
@@ -118,14 +124,30 @@ export async function openClient(options: ClientOptions, cwd: string, needs: Cli
   if (choice?.kind === 'memory') {
     throw wrongUsage('--storage memory is inside the process that serves it; name that server with --url');
   }
+  if (needs.components !== undefined && choice === undefined) {
+    const found = await openRepository(resolve(cwd, options.dir ?? '.'), cwd, needs.components);
+    if (found) return found;
+  }
   const directory = await findProject(cwd, options.dir, choice === undefined);
   // The config has the brand, with which tokens begin, and may have a storage.
   const config = directory === undefined ? {} : await readConfig(directory, cwd, needs.scripts ? 'all' : 'store');
   const storage = choice === undefined ? config.storage : undefined;
-  if (storage) return clientOf({ ...config, storage });
+  const folder = directory ?? cwd;
+  if (storage) return { ...clientOf({ ...config, storage }), folder };
   const found = choice ?? ownStore(directory as string);
   if (found.kind === 'sqlite' && !needs.create) await requireStore(found.path, cwd);
-  return clientOf({ ...config, storage: await openStore(found) });
+  return { ...clientOf({ ...config, storage: await openStore(found) }), folder };
+}
+
+/** The components of a project whose config names a source, and of a repository that has a `components.yaml` or gets one. */
+async function openRepository(folder: string, cwd: string, use: 'add' | 'use'): Promise<Client | undefined> {
+  const directory = await requireProject(cwd, folder).catch(() => undefined);
+  const config = directory === undefined ? {} : await readConfig(directory, cwd, 'store');
+  const { components = await start.findComponents(folder, use === 'add') } = config;
+  if (!components) return undefined;
+  const repository = 'readCommitted' in components ? (components as start.GitComponents) : undefined;
+  const client = clientOf({ ...config, components, storage: config.storage ?? start.memoryStorage() });
+  return { ...client, repository, folder: repository ? await repository.folder() : folder };
 }
 
 /** The brand of the project in a folder: the word with which its tokens begin. Undefined without a project, and for the default brand. */

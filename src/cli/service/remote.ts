@@ -61,6 +61,27 @@ export function connect(url: string, token: string | undefined): Service {
         return request(path, 'deliveries', { method: 'POST' }) as never;
       },
     },
+    components: {
+      register: (component) => request('/components', 'name', { method: 'POST', body: component }) as never,
+      update: (name, body) => request(component(name), 'name', { method: 'PUT', body }) as never,
+      get: (name) => request(component(name), 'name') as never,
+      list: (page = {}) => request(`/components?${toQuery(page)}`, 'components') as never,
+      versions: async (name) =>
+        ((await request(`${component(name)}/versions`, 'versions')) as { readonly versions: never }).versions,
+      version: (name, ref) => request(`${component(name)}/versions/${encodeURIComponent(ref)}`, 'content') as never,
+      // The server takes the name of the token as the actor.
+      createVersion: (name, { actor: _actor, ...body }) =>
+        request(`${component(name)}/versions`, 'version', { method: 'POST', body }) as never,
+      deployments: async (name) =>
+        ((await request(`${component(name)}/deployments`, 'deployments')) as { readonly deployments: never })
+          .deployments,
+      deploy: (name, { actor: _actor, to, ...body }) =>
+        request(deployment(name, to), 'environment', { method: 'PUT', body }) as never,
+      undeploy: (name, environment) =>
+        request(deployment(name, environment), 'undeployed', { method: 'DELETE' }) as never,
+      rollback: (name, { actor: _actor, to, ...body }) =>
+        request(`${deployment(name, to)}/rollback`, 'environment', { method: 'POST', body }) as never,
+    },
     executions: {
       get: (id) => request(`/executions/${encodeURIComponent(id)}`, 'status') as never,
       list: (filter = {}) => {
@@ -88,6 +109,14 @@ export function connect(url: string, token: string | undefined): Service {
     },
     close: async () => {},
   };
+}
+
+function component(name: string): string {
+  return `/components/${encodeURIComponent(name)}`;
+}
+
+function deployment(name: string, environment: string): string {
+  return `${component(name)}/deployments/${encodeURIComponent(environment)}`;
 }
 
 function toQuery(page: object = {}): URLSearchParams {

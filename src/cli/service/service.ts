@@ -1,8 +1,9 @@
 /** The interface through which commands use a store or a running server. */
 
+import type { ResolvedComponent } from '../../engine/model/component.ts';
 import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import type { Execution } from '../../engine/model/execution.ts';
-import type { Orchestrator } from '../start.ts';
+import type { GitComponents, Orchestrator } from '../start.ts';
 
 /** The part of an orchestrator that a server also offers over HTTP. */
 export interface Service {
@@ -20,6 +21,26 @@ export interface Service {
     Orchestrator['deliveries'],
     'list' | 'get' | 'redeliver' | 'replay' | 'receivers' | 'resume'
   >;
+  readonly components: Pick<
+    Orchestrator['components'],
+    | 'register'
+    | 'update'
+    | 'get'
+    | 'list'
+    | 'versions'
+    | 'createVersion'
+    | 'deployments'
+    | 'deploy'
+    | 'undeploy'
+    | 'rollback'
+  > & {
+    /** @param ref - a version, `latest` or an environment */
+    version(name: string, ref: string): Promise<ResolvedComponent>;
+    /** The folder that has the files of components. Undefined: a bare repository, or a server. */
+    readonly folder?: string | undefined;
+    /** The components are in a git repository. */
+    readonly repository?: Pick<GitComponents, 'readCommitted'> | undefined;
+  };
   close(): Promise<void>;
 }
 

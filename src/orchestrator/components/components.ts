@@ -181,7 +181,11 @@ export function createComponents({ source, cache, clock, resolve, functions }: C
       const metadata = readMetadata(given.metadata);
       const registration = { name, kind, metadata, ...(file !== undefined && { file }) };
       const made = await source.register(registration, undefined, clock.now());
-      if (!made) throw new OrchestratorError('CONFLICT', `there is already a component \`${name}\`; update it`);
+      if (!made)
+        throw new OrchestratorError(
+          'CONFLICT',
+          `there is already a component \`${name}\`; update it: ensemble component add --replace`,
+        );
       cache.forget(name);
       return toComponent(made);
     },

@@ -44,24 +44,31 @@ export function latestOf({
 /** @throws VERSION_NOT_FOUND */
 function versionOf(reference: ComponentReference, component: StoredComponent | undefined): string {
   const { kind, name, ref } = reference;
-  if (!component) throw notFound(reference, component, `there is no component ${quoted(name)}; register it`);
+  if (!component)
+    throw notFound(
+      reference,
+      component,
+      `there is no component ${quoted(name)}; register it: ${COMMAND} add ${name} FILE --kind ${kind}`,
+    );
   if (component.kind !== kind)
     throw notFound(reference, component, `it is a ${component.kind}; write \`${component.kind}://${name}@${ref}\``);
   if (isVersion(ref)) {
     if (component.versions.some(({ version }) => version === ref)) return ref;
-    throw notFound(reference, component, `create it with components.createVersion('${name}', ...)`);
+    throw notFound(reference, component, `create it: ${COMMAND} tag ${name} ${ref}`);
   }
   if (ref === LATEST) {
     const latest = latestOf(component);
     if (latest !== undefined) return latest;
-    throw notFound(reference, component, `create one with components.createVersion('${name}', ...)`);
+    throw notFound(reference, component, `create one: ${COMMAND} tag ${name} v1.0.0`);
   }
   const deployed = component.deployments.find(({ environment }) => environment === ref);
   if (deployed) return deployed.version;
-  throw notFound(reference, component, `deploy one with components.deploy('${name}', { to: '${ref}', version: ... })`);
+  const version = latestOf(component) ?? 'VERSION';
+  throw notFound(reference, component, `deploy one: ${COMMAND} deploy ${name} ${version} --to ${ref}`);
 }
 
 const SHOWN = 10;
+const COMMAND = 'ensemble component';
 
 function notFound(
   { kind, name, ref }: ComponentReference,
@@ -78,14 +85,17 @@ function notFound(
 /** A deployment of a version that does not exist. */
 export function noVersion(name: string, version: string, versions: StoredComponent['versions']): OrchestratorError {
   const known = highestFirst(versions);
-  const message = `component \`${name}\` has no version ${version}; create it first; versions: ${shown(known)}`;
+  const message = `component \`${name}\` has no version ${version}; create it: ${COMMAND} tag ${name} ${version}; versions: ${shown(known)}`;
   return new OrchestratorError('VERSION_NOT_FOUND', message, {
     details: { component: name, ref: version, versions: known },
   });
 }
 
 export function noComponent(name: string): OrchestratorError {
-  return new OrchestratorError('NOT_FOUND', `there is no component \`${name}\`; register it first`);
+  return new OrchestratorError(
+    'NOT_FOUND',
+    `there is no component ${quoted(name)}; register it: ${COMMAND} add NAME FILE`,
+  );
 }
 
 function highestFirst(versions: StoredComponent['versions']): readonly string[] {
