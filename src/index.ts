@@ -75,8 +75,8 @@ export type {
   Components,
   NewComponent,
   NewComponentVersion,
-  NewDeployment,
 } from './orchestrator/components/components.ts';
+export type { NewDeployment } from './orchestrator/components/new-deployment.ts';
 export type {
   ComponentContent,
   ComponentKind,
@@ -84,6 +84,8 @@ export type {
   ComponentVersion,
   Deployment,
   ResolvedComponent,
+  Rollout,
+  Split,
   UsedComponent,
 } from './engine/model/component.ts';
 export type {

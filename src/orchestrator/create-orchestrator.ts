@@ -159,7 +159,8 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
   const masking = createMasking([...secretsIn(options), ...(linkSecrets ?? [])], linkSecrets !== undefined);
   const logger = masking.logger(loggerOf(options.logger, CONSOLE));
-  const components = createComponentParts(options, { storage, clock, logger });
+  const events = createEmitter(clock, logger);
+  const components = createComponentParts(options, { storage, clock, logger, events });
   const toolServers = connectToolServers(options, clock);
   const host = compileHost({ ...options, clock, storage }, toolServers);
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
@@ -169,7 +170,6 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const brand = options.brand ?? DEFAULT_BRAND;
   const ensemble = (name: string) => catalog.find('ensemble', name);
   const agent = (name: string) => catalog.find('agent', name);
-  const events = createEmitter(clock, logger);
   const ids = createIdSource();
   const { plans, requestKeys, ...access } = createAccess(options.limits, { storage, clock, logger, ids, brand });
   const restore = createRestore({ ...catalog, host, onlyQueues: () => executionService.engine.onlyQueues === true });
@@ -184,11 +184,12 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     ids,
     env: host.env,
     engine: options.engine ?? embeddedEngine(),
-    ...{ plans, restore, find: ensemble, resolveComponent: components.resolve },
+    ...{ plans, restore, find: ensemble, resolveComponent: components.resolve, ended: components.rollouts.ended },
     retentionMs: toMs(options.retention ?? DEFAULT_RETENTION),
     forget: ({ kind, name }) => catalog.forget(kind as Kind, name),
   });
-  const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids };
+  const { rollouts } = components;
+  const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids, rollouts };
   const { work, deliveries } = createTimedParts(options, served);
   // The first start also begins to do what is timed.
   const starting = (): ExecutionService => {

@@ -1,19 +1,21 @@
-/** What an orchestrator does at its time: its schedules and its deliveries, with one timer. */
+/** What an orchestrator does at its time: its schedules, its deliveries and the rollouts of components, with one timer. */
 
 import { connectDeliveries, type ConnectedDeliveries, type DeliveryParts } from './deliveries/connect-deliveries.ts';
+import type { Rollouts } from './components/rollouts.ts';
 import type { OrchestratorOptions } from './options.ts';
 import { scheduleTasks, type SchedulesParts } from './schedules/schedules.ts';
 import { createTimedWork, type TimedWork } from './timed-work.ts';
 
 export function createTimedParts(
   options: OrchestratorOptions,
-  parts: SchedulesParts & DeliveryParts,
+  parts: SchedulesParts & DeliveryParts & { readonly rollouts: Rollouts },
 ): { readonly work: TimedWork; readonly deliveries: ConnectedDeliveries } {
-  const { storage, clock, logger, ensembles, executionService } = parts;
+  const { storage, clock, logger, ensembles, executionService, rollouts } = parts;
   const deliveries = connectDeliveries(options, parts);
   const schedules = scheduleTasks(options.schedules === false ? [] : ensembles.values(), parts);
   const { engine } = executionService;
-  const work = createTimedWork([...schedules, deliveries.task], { storage, clock, logger, engine });
+  const work = createTimedWork([...schedules, deliveries.task, rollouts.task], { storage, clock, logger, engine });
   deliveries.attach(work);
+  rollouts.attach(work);
   return { work, deliveries };
 }

@@ -173,6 +173,25 @@ function deploymentCases(it: DeclareCase<ComponentSource>): void {
     );
   });
 
+  it('move: a deployment of several versions keeps their shares, its expression and its rollout', async (source, reopen) => {
+    await withVersions(source);
+    const deployment = deployed({
+      ...{ split: { 'v1.0.0': 99.5, 'v1.10.0': 0.5 }, splitBy: '${input.user}', previous: 'v1.0.0', message: 'a: b' },
+      rollout: { version: 'v1.10.0', guard: 'failureRate < 2%', steps: [0.5, 100], step: 0, everyMs: 60_000 },
+    });
+    const change = { environment: 'production', expected: undefined, deployment };
+    same(await source.move('greet', change), true, 'the split');
+    const next = await reopen();
+    same((await next.read('greet'))?.deployments, [deployment], 'what another handle reads');
+    const whole = deployed({ version: 'v1.10.0', deployedAt: T0 + 4000, previous: 'v1.0.0' });
+    same(
+      await next.move('greet', { environment: 'production', expected: deployment, deployment: whole }),
+      true,
+      'one version',
+    );
+    same((await next.read('greet'))?.deployments, [whole], 'after it');
+  });
+
   it('move: refused when the deployment is not what the caller has read, and for an unknown version', async (source) => {
     await withVersions(source);
     const move = (expected: Deployment | undefined, deployment: Deployment) =>

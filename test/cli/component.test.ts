@@ -60,6 +60,12 @@ async function lifeOf(component: ReturnType<typeof commands>, cwd: string, save:
   await note('diff greet v1.0.0 production');
   await note('rollback greet --to production');
   await note('show greet@production');
+  await note('deploy greet --to production --split v1.0.0=75,v1.1.0=25', '--by', '${input.user}');
+  await note('show greet@production --key ada');
+  await note('show greet@production');
+  await note('rollback greet --to production');
+  await note('deploy greet v1.1.0 --to production --steps 5,100 --every 1h', '--guard', 'failureRate < 2%');
+  await note('status greet');
   await note('undeploy greet --from production');
   await note('tag greet v1.1.0');
   await note('tag greet 1.2');
@@ -105,6 +111,21 @@ prompt greet v1.1.0  {"variables":["name"]}
 > show greet@production (0)
 Greet {{ name }}.
 prompt greet v1.0.0  {"variables":["name"]}
+> deploy greet --to production --split v1.0.0=75,v1.1.0=25 (0)
+✓ production has greet v1.1.0=25, v1.0.0=75; before: v1.0.0
+> show greet@production --key ada (0)
+Greet {{ name }}.
+prompt greet v1.0.0  {"variables":["name"]}
+> show greet@production (1)
+error: prompt://greet@production leads to several versions (v1.1.0=25, v1.0.0=75): pass the \`key\` that decides between them
+> rollback greet --to production (0)
+✓ production has greet v1.0.0; before: v1.1.0
+> deploy greet v1.1.0 --to production --steps 5,100 --every 1h (0)
+✓ production has greet v1.1.0=5, v1.0.0=95 while failureRate < 2%; before: v1.0.0
+> status greet (0)
+COMPONENT  KIND  ENVIRONMENT  VERSION  DEPLOYED  BY  PREVIOUS  MESSAGE
+greet  prompt  production  v1.1.0=5, v1.0.0=95 while failureRate < 2%  WHEN WHO  v1.0.0
+greet  prompt  latest  v1.1.0
 > undeploy greet --from production (0)
 ✓ production has no version of greet any more
 > tag greet v1.1.0 (1)

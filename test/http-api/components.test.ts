@@ -80,8 +80,27 @@ describe('components over HTTP', () => {
     expect((await ask('GET', '/greet/deployments')).body.deployments).toEqual([]);
   });
 
+  it('are deployed as a split and as a rollout, each with an ETag of its own; a key decides between the versions', async () => {
+    const { ask } = await withVersions();
+    const put = (body: object, headers = {}) => ask('PUT', '/greet/deployments/production', body, headers);
+    const split = await put({ split: { 'v1.0.0': 50, 'v1.1.0': 50 }, by: '${input.user}' });
+    expect(split.body).toMatchObject({ split: { 'v1.0.0': 50, 'v1.1.0': 50 }, splitBy: '${input.user}' });
+    expect((await put({ version: 'v1.0.0' }, { 'if-match': '"v1.0.0"' })).body.error.code).toBe('CONFLICT');
+    expect((await put({ version: 'v1.0.0' }, { 'if-match': split.headers.get('etag') ?? '' })).status).toBe(200);
+    const rollout = await put({ version: 'v1.1.0', guard: 'failureRate < 5%', steps: [20, 100], every: '1h' });
+    expect(rollout.body.rollout).toEqual({
+      ...{ version: 'v1.1.0', guard: 'failureRate < 5%', steps: [20, 100], step: 0, everyMs: 3_600_000 },
+    });
+    expect((await ask('GET', '/greet/versions/production')).status).toBe(400);
+    const seen = new Set<string>();
+    for (let n = 0; n < 40; n++) seen.add((await ask('GET', `/greet/versions/production?key=${n}`)).body.version);
+    expect([...seen].sort()).toEqual(['v1.0.0', 'v1.1.0']);
+  });
+
   it.each([
     ['POST', '', { name: 'a', kind: 'prompt', contnt: 1 }],
+    ['PUT', '/greet/deployments/production', { split: { 'v1.0.0': 50, 'v1.1.0': 51 } }],
+    ['PUT', '/greet/deployments/production', { version: 'v1.1.0', guard: 'errors < 5' }],
     ['POST', '', { name: '../a', kind: 'prompt' }],
     ['POST', '/greet/versions', { version: 'v1.2.0', content: '{{ a' }],
     ['POST', '/greet/versions', { version: 'v1.2.0', content: 'x', actor: 'somebody else' }],

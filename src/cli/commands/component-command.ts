@@ -1,6 +1,12 @@
 /** `ensemble component`: registers components, creates versions, shows and deploys them: in a repository, in a store, or on a running server. */
 
-import { COMPONENT_KINDS, type ComponentKind, type ResolvedComponent } from '../../engine/model/component.ts';
+import {
+  COMPONENT_KINDS,
+  type ComponentKind,
+  type Deployment,
+  type ResolvedComponent,
+} from '../../engine/model/component.ts';
+import { showSplit } from '../../engine/model/split.ts';
 import { readInput } from '../project/read-input.ts';
 import { readComponentFile } from '../project/component-file.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
@@ -27,9 +33,21 @@ export interface ComponentTagOptions extends ComponentOptions {
   readonly file?: string;
 }
 
-export interface ComponentDeployOptions extends ComponentOptions {
+export interface ComponentMoveOptions extends ComponentOptions {
   readonly to: string;
   readonly message?: string;
+}
+
+export interface ComponentDeployOptions extends ComponentMoveOptions {
+  readonly split?: string;
+  readonly by?: string;
+  readonly guard?: string;
+  readonly steps?: string;
+  readonly every?: string;
+}
+
+export interface ComponentShowOptions extends ComponentOptions {
+  readonly key?: string;
 }
 
 type Components = Service['components'];
@@ -146,7 +164,9 @@ export async function listTags(
   else {
     const now = Date.now();
     const rows = versions.map(({ version, createdAt, by = '', message = '' }) => {
-      const environments = deployments.filter((one) => one.version === version).map(({ environment }) => environment);
+      const environments = deployments
+        .filter((one) => (one.split ?? { [one.version]: 100 })[version] !== undefined)
+        .map(({ environment }) => environment);
       return [version, formatDistance(createdAt, now), by, environments.join(', '), message];
     });
     output.print(formatTable(VERSION_COLUMNS, rows, terminalWidth(host.process)));
@@ -155,20 +175,42 @@ export async function listTags(
 }
 
 export async function deployComponent(
-  [name, version]: readonly [name: string, version: string],
+  [name, version]: readonly [name: string, version: string | undefined],
   options: ComponentDeployOptions,
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { to, message } = options;
-  return move(name, options, output, host, (components) =>
-    components.deploy(name, { to, version, ...(message !== undefined && { message }) }),
-  );
+  const { to, message, split, by, guard, steps, every } = options;
+  if ((version === undefined) === (split === undefined))
+    throw wrongUsage('name one version, or several with --split v1.2.0=90,v1.3.0=10');
+  const deployment = {
+    to,
+    ...(version !== undefined && { version }),
+    ...(split !== undefined && { split: readShares(split) }),
+    ...(by !== undefined && { by }),
+    ...(guard !== undefined && { guard }),
+    ...(steps !== undefined && { steps: steps.split(',').map(Number) }),
+    ...(every !== undefined && { every }),
+    ...(message !== undefined && { message }),
+  };
+  return move(name, options, output, host, (components) => components.deploy(name, deployment));
+}
+
+/** @param given - such as `v1.2.0=90,v1.3.0=10` */
+function readShares(given: string): Record<string, number> {
+  const shares: Record<string, number> = {};
+  for (const part of given.split(',')) {
+    const [, version, share] = /^\s*([^=\s]+)\s*=\s*(\d+(?:\.\d+)?)%?\s*$/.exec(part) ?? [];
+    if (version === undefined || Object.hasOwn(shares, version))
+      throw wrongUsage(`--split must have the share of each version, such as v1.2.0=90,v1.3.0=10, not ${given}`);
+    shares[version] = Number(share);
+  }
+  return shares;
 }
 
 export async function rollbackComponent(
   name: string,
-  options: ComponentDeployOptions,
+  options: ComponentMoveOptions,
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
@@ -180,7 +222,7 @@ export async function rollbackComponent(
 
 async function move(
   name: string,
-  options: ComponentDeployOptions,
+  options: ComponentMoveOptions,
   output: Output,
   host: ServiceHost,
   change: (components: Components) => ReturnType<Components['deploy']>,
@@ -189,7 +231,7 @@ async function move(
   if (options.json) output.print(`${printJson(made)}\n`);
   else {
     const before = made.previous === undefined ? '' : `; before: ${made.previous}`;
-    output.say(`${output.colors.green('✓')} ${made.environment} has ${name} ${made.version}${before}\n`);
+    output.say(`${output.colors.green('✓')} ${made.environment} has ${name} ${shownVersion(made)}${before}\n`);
   }
   return 0;
 }
@@ -211,12 +253,18 @@ const STATUS_COLUMNS: readonly Column[] = [
   { title: 'COMPONENT', shrinkTo: 8 },
   { title: 'KIND' },
   { title: 'ENVIRONMENT', shrinkTo: 10 },
-  { title: 'VERSION' },
+  { title: 'VERSION', shrinkTo: 8 },
   { title: 'DEPLOYED' },
   { title: 'BY', shrinkTo: 8 },
   { title: 'PREVIOUS' },
   { title: 'MESSAGE', shrinkTo: 12 },
 ];
+
+/** One version, or several with their shares; of a rollout also its guard. */
+function shownVersion({ version, split, rollout }: Deployment): string {
+  if (!split) return version;
+  return rollout ? `${showSplit(split)} while ${rollout.guard}` : showSplit(split);
+}
 
 /** The deployments of one component, or of all. */
 export async function showStatus(
@@ -247,9 +295,10 @@ export async function showStatus(
   else {
     const now = Date.now();
     const rows = found.flatMap(({ name, kind, latest = 'no version', deployments }) => {
-      const deployed = deployments.map(({ environment, version, deployedAt, by = '', previous = '', message = '' }) => [
-        ...[name, kind, environment, version, formatDistance(deployedAt, now), by, previous, message],
-      ]);
+      const deployed = deployments.map((one) => {
+        const { environment, deployedAt, by = '', previous = '', message = '' } = one;
+        return [name, kind, environment, shownVersion(one), formatDistance(deployedAt, now), by, previous, message];
+      });
       const isDeployed = deployments.some(({ environment }) => environment === 'latest');
       return isDeployed ? deployed : [...deployed, [name, kind, 'latest', latest, '', '', '', '']];
     });
@@ -263,12 +312,12 @@ const MAX_LISTED = 10_000;
 /** Prints the text on stdout, and what else is known on stderr. */
 export async function showComponent(
   place: string,
-  options: ComponentOptions,
+  options: ComponentShowOptions,
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
   const [name, ref] = readPlace(place);
-  const found = await withService(options, host, ({ components }) => components.version(name, ref), {
+  const found = await withService(options, host, ({ components }) => components.version(name, ref, options.key), {
     components: 'use',
   });
   if (options.json) {

@@ -5,7 +5,9 @@ import {
   addComponent,
   type ComponentAddOptions,
   type ComponentDeployOptions,
+  type ComponentMoveOptions,
   type ComponentOptions,
+  type ComponentShowOptions,
   type ComponentTagOptions,
   deployComponent,
   diffComponent,
@@ -56,13 +58,25 @@ function addChanges(component: Command, { output, host, end }: CommandParts): vo
 function addDeployments(component: Command, { output, host, end }: CommandParts): void {
   place(component.command('deploy'))
     .argument('<name>', 'name of the component')
-    .argument('<version>', 'the version, such as v1.0.0')
+    .argument('[version]', 'the version, such as v1.0.0')
     .requiredOption('--to <environment>', 'the environment, such as production, or latest')
+    .option('--split <shares>', 'several versions with their shares in percent, such as v1.2.0=90,v1.3.0=10')
+    .option('--by <expression>', 'what decides between the versions, such as ${input.userId} (default: the execution)')
+    .option('--guard <limit>', "rolls the version out in steps while this holds, such as 'failureRate < 2%'")
+    .option('--steps <shares>', 'its shares in the rollout (default: 1,10,50,100)')
+    .option('--every <duration>', 'the shortest time of a step (default: 10m)')
     .option('-m, --message <text>', 'why')
     .option('--json', 'prints the deployment')
     .description('deploys a version to an environment; it counts at once, without a restart')
-    .addHelpText('after', examples('ensemble component deploy greet v1.1.0 --to production'))
-    .action(async (name: string, version: string, options: ComponentDeployOptions) =>
+    .addHelpText(
+      'after',
+      examples(
+        'ensemble component deploy greet v1.1.0 --to production',
+        "ensemble component deploy greet --to production --split v1.0.0=90,v1.1.0=10 --by '${input.userId}'",
+        "ensemble component deploy greet v1.1.0 --to production --guard 'failureRate < 2%' --every 10m",
+      ),
+    )
+    .action(async (name: string, version: string | undefined, options: ComponentDeployOptions) =>
       end(await deployComponent([name, version], options, output, host)),
     );
   place(component.command('rollback'))
@@ -71,7 +85,7 @@ function addDeployments(component: Command, { output, host, end }: CommandParts)
     .option('-m, --message <text>', 'why')
     .option('--json', 'prints the deployment')
     .description('deploys the version that the environment had before')
-    .action(async (name: string, options: ComponentDeployOptions) =>
+    .action(async (name: string, options: ComponentMoveOptions) =>
       end(await rollbackComponent(name, options, output, host)),
     );
   place(component.command('undeploy'))
@@ -99,10 +113,13 @@ function addViews(component: Command, { output, host, end }: CommandParts): void
     .action(async (name: string, options: ComponentOptions) => end(await listTags(name, options, output, host)));
   place(component.command('show'))
     .argument('<name@ref>', 'name and version, latest or environment, such as greet@production')
+    .option('--key <text>', 'decides between the versions of a split')
     .option('--json', 'prints the version with its text and metadata')
     .description('prints the text of a version')
     .addHelpText('after', examples('ensemble component show greet@production'))
-    .action(async (name: string, options: ComponentOptions) => end(await showComponent(name, options, output, host)));
+    .action(async (name: string, options: ComponentShowOptions) =>
+      end(await showComponent(name, options, output, host)),
+    );
   place(component.command('diff'))
     .argument('<name>', 'name of the component')
     .argument('<a>', 'a version, latest or environment')

@@ -56,9 +56,9 @@ function asService({ orchestrator, storage, folder, repository }: Client): Servi
       createVersion: (name, version) => components.createVersion(name, { actor, ...version }),
       deploy: (name, deployment) => components.deploy(name, { actor, ...deployment }),
       rollback: (name, options) => components.rollback(name, { actor, ...options }),
-      async version(name, ref) {
+      async version(name, ref, key) {
         const { kind } = await components.get(name);
-        return components.resolve(`${kind}://${name}@${ref}`);
+        return components.resolve(`${kind}://${name}@${ref}`, key === undefined ? {} : { key });
       },
     },
     executions: {

@@ -68,7 +68,10 @@ export function connect(url: string, token: string | undefined): Service {
       list: (page = {}) => request(`/components?${toQuery(page)}`, 'components') as never,
       versions: async (name) =>
         ((await request(`${component(name)}/versions`, 'versions')) as { readonly versions: never }).versions,
-      version: (name, ref) => request(`${component(name)}/versions/${encodeURIComponent(ref)}`, 'content') as never,
+      version: (name, ref, key) => {
+        const query = key === undefined ? '' : `?${toQuery({ key })}`;
+        return request(`${component(name)}/versions/${encodeURIComponent(ref)}${query}`, 'content') as never;
+      },
       // The server takes the name of the token as the actor.
       createVersion: (name, { actor: _actor, ...body }) =>
         request(`${component(name)}/versions`, 'version', { method: 'POST', body }) as never,

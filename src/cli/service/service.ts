@@ -34,8 +34,8 @@ export interface Service {
     | 'undeploy'
     | 'rollback'
   > & {
-    /** @param ref - a version, `latest` or an environment */
-    version(name: string, ref: string): Promise<ResolvedComponent>;
+    /** @param ref - a version, `latest` or an environment @param key - decides between the versions of a split */
+    version(name: string, ref: string, key?: string): Promise<ResolvedComponent>;
     /** The folder that has the files of components. Undefined: a bare repository, or a server. */
     readonly folder?: string | undefined;
     /** The components are in a git repository. */

@@ -2,13 +2,7 @@
 
 import { EventEmitter } from 'eventemitter3';
 import { cloneJson } from '../base/json.ts';
-import {
-  DELIVERY_EVENTS,
-  EVENT_KINDS,
-  type EventData,
-  type EventKind,
-  type OrchestratorEvent,
-} from '../model/event.ts';
+import { EVENTS_APART, EVENT_KINDS, type EventData, type EventKind, type OrchestratorEvent } from '../model/event.ts';
 import type { TextEvent } from './live-texts.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -81,7 +75,7 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
   // The run continues to use the values of an event, so listeners get a frozen copy: none can change what another receives.
   const send = (event: OrchestratorEvent) => {
     const { executionId: id } = event.data;
-    const isOfRun = !DELIVERY_EVENTS.has(event.event);
+    const isOfRun = !EVENTS_APART.has(event.event);
     // Readers of stored events get no copy of the event: they read it from the storage. A text is not stored.
     if (event.event === 'agent.delta') texts.emit(id, event);
     else if (isOfRun) wakes.emit(id);

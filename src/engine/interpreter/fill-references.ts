@@ -27,12 +27,13 @@ function resolve(reference: string, run: Run): MaybePromise<ResolvedComponent> {
     throw new OrchestratorError('NOT_CONFIGURED', `there are no components here, and the config reads ${reference}`);
   const pinned = journal.pinned(reference);
   if (pinned) return ports.resolveComponent(`${pinned.kind}://${pinned.name}@${pinned.version}`);
-  return andThen(ports.resolveComponent(reference), (component) => {
+  const subject = { input: run.input, executionId: run.accepted.id };
+  return andThen(ports.resolveComponent(reference, subject), (component) => {
     // Another branch may have come first.
     const first = journal.pinned(reference);
     if (first && first.version !== component.version) return resolve(reference, run);
-    const { kind, name, ref, version } = component;
-    if (!first) journal.pin(reference, { kind, name, ref, version });
+    const { kind, name, ref, version, split } = component;
+    if (!first) journal.pin(reference, { kind, name, ref, version, ...(split && { split }) });
     return component;
   });
 }

@@ -45,11 +45,21 @@ export interface ComponentVersion {
   readonly by?: string;
 }
 
+/** The share of each version, in percent. They add up to 100. */
+export type Split = Readonly<Record<string, number>>;
+
 /** The version that an environment has. Instants are Unix ms. */
 export interface Deployment {
   /** The name of the environment, or `latest`. */
   readonly environment: string;
+  /** The version; of several, the one with the largest share. */
   readonly version: string;
+  /** The share of each version, in percent. Absent: the version has all. */
+  readonly split?: Split;
+  /** The expression whose value decides which version of a split an execution gets. Absent: the id of the execution. */
+  readonly splitBy?: string;
+  /** The split is a rollout, which advances and rolls back by itself. */
+  readonly rollout?: Rollout;
   readonly deployedAt: number;
   /** Who deployed it. */
   readonly by?: string;
@@ -59,6 +69,20 @@ export interface Deployment {
   readonly previous?: string;
 }
 
+/** A version that replaces another one in steps, while a guard holds. */
+export interface Rollout {
+  /** The version that is rolled out. */
+  readonly version: string;
+  /** Such as `failureRate < 2%`: of the executions that used the version in this step. */
+  readonly guard: string;
+  /** The shares of the version, in percent. The last one is 100. */
+  readonly steps: readonly number[];
+  /** The index of the current step. */
+  readonly step: number;
+  /** The shortest time of a step, ms. */
+  readonly everyMs: number;
+}
+
 /** A version of a component that an execution used, and the reference that led to it. */
 export interface UsedComponent {
   readonly kind: ComponentKind;
@@ -66,6 +90,8 @@ export interface UsedComponent {
   /** What the reference asked for: a version, `latest` or an environment. */
   readonly ref: string;
   readonly version: string;
+  /** The shares of the versions when the reference was resolved, if the environment had several. */
+  readonly split?: Split;
 }
 
 /** A version of a component with its text. */

@@ -138,6 +138,19 @@ export interface EventDetails {
   'delivery.paused': DeliveryDetails;
   /** The receiver of a delivery was paused: it answered 410 (`gone`), or failed for three days (`failing`). */
   'endpoint.paused': DeliveryDetails & { readonly reason: 'gone' | 'failing' };
+  /** A rollout of a component was rolled back, because its guard was broken. The execution is the last one that ended in this process. */
+  'component.rolledBack': {
+    readonly component: string;
+    readonly environment: string;
+    /** The version that was rolled out. */
+    readonly from: string;
+    /** The version that all executions get again. */
+    readonly to: string;
+    readonly guard: string;
+    /** How many executions used the version in this step, and how many of them failed. */
+    readonly runs: number;
+    readonly failures: number;
+  };
 }
 
 /** In the `data` of every event of a delivery. */
@@ -149,12 +162,13 @@ export interface DeliveryDetails {
   readonly notified: string;
 }
 
-/** Events of deliveries, which happen at any time. They are not part of the events of an execution. */
-export const DELIVERY_EVENTS: ReadonlySet<EventKind> = new Set([
+/** Events that happen at any time. They are not part of the events of an execution. */
+export const EVENTS_APART: ReadonlySet<EventKind> = new Set([
   'delivery.succeeded',
   'delivery.failed',
   'delivery.paused',
   'endpoint.paused',
+  'component.rolledBack',
 ]);
 
 export type EventKind = keyof EventDetails;
@@ -189,6 +203,7 @@ export const EVENT_KINDS: Readonly<Record<EventKind, true>> = {
   'delivery.failed': true,
   'delivery.paused': true,
   'endpoint.paused': true,
+  'component.rolledBack': true,
 };
 
 /** An event, in the envelope of the specification. */

@@ -1,5 +1,6 @@
 /** Where components are kept: a storage, or a git repository. It decides nothing: names, versions and deployments are checked by the caller. */
 
+import type { Json } from '../base/json.ts';
 import type {
   ComponentContent,
   ComponentKind,
@@ -67,5 +68,17 @@ export interface ComponentSource {
   move(name: string, change: DeploymentChange): MaybePromise<boolean>;
 }
 
-/** Finds the version and the text to which a reference leads now. @throws INVALID_REQUEST; VERSION_NOT_FOUND; what the source throws */
-export type ResolveComponent = (reference: string) => MaybePromise<ResolvedComponent>;
+/** Who asks for a component: decides which version of a split it gets. */
+export interface SplitSubject {
+  /** The input of the execution, which the expression of the split reads. */
+  readonly input: Json;
+  /** The id of the execution: the key, if the split has no expression, or its value is null. */
+  readonly executionId: string;
+}
+
+/**
+ * Finds the version and the text to which a reference leads now.
+ * @param subject - an execution, or the key itself. Absent: a split is refused
+ * @throws INVALID_REQUEST; VERSION_NOT_FOUND; what the source throws
+ */
+export type ResolveComponent = (reference: string, subject?: SplitSubject | string) => MaybePromise<ResolvedComponent>;

@@ -3,6 +3,7 @@
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
+import { deploymentTag } from '../../engine/model/split.ts';
 import type { Component, Components } from '../../orchestrator/components/components.ts';
 import type { HttpCall } from '../call.ts';
 import { etagOf, readIfMatch } from '../etag.ts';
@@ -18,7 +19,7 @@ const body = (...keys: readonly string[]) =>
 const newComponent = once(() => body('name', 'kind', 'file', 'metadata'));
 const change = once(() => body('file', 'metadata'));
 const newVersion = once(() => body('version', 'content', 'message'));
-const newDeployment = once(() => body('version', 'message'));
+const newDeployment = once(() => body('version', 'split', 'by', 'guard', 'steps', 'every', 'message'));
 const reason = once(() => body('message'));
 
 async function readBody<T>(call: HttpCall, shape: ReturnType<typeof body>): Promise<T> {
@@ -68,7 +69,11 @@ export async function createVersion(call: HttpCall): Promise<Reply> {
 export async function getVersion(call: HttpCall): Promise<Reply> {
   const name = readName(call, 'component');
   const { kind } = await of(call).get(name);
-  const found = await of(call).resolve(`${kind}://${name}@${call.params.version ?? ''}`);
+  const { key } = readQuery(call.request.query, ['key']);
+  const found = await of(call).resolve(
+    `${kind}://${name}@${call.params.version ?? ''}`,
+    key === undefined ? {} : { key },
+  );
   return { status: 200, json: found };
 }
 
@@ -76,14 +81,14 @@ export async function listDeployments(call: HttpCall): Promise<Reply> {
   return { status: 200, json: { deployments: await of(call).deployments(readName(call, 'component')) } };
 }
 
-/** `If-Match` is the version that the environment has. */
+/** `If-Match` is the `ETag` of the deployment: its version, or one for a split. */
 export async function putDeployment(call: HttpCall): Promise<Reply> {
   const name = readName(call, 'component');
   const { environment: to = '' } = call.params;
   const options = readIfMatch(call.request);
   const given = await readBody<object>(call, newDeployment());
   const made = await of(call).deploy(name, { ...given, ...actorOf(call), to } as never, options);
-  return { status: 200, json: made, headers: etagOf(made.version) };
+  return { status: 200, json: made, headers: etagOf(deploymentTag(made)) };
 }
 
 export async function deleteDeployment(call: HttpCall): Promise<Reply> {

@@ -192,6 +192,7 @@ export const API_ROUTES: readonly Route[] = [
     method: 'GET',
     path: '/api/v1/components/:name/versions/:version',
     scope: 'read:components',
+    readsQuery: true,
     maxBytes: VALUE_BYTES,
     run: getVersion,
   },

@@ -11,8 +11,6 @@ import {
   type ComponentVersion,
   compareVersions,
   type Deployment,
-  environmentProblem,
-  isVersion,
   type ResolvedComponent,
 } from '../../engine/model/component.ts';
 import {
@@ -22,18 +20,19 @@ import {
   readName,
   readNote,
   readVersion,
-  refuse,
 } from '../../engine/model/component-fields.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
+import { deploymentTag } from '../../engine/model/split.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ComponentSource, ResolveComponent, StoredComponent } from '../../engine/ports/component-source.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import type { Page } from '../definitions/definitions.ts';
 import type { ComponentCache } from './component-cache.ts';
 import { readContent } from './read-content.ts';
-import { latestOf, noComponent, noVersion } from './resolve-component.ts';
+import { DEPLOYMENT_KEYS, type NewDeployment, newDeployment, readEnvironment } from './new-deployment.ts';
+import { latestOf, noComponent } from './resolve-component.ts';
 
 /** A component, as it is registered. A change of it can expect its `tag` (`ifMatch`). */
 export interface Component extends Omit<StoredComponent, 'versions' | 'deployments'> {
@@ -56,16 +55,6 @@ export interface NewComponentVersion {
   /** Why there is a new version. */
   readonly message?: string;
   /** Who creates it. */
-  readonly actor?: string;
-}
-
-export interface NewDeployment {
-  /** The name of an environment, or `latest`. */
-  readonly to: string;
-  readonly version: string;
-  /** Why. */
-  readonly message?: string;
-  /** Who deploys it. */
   readonly actor?: string;
 }
 
@@ -101,7 +90,8 @@ export interface Components {
   /** The highest first. @throws NOT_FOUND */
   versions(name: string): Promise<readonly ComponentVersion[]>;
   /**
-   * Deploys a version to an environment, or as `latest`. `ifMatch` is the version that the environment must have.
+   * Deploys a version to an environment, or as `latest`; several versions as a split; or a version in steps, as a rollout with a guard.
+   * `ifMatch` is what the environment must have: `none`, its version, or the `ETag` of its deployment over HTTP.
    * @throws INVALID_REQUEST; NOT_FOUND; VERSION_NOT_FOUND; CONFLICT if another change of the same environment came first
    */
   deploy(name: string, deployment: NewDeployment, options?: ChangeOptions): Promise<Deployment>;
@@ -117,9 +107,13 @@ export interface Components {
    * Deploys the version that the environment had before.
    * @throws NOT_FOUND for an environment without a version; CONFLICT if it had none before, and as `deploy`
    */
-  rollback(name: string, options: Omit<NewDeployment, 'version'>): Promise<Deployment>;
-  /** The version and the text to which a reference such as `prompt://greet@production` leads now. @throws INVALID_REQUEST; VERSION_NOT_FOUND */
-  resolve(reference: string): Promise<ResolvedComponent>;
+  rollback(name: string, options: Pick<NewDeployment, 'to' | 'message' | 'actor'>): Promise<Deployment>;
+  /**
+   * The version and the text to which a reference such as `prompt://greet@production` leads now.
+   * @param options - `key` decides between the versions of a split: the value of its expression
+   * @throws INVALID_REQUEST, also for a split without a `key`; VERSION_NOT_FOUND
+   */
+  resolve(reference: string, options?: { readonly key?: string }): Promise<ResolvedComponent>;
 }
 
 export interface ComponentsParts {
@@ -139,13 +133,11 @@ export function createComponents({ source, cache, clock, resolve, functions }: C
   };
 
   const move = async (
-    { name, deployments, versions }: StoredComponent,
+    { name, deployments }: StoredComponent,
     environment: string,
     deployment: Deployment | undefined,
   ): Promise<void> => {
     const expected = deployments.find((one) => one.environment === environment);
-    if (deployment && !versions.some(({ version }) => version === deployment.version))
-      throw noVersion(name, deployment.version, versions);
     const isMoved = await source.move(name, { environment, expected, deployment });
     cache.forget(name);
     if (isMoved) return;
@@ -157,18 +149,9 @@ export function createComponents({ source, cache, clock, resolve, functions }: C
     throw new OrchestratorError('CONFLICT', message, { details: now ? { version: now.version } : {} });
   };
 
-  const deploy = async (component: StoredComponent, { to, version, ...notes }: NewDeployment): Promise<Deployment> => {
-    const before = component.deployments.find(({ environment }) => environment === to);
-    const previous = before?.version === version ? before.previous : before?.version;
-    const message = readNote('message', notes.message);
-    const by = readNote('actor', notes.actor);
-    const deployment = {
-      ...{ environment: to, version, deployedAt: clock.now() },
-      ...(by !== undefined && { by }),
-      ...(message !== undefined && { message }),
-      ...(previous !== undefined && { previous }),
-    };
-    await move(component, to, deployment);
+  const deploy = async (component: StoredComponent, given: NewDeployment): Promise<Deployment> => {
+    const deployment = newDeployment(component, given, clock.now(), functions);
+    await move(component, deployment.environment, deployment);
     return deployment;
   };
 
@@ -237,13 +220,13 @@ export function createComponents({ source, cache, clock, resolve, functions }: C
     },
     versions: async (name) => [...(await find(name)).versions].sort((a, b) => compareVersions(b.version, a.version)),
     async deploy(name, given, options = {}) {
-      refuseUnknownKeys(given, ['to', 'version', 'message', 'actor'], 'components.deploy');
+      refuseUnknownKeys(given, DEPLOYMENT_KEYS, 'components.deploy');
       refuseUnknownKeys(options, ['ifMatch'], 'components.deploy');
-      const to = readEnvironment(given.to);
-      const version = readVersion(given.version);
+      readEnvironment(given.to);
+      if (given.split === undefined) readVersion(given.version);
       const component = await find(name);
-      refuseOther(component, to, options);
-      return deploy(component, { ...given, to, version });
+      refuseOther(component, given.to, options);
+      return deploy(component, given);
     },
     deployments: async (name) =>
       [...(await find(name)).deployments].sort((a, b) => (a.environment < b.environment ? -1 : 1)),
@@ -263,21 +246,17 @@ export function createComponents({ source, cache, clock, resolve, functions }: C
       const message = `environment \`${given.to}\` of component \`${name}\` had no other version before; deploy one`;
       throw new OrchestratorError('CONFLICT', message);
     },
-    resolve: async (reference) => resolve(reference),
+    async resolve(reference, options = {}) {
+      refuseUnknownKeys(options, ['key'], 'components.resolve');
+      return resolve(reference, options.key);
+    },
   };
-}
-
-/** @throws INVALID_REQUEST */
-function readEnvironment(environment: unknown): string {
-  const problem = environmentProblem(environment);
-  if (problem === undefined) return environment as string;
-  return refuse(`\`to\` ${isVersion(environment) ? 'must be the name of an environment, not a version' : problem}`);
 }
 
 /** @throws CONFLICT if the environment has another version than the expected one */
 function refuseOther({ name, deployments }: StoredComponent, environment: string, options: ChangeOptions): void {
   const found = deployments.find((one) => one.environment === environment);
-  refuseOtherVersion(`environment \`${environment}\` of component \`${name}\``, options, found?.version ?? 'none');
+  refuseOtherVersion(`environment \`${environment}\` of component \`${name}\``, options, deploymentTag(found));
 }
 
 /** @throws NOT_FOUND */

@@ -6,27 +6,44 @@ import { quoted } from '../../engine/base/wording.ts';
 import {
   type ComponentReference,
   compareVersions,
+  type Deployment,
   isVersion,
   LATEST,
   readReference,
+  type Split,
 } from '../../engine/model/component.ts';
-import type { ResolveComponent } from '../../engine/ports/component-source.ts';
-import type { StoredComponent } from '../../engine/ports/component-source.ts';
+import { chooseVersion, showSplit } from '../../engine/model/split.ts';
+import type { ResolveComponent, SplitSubject, StoredComponent } from '../../engine/ports/component-source.ts';
 import type { ComponentCache } from './component-cache.ts';
+import type { ReadSplitKey } from './split-key.ts';
 
-export function resolveComponents(cache: ComponentCache): ResolveComponent {
-  return (text) => {
+export function resolveComponents(cache: ComponentCache, readKey: ReadSplitKey): ResolveComponent {
+  return (text, subject) => {
     const read = readReference(text);
     if ('problem' in read) throw new OrchestratorError('INVALID_REQUEST', `${quoted(text)} ${read.problem}`);
     const { reference } = read;
     return andThen(cache.read(reference.name), (component) => {
-      const version = versionOf(reference, component);
-      return andThen(cache.content(reference.name, version), (content) => {
+      const { name, ref } = reference;
+      const { version: main, split, splitBy } = versionOf(reference, component);
+      const version = split ? chooseVersion(split, `${name}@${ref}`, keyOf(text, split, splitBy, subject)) : main;
+      return andThen(cache.content(name, version), (content) => {
         if (!content) throw notFound(reference, component, 'its text is not stored');
-        return { ...content, name: reference.name, ref: reference.ref, version };
+        return { ...content, name, ref, version, ...(split && { split }) };
       });
     });
   };
+
+  function keyOf(
+    text: string,
+    split: Split,
+    by: string | undefined,
+    subject: SplitSubject | string | undefined,
+  ): string {
+    if (typeof subject === 'string') return subject;
+    if (subject) return (by === undefined ? undefined : readKey(by, subject)) ?? subject.executionId;
+    const message = `${text} leads to several versions (${showSplit(split)}): pass the \`key\` that decides between them`;
+    throw new OrchestratorError('INVALID_REQUEST', message);
+  }
 }
 
 /**
@@ -41,8 +58,10 @@ export function latestOf({
   return deployed && highest && deployed.deployedAt >= highest.createdAt ? deployed.version : highest?.version;
 }
 
+type Found = Pick<Deployment, 'version' | 'split' | 'splitBy'>;
+
 /** @throws VERSION_NOT_FOUND */
-function versionOf(reference: ComponentReference, component: StoredComponent | undefined): string {
+function versionOf(reference: ComponentReference, component: StoredComponent | undefined): Found {
   const { kind, name, ref } = reference;
   if (!component)
     throw notFound(
@@ -53,16 +72,16 @@ function versionOf(reference: ComponentReference, component: StoredComponent | u
   if (component.kind !== kind)
     throw notFound(reference, component, `it is a ${component.kind}; write \`${component.kind}://${name}@${ref}\``);
   if (isVersion(ref)) {
-    if (component.versions.some(({ version }) => version === ref)) return ref;
+    if (component.versions.some(({ version }) => version === ref)) return { version: ref };
     throw notFound(reference, component, `create it: ${COMMAND} tag ${name} ${ref}`);
   }
   if (ref === LATEST) {
     const latest = latestOf(component);
-    if (latest !== undefined) return latest;
+    if (latest !== undefined) return { version: latest };
     throw notFound(reference, component, `create one: ${COMMAND} tag ${name} v1.0.0`);
   }
   const deployed = component.deployments.find(({ environment }) => environment === ref);
-  if (deployed) return deployed.version;
+  if (deployed) return deployed;
   const version = latestOf(component) ?? 'VERSION';
   throw notFound(reference, component, `deploy one: ${COMMAND} deploy ${name} ${version} --to ${ref}`);
 }
@@ -76,7 +95,9 @@ function notFound(
   remedy: string,
 ): OrchestratorError {
   const versions = highestFirst(component?.versions ?? []);
-  const environments = (component?.deployments ?? []).map(({ environment, version }) => `${environment} (${version})`);
+  const environments = (component?.deployments ?? []).map(
+    ({ environment, version, split }) => `${environment} (${split ? showSplit(split) : version})`,
+  );
   const known = component ? `; versions: ${shown(versions)}; environments: ${shown(environments)}` : '';
   const message = `${kind}://${name}@${ref} leads to no version: ${remedy}${known}`;
   return new OrchestratorError('VERSION_NOT_FOUND', message, { details: { component: name, ref, versions } });

@@ -70,6 +70,8 @@ interface ExecutionServiceParts {
   /** See `errors.stack` of the options. */
   readonly keepsStacks: boolean;
   readonly resolveComponent: ResolveComponent;
+  /** An execution has ended in this process. */
+  ended(record: Execution): void;
   readonly events: Emitter;
   readonly env: Readonly<Record<string, string>>;
   readonly engine: ExecutionEngine;
@@ -167,6 +169,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     },
     ended(record, worker) {
       logEnd(logger, record, worker);
+      parts.ended(record);
       if (events.hasListeners) events.send(endEvent(record));
     },
     left: (id) => events.wake(id),

@@ -18,7 +18,10 @@ import {
   environmentProblem,
   isVersion,
   MAX_CONTENT,
+  type Rollout,
+  type Split,
 } from '../../../engine/model/component.ts';
+import { splitProblem } from '../../../engine/model/split.ts';
 import type { ComponentSource, Registration, StoredComponent } from '../../../engine/ports/component-source.ts';
 import { registrationTag } from '../registration-tag.ts';
 import { COMPONENTS_FILE, editComponents, parseComponents } from './components-file.ts';
@@ -45,7 +48,7 @@ export interface GitComponents extends ComponentSource {
 const TAGS = 'refs/tags/components/';
 const LOCK = 'ensemble-components';
 const VERSION_FIELDS = ['createdAt', 'by'];
-const DEPLOYMENT_FIELDS = ['version', 'deployedAt', 'by', 'previous'];
+const DEPLOYMENT_FIELDS = ['version', 'deployedAt', 'by', 'previous', 'split', 'splitBy', 'rollout'];
 const EXTENSIONS = { prompt: 'md', template: 'html', config: 'yaml', query: 'sql' };
 const FOLDERS = { prompt: 'prompts', template: 'templates', config: 'configs', query: 'queries' };
 
@@ -159,13 +162,11 @@ export function gitComponents(options: GitComponentsOptions): GitComponents {
       if (!deployment) return opened.refs.change(ref, object, undefined);
       const target = versions.find(({ version }) => version.version === deployment.version);
       if (!target) return false;
-      const { environment: _environment, message: text, ...fields } = deployment;
-      const message = formatMessage({
-        text,
-        fields: { ...fields, deployedAt: new Date(fields.deployedAt).toISOString() },
-      });
-      const by = sign(deployment.by, deployment.deployedAt);
-      const tag = await opened.objects.writeTag(ref.slice('refs/tags/'.length), target.commit, by, message);
+      const { environment: _environment, message: text, version, deployedAt, by, previous, ...more } = deployment;
+      const fields = { version, deployedAt: new Date(deployedAt).toISOString(), by, previous, ...more };
+      const message = formatMessage({ text, fields });
+      const who = sign(by, deployedAt);
+      const tag = await opened.objects.writeTag(ref.slice('refs/tags/'.length), target.commit, who, message);
       return opened.refs.change(ref, object, tag);
     },
     async readCommitted(file) {
@@ -297,6 +298,7 @@ async function readDeployment(
     ...(typeof by === 'string' && by !== '' && { by }),
     ...(text !== undefined && { message: text }),
     ...(typeof fields.previous === 'string' && { previous: fields.previous }),
+    ...(version.version === fields.version && splitOf(fields)),
   };
 }
 
@@ -347,6 +349,16 @@ async function commitOf(
   const texts = new Map([[path, content]]);
   if (!isSame) texts.set(at, editComponents(components, registration, where));
   return objects.commit(head, texts, by, `component ${name} ${version}`);
+}
+
+/** What the message of a deployment of several versions has more. */
+function splitOf({ split, splitBy, rollout }: Readonly<Record<string, unknown>>): Partial<Deployment> {
+  if (splitProblem(split) !== undefined) return {};
+  return {
+    split: split as Split,
+    ...(typeof splitBy === 'string' && { splitBy }),
+    ...(typeof rollout === 'object' && rollout && { rollout: rollout as Rollout }),
+  };
 }
 
 function instantOf(text: unknown): number | undefined {

@@ -223,6 +223,11 @@ export function compileComponentText(
   return compileText(content, options, { names: FIELDS, escapes });
 }
 
+/** Compiles the expression whose value decides about a split, such as `${input.userId}`. It may read the input. @throws ExpressionSyntaxError */
+export function compileSplitKey(by: string, functions: FunctionTable | undefined) {
+  return compileText(by, { names: INPUT_ONLY, ...(functions && { functions }) });
+}
+
 const INPUT_ONLY: NameResolver<ExpressionScope> = {
   hyphenated: [],
   unknownSignal: () => undefined,
