@@ -1,0 +1,186 @@
+/** Reads what a caller deploys: one version, a split of several, or a rollout, which is a split that advances by itself. */
+
+import { DURATION_RULE, type Duration, isDuration, toMs } from '../../engine/base/duration.ts';
+import { compileSplitKey } from '../../engine/definition/compile/compile-references.ts';
+import { ExpressionSyntaxError } from '../../engine/expression/expression-syntax-error.ts';
+import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
+import {
+  compareVersions,
+  type Deployment,
+  environmentProblem,
+  isVersion,
+  LATEST,
+  type Rollout,
+  type Split,
+} from '../../engine/model/component.ts';
+import { readNote, readVersion, refuse } from '../../engine/model/component-fields.ts';
+import { mainVersion, splitProblem } from '../../engine/model/split.ts';
+import type { StoredComponent } from '../../engine/ports/component-source.ts';
+import { guardProblem } from './guard.ts';
+import { noVersion } from './resolve-component.ts';
+
+export interface NewDeployment {
+  /** The name of an environment, or `latest`. */
+  readonly to: string;
+  /** The version that all executions get, at the end of a rollout. Without it, `split` is needed. */
+  readonly version?: string;
+  /** The share of each of several versions in percent, such as `{ 'v1.2.0': 90, 'v1.3.0': 10 }`. */
+  readonly split?: Split;
+  /**
+   * The expression whose value decides which version an execution gets, such as `${input.userId}`: the same value gets the same version. It
+   * reads the input of the execution. Default, and for the value null: the id of the execution.
+   */
+  readonly by?: string;
+  /**
+   * Rolls the version out in steps, as long as this holds: `failureRate < 2%`, of the executions that used the version in the step. It is
+   * rolled back as soon as more have failed than 2 % of them, or of 100 if there are fewer.
+   */
+  readonly guard?: string;
+  /** The shares of the version in a rollout, in percent. Default: `[1, 10, 50, 100]`. */
+  readonly steps?: readonly number[];
+  /** The shortest time of each step. Default: `10m`. */
+  readonly every?: Duration;
+  /** Why. */
+  readonly message?: string;
+  /** Who deploys it. */
+  readonly actor?: string;
+}
+
+export const DEPLOYMENT_KEYS = ['to', 'version', 'split', 'by', 'guard', 'steps', 'every', 'message', 'actor'] as const;
+
+const DEFAULT_STEPS = [1, 10, 50, 100];
+const DEFAULT_EVERY = '10m';
+const MIN_EVERY_MS = 1_000;
+const MAX_STEPS = 20;
+
+/** @throws INVALID_REQUEST; VERSION_NOT_FOUND */
+export function newDeployment(
+  component: StoredComponent,
+  given: NewDeployment,
+  now: number,
+  functions: FunctionTable | undefined,
+): Deployment {
+  const environment = readEnvironment(given.to);
+  const before = component.deployments.find((one) => one.environment === environment);
+  const share = readShare({ ...given, to: environment }, before);
+  for (const version of share.split ? Object.keys(share.split) : [share.version])
+    if (!component.versions.some((one) => one.version === version))
+      throw noVersion(component.name, version, component.versions);
+  const splitBy = readBy(given.by, share, functions);
+  const message = readNote('message', given.message);
+  const by = readNote('actor', given.actor);
+  return {
+    ...replace(share, before),
+    ...{ environment, deployedAt: now },
+    ...(splitBy !== undefined && { splitBy }),
+    ...(by !== undefined && { by }),
+    ...(message !== undefined && { message }),
+  };
+}
+
+/** The next step of a rollout: a larger share of its version, or all. */
+export function nextStep(deployment: Deployment, rollout: Rollout, now: number): Deployment {
+  const { version: _version, split: _split, rollout: _rollout, splitBy, ...kept } = deployment;
+  const share = shareOf({ ...rollout, step: rollout.step + 1 }, baseOf(deployment));
+  return {
+    ...{ ...kept, ...replace(share, deployment), deployedAt: now },
+    ...(share.split && splitBy !== undefined && { splitBy }),
+  };
+}
+
+/** The deployment after a rollout whose guard is broken: all executions get the version that it would have replaced. */
+export function rolledBack(deployment: Deployment, now: number, message: string): Deployment {
+  const share = { version: baseOf(deployment) };
+  const { environment } = deployment;
+  return { ...replace(share, deployment), environment, deployedAt: now, by: 'guard', message };
+}
+
+/** @throws INVALID_REQUEST */
+export function readEnvironment(environment: unknown): string {
+  const problem = environmentProblem(environment);
+  if (problem === undefined) return environment as string;
+  return refuse(`\`to\` ${isVersion(environment) ? 'must be the name of an environment, not a version' : problem}`);
+}
+
+type Share = Pick<Deployment, 'version' | 'split' | 'rollout'>;
+
+function readShare(given: NewDeployment, before: Deployment | undefined): Share {
+  const { to, version, split, guard, steps, every } = given;
+  const isSplit = split !== undefined || guard !== undefined;
+  if (!isSplit && (steps !== undefined || every !== undefined))
+    return refuse('`steps` and `every` belong to a rollout, which has a `guard`');
+  if (isSplit && to === LATEST) return refuse('`latest` is one version: it takes no `split` and no `guard`');
+  if (split === undefined) {
+    const whole = readVersion(version);
+    return guard === undefined ? { version: whole } : startRollout(whole, given, before);
+  }
+  if (version !== undefined || guard !== undefined || steps !== undefined || every !== undefined)
+    return refuse('`split` has the versions and their shares: leave `version`, `guard`, `steps` and `every` out');
+  const problem = splitProblem(split);
+  return problem === undefined ? { version: mainVersion(split), split } : refuse(`\`split\` ${problem}`);
+}
+
+function startRollout(
+  version: string,
+  { to, guard, steps = DEFAULT_STEPS, every = DEFAULT_EVERY }: NewDeployment,
+  before: Deployment | undefined,
+): Share {
+  const base = before && baseOf(before);
+  if (base === undefined || base === version)
+    return refuse(
+      `\`guard\` replaces another version in steps, and \`${to}\` has ${base ?? 'none'}: deploy ${version} without it`,
+    );
+  const problem = guardProblem(guard);
+  if (problem !== undefined) return refuse(`\`guard\` ${problem}`);
+  const isRising =
+    Array.isArray(steps) &&
+    steps.length >= 2 &&
+    steps.length <= MAX_STEPS &&
+    steps.every((share, i) => typeof share === 'number' && share > (steps[i - 1] ?? 0) && share <= 100);
+  if (!isRising || steps.at(-1) !== 100)
+    return refuse(`\`steps\` must be 2 to ${MAX_STEPS} rising shares that end with 100, such as [1, 10, 50, 100]`);
+  if (!isDuration(every) || toMs(every) < MIN_EVERY_MS)
+    return refuse(`\`every\` ${DURATION_RULE}, of at least ${MIN_EVERY_MS}`);
+  return shareOf({ version, guard: guard as string, steps, step: 0, everyMs: toMs(every) }, base);
+}
+
+/** The version that a rollout or a split replaces; otherwise the version. */
+function baseOf({ version, split, previous }: Deployment): string {
+  return split ? (previous ?? version) : version;
+}
+
+function shareOf(rollout: Rollout, base: string): Share {
+  const { version, steps, step } = rollout;
+  const share = steps[step] as number;
+  if (share === 100) return { version };
+  const split = { [base]: 100 - share, [version]: share };
+  return { version: mainVersion(split), split, rollout };
+}
+
+/** The version to which a rollback leads: the one that all executions had before. */
+function replace(share: Share, before: Deployment | undefined): Share & Pick<Deployment, 'previous'> {
+  const previous = before && previousOf(share, before);
+  return { ...share, ...(previous !== undefined && { previous }) };
+}
+
+function previousOf({ version, split }: Share, before: Deployment): string | undefined {
+  if (split) return before.split ? before.previous : before.version;
+  if (!before.split) return before.version === version ? before.previous : before.version;
+  if (before.previous !== undefined && before.previous !== version) return before.previous;
+  const others = Object.keys(before.split).filter((one) => one !== version);
+  return others.sort(compareVersions).at(-1);
+}
+
+function readBy(by: unknown, { split }: Share, functions: FunctionTable | undefined): string | undefined {
+  if (by === undefined) return undefined;
+  if (!split) return refuse('`by` decides about a split: pass `split` or `guard` too');
+  if (typeof by !== 'string' || !by.includes('${'))
+    return refuse('`by` must be an expression that reads the input, such as `${input.userId}`');
+  try {
+    compileSplitKey(by, functions);
+  } catch (error) {
+    if (error instanceof ExpressionSyntaxError) return refuse(`\`by\` can't be read: ${error.message}`);
+    throw error;
+  }
+  return by;
+}

@@ -1,0 +1,174 @@
+/**
+ * Advances rollouts and rolls them back. Each process counts the executions that end in it, and adds them once a second to what is stored for
+ * the step. Of several processes that find a step over, or its guard broken, one makes the change.
+ */
+
+import type { JsonObject } from '../../engine/base/json.ts';
+import type { Emitter } from '../../engine/events/emitter.ts';
+import type { Deployment, Rollout, UsedComponent } from '../../engine/model/component.ts';
+import type { Execution } from '../../engine/model/execution.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { ComponentSource, StoredComponent } from '../../engine/ports/component-source.ts';
+import type { DocumentStore } from '../../engine/ports/document-store.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
+import type { TimedTask, TimedWork } from '../timed-work.ts';
+import type { ComponentCache } from './component-cache.ts';
+import { isBroken, type StepCount } from './guard.ts';
+import { nextStep, rolledBack } from './new-deployment.ts';
+
+export interface Rollouts {
+  readonly task: TimedTask;
+  attach(work: Pick<TimedWork, 'wake'>): void;
+  /** An execution has ended in this process. */
+  ended(execution: Pick<Execution, 'id' | 'ensemble' | 'status' | 'components'>): void;
+}
+
+export interface RolloutParts {
+  readonly source: ComponentSource;
+  readonly cache: ComponentCache;
+  readonly documents: DocumentStore;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly events: Emitter;
+}
+
+/** An environment of a component whose executions this process counts. */
+interface Watched {
+  readonly name: string;
+  readonly environment: string;
+  /** What is not stored yet, by version. */
+  counts: Map<string, StepCount>;
+  /** The last execution that ended, for the event. */
+  last: { readonly executionId: string; readonly ensemble: string };
+}
+
+const KIND = 'component-rollout';
+/** How long counts wait for others, ms. */
+const FLUSH_MS = 1_000;
+const FAILED: readonly string[] = ['failed', 'timed_out'];
+
+export function createRollouts(parts: RolloutParts): Rollouts {
+  const { source, cache, clock, logger, events } = parts;
+  const watched = new Map<string, Watched>();
+  let work: Pick<TimedWork, 'wake'> | undefined;
+
+  const move = async ({ name, environment }: Watched, expected: Deployment, deployment: Deployment) => {
+    const isMoved = await source.move(name, { environment, expected, deployment });
+    cache.forget(name);
+    return isMoved;
+  };
+
+  const rollBack = async (one: Watched, deployment: Deployment, rollout: Rollout, count: StepCount) => {
+    const { name, environment } = one;
+    const { guard, version: from } = rollout;
+    const message = `${from} was rolled back: ${count.failures} of ${count.runs} executions failed, and the guard is ${guard}`;
+    const next = rolledBack(deployment, clock.now(), message);
+    if (!(await move(one, deployment, next))) return;
+    const details = { component: name, environment, from, to: next.version, guard, ...count };
+    logger.warn({ ...one.last, ...details }, 'a component was rolled back by its guard');
+    if (events.hasListeners) events.emit('component.rolledBack', { ...one.last, ...details });
+  };
+
+  const findRollout = async ({ name, environment }: Watched): Promise<Deployment | undefined> => {
+    const find = (component: StoredComponent | undefined) =>
+      component?.deployments.find((one) => one.environment === environment);
+    // A split without a rollout costs no read.
+    if (!find(await cache.read(name))?.rollout) return undefined;
+    return find(await source.read(name));
+  };
+
+  /** @returns when to look again, Unix ms. Undefined: the rollout is over */
+  const advance = async (one: Watched): Promise<number | undefined> => {
+    const { counts } = one;
+    one.counts = new Map();
+    const deployment = await findRollout(one);
+    const { rollout } = deployment ?? {};
+    if (!deployment || !rollout) return undefined;
+    const more = counts.get(rollout.version) ?? NONE;
+    const count = await addCount(parts, one, deployment, more).catch((error: unknown) => {
+      add(one, rollout.version, more);
+      throw error;
+    });
+    if (isBroken(rollout.guard, count)) {
+      await rollBack(one, deployment, rollout, count);
+      return undefined;
+    }
+    const endsAt = deployment.deployedAt + rollout.everyMs;
+    const now = clock.now();
+    if (now < endsAt) return endsAt;
+    // A step in which nothing used the version says nothing. The next execution looks again.
+    if (count.runs === 0) return Number.POSITIVE_INFINITY;
+    await move(one, deployment, nextStep(deployment, rollout, now));
+    return now + FLUSH_MS;
+  };
+
+  const task: TimedTask = {
+    async advance() {
+      let nextAt = Number.POSITIVE_INFINITY;
+      for (const [key, one] of watched) {
+        const at = await advance(one);
+        if (at === undefined && one.counts.size === 0) watched.delete(key);
+        nextAt = Math.min(nextAt, at ?? Number.POSITIVE_INFINITY);
+      }
+      return { nextAt: nextAt === Number.POSITIVE_INFINITY ? undefined : nextAt };
+    },
+    logFailure: (err, againInMs) => logger.warn({ err, againInMs }, 'rollouts of components could not be advanced'),
+  };
+
+  return {
+    task,
+    attach(to) {
+      work = to;
+    },
+    ended({ id, ensemble, status, components }) {
+      if (status === 'cancelled') return;
+      const isFailed = FAILED.includes(status);
+      for (const used of components ?? []) {
+        if (!used.split) continue;
+        count(watched, used, isFailed, { executionId: id, ensemble });
+        work?.wake(task, clock.now() + FLUSH_MS);
+      }
+    },
+  };
+}
+
+const NONE: StepCount = { runs: 0, failures: 0 };
+
+function count(
+  watched: Map<string, Watched>,
+  { name, ref: environment, version }: UsedComponent,
+  isFailed: boolean,
+  last: Watched['last'],
+): void {
+  const key = `${name}@${environment}`;
+  const one = watched.get(key) ?? { name, environment, counts: new Map<string, StepCount>(), last };
+  add(one, version, { runs: 1, failures: isFailed ? 1 : 0 });
+  one.last = last;
+  watched.set(key, one);
+}
+
+function add({ counts }: Watched, version: string, more: StepCount): void {
+  const { runs, failures } = counts.get(version) ?? NONE;
+  counts.set(version, { runs: runs + more.runs, failures: failures + more.failures });
+}
+
+/** Adds to what is stored for the step. @returns the sum */
+async function addCount(
+  { documents, clock }: RolloutParts,
+  { name, environment }: Watched,
+  { deployedAt }: Deployment,
+  more: StepCount,
+): Promise<StepCount> {
+  const key = `${name}@${environment}`;
+  for (;;) {
+    const now = clock.now();
+    const stored = await documents.read(KIND, key, now);
+    const { deployedAt: of, runs, failures } = (stored?.value ?? {}) as unknown as StepCount & { deployedAt?: number };
+    const before = of === deployedAt ? { runs, failures } : NONE;
+    const sum = { runs: before.runs + more.runs, failures: before.failures + more.failures };
+    if (more.runs === 0) return sum;
+    const value = { deployedAt, ...sum } satisfies JsonObject;
+    const change = { expectedVersion: stored?.version ?? 0, document: { value, tag: '', updatedAt: now }, now };
+    if (await documents.write(KIND, key, change)) return sum;
+  }
+}

@@ -1,0 +1,179 @@
+/** Rollouts: a guard advances the share of a version in steps, and rolls it back by itself. */
+
+import { describe, expect, it } from 'vitest';
+import { createOrchestrator, defineOperation, memoryStorage, type NewDeployment } from '../../src/index.ts';
+import { manualClock } from '../../src/testing.ts';
+
+/** Fails where the text of the component is that of a version in `broken`. */
+const broken = new Set<string>();
+const use = defineOperation({
+  name: 'use',
+  run({ config }) {
+    const { text } = config as { readonly text: string };
+    if (broken.has(text)) throw new Error(`${text} is broken`);
+    return text;
+  },
+});
+const ENSEMBLE = `
+name: e
+flow:
+  - { agent: a, operation: use, config: { text: "prompt://greet@production" } }
+outputs: { text: "\${a.output}" }
+`;
+
+async function setUp() {
+  broken.clear();
+  const clock = manualClock();
+  const storage = memoryStorage();
+  const events: object[] = [];
+  const warnings: string[] = [];
+  const silent = () => undefined;
+  const logger = {
+    ...{ debug: silent, info: silent, error: silent },
+    warn: (_fields: object, text = '') => void (text.startsWith('a component') && warnings.push(text)),
+  };
+  const open = () => {
+    const orchestrator = createOrchestrator({ clock, storage, logger, operations: [use], ensembles: [ENSEMBLE] });
+    orchestrator.on('component.rolledBack', ({ data }) => events.push(data));
+    return orchestrator;
+  };
+  const orchestrator = open();
+  const { components } = orchestrator;
+  await components.register({ name: 'greet', kind: 'prompt' });
+  for (const version of ['v1.0.0', 'v1.1.0']) await components.createVersion('greet', { version, content: version });
+  await components.deploy('greet', { to: 'production', version: 'v1.0.0' });
+  const rollOut = (more: Partial<NewDeployment> = {}) =>
+    components.deploy('greet', {
+      to: 'production',
+      version: 'v1.1.0',
+      guard: 'failureRate < 2%',
+      actor: 'ada',
+      ...more,
+    });
+  const run = async (times: number, by = orchestrator) => {
+    const runs = await Promise.all(Array.from({ length: times }, () => by.execute('e')));
+    return runs.filter(({ components: used }) => used?.[0]?.version === 'v1.1.0').length;
+  };
+  const now = async () => {
+    const [deployment] = await components.deployments('greet');
+    return deployment?.split?.['v1.1.0'] ?? deployment?.version;
+  };
+  return { clock, open, orchestrator, components, events, warnings, rollOut, run, now };
+}
+
+const MINUTE = 60_000;
+
+describe('a rollout', () => {
+  it('advances through its steps while the guard holds, and then all executions get the version', async () => {
+    const { clock, components, rollOut, run, now, events } = await setUp();
+    const begun = await rollOut();
+    expect(begun).toMatchObject({ split: { 'v1.0.0': 99, 'v1.1.0': 1 }, previous: 'v1.0.0', by: 'ada' });
+    const seen = [await now()];
+    for (let step = 0; step < 3; step++) {
+      await run(1_000);
+      await clock.advance(11 * MINUTE);
+      seen.push(await now());
+    }
+    expect(seen).toEqual([1, 10, 50, 'v1.1.0']);
+    expect(await run(20)).toBe(20);
+    const [done] = await components.deployments('greet');
+    expect([done?.rollout, done?.split, done?.previous, done?.by]).toEqual([undefined, undefined, 'v1.0.0', 'ada']);
+    expect(events).toEqual([]);
+  });
+
+  it('is rolled back when more executions fail than the guard allows, with an event and a log line', async () => {
+    const { clock, components, rollOut, run, events, warnings } = await setUp();
+    broken.add('v1.1.0');
+    await rollOut({ steps: [99, 100] });
+    const failed = await run(20);
+    await clock.advance(1_000);
+    const [deployment] = await components.deployments('greet');
+    expect(deployment).toMatchObject({ version: 'v1.0.0', previous: 'v1.1.0', by: 'guard' });
+    expect(deployment?.message).toBe(
+      `v1.1.0 was rolled back: ${failed} of ${failed} executions failed, and the guard is failureRate < 2%`,
+    );
+    expect(events).toEqual([
+      {
+        ...{
+          executionId: expect.stringMatching(/^exec_/),
+          ensemble: 'e',
+          component: 'greet',
+          environment: 'production',
+        },
+        ...{ from: 'v1.1.0', to: 'v1.0.0', guard: 'failureRate < 2%', runs: failed, failures: failed },
+      },
+    ]);
+    expect(warnings).toEqual(['a component was rolled back by its guard']);
+    expect(await run(10)).toBe(0);
+  });
+
+  it('two failures among the first runs do not end it, and a third one does', async () => {
+    const { clock, rollOut, run, now } = await setUp();
+    await rollOut({ steps: [99, 100] });
+    const fail = async () => {
+      broken.add('v1.1.0');
+      let failed = 0;
+      while (failed === 0) failed = await run(1);
+      broken.clear();
+      await clock.advance(1_000);
+    };
+    await fail();
+    await fail();
+    expect(await now()).toBe(99);
+    await fail();
+    expect(await now()).toBe('v1.0.0');
+  });
+
+  it('counts the executions of all processes, and one of them rolls back', async () => {
+    const { clock, open, orchestrator, rollOut, run, now, events } = await setUp();
+    const others = [open(), open(), open()];
+    broken.add('v1.1.0');
+    await rollOut({ steps: [99, 100], guard: 'failureRate < 5%' });
+    // Two failures in each of four processes: in none of them alone too many.
+    for (const one of [orchestrator, ...others]) {
+      let failed = 0;
+      while (failed < 2) failed += await run(1, one);
+    }
+    await clock.advance(2_000);
+    expect(await now()).toBe('v1.0.0');
+    expect(events).toHaveLength(1);
+  });
+
+  it('stays at a step that no execution has used', async () => {
+    const { clock, rollOut, run, now } = await setUp();
+    await rollOut({ steps: [50, 100], every: '1m' });
+    await clock.advance(60 * MINUTE);
+    expect(await now()).toBe(50);
+    await run(40);
+    await clock.advance(1_000);
+    expect(await now()).toBe('v1.1.0');
+  });
+
+  it('ends with another deployment, and can be started again', async () => {
+    const { clock, components, rollOut, run, now } = await setUp();
+    await rollOut({ steps: [50, 100] });
+    await components.rollback('greet', { to: 'production' });
+    await run(10);
+    await clock.advance(60 * MINUTE);
+    expect(await now()).toBe('v1.0.0');
+    await rollOut({ steps: [40, 100] });
+    await rollOut({ steps: [30, 100] });
+    expect(await now()).toBe(30);
+  });
+
+  it.each<[string, Partial<NewDeployment>, string]>([
+    ['another measure', { guard: 'p95 < 2s' }, '`guard` must be a limit of the failure rate'],
+    ['a limit of 0', { guard: 'failureRate < 0%' }, '`guard` must be a limit of the failure rate above 0'],
+    ['falling steps', { steps: [10, 1, 100] }, '`steps` must be 2 to 20 rising shares that end with 100'],
+    ['steps that end early', { steps: [1, 10] }, '`steps` must be 2 to 20 rising shares that end with 100'],
+    ['one step', { steps: [100] }, '`steps` must be 2 to 20 rising shares'],
+    ['a short step', { every: '10ms' }, '`every` must be a duration'],
+    ['the version that is there', { version: 'v1.0.0' }, '`production` has v1.0.0: deploy v1.0.0 without it'],
+    ['an empty environment', { to: 'staging' }, '`staging` has none: deploy v1.1.0 without it'],
+    ['shares', { split: { 'v1.0.0': 1, 'v1.1.0': 99 }, version: undefined as never }, 'leave `version`, `guard`'],
+  ])('%s is refused', async (_title, deployment, message) => {
+    const { rollOut, now } = await setUp();
+    await expect(rollOut(deployment)).rejects.toMatchObject({ message: expect.stringContaining(message) });
+    expect(await now()).toBe('v1.0.0');
+  });
+});
