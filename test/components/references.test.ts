@@ -237,3 +237,105 @@ describe('refused at load', () => {
     expect(() => createOrchestrator({ operations: [show], ensembles: [ensemble(config)] })).toThrow(message);
   });
 });
+
+describe('a stored config', () => {
+  it.each([
+    ['alone', '"config://settings@production"', { max: 5, mode: 'slow' }],
+    ['under the written keys', '{ <<: "config://settings@${env.STAGE}", mode: fast }', { max: 5, mode: 'fast' }],
+  ])('is the config of an agent: %s', async (_title, config, got) => {
+    const { orchestrator, components, add } = await setUp({
+      env: { STAGE: 'production' },
+      ensembles: [ensemble(config)],
+    });
+    await add('config', 'settings', 'max: 5\nmode: slow\n');
+    await components.deploy('settings', { to: 'production', version: 'v1.0.0' });
+    const run = await orchestrator.execute('e');
+    expect([run.output, run.components?.[0]?.version]).toEqual([{ got }, 'v1.0.0']);
+  });
+
+  it('may have what the operation needs, and what is written is still checked', async () => {
+    const call = (config: string) => `name: e\nflow:\n  - { agent: a, operation: api, config: ${config} }\n`;
+    expect(() =>
+      createOrchestrator({ logger: false, ensembles: [call('{ <<: "config://shop@production" }')] }),
+    ).not.toThrow();
+    const refused = (config: string, message: string) =>
+      expect(() => createOrchestrator({ logger: false, ensembles: [call(config)] })).toThrow(message);
+    refused('{ <<: "config://shop@production", methd: POST }', 'did you mean `method`?');
+    refused('{ <<: "config://shop@production", method: 5 }', 'method');
+    refused('{ <<: "prompt://shop@production" }', 'takes a config, such as `config://name@production`');
+    refused('{ <<: { url: x } }', 'YAML 1.2 has no merge keys');
+    refused('"shop"', 'config');
+  });
+
+  it('that is not a map fails the agent', async () => {
+    const { orchestrator, add } = await setUp({ ensembles: [ensemble('"config://settings@latest"')] });
+    await add('config', 'settings', '- 5\n');
+    const { error } = await orchestrator.execute('e');
+    expect(error).toMatchObject({
+      code: 'INVALID_DEFINITION',
+      message: expect.stringContaining('it must be a map of settings'),
+    });
+  });
+});
+
+describe('the prompt of a route', () => {
+  const ROUTED = `
+name: e
+agents:
+  - name: choose
+    routes:
+      - { condition: "\${input.group == 'b'}", prompt: "prompt://greet@\${input.group}" }
+      - { default: true, prompt: "prompt://greet@production" }
+  - { name: greet, operation: think, input: { name: "\${input.who}" } }
+flow:
+  - agent: choose
+  - agent: greet
+outputs: { said: "\${greet.output}", chosen: "\${choose.output.target}" }
+`;
+
+  it('may be a component: its text, its model and its version are those of the next think', async () => {
+    const model = fakeModel(['ok', 'ok']);
+    const { orchestrator, components } = await setUp({ models: { test: model }, ensembles: [ROUTED] });
+    await components.register({ name: 'greet', kind: 'prompt', metadata: { model: 'small', variables: ['name'] } });
+    for (const [version, content] of [
+      ['v1.0.0', 'Hello {{ name }}'],
+      ['v2.0.0', 'Hi {{ name }}'],
+    ] as const)
+      await components.createVersion('greet', { version, content });
+    await components.deploy('greet', { to: 'production', version: 'v1.0.0' });
+    await components.deploy('greet', { to: 'b', version: 'v2.0.0' });
+    const run = await orchestrator.execute('e', { who: 'Ada', group: 'b' });
+    expect([run.status, run.components]).toMatchObject(['completed', [{ name: 'greet', ref: 'b', version: 'v2.0.0' }]]);
+    const other = await orchestrator.execute('e', { who: 'Ada', group: 'a' });
+    expect(other.components).toMatchObject([{ ref: 'production', version: 'v1.0.0' }]);
+    expect(model.requests).toMatchObject([
+      { model: 'small', messages: [{ text: 'Hi Ada' }] },
+      { model: 'small', messages: [{ text: 'Hello Ada' }] },
+    ]);
+  });
+
+  it('takes no query, and the result of an expression is never read as a reference', async () => {
+    expect(() =>
+      createOrchestrator({
+        logger: false,
+        ensembles: [ROUTED.replace('prompt://greet@production', 'query://x@production')],
+      }),
+    ).toThrow('takes a prompt or a template');
+    const model = fakeModel(['ok']);
+    const { orchestrator } = await setUp({
+      models: { test: model },
+      ensembles: [
+        ROUTED.replace('"prompt://greet@${input.group}"', '"${input.prompt}"').replace(
+          'operation: think,',
+          'operation: think, config: { model: m },',
+        ),
+      ],
+    });
+    const run = await orchestrator.execute('e', { group: 'b', who: 'Ada', prompt: 'prompt://greet@production' });
+    expect(run.error).toMatchObject({
+      code: 'INVALID_INPUT',
+      message: expect.stringContaining('by the value of an expression'),
+    });
+    expect([model.requests, run.components]).toEqual([[], undefined]);
+  });
+});

@@ -44,7 +44,9 @@ const KNOWN_VALUES: Readonly<Record<string, Readonly<Record<string, Schema>>>> =
   storage: { query: { type: 'string' } },
 };
 const TEXT: Schema = { type: 'string' };
-const HOLDS_EXPRESSION: Schema = { type: 'string', pattern: '\\$\\{' };
+const HOLDS_EXPRESSION: Schema = { type: 'string', pattern: '\\$\\{|^(?:prompt|template|config|query)://' };
+/** A config that is complete without a stored one. */
+const IS_WHOLE: Schema = { type: 'object', not: { required: ['<<'] } };
 
 /** @returns by the name of the operation. An operation without a config schema is left out, and takes any config */
 export function configSchemas(
@@ -77,7 +79,11 @@ function isObjectSchema(schema: Schema): schema is ObjectSchema {
 export function configByOperation(operations: readonly string[]): Schema {
   return {
     allOf: operations.map((name) => ({
-      if: { type: 'object', properties: { operation: { const: name } }, required: ['operation'] },
+      if: {
+        type: 'object',
+        properties: { operation: { const: name }, config: IS_WHOLE },
+        required: ['operation'],
+      },
       then: { properties: { config: ref(`config-${name}`) } },
     })),
   };

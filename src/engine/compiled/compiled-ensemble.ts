@@ -121,6 +121,8 @@ export interface CompiledAgentStep {
   readonly takesPrompt: boolean;
   /** Undefined when its config refers to no component. */
   readonly references: CompiledReferences | undefined;
+  /** The same with the prompt of a route, when that refers to a component. Undefined when it takes no prompt. */
+  readonly routed: CompiledReferences | undefined;
   readonly readsState: boolean;
   /** Whether no step follows: then its result is stored together with the end of the execution. */
   readonly last: boolean;
@@ -128,9 +130,9 @@ export interface CompiledAgentStep {
 
 /** The references to components in the config of an agent. */
 export interface CompiledReferences {
-  /** The texts of the references. */
+  /** The texts of the references in the config. */
   readonly all: readonly Evaluate<ExpressionScope>[];
-  /** The step with the texts of components in its config, in the order of `all`. @throws INVALID_DEFINITION for a text that can't be used */
+  /** The step with the texts of components in its config, in the order of `all`; after them the one of a route. @throws INVALID_DEFINITION for a text that can't be used */
   fill(step: CompiledAgentStep, components: readonly ResolvedComponent[]): CompiledAgentStep;
 }
 
@@ -165,7 +167,7 @@ export interface CompiledRoute {
   readonly condition: CompiledGuard | undefined;
   readonly target:
     | { readonly kind: 'member'; readonly step: CompiledAgentStep }
-    | { readonly kind: 'prompt'; readonly prompt: Evaluate<ExpressionScope> };
+    | { readonly kind: 'prompt'; readonly prompt: Evaluate<ExpressionScope>; readonly isReference: boolean };
 }
 
 export interface CompiledIfStep {

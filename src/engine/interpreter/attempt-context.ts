@@ -195,7 +195,7 @@ function evaluateConfig(step: CompiledAgentStep, scope: RunScope, key: string, i
   const data = isMap ? (input as JsonObject) : NO_FIELDS;
   let config = copyJson(withData(scope.begin(key, 'config'), data, step.config)) as JsonObject;
   const prompt = step.takesPrompt ? scope.findPrompt() : undefined;
-  if (prompt !== undefined) config = { ...config, prompt };
+  if (prompt !== undefined) config = { ...config, prompt: prompt.text };
   const result = step.operation.config?.['~standard'].validate(config);
   if (!result) return config;
   if (isPromise(result)) {

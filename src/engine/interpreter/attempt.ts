@@ -29,7 +29,9 @@ export function runAttempt(
   place.made = true;
   // Before a later attempt there is a pause, and the process may have died in it.
   if (place.number === 1 && scope.run.journal.mayRepeat) place.cutOff = 1;
-  return step.references ? fill(step, step.references, scope, place, store) : make(step, scope, place, store);
+  const isRouted = step.takesPrompt && scope.findPrompt()?.isReference;
+  const references = isRouted ? step.routed : step.references;
+  return references ? fill(step, references, scope, place, store) : make(step, scope, place, store);
 }
 
 function fill(

@@ -16,6 +16,8 @@ export function fillReferences(
   { key }: AttemptPlace,
 ): MaybePromise<CompiledAgentStep> {
   const texts = references.all.map((evaluate) => String(evaluate(scope.begin(key, 'components'))));
+  const prompt = step.takesPrompt ? scope.findPrompt() : undefined;
+  if (prompt?.isReference) texts.push(prompt.text);
   const found = texts.map((text) => resolve(text, scope.run));
   const fill = (components: readonly ResolvedComponent[]) => references.fill(step, components);
   return found.some((one) => isPromise(one)) ? Promise.all(found).then(fill) : fill(found as ResolvedComponent[]);

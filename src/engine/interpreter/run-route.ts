@@ -30,14 +30,16 @@ export async function runRoute(step: CompiledRouteStep, scope: RunScope, guards:
     }
     if (target.kind === 'prompt') {
       try {
-        scope.prompt = String(target.prompt(scope.begin(scope.keyPrefix + step.key, 'prompt')));
+        const text = String(target.prompt(scope.begin(scope.keyPrefix + step.key, 'prompt')));
+        scope.prompt = { text, isReference: target.isReference };
       } catch (thrown) {
         markFailed(thrown, scope, slot);
         markRefused(step, scope);
         return true;
       }
-      markStep(step, 'chose', scope, { route, target: scope.prompt });
-      return putOutput({ route, target: scope.prompt, output: null });
+      const { text } = scope.prompt;
+      markStep(step, 'chose', scope, { route, target: text });
+      return putOutput({ route, target: text, output: null });
     }
     const member = target.step;
     markStep(step, 'chose', scope, { route, target: member.name });

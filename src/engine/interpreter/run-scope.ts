@@ -22,6 +22,13 @@ export interface PendingFailure {
   place?: number;
 }
 
+/** A prompt that a route chose. */
+export interface RoutedPrompt {
+  readonly text: string;
+  /** Whether the text refers to a component. */
+  readonly isReference: boolean;
+}
+
 /** The sizes of the results of one level, by slot and in total: they count towards what the run holds. */
 class HeldSizes {
   readonly #bySlot: number[];
@@ -82,7 +89,7 @@ export class RunScope extends ExpressionScope {
   /** The body of the nearest `try` with a `catch` around this scope: guards outside it do not check failures inside. */
   caughtBy: CompiledList | undefined;
   /** The prompt that a route of this level chose, for the next `think` without a prompt. */
-  prompt: string | undefined;
+  prompt: RoutedPrompt | undefined;
 
   constructor(
     run: Run,
@@ -196,7 +203,7 @@ export class RunScope extends ExpressionScope {
   }
 
   /** The prompt for a `think` at this level: chosen by a route here, or in a scope around it. */
-  findPrompt(): string | undefined {
+  findPrompt(): RoutedPrompt | undefined {
     for (let level: RunScope | undefined = this; level; level = level.outer) {
       if (level.prompt !== undefined) return level.prompt;
     }

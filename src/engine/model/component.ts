@@ -1,6 +1,5 @@
 /** Components: names, versions, environments and references (the specification's Component versions). */
 
-import type { Json } from '../base/json.ts';
 import { NAME_PATTERN, NAME_RULE } from './name.ts';
 
 export type ComponentKind = 'prompt' | 'template' | 'config' | 'query';
@@ -146,7 +145,7 @@ export interface ComponentReference {
 const REFERENCE = /^(prompt|template|config|query):\/\//;
 
 /** Whether a value is meant as a reference. It may be an invalid one. */
-export function isReference(value: Json | undefined): value is string {
+export function isReference(value: unknown): value is string {
   return typeof value === 'string' && REFERENCE.test(value);
 }
 

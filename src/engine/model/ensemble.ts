@@ -75,8 +75,11 @@ export interface AgentBehaviour {
   readonly description?: string;
   /** What the agent does: `code`, `api`, `storage`, `think`, or an operation of the option `operations`. */
   readonly operation?: string;
-  /** The settings of the operation. Values may contain expressions. */
-  readonly config?: JsonObject;
+  /**
+   * The settings of the operation. Values may contain expressions. Text such as `config://limits@production` is a stored config; as the value of
+   * the key `<<`, its keys are added to those that are written here.
+   */
+  readonly config?: JsonObject | `config://${string}`;
   /** What the operation receives: any value with expressions. Default: the input of the ensemble. */
   readonly input?: Json;
   /** A condition: an expression or a boolean. The step runs only if it holds. */

@@ -33,7 +33,10 @@ export function checkConfig(
   path: Path,
   report: Report,
 ): JsonObject | undefined {
-  const own = operation.check?.(written, new Set(references.map(({ path: [key] }) => String(key)))) ?? [];
+  // A stored config may have what is not written here.
+  const hasBase = references.some(({ path: inner }) => inner.length === 0);
+  const own =
+    (hasBase ? undefined : operation.check?.(written, new Set(references.map(({ path: [key] }) => String(key))))) ?? [];
   const config = evaluated ?? withStatements(written, operation.texts);
   const constant = evaluated !== undefined;
   const only = own.some(({ alone }) => alone);
@@ -48,6 +51,12 @@ export function checkConfig(
   const origin = hostSchema(`the config of \`${operation.name}\``, keysAt);
   // The value of an expression may fit the schema. Keys contain no expressions.
   const issues = [...(result?.issues ?? [])].filter((issue) => {
+    if (
+      hasBase &&
+      !(isZodIssue(issue) && issue.code === 'unrecognized_keys') &&
+      valueAt(written, issuePath(issue)) === undefined
+    )
+      return false;
     return (
       constant ||
       !holdsExpression(written, issuePath(issue), operation.texts) ||

@@ -14,6 +14,7 @@ import {
   checkReferences,
   compileReferences,
   type ConfigWithoutReferences,
+  type ReferenceCompiler,
   takeReferences,
   UNKNOWN,
 } from './compile-references.ts';
@@ -56,8 +57,10 @@ export function compileAgentStep(
   const report: Report = (problem) => {
     if (!lenient || !problem.notConfigured) configAt.report(problem);
   };
-  const constant = references.length === 0 ? evaluateConstant(config) : undefined;
-  const takesModel = operation.name === 'think' && references.some(({ path }) => formatPath(path) === 'prompt');
+  const takesPrompt = operation.name === 'think' && !Object.hasOwn(values, 'prompt');
+  const hasPrompt = references.some(({ path }) => formatPath(path) === 'prompt');
+  const takesModel = operation.name === 'think' && (hasPrompt || (takesPrompt && context.prompts.hasReference));
+  const constant = references.length === 0 && !takesModel ? evaluateConstant(config) : undefined;
   // The metadata of a stored prompt may name the model.
   const checked = takesModel ? { model: UNKNOWN, ...values } : values;
   const staticConfig = checkConfig(operation, checked, references, constant, configAt.path, report);
@@ -67,7 +70,6 @@ export function compileAgentStep(
   for (const need of operation.needs?.(values) ?? []) context.needs.add(need);
   const readsOnlyInput = operation.readsOnlyInput?.(values) ?? true;
   const retryAt = resolved.at('retry');
-  const takesPrompt = operation.name === 'think' && !Object.hasOwn(values, 'prompt');
   if (takesPrompt) context.prompts.missing.push(() => report({ path: configAt.path, message: NEEDS_PROMPT }));
   return {
     kind: 'agent',
@@ -86,10 +88,7 @@ export function compileAgentStep(
     setState: setState?.evaluate,
     calls: compileCalls(resolved, operation.calls?.(values) ?? [], context),
     takesPrompt,
-    references:
-      references.length === 0
-        ? undefined
-        : compileWritten(references, { operation, readsOnlyInput }, names, context, configAt),
+    ...compileWritten(references, { operation, readsOnlyInput, takesPrompt }, names, context, configAt),
     readsState: Boolean(condition?.readsState || input?.readsState || config.readsState || setState?.readsState),
     last: place.last,
   };
@@ -98,18 +97,22 @@ export function compileAgentStep(
 /** Compiles the references of a config: each is text that may read variables and results. */
 function compileWritten(
   references: ConfigWithoutReferences['references'],
-  { operation, readsOnlyInput }: { readonly operation: AnyOperation; readonly readsOnlyInput: boolean },
+  agent: { readonly operation: AnyOperation; readonly readsOnlyInput: boolean; readonly takesPrompt: boolean },
   names: Names,
   { host }: FlowContext,
   { path, report }: Origin,
-): CompiledAgentStep['references'] {
+): Pick<CompiledAgentStep, 'references' | 'routed'> {
   checkReferences(references, path, report);
   const fields = createFieldCompiler(names, host, report);
-  const all = references.map(({ text, path: inner, at }) => {
+  const all: ReferenceCompiler['all'] = references.map(({ text, path: inner, at }) => {
     const { evaluate } = fields.value(text, [...path, ...at]);
     return { path: inner, evaluate };
   });
-  return compileReferences({ operation, functions: host.functions, readsOnlyInput, all });
+  const compile = (paths: typeof all) => compileReferences({ ...agent, functions: host.functions, all: paths });
+  return {
+    references: all.length === 0 ? undefined : compile(all),
+    routed: agent.takesPrompt ? compile([...all, { path: ['prompt'], evaluate: undefined }]) : undefined,
+  };
 }
 
 const NEEDS_PROMPT = 'needs a `prompt`: no router of this definition has one for it';
@@ -169,7 +172,7 @@ function compileFields(
   const input = compile('input', (fields, { path }) => fields.value(behaviour.input ?? null, path));
   const templates: ConfigTexts['templates'] = new Map();
   const config = compile('config', (fields, { path, report }) => {
-    const values = behaviour.config ?? {};
+    const values = (behaviour.config ?? {}) as JsonObject;
     warnConfigBraces(behaviour.operation ?? '', values, texts, path, report);
     const data = templateData(behaviour, input, names, context);
     return fields.value(values, path, { templates: true, texts: { texts, data, templates } });
@@ -194,7 +197,7 @@ function templateData(
   names: Names,
   { host: { operations, secretNames } }: FlowContext,
 ): TemplateData {
-  const readsOnlyInput = operations.get(operation ?? '')?.readsOnlyInput?.(config) ?? false;
+  const readsOnlyInput = operations.get(operation ?? '')?.readsOnlyInput?.(config as JsonObject) ?? false;
   return {
     has: (name) => isMap(written) && Object.hasOwn(written, name),
     mayHave(name) {

@@ -162,7 +162,7 @@ function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report
     usedAgents: new Map(),
     needs: new Set(),
     requestReads,
-    prompts: { hasRoute: false, missing: [] },
+    prompts: { hasRoute: false, hasReference: false, missing: [] },
     calls: [],
     callers: [],
     namesOfCall: (agent) => ({ ...outermostNames(parsed, host, requestReads), agents: new Set([agent]) }),

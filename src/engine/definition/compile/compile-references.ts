@@ -44,14 +44,24 @@ export interface ConfigWithoutReferences {
 export const UNKNOWN = '${null}';
 const UNKNOWN_QUERY = 'SELECT 1';
 
-/** Takes the references out of a config. A `template` is the `html` of its operation. @param texts - of the operation */
+/** The key of a config whose value is a stored config. Its keys are added to the written ones. */
+const BASE = '<<';
+
+/**
+ * Takes the references out of a config. A `template` is the `html` of its operation. A config that is one reference is the same as one under `<<`.
+ * @param texts - of the operation
+ */
 export function takeReferences(
-  { template, ...rest }: JsonObject,
+  written: JsonObject | string,
   texts: NonNullable<AnyOperation['texts']>,
 ): ConfigWithoutReferences {
+  const { template, ...named } = typeof written === 'string' ? ({ [BASE]: written } as JsonObject) : written;
+  const { [BASE]: base, ...others } = named;
+  const rest = isReference(base) ? others : named;
   const isHtml = isReference(template) && texts.html === 'html' && rest.html === undefined;
   const config = template === undefined ? rest : { ...rest, [isHtml ? 'html' : 'template']: template };
   const references: WrittenReference[] = [];
+  if (isReference(base)) references.push({ path: [], at: typeof written === 'string' ? [] : [BASE], text: base });
   const take = (value: Json, path: ConfigPath): Json => {
     if (isReference(value)) {
       const at = isHtml && path.length === 1 && path[0] === 'html' ? ['template'] : path;
@@ -73,6 +83,8 @@ const ALLOWED: Readonly<Record<string, readonly ComponentKind[]>> = {
   html: ['template'],
 };
 
+const BASES: readonly ComponentKind[] = ['config'];
+
 /** Reports references that can't be read, and kinds that don't belong there. */
 export function checkReferences(references: readonly WrittenReference[], path: Path, report: Report): void {
   for (const { path: inner, at: written, text } of references) {
@@ -84,7 +96,7 @@ export function checkReferences(references: readonly WrittenReference[], path: P
       continue;
     }
     const { kind } = read.reference;
-    const allowed = (inner.length === 1 ? ALLOWED[inner[0] as string] : undefined) ?? [];
+    const allowed = (inner.length === 0 ? BASES : inner.length === 1 ? ALLOWED[inner[0] as string] : undefined) ?? [];
     if (allowed.length > 0 && !allowed.includes(kind))
       report({ path: at, message: `takes a ${allowed.join(' or a ')}, such as \`${allowed[0]}://name@production\`` });
   }
@@ -95,8 +107,8 @@ export interface ReferenceCompiler {
   readonly functions: FunctionTable | undefined;
   /** Whether the texts are filled in with the input of the agent alone. */
   readonly readsOnlyInput: boolean;
-  /** The references, each compiled to its text. */
-  readonly all: readonly { readonly path: ConfigPath; readonly evaluate: Evaluate<ExpressionScope> }[];
+  /** The references, each compiled to its text; the last one without, if a route has it. */
+  readonly all: readonly { readonly path: ConfigPath; readonly evaluate: Evaluate<ExpressionScope> | undefined }[];
 }
 
 /** How many versions of one agent's texts are kept compiled. */
@@ -110,7 +122,7 @@ export function compileReferences({
 }: ReferenceCompiler): CompiledReferences {
   const filled = new Map<string, CompiledAgentStep>();
   return {
-    all: all.map(({ evaluate }) => evaluate),
+    all: all.flatMap(({ evaluate }) => evaluate ?? []),
     fill(step, components) {
       const key = components.map(({ kind, name, version }) => `${kind}://${name}@${version}`).join(' ');
       const known = filled.get(key);
@@ -142,16 +154,19 @@ interface FilledPart extends CompiledContent {
 function withParts(step: CompiledAgentStep, parts: readonly FilledPart[], readsOnlyInput: boolean): CompiledAgentStep {
   const templates = new Map(step.templates);
   for (const { path, isTemplate, evaluate } of parts) if (isTemplate) templates.set(textPath(path), evaluate);
+  const [base] = parts.filter(({ path }) => path.length === 0);
+  const inner = parts.filter((part) => part !== base);
   const defaults = parts.map(({ component }) => (step.operation.name === 'think' ? promptDefaults(component) : {}));
   return {
     ...step,
     staticConfig: undefined,
+    takesPrompt: step.takesPrompt && !parts.some(({ path: [key] }) => key === 'prompt'),
     templates,
     config(scope) {
       if (readsOnlyInput) for (const { component } of parts) checkVariables(component, step.name, scope);
       let config = step.config(scope) as JsonObject;
-      for (const { path, evaluate } of parts) config = replaceAt(config, path, evaluate(scope)) as JsonObject;
-      return Object.assign({}, ...defaults, config) as JsonObject;
+      for (const { path, evaluate } of inner) config = replaceAt(config, path, evaluate(scope)) as JsonObject;
+      return Object.assign({}, ...defaults, base?.evaluate(scope), config) as JsonObject;
     },
   };
 }
@@ -188,6 +203,7 @@ function compileContent(
   try {
     if (kind === 'config') {
       const value = readComponentConfig(content);
+      if (path.length === 0 && !isMap(value)) throw new ExpressionSyntaxError('it must be a map of settings', 0, 0);
       return { evaluate: () => value, isTemplate: false };
     }
     const text = texts[textPath(path)];

@@ -1,8 +1,10 @@
 /** Compiles a router: an agent that chooses which agent runs, or which prompt the next `think` uses. */
 
+import { isReference } from '../../model/component.ts';
 import type { RouteDefinition } from '../../model/ensemble.ts';
 import { compileAgentStep } from './compile-agent.ts';
 import { createFieldCompiler } from './compile-fields.ts';
+import { checkReferences } from './compile-references.ts';
 import type { CompiledGuard, CompiledRoute, CompiledRouteStep } from '../../compiled/compiled-ensemble.ts';
 import type { Names } from './names.ts';
 import type { Path } from '../source/problem.ts';
@@ -68,11 +70,15 @@ function compileRoutes(
     if (route.prompt !== undefined && route.member === undefined) {
       context.prompts.hasRoute = true;
       const promptAt = [...at, 'prompt'];
-      const prompt = createFieldCompiler(names, context.host, report).value(route.prompt, promptAt, {
-        templates: true,
-      });
+      const isReferring = isReference(route.prompt);
+      if (isReferring) {
+        context.prompts.hasReference = true;
+        checkReferences([{ path: ['prompt'], at: ['prompt'], text: route.prompt }], at, report);
+      }
+      const fields = createFieldCompiler(names, context.host, report);
+      const prompt = fields.value(route.prompt, promptAt, { templates: !isReferring });
       refuseSecrets(prompt, promptAt, 'the target of a route', context.host.secretNames, report);
-      return [{ condition, target: { kind: 'prompt', prompt: prompt.evaluate } }];
+      return [{ condition, target: { kind: 'prompt', prompt: prompt.evaluate, isReference: isReferring } }];
     }
     if (route.member === undefined) return [];
     const memberAt = { path: [...at, 'member'], report };

@@ -42,7 +42,7 @@ export interface FlowContext {
   /** Filled during the compilation: the parts of its request that the definition reads. */
   readonly requestReads: Set<RequestPart>;
   /** Filled during the compilation: whether a router gives a prompt, and what to report of the agents without one if none does. */
-  readonly prompts: { hasRoute: boolean; readonly missing: (() => void)[] };
+  readonly prompts: { hasRoute: boolean; hasReference: boolean; readonly missing: (() => void)[] };
   /** The ensembles that steps start. */
   readonly calls: EnsembleCall[];
   /** The agents that lead to the agent that is compiled now, because their operations call it. */

@@ -69,11 +69,15 @@ const inConfig = () =>
     { says: 'put the settings of the operation under `config`', means: 'config' },
   );
 
+const CONFIG = { error: 'must be a map of keys' };
+/** A map, or a reference to a stored config. */
+const config = once(() => z.union([jsonObject(), z.string().check(z.regex(/^config:\/\//, CONFIG))], CONFIG));
+
 const behaviour = once(() => ({
   description: z.optional(text()),
   operation: z.optional(nonEmpty()),
   type: z.optional(z.enum(['Function', 'API', 'Think', 'Route', 'Data', 'Email'])),
-  config: z.optional(jsonObject()),
+  config: z.optional(config()),
   input: z.optional(z.unknown()),
   condition: z.optional(guard()),
   when: z.optional(guard()),

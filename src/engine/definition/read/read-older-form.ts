@@ -80,7 +80,7 @@ function readType(fields: Fields, at: Place, reader: Reader): void {
 
 // In the older form `routes` is next to `type` or under `config`.
 function readRoute(fields: Fields, at: Place, reader: Reader): void {
-  const { routes, ...config } = (fields.config ?? {}) as Fields;
+  const { routes, ...config } = (typeof fields.config === 'string' ? {} : (fields.config ?? {})) as Fields;
   if (fields.routes !== undefined) return;
   const source = [...at.source, 'config', 'routes'];
   if (routes === undefined) {

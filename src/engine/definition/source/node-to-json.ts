@@ -3,6 +3,7 @@
 import { type Alias, isAlias, isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap } from 'yaml';
 import { type Json, MAX_DEPTH } from '../../base/json.ts';
 import { quoted } from '../../base/wording.ts';
+import { isReference } from '../../model/component.ts';
 
 /** What is wrong with a node, with its offsets in the text. */
 export interface NodeProblem {
@@ -129,7 +130,7 @@ function convertMap(map: YAMLMap<Node, Node | null>, state: State): Json {
     const key = state.keyText(pair.key);
     const first = seen.get(key);
     state.path.push(key);
-    const fault = keyFault(pair.key, key);
+    const fault = keyFault(pair.key, key, pair.value);
     if (fault) refuse(state, pair.key, fault);
     else if (first) report(state, pair.key, `the key ${quoted(key)} is given twice in this map; keep one of the two`);
     else seen.set(key, pair.key);
@@ -142,7 +143,7 @@ function convertMap(map: YAMLMap<Node, Node | null>, state: State): Json {
   return out;
 }
 
-function keyFault(node: Node, key: string): string | undefined {
+function keyFault(node: Node, key: string, value: unknown): string | undefined {
   // The parser has already reported a list, a map or an alias as a key.
   if (!isScalar(node)) return undefined;
   if (key === '__proto__') return 'the key `__proto__` is never allowed; use another name';
@@ -151,7 +152,8 @@ function keyFault(node: Node, key: string): string | undefined {
       ? 'the key contains half of a surrogate pair, which is not a character; write the whole pair'
       : undefined;
   if (key === '') return 'expected a key before the `:`; write "" for an empty key';
-  if (key === '<<')
+  // In a config, it names a stored config.
+  if (key === '<<' && !(isScalar(value) && isReference(value.value)))
     return 'YAML 1.2 has no merge keys (`<<`); write the keys out, or put "<<" in quotes for a key of that name';
   return undefined;
 }
