@@ -177,6 +177,49 @@ describe('ensemble component', () => {
     await expect.poll(text, { timeout: 2000 }).toBe('Hi Ada.\n');
   });
 
+  it('compare asks the models of the project with two versions, for each input', async () => {
+    const cwd = makeFolder({
+      ...PROJECT,
+      'ensemble.config.mjs': `const echo = {
+  async generate({ model, messages: [{ text }] }) {
+    if (text.includes('nobody')) throw new Error('there is nobody');
+    return { text: model + ': ' + text, toolCalls: [], finishReason: 'stop', model, usage: { inputTokens: 2, outputTokens: 1 } };
+  },
+};
+export default { models: { echo } };
+`,
+      'cases.jsonl': '{"name":"Ada"}\n\n{"name":"nobody"}\n',
+      'wrong.jsonl': '{"name":"Ada"}\n{name}\n',
+    });
+    // The project has a store of its own, in which the components are.
+    const component = commands(cwd, ['--storage', `sqlite:${join(cwd, 'data.sqlite')}`]);
+    await component('add greet prompts/greet.md', '--metadata', '{"model": "small", "variables": ["name"]}');
+    await component('tag greet v1.0.0');
+    writeFiles(cwd, { 'prompts/greet.md': 'Hi {{ name }}!\n' });
+    await component('add greet prompts/greet.md --replace', '--metadata', '{"model": "large"}');
+    await component('tag greet v1.1.0');
+    const { code, stdout, stderr } = await component('compare greet v1.0.0 latest --inputs cases.jsonl');
+    expect([code, shape(stdout)]).toEqual([
+      1,
+      [
+        'INPUT  v1.0.0  v1.1.0',
+        '{"name":"Ada"}  small: Greet Ada.  large: Hi Ada!',
+        '{"name":"nobody"}  failed: model provider `echo` failed; the log has its error  failed: model provider `echo` failed; the log has its error\n',
+      ].join('\n'),
+    ]);
+    expect(stderr).toContain('there is nobody');
+    expect(stderr).toMatch(/\nv1\.0\.0: 1 failure of 2, 3 tokens, .* on average\nv1\.1\.0: 1 failure of 2, 3 tokens, /);
+    const json = await component('compare greet v1.0.0 v1.1.0 --inputs cases.jsonl --model x --json');
+    expect(JSON.parse(json.stdout).cases[0]).toMatchObject({
+      ...{ input: { name: 'Ada' }, 'v1.0.0': { output: 'x: Greet Ada.\n', tokens: 3 } },
+      ...{ 'v1.1.0': { output: 'x: Hi Ada!\n' } },
+    });
+    const same = await component('compare greet v1.0.0 v1.0.0 --inputs cases.jsonl');
+    expect([same.code, same.stderr]).toEqual([2, expect.stringContaining('name two versions')]);
+    const wrong = await component('compare greet v1.0.0 v1.1.0 --inputs wrong.jsonl');
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('line 2 of wrong.jsonl is not JSON')]);
+  });
+
   it.skipIf(!hasGit)(
     'a file that is not committed, not in the project, or not a file is refused with the next step',
     async () => {

@@ -18,7 +18,8 @@ import {
   tagComponent,
   undeployComponent,
 } from './component-command.ts';
-import { type CommandParts, examples, place } from './service-commands.ts';
+import { compareComponent, type CompareOptions } from './compare-command.ts';
+import { collect, type CommandParts, examples, place } from './service-commands.ts';
 
 export function addComponents(program: Command, parts: CommandParts): void {
   const component = program
@@ -27,6 +28,7 @@ export function addComponents(program: Command, parts: CommandParts): void {
   addChanges(component, parts);
   addDeployments(component, parts);
   addViews(component, parts);
+  addCompare(component, parts);
 }
 
 function addChanges(component: Command, { output, host, end }: CommandParts): void {
@@ -129,5 +131,22 @@ function addViews(component: Command, { output, host, end }: CommandParts): void
     .addHelpText('after', examples('ensemble component diff greet production v1.1.0'))
     .action(async (name: string, a: string, b: string, options: ComponentOptions) =>
       end(await diffComponent([name, a, b], options, output, host)),
+    );
+}
+
+function addCompare(component: Command, { output, host, end }: CommandParts): void {
+  place(component.command('compare'))
+    .argument('<name>', 'name of a prompt')
+    .argument('<a>', 'a version, latest or environment')
+    .argument('<b>', 'another one')
+    .requiredOption('--inputs <file>', 'inputs of the agent, one in JSON on each line; - for standard input')
+    .option('--provider <name>', 'a model provider of the project (default: the one of the prompt)')
+    .option('--model <name>', 'a model (default: the one of the prompt)')
+    .option('--env <name>', 'a process variable that ${env.NAME} may read; repeatable', collect, [])
+    .option('--json', 'prints { cases }')
+    .description('asks the models of the project with two versions of a prompt, and prints the answers side by side')
+    .addHelpText('after', examples('ensemble component compare greet production v1.1.0 --inputs cases.jsonl'))
+    .action(async (name: string, a: string, b: string, options: CompareOptions) =>
+      end(await compareComponent([name, a, b], options, output, host)),
     );
 }
