@@ -12,6 +12,7 @@ const names = [
   's3',
   'cloudflare',
   'git',
+  'liquid',
   'mcp',
   'ai',
   'twilio',

@@ -94,6 +94,7 @@ export type {
   Registration,
   StoredComponent,
 } from './engine/ports/component-source.ts';
+export type { TemplateEngine } from './engine/ports/template-engine.ts';
 export type { ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';
 export type { WebhookItem, Webhooks } from './orchestrator/webhooks/webhooks.ts';
 export type { SignatureScheme } from './engine/model/webhook.ts';

@@ -101,13 +101,14 @@ export async function openAsClient(
   const [issue] = file?.issues ?? [];
   if (file && issue) return { options: {}, problem: { file: file.file, message: issue.message } };
   if (parts === 'all') return { options: { ...options, ensembles: [], agents: [] } };
-  const { brand, storage, components, functions } = options;
+  const { brand, storage, components, functions, templates } = options;
   return {
     options: {
       ...(brand !== undefined && { brand }),
       ...(storage && { storage }),
       ...(components && { components }),
       ...(functions && { functions }),
+      ...(templates && { templates }),
     },
   };
 }

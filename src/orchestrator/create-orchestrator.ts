@@ -278,6 +278,7 @@ export function compileHost(options: OrchestratorOptions, toolServers?: ToolServ
     env: Object.freeze({ ...options.env, ...options.secrets }),
     secretNames: new Set(Object.keys(options.secrets ?? {})),
     functions: functionsOf(options),
+    templates: options.templates,
     mailSenders: Object.keys(options.mail ?? {}),
   };
 }

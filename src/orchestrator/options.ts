@@ -8,6 +8,7 @@ import type { FunctionTable } from '../engine/expression/functions/function-tabl
 import type { AgentDefinition } from '../engine/model/ensemble.ts';
 import type { Principal } from '../engine/model/token.ts';
 import type { ComponentSource } from '../engine/ports/component-source.ts';
+import type { TemplateEngine } from '../engine/ports/template-engine.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
@@ -64,6 +65,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly pdf?: PdfRenderer;
   /** Where prompts, templates, configs and queries are kept that are versioned apart from code. Default: the storage. */
   readonly components?: ComponentSource;
+  /** The language of stored templates, such as `liquidTemplates()` of `ensemble-orchestrator/liquid`. Default: `{{ ... }}` and `${...}`. */
+  readonly templates?: TemplateEngine;
   /** Outbound HTTP. Default `fetchHttp()`. */
   readonly http?: HttpClient;
   /** Default `systemClock()`. */
@@ -130,6 +133,7 @@ const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
   sms: true,
   pdf: true,
   components: true,
+  templates: true,
   http: true,
   clock: true,
   env: true,
@@ -150,6 +154,7 @@ const PORTS: Readonly<Record<string, readonly [port: string, methods: readonly s
   mcp: ['an McpClient of `ensemble-orchestrator/mcp`', ['connect']],
   pdf: ['a PdfRenderer of `ensemble-orchestrator/pdf`', ['render']],
   components: ['a ComponentSource', ['read', 'move']],
+  templates: ['a TemplateEngine of `ensemble-orchestrator/liquid`', ['compile']],
   http: ['an HttpClient such as fetchHttp()', ['send']],
   clock: ['a Clock such as systemClock()', ['now', 'setTimer']],
   logger: ['false or a Logger such as console', ['debug', 'info', 'warn', 'error']],

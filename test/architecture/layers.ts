@@ -16,6 +16,7 @@ const ADAPTER_ENTRIES = [
   's3',
   'cloudflare',
   'git',
+  'liquid',
   'mcp',
   'ai',
   'twilio',

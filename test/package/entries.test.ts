@@ -49,6 +49,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './s3': ['s3Objects'],
   './cloudflare': ['d1Database', 'kvNamespace', 'r2Bucket'],
   './git': ['gitComponents'],
+  './liquid': ['liquidTemplates'],
   './mcp': ['mcpClient'],
   './ai': ['aiModels', 'toFetch'],
   './twilio': ['twilioSms'],

@@ -2,6 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { aiModels } from '../../src/ai.ts';
+import { liquidTemplates } from '../../src/liquid.ts';
 import { gitComponents } from '../../src/git.ts';
 import { embeddedEngine, fetchHttp, memoryMail, memoryStorage, thirdpartyMail } from '../../src/index.ts';
 import { mcpClient } from '../../src/mcp.ts';
@@ -27,6 +28,7 @@ const FACTORIES: Readonly<Record<string, readonly [factory: Factory, wrong: stri
   embeddedPdf: [embeddedPdf, 'thread', 'threads'],
   fetchHttp: [fetchHttp, 'alow', 'allow'],
   gitComponents: [gitComponents, 'file', 'path'],
+  liquidTemplates: [liquidTemplates, 'renderMS', 'renderMs'],
   manualClock: [manualClock, 'nov', 'now'],
   mcpClient: [mcpClient, 'shareSession', 'shareSessions'],
   memoryMail: [memoryMail, 'onsend', 'onSend'],

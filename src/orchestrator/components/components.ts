@@ -26,6 +26,7 @@ import type { FunctionTable } from '../../engine/expression/functions/function-t
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import { deploymentTag } from '../../engine/model/split.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
+import type { TemplateEngine } from '../../engine/ports/template-engine.ts';
 import type { ComponentSource, ResolveComponent, StoredComponent } from '../../engine/ports/component-source.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import type { Page } from '../definitions/definitions.ts';
@@ -122,9 +123,10 @@ export interface ComponentsParts {
   readonly clock: Clock;
   readonly resolve: ResolveComponent;
   readonly functions: FunctionTable | undefined;
+  readonly templates: TemplateEngine | undefined;
 }
 
-export function createComponents({ source, cache, clock, resolve, functions }: ComponentsParts): Components {
+export function createComponents({ source, cache, clock, resolve, functions, templates }: ComponentsParts): Components {
   const find = async (name: string): Promise<StoredComponent> => {
     // Not from the cache: a change builds on it.
     const found = NAME_PATTERN.test(name) ? await source.read(name) : undefined;
@@ -208,7 +210,7 @@ export function createComponents({ source, cache, clock, resolve, functions }: C
           `component \`${name}\` has version ${version}, and a version never changes; create a higher one`,
         );
       if (versions.some((one) => one.version === version)) throw taken();
-      const content = readContent(kind, given.content, metadata, functions);
+      const content = readContent(kind, given.content, metadata, { functions, templates });
       const made = {
         ...{ version, createdAt: clock.now() },
         ...(message !== undefined && { message }),

@@ -37,5 +37,9 @@ export function createComponentParts(
   const cache = createComponentCache(source, { clock, logger });
   const resolve = resolveComponents(cache, createReadSplitKey(functions));
   const rollouts = createRollouts({ source, cache, documents: storage.documents, clock, logger, events });
-  return { api: createComponents({ source, cache, clock, resolve, functions }), resolve, rollouts };
+  return {
+    api: createComponents({ source, cache, clock, resolve, functions, templates: options.templates }),
+    resolve,
+    rollouts,
+  };
 }

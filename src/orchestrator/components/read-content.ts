@@ -1,8 +1,12 @@
 /** Reads the text of a new version. */
 
-import { compileComponentText, readComponentConfig } from '../../engine/definition/compile/compile-references.ts';
+import {
+  compileComponentText,
+  HAS_TAGS,
+  readComponentConfig,
+  type TextLanguage,
+} from '../../engine/definition/compile/compile-references.ts';
 import { ExpressionSyntaxError } from '../../engine/expression/expression-syntax-error.ts';
-import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import {
   type ComponentContent,
   type ComponentKind,
@@ -16,7 +20,7 @@ export function readContent(
   kind: ComponentKind,
   content: unknown,
   metadata: ComponentMetadata,
-  functions: FunctionTable | undefined,
+  language: TextLanguage,
 ): ComponentContent {
   if (typeof content !== 'string' || content.trim() === '')
     return refuse(`\`content\` must be the text of the ${kind}`);
@@ -24,7 +28,9 @@ export function readContent(
     return refuse(`\`content\` has ${content.length} characters, and at most ${MAX_CONTENT} are allowed`);
   try {
     if (kind === 'config') readComponentConfig(content);
-    else compileComponentText(kind, content, false, functions);
+    else if (language.templates || kind !== 'template' || !HAS_TAGS.test(content))
+      // A process that only creates versions may have no language for templates with tags.
+      compileComponentText(kind, content, false, language);
   } catch (error) {
     if (error instanceof ExpressionSyntaxError) refuse(`\`content\` can't be read as a ${kind}: ${error.message}`);
     throw error;

@@ -108,7 +108,8 @@ function compileWritten(
     const { evaluate } = fields.value(text, [...path, ...at]);
     return { path: inner, evaluate };
   });
-  const compile = (paths: typeof all) => compileReferences({ ...agent, functions: host.functions, all: paths });
+  const compile = (paths: typeof all) =>
+    compileReferences({ ...agent, functions: host.functions, templates: host.templates, all: paths });
   return {
     references: all.length === 0 ? undefined : compile(all),
     routed: agent.takesPrompt ? compile([...all, { path: ['prompt'], evaluate: undefined }]) : undefined,

@@ -2,6 +2,7 @@
 
 import type { FunctionTable } from '../../expression/functions/function-table.ts';
 import type { AgentDefinition } from '../../model/ensemble.ts';
+import type { TemplateEngine } from '../../ports/template-engine.ts';
 import type { AnyOperation } from '../../ports/operation.ts';
 
 export interface CompileHost {
@@ -13,6 +14,8 @@ export interface CompileHost {
   readonly secretNames: ReadonlySet<string>;
   /** The built-in functions and the functions of the host; undefined for the built-in functions only. */
   readonly functions: FunctionTable | undefined;
+  /** The language of stored templates. Default: the library's own. */
+  readonly templates?: TemplateEngine | undefined;
   /** The names of the mail senders of the host. Default: none. */
   readonly mailSenders?: readonly string[];
   /** Missing operations, scripts and variables are not reported. Editors and `validate` use this. */

@@ -9,7 +9,7 @@ import type { CompileOptions, NameResolver } from '../../expression/compiled-exp
 import type { Evaluate } from '../../expression/evaluation.ts';
 import { ExpressionSyntaxError } from '../../expression/expression-syntax-error.ts';
 import type { FunctionTable } from '../../expression/functions/function-table.ts';
-import { OrchestratorError } from '../../base/errors.ts';
+import { messageOf, OrchestratorError } from '../../base/errors.ts';
 import { formatPath, type Json, type JsonObject } from '../../base/json.ts';
 import { replaceAt } from '../../base/value-at.ts';
 import { quoted } from '../../base/wording.ts';
@@ -18,6 +18,7 @@ import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 import { isMap } from '../../json-schema/check-json-schema.ts';
 import { type ComponentKind, isReference, readReference, type ResolvedComponent } from '../../model/component.ts';
 import type { AnyOperation } from '../../ports/operation.ts';
+import type { TemplateEngine } from '../../ports/template-engine.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
 import { readSource } from '../source/read-source.ts';
@@ -105,6 +106,7 @@ export function checkReferences(references: readonly WrittenReference[], path: P
 export interface ReferenceCompiler {
   readonly operation: AnyOperation;
   readonly functions: FunctionTable | undefined;
+  readonly templates?: TemplateEngine | undefined;
   /** Whether the texts are filled in with the input of the agent alone. */
   readonly readsOnlyInput: boolean;
   /** The references, each compiled to its text; the last one without, if a route has it. */
@@ -117,6 +119,7 @@ const MAX_FILLED = 20;
 export function compileReferences({
   operation,
   functions,
+  templates,
   readsOnlyInput,
   all,
 }: ReferenceCompiler): CompiledReferences {
@@ -129,7 +132,7 @@ export function compileReferences({
       if (known) return known;
       const parts = components.map((component, i) => {
         const { path } = all[i] as (typeof all)[number];
-        return { path, component, ...compileContent(component, path, operation.texts ?? {}, functions) };
+        return { path, component, ...compileContent(component, path, operation.texts ?? {}, { functions, templates }) };
       });
       const made = withParts(step, parts, readsOnlyInput);
       const [oldest] = filled.keys();
@@ -197,7 +200,7 @@ function compileContent(
   component: Pick<ResolvedComponent, 'kind' | 'content' | 'name' | 'version'>,
   path: ConfigPath,
   texts: NonNullable<AnyOperation['texts']>,
-  functions: FunctionTable | undefined,
+  language: TextLanguage,
 ): CompiledContent {
   const { kind, name, version, content } = component;
   try {
@@ -206,8 +209,9 @@ function compileContent(
       if (path.length === 0 && !isMap(value)) throw new ExpressionSyntaxError('it must be a map of settings', 0, 0);
       return { evaluate: () => value, isTemplate: false };
     }
+    if (kind === 'template' && !language.templates && HAS_TAGS.test(content)) throw noEngine(component);
     const text = texts[textPath(path)];
-    const compiled = compileComponentText(kind, content, text === 'html', functions);
+    const compiled = compileComponentText(kind, content, text === 'html', language);
     return { evaluate: compiled.evaluate, isTemplate: kind !== 'query' };
   } catch (error) {
     if (!(error instanceof ExpressionSyntaxError)) throw error;
@@ -232,11 +236,44 @@ export function compileComponentText(
   kind: Exclude<ComponentKind, 'config'>,
   content: string,
   escapes: boolean,
-  functions: FunctionTable | undefined,
-) {
+  { functions, templates }: TextLanguage,
+): { readonly evaluate: Evaluate<ExpressionScope> } {
+  if (kind === 'template' && templates) return compileWithEngine(content, escapes, templates);
   const options: CompileOptions<ExpressionScope> = { names: INPUT_ONLY, ...(functions && { functions }) };
   if (kind === 'query') return compileSql(content, options);
   return compileText(content, options, { names: FIELDS, escapes });
+}
+
+/** What the texts of components may be written in. */
+export interface TextLanguage {
+  readonly functions: FunctionTable | undefined;
+  /** Of templates. Undefined: the library's own. */
+  readonly templates?: TemplateEngine | undefined;
+}
+
+/** A tag of Liquid, which the library's own templates do not have. */
+export const HAS_TAGS = /\{%/;
+
+function noEngine({ name, version }: Pick<ResolvedComponent, 'name' | 'version'>): OrchestratorError {
+  const message = `template://${name}@${version} has \`{% ... %}\`: set the option \`templates: liquidTemplates()\` of ensemble-orchestrator/liquid`;
+  return new OrchestratorError('NOT_CONFIGURED', message);
+}
+
+function compileWithEngine(content: string, escapes: boolean, templates: TemplateEngine) {
+  let render: ReturnType<TemplateEngine['compile']>;
+  try {
+    render = templates.compile(content, { escapes });
+  } catch (error) {
+    throw new ExpressionSyntaxError(messageOf(error), 0, 0);
+  }
+  const evaluate: Evaluate<ExpressionScope> = ({ data }) => {
+    try {
+      return render(data);
+    } catch (error) {
+      throw new OrchestratorError('EXPRESSION_ERROR', `a template can't be filled in: ${messageOf(error)}`);
+    }
+  };
+  return { evaluate };
 }
 
 /** Compiles the expression whose value decides about a split, such as `${input.userId}`. It may read the input. @throws ExpressionSyntaxError */

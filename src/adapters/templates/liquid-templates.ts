@@ -1,0 +1,54 @@
+/** Liquid for stored templates, through `liquidjs`: without files, with limits, and escaped in HTML. */
+
+import { Liquid, type LiquidOptions } from 'liquidjs';
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import type { TemplateEngine } from '../../engine/ports/template-engine.ts';
+
+export interface LiquidTemplatesOptions {
+  /** The longest time to render one template, in ms. Default: 100. */
+  readonly renderMs?: number;
+  /** How much one template may build, in characters and items of lists. Default: 4,000,000. */
+  readonly memory?: number;
+}
+
+const DEFAULT_RENDER_MS = 100;
+const DEFAULT_MEMORY = 4_000_000;
+const MAX_TEMPLATE = 1024 * 1024;
+
+/**
+ * The template language Liquid for the option `templates`. Stored templates are then written in it: `{% for %}`, `{% if %}`, filters. It needs
+ * the package `liquidjs`.
+ *
+ * In HTML, each output is escaped unless the template says `| raw`. A template reads only the own fields of the input of its agent, and no file:
+ * `render`, `include` and `layout` fail.
+ *
+ * @throws TypeError for an option that is unknown or not a number above 0
+ * @example
+ * ```ts no-run
+ * import { createOrchestrator } from 'ensemble-orchestrator';
+ * import { liquidTemplates } from 'ensemble-orchestrator/liquid';
+ *
+ * createOrchestrator({ templates: liquidTemplates() });
+ * ```
+ */
+export function liquidTemplates(options: LiquidTemplatesOptions = {}): TemplateEngine {
+  refuseUnknownKeys(options, ['renderMs', 'memory'], 'liquidTemplates');
+  const { renderMs = DEFAULT_RENDER_MS, memory = DEFAULT_MEMORY } = options;
+  for (const [name, value] of Object.entries({ renderMs, memory }))
+    if (!(Number.isFinite(value) && value > 0)) throw new TypeError(`liquidTemplates: \`${name}\` must be above 0`);
+  const settings: LiquidOptions = {
+    ...{ ownPropertyOnly: true, strictFilters: true, dynamicPartials: false },
+    // Partials come from here, and not from files.
+    templates: {},
+    ...{ parseLimit: MAX_TEMPLATE, renderLimit: renderMs, memoryLimit: memory },
+  };
+  const html = new Liquid({ ...settings, outputEscape: 'escape' });
+  const plain = new Liquid(settings);
+  return {
+    compile(text, { escapes }) {
+      const liquid = escapes ? html : plain;
+      const template = liquid.parse(text);
+      return (data) => liquid.renderSync(template, data);
+    },
+  };
+}

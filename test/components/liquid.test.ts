@@ -1,0 +1,96 @@
+/** Stored templates in Liquid: what they can do, and what they can't reach. */
+
+import { describe, expect, it } from 'vitest';
+import { createOrchestrator, defineOperation, type OrchestratorOptions } from '../../src/index.ts';
+import { liquidTemplates } from '../../src/liquid.ts';
+
+const show = defineOperation({
+  name: 'show',
+  texts: { page: 'html', text: 'template' },
+  run: ({ config }) => config,
+});
+const ENSEMBLE = `
+name: e
+flow:
+  - { agent: a, operation: show, config: { page: "template://page@latest", text: "template://page@latest" } }
+outputs: { page: "\${a.output.page}", text: "\${a.output.text}" }
+`;
+
+async function fill(content: string, input: object, options: OrchestratorOptions = {}) {
+  const orchestrator = createOrchestrator({
+    ...{ logger: false, operations: [show], ensembles: [ENSEMBLE], templates: liquidTemplates() },
+    ...options,
+  });
+  await orchestrator.components.register({ name: 'page', kind: 'template' });
+  await orchestrator.components.createVersion('page', { version: 'v1.0.0', content });
+  const { output, error } = await orchestrator.execute('e', input);
+  return { ...(output as { readonly page: string; readonly text: string }), error };
+}
+
+describe('a stored template in Liquid', () => {
+  it('has loops, conditions and filters, and is escaped in HTML unless it says otherwise', async () => {
+    const template =
+      '{% for item in items %}<b>{{ item.name | upcase }}</b>{% unless forloop.last %}, {% endunless %}{% endfor %}{{ note | raw }} \${input.x}';
+    const { page, text } = await fill(template, { items: [{ name: '<i>' }, { name: 'b' }], note: '<hr>' });
+    expect(page).toBe('<b>&lt;I&gt;</b>, <b>B</b><hr> ${input.x}');
+    expect(text).toBe('<b><I></b>, <b>B</b><hr> ${input.x}');
+  });
+
+  it.each([
+    [
+      'the constructor of a value',
+      '[{{ x.constructor }}{{ x.constructor.name }}{{ x.__proto__ }}{{ list.constructor.prototype }}]',
+    ],
+    ['a property of the prototype', "[{{ list | map: 'constructor' | join }}{{ x.toString }}{{ x.hasOwnProperty }}]"],
+    ['the process and its globals', '[{{ process.env }}{{ global }}{{ this }}{{ require }}]'],
+  ])('does not reach %s', async (_title, template) => {
+    expect((await fill(template, { x: { a: 1 }, list: [{ a: 1 }] })).text).toBe('[]');
+  });
+
+  it.each([
+    ['{% render "/etc/passwd" %}'],
+    ['{% render "package.json" %}'],
+    ['{% include "../package.json" %}'],
+    ['{% layout "package.json" %}'],
+    ['{% include path %}'],
+  ])('reads no file: %s', async (template) => {
+    const refused = await fill(template, { path: '/etc/passwd' }).catch((error: Error) => ({ error, text: undefined }));
+    expect(refused.text).toBeUndefined();
+    expect(refused.error?.message).not.toContain('root:');
+  });
+
+  it.each([
+    ['a long loop', '{% for i in (1..30000000) %}x{% endfor %}'],
+    [
+      'nested loops',
+      '{% for i in (1..3000) %}{% for j in (1..3000) %}{% for k in (1..3000) %}{% endfor %}{% endfor %}{% endfor %}',
+    ],
+    ['a text that grows by `replace`', "{{ text | replace: 'a', text | replace: 'a', text | replace: 'a', text }}"],
+    [
+      'a text that grows by `append`',
+      '{% assign t = text %}{% for i in (1..200) %}{% assign t = t | append: t %}{% endfor %}{{ t }}',
+    ],
+  ])('ends at a limit: %s', async (_title, template) => {
+    const begun = performance.now();
+    const { error } = await fill(template, { text: 'a'.repeat(1_000) });
+    expect(error).toMatchObject({ code: 'EXPRESSION_ERROR', message: expect.stringContaining('limit exceeded') });
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+
+  it('data of an input is never read as a template', async () => {
+    expect((await fill('{{ name }}', { name: '{{ 1 | plus: 1 }}{% for %}' })).text).toBe('{{ 1 | plus: 1 }}{% for %}');
+  });
+
+  it('that is not valid is refused when its version is created, with the place', async () => {
+    await expect(fill('{% for x %}', {})).rejects.toThrow(/`content` can't be read as a template: .*line:1/);
+    await expect(fill('{{ name | shout }}', {})).rejects.toThrow(/undefined filter: shout/);
+  });
+
+  it('needs the option: without it, a template with tags fails its agent with what to set', async () => {
+    const { error } = await fill('{% if x %}y{% endif %}', {}, { templates: undefined as never });
+    expect(error).toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining('set the option `templates: liquidTemplates()`'),
+    });
+  });
+});
