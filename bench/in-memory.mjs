@@ -19,6 +19,7 @@ export async function printInMemory({ rounds, seconds, chosen, missing }) {
   printHttp(rowsOf('http'), results);
   printPerUnit('requests and starts with limits', 'µs each', rowsOf('limits'), 'each');
   printPerUnit('inbound webhooks', 'µs each', rowsOf('webhooks'), 'each');
+  printPerUnit('components', 'µs an execution', rowsOf('components'), 'execution');
 }
 
 /** Rounds are interleaved, so that a busy minute of the machine affects all cases equally. */

@@ -58,6 +58,15 @@ export const IN_MEMORY = {
     ]),
     'webhooks-start': row('the same execution by `start`', 'cases/webhooks.mjs', ['start', 'sqlite']),
   },
+  components: Object.fromEntries(
+    ['memory', 'sqlite', 'postgres'].flatMap((kind) => [
+      [`components-texts-${kind}`, row(`an agent with three texts, ${kind}`, 'cases/components.mjs', ['texts', kind])],
+      [
+        `components-${kind}`,
+        row(`an agent with three references, ${kind}`, 'cases/components.mjs', ['references', kind]),
+      ],
+    ]),
+  ),
 };
 
 /** Five steps, each stored before the next, one and 50 executions at a time. */

@@ -30,7 +30,7 @@ async function fill(content: string, input: object, options: OrchestratorOptions
 describe('a stored template in Liquid', () => {
   it('has loops, conditions and filters, and is escaped in HTML unless it says otherwise', async () => {
     const template =
-      '{% for item in items %}<b>{{ item.name | upcase }}</b>{% unless forloop.last %}, {% endunless %}{% endfor %}{{ note | raw }} \${input.x}';
+      '{% for item in items %}<b>{{ item.name | upcase }}</b>{% unless forloop.last %}, {% endunless %}{% endfor %}{{ note | raw }} ${input.x}';
     const { page, text } = await fill(template, { items: [{ name: '<i>' }, { name: 'b' }], note: '<hr>' });
     expect(page).toBe('<b>&lt;I&gt;</b>, <b>B</b><hr> ${input.x}');
     expect(text).toBe('<b><I></b>, <b>B</b><hr> ${input.x}');

@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../base/errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledAgentStep, CompiledReferences } from '../compiled/compiled-ensemble.ts';
-import type { ResolvedComponent } from '../model/component.ts';
+import type { ResolvedComponent, UsedComponent } from '../model/component.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import type { Run } from './run.ts';
 import type { RunScope } from './run-scope.ts';
@@ -34,8 +34,19 @@ function resolve(reference: string, run: Run): MaybePromise<ResolvedComponent> {
     // Another branch may have come first.
     const first = journal.pinned(reference);
     if (first && first.version !== component.version) return resolve(reference, run);
-    const { kind, name, ref, version, split } = component;
-    if (!first) journal.pin(reference, { kind, name, ref, version, ...(split && { split }) });
+    if (!first) journal.pin(reference, usedOf(component));
     return component;
   });
+}
+
+/** What is recorded of the versions to which references led lately. The same component is resolved for many executions. */
+const USED = new WeakMap<ResolvedComponent, UsedComponent>();
+
+function usedOf(component: ResolvedComponent): UsedComponent {
+  const known = USED.get(component);
+  if (known) return known;
+  const { kind, name, ref, version, split } = component;
+  const used = { kind, name, ref, version, ...(split && { split }) };
+  USED.set(component, used);
+  return used;
 }

@@ -1,6 +1,7 @@
 /** The versions of components to which the references of an execution led. An execution keeps them through resumes. */
 
 import type { UsedComponent } from '../model/component.ts';
+import type { Json } from '../base/json.ts';
 import { toNote } from '../model/step-kind.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 
@@ -8,6 +9,7 @@ const KEY = /^run\.component\[(.*)\]$/s;
 
 export class PinnedComponents {
   #byReference: Map<string, UsedComponent> | undefined;
+  #unstored: { readonly reference: string; readonly component: UsedComponent; readonly at: number }[] | undefined;
 
   /** @param note - any stored note */
   add({ key, output }: StepRecord): void {
@@ -15,6 +17,28 @@ export class PinnedComponents {
     if (reference === undefined) return;
     this.#byReference ??= new Map();
     this.#byReference.set(reference, output as unknown as UsedComponent);
+  }
+
+  /** @param at - Unix ms */
+  set(reference: string, component: UsedComponent, at: number): void {
+    this.#byReference ??= new Map();
+    this.#byReference.set(reference, component);
+    this.#unstored ??= [];
+    this.#unstored.push({ reference, component, at });
+  }
+
+  /** Whether the next commit has to store notes. */
+  get hasUnstored(): boolean {
+    return this.#unstored !== undefined;
+  }
+
+  /** The notes of what was set since the last call. At the end of an execution, nobody needs them: its record has the same. */
+  takeNotes(): StepRecord[] {
+    const notes = (this.#unstored ?? []).map(({ reference, component, at }) =>
+      toNote(`run.component[${reference}]`, { at, output: component as unknown as Json }),
+    );
+    this.#unstored = undefined;
+    return notes;
   }
 
   get(reference: string): UsedComponent | undefined {
@@ -25,9 +49,4 @@ export class PinnedComponents {
   get all(): readonly UsedComponent[] | undefined {
     return this.#byReference && [...this.#byReference.values()];
   }
-}
-
-/** The note that stores to which version a reference led. @param at - Unix ms */
-export function toPin(reference: string, component: UsedComponent, at: number): StepRecord {
-  return toNote(`run.component[${reference}]`, { at, output: { ...component } });
 }

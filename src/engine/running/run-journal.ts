@@ -24,7 +24,7 @@ import type { CommitResult, StoredState } from '../ports/storage.ts';
 import { type HeldExecution, isAfterCrash } from './held-execution.ts';
 import { ReplayedRecords, ReportedRecords } from './journal-records.ts';
 import { RunSignals } from './run-signals.ts';
-import { PinnedComponents, toPin } from './pinned-components.ts';
+import { PinnedComponents } from './pinned-components.ts';
 import { UsageTotal } from './usage-total.ts';
 import { WorkingBranches } from './working-branches.ts';
 import { checkWritten, failWrite } from './write-failure.ts';
@@ -145,9 +145,7 @@ export class RunJournal implements Journal {
   }
 
   pin(reference: string, component: UsedComponent): void {
-    const note = toPin(reference, component, this.#parts.clock.now());
-    this.components.add(note);
-    if (!this.#closed) this.#defer(note);
+    this.components.set(reference, component, this.#parts.clock.now());
   }
 
   hasReplayed(prefix: string): boolean {
@@ -245,6 +243,7 @@ export class RunJournal implements Journal {
   end(end: ExecutionEnd, signals?: readonly NewSignal[]): MaybePromise<CommitResult> {
     const { id: executionId } = this.#held.execution;
     const { epoch } = this.#held;
+    if (this.components.hasUnstored) this.components.takeNotes();
     const steps = this.#close();
     return this.#commit(signals ? { executionId, epoch, steps, signals, end } : { executionId, epoch, steps, end });
   }
@@ -266,6 +265,7 @@ export class RunJournal implements Journal {
   }
 
   #takeDeferred(): StepRecord[] {
+    if (this.components.hasUnstored) for (const note of this.components.takeNotes()) this.#defer(note);
     const deferred = this.#deferred;
     this.#deferred = NO_RECORDS;
     return deferred;
@@ -371,7 +371,7 @@ export class RunJournal implements Journal {
 
   /** The entry of a record, with the deferred ones before it. */
   #entry(record: StepRecord): CommitEntry {
-    if (this.#deferred === NO_RECORDS) return this.#entryOf([record]);
+    if (this.#deferred === NO_RECORDS && !this.components.hasUnstored) return this.#entryOf([record]);
     const steps = this.#takeDeferred();
     steps.push(record);
     return this.#entryOf(steps);

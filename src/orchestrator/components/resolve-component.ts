@@ -1,7 +1,7 @@
 /** Finds the version and the text to which a reference leads (the specification's reference syntax and its 'version not found'). */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { andThen } from '../../engine/base/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { quoted } from '../../engine/base/wording.ts';
 import {
   type ComponentReference,
@@ -10,6 +10,7 @@ import {
   isVersion,
   LATEST,
   readReference,
+  type ResolvedComponent,
   type Split,
 } from '../../engine/model/component.ts';
 import { chooseVersion, showSplit } from '../../engine/model/split.ts';
@@ -18,19 +19,35 @@ import type { ComponentCache } from './component-cache.ts';
 import type { ReadSplitKey } from './split-key.ts';
 
 export function resolveComponents(cache: ComponentCache, readKey: ReadSplitKey): ResolveComponent {
+  /** By reference. It holds while this process has not read the component again. */
+  const known = new Map<string, { readonly component: StoredComponent; readonly resolved: ResolvedComponent }>();
+
+  const resolve = (
+    text: string,
+    reference: ComponentReference,
+    component: StoredComponent | undefined,
+    subject: SplitSubject | string | undefined,
+  ): MaybePromise<ResolvedComponent> => {
+    const { name, ref } = reference;
+    const { version: main, split, splitBy } = versionOf(reference, component);
+    const version = split ? chooseVersion(split, `${name}@${ref}`, keyOf(text, split, splitBy, subject)) : main;
+    return andThen(cache.content(name, version), (content) => {
+      if (!content) throw notFound(reference, component, 'its text is not stored');
+      const resolved = { ...content, name, ref, version, ...(split && { split }) };
+      if (split || !component) return resolved;
+      if (known.size >= MAX_KNOWN) known.clear();
+      known.set(text, { component, resolved });
+      return resolved;
+    });
+  };
+
   return (text, subject) => {
+    const before = known.get(text);
+    if (before && cache.read(before.component.name) === before.component) return before.resolved;
     const read = readReference(text);
     if ('problem' in read) throw new OrchestratorError('INVALID_REQUEST', `${quoted(text)} ${read.problem}`);
     const { reference } = read;
-    return andThen(cache.read(reference.name), (component) => {
-      const { name, ref } = reference;
-      const { version: main, split, splitBy } = versionOf(reference, component);
-      const version = split ? chooseVersion(split, `${name}@${ref}`, keyOf(text, split, splitBy, subject)) : main;
-      return andThen(cache.content(name, version), (content) => {
-        if (!content) throw notFound(reference, component, 'its text is not stored');
-        return { ...content, name, ref, version, ...(split && { split }) };
-      });
-    });
+    return andThen(cache.read(reference.name), (component) => resolve(text, reference, component, subject));
   };
 
   function keyOf(
@@ -86,6 +103,7 @@ function versionOf(reference: ComponentReference, component: StoredComponent | u
   throw notFound(reference, component, `deploy one: ${COMMAND} deploy ${name} ${version} --to ${ref}`);
 }
 
+const MAX_KNOWN = 10_000;
 const SHOWN = 10;
 const COMMAND = 'ensemble component';
 

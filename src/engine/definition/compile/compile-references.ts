@@ -124,12 +124,17 @@ export function compileReferences({
   all,
 }: ReferenceCompiler): CompiledReferences {
   const filled = new Map<string, CompiledAgentStep>();
+  let last: { readonly components: readonly ResolvedComponent[]; readonly made: CompiledAgentStep } | undefined;
   return {
     all: all.flatMap(({ evaluate }) => evaluate ?? []),
     fill(step, components) {
+      if (last && components.every((component, i) => component === last?.components[i])) return last.made;
       const key = components.map(({ kind, name, version }) => `${kind}://${name}@${version}`).join(' ');
       const known = filled.get(key);
-      if (known) return known;
+      if (known) {
+        last = { components, made: known };
+        return known;
+      }
       const parts = components.map((component, i) => {
         const { path } = all[i] as (typeof all)[number];
         return { path, component, ...compileContent(component, path, operation.texts ?? {}, { functions, templates }) };
@@ -138,6 +143,7 @@ export function compileReferences({
       const [oldest] = filled.keys();
       if (filled.size >= MAX_FILLED && oldest !== undefined) filled.delete(oldest);
       filled.set(key, made);
+      last = { components, made };
       return made;
     },
   };
@@ -167,9 +173,13 @@ function withParts(step: CompiledAgentStep, parts: readonly FilledPart[], readsO
     templates,
     config(scope) {
       if (readsOnlyInput) for (const { component } of parts) checkVariables(component, step.name, scope);
-      let config = step.config(scope) as JsonObject;
-      for (const { path, evaluate } of inner) config = replaceAt(config, path, evaluate(scope)) as JsonObject;
-      return Object.assign({}, ...defaults, base?.evaluate(scope), config) as JsonObject;
+      const config: Record<string, Json> = Object.assign({}, ...defaults, base?.evaluate(scope), step.config(scope));
+      for (const {
+        path: [key, ...rest],
+        evaluate,
+      } of inner)
+        config[key as string] = replaceAt(config[key as string] as Json, rest, evaluate(scope));
+      return config;
     },
   };
 }
