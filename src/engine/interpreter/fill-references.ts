@@ -3,7 +3,8 @@
 import { OrchestratorError } from '../base/errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledAgentStep, CompiledReferences } from '../compiled/compiled-ensemble.ts';
-import type { ResolvedComponent, UsedComponent } from '../model/component.ts';
+import type { ResolvedComponent } from '../model/component.ts';
+import type { Resolution } from '../ports/component-source.ts';
 import type { AttemptPlace } from './attempt-place.ts';
 import type { Run } from './run.ts';
 import type { RunScope } from './run-scope.ts';
@@ -23,30 +24,20 @@ export function fillReferences(
   return found.some((one) => isPromise(one)) ? Promise.all(found).then(fill) : fill(found as ResolvedComponent[]);
 }
 
+const componentOf = ({ component }: Resolution) => component;
+
 function resolve(reference: string, run: Run): MaybePromise<ResolvedComponent> {
   const { journal, ports } = run;
   if (!ports.resolveComponent)
     throw new OrchestratorError('NOT_CONFIGURED', `there are no components here, and the config reads ${reference}`);
   const pinned = journal.pinned(reference);
-  if (pinned) return ports.resolveComponent(`${pinned.kind}://${pinned.name}@${pinned.version}`);
+  if (pinned) return andThen(ports.resolveComponent(`${pinned.kind}://${pinned.name}@${pinned.version}`), componentOf);
   const subject = { input: run.input, executionId: run.accepted.id };
-  return andThen(ports.resolveComponent(reference, subject), (component) => {
+  return andThen(ports.resolveComponent(reference, subject), (resolution) => {
     // Another branch may have come first.
     const first = journal.pinned(reference);
-    if (first && first.version !== component.version) return resolve(reference, run);
-    if (!first) journal.pin(reference, usedOf(component));
-    return component;
+    if (first && first.version !== resolution.component.version) return resolve(reference, run);
+    if (!first) journal.pin(reference, resolution.used);
+    return resolution.component;
   });
-}
-
-/** What is recorded of the versions to which references led lately. The same component is resolved for many executions. */
-const USED = new WeakMap<ResolvedComponent, UsedComponent>();
-
-function usedOf(component: ResolvedComponent): UsedComponent {
-  const known = USED.get(component);
-  if (known) return known;
-  const { kind, name, ref, version, split } = component;
-  const used = { kind, name, ref, version, ...(split && { split }) };
-  USED.set(component, used);
-  return used;
 }

@@ -8,6 +8,7 @@ import type {
   ComponentVersion,
   Deployment,
   ResolvedComponent,
+  UsedComponent,
 } from '../model/component.ts';
 import type { MaybePromise } from './operation.ts';
 
@@ -81,4 +82,11 @@ export interface SplitSubject {
  * @param subject - an execution, or the key itself. Absent: a split is refused
  * @throws INVALID_REQUEST; VERSION_NOT_FOUND; what the source throws
  */
-export type ResolveComponent = (reference: string, subject?: SplitSubject | string) => MaybePromise<ResolvedComponent>;
+export type ResolveComponent = (reference: string, subject?: SplitSubject | string) => MaybePromise<Resolution>;
+
+/** Where a reference leads. The same object as before, if nothing has changed. */
+export interface Resolution {
+  readonly component: ResolvedComponent;
+  /** What the record of an execution has of it. */
+  readonly used: UsedComponent;
+}

@@ -250,7 +250,7 @@ export function createComponents({ source, cache, clock, resolve, functions, tem
     },
     async resolve(reference, options = {}) {
       refuseUnknownKeys(options, ['key'], 'components.resolve');
-      return resolve(reference, options.key);
+      return (await resolve(reference, options.key)).component;
     },
   };
 }

@@ -10,40 +10,45 @@ import {
   isVersion,
   LATEST,
   readReference,
-  type ResolvedComponent,
   type Split,
 } from '../../engine/model/component.ts';
 import { chooseVersion, showSplit } from '../../engine/model/split.ts';
-import type { ResolveComponent, SplitSubject, StoredComponent } from '../../engine/ports/component-source.ts';
+import type {
+  Resolution,
+  ResolveComponent,
+  SplitSubject,
+  StoredComponent,
+} from '../../engine/ports/component-source.ts';
 import type { ComponentCache } from './component-cache.ts';
 import type { ReadSplitKey } from './split-key.ts';
 
 export function resolveComponents(cache: ComponentCache, readKey: ReadSplitKey): ResolveComponent {
   /** By reference. It holds while this process has not read the component again. */
-  const known = new Map<string, { readonly component: StoredComponent; readonly resolved: ResolvedComponent }>();
+  const known = new Map<string, { readonly stored: StoredComponent; readonly resolution: Resolution }>();
 
   const resolve = (
     text: string,
     reference: ComponentReference,
     component: StoredComponent | undefined,
     subject: SplitSubject | string | undefined,
-  ): MaybePromise<ResolvedComponent> => {
+  ): MaybePromise<Resolution> => {
     const { name, ref } = reference;
     const { version: main, split, splitBy } = versionOf(reference, component);
     const version = split ? chooseVersion(split, `${name}@${ref}`, keyOf(text, split, splitBy, subject)) : main;
     return andThen(cache.content(name, version), (content) => {
       if (!content) throw notFound(reference, component, 'its text is not stored');
-      const resolved = { ...content, name, ref, version, ...(split && { split }) };
-      if (split || !component) return resolved;
+      const used = { kind: content.kind, name, ref, version, ...(split && { split }) };
+      const resolution = { component: { ...content, ...used }, used };
+      if (split || !component) return resolution;
       if (known.size >= MAX_KNOWN) known.clear();
-      known.set(text, { component, resolved });
-      return resolved;
+      known.set(text, { stored: component, resolution });
+      return resolution;
     });
   };
 
   return (text, subject) => {
     const before = known.get(text);
-    if (before && cache.read(before.component.name) === before.component) return before.resolved;
+    if (before && cache.read(before.stored.name) === before.stored) return before.resolution;
     const read = readReference(text);
     if ('problem' in read) throw new OrchestratorError('INVALID_REQUEST', `${quoted(text)} ${read.problem}`);
     const { reference } = read;
