@@ -339,3 +339,23 @@ outputs: { said: "\${greet.output}", chosen: "\${choose.output.target}" }
     expect([model.requests, run.components]).toEqual([[], undefined]);
   });
 });
+
+it('the schema of an answer may be a stored config', async () => {
+  const model = fakeModel(['{"a": 1}', '{"a": "text"}']);
+  const { orchestrator, add } = await setUp({
+    models: { test: model },
+    ensembles: [
+      `
+name: e
+flow:
+  - { agent: a, operation: think, config: { model: m, prompt: hi, schema: "config://shape@latest" } }
+outputs: { got: "\${a.output.object}" }
+`,
+    ],
+  });
+  await add('config', 'shape', 'type: object\nproperties: { a: { type: number } }\nrequired: [a]\n');
+  const { output, components } = await orchestrator.execute('e');
+  expect([output, components?.[0]?.name]).toEqual([{ got: { a: 1 } }, 'shape']);
+  expect(model.requests[0]?.schema).toMatchObject({ properties: { a: { type: 'number' } } });
+  expect((await orchestrator.execute('e')).status).toBe('failed');
+});
