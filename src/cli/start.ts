@@ -9,6 +9,7 @@ import { type DefinitionIssue, messageOf } from '../engine/base/errors.ts';
 import type { EnsembleDefinition } from '../engine/model/ensemble.ts';
 import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/token-value.ts';
 import { createHandler, embeddedEngine, memoryStorage } from '../index.ts';
+import { checkUses } from '../orchestrator/components/check-uses.ts';
 import { checkEnsemble, loadEnsembles } from '../orchestrator/definitions/load-definitions.ts';
 import { type OpenedProject, openProject, type ProjectOptions } from '../project/load-project.ts';
 import { definitionSchema, type ProjectNames } from './schema/definition-schema.ts';
@@ -58,7 +59,17 @@ export async function openToCheck(directory: string): Promise<OpenedProject> {
     if (path !== undefined && !fileOf.has(ensemble ?? '')) add(ensemble, 'warnings', { path, message });
   };
   try {
-    createOrchestrator({ ...opened.options, logger: { debug() {}, info() {}, error() {}, warn } });
+    const { components } = createOrchestrator({
+      ...opened.options,
+      logger: { debug() {}, info() {}, error() {}, warn },
+    });
+    // Those of a store are known to the processes that use it.
+    if (opened.options.components)
+      for (const { compiled } of loadEnsembles(opened.options.ensembles ?? [], compileHost(opened.options)).values())
+        for (const { path, message, isMissing } of await checkUses(compiled.components, (reference) =>
+          components.resolve(reference, { key: '' }),
+        ))
+          add(compiled.name, isMissing ? 'warnings' : 'issues', { path, message });
   } catch (error) {
     const found = (error as { readonly details?: { readonly issues?: readonly DefinitionIssue[] } }).details?.issues;
     for (const issue of found ?? [{ path: '', message: messageOf(error) }]) add(issue.ensemble, 'issues', issue);

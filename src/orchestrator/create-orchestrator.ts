@@ -46,6 +46,7 @@ import { createTimedParts } from './timed-parts.ts';
 import { runAllDue } from './timed-work.ts';
 import { toolServerSecrets } from './tool-server-options.ts';
 import type { Components } from './components/components.ts';
+import { warnOfUses } from './components/check-uses.ts';
 import { createComponentParts } from './components/create-component-parts.ts';
 import { createWebhookParts, type Webhooks } from './webhooks/webhooks.ts';
 import { createSignalLinks, type SignalLinks } from './signals/signal-links.ts';
@@ -224,6 +225,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
       await executionService.engine.open();
       deliveries.use();
       await work.begin(true);
+      await warnOfUses(ensembles.values(), (reference) => components.api.resolve(reference, { key: '' }), logger);
     },
     runDue: async ({ limit = 100 } = {}) => runAllDue(work, executionService.engine, checkDueLimit(limit)),
     close({ grace = 25_000 } = {}) {

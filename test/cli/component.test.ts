@@ -221,6 +221,28 @@ export default { models: { echo } };
   });
 
   it.skipIf(!hasGit)(
+    'validate reports a variable that an agent lacks, and warns of a version that is not there yet',
+    async () => {
+      const cwd = newRepository();
+      const component = commands(cwd);
+      await component('add greet prompts/greet.md', '--metadata', '{"variables": ["name", "city"]}');
+      commit(cwd);
+      const warned = await ensemble(['validate'], { cwd });
+      expect([warned.code, warned.stderr]).toEqual([
+        0,
+        expect.stringContaining('prompt://greet@production leads to no version'),
+      ]);
+      for (const line of ['tag greet v1.0.0', 'deploy greet v1.0.0 --to production']) await component(line);
+      const { code, stderr } = await ensemble(['validate'], { cwd });
+      expect([code, stderr]).toEqual([
+        1,
+        expect.stringContaining('prompt://greet@v1.0.0 needs `city` in the input of agent `hello`, which has `name`'),
+      ]);
+      expect(stderr).toContain('ensembles/welcome.yaml');
+    },
+  );
+
+  it.skipIf(!hasGit)(
     'a file that is not committed, not in the project, or not a file is refused with the next step',
     async () => {
       const cwd = newRepository();

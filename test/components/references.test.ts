@@ -359,3 +359,41 @@ outputs: { got: "\${a.output.object}" }
   expect(model.requests[0]?.schema).toMatchObject({ properties: { a: { type: 'number' } } });
   expect((await orchestrator.execute('e')).status).toBe('failed');
 });
+
+describe('a reference that is written out', () => {
+  const warningsOf = async (config: string, rest: string, inputs = '') => {
+    const lines: string[] = [];
+    const silent = () => undefined;
+    const warn = (_about: unknown, message?: string) => void lines.push(String(message));
+    const { orchestrator, components } = await setUp({
+      logger: { debug: silent, info: silent, error: silent, warn },
+      ensembles: [ensemble(config, rest).replace('name: e', `name: e${inputs}`)],
+    });
+    await components.register({ name: 'greet', kind: 'prompt', metadata: { variables: ['name', 'city'] } });
+    await components.createVersion('greet', { version: 'v1.0.0', content: '{{ name }} of {{ city }}' });
+    await orchestrator.ready();
+    await orchestrator.close();
+    return lines;
+  };
+  const REF = '{ text: "prompt://greet@v1.0.0" }';
+  const MISSING = (has: string) =>
+    `ensemble \`e\`: flow[0].config.text: prompt://greet@v1.0.0 needs \`city\` in the input of agent \`a\`, which has ${has}`;
+
+  it('is checked by ready(): the variables of its version must be in the input of the agent', async () => {
+    expect(await warningsOf(REF, 'input: { name: 1, city: 2 },')).toEqual([]);
+    expect(await warningsOf(REF, 'input: { name: 1 },')).toEqual([MISSING('`name`')]);
+    expect(await warningsOf(REF, '', '\ninputs: { name: { type: string } }')).toEqual([MISSING('`name`')]);
+    // What is not known before an execution is checked by the attempt.
+    expect(await warningsOf(REF, '')).toEqual([]);
+    expect(await warningsOf(REF, 'input: "${input.all}",')).toEqual([]);
+    expect(
+      await warningsOf('{ text: "prompt://greet@${env.STAGE}" }'.replace('${env.STAGE}', '${input.stage}'), ''),
+    ).toEqual([]);
+  });
+
+  it('is checked by ready(): it must lead to a version', async () => {
+    const [line, ...more] = await warningsOf('{ text: "prompt://greet@v2.0.0" }', '');
+    expect(line).toContain('flow[0].config.text: prompt://greet@v2.0.0 leads to no version: create it');
+    expect(more).toEqual([]);
+  });
+});

@@ -35,6 +35,18 @@ export interface CompiledEnsemble {
   readonly notifications: readonly (NotificationTarget | undefined)[];
   /** The parts of the request that started an execution which its expressions read. */
   readonly requestReads: ReadonlySet<RequestPart>;
+  /** The references to components that are written out, without expressions. */
+  readonly components: readonly ComponentUse[];
+}
+
+/** A reference to a component in the config of an agent. */
+export interface ComponentUse {
+  readonly reference: string;
+  readonly agent: string;
+  /** Its place in the source. */
+  readonly path: readonly (string | number)[];
+  /** The fields that the text can read. Undefined: they are not known before an execution. */
+  readonly fields: readonly string[] | undefined;
 }
 
 /**

@@ -88,7 +88,7 @@ export function compileAgentStep(
     setState: setState?.evaluate,
     calls: compileCalls(resolved, operation.calls?.(values) ?? [], context),
     takesPrompt,
-    ...compileWritten(references, { operation, readsOnlyInput, takesPrompt }, names, context, configAt),
+    ...compileWritten(references, { ...resolved, operation, readsOnlyInput, takesPrompt }, names, context, configAt),
     readsState: Boolean(condition?.readsState || input?.readsState || config.readsState || setState?.readsState),
     last: place.last,
   };
@@ -97,13 +97,24 @@ export function compileAgentStep(
 /** Compiles the references of a config: each is text that may read variables and results. */
 function compileWritten(
   references: ConfigWithoutReferences['references'],
-  agent: { readonly operation: AnyOperation; readonly readsOnlyInput: boolean; readonly takesPrompt: boolean },
+  agent: Pick<ResolvedAgent, 'name' | 'behaviour'> & {
+    readonly operation: AnyOperation;
+    readonly readsOnlyInput: boolean;
+    readonly takesPrompt: boolean;
+  },
   names: Names,
-  { host }: FlowContext,
+  { host, components, inputFields }: FlowContext,
   { path, report }: Origin,
 ): Pick<CompiledAgentStep, 'references' | 'routed'> {
   checkReferences(references, path, report);
   const fields = createFieldCompiler(names, host, report);
+  const { input } = agent.behaviour;
+  const known = input === undefined ? inputFields : isMap(input) ? Object.keys(input) : undefined;
+  for (const { text, at } of references)
+    if (!text.includes('${')) {
+      const use = { reference: text, agent: agent.name, path: [...path, ...at] };
+      components.push({ ...use, fields: agent.readsOnlyInput ? known : undefined });
+    }
   const all: ReferenceCompiler['all'] = references.map(({ text, path: inner, at }) => {
     const { evaluate } = fields.value(text, [...path, ...at]);
     return { path: inner, evaluate };

@@ -68,6 +68,7 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
     webhooks: compileWebhooks(definition, known, context),
     notifications: compileNotifications(definition.notifications, context),
     requestReads: context.requestReads,
+    components: context.components.map((use) => ({ ...use, path: parsed.sourceOf(use.path) })),
   };
   const calls = context.calls.map(({ ensemble, path }) => ({ ensemble, path: parsed.sourceOf(path) }));
   return { compiled, problems: [...problems.values()], warnings: warningsFor(context.usedAgents), calls };
@@ -163,6 +164,8 @@ function createContext(parsed: ParsedEnsemble, host: CompileHost, report: Report
     needs: new Set(),
     requestReads,
     prompts: { hasRoute: false, hasReference: false, missing: [] },
+    components: [],
+    inputFields: parsed.openNames ? undefined : definition.inputs && Object.keys(definition.inputs),
     calls: [],
     callers: [],
     namesOfCall: (agent) => ({ ...outermostNames(parsed, host, requestReads), agents: new Set([agent]) }),

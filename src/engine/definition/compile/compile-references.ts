@@ -185,16 +185,23 @@ function withParts(step: CompiledAgentStep, parts: readonly FilledPart[], readsO
 }
 
 /** @throws INVALID_INPUT for a variable of a component that the input of the agent lacks */
-function checkVariables(
+function checkVariables(component: ResolvedComponent, agent: string, { data }: ExpressionScope): void {
+  if (!component.metadata.variables) return;
+  const problem = variableProblem(component, agent, Object.keys(data));
+  if (problem !== undefined) throw new OrchestratorError('INVALID_INPUT', problem);
+}
+
+/** @returns which variables of a component the input of an agent lacks */
+export function variableProblem(
   { kind, name, version, metadata }: ResolvedComponent,
   agent: string,
-  { data }: ExpressionScope,
-) {
-  const missing = metadata.variables?.filter((variable) => !Object.hasOwn(data, variable)) ?? [];
-  if (missing.length === 0) return;
-  const given = Object.keys(data).map(quoted).join(', ') || 'nothing';
+  fields: readonly string[],
+): string | undefined {
+  const missing = metadata.variables?.filter((variable) => !fields.includes(variable)) ?? [];
+  if (missing.length === 0) return undefined;
+  const given = fields.map(quoted).join(', ') || 'nothing';
   const needs = `${kind}://${name}@${version} needs ${missing.map(quoted).join(', ')} in the input of agent ${quoted(agent)}`;
-  throw new OrchestratorError('INVALID_INPUT', `${needs}, which has ${given}`);
+  return `${needs}, which has ${given}`;
 }
 
 /** What the metadata of a prompt sets for the agents that use it. */

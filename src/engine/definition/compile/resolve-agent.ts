@@ -5,6 +5,7 @@ import type { AgentBehaviour, AgentStep } from '../../model/ensemble.ts';
 import type { RequestPart } from '../../model/kept-request.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import type { Report } from '../forms/check-shape.ts';
+import type { ComponentUse } from '../../compiled/compiled-ensemble.ts';
 import type { CompileHost } from './compile-host.ts';
 import type { KnownNames } from './outermost-names.ts';
 import type { Path } from '../source/problem.ts';
@@ -43,6 +44,10 @@ export interface FlowContext {
   readonly requestReads: Set<RequestPart>;
   /** Filled during the compilation: whether a router gives a prompt, and what to report of the agents without one if none does. */
   readonly prompts: { hasRoute: boolean; hasReference: boolean; readonly missing: (() => void)[] };
+  /** Filled during the compilation. */
+  readonly components: ComponentUse[];
+  /** The fields of the input of the execution. Undefined: they are not declared. */
+  readonly inputFields: readonly string[] | undefined;
   /** The ensembles that steps start. */
   readonly calls: EnsembleCall[];
   /** The agents that lead to the agent that is compiled now, because their operations call it. */
