@@ -42,6 +42,7 @@ import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionHandle, type ExecutionService } from './runs/execution-service.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
+import { createSchedules, type Schedules } from './schedules/schedule-control.ts';
 import { createTimedParts } from './timed-parts.ts';
 import { runAllDue } from './timed-work.ts';
 import { toolServerSecrets } from './tool-server-options.ts';
@@ -95,6 +96,8 @@ export interface Orchestrator<T = Types> {
   /** The webhooks that start ensembles. */
   readonly webhooks: Webhooks;
   readonly components: Components;
+  /** The schedules of the ensembles that code defines. */
+  readonly schedules: Schedules;
   /** The links that `signalUrl()` creates. Undefined without the option `signalLinks`. */
   readonly signalLinks: SignalLinks | undefined;
   /**
@@ -217,6 +220,12 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     executions,
     deliveries: deliveries.api,
     components: components.api,
+    schedules: createSchedules({
+      ensembles: ensembles.values(),
+      schedules: storage.schedules,
+      clock,
+      executionService: starting,
+    }),
     ...access,
     state: createEnsembleStates({ store: storage.state, clock, initialOf }),
     signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, clock, executionService }),

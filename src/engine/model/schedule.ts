@@ -31,6 +31,8 @@ export interface ScheduleProgress {
   readonly waiting: readonly TickRange[];
   /** The tick that started last. */
   readonly started?: number | undefined;
+  /** Its ticks are dropped, and those that wait do not start. */
+  readonly paused?: boolean | undefined;
 }
 
 /** What a process knows when it checks which ticks are due. */
@@ -111,10 +113,16 @@ function append(waiting: readonly TickRange[], added: TickRange): readonly TickR
 
 /** @throws INTERNAL if the value is not a stored progress */
 export function readProgress(value: JsonObject, name: string): ScheduleProgress {
-  const { seen, waiting, started } = value as Partial<Record<keyof ScheduleProgress, unknown>>;
+  const { seen, waiting, started, paused } = value as Partial<Record<keyof ScheduleProgress, unknown>>;
   const isRange = (range: unknown) => Array.isArray(range) && range.length === 2 && range.every(Number.isSafeInteger);
   const isStarted = started === undefined || Number.isSafeInteger(started);
-  if (Number.isSafeInteger(seen) && Array.isArray(waiting) && waiting.every(isRange) && isStarted) {
+  if (
+    Number.isSafeInteger(seen) &&
+    Array.isArray(waiting) &&
+    waiting.every(isRange) &&
+    isStarted &&
+    (paused === undefined || paused === true)
+  ) {
     return value as unknown as ScheduleProgress;
   }
   const message = `schedule ${name}: what is stored of it can't be read; delete its row, and it begins anew`;
@@ -122,6 +130,6 @@ export function readProgress(value: JsonObject, name: string): ScheduleProgress 
 }
 
 /** The progress as it is stored. */
-export function toStored({ seen, waiting, started }: ScheduleProgress): JsonObject {
-  return started === undefined ? { seen, waiting } : { seen, waiting, started };
+export function toStored({ seen, waiting, started, paused }: ScheduleProgress): JsonObject {
+  return { seen, waiting, ...(started !== undefined && { started }), ...(paused && { paused }) };
 }

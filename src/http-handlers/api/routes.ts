@@ -28,6 +28,7 @@ import { executeAgent, executeEnsemble } from './execute.ts';
 import { cancelExecution, createTicket, retryExecution, signalExecution } from './execution-control.ts';
 import { getAgentRun, getExecution, listAgentRuns, listExecutions, listSteps, streamEvents } from './executions.ts';
 import { health } from './health.ts';
+import { listSchedules, pauseSchedule, resumeSchedule, runSchedule } from './schedules.ts';
 import { clearState, getState, patchState, putState } from './state.ts';
 import { createToken, listTokens, revokeToken } from './tokens.ts';
 import { getUsage } from './usage.ts';
@@ -162,6 +163,23 @@ export const API_ROUTES: readonly Route[] = [
     repeatable: true,
     run: resumeReceiver,
   },
+
+  { method: 'GET', path: '/api/v1/schedules', scope: 'read:ensembles', run: listSchedules },
+  {
+    method: 'POST',
+    path: '/api/v1/schedules/:id/pause',
+    scope: 'write:ensembles',
+    repeatable: true,
+    run: pauseSchedule,
+  },
+  {
+    method: 'POST',
+    path: '/api/v1/schedules/:id/resume',
+    scope: 'write:ensembles',
+    repeatable: true,
+    run: resumeSchedule,
+  },
+  { method: 'POST', path: '/api/v1/schedules/:id/run', scope: 'execute:ensembles', run: runSchedule },
 
   {
     method: 'GET',

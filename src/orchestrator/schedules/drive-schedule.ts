@@ -145,6 +145,8 @@ export function createScheduleDriver(parts: ScheduleParts): ScheduleDriver {
         const found = await read();
         const now = clock.now();
         const known = found ?? (await write(0, firstProgress(now)));
+        // Another process may resume it before the next tick.
+        if (known?.progress.paused) return { nextAt: ticks.next(now) };
         const current = known && (await addDue(known, options));
         // Another process was faster: it starts the ticks, unless the progress is unchanged after a while.
         if (!current) continue;
