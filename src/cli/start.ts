@@ -8,7 +8,8 @@ import { parseEnsemble } from '../engine/definition/read/parse-ensemble.ts';
 import { type DefinitionIssue, messageOf } from '../engine/base/errors.ts';
 import type { EnsembleDefinition } from '../engine/model/ensemble.ts';
 import { createTokenValue, isTokenValue, tokenDigest } from '../engine/access/token-value.ts';
-import { createHandler, embeddedEngine, memoryStorage } from '../index.ts';
+import { createHandler, embeddedEngine, memoryStorage, systemClock } from '../index.ts';
+import { componentsIn } from '../orchestrator/components/create-component-parts.ts';
 import { checkUses } from '../orchestrator/components/check-uses.ts';
 import { checkEnsemble, loadEnsembles } from '../orchestrator/definitions/load-definitions.ts';
 import { type OpenedProject, openProject, type ProjectOptions } from '../project/load-project.ts';
@@ -67,7 +68,7 @@ export async function openToCheck(directory: string): Promise<OpenedProject> {
     if (opened.options.components)
       for (const { compiled } of loadEnsembles(opened.options.ensembles ?? [], compileHost(opened.options)).values())
         for (const { path, message, isMissing } of await checkUses(compiled.components, (reference) =>
-          components.resolve(reference, { key: '' }),
+          components.resolve(reference, { key: 'load' }),
         ))
           add(compiled.name, isMissing ? 'warnings' : 'issues', { path, message });
   } catch (error) {
@@ -137,6 +138,11 @@ export async function findComponents(folder: string, isNew: boolean): Promise<Gi
   return isThere ? found : undefined;
 }
 
+/** The components of a store. */
+export function componentsOf(storage: Storage): NonNullable<ProjectOptions['components']> {
+  return componentsIn(storage, systemClock());
+}
+
 /** A store in Postgres. Its module is loaded now, its driver at the first use. @throws TypeError when it is not the URL of a Postgres database */
 export async function postgresStorage(connectionString: string): Promise<Storage> {
   const postgres = await import('../postgres.ts');
@@ -148,13 +154,18 @@ export const KEEPS_STACKS: Pick<ProjectOptions, 'errors'> = { errors: { stack: t
 
 /**
  * An orchestrator that only runs one ensemble. Its executions are kept in memory, and it resumes no execution of the project's
- * storage. The operation `storage` uses the values and objects of the project's storage.
+ * storage. The operation `storage` uses the values and objects of the project's storage, and references its
+ * components.
  */
 export function startAlone({ storage, ...given }: ProjectOptions): Orchestrator {
   const options = { ...KEEPS_STACKS, ...given, schedules: false };
   if (!storage) return startOrchestrator(options);
   const { kv, objects } = storage;
-  const orchestrator = startOrchestrator({ ...options, bindings: { kv, objects, ...options.bindings } });
+  const orchestrator = startOrchestrator({
+    components: componentsIn(storage, systemClock()),
+    ...options,
+    bindings: { kv, objects, ...options.bindings },
+  });
   const close: Orchestrator['close'] = async (given) => {
     await orchestrator.close(given);
     await storage.close();

@@ -234,7 +234,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
       await executionService.engine.open();
       deliveries.use();
       await work.begin(true);
-      await warnOfUses(ensembles.values(), (reference) => components.api.resolve(reference, { key: '' }), logger);
+      await warnOfUses(ensembles.values(), (reference) => components.api.resolve(reference, { key: 'load' }), logger);
     },
     runDue: async ({ limit = 100 } = {}) => runAllDue(work, executionService.engine, checkDueLimit(limit)),
     close({ grace = 25_000 } = {}) {

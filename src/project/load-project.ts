@@ -1,13 +1,11 @@
 /** `loadProject()`: turns a project folder into options of `createOrchestrator`, and reports the problems of all files at once. */
 
-import { CONSOLE } from '../adapters/log/console-logger.ts';
 import { gitComponents } from '../adapters/components/git/git-components.ts';
 import { nodeHttp } from '../adapters/http/node-http.ts';
 import { type Project, readProject } from './read-project.ts';
 import { checkProject, type FileIssues } from './check-project.ts';
 import { withIssues } from '../engine/definition/read/parse-ensemble.ts';
 import { OrchestratorError } from '../engine/base/errors.ts';
-import { loggerOf } from '../engine/ports/logger.ts';
 import type { AgentDefinition } from '../engine/model/ensemble.ts';
 import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
 
@@ -44,8 +42,6 @@ export interface OpenedProject {
  */
 export async function loadProject(directory: string | URL, options: ProjectOptions = {}): Promise<ProjectOptions> {
   const opened = await openProject(directory, options);
-  const logger = loggerOf(opened.options.logger, CONSOLE);
-  for (const warning of opened.project.warnings) logger.warn({}, `${opened.project.directory}: ${warning}`);
   const issues = opened.files.flatMap((file) => file.issues);
   if (issues.length > 0) throw withIssues(`${opened.project.directory} has`, issues);
   return opened.options;

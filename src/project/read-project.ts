@@ -31,13 +31,9 @@ export interface Project extends ProjectVariables {
   readonly secretNames: readonly string[];
   /** Problems of scripts and config. The definitions are not checked here. */
   readonly problems: readonly ProjectProblem[];
-  /** Text about files that the library does not use. */
-  readonly warnings: readonly string[];
 }
 
 const CONFIG_FILES = ['ensemble.config.js', 'ensemble.config.mjs', 'ensemble.config.ts'];
-/** Folders of the texts of components. */
-const COMPONENT_FOLDERS = ['prompts', 'templates', 'queries', 'configs'];
 
 /**
  * Reads a project folder. Scripts and config are imported, so their top-level code runs.
@@ -68,7 +64,6 @@ export async function readProject(
     secretNames: names.secrets,
     ...(await readVariables(root, names, processEnv)),
     problems: [...problems, ...scripts.problems, ...(components ?? [])],
-    warnings: components ? [] : await findUnused(root),
   };
 }
 
@@ -119,13 +114,4 @@ async function readConfig(root: string, query: string) {
 
 function isNameList(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((name) => typeof name === 'string' && name !== '');
-}
-
-async function findUnused(root: string): Promise<string[]> {
-  const warnings: string[] = [];
-  for (const name of COMPONENT_FOLDERS) {
-    if (await isFolder(join(root, name)))
-      warnings.push(`\`${name}\` is used through \`components.yaml\`, which is not there: ensemble component add`);
-  }
-  return warnings;
 }

@@ -119,7 +119,7 @@ prompt greet v1.0.0  {"variables":["name"]}
 > show greet@production (1)
 error: prompt://greet@production leads to several versions (v1.1.0=25, v1.0.0=75): pass the \`key\` that decides between them
 > rollback greet --to production (0)
-✓ production has greet v1.0.0; before: v1.1.0
+✓ production has greet v1.0.0
 > deploy greet v1.1.0 --to production --steps 5,100 --every 1h (0)
 ✓ production has greet v1.1.0=5, v1.0.0=95 while failureRate < 2%; before: v1.0.0
 > status greet (0)
@@ -241,6 +241,18 @@ export default { models: { echo } };
       expect(stderr).toContain('ensembles/welcome.yaml');
     },
   );
+
+  it('what is deployed in the store of the project is what `run` uses; `show` gives a text as it is', async () => {
+    const cwd = makeFolder(PROJECT);
+    const component = commands(cwd);
+    writeFiles(cwd, { 'prompts/greet.md': 'a\tb\r\n{{ name }}' });
+    for (const line of ['add greet prompts/greet.md', 'tag greet v1.0.0', 'deploy greet v1.0.0 --to production'])
+      expect((await component(line)).code).toBe(0);
+    expect((await component('show greet@production')).stdout).toBe('a\tb\r\n{{ name }}');
+    const { code, stdout, stderr } = await ensemble(['run', 'welcome', '--json'], { cwd });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toMatchObject({ output: { text: 'a\tb\r\nAda' } });
+  });
 
   it.skipIf(!hasGit)(
     'a file that is not committed, not in the project, or not a file is refused with the next step',

@@ -1,6 +1,6 @@
 /** Components in a git repository: the command `git` reads what the library writes, and the other way round. */
 
-import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gitComponents } from '../../src/git.ts';
@@ -157,17 +157,69 @@ describe.skipIf(!hasGit)('components in a git repository', () => {
     expect((await components.list()).components).toEqual([]);
   });
 
-  it('while the repository is away, the last known version serves, with a warning', async () => {
+  it.each([
+    ['the folder', (folder: string) => renameSync(folder, `${folder}-away`)],
+    ['its .git', (folder: string) => renameSync(join(folder, '.git'), join(folder, 'away'))],
+    ['its refs', (folder: string) => renameSync(join(folder, '.git/refs'), join(folder, '.git/away'))],
+    ['what a tag names', (folder: string) => writeFiles(folder, { '.git/refs/tags/components/greet/v1.0.0': '' })],
+  ])('while %s is away, the last known version serves, with a warning', async (_title, takeAway) => {
     const folder = newProject();
     git(folder, 'tag', 'components/greet/v1.0.0');
+    git(folder, 'pack-refs', '--all');
     const { components, clock, warnings } = open(folder);
     await components.resolve('prompt://greet@v1.0.0');
-    renameSync(join(folder, '.git'), join(folder, 'away'));
-    renameSync(join(folder, 'components.yaml'), join(folder, 'away.yaml'));
-    mkdirSync(join(folder, 'components.yaml'));
+    takeAway(folder);
     await clock.advance(500);
     expect((await components.resolve('prompt://greet@v1.0.0')).content).toBe('Greet {{ name }}.\n');
     expect(warnings).toEqual(['a component can not be read; its last known versions are used']);
+  });
+
+  it('a tag of a version tag is that version, also where another version has its commit', async () => {
+    const folder = newProject();
+    for (const version of ['v1.0.0', 'v1.1.0', 'v1.2.0'])
+      git(folder, 'tag', '-a', '-m', 'x', `components/greet/${version}`);
+    git(folder, 'tag', '-a', '-m', 'deploy', 'components/greet/production', 'components/greet/v1.1.0');
+    git(folder, 'tag', 'components/greet/staging', 'components/greet/v1.0.0');
+    const { components } = open(folder);
+    expect((await components.resolve('prompt://greet@production')).version).toBe('v1.1.0');
+    expect((await components.resolve('prompt://greet@staging')).version).toBe('v1.0.0');
+  });
+
+  it.each([
+    ['a sum of 99', 'split: {"v1.0.0":50,"v1.1.0":49}'],
+    ['shares as text', 'split: {"v1.0.0":"50","v1.1.0":"50"}'],
+    ['an unknown version', 'split: {"v1.0.0":50,"v9.0.0":50}'],
+    ['no JSON', 'split: {v1.0.0'],
+    [
+      'a rollout without a guard',
+      'split: {"v1.0.0":50,"v1.1.0":50}\nrollout: {"version":"v1.1.0","guard":"x","steps":[50,100],"step":0,"everyMs":1}',
+    ],
+    ['a rollout of a wrong form', 'split: {"v1.0.0":50,"v1.1.0":50}\nrollout: {"version":5,"steps":"x"}'],
+  ])('a deployment whose message has %s leads to no version, and the others are as before', async (_title, lines) => {
+    const folder = newProject();
+    git(folder, 'tag', '-a', '-m', 'x', 'components/greet/v1.0.0');
+    nextText(folder, 'Hi {{ name }}.\n');
+    git(folder, 'tag', '-a', '-m', 'x', 'components/greet/v1.1.0');
+    const message = `m\n\nversion: v1.0.0\n${lines}`;
+    git(folder, 'tag', '-a', '-m', message, 'components/greet/production', 'components/greet/v1.0.0^{}');
+    git(folder, 'tag', 'components/greet/staging', 'components/greet/v1.1.0');
+    const { components } = open(folder);
+    await expect(components.resolve('prompt://greet@production', { key: 'x' })).rejects.toMatchObject({
+      code: 'VERSION_NOT_FOUND',
+    });
+    expect((await components.resolve('prompt://greet@staging')).version).toBe('v1.1.0');
+  });
+
+  it('a version that `git` tagged and whose text is wrong is not deployed', async () => {
+    const folder = newProject();
+    nextText(folder, 'hi {{ name');
+    git(folder, 'tag', 'components/greet/v1.0.0');
+    await expect(
+      open(folder).components.deploy('greet', { to: 'production', version: 'v1.0.0' }),
+    ).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringContaining("greet v1.0.0 can't be deployed: `content` can't be read as a prompt"),
+    });
   });
 
   it('of ten writers that move one tag at once, one does, and the tag is whole', async () => {
@@ -222,6 +274,10 @@ describe.skipIf(!hasGit)('a repository that can not be used is refused with what
     ['greet: { kind: prompt, metadata: { modle: x } }', 'did you mean `model`?'],
     ['greet: { kind: prompt', "components.yaml can't be read"],
     ['greet: prompt', '`greet`: must have `kind` and `file`'],
+    [
+      `a: &a [x, x]\n${'b: &b [*a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b]\nd: [*c, *c, *c, *c, *c, *c]'}`,
+      "components.yaml can't be read",
+    ],
   ])('components.yaml that is %s', async (text, message) => {
     const folder = newRepository();
     writeFiles(folder, { 'components.yaml': text });

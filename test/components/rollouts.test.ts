@@ -88,7 +88,9 @@ describe('a rollout', () => {
     const failed = await run(20);
     await clock.advance(1_000);
     const [deployment] = await components.deployments('greet');
-    expect(deployment).toMatchObject({ version: 'v1.0.0', previous: 'v1.1.0', by: 'guard' });
+    expect(deployment).toMatchObject({ version: 'v1.0.0', by: 'guard' });
+    // An operator who rolls back right after the guard does not bring the broken version to all.
+    await expect(components.rollback('greet', { to: 'production' })).rejects.toMatchObject({ code: 'CONFLICT' });
     expect(deployment?.message).toBe(
       `v1.1.0 was rolled back: ${failed} of ${failed} executions failed, and the guard is failureRate < 2%`,
     );

@@ -94,7 +94,7 @@ describe('a deployment of several versions', () => {
     expect(components).toEqual([used]);
   });
 
-  it('is rolled back to the version before, also after its shares have changed, and the other way round', async () => {
+  it('is rolled back to the version before, also after its shares have changed, and never to one that not all had', async () => {
     const { components, deploy } = await setUp();
     await deploy({ version: 'v1.1.0' });
     await deploy({ version: 'v1.2.0' });
@@ -103,10 +103,12 @@ describe('a deployment of several versions', () => {
     expect(half).toMatchObject({ version: 'v1.2.0', previous: 'v1.2.0', message: 'more' });
     const rollback = () => components.rollback('greet', { to: 'production' });
     const back = await rollback();
-    expect([back.version, back.split, back.previous]).toEqual(['v1.2.0', undefined, 'v1.3.0']);
-    expect(await rollback()).toMatchObject({ version: 'v1.3.0', previous: 'v1.2.0' });
+    expect([back.version, back.split, back.previous]).toEqual(['v1.2.0', undefined, undefined]);
+    // v1.3.0 never had all executions.
+    await expect(rollback()).rejects.toMatchObject({ code: 'CONFLICT' });
     await deploy({ split: SPLIT });
-    expect(await deploy({ version: 'v1.2.0' })).toMatchObject({ version: 'v1.2.0', previous: 'v1.3.0' });
+    expect(await deploy({ version: 'v1.3.0' })).toMatchObject({ version: 'v1.3.0', previous: 'v1.2.0' });
+    expect(await rollback()).toMatchObject({ version: 'v1.2.0', previous: 'v1.3.0' });
   });
 
   it('a change expects the shares that it has read', async () => {
@@ -122,6 +124,11 @@ describe('a deployment of several versions', () => {
     ['no version and no split', {}, '`version` must be a version'],
     ['a version and a split', { version: 'v1.2.0', split: SPLIT }, 'leave `version`'],
     ['one version', { split: { 'v1.2.0': 100 } }, '`split` must have 2 to 10 versions, not 1'],
+    [
+      'a share that is text',
+      { split: { 'v1.2.0': '90', 'v1.3.0': '10' } as never },
+      'gives v1.2.0 "90", which is not a number',
+    ],
     ['a sum of 99', { split: { 'v1.2.0': 90, 'v1.3.0': 9 } }, '`split` must add up to 100, not 99'],
     ['a share of 0', { split: { 'v1.2.0': 100, 'v1.3.0': 0 } }, 'a share must be above 0 and below 100'],
     ['a version that is none', { split: { 'v1.2.0': 90, latest: 10 } }, '`split` has `latest`, which is not a version'],
@@ -146,6 +153,10 @@ describe('a deployment of several versions', () => {
       code: 'VERSION_NOT_FOUND',
     });
     await deploy({ split: SPLIT });
+    for (const key of [0, '', false])
+      await expect(components.resolve('prompt://greet@production', { key: key as never })).rejects.toThrow(
+        '`key` must be text',
+      );
     await expect(components.resolve('prompt://greet@production')).rejects.toThrow(
       'prompt://greet@production leads to several versions (v1.3.0=10, v1.2.0=90): pass the `key` that decides between them',
     );

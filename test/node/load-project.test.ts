@@ -260,23 +260,6 @@ describe('all problems of a project are reported together, by file', () => {
       message: `there is no folder ${join(folder, 'none')}`,
     });
   });
-
-  it('warns about texts that no components.yaml names, with the logger or the console', async () => {
-    const folder = makeFolder({ ...SIMPLE, 'prompts/a.md': 'x', 'queries/a.sql': 'x' });
-    const lines: (string | undefined)[] = [];
-    const say = (_fields: object, message?: string) => void lines.push(message);
-    await loadProject(folder, { logger: { debug: say, info: say, warn: say, error: say } });
-    expect(lines).toEqual([
-      `${folder}: \`prompts\` is used through \`components.yaml\`, which is not there: ensemble component add`,
-      `${folder}: \`queries\` is used through \`components.yaml\`, which is not there: ensemble component add`,
-    ]);
-    const warn = vi.spyOn(console, 'warn').mockImplementation(() => {});
-    onTestFinished(() => warn.mockRestore());
-    await loadProject(folder);
-    expect(warn.mock.calls).toEqual(lines.map((line) => [`ensemble-orchestrator: ${line}`]));
-    await loadProject(folder, { logger: false });
-    expect(warn).toHaveBeenCalledTimes(2);
-  });
 });
 
 it('follows links to scripts, but not links to folders', async () => {

@@ -124,7 +124,7 @@ async function answerAll(
     outputs: { text: '${answer.output.text}' },
   };
   const { components: _source, storage: _storage, ...given } = opened.options;
-  const logger = { ...streamLogger((text) => void process.stderr.write(text)), info() {} };
+  const logger = failureLogger(streamLogger((text) => void process.stderr.write(text)));
   const orchestrator = start.startAlone({ ...given, ensembles: [ask], agents: [], logger });
   try {
     await orchestrator.components.register({ name, kind: 'prompt' });
@@ -141,6 +141,18 @@ async function answerAll(
   } finally {
     await orchestrator.close();
   }
+}
+
+/** Only why an attempt failed: the rest is in the table. */
+function failureLogger(logger: start.Logger): start.Logger {
+  const warn = (fields: object | string, message?: string) => {
+    const { err } = fields as {
+      readonly err?: { readonly message?: string; readonly cause?: { readonly message?: string } };
+    };
+    if (message === 'attempt failed') logger.warn({}, `attempt failed: ${err?.cause?.message ?? err?.message}`);
+    else if (message !== 'execution failed') logger.warn(fields as object, message);
+  };
+  return { ...logger, info() {}, warn, child: () => failureLogger(logger) };
 }
 
 function toAnswer({ output, error, duration = 0, metrics }: Execution<unknown>): Answer {

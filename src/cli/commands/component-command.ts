@@ -326,7 +326,7 @@ export async function showComponent(
   }
   const metadata = Object.keys(found.metadata).length === 0 ? '' : `  ${oneLine(JSON.stringify(found.metadata))}`;
   output.say(`${output.colors.dim(`${found.kind} ${name} ${found.version}${metadata}`)}\n`);
-  output.print(found.content.endsWith('\n') ? found.content : `${found.content}\n`);
+  output.printRaw(found.content);
   return 0;
 }
 

@@ -82,6 +82,7 @@ export async function run(target: string, options: RunOptions, output: Output, h
   if (definition.notifications?.length && interrupt.exitCode === undefined)
     await sendNotifications(orchestrator, record.id, output);
   await orchestrator.close({ grace: 0 });
+  await found.store?.close();
   if (options.json) output.print(`${printJson(record)}\n`);
   if (waiting.length > 0) explainWaits(record, waiting, output);
   else if (!options.json) report(record, output);

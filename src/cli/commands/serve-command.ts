@@ -159,8 +159,7 @@ async function openProject(
   query?: string,
 ): Promise<start.ProjectOptions | undefined> {
   const env = readEnv(options.env, process.env);
-  const { project, options: found, files } = await start.openToRun(directory, { env }, query);
-  for (const warning of project.warnings) say(`${colors.yellow('warning:')} ${oneLine(warning)}\n`);
+  const { options: found, files } = await start.openToRun(directory, { env }, query);
   const issues = start.shownFrom(cwd, directory, files).flatMap((file) => file.issues);
   if (issues.length === 0) return { logger: streamLogger((text) => void process.stderr.write(text)), ...found };
   for (const issue of issues) say(`${printIssue(issue, colors)}\n\n`);

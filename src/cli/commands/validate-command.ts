@@ -99,9 +99,7 @@ function createProjects(): Projects {
           (name) =>
             `${project.config?.file} names the variable \`${name}\`, which is not set here; \`run\` and \`serve\` need it`,
         );
-        return [...project.warnings, ...absent].map((text) =>
-          directory === cwd ? text : `${showPath(cwd, directory)}: ${text}`,
-        );
+        return absent.map((text) => (directory === cwd ? text : `${showPath(cwd, directory)}: ${text}`));
       });
       return (await Promise.all(lists)).flat();
     },

@@ -1,11 +1,13 @@
 /** Finds and checks the ensemble that `ensemble run` runs. */
 
+import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CliError } from '../terminal/cli-error.ts';
 import { findFile, isPath, requireProject } from './find-target.ts';
 import type { Output } from '../terminal/output.ts';
 import { printIssue } from './print-issues.ts';
+import { openStore, ownStore } from '../service/open-store.ts';
 import * as start from '../start.ts';
 import { count } from '../terminal/text.ts';
 
@@ -13,6 +15,8 @@ import { count } from '../terminal/text.ts';
 export interface FoundRun {
   readonly name: string;
   readonly options: start.ProjectOptions;
+  /** The project's own store, whose components are used. It must be closed. */
+  readonly store?: start.Storage;
 }
 
 /**
@@ -36,13 +40,14 @@ export async function openRun(
   const openProject = async (directory: string) => {
     const { project, options, files } = await start.openToRun(directory, { env: given.env });
     const shown = start.shownFrom(cwd, directory, files);
-    for (const warning of project.warnings) output.say(`${output.colors.yellow('warning:')} ${warning}\n`);
     const issues = shown.flatMap((one) => one.issues);
     return { options: { logger: given.logger, ...options }, issues, absent: project.absent };
   };
   if (!isPath(target)) {
-    const { options, issues } = await openProject(await requireProject(cwd, dir));
-    return issues.length > 0 ? refuse(issues) : { name: target, options };
+    const directory = await requireProject(cwd, dir);
+    const { options, issues } = await openProject(directory);
+    if (issues.length > 0) return refuse(issues);
+    return { name: target, ...(await withComponents(options, directory)) };
   }
   const file = await findFile(cwd, target);
   const path = file.kind === 'file' ? file.path : resolve(file.directory, file.file);
@@ -63,5 +68,13 @@ export async function openRun(
   if (own.length > 0) return refuse(own);
   const { name } = start.parseEnsemble(text);
   const others = file.kind === 'member' && directory === file.directory ? options.ensembles : [text];
-  return { name, options: { ...options, ensembles: others } };
+  return { name, ...(await withComponents({ ...options, ensembles: others }, directory)) };
+}
+
+/** Adds the components of the project's own store, if there is one and nothing else has them. */
+async function withComponents(options: start.ProjectOptions, directory: string): Promise<Omit<FoundRun, 'name'>> {
+  const own = ownStore(directory);
+  if (options.components || options.storage || own.kind !== 'sqlite' || !existsSync(own.path)) return { options };
+  const store = await openStore(own);
+  return { options: { ...options, components: start.componentsOf(store) }, store };
 }

@@ -22,6 +22,8 @@ export interface ForeignWriter {
 export interface Output {
   /** Writes a result to stdout. Like `say`, it removes control characters except colours and line ends. */
   print(text: string): void;
+  /** Writes text to stdout as it is, if it is not a terminal. For a terminal, it is like `print`. */
+  printRaw(text: string): void;
   /** Writes a message to stderr. */
   say(text: string): void;
   /** For stderr. */
@@ -54,6 +56,7 @@ export function createOutput(host: Host): Output {
   let watcher: ForeignWriter | undefined;
   return {
     print: (text) => void writeOut(forTerminal(text)),
+    printRaw: (text) => void writeOut(stdout.isTTY === true ? forTerminal(text) : text),
     say: (text) => void writeErr(forTerminal(text)),
     colors: pc.createColors(forced || (terminal && !env.NO_COLOR)),
     stream: {

@@ -18,8 +18,8 @@ export function splitProblem(split: unknown): string | undefined {
     return `must have 2 to ${MAX_VERSIONS} versions, not ${shares.length}`;
   for (const [version, share] of shares) {
     if (!isVersion(version)) return `has \`${version}\`, which is not a version such as \`v1.0.0\``;
-    if (typeof share !== 'number' || !(share > 0 && share < 100))
-      return `gives ${version} ${String(share)}: a share must be above 0 and below 100`;
+    if (typeof share !== 'number') return `gives ${version} ${JSON.stringify(share)}, which is not a number`;
+    if (!(share > 0 && share < 100)) return `gives ${version} ${String(share)}: a share must be above 0 and below 100`;
   }
   const sum = shares.reduce((before, [, share]) => before + (share as number), 0);
   return Math.abs(sum - 100) < TOLERANCE ? undefined : `must add up to 100, not ${Number(sum.toFixed(6))}`;

@@ -3,7 +3,7 @@
  * versions).
  */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import {
   type ComponentKind,
@@ -20,6 +20,7 @@ import {
   readName,
   readNote,
   readVersion,
+  refuse,
 } from '../../engine/model/component-fields.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
@@ -151,8 +152,20 @@ export function createComponents({ source, cache, clock, resolve, functions, tem
     throw new OrchestratorError('CONFLICT', message, { details: now ? { version: now.version } : {} });
   };
 
+  /** What another tool has tagged may be no text of its kind. @throws INVALID_REQUEST */
+  const checkText = async (name: string, version: string) => {
+    const text = await cache.content(name, version);
+    try {
+      if (text) readContent(text.kind, text.content, text.metadata, { functions, templates });
+    } catch (error) {
+      refuse(`${name} ${version} can't be deployed: ${messageOf(error)}`);
+    }
+  };
+
   const deploy = async (component: StoredComponent, given: NewDeployment): Promise<Deployment> => {
     const deployment = newDeployment(component, given, clock.now(), functions);
+    const { version, split = { [version]: 100 } } = deployment;
+    for (const one of Object.keys(split)) await checkText(component.name, one);
     await move(component, deployment.environment, deployment);
     return deployment;
   };
@@ -250,7 +263,11 @@ export function createComponents({ source, cache, clock, resolve, functions, tem
     },
     async resolve(reference, options = {}) {
       refuseUnknownKeys(options, ['key'], 'components.resolve');
-      return (await resolve(reference, options.key)).component;
+      const { key } = options;
+      if (typeof reference !== 'string') return refuse('a reference must be text, such as `prompt://greet@production`');
+      if (key !== undefined && (typeof key !== 'string' || key === ''))
+        return refuse('`key` must be text, and not empty');
+      return (await resolve(reference, key)).component;
     },
   };
 }

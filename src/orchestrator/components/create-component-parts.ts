@@ -3,7 +3,7 @@
 import { storageComponents } from '../../adapters/components/storage-components.ts';
 import type { Emitter } from '../../engine/events/emitter.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { ResolveComponent } from '../../engine/ports/component-source.ts';
+import type { ComponentSource, ResolveComponent } from '../../engine/ports/component-source.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import { functionsOf } from '../functions-of.ts';
@@ -28,12 +28,17 @@ interface ComponentNeeds {
   readonly events: Emitter;
 }
 
+/** The components that a storage keeps. */
+export function componentsIn({ documents }: Pick<Storage, 'documents'>, clock: Clock): ComponentSource {
+  return storageComponents(documents, clock);
+}
+
 export function createComponentParts(
   options: OrchestratorOptions,
   { storage, clock, logger, events }: ComponentNeeds,
 ): ComponentParts {
   const functions = functionsOf(options);
-  const source = options.components ?? storageComponents(storage.documents, clock);
+  const source = options.components ?? componentsIn(storage, clock);
   const cache = createComponentCache(source, { clock, logger });
   const resolve = resolveComponents(cache, createReadSplitKey(functions));
   const rollouts = createRollouts({ source, cache, documents: storage.documents, clock, logger, events });

@@ -5,7 +5,6 @@ import { compileSplitKey } from '../../engine/definition/compile/compile-referen
 import { ExpressionSyntaxError } from '../../engine/expression/expression-syntax-error.ts';
 import type { FunctionTable } from '../../engine/expression/functions/function-table.ts';
 import {
-  compareVersions,
   type Deployment,
   environmentProblem,
   isVersion,
@@ -16,7 +15,7 @@ import {
 import { readNote, readVersion, refuse } from '../../engine/model/component-fields.ts';
 import { mainVersion, splitProblem } from '../../engine/model/split.ts';
 import type { StoredComponent } from '../../engine/ports/component-source.ts';
-import { guardProblem } from './guard.ts';
+import { areSteps, guardProblem, STEPS_RULE } from '../../engine/model/guard.ts';
 import { noVersion } from './resolve-component.ts';
 
 export interface NewDeployment {
@@ -51,7 +50,6 @@ export const DEPLOYMENT_KEYS = ['to', 'version', 'split', 'by', 'guard', 'steps'
 const DEFAULT_STEPS = [1, 10, 50, 100];
 const DEFAULT_EVERY = '10m';
 const MIN_EVERY_MS = 1_000;
-const MAX_STEPS = 20;
 
 /** @throws INVALID_REQUEST; VERSION_NOT_FOUND */
 export function newDeployment(
@@ -132,13 +130,7 @@ function startRollout(
     );
   const problem = guardProblem(guard);
   if (problem !== undefined) return refuse(`\`guard\` ${problem}`);
-  const isRising =
-    Array.isArray(steps) &&
-    steps.length >= 2 &&
-    steps.length <= MAX_STEPS &&
-    steps.every((share, i) => typeof share === 'number' && share > (steps[i - 1] ?? 0) && share <= 100);
-  if (!isRising || steps.at(-1) !== 100)
-    return refuse(`\`steps\` must be 2 to ${MAX_STEPS} rising shares that end with 100, such as [1, 10, 50, 100]`);
+  if (!areSteps(steps)) return refuse(`\`steps\` ${STEPS_RULE}`);
   if (!isDuration(every) || toMs(every) < MIN_EVERY_MS)
     return refuse(`\`every\` ${DURATION_RULE}, of at least ${MIN_EVERY_MS}`);
   return shareOf({ version, guard: guard as string, steps, step: 0, everyMs: toMs(every) }, base);
@@ -157,7 +149,7 @@ function shareOf(rollout: Rollout, base: string): Share {
   return { version: mainVersion(split), split, rollout };
 }
 
-/** The version to which a rollback leads: the one that all executions had before. */
+/** With the version to which a rollback leads: the last other one that all executions had. */
 function replace(share: Share, before: Deployment | undefined): Share & Pick<Deployment, 'previous'> {
   const previous = before && previousOf(share, before);
   return { ...share, ...(previous !== undefined && { previous }) };
@@ -165,10 +157,8 @@ function replace(share: Share, before: Deployment | undefined): Share & Pick<Dep
 
 function previousOf({ version, split }: Share, before: Deployment): string | undefined {
   if (split) return before.split ? before.previous : before.version;
-  if (!before.split) return before.version === version ? before.previous : before.version;
-  if (before.previous !== undefined && before.previous !== version) return before.previous;
-  const others = Object.keys(before.split).filter((one) => one !== version);
-  return others.sort(compareVersions).at(-1);
+  if (!before.split && before.version !== version) return before.version;
+  return before.previous === version ? undefined : before.previous;
 }
 
 function readBy(by: unknown, { split }: Share, functions: FunctionTable | undefined): string | undefined {

@@ -13,7 +13,7 @@ import type { DocumentStore } from '../../engine/ports/document-store.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { TimedTask, TimedWork } from '../timed-work.ts';
 import type { ComponentCache } from './component-cache.ts';
-import { isBroken, type StepCount } from './guard.ts';
+import { isBroken, type StepCount } from '../../engine/model/guard.ts';
 import { nextStep, rolledBack } from './new-deployment.ts';
 
 export interface Rollouts {

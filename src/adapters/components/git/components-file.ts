@@ -1,7 +1,7 @@
 /** `components.yaml`: the components of a project, with kind, file and metadata. */
 
 import { isMap, parseDocument, stringify } from 'yaml';
-import { OrchestratorError } from '../../../engine/base/errors.ts';
+import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json } from '../../../engine/base/json.ts';
 import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
 import { readFilePath, readKind, readMetadata, readName } from '../../../engine/model/component-fields.ts';
@@ -38,9 +38,17 @@ function readMap(text: string, where: string): Readonly<Record<string, Json>> {
   const document = parseDocument(text);
   const [error] = document.errors;
   if (error) throw problem(`${where} can't be read: ${error.message}`);
-  const value: unknown = document.toJS({ maxAliasCount: 100 }) ?? {};
+  const value = toValue(document, where);
   if (typeof value === 'object' && !Array.isArray(value)) return value as Readonly<Record<string, Json>>;
   throw problem(`${where} must have the names of components, each with its \`kind\` and \`file\``);
+}
+
+function toValue(document: ReturnType<typeof parseDocument>, where: string): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 }) ?? {};
+  } catch (error) {
+    throw problem(`${where} can't be read: ${messageOf(error)}`);
+  }
 }
 
 function readRegistration(name: string, fields: Json): Registration {

@@ -4,7 +4,7 @@
  * the same tags.
  */
 
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { hashJson } from '../../../engine/base/hash.ts';
@@ -18,9 +18,9 @@ import {
   environmentProblem,
   isVersion,
   MAX_CONTENT,
-  type Rollout,
   type Split,
 } from '../../../engine/model/component.ts';
+import { isRollout } from '../../../engine/model/guard.ts';
 import { splitProblem } from '../../../engine/model/split.ts';
 import type { ComponentSource, Registration, StoredComponent } from '../../../engine/ports/component-source.ts';
 import { registrationTag } from '../registration-tag.ts';
@@ -190,6 +190,8 @@ async function openRepository(path: string): Promise<Opened> {
 
 /** Of the checkout, or of `HEAD` in a bare repository. */
 async function readRegistrations(opened: Opened): Promise<ReadonlyMap<string, Registration>> {
+  // A checkout that is away must not look like one without components.
+  await stat(join(opened.repository.headDir, 'HEAD'));
   return opened.parse(await readComponentsFile(opened));
 }
 
@@ -289,8 +291,14 @@ async function readDeployment(
   if (same) return { environment, version: same.version, deployedAt: same.createdAt };
   const { text, fields } = parseMessage(tagged.note?.message ?? '', (name) => DEPLOYMENT_FIELDS.includes(name));
   // What the tag points at decides: the command `git` may move it and keep a message.
-  const { version } = here.find((one) => one.version.version === fields.version) ?? here.at(-1) ?? {};
+  const { version } =
+    here.find((one) => tagged.through?.includes(one.object)) ??
+    here.find((one) => one.version.version === fields.version) ??
+    here.at(-1) ??
+    {};
   if (!version) return undefined;
+  const shares = version.version === fields.version ? splitOf(fields, versions) : {};
+  if (!shares) return undefined;
   const at = instantOf(fields.deployedAt);
   const by = at === undefined ? tagged.note?.by : fields.by;
   return {
@@ -298,7 +306,7 @@ async function readDeployment(
     ...(typeof by === 'string' && by !== '' && { by }),
     ...(text !== undefined && { message: text }),
     ...(typeof fields.previous === 'string' && { previous: fields.previous }),
-    ...(version.version === fields.version && splitOf(fields)),
+    ...shares,
   };
 }
 
@@ -351,13 +359,23 @@ async function commitOf(
   return objects.commit(head, texts, by, `component ${name} ${version}`);
 }
 
-/** What the message of a deployment of several versions has more. */
-function splitOf({ split, splitBy, rollout }: Readonly<Record<string, unknown>>): Partial<Deployment> {
-  if (splitProblem(split) !== undefined) return {};
+/**
+ * What the message of a deployment of several versions has more.
+ * @returns undefined for a message that is wrong: then the environment has no version, and never another one than was meant
+ */
+function splitOf(
+  { split, splitBy, rollout }: Readonly<Record<string, unknown>>,
+  versions: readonly TaggedVersion[],
+): Partial<Deployment> | undefined {
+  if (split === undefined && splitBy === undefined && rollout === undefined) return {};
+  const isKnown = (name: string) => versions.some(({ version }) => version.version === name);
+  if (splitProblem(split) !== undefined || !Object.keys(split as Split).every(isKnown)) return undefined;
+  if (splitBy !== undefined && typeof splitBy !== 'string') return undefined;
+  if (rollout !== undefined && !isRollout(rollout, split as Split)) return undefined;
   return {
     split: split as Split,
-    ...(typeof splitBy === 'string' && { splitBy }),
-    ...(typeof rollout === 'object' && rollout && { rollout: rollout as Rollout }),
+    ...(splitBy !== undefined && { splitBy }),
+    ...(rollout !== undefined && { rollout }),
   };
 }
 

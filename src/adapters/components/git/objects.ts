@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto';
 import fs, { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { once } from '../../../engine/base/once.ts';
 import { type Git, loadGit } from './load-isomorphic-git.ts';
 
@@ -19,6 +20,8 @@ export interface Tagged {
   readonly commit: string;
   /** When the commit was made, Unix ms. */
   readonly committedAt: number;
+  /** The tag objects between the ref and the commit, if there are several. */
+  readonly through?: readonly string[];
   /** Of the tag itself. Absent: it is a light one. */
   readonly note?: { readonly message: string; readonly by: string; readonly at: number };
 }
@@ -75,7 +78,10 @@ export function createObjects(gitDir: string): GitObjects {
   const place = () => ({ fs: files, gitdir: gitDir, cache: {} });
 
   const read = async (git: Git, oid: string, at: ReturnType<typeof place>) => {
-    const { type, object } = await git.readObject({ ...at, oid, format: 'parsed' });
+    const { type, object } = await git.readObject({ ...at, oid, format: 'parsed' }).catch((cause: unknown) => {
+      const message = `${gitDir} lacks the object ${oid}, or it can't be read; fetch it again`;
+      throw new OrchestratorError('INTERNAL', message, { cause });
+    });
     return { type, object } as { readonly type: string; readonly object: unknown };
   };
 
@@ -105,13 +111,16 @@ export function createObjects(gitDir: string): GitObjects {
     const git = await load();
     const at = place();
     let note: Tagged['note'];
+    const through: string[] = [];
     for (let oid = object; ; ) {
       const { type, object: found } = await read(git, oid, at);
       if (type === 'commit') {
         const { committer } = found as { readonly committer: { readonly timestamp: number } };
-        return { commit: oid, committedAt: committer.timestamp * 1000, ...(note && { note }) };
+        const more = { ...(note && { note }), ...(through.length > 1 && { through }) };
+        return { commit: oid, committedAt: committer.timestamp * 1000, ...more };
       }
       if (type !== 'tag') return undefined;
+      through.push(oid);
       const tag = found as { object: string; message: string; tagger?: { name: string; timestamp: number } };
       const { name = '', timestamp = 0 } = tag.tagger ?? {};
       note ??= { message: tag.message, by: name, at: timestamp * 1000 };
@@ -141,14 +150,14 @@ export function createObjects(gitDir: string): GitObjects {
       }
       const entry = (await entriesOf(git, tree, at)).find((one) => one.path === name);
       if (!entry) return undefined;
-      if (!FILE_MODES.includes(entry.mode)) throw new Error(`\`${path}\` in commit ${commit} is not a file`);
+      if (!FILE_MODES.includes(entry.mode)) throw unreadable(`\`${path}\` in commit ${commit} is not a file`);
       const { blob } = await git.readBlob({ ...at, oid: entry.oid });
       if (blob.length > MAX_BYTES)
-        throw new Error(`\`${path}\` in commit ${commit} has ${blob.length} bytes, and at most ${MAX_BYTES} are read`);
+        throw unreadable(`\`${path}\` in commit ${commit} has ${blob.length} bytes, and at most ${MAX_BYTES} are read`);
       try {
         return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(blob);
       } catch {
-        throw new Error(`\`${path}\` in commit ${commit} is not text in UTF-8`);
+        throw unreadable(`\`${path}\` in commit ${commit} is not text in UTF-8`);
       }
     },
     async commit(parent, texts, by, message) {
@@ -171,6 +180,10 @@ export function createObjects(gitDir: string): GitObjects {
       return git.writeTag({ ...place(), tag });
     },
   };
+}
+
+function unreadable(message: string): OrchestratorError {
+  return new OrchestratorError('INVALID_REQUEST', message);
 }
 
 /** Git has no line ends and no angle brackets in the name of a person. */

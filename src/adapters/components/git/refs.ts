@@ -6,6 +6,7 @@
 import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import pRetry from 'p-retry';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 
 export interface Refs {
   /** The full names under a prefix that ends in `/`, and the object of each. */
@@ -40,8 +41,12 @@ export function createRefs(gitDir: string): Refs {
 
   const readLoose = async (name: string): Promise<string | undefined> => {
     const text = await readFile(join(gitDir, name), 'utf8').catch(ifMissing);
-    const object = text?.trim();
-    return object !== undefined && OBJECT.test(object) ? object : undefined;
+    if (text === undefined || OBJECT.test(text.trim())) return text?.trim();
+    // Not the value in `packed-refs`, which is an older one.
+    throw new OrchestratorError(
+      'INTERNAL',
+      `${join(gitDir, name)} is broken: it does not name an object; set the tag again`,
+    );
   };
 
   // The file first: `git pack-refs` writes `packed-refs` before it removes the file.
@@ -60,7 +65,8 @@ export function createRefs(gitDir: string): Refs {
       },
     ).catch((error: unknown) => {
       if (!isCode(error, 'EEXIST')) throw error;
-      throw new Error(`${path} exists: another process uses the repository, or one was killed; then remove the file`);
+      const message = `${path} exists: another process uses the repository, or one was killed; then remove the file`;
+      throw new OrchestratorError('CONFLICT', message, { retryable: true });
     });
     try {
       return await task(file, path);
@@ -91,6 +97,7 @@ export function createRefs(gitDir: string): Refs {
         const object = await readLoose(name);
         if (object !== undefined) loose.set(name, object);
       }
+      await stat(join(gitDir, 'refs'));
       const listed = [...(await readPacked())].filter(([name]) => name.startsWith(prefix));
       return new Map([...listed, ...loose]);
     },

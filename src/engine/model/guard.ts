@@ -1,5 +1,7 @@
 /** The guard of a rollout: which share of the executions that use the version may fail. */
 
+import type { Rollout, Split } from './component.ts';
+
 /** Of the executions that used a version in one step. */
 export interface StepCount {
   readonly runs: number;
@@ -16,6 +18,27 @@ export function guardProblem(guard: unknown): string | undefined {
   return limit !== undefined && limit > 0 && limit < 1
     ? undefined
     : 'must be a limit of the failure rate above 0 and below 100 %, such as `failureRate < 2%`';
+}
+
+const MAX_STEPS = 20;
+export const STEPS_RULE = `must be 2 to ${MAX_STEPS} rising shares that end with 100, such as [1, 10, 50, 100]`;
+
+export function areSteps(steps: unknown): steps is readonly number[] {
+  return (
+    Array.isArray(steps) &&
+    steps.length >= 2 &&
+    steps.length <= MAX_STEPS &&
+    steps.every((share, i) => typeof share === 'number' && share > (steps[i - 1] ?? 0) && share <= 100) &&
+    steps.at(-1) === 100
+  );
+}
+
+/** Whether a value that a source has stored is a rollout of one of these versions. */
+export function isRollout(value: unknown, split: Split): value is Rollout {
+  if (typeof value !== 'object' || value === null) return false;
+  const { version, guard, steps, step, everyMs } = value as Partial<Record<keyof Rollout, unknown>>;
+  const isStep = areSteps(steps) && Number.isInteger(step) && split[String(version)] === steps[step as number];
+  return isStep && guardProblem(guard) === undefined && typeof everyMs === 'number' && everyMs > 0;
 }
 
 /** Whether more executions have failed than a guard allows. */
