@@ -67,9 +67,7 @@ export async function openToCheck(directory: string): Promise<OpenedProject> {
     // Those of a store are known to the processes that use it.
     if (opened.options.components)
       for (const { compiled } of loadEnsembles(opened.options.ensembles ?? [], compileHost(opened.options)).values())
-        for (const { path, message, isMissing } of await checkUses(compiled.components, (reference) =>
-          components.resolve(reference, { key: 'load' }),
-        ))
+        for (const { path, message, isMissing } of await checkUses(compiled.components, components))
           add(compiled.name, isMissing ? 'warnings' : 'issues', { path, message });
   } catch (error) {
     const found = (error as { readonly details?: { readonly issues?: readonly DefinitionIssue[] } }).details?.issues;

@@ -42,7 +42,7 @@ import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionHandle, type ExecutionService } from './runs/execution-service.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
-import { createSchedules, type Schedules } from './schedules/schedule-control.ts';
+import type { Schedules } from './schedules/schedule-control.ts';
 import { createTimedParts } from './timed-parts.ts';
 import { runAllDue } from './timed-work.ts';
 import { toolServerSecrets } from './tool-server-options.ts';
@@ -194,7 +194,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   });
   const { rollouts } = components;
   const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids, rollouts };
-  const { work, deliveries } = createTimedParts(options, served);
+  const { work, deliveries, schedules } = createTimedParts(options, served);
   // The first start also begins to do what is timed.
   const starting = (): ExecutionService => {
     work.begin(false);
@@ -220,12 +220,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     executions,
     deliveries: deliveries.api,
     components: components.api,
-    schedules: createSchedules({
-      ensembles: ensembles.values(),
-      schedules: storage.schedules,
-      clock,
-      executionService: starting,
-    }),
+    schedules,
     ...access,
     state: createEnsembleStates({ store: storage.state, clock, initialOf }),
     signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, clock, executionService }),
@@ -234,7 +229,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
       await executionService.engine.open();
       deliveries.use();
       await work.begin(true);
-      await warnOfUses(ensembles.values(), (reference) => components.api.resolve(reference, { key: 'load' }), logger);
+      await warnOfUses(ensembles.values(), components.api, logger);
     },
     runDue: async ({ limit = 100 } = {}) => runAllDue(work, executionService.engine, checkDueLimit(limit)),
     close({ grace = 25_000 } = {}) {

@@ -4,18 +4,26 @@ import { connectDeliveries, type ConnectedDeliveries, type DeliveryParts } from 
 import type { Rollouts } from './components/rollouts.ts';
 import type { OrchestratorOptions } from './options.ts';
 import { scheduleTasks, type SchedulesParts } from './schedules/schedules.ts';
+import { createSchedules, type Schedules } from './schedules/schedule-control.ts';
 import { createTimedWork, type TimedWork } from './timed-work.ts';
 
 export function createTimedParts(
   options: OrchestratorOptions,
   parts: SchedulesParts & DeliveryParts & { readonly rollouts: Rollouts },
-): { readonly work: TimedWork; readonly deliveries: ConnectedDeliveries } {
+): { readonly work: TimedWork; readonly deliveries: ConnectedDeliveries; readonly schedules: Schedules } {
   const { storage, clock, logger, ensembles, executionService, rollouts } = parts;
   const deliveries = connectDeliveries(options, parts);
-  const schedules = scheduleTasks(options.schedules === false ? [] : ensembles.values(), parts);
+  const ticks = scheduleTasks(options.schedules === false ? [] : ensembles.values(), parts);
   const { engine } = executionService;
-  const work = createTimedWork([...schedules, deliveries.task, rollouts.task], { storage, clock, logger, engine });
+  const work = createTimedWork([...ticks, deliveries.task, rollouts.task], { storage, clock, logger, engine });
   deliveries.attach(work);
   rollouts.attach(work);
-  return { work, deliveries };
+  const schedules = createSchedules({
+    ...{ ensembles: ensembles.values(), schedules: storage.schedules, clock },
+    executionService() {
+      work.begin(false);
+      return executionService;
+    },
+  });
+  return { work, deliveries, schedules };
 }

@@ -4,8 +4,8 @@ import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { formatPath } from '../../engine/base/json.ts';
 import type { CompiledEnsemble, ComponentUse } from '../../engine/compiled/compiled-ensemble.ts';
 import { variableProblem } from '../../engine/definition/compile/compile-references.ts';
-import type { ResolvedComponent } from '../../engine/model/component.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
+import type { Components } from './components.ts';
 
 export interface UseProblem {
   readonly path: string;
@@ -14,16 +14,19 @@ export interface UseProblem {
   readonly isMissing: boolean;
 }
 
+/** Of the versions of a split, one is enough to look at. */
+const ANY_KEY = { key: 'load' };
+
 /** @returns the problems. That the source can't be reached is none */
 export async function checkUses(
   uses: readonly ComponentUse[],
-  resolve: (reference: string) => Promise<ResolvedComponent>,
+  components: Pick<Components, 'resolve'>,
 ): Promise<readonly UseProblem[]> {
   const problems = await Promise.all(
     uses.map(async ({ reference, agent, fields, path: at }) => {
       const path = formatPath(at);
       try {
-        const component = await resolve(reference);
+        const component = await components.resolve(reference, ANY_KEY);
         const message = fields && variableProblem(component, agent, fields);
         return message === undefined ? [] : [{ path, message, isMissing: false }];
       } catch (error) {
@@ -38,10 +41,10 @@ export async function checkUses(
 /** Logs the problems of the ensembles that code defines. */
 export async function warnOfUses(
   ensembles: Iterable<{ readonly compiled: CompiledEnsemble }>,
-  resolve: (reference: string) => Promise<ResolvedComponent>,
+  components: Pick<Components, 'resolve'>,
   logger: Logger,
 ): Promise<void> {
   for (const { compiled } of ensembles)
-    for (const { path, message } of await checkUses(compiled.components, resolve))
+    for (const { path, message } of await checkUses(compiled.components, components))
       logger.warn({ ensemble: compiled.name, path }, `ensemble \`${compiled.name}\`: ${path}: ${message}`);
 }

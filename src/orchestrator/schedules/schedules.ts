@@ -14,7 +14,7 @@ export interface SchedulesParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly executionService: Pick<ExecutionService, 'toLoadedDefinition' | 'engine' | 'records'>;
+  readonly executionService: Pick<ExecutionService, 'toLoadedDefinition' | 'engine' | 'records' | 'start'>;
 }
 
 export function scheduleTasks(ensembles: Iterable<LoadedEnsemble>, parts: SchedulesParts): readonly TimedTask[] {
