@@ -104,6 +104,10 @@ describe.each(HOSTS)('listings by $host', ({ open }) => {
         'INVALID_CURSOR',
       ]);
     }
+    for (let i = 0; i < nextCursor.length; i++) {
+      const changed = `${nextCursor.slice(0, i)}${nextCursor[i] === 'A' ? 'B' : 'A'}${nextCursor.slice(i + 1)}`;
+      expect([i, (await list(`ensemble=echo&cursor=${encodeURIComponent(changed)}`)).status]).toEqual([i, 400]);
+    }
     expect((await list(`ensemble=echo&cursor=${encodeURIComponent(nextCursor)}`)).body.executions).toHaveLength(1);
     const elsewhere = await readResponse(
       ask(`/api/v1/ensembles?cursor=${encodeURIComponent(nextCursor)}`, { headers }),

@@ -1,14 +1,20 @@
-/** Page cursors of listings: opaque text with the last entry of the page and the filter of the listing. */
+/**
+ * Page cursors of listings: opaque text with the last entry of the page, the filter of the listing, and a check of both. A cursor gives no right: it
+ * only says where a page begins, so its check needs no secret.
+ */
 
 import { OrchestratorError } from '../base/errors.ts';
+import { hashText } from '../base/hash.ts';
 
 /** Largest page. A larger `limit` counts as this one. */
 export const MAX_PAGE = 250;
 export const DEFAULT_PAGE = 100;
+const CHECK_LENGTH = 12;
 
 /** @param filter - the filter of the listing, as text. The cursor is valid for this filter only */
 export function encodeCursor(last: string, filter: string): string {
-  return btoa(encodeURIComponent(JSON.stringify([last, filter])));
+  const check = hashText(`${last}\n${filter}`).slice(0, CHECK_LENGTH);
+  return btoa(encodeURIComponent(JSON.stringify([last, filter, check])));
 }
 
 /**
@@ -18,7 +24,9 @@ export function encodeCursor(last: string, filter: string): string {
 export function decodeCursor(cursor: string, filter: string, form: RegExp): string {
   try {
     const [last, madeFor] = JSON.parse(decodeURIComponent(atob(cursor))) as unknown[];
-    if (typeof last === 'string' && madeFor === filter && form.test(last)) return last;
+    const isOwn = typeof last === 'string' && madeFor === filter && form.test(last);
+    // The same text again: no character of it was changed.
+    if (isOwn && encodeCursor(last, filter) === cursor) return last;
   } catch {
     // Not text that `encodeCursor` made.
   }
