@@ -10,7 +10,7 @@ import { countedBytes, HeldBytes } from './byte-budget.ts';
 import type { HandlerParts, HttpCall, RouteAccess } from './call.ts';
 import { corsHeaders, isPreflight } from './cors.ts';
 import { addressOf, countRequest, refuseExcess, setLimitHeaders } from './rate-limit.ts';
-import { EVENT_STREAM, errorReply, isHidden, type Reply, withPlainError } from './reply.ts';
+import { EVENT_STREAM, asProblem, errorReply, isHidden, type Reply, withPlainError } from './reply.ts';
 import type { Found } from './router.ts';
 import { readIdempotencyKey, runOnce } from './run-once.ts';
 
@@ -56,9 +56,10 @@ export async function answerRequest(
             requestId,
             held,
           }))));
+    reply = forCaller(reply, request, match);
     body = bodyOf(reply, request.method, match, parts);
     if (!keepUnsent(unsent, body)) {
-      reply = errorReply(tooMuchUnsent());
+      reply = forCaller(errorReply(tooMuchUnsent()), request, match);
       body = bodyOf(reply, request.method, match, parts);
     }
   } catch (thrown) {
@@ -67,7 +68,7 @@ export async function answerRequest(
       const path = shownPath(request, match);
       parts.logger.error({ err: thrown, requestId, method, path, ip: address }, 'a request failed');
     }
-    reply = errorReply(thrown);
+    reply = forCaller(errorReply(thrown), request, match);
     body = bodyOf(reply, request.method, match, parts);
     unsent.release();
   } finally {
@@ -105,6 +106,11 @@ function runRoute({ route }: FoundRoute, call: HttpCall): Reply | Promise<Reply>
   rejectUnusedInput(call.request, route);
   const key = route.method === 'POST' && !route.repeatable ? readIdempotencyKey(call.request) : undefined;
   return key === undefined ? route.run(call) : runOnce(call, route, key);
+}
+
+/** The errors of webhooks have one form only. */
+function forCaller(reply: Reply, request: PlainRequest, match: Found): Reply {
+  return isOfWebhook(match) ? reply : asProblem(reply, request.header('accept'));
 }
 
 function isOfWebhook(match: Found): boolean {

@@ -46,6 +46,29 @@ export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
   };
 }
 
+const PROBLEM = 'application/problem+json';
+/** The phrases of the statuses that errors have (RFC 9110). */
+const TITLES: Readonly<Record<number, string>> = {
+  ...{ 400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden', 404: 'Not Found', 405: 'Method Not Allowed' },
+  ...{ 409: 'Conflict', 413: 'Content Too Large', 415: 'Unsupported Media Type', 422: 'Unprocessable Content' },
+  ...{ 429: 'Too Many Requests', 500: 'Internal Server Error', 503: 'Service Unavailable', 504: 'Gateway Timeout' },
+};
+
+/** An error as a problem of RFC 9457, for a caller whose `Accept` names that type. Other replies stay as they are. */
+export function asProblem(reply: Reply, accept: string | undefined): Reply {
+  const { error } = (reply.json ?? {}) as { readonly error?: { readonly code?: string; readonly message?: string } };
+  if (error?.code === undefined || !accept?.toLowerCase().includes(PROBLEM)) return reply;
+  const { message: detail, ...extra } = error;
+  const problem = {
+    ...extra,
+    type: 'about:blank',
+    title: TITLES[reply.status] ?? error.code,
+    status: reply.status,
+    detail,
+  };
+  return { ...reply, json: problem, headers: { ...reply.headers, 'content-type': `${PROBLEM}; charset=utf-8` } };
+}
+
 /** The error body of inbound webhooks: `{ error: string }`. */
 export function withPlainError(json: unknown): unknown {
   const { error } = json as { readonly error?: { readonly message?: string } };
