@@ -174,7 +174,7 @@ describe('ensemble component', () => {
     commit(cwd);
     git(cwd, 'tag', '-a', '-m', 'short', 'components/greet/v1.1.0');
     git(cwd, 'tag', '-f', '-a', '-m', 'deploy', 'components/greet/production', 'components/greet/v1.1.0^{}');
-    await expect.poll(text, { timeout: 2000 }).toBe('Hi Ada.\n');
+    await expect.poll(text, { timeout: 10_000 }).toBe('Hi Ada.\n');
   });
 
   it('compare asks the models of the project with two versions, for each input', async () => {
