@@ -79,10 +79,10 @@ export function createRollouts(parts: RolloutParts): Rollouts {
 
   /** @returns when to look again, Unix ms. Undefined: the rollout is over */
   const advance = async (one: Watched): Promise<number | undefined> => {
-    const { counts } = one;
-    one.counts = new Map();
     const deployment = await findRollout(one);
     const { rollout } = deployment ?? {};
+    const { counts } = one;
+    one.counts = new Map();
     if (!deployment || !rollout) return undefined;
     const more = counts.get(rollout.version) ?? NONE;
     const count = await addCount(parts, one, deployment, more).catch((error: unknown) => {
