@@ -188,6 +188,26 @@ describe('ensembles over HTTP', () => {
     expect((await ask(`/ensembles?cursor=${encodeURIComponent(first.body.nextCursor)}&active=true`)).status).toBe(400);
   });
 
+  it('260 workflows are paged through while others are created and deleted: none is missed, none is listed twice', async () => {
+    const { ask, orchestrator } = await open();
+    const { ensembles } = orchestrator;
+    const nameOf = (n: number) => `w-${String(n).padStart(3, '0')}`;
+    for (let n = 0; n < 260; n++) await ensembles.create({ name: nameOf(n), flow: [] });
+    const seen: string[] = [];
+    let cursor: string | undefined;
+    do {
+      const query = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`;
+      const { body } = await ask(`/workflows?limit=20${query}`);
+      const names: string[] = body.data.map(({ name }: { readonly name: string }) => name);
+      seen.push(...names.filter((name) => /^w-\d{3}$/.test(name)));
+      // Before, at and after the place of the cursor; and what was seen already is deleted.
+      for (const name of ['a', 'w-100x', 'z']) await ensembles.create({ name: `${name}${seen.length}`, flow: [] });
+      for (const name of names.slice(0, 3)) if (/^w-\d{3}$/.test(name)) await ensembles.delete(name);
+      cursor = body.nextCursor;
+    } while (cursor !== undefined);
+    expect(seen).toEqual(Array.from({ length: 260 }, (_, n) => nameOf(n)));
+  });
+
   it('GET /workflows answers the form of the specification, and takes the token as X-SERVICE-API-KEY too', async () => {
     const { orchestrator, handler, ask } = await open();
     await ask('/ensembles', yaml(HELLO));
