@@ -194,14 +194,17 @@ describe('ensembles over HTTP', () => {
     const nameOf = (n: number) => `w-${String(n).padStart(3, '0')}`;
     for (let n = 0; n < 260; n++) await ensembles.create({ name: nameOf(n), flow: [] });
     const seen: string[] = [];
+    let pages = 0;
     let cursor: string | undefined;
     do {
+      pages += 1;
       const query = cursor === undefined ? '' : `&cursor=${encodeURIComponent(cursor)}`;
       const { body } = await ask(`/workflows?limit=20${query}`);
       const names: string[] = body.data.map(({ name }: { readonly name: string }) => name);
       seen.push(...names.filter((name) => /^w-\d{3}$/.test(name)));
       // Before, at and after the place of the cursor; and what was seen already is deleted.
-      for (const name of ['a', 'w-100x', 'z']) await ensembles.create({ name: `${name}${seen.length}`, flow: [] });
+      if (pages < 20)
+        for (const name of ['a', 'w-100x', 'z']) await ensembles.create({ name: `${name}${pages}`, flow: [] });
       for (const name of names.slice(0, 3)) if (/^w-\d{3}$/.test(name)) await ensembles.delete(name);
       cursor = body.nextCursor;
     } while (cursor !== undefined);
