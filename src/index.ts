@@ -95,6 +95,7 @@ export type {
   StoredComponent,
 } from './engine/ports/component-source.ts';
 export type { TemplateEngine } from './engine/ports/template-engine.ts';
+export type { Job, JobAction, JobFailure, JobFilter, JobOptions, Jobs } from './orchestrator/jobs/jobs.ts';
 export type { Schedule, Schedules } from './orchestrator/schedules/schedule-control.ts';
 export type { ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';
 export type { WebhookItem, Webhooks } from './orchestrator/webhooks/webhooks.ts';

@@ -9,6 +9,7 @@ const ID_PATTERNS = {
   execution: EXECUTION_ID,
   token: /^tok_[0-9A-Z]{26}$/,
   delivery: /^dlv_[0-9A-Z]{26}$/,
+  job: /^job_[0-9A-Z]{26}$/,
   receiver: /^(?:webhook:[0-9a-f]{32}|email:.{1,200}|https?:\/\/.{1,2000})$/,
 } as const;
 

@@ -42,6 +42,7 @@ import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionHandle, type ExecutionService } from './runs/execution-service.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
+import type { Jobs } from './jobs/jobs.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
 import { createTimedParts } from './timed-parts.ts';
 import { runAllDue } from './timed-work.ts';
@@ -98,6 +99,8 @@ export interface Orchestrator<T = Types> {
   readonly components: Components;
   /** The schedules of the ensembles that code defines. */
   readonly schedules: Schedules;
+  /** Jobs that cancel, retry or delete many executions. */
+  readonly jobs: Jobs;
   /** The links that `signalUrl()` creates. Undefined without the option `signalLinks`. */
   readonly signalLinks: SignalLinks | undefined;
   /**
@@ -193,14 +196,14 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     forget: ({ kind, name }) => catalog.forget(kind as Kind, name),
   });
   const { rollouts } = components;
+  const executions = createExecutions({ storage, clock, executionService, ids, restore });
   const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids, rollouts };
-  const { work, deliveries, schedules } = createTimedParts(options, served);
+  const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions });
   // The first start also begins to do what is timed.
   const starting = (): ExecutionService => {
     work.begin(false);
     return executionService;
   };
-  const executions = createExecutions({ storage, clock, executionService, ids, restore });
   const { webhooks, claims } = createWebhookParts(options, { catalog, clock, logger, storage, starting, executions });
   const initialOf = async (name: string) => (await ensemble(name)).compiled.initialState;
   let closing: Promise<void> | undefined;
@@ -220,7 +223,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     executions,
     deliveries: deliveries.api,
     components: components.api,
-    schedules,
+    ...timed,
     ...access,
     state: createEnsembleStates({ store: storage.state, clock, initialOf }),
     signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, clock, executionService }),

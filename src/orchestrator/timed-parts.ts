@@ -1,21 +1,34 @@
-/** What an orchestrator does at its time: its schedules, its deliveries and the rollouts of components, with one timer. */
+/** What an orchestrator does at its time: its schedules, its deliveries, the rollouts of components and its jobs, with one timer. */
 
 import { connectDeliveries, type ConnectedDeliveries, type DeliveryParts } from './deliveries/connect-deliveries.ts';
 import type { Rollouts } from './components/rollouts.ts';
+import { createJobs, jobDocuments, type Jobs } from './jobs/jobs.ts';
+import { createJobTask } from './jobs/work-on-jobs.ts';
+import type { Executions } from './runs/executions.ts';
 import type { OrchestratorOptions } from './options.ts';
 import { scheduleTasks, type SchedulesParts } from './schedules/schedules.ts';
 import { createSchedules, type Schedules } from './schedules/schedule-control.ts';
 import { createTimedWork, type TimedWork } from './timed-work.ts';
 
+export interface TimedOrchestratorParts {
+  readonly work: TimedWork;
+  readonly deliveries: ConnectedDeliveries;
+  readonly schedules: Schedules;
+  readonly jobs: Jobs;
+}
+
 export function createTimedParts(
   options: OrchestratorOptions,
-  parts: SchedulesParts & DeliveryParts & { readonly rollouts: Rollouts },
-): { readonly work: TimedWork; readonly deliveries: ConnectedDeliveries; readonly schedules: Schedules } {
+  parts: SchedulesParts & DeliveryParts & { readonly rollouts: Rollouts; readonly executions: Executions },
+): TimedOrchestratorParts {
   const { storage, clock, logger, ensembles, executionService, rollouts } = parts;
   const deliveries = connectDeliveries(options, parts);
   const ticks = scheduleTasks(options.schedules === false ? [] : ensembles.values(), parts);
   const { engine } = executionService;
-  const work = createTimedWork([...ticks, deliveries.task, rollouts.task], { storage, clock, logger, engine });
+  const stored = jobDocuments(storage.documents, clock);
+  const jobTask = createJobTask({ ...parts, stored });
+  const tasks = [...ticks, deliveries.task, rollouts.task, jobTask];
+  const work = createTimedWork(tasks, { storage, clock, logger, engine });
   deliveries.attach(work);
   rollouts.attach(work);
   const schedules = createSchedules({
@@ -25,5 +38,10 @@ export function createTimedParts(
       return executionService;
     },
   });
-  return { work, deliveries, schedules };
+  const wake = () => {
+    work.begin(false);
+    work.wake(jobTask, clock.now());
+  };
+  const jobs = createJobs({ ...parts, documents: storage.documents, stored, wake });
+  return { work, deliveries, schedules, jobs };
 }

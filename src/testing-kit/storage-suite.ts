@@ -29,7 +29,7 @@ import { claimCases, sharedClaimCases } from './storage-suite/executions/claims.
 import { findingCases } from './storage-suite/executions/finding.ts';
 import { listingCases } from './storage-suite/executions/listings.ts';
 import { pollCases } from './storage-suite/executions/polls.ts';
-import { purgeCases, sharedPurgeCases } from './storage-suite/executions/purges.ts';
+import { deletionCases, purgeCases, sharedPurgeCases } from './storage-suite/executions/purges.ts';
 import { recordCases } from './storage-suite/executions/records.ts';
 import { reopenedExecutionCases } from './storage-suite/executions/reopened.ts';
 import { slimReadCases } from './storage-suite/executions/slim-reads.ts';
@@ -94,7 +94,7 @@ const GROUPS: { readonly [Part in keyof StorageParts | 'commits' | 'handles']: G
   executions: {
     always: [
       ...[claimCases, takeCases, turnCases, pollCases, cancelCases, childCases],
-      ...[purgeCases, recordCases, listingCases, findingCases, slimReadCases],
+      ...[purgeCases, deletionCases, recordCases, listingCases, findingCases, slimReadCases],
     ],
     many: [sharedClaimCases, sharedTakeCases, sharedCancelCases, sharedPurgeCases],
     reopened: [reopenedExecutionCases],

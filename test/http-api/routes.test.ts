@@ -8,6 +8,7 @@ import { type Ask, HOSTS } from './hosts.ts';
 import { createService, post, type Service, readResponse } from './service.ts';
 
 const NOBODY = 'exec_01M7WWEK7KT35PGB6V8KCP7X7Z';
+const NO_JOB = 'job_01M7WWEK7KT35PGB6V8KCP7X7Z';
 const NO_DELIVERY = 'dlv_01M7WWEK7KT35PGB6V8KCP7X7Z';
 
 type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -41,6 +42,11 @@ const ROUTES: readonly Row[] = [
   ['POST', `/api/v1/executions/${NOBODY}/cancel`, 'execute:ensembles', 404],
   ['POST', `/api/v1/executions/${NOBODY}/retry`, 'execute:ensembles', 404],
   ['POST', `/api/v1/executions/${NOBODY}/signals/go`, 'execute:ensembles', 404],
+  ['DELETE', `/api/v1/executions/${NOBODY}`, 'admin', 404],
+  ['GET', '/api/v1/jobs', 'read:executions', 200],
+  ['POST', '/api/v1/jobs', 'execute:ensembles', 202],
+  ['GET', `/api/v1/jobs/${NO_JOB}`, 'read:executions', 404],
+  ['POST', `/api/v1/jobs/${NO_JOB}/stop`, 'execute:ensembles', 404],
   ['GET', '/api/v1/deliveries', 'read:executions', 200],
   ['GET', `/api/v1/deliveries/${NO_DELIVERY}`, 'read:executions', 404],
   ['POST', `/api/v1/deliveries/${NO_DELIVERY}/redeliver`, 'execute:ensembles', 404],
@@ -75,6 +81,7 @@ const ROUTES: readonly Row[] = [
 const BODIES: Readonly<Record<string, unknown>> = {
   '/api/v1/tokens': { name: 'new', scopes: ['read:state'] },
   '/api/v1/execute/agent/double': { input: { n: 2 } },
+  '/api/v1/jobs': { action: 'cancel', filter: { ensemble: 'echo' } },
 };
 
 describe.each(HOSTS)('routes by $host', ({ open }) => {

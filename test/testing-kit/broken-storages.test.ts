@@ -87,6 +87,7 @@ const FAULTS: Readonly<Record<string, Readonly<Record<string, Fault>>>> = {
     'loses claims by id': loses('executions.take'),
     'loses requests for cancellation': loses('executions.requestCancel'),
     'brings deleted executions back': loses('executions.purge'),
+    'loses deletions': loses('executions.delete'),
     'loses the trigger': starts(() => ({ trigger: { type: 'call' } })),
     'loses the deadline': starts(() => ({ deadlineAt: 1 })),
     'loses the version': starts(() => ({ version: '' })),

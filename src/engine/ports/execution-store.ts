@@ -206,4 +206,7 @@ export interface ExecutionStore extends ExecutionReader {
    *   another worker deletes
    */
   purge(query: PurgeQuery): MaybePromise<{ readonly deleted: number; readonly next?: string } | undefined>;
+
+  /** Deletes those of the given executions that have ended, with all their stored data. @returns how many were deleted */
+  delete(ids: readonly string[]): MaybePromise<number>;
 }

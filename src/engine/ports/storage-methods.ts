@@ -11,7 +11,7 @@ type Methods<Part> = {
 const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Name]> } = {
   workers: { register: true, renew: true, unregister: true, reclaimFromDead: true, listHeld: true },
   executions: {
-    ...{ claim: true, take: true, poll: true, countQueued: true, requestCancel: true, purge: true },
+    ...{ claim: true, take: true, poll: true, countQueued: true, requestCancel: true, purge: true, delete: true },
     ...{ getAccepted: true, getStatus: true, get: true, list: true, findEnded: true, countDescendants: true },
     findByKey: true,
     ...{ listSteps: true, getStep: true, skipSteps: true, listEndedWaits: true },

@@ -1,13 +1,12 @@
 /** `/deliveries...` and `/receivers...`: what the notifications of executions send, and sending it again. */
 
 import * as z from 'zod/mini';
-import { OrchestratorError } from '../../engine/base/errors.ts';
 import { once } from '../../engine/base/once.ts';
-import { readInstant } from '../../engine/base/read-instant.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import type { DeliveryStatus } from '../../engine/model/delivery.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readExecutionId, readId } from '../read-id.ts';
+import { instantField, readInstantField } from '../read-instant-field.ts';
 import { readJson } from '../read-json.ts';
 import { readInstantParameter, readLimit, readQuery } from '../read-query.ts';
 import type { Reply } from '../reply.ts';
@@ -40,7 +39,6 @@ export async function redeliver(call: HttpCall): Promise<Reply> {
   return { status: 202, json: await known(call.parts.orchestrator.deliveries.redeliver(id), 'delivery') };
 }
 
-const instant = () => z.union([z.number(), z.string()], { error: 'must be Unix ms or ISO 8601' });
 const replayBody = once(() =>
   z.strictObject({
     ensemble: z.optional(z.string({ error: 'must be a text' })),
@@ -49,8 +47,8 @@ const replayBody = once(() =>
       z.enum(['succeeded', 'failed', 'paused'], { error: 'must be `succeeded`, `failed` or `paused`' }),
     ),
     url: z.optional(z.string({ error: 'must be a text' })),
-    since: z.optional(instant()),
-    until: z.optional(instant()),
+    since: z.optional(instantField()),
+    until: z.optional(instantField()),
   }),
 );
 
@@ -59,20 +57,10 @@ export async function replayDeliveries(call: HttpCall): Promise<Reply> {
   const { since, until, ...filter } = readShape(replayBody(), await readJson(call), 'the body is not valid');
   const job = await call.parts.orchestrator.deliveries.replay({
     ...filter,
-    since: toInstant(since, 'since'),
-    until: toInstant(until, 'until'),
+    since: readInstantField(since, 'since'),
+    until: readInstantField(until, 'until'),
   });
   return { status: 202, json: job };
-}
-
-function toInstant(given: number | string | undefined, name: string): number | undefined {
-  if (given === undefined) return undefined;
-  const read = readInstant(String(given));
-  if (read !== undefined) return read;
-  throw new OrchestratorError(
-    'INVALID_REQUEST',
-    `\`${name}\` must be Unix ms or ISO 8601 such as 2026-01-31T09:00:00Z`,
-  );
 }
 
 export async function listReplays({ parts }: HttpCall): Promise<Reply> {

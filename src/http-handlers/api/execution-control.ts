@@ -1,4 +1,4 @@
-/** `POST /executions/:id/...`: cancels an execution, retries one, sends one a signal, and creates a ticket for its events. */
+/** Routes of one execution: cancels an execution, retries one, deletes one, sends one a signal, and creates a ticket for its events. */
 
 import * as z from 'zod/mini';
 import type { Execution } from '../../engine/model/execution.ts';
@@ -22,6 +22,12 @@ export async function cancelExecution(call: HttpCall): Promise<Reply> {
   if (refusal) return refusal;
   await refuseContent(call);
   return { status: 200, json: shown(call, await known(call.parts.orchestrator.executions.cancel(id))) };
+}
+
+/** Only an execution that has ended is deleted. */
+export async function deleteExecution(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'execution');
+  return { status: 200, json: await known(call.parts.orchestrator.executions.delete(id)) };
 }
 
 const retryBody = once(() =>

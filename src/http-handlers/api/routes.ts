@@ -25,9 +25,16 @@ import {
   updateComponent,
 } from './components.ts';
 import { executeAgent, executeEnsemble } from './execute.ts';
-import { cancelExecution, createTicket, retryExecution, signalExecution } from './execution-control.ts';
+import {
+  cancelExecution,
+  createTicket,
+  deleteExecution,
+  retryExecution,
+  signalExecution,
+} from './execution-control.ts';
 import { getAgentRun, getExecution, listAgentRuns, listExecutions, listSteps, streamEvents } from './executions.ts';
 import { health } from './health.ts';
+import { createJob, getJob, listJobs, stopJob } from './jobs.ts';
 import { listSchedules, pauseSchedule, resumeSchedule, runSchedule } from './schedules.ts';
 import { clearState, getState, patchState, putState } from './state.ts';
 import { createToken, listTokens, revokeToken } from './tokens.ts';
@@ -89,6 +96,7 @@ export const API_ROUTES: readonly Route[] = [
     run: listExecutions,
   },
   { method: 'GET', path: '/api/v1/executions/:id', scope: 'read:executions', maxBytes: VALUE_BYTES, run: getExecution },
+  { method: 'DELETE', path: '/api/v1/executions/:id', scope: 'admin', run: deleteExecution },
   {
     method: 'GET',
     path: '/api/v1/executions/:id/agents',
@@ -136,6 +144,11 @@ export const API_ROUTES: readonly Route[] = [
     repeatable: true,
     run: signalExecution,
   },
+
+  { method: 'GET', path: '/api/v1/jobs', scope: 'read:executions', maxBytes: LIST_BYTES, run: listJobs },
+  { method: 'POST', path: '/api/v1/jobs', scope: 'execute:ensembles', run: createJob },
+  { method: 'GET', path: '/api/v1/jobs/:id', scope: 'read:executions', run: getJob },
+  { method: 'POST', path: '/api/v1/jobs/:id/stop', scope: 'execute:ensembles', repeatable: true, run: stopJob },
 
   {
     method: 'GET',

@@ -63,6 +63,12 @@ export interface Executions {
    *   names that exist in `details.waits`, and for a payload that is not JSON
    */
   signal(id: string, name: string, payload?: unknown, options?: SignalOptions): Promise<Execution<unknown>>;
+  /**
+   * Deletes the record of an execution that has ended, with its steps. Its id and its idempotency key can be used again. Its deliveries and
+   * its children stay.
+   * @throws NOT_FOUND; CONFLICT if it has not ended
+   */
+  delete(id: string): Promise<{ readonly id: string; readonly deleted: true }>;
   /** The record, with the first 1,000 agent runs and at most 4 MiB of their outputs. @throws NOT_FOUND */
   get(id: string): Promise<Execution<unknown>>;
   /** The status, without values and agent runs. The cost is the same for every execution. @throws NOT_FOUND */
@@ -125,7 +131,7 @@ export interface Executions {
 }
 
 export interface ExecutionsParts {
-  readonly storage: Pick<Storage, 'definitions' | 'tokens'>;
+  readonly storage: Pick<Storage, 'definitions' | 'executions' | 'tokens'>;
   readonly clock: Clock;
   readonly executionService: ExecutionService;
   readonly ids: IdSource;
@@ -203,6 +209,12 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       if ((await executionService.engine.signal(signal)) === 'stored') return find(id);
       const { status } = await statusOf(id);
       throw conflict({ ...execution, status }, `execution ${execution.id} accepts no more signals: it is ${status}`);
+    },
+    async delete(id) {
+      const { id: executionId } = await statusOf(id);
+      if ((await storage.executions.delete([executionId])) > 0) return { id: executionId, deleted: true };
+      const now = await statusOf(executionId);
+      throw conflict(now, `execution ${executionId} has not ended: it is ${now.status}; cancel it first`);
     },
     get: find,
     status: async (id) => cloneJson(await statusOf(id)),

@@ -6,7 +6,7 @@ import { finish, type MemoryState, setDueAt } from './memory-state.ts';
 import type { StoredExecution } from './stored-execution.ts';
 
 /** The methods of the storage port in this file. */
-type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge'>;
+type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge' | 'delete'>;
 
 export function createEnding(state: MemoryState): Ending {
   const { executions, workers, capacity } = state;
@@ -41,6 +41,11 @@ export function createEnding(state: MemoryState): Ending {
       for (const id of batch) capacity.remove(executions.get(id) as StoredExecution);
       const last = batch.at(-1);
       return old.length > limit && last ? { deleted: batch.length, next: last } : { deleted: batch.length };
+    },
+    delete(ids) {
+      const ended = [...new Set(ids)].filter((id) => executions.get(id)?.end);
+      for (const id of ended) capacity.remove(executions.get(id) as StoredExecution);
+      return ended.length;
     },
   };
 }

@@ -9,7 +9,7 @@ import { toLiteral, toTextColumn } from './columns.ts';
 import type { RunTransaction, SqlConnection, SqlRow, SqlValue } from './driver.ts';
 
 /** The methods of the storage port in this file. */
-export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge'>;
+export type Ending = Pick<ExecutionStore, 'requestCancel' | 'findEnded' | 'purge' | 'delete'>;
 
 /**
  * How many executions that stay one call of `purge` passes at most. The call then blocks the process for a few
@@ -36,6 +36,9 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
   const selectAfter = connection.prepare(`
     SELECT ref, id, created_at, finished_at FROM ensemble_executions INDEXED BY ensemble_executions_by_creation
     WHERE ${here} AND (created_at, id) > (?, ?) ORDER BY created_at, id LIMIT ?`);
+  const selectEnded = connection.prepare(`
+    SELECT ref FROM ensemble_executions
+    WHERE ${here} AND id IN (SELECT value FROM json_each(?)) AND finished_at IS NOT NULL`);
   // The keys of the tags of an execution. A damaged list finds none; a list by tag passes the entries that then remain.
   const deleteTags = connection.prepare(`
     DELETE FROM ensemble_tags WHERE (namespace, tag, created_at, id) IN (
@@ -51,6 +54,9 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
     connection.prepare(`DELETE FROM ${from} IN (SELECT value FROM json_each(?))`),
   );
 
+  const deleteAll = (refs: readonly SqlValue[]) => {
+    for (const statement of [deleteTags, ...deleteRefs]) statement.run([JSON.stringify(refs)]);
+  };
   const statusOf = (id: string) => selectStatus.all([id])[0]?.status as ExecutionStatus | undefined;
 
   return {
@@ -95,13 +101,15 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
         }
         last = row;
       }
-      if (old.length > 0) {
-        transaction(() => {
-          for (const statement of [deleteTags, ...deleteRefs]) statement.run([JSON.stringify(old)]);
-        });
-      }
+      if (old.length > 0) transaction(() => deleteAll(old));
       return isAll || !last ? { deleted: old.length } : { deleted: old.length, next: `${last.created_at} ${last.id}` };
     },
+    delete: (ids) =>
+      transaction(() => {
+        const refs = selectEnded.all([JSON.stringify(ids.map(toTextColumn))]).map(({ ref }) => ref as number);
+        deleteAll(refs);
+        return refs.length;
+      }),
   };
 }
 

@@ -61,6 +61,22 @@ async function ended(storage: Storage, finishedAts: readonly number[]): Promise<
   );
 }
 
+/** Nothing is left of the first execution, and another one can have its id. */
+async function expectGone(storage: Storage): Promise<void> {
+  const id = executionId(0);
+  same(await storage.executions.get(id), undefined, 'record');
+  same(await storage.executions.listSteps(id, { limit: 10, notes: true }), [], 'steps');
+  same(await storage.executions.findEnded([id]), [id], 'ended or unknown');
+  same(
+    await storage.executions.requestCancel(id, T0, end({ status: 'cancelled' })),
+    undefined,
+    'answer to a cancel request',
+  );
+  same(await commitOne(storage, entry(0, { steps: [step('flow[0]')] })), 'fenced', 'answer to a late commit');
+  await accept(storage, execution(0));
+  same(await storage.executions.listSteps(id, { limit: 10, notes: true }), [], 'steps of a new execution with that id');
+}
+
 export function purgeCases(it: StorageCase): void {
   it('purge: an empty store has nothing to delete', async (storage) => {
     await register(storage);
@@ -93,22 +109,7 @@ export function purgeCases(it: StorageCase): void {
   it('purge: deletes everything that is stored of an execution', async (storage) => {
     await ended(storage, [T0 + 10]);
     same(sum(await purgeAll(storage, T0 + DAY, 10)), 1, 'deleted');
-    const id = executionId(0);
-    same(await storage.executions.get(id), undefined, 'record');
-    same(await storage.executions.listSteps(id, { limit: 10, notes: true }), [], 'steps');
-    same(await storage.executions.findEnded([id]), [id], 'ended or unknown');
-    same(
-      await storage.executions.requestCancel(id, T0, end({ status: 'cancelled' })),
-      undefined,
-      'answer to a cancel request',
-    );
-    same(await commitOne(storage, entry(0, { steps: [step('flow[0]')] })), 'fenced', 'answer to a late commit');
-    await accept(storage, execution(0));
-    same(
-      await storage.executions.listSteps(id, { limit: 10, notes: true }),
-      [],
-      'steps of a new execution with that id',
-    );
+    await expectGone(storage);
   });
 
   it('purge: keeps other executions, their steps, states and definitions', async (storage) => {
@@ -204,5 +205,42 @@ export function sharedPurgeCases(it: StorageCase): void {
       'answer to the first',
     );
     same(await storage.executions.purge({ worker: OTHER, before: T0, limit: 10 }), undefined, 'answer to the other');
+  });
+}
+
+export function deletionCases(it: StorageCase): void {
+  it('delete: deletes everything that is stored of ended executions, and keeps the others', async (storage) => {
+    await ended(storage, [T0 + 10, T0 + 10]);
+    await accept(storage, execution(2));
+    await commitOne(storage, entry(2, { steps: [step('flow[0]')], state: change(0, { a: 1 }) }));
+    const before = await everything(storage, 1, 2);
+    const ids = [0, 0, 7].map(executionId);
+    same(await storage.executions.delete(ids), 1, 'deleted');
+    same(await everything(storage, 1, 2), before, 'what is stored of the others');
+    same(await storage.executions.delete(ids), 0, 'deleted the second time');
+    await expectGone(storage);
+  });
+
+  it('delete: keeps executions that have not ended', async (storage) => {
+    await accept(storage, execution(0));
+    await enqueue(storage, execution(1));
+    await accept(storage, execution(2));
+    await release(storage, 2, { status: 'waiting', dueAt: T0 });
+    const before = await everything(storage, 0, 1, 2);
+    same(await storage.executions.delete([0, 1, 2].map(executionId)), 0, 'deleted');
+    same(await storage.executions.delete([]), 0, 'deleted of none');
+    same(await everything(storage, 0, 1, 2), before, 'what is stored');
+    same(await commitOne(storage, entry(0)), 'stored', 'a commit of a running execution');
+  });
+
+  it('delete: deletes tags, so that no listing by tag shows the execution', async (storage) => {
+    await accept(storage, { ...execution(0), tags: ['order=1', 'paid'] });
+    await accept(storage, { ...execution(1), tags: ['order=1'] });
+    await commitOne(storage, entry(0, { end: end() }));
+    same(await storage.executions.delete([executionId(0)]), 1, 'deleted');
+    const listed = async (query: object) => (await storage.executions.list({ limit: 9, ...query })).map(({ id }) => id);
+    same(await listed({ tag: 'paid' }), [], 'executions of its tag');
+    same(await listed({ tag: 'order=1' }), [executionId(1)], 'executions of a tag that another one has too');
+    same(await listed({ search: 'paid' }), [], 'executions found by the text of its tag');
   });
 }

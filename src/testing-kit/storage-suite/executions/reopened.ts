@@ -145,8 +145,11 @@ export function reopenedExecutionCases(it: StorageCase): void {
   it('reopen: a deleted execution stays deleted', async (storage, reopen) => {
     await accept(storage, execution(1));
     await accept(storage, execution(2));
+    await accept(storage, execution(3));
     await commitOne(storage, entry(1, { steps: [step('flow[0]')], end: end() }));
     await storage.executions.purge({ worker: WORKER, before: T0 + 1000, limit: 10 });
+    await commitOne(storage, entry(3, { end: end() }));
+    await storage.executions.delete([executionId(3)]);
     const next = await reopen();
     same(
       (await next.executions.list({ limit: 10 })).map(({ id }) => id),

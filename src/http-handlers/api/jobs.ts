@@ -1,0 +1,74 @@
+/** `/jobs...`: what cancels, retries or deletes many executions. */
+
+import * as z from 'zod/mini';
+import { once } from '../../engine/base/once.ts';
+import { readShape } from '../../engine/base/read-shape.ts';
+import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
+import { requireScope } from '../authorize.ts';
+import type { HttpCall } from '../call.ts';
+import { known, readExecutionId, readId } from '../read-id.ts';
+import { instantField, readInstantField } from '../read-instant-field.ts';
+import { readJson } from '../read-json.ts';
+import type { Reply } from '../reply.ts';
+import { refuseContent } from './refuse-content.ts';
+
+const text = () => z.optional(z.string({ error: 'must be a text' }));
+const jobBody = once(() =>
+  z.strictObject({
+    action: z.enum(['cancel', 'retry', 'delete'], { error: 'must be `cancel`, `retry` or `delete`' }),
+    filter: z.strictObject(
+      {
+        ...{ ensemble: text(), parentId: text(), tag: text(), search: text() },
+        status: z.optional(z.enum(EXECUTION_STATUSES, { error: `must be one of ${EXECUTION_STATUSES.join(', ')}` })),
+        ...{ since: z.optional(instantField()), until: z.optional(instantField()) },
+      },
+      { error: 'must be an object with the filters of GET /api/v1/executions' },
+    ),
+  }),
+);
+
+/** Replies 202 with the job. */
+export async function createJob(call: HttpCall): Promise<Reply> {
+  const { parts, principal, request } = call;
+  const { action, filter } = readShape(jobBody(), await readJson(call), 'the body is not valid');
+  const refusal = principal && (refuseDeletion(action, principal) ?? refuseAgents(filter.ensemble, principal));
+  if (refusal) return refusal;
+  const job = await parts.orchestrator.jobs.create({
+    action,
+    filter: {
+      ...filter,
+      parentId: readExecutionId(filter.parentId, 'filter.parentId'),
+      since: readInstantField(filter.since, 'filter.since'),
+      until: readInstantField(filter.until, 'filter.until'),
+    },
+    ...(principal && { principal }),
+  });
+  return { status: 202, json: job, headers: { location: `${request.mount}${parts.basePath}/api/v1/jobs/${job.id}` } };
+}
+
+type Caller = NonNullable<HttpCall['principal']>;
+
+function refuseDeletion(action: string, principal: Caller): Reply | undefined {
+  return action === 'delete' ? requireScope('admin', principal) : undefined;
+}
+
+/** A filter that does not name an ensemble also finds agents that ran alone. */
+function refuseAgents(ensemble: string | undefined, principal: Caller): Reply | undefined {
+  const isEnsemble = ensemble !== undefined && !ensemble.startsWith('agent:');
+  return isEnsemble ? undefined : requireScope('execute:agents', principal);
+}
+
+export async function listJobs({ parts }: HttpCall): Promise<Reply> {
+  return { status: 200, json: { jobs: await parts.orchestrator.jobs.list() } };
+}
+
+export async function getJob(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'job');
+  return { status: 200, json: await known(call.parts.orchestrator.jobs.get(id), 'job') };
+}
+
+export async function stopJob(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'job');
+  await refuseContent(call);
+  return { status: 200, json: await known(call.parts.orchestrator.jobs.stop(id), 'job') };
+}

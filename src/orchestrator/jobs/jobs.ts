@@ -1,0 +1,179 @@
+/** Jobs that cancel, retry or delete many executions, as the public `orchestrator.jobs`. Each step is stored, so any process continues them. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import type { JsonObject } from '../../engine/base/json.ts';
+import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { oneOf, quoted } from '../../engine/base/wording.ts';
+import type { IdSource } from '../../engine/model/id.ts';
+import type { Principal } from '../../engine/model/token.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { DocumentStore, ExecutionPosition, StoredDocument } from '../../engine/ports/storage.ts';
+import { allDocuments } from '../all-documents.ts';
+import { checkPrincipal } from '../options.ts';
+import { type ExecutionFilter, readExecutionFilter } from '../runs/execution-filter.ts';
+
+export type JobAction = 'cancel' | 'retry' | 'delete';
+
+/** The executions that a job is for. */
+export type JobFilter = Omit<ExecutionFilter, 'retryOf' | 'limit' | 'cursor'>;
+
+export interface JobOptions {
+  /**
+   * `cancel` ends the active executions, `retry` retries those that ended badly, `delete` deletes the records of those that have ended.
+   * The other executions of the filter stay as they are.
+   */
+  readonly action: JobAction;
+  /** At least one filter. Executions that are accepted after the job was created don't count. */
+  readonly filter: JobFilter;
+  /** Who pays for the executions that `retry` starts. Without it, they are neither limited nor charged. */
+  readonly principal?: Principal;
+}
+
+/** An execution for which a job failed. */
+export interface JobFailure {
+  readonly executionId: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+/** Instants are Unix ms. */
+export interface Job {
+  readonly id: string;
+  readonly action: JobAction;
+  readonly filter: JsonObject;
+  /** Who created it, if a principal did. */
+  readonly by?: { readonly tokenId: string; readonly name: string };
+  /** `failed`: the filter can't be answered; `error` says why. */
+  readonly status: 'running' | 'completed' | 'stopped' | 'failed';
+  /** How many executions it has come to so far: the sum of the three numbers below. */
+  readonly seen: number;
+  readonly changed: number;
+  /** Those that the action is not for, such as an ended execution for `cancel`. */
+  readonly unchanged: number;
+  readonly failed: number;
+  /** The first 100 failures. */
+  readonly failures: readonly JobFailure[];
+  readonly error?: { readonly code: string; readonly message: string };
+  readonly createdAt: number;
+  readonly finishedAt?: number;
+}
+
+/** A job is kept for 7 days after its last step. */
+export interface Jobs {
+  /**
+   * Creates a job. This process works on it, or another one of the storage, also after a restart.
+   * @throws INVALID_REQUEST for an invalid or empty filter; TypeError for unknown keys
+   */
+  create(options: JobOptions): Promise<Job>;
+  /** @throws NOT_FOUND */
+  get(id: string): Promise<Job>;
+  /** Newest first. */
+  list(): Promise<readonly Job[]>;
+  /** Stops a job. What it has done stays. A job that is not running stays as it is. @throws NOT_FOUND */
+  stop(id: string): Promise<Job>;
+}
+
+/** A job as it is stored. */
+export interface StoredJob extends Omit<Job, 'id' | 'by'> {
+  readonly principal?: Principal;
+  /** The last execution that it came to. */
+  readonly position?: ExecutionPosition;
+  /** The process that works on it. After `until` (Unix ms), another one continues. */
+  readonly lease?: { readonly by: string; readonly until: number };
+}
+
+export interface JobDocuments {
+  /** The jobs with their versions, oldest first. */
+  list(): Promise<readonly { readonly id: string; readonly version: number; readonly job: StoredJob }[]>;
+  /**
+   * Changes a job, however many others change it too.
+   * @param next - undefined: nothing changes
+   * @returns the job after that; undefined if it is unknown
+   */
+  change(id: string, next: (job: StoredJob) => StoredJob | undefined): Promise<StoredJob | undefined>;
+}
+
+const KIND = 'job';
+const KEPT_MS = 7 * 86_400_000;
+const ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'delete'];
+const FILTER_KEYS = ['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search'] as const;
+
+export function jobDocuments(documents: DocumentStore, clock: Clock): JobDocuments {
+  const read = ({ name: id, version, value }: StoredDocument) => ({ id, version, job: value as unknown as StoredJob });
+  return {
+    list: async () => (await allDocuments(documents, KIND, clock.now())).map(read),
+    async change(id, next) {
+      for (;;) {
+        const now = clock.now();
+        const found = await documents.read(KIND, id, now);
+        if (!found) return undefined;
+        const { job, version } = read(found);
+        const changed = next(job);
+        if (!changed) return job;
+        if (await write(documents, id, version, changed, now)) return changed;
+      }
+    },
+  };
+}
+
+export interface JobsParts {
+  readonly documents: DocumentStore;
+  readonly stored: JobDocuments;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  /** A job is there for this process. */
+  wake(): void;
+}
+
+export function createJobs({ documents, stored, clock, ids, wake }: JobsParts): Jobs {
+  const orNotFound = (id: string, job: StoredJob | undefined): Job => {
+    if (job) return toJob(id, job);
+    throw new OrchestratorError('NOT_FOUND', `there is no job ${quoted(String(id))}`);
+  };
+  return {
+    async create(options) {
+      refuseUnknownKeys(options, ['action', 'filter', 'principal'], 'jobs.create');
+      const { action, principal } = options;
+      if (!ACTIONS.includes(action)) throw invalid(`\`action\` must be ${oneOf(ACTIONS)}`);
+      checkPrincipal(principal);
+      const filter = readFilter(options.filter);
+      const createdAt = clock.now();
+      const id = ids.id('job_', createdAt);
+      const job: StoredJob = {
+        ...{ action, filter, ...(principal && { principal }), status: 'running' },
+        ...{ seen: 0, changed: 0, unchanged: 0, failed: 0, failures: [], createdAt },
+      };
+      await write(documents, id, 0, job, createdAt);
+      wake();
+      return toJob(id, job);
+    },
+    get: async (id) => orNotFound(id, await stored.change(String(id), () => undefined)),
+    list: async () => (await stored.list()).map(({ id, job }) => toJob(id, job)).reverse(),
+    async stop(id) {
+      const stopped = (job: StoredJob): StoredJob | undefined =>
+        job.status === 'running' ? { ...job, status: 'stopped', finishedAt: clock.now() } : undefined;
+      return orNotFound(id, await stored.change(String(id), stopped));
+    },
+  };
+}
+
+function write(documents: DocumentStore, id: string, expectedVersion: number, job: StoredJob, now: number) {
+  const document = { value: job as unknown as JsonObject, tag: '', updatedAt: now, expiresAt: now + KEPT_MS };
+  return documents.write(KIND, id, { expectedVersion, document, now });
+}
+
+/** @throws INVALID_REQUEST, TypeError */
+function readFilter(filter: JobFilter): JsonObject {
+  refuseUnknownKeys(filter, FILTER_KEYS, 'jobs.create: filter');
+  const { limit: _limit, ...query } = readExecutionFilter(filter).query;
+  if (Object.keys(query).length > 0) return query as unknown as JsonObject;
+  throw invalid('`filter` must have at least one filter; `{ "until": <now> }` means every execution');
+}
+
+function toJob(id: string, { principal, position: _position, lease: _lease, ...job }: StoredJob): Job {
+  return { id, ...job, ...(principal && { by: { tokenId: principal.tokenId, name: principal.name } }) };
+}
+
+function invalid(message: string): OrchestratorError {
+  return new OrchestratorError('INVALID_REQUEST', message);
+}

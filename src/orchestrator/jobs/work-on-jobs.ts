@@ -1,0 +1,175 @@
+/** Works on jobs, a short step at a time. A lease gives each job to one process; what a process that died had not stored is done again. */
+
+import { isOrchestratorError } from '../../engine/base/errors.ts';
+import { endedBadly } from '../../engine/model/execution-record.ts';
+import { type Execution, isFinal } from '../../engine/model/execution.ts';
+import type { IdSource } from '../../engine/model/id.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
+import type { ExecutionQuery, Storage } from '../../engine/ports/storage.ts';
+import type { Executions } from '../runs/executions.ts';
+import type { AdvanceOptions, TimedTask } from '../timed-work.ts';
+import type { JobDocuments, JobFailure, StoredJob } from './jobs.ts';
+
+export interface JobWorkParts {
+  readonly storage: Pick<Storage, 'executions' | 'capabilities'>;
+  readonly stored: JobDocuments;
+  readonly executions: Pick<Executions, 'cancel' | 'retry'>;
+  readonly clock: Clock;
+  readonly ids: IdSource;
+  readonly logger: Logger;
+}
+
+/** What a step has done. */
+interface Progress {
+  readonly outcomes: Outcome[];
+  position: StoredJob['position'];
+  isEnd: boolean;
+  /** No more executions are accepted at the moment. */
+  isHeldUp: boolean;
+  error?: { readonly code: string; readonly message: string };
+}
+
+type Outcome = 'changed' | 'unchanged' | JobFailure;
+
+const LEASE_MS = 30_000;
+/** How long a step takes at most, about. Then its progress is stored. */
+const STEP_MS = 500;
+const PAGE = 100;
+/** How many executions are cancelled at once. Retries follow each other, so that a full queue stops them at one place. */
+const AT_ONCE = 10;
+const HELD_UP_MS = 1_000;
+/** How often a process looks for jobs of processes that died. */
+const LOOK_EVERY_MS = 30_000;
+const MAX_FAILURES = 100;
+
+export function createJobTask(parts: JobWorkParts): TimedTask {
+  const { storage, stored, clock, ids, logger } = parts;
+  let me: string | undefined;
+
+  /** @returns when to look at the job again, Unix ms. Undefined: it has ended */
+  const advance = async (id: string, shouldContinue: () => boolean): Promise<number | undefined> => {
+    const now = clock.now();
+    me ??= ids.id('', now);
+    const by = me;
+    const lease = { by, until: now + LEASE_MS };
+    const job = await stored.change(id, (one) => (isFree(one, by, now) ? { ...one, lease } : undefined));
+    if (job?.status !== 'running') return undefined;
+    if (job.lease?.by !== by) return job.lease?.until;
+    const progress = await step(parts, job, shouldContinue);
+    const after = await stored.change(id, (one) =>
+      one.lease?.by === by ? withProgress(one, progress, clock) : undefined,
+    );
+    if (after?.status !== 'running') return undefined;
+    return clock.now() + (progress.isHeldUp ? HELD_UP_MS : 0);
+  };
+
+  return {
+    async advance({ shouldContinue }: AdvanceOptions) {
+      let nextAt = storage.capabilities.shared ? clock.now() + LOOK_EVERY_MS : undefined;
+      for (const { id, job } of await stored.list()) {
+        if (job.status !== 'running' || !shouldContinue()) continue;
+        const at = await advance(id, shouldContinue);
+        if (at !== undefined) nextAt = Math.min(at, nextAt ?? at);
+      }
+      return { nextAt };
+    },
+    logFailure: (err, againInMs) => logger.warn({ err, againInMs }, 'jobs could not be continued'),
+  };
+}
+
+function isFree({ status, lease }: StoredJob, by: string, now: number): boolean {
+  return status === 'running' && (lease === undefined || lease.by === by || lease.until <= now);
+}
+
+async function step(parts: JobWorkParts, job: StoredJob, shouldContinue: () => boolean): Promise<Progress> {
+  const { storage, clock } = parts;
+  const progress: Progress = { outcomes: [], position: job.position, isEnd: false, isHeldUp: false };
+  const endsAt = clock.monotonic() + STEP_MS;
+  // A retry that the job starts is newer than the job, or than its first page.
+  const { until = job.createdAt + 1, ...filter } = job.filter as unknown as ExecutionQuery;
+  while (!progress.isEnd && !progress.isHeldUp && shouldContinue() && clock.monotonic() < endsAt) {
+    const before = progress.position && { before: progress.position };
+    const query = { ...filter, until: Math.min(until, job.createdAt + 1), ...before, limit: PAGE };
+    try {
+      const page = await storage.executions.list(query);
+      progress.isEnd = (await actOn(parts, job, page, progress, shouldContinue)) && page.length < PAGE;
+    } catch (error) {
+      // More executions begin with `search` than a listing can have.
+      if (!isOrchestratorError(error, 'INVALID_REQUEST')) throw error;
+      progress.error = { code: error.code, message: error.message };
+      break;
+    }
+  }
+  return progress;
+}
+
+/** @returns whether it came to each execution of the page */
+async function actOn(
+  parts: JobWorkParts,
+  job: StoredJob,
+  page: readonly Execution[],
+  progress: Progress,
+  shouldContinue: () => boolean,
+): Promise<boolean> {
+  if (job.action === 'delete') {
+    const changed = await parts.storage.executions.delete(page.map(({ id }) => id));
+    for (const [at, one] of page.entries()) note(progress, one, at < changed ? 'changed' : 'unchanged');
+    return true;
+  }
+  const width = job.action === 'retry' ? 1 : AT_ONCE;
+  for (let at = 0; at < page.length; at += width) {
+    const some = page.slice(at, at + width);
+    const outcomes = await Promise.all(some.map((one) => act(parts, job, one)));
+    progress.isHeldUp = outcomes.includes('held-up');
+    if (progress.isHeldUp || !shouldContinue()) return false;
+    for (const [nr, one] of some.entries()) note(progress, one, outcomes[nr] as Outcome);
+  }
+  return true;
+}
+
+function note(progress: Progress, { createdAt, id }: Execution, outcome: Outcome): void {
+  progress.outcomes.push(outcome);
+  progress.position = { createdAt, id };
+}
+
+async function act(
+  { executions }: JobWorkParts,
+  { action, principal }: StoredJob,
+  record: Execution,
+): Promise<Outcome | 'held-up'> {
+  const { id: executionId } = record;
+  try {
+    if (action === 'cancel') {
+      if (isFinal(record.status)) return 'unchanged';
+      await executions.cancel(executionId);
+    } else {
+      // The retry of an execution is listed by itself.
+      if (!endedBadly(record) || record.retriedBy !== undefined) return 'unchanged';
+      await executions.retry(executionId, principal ? { principal } : {});
+    }
+    return 'changed';
+  } catch (error) {
+    if (isOrchestratorError(error, 'OVERLOADED')) return 'held-up';
+    // It has ended, or was deleted, since it was listed.
+    if (isOrchestratorError(error, 'CONFLICT') || isOrchestratorError(error, 'NOT_FOUND')) return 'unchanged';
+    const { code = 'INTERNAL', message = String(error) } = error as { code?: string; message?: string };
+    return { executionId, code, message };
+  }
+}
+
+function withProgress(job: StoredJob, { outcomes, position, isEnd, error }: Progress, clock: Clock): StoredJob {
+  const failures = outcomes.filter((one) => typeof one === 'object');
+  const countOf = (outcome: Outcome) => outcomes.filter((one) => one === outcome).length;
+  const { lease: _lease, ...rest } = job;
+  const status = error ? 'failed' : isEnd && job.status === 'running' ? 'completed' : job.status;
+  return {
+    ...rest,
+    ...(position && { position }),
+    ...{ status, seen: job.seen + outcomes.length, changed: job.changed + countOf('changed') },
+    ...{ unchanged: job.unchanged + countOf('unchanged'), failed: job.failed + failures.length },
+    failures: [...job.failures, ...failures].slice(0, MAX_FAILURES),
+    ...(error && { error }),
+    ...(status !== 'running' && { finishedAt: job.finishedAt ?? clock.now() }),
+  };
+}
