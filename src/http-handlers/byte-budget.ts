@@ -1,5 +1,6 @@
 /** Limits the memory that the bodies of all requests of a handler, or its unsent responses, use at once, and counts the bytes of each. */
 
+import { clientOf } from '../engine/access/client-address.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 
 /** Memory of an object or an array, with its first entry, in addition to its text. */
@@ -18,15 +19,18 @@ export function countedBytes(length: number): number {
   return length > COUNTED_BYTES ? length : 0;
 }
 
-/** Shared by all requests of a handler. */
+/** Shared by all requests of a handler, or by those of one kind. */
 export class ByteBudget {
   readonly #maxBytes: number;
+  readonly #whole: ByteBudget | undefined;
   #held = 0;
   /** In the order in which they began to wait. Each is called when bytes are given back. */
   readonly #waiting = new Set<() => void>();
 
-  constructor(maxBytes: number) {
+  /** @param whole - the budget of which this one is a part */
+  constructor(maxBytes: number, whole?: ByteBudget) {
     this.#maxBytes = maxBytes;
+    this.#whole = whole;
   }
 
   /**
@@ -35,12 +39,14 @@ export class ByteBudget {
    */
   take(bytes: number, own: number): boolean {
     if (this.#held + bytes > this.#maxBytes && this.#held > own) return false;
+    if (this.#whole && !this.#whole.take(bytes, own)) return false;
     this.#held += bytes;
     return true;
   }
 
   give(bytes: number): void {
     this.#held -= bytes;
+    this.#whole?.give(bytes);
     if (bytes > 0) for (const retry of this.#waiting) retry();
   }
 
@@ -53,7 +59,39 @@ export class ByteBudget {
   get isWaitedFor(): boolean {
     return this.#waiting.size > 0;
   }
+
+  get isUnused(): boolean {
+    return this.#held === 0;
+  }
 }
+
+/** The bodies of requests whose sender is not known before the body is read: each address may hold a part of what all may hold. */
+export class SenderBudgets {
+  readonly #whole: ByteBudget;
+  readonly #maxBytes: number;
+  readonly #byAddress = new Map<string, ByteBudget>();
+
+  /** @param maxBytes - of all addresses; each may hold half of it */
+  constructor(maxBytes: number, whole: ByteBudget) {
+    this.#whole = new ByteBudget(maxBytes, whole);
+    this.#maxBytes = maxBytes / 2;
+  }
+
+  /** @param address - undefined: not known. Such requests share one part */
+  of(address = ''): ByteBudget {
+    const client = clientOf(address) ?? address;
+    const known = this.#byAddress.get(client);
+    if (known) return known;
+    if (this.#byAddress.size >= MAX_ADDRESSES)
+      for (const [key, one] of this.#byAddress) if (one.isUnused) this.#byAddress.delete(key);
+    const budget = new ByteBudget(this.#maxBytes, this.#whole);
+    this.#byAddress.set(client, budget);
+    return budget;
+  }
+}
+
+/** Beyond it, addresses that hold nothing are forgotten. */
+const MAX_ADDRESSES = 1000;
 
 /** How long a response waits until it fits. */
 const MAX_WAIT_MS = 10_000;

@@ -8,7 +8,7 @@ import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import type { Masking } from '../engine/ports/masking.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import type { ByteBudget, HeldBytes } from './byte-budget.ts';
+import type { ByteBudget, HeldBytes, SenderBudgets } from './byte-budget.ts';
 import type { CorsRule } from './cors.ts';
 import type { Authenticate } from './host-principal.ts';
 import type { StreamSlots } from './stream-slots.ts';
@@ -22,6 +22,8 @@ export interface HandlerParts {
   readonly basePath: string;
   readonly maxBodyBytes: number;
   readonly bodies: ByteBudget;
+  /** The part of `bodies` for webhooks, whose senders are often known by the body only. */
+  readonly webhookBodies: SenderBudgets;
   /** What responses hold that are not sent. */
   readonly unsent: ByteBudget;
   readonly syncTimeoutMs: number;

@@ -6,7 +6,7 @@ import { type Logger, loggerOf, SILENT } from '../engine/ports/logger.ts';
 import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
 import { suggestName } from '../engine/base/suggest-name.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { ByteBudget } from './byte-budget.ts';
+import { ByteBudget, SenderBudgets } from './byte-budget.ts';
 import type { HandlerParts } from './call.ts';
 import { corsRule } from './cors.ts';
 import type { Authenticate } from './host-principal.ts';
@@ -89,7 +89,8 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
   }
   // An orchestrator that does not come from createOrchestrator(), such as a wrapper, has none of these.
   const served = (orchestrator as { readonly [MASKING]?: ServedParts })[MASKING];
-  const { logger } = options;
+  const { logger, maxInFlightBytes = 64 * 1024 * 1024 } = options;
+  const bodies = new ByteBudget(checkNumber('maxInFlightBytes', maxInFlightBytes, Number.MAX_SAFE_INTEGER));
   return {
     orchestrator,
     mask: served?.text ?? ((text) => text),
@@ -100,9 +101,8 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     apiKeyHeader: `x-${orchestrator.brand.toLowerCase()}-api-key`,
     basePath: checkBasePath(options.basePath ?? ''),
     maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
-    bodies: new ByteBudget(
-      checkNumber('maxInFlightBytes', options.maxInFlightBytes ?? 64 * 1024 * 1024, Number.MAX_SAFE_INTEGER),
-    ),
+    bodies,
+    webhookBodies: new SenderBudgets(maxInFlightBytes / 2, bodies),
     unsent: new ByteBudget(
       checkNumber('maxUnsentBytes', options.maxUnsentBytes ?? 64 * 1024 * 1024, Number.MAX_SAFE_INTEGER),
     ),

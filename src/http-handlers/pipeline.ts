@@ -24,12 +24,12 @@ export async function answerRequest(
   parts: HandlerParts,
 ): Promise<PlainAnswer> {
   const requestId = requestIdOf(request);
-  const held = new HeldBytes(parts.bodies);
+  const address = addressOf(request, host, parts);
+  const held = new HeldBytes(isOfWebhook(match) ? parts.webhookBodies.of(address) : parts.bodies);
   const unsent = new HeldBytes(parts.unsent);
   let reply: Reply;
   let body: PlainAnswer['body'];
   let limit: RequestLimit | undefined;
-  const address = addressOf(request, host, parts);
   try {
     const found = findRoute(match, request.method);
     const route = 'route' in found ? found : undefined;

@@ -4,7 +4,7 @@ import { OrchestratorError } from '../engine/base/errors.ts';
 import { isPromise } from '../engine/base/maybe-promise.ts';
 import { weighJson } from './byte-budget.ts';
 import type { PlainRequest } from '../engine/ports/host.ts';
-import type { HttpCall } from './call.ts';
+import type { HandlerParts, HttpCall } from './call.ts';
 
 const JSON_TYPES: readonly string[] = ['application/json'];
 /** The types of a JSON Merge Patch. */
@@ -93,19 +93,21 @@ function checkTransfer(coding: string | undefined): void {
 }
 
 /**
- * An announced length counts at once, so that an accepted body is not refused halfway. Without one, the bytes count as they arrive.
- * @throws PAYLOAD_TOO_LARGE, INVALID_REQUEST, OVERLOADED
+ * The announced length of an authenticated caller counts at once, so that an accepted body is not refused halfway. Others' bytes count as
+ * they arrive.
+ * @throws PAYLOAD_TOO_LARGE, OVERLOADED; INVALID_REQUEST, also for a body that arrives too slowly
  */
 export async function readBytes(
-  { request, parts, held }: HttpCall,
+  { request, parts, held, principal }: HttpCall,
   maxBodyBytes = parts.maxBodyBytes,
 ): Promise<Uint8Array> {
   const announced = request.header('content-length');
   if (announced === undefined) checkTransfer(request.header('transfer-encoding'));
   let size = Number(announced ?? 0);
-  const fits = () => size <= maxBodyBytes && held.holdUpTo(size);
+  let isLate = false;
+  const fits = () => !isLate && size <= maxBodyBytes && held.holdUpTo(size);
   let bytes: Uint8Array | undefined;
-  if (fits()) {
+  if (size <= maxBodyBytes && (!principal || fits())) {
     size = 0;
     const take = (more: number) => {
       size += more;
@@ -113,8 +115,10 @@ export async function readBytes(
     };
     try {
       const body = request.body(take);
-      bytes = isPromise(body) ? await body : body;
+      bytes = isPromise(body) ? await inTime(body, () => size, parts) : body;
     } catch (cause) {
+      isLate = true;
+      if (cause instanceof OrchestratorError) throw cause;
       throw new OrchestratorError('INVALID_REQUEST', 'the body could not be read to its end', { cause });
     }
   }
@@ -122,6 +126,27 @@ export async function readBytes(
   if (size <= maxBodyBytes) throw overloaded();
   throw new OrchestratorError('PAYLOAD_TOO_LARGE', `the body is larger than ${maxBodyBytes} bytes`, {
     details: { maxBytes: maxBodyBytes },
+  });
+}
+
+/** From then on, a body must have arrived at `BYTES_PER_MS`: a sender that holds memory back from others must pay for it. */
+const PATIENCE_MS = 30_000;
+const BYTES_PER_MS = 8;
+
+/** @param arrived - the bytes so far @throws INVALID_REQUEST for a body that arrives too slowly */
+function inTime<T>(body: Promise<T>, arrived: () => number, { setTimer, monotonic }: HandlerParts): Promise<T> {
+  const begun = monotonic();
+  return new Promise((resolve, reject) => {
+    let cancel: () => void;
+    const watch = (ms: number) => {
+      cancel = setTimer(ms, () => {
+        const leftMs = begun + PATIENCE_MS + arrived() / BYTES_PER_MS - monotonic();
+        if (leftMs > 0) watch(Math.ceil(leftMs));
+        else reject(new OrchestratorError('INVALID_REQUEST', 'the body arrived too slowly; send it again'));
+      });
+    };
+    watch(PATIENCE_MS);
+    body.then(resolve, reject).finally(() => cancel());
   });
 }
 

@@ -98,14 +98,46 @@ describe('a token of an issuer', () => {
   });
 
   it('can be checked again later if the issuer does not answer: 503, and the log has the reason', async () => {
-    const { ask, tokenOf, first, issuer, log } = await open();
+    const { ask, tokenOf, first, issuer, log, clock } = await open();
     issuer.isAway = true;
     const { status, headers, body } = await ask(await tokenOf(first));
     expect([status, headers.get('retry-after')]).toEqual([503, '1']);
     expect(JSON.stringify(body)).not.toContain('login.example');
     expect(log).toContainEqual({ level: 'error', message: 'the keys of an issuer could not be read' });
     issuer.isAway = false;
+    await clock.advance(5_000);
     expect((await ask(await tokenOf(first))).status).toBe(200);
+  });
+
+  it('makes one read of the keys, however many requests wait for it, and none for five seconds after a failure', async () => {
+    const { ask, tokenOf, first, issuer, clock } = await open();
+    const token = await tokenOf(first);
+    const all = await Promise.all(Array.from({ length: 50 }, () => ask(token)));
+    expect(new Set(all.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(issuer.read).toHaveLength(2);
+    await clock.advance(600_000);
+    issuer.isAway = true;
+    const late = await tokenOf(first);
+    for (let nr = 0; nr < 20; nr++) expect((await ask(late)).status).toBe(503);
+    expect(issuer.read).toHaveLength(3);
+  });
+
+  it('that is no token, or names another issuer, makes no read', async () => {
+    const { ask, tokenOf, first, issuer } = await open();
+    expect((await ask('a.b.c')).status).toBe(401);
+    expect((await ask(await tokenOf(first, { iss: 'https://evil.example/' }))).status).toBe(401);
+    expect(issuer.read).toEqual([]);
+  });
+
+  it('is refused if the key of the issuer can not be used', async () => {
+    const { ask, issuer, now } = await open();
+    const { privateKey } = await generateKeyPair('RS256');
+    const weak = { kty: 'RSA', kid: 'weak', alg: 'RS256', n: 'AA', e: 'AQAB' };
+    issuer.keys.push({ kid: 'weak', privateKey, jwk: weak } as never);
+    const token = await new SignJWT({ iss: ISSUER, aud: AUDIENCE, exp: now() + 60 })
+      .setProtectedHeader({ alg: 'RS256', kid: 'weak' })
+      .sign(privateKey);
+    expect((await ask(token)).status).toBe(401);
   });
 
   it('is not accepted if the configuration names another issuer', async () => {

@@ -321,10 +321,7 @@ describe('credentials', () => {
       'Basic /w==',
       'zoë:pass:wörd',
     ])
-      expect(await ask(encodeURI(wrong) === wrong ? wrong : 'Basic x')).toEqual([
-        401,
-        'Basic realm="webhook", charset="UTF-8"',
-      ]);
+      expect([wrong, ...(await ask(wrong))]).toEqual([wrong, 401, 'Basic realm="webhook", charset="UTF-8"']);
   });
 
   it('that are missing or wrong leave the body unread', async () => {

@@ -1,11 +1,10 @@
 /** Checks who sent a webhook's request: its credentials, or the signature over the bytes of its body (the specification's inbound webhook authentication). */
 
-import { bytesToHex } from '@noble/hashes/utils.js';
 import { fromBase64 } from '../base/base64.ts';
 import { isPromise } from '../base/maybe-promise.ts';
 import type { WebhookAccess } from '../model/webhook.ts';
 import { hmacOf, isSame, isSameText } from './proof.ts';
-import { type Claim, keyOf, readClaim, type SignedRequest } from './signature-schemes.ts';
+import { type Claim, keyOf, readClaim, type SignedMessage, type SignedRequest } from './signature-schemes.ts';
 
 /** How far the time of a signature may be from the clock, in seconds. */
 export const TOLERANCE_SECONDS = 300;
@@ -63,15 +62,15 @@ export async function checkSignature(
   claim: Claim,
   body: Uint8Array,
 ): Promise<SenderVerdict> {
-  let valid: Uint8Array | undefined;
+  let signed: SignedMessage | undefined;
   for (const secret of secrets) {
     const key = keyOf(scheme, secret);
     if (!key) continue;
-    for (const { text, bytes } of claim.messages(body)) {
-      const computed = hmacOf(claim.hash, key, text, bytes);
+    for (const message of claim.messages(body)) {
+      const computed = hmacOf(claim.hash, key, message.text, message.bytes);
       const proof = isPromise(computed) ? await computed : computed;
-      for (const given of claim.proofs) if (isSame(proof, given)) valid = proof;
+      for (const given of claim.proofs) if (isSame(proof, given)) signed = message;
     }
   }
-  return valid ? { identity: claim.identity(body, bytesToHex(valid)) } : { problem: 'the signature is wrong' };
+  return signed ? { identity: claim.identity(body, signed) } : { problem: 'the signature is wrong' };
 }

@@ -32,8 +32,11 @@ export interface Claim {
   readonly timestamp?: number;
   /** The messages of which one must be signed. */
   messages(body: Uint8Array): readonly SignedMessage[];
-  /** Names the request, so that the same request is found again. @param proof - the valid one, in hexadecimal */
-  identity(body: Uint8Array, proof: string): string;
+  /**
+   * Names the request, so that the same request is found again. It has only what is signed, and no proof: a request with two proofs is the
+   * same one without the first. @param message - the signed one
+   */
+  identity(body: Uint8Array, message: SignedMessage): string;
 }
 
 interface Scheme {
@@ -62,16 +65,15 @@ function base64Proof(text: string, length: number): Uint8Array | undefined {
   return bytes?.byteLength === length ? bytes : undefined;
 }
 
-const byProof: Claim['identity'] = (_body, proof) => proof;
 // The sender repeats a delivery with a new time and the same body, which contains the id of the event.
-const byBody: Claim['identity'] = (body) => bytesToHex(sha256(body));
+const byBody = (body: Uint8Array): string => bytesToHex(sha256(body));
 
 /** One proof over a timestamp and the body. */
 function timed(
   proof: Uint8Array | undefined,
   timestamp: string,
   prefix: string,
-  identity: Claim['identity'] = (_body, valid) => `${timestamp}.${valid}`,
+  identity: Claim['identity'] = (body) => `${timestamp}.${byBody(body)}`,
 ): Claim | undefined {
   if (!proof || !TIMESTAMP.test(timestamp)) return undefined;
   const messages: Claim['messages'] = (bytes) => [{ text: prefix, bytes }];
@@ -80,7 +82,7 @@ function timed(
 
 /** One proof over the body alone. */
 function untimed(proof: Uint8Array | undefined): Claim | undefined {
-  return proof && { hash: 'SHA-256', proofs: [proof], messages: (bytes) => [{ text: '', bytes }], identity: byProof };
+  return proof && { hash: 'SHA-256', proofs: [proof], messages: (bytes) => [{ text: '', bytes }], identity: byBody };
 }
 
 /** The word in the names of the headers that the specification gives for requests to a webhook. */
@@ -140,7 +142,8 @@ const TWILIO: Scheme = {
       const covering = urls().filter((url) => hash === undefined || queryOf(url).get('bodySHA256') === hash);
       return covering.map((url) => ({ text: url + fields, bytes: NOTHING }));
     };
-    return { hash: 'SHA-1', proofs: [proof], messages, identity: byProof };
+    const identity: Claim['identity'] = (_body, { text }) => bytesToHex(sha256(utf8ToBytes(text)));
+    return { hash: 'SHA-1', proofs: [proof], messages, identity };
   },
 };
 

@@ -63,8 +63,14 @@ function parse(kind: BodyKind, text: string): Json {
   return kind === 'form' ? fieldsOf(text) : text;
 }
 
-/** The fields of a query or a form. One that is given several times is a list. */
+/** More would keep the process from other requests for too long. */
+const MAX_FIELDS = 10_000;
+
+/** The fields of a query or a form. One that is given several times is a list. @throws INVALID_REQUEST for more than 10,000 */
 export function fieldsOf(text: string): JsonObject {
+  let count = 1;
+  for (let at = text.indexOf('&'); at >= 0; at = text.indexOf('&', at + 1)) count += 1;
+  if (count > MAX_FIELDS) throw new OrchestratorError('INVALID_REQUEST', `more than ${MAX_FIELDS} fields`);
   const fields = new Map<string, string[]>();
   for (const [name, value] of new URLSearchParams(text)) {
     const values = fields.get(name);

@@ -40,7 +40,7 @@ async function receive(call: HttpCall, webhook: ServedWebhook): Promise<Reply> {
       new OrchestratorError('UNAUTHORIZED', sender.problem),
       webhook.challenge === undefined ? {} : { 'www-authenticate': webhook.challenge },
     );
-    // Nobody guesses a secret faster than others may call.
+    // The right secret is accepted all the same: behind a proxy, many senders may have one address.
     return refuseExcess(await countWebhookRequest(call, 'refused')) ?? refusal;
   }
   const { input, body, rawBody } = await readInput(call.request, payload.read);

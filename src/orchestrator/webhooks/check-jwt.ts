@@ -1,7 +1,7 @@
 /** Checks the tokens of senders with `auth.type: oauth`: JWTs that an issuer has signed for this service. */
 
-import { createLocalJWKSet, errors, type JSONWebKeySet, jwtVerify } from 'jose';
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { createLocalJWKSet, decodeJwt, errors, type JSONWebKeySet, jwtVerify } from 'jose';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { WebhookAccess } from '../../engine/model/webhook.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { HttpClient } from '../../engine/ports/http.ts';
@@ -37,6 +37,8 @@ const ALGORITHMS = [
 const MAX_AGE_MS = 10 * 60_000;
 /** A token with an unknown key makes the keys be read again, at most this often. */
 const COOLDOWN_MS = 30_000;
+/** After a failure, the issuer is left alone for this long. */
+const PAUSE_MS = 5_000;
 const CLOCK_TOLERANCE_SECONDS = 30;
 const MAX_TOKEN_LENGTH = 16_384;
 const LIMITS = { timeoutMs: 5_000, maxResponseBytes: 256 * 1024 };
@@ -44,6 +46,8 @@ const BEARER = /^Bearer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i;
 
 export function createJwtCheck(http: HttpClient, clock: Clock, logger: Logger): JwtCheck {
   const known = new Map<string, IssuerKeys>();
+  /** The reads that go on, and those that failed less than `PAUSE_MS` ago. */
+  const reads = new Map<string, { readonly keys: Promise<IssuerKeys>; failedAt?: number }>();
 
   const readJson = async (url: string): Promise<unknown> => {
     const { status, body } = await http.send({
@@ -56,7 +60,22 @@ export function createJwtCheck(http: HttpClient, clock: Clock, logger: Logger): 
     return JSON.parse(new TextDecoder().decode(body));
   };
 
-  const readKeys = async (issuer: string): Promise<IssuerKeys> => {
+  /** Reads once, however many requests ask. */
+  const readKeys = (issuer: string): Promise<IssuerKeys> => {
+    const before = reads.get(issuer);
+    if (before && (before.failedAt === undefined || clock.monotonic() - before.failedAt < PAUSE_MS)) return before.keys;
+    const read: { readonly keys: Promise<IssuerKeys>; failedAt?: number } = { keys: readFrom(issuer) };
+    reads.set(issuer, read);
+    read.keys.then(
+      () => reads.delete(issuer),
+      () => {
+        read.failedAt = clock.monotonic();
+      },
+    );
+    return read.keys;
+  };
+
+  const readFrom = async (issuer: string): Promise<IssuerKeys> => {
     try {
       const about = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`;
       const { issuer: named, jwks_uri: uri } = (await readJson(about)) as { issuer?: unknown; jwks_uri?: unknown };
@@ -81,6 +100,8 @@ export function createJwtCheck(http: HttpClient, clock: Clock, logger: Logger): 
       const rules = { issuer, audience, currentDate, algorithms: ALGORITHMS, requiredClaims: ['exp'] };
       await jwtVerify(token, keyOf, { ...rules, clockTolerance: CLOCK_TOLERANCE_SECONDS });
     };
+    // The issuer is asked only for a token that names it.
+    if (issuerOf(token) !== issuer) return { problem: 'the token is not from the issuer of this webhook' };
     const before = known.get(issuer);
     const isFresh = before !== undefined && clock.now() - before.readAt < MAX_AGE_MS;
     const keys = isFresh ? before : await readKeys(issuer);
@@ -92,8 +113,17 @@ export function createJwtCheck(http: HttpClient, clock: Clock, logger: Logger): 
       });
       return {};
     } catch (thrown) {
-      if (!(thrown instanceof errors.JOSEError)) throw thrown;
-      return { problem: `the token is not valid: ${thrown.message}` };
+      if (isOrchestratorError(thrown)) throw thrown;
+      // Other errors come from a key of the issuer that can't be used, such as one that is too short.
+      return { problem: `the token is not valid: ${messageOf(thrown)}` };
     }
   };
+}
+
+function issuerOf(token: string): string | undefined {
+  try {
+    return decodeJwt(token).iss;
+  } catch {
+    return undefined;
+  }
 }

@@ -105,7 +105,9 @@ async function deliver(
     }
     if (!delivery.orStart) throw nobody(signal);
     try {
-      return await request.start(await startOptions(target, request, executions));
+      const options = await startOptions(target, request, executions);
+      if (options) return await request.start(options);
+      if (tries === MAX_TRIES) throw beingHandled();
     } catch (thrown) {
       // Another request has started the execution in between.
       if (!isOrchestratorError(thrown, 'IDEMPOTENCY_KEY_REUSED') || tries === MAX_TRIES) throw thrown;
@@ -140,12 +142,15 @@ async function findActive(
   throw new OrchestratorError('CONFLICT', message);
 }
 
-/** Twins start one execution: the key is that of the last execution with the tag, which they both see. */
+/**
+ * Twins start one execution: the key is that of the last execution with the tag, which they both see.
+ * @returns undefined if that one is active: another request has started it in between
+ */
 async function startOptions(
   target: string,
   { ensemble, webhook, delivery }: SignalRequest,
   executions: Executions,
-): Promise<ExecuteOptions> {
+): Promise<ExecuteOptions | undefined> {
   if (delivery.by === 'id') {
     // An id is used once: no execution is started under that of one that has ended.
     const isFree = isOwnId(target) && (await executions.status(target).catch(undefinedIfUnknown)) === undefined;
@@ -153,6 +158,7 @@ async function startOptions(
     throw nobody(delivery.signal);
   }
   const [last] = (await executions.list({ ensemble, tag: target, limit: 1 })).executions;
+  if (last && !isFinal(last.status)) return undefined;
   const idempotencyKey = hashText(`${webhook.path} ${target} ${last?.id ?? ''}`);
   return { tags: [target], idempotencyKey, idempotencyScope: KIND };
 }
@@ -162,7 +168,7 @@ function undefinedIfUnknown(thrown: unknown): undefined {
 }
 
 function beingHandled(): OrchestratorError {
-  const message = 'the same request is being handled; send it again';
+  const message = 'another request for this execution is being handled; send it again';
   return new OrchestratorError('CONFLICT', message, { retryable: true });
 }
 

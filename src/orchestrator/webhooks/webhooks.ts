@@ -165,7 +165,7 @@ function createWebhooks(
             { trigger, steps: kept ? [kept] : [] },
           );
         };
-        const key = identity === undefined ? undefined : hashText(`${path} ${identity}`);
+        const key = identity === undefined ? undefined : hashText(`${path} ${name} ${identity}`);
         if (!delivery) return start(key === undefined ? {} : { idempotencyKey: key, idempotencyScope: 'webhook' });
         const readable = { body: input, query: request.query(), headers: request.headers() };
         const found = delivery.findTarget(readable, clock.now());

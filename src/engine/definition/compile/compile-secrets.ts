@@ -12,6 +12,9 @@ export interface SecretRules {
   problem?(secret: string): string | undefined;
 }
 
+const INVISIBLE = /[\s\u200b-\u200f\u2060\ufeff]/g;
+const VARIABLE = /\$\{\s*env\.([A-Za-z_]\w*)\s*\}/g;
+
 type SecretContext = Pick<FlowContext, 'host' | 'report'>;
 
 /** @returns those that are known and not empty */
@@ -34,10 +37,12 @@ function compileSecret(
 ): string[] | undefined {
   const value = readSetting(text, 'a secret', path, context);
   if (value === undefined) return undefined;
-  if (typeof value !== 'string' || value.trim() === '') {
+  if (typeof value !== 'string' || value.replace(INVISIBLE, '') === '') {
     context.report({ path, message: `is an empty secret, ${emptiness}; set one` });
     return undefined;
   }
+  const empty = [...text.matchAll(VARIABLE)].find(([, name = '']) => context.host.env[name] === '')?.[1];
+  if (empty !== undefined) context.report({ path, message: `the variable \`${empty}\` is empty; set it` });
   const message = problem?.(value);
   if (message !== undefined) context.report({ path, message });
   if (value === text) {

@@ -47,11 +47,21 @@ export function compileWebhooks(
       }
       seen.set(route, other ?? i);
     });
+    if (access?.type === 'signature' && access.scheme !== 'twilio') refuseBodiless(methods, path, context);
     const { maxBodyBytes, accept = ['json'] } = trigger;
     const isAsync = trigger.async === true;
     if (access) webhooks.push({ path: trigger.path, methods, access, isAsync, maxBodyBytes, accept, delivery });
   });
   return webhooks;
+}
+
+/** What GET and HEAD give an execution is in the query, which these signatures don't cover. */
+function refuseBodiless(methods: readonly string[], path: Path, { report }: FlowContext): void {
+  methods.forEach((method, m) => {
+    if (method !== 'GET' && method !== 'HEAD') return;
+    const message = `a signature covers the body, and ${method} has none: its query could be changed by anyone; use another \`auth\``;
+    report({ path: [...path, 'methods', m], message });
+  });
 }
 
 /** @returns undefined if nobody may call it */
@@ -107,10 +117,13 @@ function compileAuth(auth: Auth, path: Path, context: FlowContext): WebhookAcces
   if (type === 'oauth') return compileOauth(auth, path, context);
   const secrets = compileSecrets(auth.secret as Secrets, [...path, 'secret'], context, {
     emptiness: 'which would let anyone in',
-    problem: (secret) =>
-      type === 'basic' && secret.indexOf(':') < 1
-        ? 'must have the form `username:password` for `type: basic`'
-        : undefined,
+    problem(secret) {
+      if (type === 'basic' && !/^[^:]+:./s.test(secret))
+        return 'must have the form `username:password` for `type: basic`';
+      if (type === 'bearer' && /\s/.test(secret))
+        return 'must have no blanks for `type: bearer`: no header can hold them';
+      return undefined;
+    },
   });
   // An editor and `webhook list` do without secrets: then no request fits.
   if (secrets.length === 0 && !context.host.lenient) return undefined;
@@ -124,14 +137,18 @@ function compileAuth(auth: Auth, path: Path, context: FlowContext): WebhookAcces
   return { type, scheme, secrets };
 }
 
+/** Keys that came over http could be anyone's. */
+const ISSUER = /^(?:https:\/\/[^\s?#]+|http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?:[:/][^\s?#]*)?)$/;
+
 function compileOauth(auth: Auth, path: Path, context: FlowContext): WebhookAccess | undefined {
   const read = (key: 'issuer' | 'audience') =>
     typeof auth[key] === 'string' ? readSetting(auth[key], `\`${key}\``, [...path, key], context) : undefined;
   const [issuer, audience] = [read('issuer'), read('audience')];
   if (typeof issuer !== 'string' || typeof audience !== 'string')
     return context.host.lenient ? { type: 'oauth', issuer: '', audience: '' } : undefined;
-  if (!/^https?:\/\/[^\s?#]+$/.test(issuer)) {
-    const message = 'must be the URL of the issuer, as in the `iss` of its tokens, such as `https://login.example`';
+  if (!ISSUER.test(issuer)) {
+    const message =
+      'must be the `https` URL of the issuer, as in the `iss` of its tokens, such as `https://login.example`; `http` is for localhost';
     context.report({ path: [...path, 'issuer'], message });
   }
   if (audience.trim() === '') context.report({ path: [...path, 'audience'], message: 'must not be empty' });

@@ -28,7 +28,8 @@ export const webhookTriggerSchema = form('a webhook trigger', '{ type: webhook, 
     }))(),
   ),
   async: flag(),
-  maxBodyBytes: z.optional(whole(1, 26_214_400)),
+  // An input has at most 4 MiB.
+  maxBodyBytes: z.optional(whole(1, 4_194_304)),
   accept: z.optional(nonEmptyList(z.enum(['json', 'form', 'text']))),
   signal: z.optional(name()),
   find: z.optional(
