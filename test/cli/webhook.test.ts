@@ -13,6 +13,7 @@ const PROJECT = {
 trigger:
   - { type: webhook, path: /webhooks/orders, auth: { type: signature, scheme: stripe, secret: "\${env.HOOK}" } }
   - { type: webhook, path: /webhooks/paid, auth: { type: signature, secret: "\${env.HOOK}" }, signal: paid, find: { id: "order-\${body.id}" } }
+  - { type: webhook, path: /webhooks/orders, auth: { type: bearer, secret: "\${env.OTHER}" }, methods: [PUT], accept: [form] }
   - { type: webhook, path: /webhooks/ping, auth: { type: signature, secret: "\${env.HOOK}" }, methods: [GET] }
   - { type: webhook, path: /webhooks/login, auth: { type: oauth, issuer: "https://a.example", audience: us } }
 flow:
@@ -20,8 +21,8 @@ flow:
     then: [{ wait: paid, timeout: 1m }]
 outputs: { id: "\${input.id}" }
 `,
-  'ensemble.config.mjs': "export default { env: ['HOOK'] };\n",
-  '.env': 'HOOK=a-long-random-secret\n',
+  'ensemble.config.mjs': "export default { env: ['HOOK', 'OTHER'] };\n",
+  '.env': 'HOOK=a-long-random-secret\nOTHER=another-long-secret\n',
 };
 
 describe('ensemble webhook', () => {
@@ -34,15 +35,18 @@ describe('ensemble webhook', () => {
       ['PATH', 'METHODS', 'AUTH', 'ENSEMBLE', 'SENDS', 'WARNINGS'],
       ['/webhooks/login', 'POST', 'oauth', 'orders', 'a start'],
       ['/webhooks/orders', 'POST', 'signature, stripe', 'orders', 'a start'],
+      ['/webhooks/orders', 'PUT', 'bearer', 'orders', 'a start'],
       ['/webhooks/paid', 'POST', 'signature, service', 'orders', 'signal paid'],
       [
         ...['/webhooks/ping', 'GET', 'signature, service', 'orders', 'a start'],
-        'has the secret of /webhooks/paid: each accepts the requests of the other',
+        expect.stringMatching(
+          /^methods\[0\] the signature covers .*; has the secret of \/webhooks\/paid: each accepts the requests of the other$/,
+        ),
       ],
       [''],
     ]);
     const { webhooks } = JSON.parse((await ensemble(['webhook', 'list', '--json'], { cwd })).stdout);
-    expect(webhooks[2]).toMatchObject({ path: '/webhooks/paid', auth: 'signature, service', signal: 'paid' });
+    expect(webhooks[3]).toMatchObject({ path: '/webhooks/paid', auth: 'signature, service', signal: 'paid' });
   });
 
   it('send signs the body with the secret of the trigger; the answer is printed, and the exit code says whether it was accepted', async () => {
@@ -57,6 +61,11 @@ describe('ensemble webhook', () => {
     expect(sent).toMatchObject({ code: 0, stderr: '✓ 200 OK\n', body: { status: 'completed', output: { id: 7 } } });
     const pinged = await send('/webhooks/ping?id=8', '--json');
     expect(pinged.body).toMatchObject({ status: 200, body: { output: { id: '8' } } });
+    writeFileSync(join(cwd, 'body.form'), 'id=9');
+    const put = await send('/webhooks/orders', '--method', 'put', '--body', 'body.form');
+    expect(put).toMatchObject({ code: 0, body: { output: { id: '9' } } });
+    const json = await send('/webhooks/orders', '--body', 'body.json', '--header', 'content-type: text/plain');
+    expect(json).toMatchObject({ code: 1, stderr: '✗ 415 Unsupported Media Type\n' });
     const nobody = await send('/webhooks/paid', '--body', 'body.json');
     expect(nobody).toMatchObject({ code: 1, stderr: '✗ 404 Not Found\n' });
     const oauth = await send('/webhooks/login');

@@ -225,6 +225,21 @@ describe('a signature of the specification', () => {
     expect((await send({ ...headers, 'x-webhook-signature': write(proof) })).status).toBe(401);
   });
 
+  it('names its request by what is signed: without one of two signatures, it does not run a second time', async () => {
+    const other = 'the older secret';
+    const { send, clock } = open('service', [SECRET, other]);
+    const one = own(clock.now());
+    const two = own(clock.now(), other);
+    const both = `${one['x-webhook-signature']}, ${two['x-webhook-signature']}`;
+    const ids: string[] = [];
+    for (const signature of [both, one['x-webhook-signature'], two['x-webhook-signature']]) {
+      const { status, body } = await send({ ...one, 'x-webhook-signature': signature });
+      expect(status).toBe(200);
+      ids.push(body.executionId);
+    }
+    expect(new Set(ids).size).toBe(1);
+  });
+
   it('may be in upper case: the bytes are compared', async () => {
     const { send, clock } = open('service');
     const headers = own(clock.now());

@@ -1,8 +1,12 @@
 /** Inbound webhooks over HTTP: which requests they take, what an execution can read of one, and what the sender gets (contract 6). */
 
 import { describe, expect, it } from 'vitest';
+import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engine.ts';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { createWebhookHandler } from '../../src/http-handlers/create-webhook-handler.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { hostTurn } from '../../src/testing-kit/manual-clock.ts';
 import { echo, openWebhooks } from './world.ts';
 
 const OPEN = { public: true };
@@ -225,4 +229,49 @@ describe('`createWebhookHandler`', () => {
     }
     expect((await handler.fetch(request('/service/in'))).status).toBe(200);
   });
+});
+
+it('202 is answered only after the execution is stored, and a full queue is 503', async () => {
+  const inner = memoryStorage();
+  let store: () => void = () => {};
+  const held = new Promise<void>((resolve) => {
+    store = resolve;
+  });
+  const storage = changeStorage(inner, {
+    async commit(...given) {
+      await held;
+      return inner.commit(...given);
+    },
+  });
+  const { post } = openWebhooks([echo({ public: true, async: true })], { storage });
+  let status = 0;
+  const answer = post('/webhooks/echo', {}).then((sent) => {
+    status = sent.status;
+  });
+  for (let turn = 0; turn < 10; turn++) await hostTurn();
+  expect(status).toBe(0);
+  store();
+  await answer;
+  expect(status).toBe(202);
+
+  const engine = embeddedEngine({ concurrency: 1, queueLimit: 1 });
+  const flow = [{ agent: 'a', operation: 'code', config: { script: 'never' } }];
+  const full = openWebhooks([echo({ public: true, async: true }, { flow, outputs: {} })], {
+    engine,
+    scripts: { never: () => new Promise(() => {}) },
+  });
+  const statuses: number[] = [];
+  for (let nr = 0; nr < 4; nr++) statuses.push((await full.post('/webhooks/echo', { nr })).status);
+  expect(statuses.at(-1)).toBe(503);
+  expect(new Set(statuses)).toEqual(new Set([202, 503]));
+});
+
+it('a form of more than 10,000 fields is refused before it is read', async () => {
+  const { post } = openWebhooks([echo({ public: true, accept: ['form'] })]);
+  const form = (fields: number) =>
+    post('/webhooks/echo', Array.from({ length: fields }, (_, nr) => `k${nr}`).join('&'), {
+      'content-type': 'application/x-www-form-urlencoded',
+    });
+  expect((await form(10_000)).status).toBe(200);
+  expect(await form(10_001)).toMatchObject({ status: 400, body: { error: 'more than 10000 fields' } });
 });

@@ -1,6 +1,8 @@
 /** Webhooks that send a signal to an execution in place of a start (contract 12: `trigger.signal`, `trigger.find`, `trigger.orStart`). */
 
 import { describe, expect, it } from 'vitest';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { signPayload } from '../../src/engine/signing/sign-payload.ts';
 import { openWebhooks } from './world.ts';
 
@@ -170,4 +172,31 @@ describe('`orStart: true`', () => {
     expect(answers.filter(({ status }) => status === 202)).toHaveLength(1);
     expect(await runs()).toHaveLength(1);
   });
+});
+
+it('with `orStart`, a request signals the execution that another request has started in between, and starts none', async () => {
+  const inner = memoryStorage();
+  let between: (() => Promise<unknown>) | undefined;
+  const storage = changeStorage(inner, {
+    executions: {
+      // The look for the last execution of the tag, after the look for an active one.
+      async list(query) {
+        const isLast = query.status === undefined && query.tag === 'order=7';
+        const run = isLast ? between : undefined;
+        if (run) {
+          between = undefined;
+          await run();
+        }
+        return inner.executions.list(query);
+      },
+    },
+  });
+  const { orchestrator, post, runs } = openWebhooks([order({ orStart: true })], { storage });
+  let other = '';
+  between = async () => {
+    other = (await orchestrator.start('order', {}, { tags: ['order=7'] })).id;
+  };
+  const { status, body } = await post('/webhooks/paid', { id: 7 });
+  expect([status, body]).toEqual([200, { received: true, executionId: other, signal: 'paid' }]);
+  expect(await runs()).toHaveLength(1);
 });

@@ -120,3 +120,16 @@ describe('`webhooks.list`', () => {
     ]);
   });
 });
+
+it('a stored ensemble that does not load here is answered 500 without its problem, and the listing has the others', async () => {
+  const path = join(mkdtempSync(join(tmpdir(), 'webhooks-')), 'store.db');
+  const auth = { type: 'bearer', secret: '${env.HOOK}' };
+  const one = openWebhooks([], { storage: sqliteStorage({ path }), env: { HOOK: 'a-secret' } });
+  await one.orchestrator.ensembles.create(stored('a', { public: undefined, auth }));
+  await one.orchestrator.ensembles.create(stored('b', { path: '/webhooks/b' }));
+  const two = openWebhooks([], { storage: sqliteStorage({ path }) });
+  const { status, body } = await two.post('/webhooks/echo', {});
+  expect([status, body]).toEqual([500, { error: expect.not.stringContaining('HOOK') }]);
+  expect((await two.orchestrator.webhooks.list()).map(({ ensemble }) => ensemble)).toEqual(['b']);
+  expect(two.log).toContainEqual({ level: 'warn', message: 'the webhooks of a stored ensemble can not be served' });
+});

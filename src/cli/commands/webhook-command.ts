@@ -35,6 +35,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'SENDS', shrinkTo: 6 },
   { title: 'WARNINGS', shrinkTo: 12 },
 ];
+const TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain' } as const;
 const DEFAULT_URL = 'http://127.0.0.1:3000';
 const TIMEOUT_MS = 60_000;
 
@@ -74,7 +75,7 @@ export async function sendWebhook(
   const issues = start.shownFrom(cwd, directory, files).flatMap((file) => file.issues);
   for (const issue of issues) output.say(`${printIssue(issue, output.colors)}\n\n`);
   if (issues.length > 0) return 1;
-  const { webhook } = findWebhook(start.webhooksOf(project), target);
+  const { webhook } = findWebhook(start.webhooksOf(project), target, options.method?.toUpperCase());
   const takesBody = (one: string) => one !== 'GET' && one !== 'HEAD';
   const [first = 'POST'] = options.body === undefined ? webhook.methods : webhook.methods.filter(takesBody);
   const method = (options.method ?? first).toUpperCase();
@@ -83,17 +84,15 @@ export async function sendWebhook(
   const { body: file } = options;
   const written = file === undefined ? '{}' : await readText(file, cwd, process.stdin, `--body ${file}`);
   const body = hasBody ? written : '';
-  const contentType = options.type ?? 'application/json';
+  const contentType = options.type ?? TYPES[webhook.accept[0] ?? 'json'];
   const base = (options.url ?? process.env.ENSEMBLE_URL ?? DEFAULT_URL).replace(/\/$/, '');
   const signed = await start.signAsSender(webhook.access, {
-    ...{ url: base + target, body, contentType, now: Date.now(), id: `msg_${crypto.randomUUID()}` },
+    // As the server reads it: a signature may cover the address.
+    ...{ url: new URL(base + target).href, body, contentType, now: Date.now(), id: `msg_${crypto.randomUUID()}` },
   });
-  const headers = {
-    ...(hasBody && { 'Content-Type': contentType }),
-    ...signed?.headers,
-    ...readHeaders(options.header),
-  };
-  if (!signed && !Object.keys(headers).some((name) => name.toLowerCase() === 'authorization'))
+  const headers = new Headers({ ...(hasBody && { 'Content-Type': contentType }), ...signed?.headers });
+  for (const [name, value] of readHeaders(options.header)) headers.set(name, value);
+  if (!signed && !headers.has('authorization'))
     throw wrongUsage(
       "only the issuer makes tokens for this trigger: pass one with --header 'Authorization: Bearer ...'",
     );
@@ -107,10 +106,16 @@ export async function sendWebhook(
   return answer.ok ? 0 : 1;
 }
 
-function findWebhook(webhooks: readonly start.ProjectWebhook[], target: string): start.ProjectWebhook {
+/** @param method - undefined: that of the first trigger with the path */
+function findWebhook(
+  webhooks: readonly start.ProjectWebhook[],
+  target: string,
+  method: string | undefined,
+): start.ProjectWebhook {
   const [path = ''] = target.split('?', 1);
   const canonical = canonicalWebhookPath(path);
-  const found = webhooks.find(({ webhook }) => webhook.path === canonical);
+  const there = webhooks.filter(({ webhook }) => webhook.path === canonical);
+  const found = there.find(({ webhook }) => method === undefined || webhook.methods.includes(method)) ?? there[0];
   if (found) return found;
   const paths = webhooks.map(({ webhook }) => webhook.path);
   const near = suggestName(path, paths);
@@ -119,14 +124,12 @@ function findWebhook(webhooks: readonly start.ProjectWebhook[], target: string):
   throw new CliError(`no trigger of this project has the path ${path}${paths.length === 0 ? '' : hint}`);
 }
 
-function readHeaders(given: readonly string[]): Record<string, string> {
-  return Object.fromEntries(
-    given.map((header) => {
-      const at = header.indexOf(':');
-      if (at < 1) throw wrongUsage(`--header must have the form 'Name: value', not ${JSON.stringify(header)}`);
-      return [header.slice(0, at).trim(), header.slice(at + 1).trim()];
-    }),
-  );
+function readHeaders(given: readonly string[]): readonly (readonly [string, string])[] {
+  return given.map((header) => {
+    const at = header.indexOf(':');
+    if (at < 1) throw wrongUsage(`--header must have the form 'Name: value', not ${JSON.stringify(header)}`);
+    return [header.slice(0, at).trim(), header.slice(at + 1).trim()];
+  });
 }
 
 async function send(url: string, init: RequestInit) {

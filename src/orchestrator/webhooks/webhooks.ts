@@ -1,6 +1,6 @@
 /** The inbound webhooks of an orchestrator: finds the trigger of a request, checks its sender, and starts its ensemble. */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { hashText } from '../../engine/base/hash.ts';
 import { equalJson, type Json } from '../../engine/base/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
@@ -165,7 +165,9 @@ function createWebhooks(
             { trigger, steps: kept ? [kept] : [] },
           );
         };
-        const key = identity === undefined ? undefined : hashText(`${path} ${name} ${identity}`);
+        // Without a body, the query is what the execution gets.
+        const asked = method === 'GET' || method === 'HEAD' ? JSON.stringify(request.query()) : '';
+        const key = identity === undefined ? undefined : hashText(`${path} ${name} ${identity} ${asked}`);
         if (!delivery) return start(key === undefined ? {} : { idempotencyKey: key, idempotencyScope: 'webhook' });
         const readable = { body: input, query: request.query(), headers: request.headers() };
         const found = delivery.findTarget(readable, clock.now());
@@ -218,8 +220,12 @@ function createWebhooks(
       );
       for (const { name, active } of stored) {
         if (catalog.code.ensemble.has(name) || !active) continue;
-        const { compiled } = await catalog.find('ensemble', name);
-        items.push(...compiled.webhooks.map((webhook) => toItem(webhook, name, 'store', active)));
+        try {
+          const { compiled } = await catalog.find('ensemble', name);
+          items.push(...compiled.webhooks.map((webhook) => toItem(webhook, name, 'store', active)));
+        } catch (err) {
+          logger.warn({ err, ensemble: name }, 'the webhooks of a stored ensemble can not be served');
+        }
       }
       return items.sort((a, b) => (a.path < b.path ? -1 : 1));
     },
@@ -227,9 +233,15 @@ function createWebhooks(
       const path = canonicalWebhookPath(given);
       if (path === undefined) return undefined;
       const found = served.get(path);
-      return found?.has(method) || !path.startsWith(WEBHOOK_ROOT) ? found : findStored(path);
+      return found?.has(method) || !path.startsWith(WEBHOOK_ROOT) ? found : findStored(path).catch(hide);
     },
   };
+}
+
+/** What is wrong with a stored definition, or with the storage, is not for the sender. @throws INTERNAL, OVERLOADED, NOT_FOUND */
+function hide(cause: unknown): never {
+  if (isOrchestratorError(cause, 'OVERLOADED') || isOrchestratorError(cause, 'NOT_FOUND')) throw cause;
+  throw new OrchestratorError('INTERNAL', 'the webhook can not be served', { cause });
 }
 
 const CHALLENGES: Readonly<Record<Webhook['access']['type'], string | undefined>> = {

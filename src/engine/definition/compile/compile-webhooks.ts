@@ -47,7 +47,7 @@ export function compileWebhooks(
       }
       seen.set(route, other ?? i);
     });
-    if (access?.type === 'signature' && access.scheme !== 'twilio') refuseBodiless(methods, path, context);
+    if (access?.type === 'signature' && access.scheme !== 'twilio') warnOfBodiless(methods, path, context);
     const { maxBodyBytes, accept = ['json'] } = trigger;
     const isAsync = trigger.async === true;
     if (access) webhooks.push({ path: trigger.path, methods, access, isAsync, maxBodyBytes, accept, delivery });
@@ -56,11 +56,11 @@ export function compileWebhooks(
 }
 
 /** What GET and HEAD give an execution is in the query, which these signatures don't cover. */
-function refuseBodiless(methods: readonly string[], path: Path, { report }: FlowContext): void {
+function warnOfBodiless(methods: readonly string[], path: Path, { report }: FlowContext): void {
   methods.forEach((method, m) => {
     if (method !== 'GET' && method !== 'HEAD') return;
-    const message = `a signature covers the body, and ${method} has none: its query could be changed by anyone; use another \`auth\``;
-    report({ path: [...path, 'methods', m], message });
+    const message = `the signature covers the body, and ${method} has none: who sees a signed request can send it with another query`;
+    report({ path: [...path, 'methods', m], message, warning: true });
   });
 }
 
@@ -120,7 +120,7 @@ function compileAuth(auth: Auth, path: Path, context: FlowContext): WebhookAcces
     problem(secret) {
       if (type === 'basic' && !/^[^:]+:./s.test(secret))
         return 'must have the form `username:password` for `type: basic`';
-      if (type === 'bearer' && /\s/.test(secret))
+      if (type === 'bearer' && !context.host.lenient && /\s/.test(secret))
         return 'must have no blanks for `type: bearer`: no header can hold them';
       return undefined;
     },
