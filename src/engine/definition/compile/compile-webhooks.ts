@@ -10,8 +10,8 @@ import type { KnownNames } from './outermost-names.ts';
 import type { FlowContext } from './resolve-agent.ts';
 import { readSetting } from './setting-text.ts';
 
-/** Paths of the service: `/api`, `/ensembles`, which works without the prefix, and the links that send signals. */
-const OWN_PATH = /^\/(api|ensembles|signals)(\/|$)/i;
+/** Paths of the service: `/api`, `/ensembles`, which works without the prefix, the links that send signals, and those that it will have. */
+const OWN_PATH = /^\/(?:(?:api|ensembles|signals|dashboard|metrics)(?:\/|$)|$)/i;
 
 /** @returns the webhooks. They are complete only if no problem was reported */
 export function compileWebhooks(
