@@ -111,7 +111,7 @@ export async function openAsClient(
   const [issue] = file?.issues ?? [];
   if (file && issue) return { options: {}, problem: { file: file.file, message: issue.message } };
   if (parts === 'all') return { options: { ...options, ensembles: [], agents: [] } };
-  const { brand, storage, components, functions, templates } = options;
+  const { brand, storage, components, functions, templates, limits } = options;
   return {
     options: {
       ...(brand !== undefined && { brand }),
@@ -119,6 +119,8 @@ export async function openAsClient(
       ...(components && { components }),
       ...(functions && { functions }),
       ...(templates && { templates }),
+      // The plan of new tokens.
+      ...(limits && { limits }),
     },
   };
 }

@@ -75,7 +75,7 @@ export async function answerRequest(
     held.release();
   }
   const headers = headersOf(reply, request, requestId, parts);
-  if (limit) setLimitHeaders(headers, limit);
+  if (limit) setLimitHeaders(headers, limit, parts.orchestrator.limits.standardHeaders);
   return { status: reply.status, headers, body, ...(!unsent.isEmpty && { sent: () => unsent.release() }) };
 }
 
@@ -104,7 +104,7 @@ function tooMuchUnsent(): OrchestratorError {
 
 function runRoute({ route }: FoundRoute, call: HttpCall): Reply | Promise<Reply> {
   rejectUnusedInput(call.request, route);
-  const key = route.method === 'POST' && !route.repeatable ? readIdempotencyKey(call.request) : undefined;
+  const key = route.method === 'POST' && !route.readsKey ? readIdempotencyKey(call.request) : undefined;
   return key === undefined ? route.run(call) : runOnce(call, route, key);
 }
 

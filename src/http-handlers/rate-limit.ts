@@ -32,17 +32,29 @@ export function countRequest(
 /** The response to a request beyond a limit; undefined for any other request. */
 export function refuseExcess(limit: RequestLimit): Reply | undefined {
   if (limit.allowed) return undefined;
-  const details = { limit: limit.limit, reset: secondsOf(limit.resetAt), retryAfter: retryAfterOf(limit) };
-  const message = `the limit of ${limit.limit} requests is reached; send the next one in ${details.retryAfter} seconds`;
+  const isAddress = limit.of === 'address';
+  const retryAfter = retryAfterOf(limit);
+  // The specification's body is that of a token's limit.
+  const details = {
+    limit: limit.limit,
+    reset: secondsOf(limit.resetAt),
+    retryAfter,
+    ...(isAddress && { of: limit.of }),
+  };
+  const whose = isAddress ? ' of this address' : '';
+  const message = `the limit of ${limit.limit} requests${whose} is reached; send the next one in ${retryAfter} seconds`;
   return errorReply(new OrchestratorError('RATE_LIMIT_EXCEEDED', message, { details }));
 }
 
-/** Writes the headers of the limit. */
-export function setLimitHeaders(headers: Record<string, string>, limit: RequestLimit): void {
+/** Writes the headers of the limit. @param standard - also those of the IETF's draft `RateLimit header fields for HTTP` */
+export function setLimitHeaders(headers: Record<string, string>, limit: RequestLimit, standard: boolean): void {
   headers['x-ratelimit-limit'] = String(limit.limit);
   headers['x-ratelimit-remaining'] = String(limit.remaining);
   headers['x-ratelimit-reset'] = String(secondsOf(limit.resetAt));
   if (!limit.allowed) headers['x-ratelimit-retry-after'] = String(retryAfterOf(limit));
+  if (!standard) return;
+  headers['ratelimit-policy'] = `"${limit.of}";q=${limit.limit};w=${Math.ceil(limit.windowMs / 1000)}`;
+  headers.ratelimit = `"${limit.of}";r=${limit.remaining};t=${Math.max(0, Math.ceil(limit.waitMs / 1000))}`;
 }
 
 function secondsOf(instant: number): number {

@@ -9,8 +9,8 @@ export interface Route extends RouteAccess {
   readonly path: string;
   /** Whether `run` reads the query; other routes refuse a query. */
   readonly readsQuery?: true;
-  /** Whether the route itself sees to it that a second, equal request has no further effect. For others, the answer is kept. */
-  readonly repeatable?: true;
+  /** Whether the route reads `Idempotency-Key` itself. For other POSTs, the answer is kept under it. */
+  readonly readsKey?: true;
   readonly run: (call: HttpCall) => Reply | Promise<Reply>;
 }
 

@@ -1,5 +1,6 @@
 /** Who may call, and how much: tokens, usage and limits. */
 
+import { memoryRates } from '../adapters/storage/memory/rates.ts';
 import { guardLimitStore } from '../engine/access/guard-limit-store.ts';
 import { createLimits, type Limits } from '../engine/access/limits.ts';
 import { createPlans, type LimitsOptions, type Plans } from '../engine/access/plans.ts';
@@ -31,13 +32,13 @@ export interface AccessParts {
 export function createAccess(options: LimitsOptions | undefined, parts: AccessParts): Access {
   const { storage, clock, logger, ids, brand } = parts;
   const plans = createPlans(options);
-  const { store = storage.rates, onStoreFailure = 'open' } = options ?? {};
-  const rates = guardLimitStore({ store, clock, logger, onStoreFailure });
+  const { store = storage.rates, onStoreFailure = 'open', standardHeaders } = options ?? {};
+  const rates = guardLimitStore({ store, fallback: memoryRates(), clock, logger, onStoreFailure });
   return {
     plans,
     tokens: createTokens({ store: storage.tokens, clock, ids, brand, defaultPlan: plans.byDefault }),
     usage: createUsage({ plans, rates, store: storage.usage, clock }),
-    limits: createLimits({ plans, rates, clock, logger }),
+    limits: createLimits({ plans, rates, clock, logger, standardHeaders }),
     requestKeys: createRequestKeys({
       ...{ documents: storage.documents, clock, logger },
       sharesPromises: storage.capabilities.sharedPromises,

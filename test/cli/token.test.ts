@@ -12,6 +12,16 @@ beforeAll(ensureBuilt, 60_000);
 const create = (...more: readonly string[]) => ['token', 'create', '--name', 'ci', ...more];
 
 describe('ensemble token', () => {
+  it('create gives a token the plan of the config', async () => {
+    const cwd = makeFolder({
+      'ensembles/a.yaml': 'name: a\nflow: []\n',
+      'ensemble.config.mjs': "export default { limits: { plan: 'pro' } };\n",
+    });
+    const args = ['token', 'create', '--name', 'ci', '--scope', 'admin', '--json'];
+    expect(JSON.parse((await ensemble(args, { cwd })).stdout).plan).toBe('pro');
+    expect(JSON.parse((await ensemble([...args, '--plan', 'free'], { cwd })).stdout).plan).toBe('free');
+  });
+
   it('a token created in the store of a running server is valid there at once, and refused after it is revoked', async () => {
     const served = await serveProject(makeProject());
     const { cwd } = served;

@@ -459,19 +459,19 @@ describe('a limit store that is away', () => {
     return { state, store };
   };
 
-  it('lets requests pass without being counted, says so once, and counts again when it answers', async () => {
+  it('lets this process count alone, says so once, and counts again when it answers', async () => {
     const { state, store } = away();
     const { warnings, logger } = recordWarnings();
     const { ask, tokenOf, clock } = open({}, { limits: { store }, logger });
     const headers = await tokenOf({ requests: 2, window: 60 });
-    for (let i = 0; i < 5; i++) {
-      const answer = await ask('/ensembles', { headers });
-      expect([answer.status, ratesOf(answer)]).toEqual([200, ['2', '2', seconds(clock.now() + 60_000), null]]);
-    }
-    expect(warnings).toEqual(['the limit store failed; requests pass without being counted']);
-    const usage = await ask('/usage', { headers });
+    const statuses: number[] = [];
+    for (let i = 0; i < 5; i++) statuses.push((await ask('/ensembles', { headers })).status);
+    expect(statuses).toEqual([200, 200, 429, 429, 429]);
+    expect(warnings).toEqual(['the limit store failed; this process counts its requests alone']);
+    const usage = await ask('/usage', { headers: await tokenOf() });
     expect([usage.status, usage.body.error.code]).toEqual([503, 'OVERLOADED']);
     state.isAway = false;
+    await clock.advance(1_000);
     expect(ratesOf(await ask('/ensembles', { headers }))[1]).toBe('1');
     state.isAway = true;
     await ask('/ensembles', { headers });
@@ -492,9 +492,43 @@ describe('a limit store that is away', () => {
     const silent: LimitStore = { take: () => new Promise(() => {}), peek: () => new Promise(() => {}) };
     const { ask, tokenOf, clock } = open({}, { limits: { store: silent } });
     const asked = ask('/ensembles', { headers: await tokenOf() });
-    await expect.poll(() => clock.nextIn).toBe(2_000);
+    await expect.poll(() => clock.nextIn).toBe(250);
     await clock.advance(2_000);
     expect((await asked).status).toBe(200);
+    // One request each second asks the store. The others don't wait for it.
+    expect((await ask('/ensembles', { headers: await tokenOf() })).status).toBe(200);
+  });
+
+  it('a process that is held up, or a long queue, is no store that is away: exactly the limit passes', async () => {
+    const inner = memoryStorage().rates;
+    const answers: (() => void)[] = [];
+    const slow: LimitStore = {
+      take: (windows, now) => new Promise((resolve) => answers.push(() => resolve(inner.take(windows, now) as never))),
+      peek: (windows, now) => inner.peek(windows, now),
+    };
+    const { ask, tokenOf, clock } = open({}, { limits: { store: slow, perIp: 1_000 } });
+    const headers = await tokenOf({ requests: 3 });
+    const asked = Array.from({ length: 30 }, () => ask('/ensembles', { headers }));
+    await expect.poll(() => answers.length).toBe(30);
+    // An answer each second: the last one comes after half a minute.
+    for (const answer of answers) {
+      answer();
+      await clock.advance(1_000);
+    }
+    const passed = (await Promise.all(asked)).filter(({ status }) => status === 200);
+    expect(passed).toHaveLength(3);
+  });
+
+  it('the requests that passed before count: in one process, a store that is away in between gives no second limit', async () => {
+    const { state, store } = away();
+    state.isAway = false;
+    const late: LimitStore = { take: async (windows, now) => store.take(windows, now), peek: store.peek };
+    const { ask, tokenOf } = open({}, { limits: { store: late } });
+    const headers = await tokenOf({ requests: 3 });
+    const statuses = [(await ask('/ensembles', { headers })).status, (await ask('/ensembles', { headers })).status];
+    state.isAway = true;
+    for (let i = 0; i < 3; i++) statuses.push((await ask('/ensembles', { headers })).status);
+    expect(statuses).toEqual([200, 200, 200, 429, 429]);
   });
 });
 
@@ -548,8 +582,36 @@ describe('plans', () => {
     [{ enterprise: { executions: -1 } }, /`enterprise`: `executions` must be a whole number from 0/],
     [{ perIp: 1.5 }, /`perIp` must be a whole number from 0/],
     [{ store: {} }, /`store` must be a LimitStore/],
+    [{ store: { take: () => undefined } }, /`store` must be a LimitStore with take and peek/],
+    [{ enterprise: null }, /`enterprise`: must be figures/],
+    [{ standardHeaders: 1 }, /`standardHeaders` must be true or false/],
     [{ onStoreFailure: 'maybe' }, /`onStoreFailure` must be 'open' or 'closed'/],
   ])('the option %j is a TypeError', (limits, message) => {
     expect(() => createService({}, { limits: limits as never })).toThrow(message);
   });
+});
+
+it('`standardHeaders` adds the fields of the IETF, and a refusal says whose limit it is', async () => {
+  const { ask, tokenOf } = open({}, { limits: { standardHeaders: true, perIp: 3 } });
+  const headers = await tokenOf({ requests: 2, window: 60 });
+  const first = await ask('/ensembles', { headers });
+  expect(first.headers.get('ratelimit-policy')).toBe('"token";q=2;w=60');
+  expect(first.headers.get('ratelimit')).toBe('"token";r=1;t=60');
+  await ask('/ensembles', { headers });
+  expect((await ask('/ensembles', { headers })).body.error).not.toHaveProperty('of');
+  const other = await tokenOf();
+  await ask('/ensembles', { headers: other });
+  const refused = await ask('/ensembles', { headers: other });
+  expect(refused.body.error).toMatchObject({ limit: 3, of: 'address' });
+  expect(refused.body.error.message).toContain('the limit of 3 requests of this address is reached');
+});
+
+it('`perIp` is one limit for an address, whatever windows its tokens have', async () => {
+  const { ask, tokenOf } = open({}, { limits: { perIp: 5 } });
+  let passed = 0;
+  for (const window of [3_600, 3_599, 60]) {
+    const headers = await tokenOf({ requests: 100, window });
+    for (let i = 0; i < 4; i++) if ((await ask('/ensembles', { headers })).status === 200) passed += 1;
+  }
+  expect(passed).toBe(5);
 });

@@ -119,3 +119,18 @@ describe('Idempotency-Key of a request that starts no execution', () => {
     expect([refused.status, refused.body.error.code]).toEqual([400, 'INVALID_REQUEST']);
   });
 });
+
+it('every POST takes the key: a rollback that is sent twice goes back one version', async () => {
+  const { ask, orchestrator } = await open();
+  await ask('/components', { name: 'greet', kind: 'prompt' }, 'c');
+  expect((await ask('/components', { name: 'greet', kind: 'prompt' }, 'c')).status).toBe(201);
+  const { components } = orchestrator;
+  for (const version of ['v1.0.0', 'v1.1.0', 'v1.2.0'])
+    await components.createVersion('greet', { version, content: version });
+  for (const version of ['v1.0.0', 'v1.1.0', 'v1.2.0']) await components.deploy('greet', { version, to: 'production' });
+  const rollback = () => ask('/components/greet/deployments/production/rollback', {}, 'rb');
+  const [one, two] = [await rollback(), await rollback()];
+  expect([one.body.version, two.body.version]).toEqual(['v1.1.0', 'v1.1.0']);
+  expect((await ask('/replays', {}, 'r')).body.id).toBe((await ask('/replays', {}, 'r')).body.id);
+  expect((await ask('/ensembles/none/activate', {}, 'x'.repeat(300))).status).toBe(400);
+});

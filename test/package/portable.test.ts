@@ -6,8 +6,8 @@ import { bundle, codeFromStrings, gzipped } from './worker-bundle.ts';
 
 const KB = 1000;
 /** Limits in gzipped bytes, minified. docs/decisions/0014, 0042, 0058, 0067, 0079, 0082 and 0083 list what they consist of. A further kilobyte needs a reason. */
-const MAX_WITH_DEPENDENCIES = 282 * KB;
-const MAX_OWN = 222 * KB;
+const MAX_WITH_DEPENDENCIES = 286 * KB;
+const MAX_OWN = 225 * KB;
 const MAX_AI = 8 * KB;
 
 /** The prelude of a program: it records every call that a Worker refuses outside of a request. */

@@ -94,7 +94,7 @@ function addTokens(program: Command, { output, host, end }: CommandParts): void 
     .requiredOption('--name <name>', 'a label')
     .requiredOption('--scope <scope...>', 'its scopes, such as execute:ensembles; admin for all')
     .option('--expires-in <seconds>', 'its lifetime (default: never expires)')
-    .option('--plan <plan>', 'free, pro or enterprise (default: free)')
+    .option('--plan <plan>', 'free, pro or enterprise (default: that of the config, or free)')
     .option('--json', 'prints the token object')
     .description('creates a token; prints only its value on stdout')
     .addHelpText(

@@ -75,7 +75,7 @@ export const KEY_DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, s
     'auth.audience': 'For `oauth`: whom the token is for; may read `${env.NAME}`.',
     public: '`true`: anyone may call. Default: `false`.',
     async: '`true`: the call is answered before the execution ends. Default: `false`.',
-    maxBodyBytes: 'Largest body, up to 26,214,400. Default: 1 MiB.',
+    maxBodyBytes: 'Largest body, up to 4,194,304. Default: 1 MiB.',
     accept: 'List of `json form text`. Default: `[json]`.',
     signal: 'Sends this signal to an execution in place of a start; the payload is the body.',
     find: 'Which execution gets it; required with `signal`.',

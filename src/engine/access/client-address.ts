@@ -43,7 +43,7 @@ export function createFindAddress(trust: TrustProxy = false): FindAddress {
   const isTrusted = toTrust(trust === true ? 1 : trust);
   return (peer, forwarded) => {
     if (forwarded === undefined || peer === undefined) return peer;
-    const hops = forwarded.split(',', 1000).map((hop) => hop.trim());
+    const hops = forwarded.split(',', 1000).map(withoutPort);
     let address = peer;
     for (let hop = 0; isTrusted(address, hop); hop++) {
       const before = hops[hops.length - 1 - hop];
@@ -52,6 +52,12 @@ export function createFindAddress(trust: TrustProxy = false): FindAddress {
     }
     return address;
   };
+}
+
+/** Some proxies add the port of the client: `192.0.2.1:4711`, `[2001:db8::1]:4711`. */
+function withoutPort(hop: string): string {
+  const [, inBrackets, bare] = /^\s*(?:\[([^\]]*)\]|([^:\s]*))(?::\d{1,5})?\s*$/.exec(hop) ?? [];
+  return inBrackets ?? bare ?? hop.trim();
 }
 
 function toTrust(trust: number | readonly string[]): (address: string, hop: number) => boolean {

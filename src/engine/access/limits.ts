@@ -32,11 +32,17 @@ export interface RequestLimit {
   readonly resetAt: number;
   /** ms until `resetAt`. */
   readonly waitMs: number;
+  /** How long the window is, in ms. */
+  readonly windowMs: number;
+  /** Whose limit it is: that of the caller's token, or that of its address. */
+  readonly of: 'token' | 'address';
 }
 
 export interface Limits {
   /** The plan of callers that the host identifies without one. */
   readonly defaultPlan: Plan;
+  /** Whether responses have the headers of the IETF's draft too. */
+  readonly standardHeaders: boolean;
   /** Counts a request, or refuses it without counting it. */
   countRequest(sender: RequestSender): MaybePromise<RequestLimit>;
 }
@@ -51,8 +57,9 @@ export function createLimits(parts: {
   readonly rates: LimitStore;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly standardHeaders?: boolean | undefined;
 }): Limits {
-  const { plans, rates, clock, logger } = parts;
+  const { plans, rates, clock, logger, standardHeaders = false } = parts;
   const clients = new Map<string, string | undefined>();
   let warned = false;
 
@@ -82,23 +89,25 @@ export function createLimits(parts: {
     const limits = principal ? plans.limitsOf(principal.plan) : plans.unknownCaller;
     const { requests = NO_LIMIT, windowMs } = limits;
     const client = clientKey(address);
-    const ofAddress = plans.requestsOfAddress(limits);
+    const ofAddress = plans.limitsOfAddress(limits);
     const windows: RateWindow[] = principal ? [{ key: tokenKey(principal), limit: requests, windowMs }] : [];
-    if (client !== undefined && ofAddress !== undefined) windows.push({ key: client, limit: ofAddress, windowMs });
+    const windowOf = (key: string, limit: number) => ({ key, limit, windowMs: ofAddress.windowMs });
+    if (client !== undefined && ofAddress.requests !== undefined) windows.push(windowOf(client, ofAddress.requests));
     if (client === undefined) {
       warnOnce();
-      if (!principal) windows.push({ key: UNKNOWN_ADDRESS, limit: ofAddress ?? NO_LIMIT, windowMs });
+      if (!principal) windows.push(windowOf(UNKNOWN_ADDRESS, ofAddress.requests ?? NO_LIMIT));
     }
     return windows;
   };
 
   return {
     defaultPlan: plans.byDefault,
+    standardHeaders,
     countRequest(sender) {
       const windows = windowsOf(sender);
       if (windows.length === 0) {
         const resetAt = clock.now();
-        return { allowed: true, limit: NO_LIMIT, remaining: NO_LIMIT, resetAt, waitMs: 0 };
+        return { allowed: true, limit: NO_LIMIT, remaining: NO_LIMIT, resetAt, waitMs: 0, windowMs: 0, of: 'token' };
       }
       const now = clock.now();
       const answer = rates.take(windows, now);
@@ -118,12 +127,14 @@ export function tokenKey({ tokenId }: Principal): string {
 function tightest(windows: readonly RateWindow[], { taken, uses }: RateAnswer, now: number): RequestLimit {
   let found: RequestLimit | undefined;
   for (let i = 0; i < windows.length; i++) {
-    const { limit } = windows[i] as RateWindow;
+    const { key, limit, windowMs } = windows[i] as RateWindow;
     const { used, resetAt } = uses[i] as RateAnswer['uses'][0];
     const remaining = Math.max(0, limit - used);
     const isTighter =
       !found || remaining < found.remaining || (remaining === found.remaining && resetAt > found.resetAt);
-    if (isTighter) found = { allowed: taken, limit, remaining, resetAt, waitMs: resetAt - now };
+    if (!isTighter) continue;
+    const of = key.startsWith('token:') ? 'token' : 'address';
+    found = { allowed: taken, limit, remaining, resetAt, waitMs: resetAt - now, windowMs, of };
   }
   return found as RequestLimit;
 }

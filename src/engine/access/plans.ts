@@ -25,8 +25,8 @@ export interface LimitsOptions {
     readonly concurrent?: number;
   };
   /**
-   * How many requests one address may send within the window of its caller: an IPv4 address, or the first 56 bits of an IPv6 address.
-   * Default: the requests of the caller's plan, and those of `free` for a caller without a valid token.
+   * How many requests one address may send within `rateLimit.window`, by default an hour: an IPv4 address, or the first 56 bits of an IPv6
+   * address. Default: the requests of the caller's plan in its window, and those of `free` for a caller without a valid token.
    */
   readonly perIp?: number;
   /**
@@ -37,10 +37,12 @@ export interface LimitsOptions {
   /** Where requests are counted. Default: the storage. */
   readonly store?: LimitStore;
   /**
-   * What happens to a request while that store is away: it passes without being counted (`open`, the default), or it is refused with
-   * 503 (`closed`). Quotas and slots belong to the commit that accepts an execution, so they are always closed.
+   * What happens to a request while that store is away: this process counts it alone (`open`, the default), or it is refused with 503
+   * (`closed`). Quotas and slots belong to the commit that accepts an execution, so they are always closed.
    */
   readonly onStoreFailure?: 'open' | 'closed';
+  /** Adds the headers `RateLimit` and `RateLimit-Policy` of the IETF's draft to every response that has `X-RateLimit-*`. Default false. */
+  readonly standardHeaders?: boolean;
 }
 
 /** The largest number of a limit. It is reported where there is no limit. */
@@ -78,6 +80,7 @@ const KEYS: readonly string[] = [
   'webhooks',
   'store',
   'onStoreFailure',
+  'standardHeaders',
 ] satisfies (keyof LimitsOptions)[];
 
 /** @throws TypeError for an unknown key, and for a value of a wrong kind */
@@ -87,12 +90,13 @@ export function checkLimits(options: LimitsOptions): void {
   for (const key of Object.keys(options)) {
     if (!KEYS.includes(key)) throw wrong(`\`${key}\` is not a key; the keys are ${KEYS.join(', ')}`);
   }
-  const { plan, enterprise, rateLimit, perIp, webhooks, store, onStoreFailure } = options;
+  const { plan, enterprise, rateLimit, perIp, webhooks, store, onStoreFailure, standardHeaders } = options;
   const problem = plan === undefined ? undefined : planProblem(plan);
   if (problem !== undefined) throw wrong(`\`plan\` ${problem}`);
   for (const [key, given] of Object.entries({ enterprise, rateLimit, webhooks })) {
     if (given === undefined) continue;
-    const found = typeof given === 'string' ? 'must be figures' : planProblem(given);
+    const isFigures = typeof given === 'object' && given !== null;
+    const found = isFigures ? planProblem(given) : 'must be figures, such as { requests: 500 }';
     if (found !== undefined) throw wrong(`\`${key}\`: ${found}`);
   }
   if (rateLimit?.window !== undefined && rateLimit.requests === undefined) {
@@ -105,11 +109,14 @@ export function checkLimits(options: LimitsOptions): void {
     throw wrong('`webhooks`: its keys are requests and window');
   }
   if (perIp !== undefined && !(Number.isSafeInteger(perIp) && perIp >= 0)) throw wrong(`\`perIp\` ${COUNT}`);
-  if (store !== undefined && typeof store?.take !== 'function') {
+  if (store !== undefined && (typeof store?.take !== 'function' || typeof store.peek !== 'function')) {
     throw wrong('`store` must be a LimitStore with take and peek');
   }
   if (onStoreFailure !== undefined && onStoreFailure !== 'open' && onStoreFailure !== 'closed') {
     throw wrong("`onStoreFailure` must be 'open' or 'closed'");
+  }
+  if (standardHeaders !== undefined && typeof standardHeaders !== 'boolean') {
+    throw wrong('`standardHeaders` must be true or false');
   }
 }
 
@@ -117,8 +124,8 @@ export interface Plans {
   /** The plan of callers without one. */
   readonly byDefault: Plan;
   limitsOf(plan: Plan): CallerLimits;
-  /** The number of requests from the address of a caller. Undefined: any number. */
-  requestsOfAddress(limits: CallerLimits): number | undefined;
+  /** The limit of the address of a caller. Without `requests`: any number. */
+  limitsOfAddress(limits: CallerLimits): Pick<CallerLimits, 'requests' | 'windowMs'>;
   /** The limits of a caller without a valid token. */
   readonly unknownCaller: CallerLimits;
   /** The limits of one address that calls public webhooks. */
@@ -138,7 +145,7 @@ export function createPlans({ plan = 'free', enterprise, rateLimit, perIp, webho
   return {
     byDefault: plan,
     limitsOf: (given) => (typeof given === 'string' ? byName[given] : toLimits(given)),
-    requestsOfAddress: ({ requests }) => perIp ?? requests,
+    limitsOfAddress: (limits) => (perIp === undefined ? limits : { requests: perIp, windowMs: byName.free.windowMs }),
     unknownCaller: byName.free,
     webhooks: toLimits({ ...WEBHOOKS, ...webhooks }),
   };

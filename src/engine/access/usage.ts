@@ -7,7 +7,7 @@ import type { LimitStore } from '../ports/limit-store.ts';
 import type { UsageStore } from '../ports/usage-store.ts';
 import { isPromise } from '../base/maybe-promise.ts';
 import { tokenKey } from './limits.ts';
-import { NO_LIMIT, type Plans } from './plans.ts';
+import { NO_LIMIT, planProblem, type Plans } from './plans.ts';
 
 /** What is used of a limit. Without a limit, `limit` is 9007199254740991. */
 export interface UsedOfLimit {
@@ -38,6 +38,8 @@ export function createUsage(parts: {
   const { plans, rates, store, clock } = parts;
   return {
     async get(principal) {
+      if (typeof principal?.tokenId !== 'string' || planProblem(principal.plan) !== undefined)
+        throw new TypeError('usage.get: pass a principal, such as the result of tokens.verify()');
       const now = clock.now();
       const { requests = NO_LIMIT, windowMs, executions = NO_LIMIT } = plans.limitsOf(principal.plan);
       const { name, start, end } = monthOf(now);

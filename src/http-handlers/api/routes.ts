@@ -53,8 +53,8 @@ function routesOf(path: string, kind: 'ensemble' | 'agent'): readonly Route[] {
     { method: 'GET', path: `${path}/:name`, scope: read, run: get },
     { method: 'PUT', path: `${path}/:name`, scope: write, run: update },
     { method: 'DELETE', path: `${path}/:name`, scope: write, run: remove },
-    { method: 'POST', path: `${path}/:name/activate`, scope: write, repeatable: true, run: activate },
-    { method: 'POST', path: `${path}/:name/deactivate`, scope: write, repeatable: true, run: deactivate },
+    { method: 'POST', path: `${path}/:name/activate`, scope: write, run: activate },
+    { method: 'POST', path: `${path}/:name/deactivate`, scope: write, run: deactivate },
   ];
 }
 
@@ -76,14 +76,14 @@ export const API_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/execute/ensemble/:name',
     scope: 'execute:ensembles',
-    repeatable: true,
+    readsKey: true,
     run: executeEnsemble,
   },
   {
     method: 'POST',
     path: '/api/v1/execute/agent/:name',
     scope: 'execute:agents',
-    repeatable: true,
+    readsKey: true,
     run: executeAgent,
   },
 
@@ -133,7 +133,6 @@ export const API_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/executions/:id/cancel',
     scope: 'execute:ensembles',
-    repeatable: true,
     run: cancelExecution,
   },
   { method: 'POST', path: '/api/v1/executions/:id/retry', scope: 'execute:ensembles', run: retryExecution },
@@ -141,14 +140,14 @@ export const API_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/executions/:id/signals/:signal',
     scope: 'execute:ensembles',
-    repeatable: true,
+    readsKey: true,
     run: signalExecution,
   },
 
   { method: 'GET', path: '/api/v1/jobs', scope: 'read:executions', maxBytes: LIST_BYTES, run: listJobs },
   { method: 'POST', path: '/api/v1/jobs', scope: 'execute:ensembles', run: createJob },
   { method: 'GET', path: '/api/v1/jobs/:id', scope: 'read:executions', run: getJob },
-  { method: 'POST', path: '/api/v1/jobs/:id/stop', scope: 'execute:ensembles', repeatable: true, run: stopJob },
+  { method: 'POST', path: '/api/v1/jobs/:id/stop', scope: 'execute:ensembles', run: stopJob },
 
   {
     method: 'GET',
@@ -163,17 +162,15 @@ export const API_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/deliveries/:id/redeliver',
     scope: 'execute:ensembles',
-    repeatable: true,
     run: redeliver,
   },
   { method: 'GET', path: '/api/v1/replays', scope: 'read:executions', run: listReplays },
-  { method: 'POST', path: '/api/v1/replays', scope: 'execute:ensembles', repeatable: true, run: replayDeliveries },
+  { method: 'POST', path: '/api/v1/replays', scope: 'execute:ensembles', run: replayDeliveries },
   { method: 'GET', path: '/api/v1/receivers', scope: 'read:executions', run: listReceivers },
   {
     method: 'POST',
     path: '/api/v1/receivers/:id/resume',
     scope: 'execute:ensembles',
-    repeatable: true,
     run: resumeReceiver,
   },
 
@@ -182,14 +179,12 @@ export const API_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/schedules/:id/pause',
     scope: 'write:ensembles',
-    repeatable: true,
     run: pauseSchedule,
   },
   {
     method: 'POST',
     path: '/api/v1/schedules/:id/resume',
     scope: 'write:ensembles',
-    repeatable: true,
     run: resumeSchedule,
   },
   { method: 'POST', path: '/api/v1/schedules/:id/run', scope: 'execute:ensembles', run: runSchedule },
@@ -208,7 +203,7 @@ export const API_ROUTES: readonly Route[] = [
   ...routesOf('/api/v1/agents', 'agent'),
 
   { method: 'GET', path: '/api/v1/components', scope: 'read:components', readsQuery: true, run: listComponents },
-  { method: 'POST', path: '/api/v1/components', scope: 'write:components', repeatable: true, run: createComponent },
+  { method: 'POST', path: '/api/v1/components', scope: 'write:components', run: createComponent },
   { method: 'GET', path: '/api/v1/components/:name', scope: 'read:components', run: getComponent },
   { method: 'PUT', path: '/api/v1/components/:name', scope: 'write:components', run: updateComponent },
   { method: 'GET', path: '/api/v1/components/:name/versions', scope: 'read:components', run: listVersions },
@@ -216,7 +211,6 @@ export const API_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/components/:name/versions',
     scope: 'write:components',
-    repeatable: true,
     run: createVersion,
   },
   {
@@ -244,7 +238,6 @@ export const API_ROUTES: readonly Route[] = [
     method: 'POST',
     path: '/api/v1/components/:name/deployments/:environment/rollback',
     scope: 'write:components',
-    repeatable: true,
     run: rollbackDeployment,
   },
 

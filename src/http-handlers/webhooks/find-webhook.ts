@@ -49,7 +49,7 @@ function toRoute(path: string, method: string, run: Route['run']): Route {
     path,
     scope: 'public',
     readsQuery: true,
-    repeatable: true,
+    readsKey: true,
     run,
   };
 }

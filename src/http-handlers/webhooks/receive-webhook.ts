@@ -1,6 +1,5 @@
 /** One request of an inbound webhook: checks its sender, reads its body, and starts its ensemble. */
 
-import type { RequestLimit } from '../../engine/access/limits.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import type { Execution } from '../../engine/model/execution.ts';
@@ -20,12 +19,9 @@ const HIDDEN: readonly string[] = ['authorization', 'proxy-authorization', 'cook
 export async function receiveWebhook(call: HttpCall, webhook: ServedWebhook): Promise<Reply> {
   if (!webhook.isPublic) return receive(call, webhook);
   const limit = await countWebhookRequest(call, 'public');
-  return withLimit(refuseExcess(limit) ?? (await receive(call, webhook)), limit);
-}
-
-function withLimit(reply: Reply, limit: RequestLimit): Reply {
+  const reply = refuseExcess(limit) ?? (await receive(call, webhook));
   const headers = { ...reply.headers };
-  setLimitHeaders(headers, limit);
+  setLimitHeaders(headers, limit, call.parts.orchestrator.limits.standardHeaders);
   return { ...reply, headers };
 }
 

@@ -46,7 +46,7 @@ const BEARER = /^Bearer ([A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+)$/i;
 
 export function createJwtCheck(http: HttpClient, clock: Clock, logger: Logger): JwtCheck {
   const known = new Map<string, IssuerKeys>();
-  /** The reads that go on, and those that failed less than `PAUSE_MS` ago. */
+  /** The reads that have not ended, and those that failed less than `PAUSE_MS` ago. */
   const reads = new Map<string, { readonly keys: Promise<IssuerKeys>; failedAt?: number }>();
 
   const readJson = async (url: string): Promise<unknown> => {

@@ -10,7 +10,7 @@ import {
 } from '../../../engine/model/request-log.ts';
 import type { LimitStore, RateWindow } from '../../../engine/ports/limit-store.ts';
 
-/** With more keys than this, those that were used least recently are forgotten. */
+/** With more keys than this, those that were used least recently are forgotten, but none of a token: anyone can have many addresses. */
 const MAX_KEYS = 200_000;
 /** How many keys one call looks at, to forget those whose requests have left their windows. */
 const SWEPT_PER_CALL = 2;
@@ -22,9 +22,11 @@ export function memoryRates(): LimitStore {
 
   const sweep = (now: number) => {
     let left = SWEPT_PER_CALL;
-    for (const [key, { endsAt }] of logs) {
-      if (left === 0 || (endsAt > now && logs.size <= MAX_KEYS)) return;
+    for (const [key, known] of logs) {
+      const hasEnded = known.endsAt <= now;
+      if (left === 0 || (!hasEnded && logs.size <= MAX_KEYS)) return;
       logs.delete(key);
+      if (!hasEnded && key.startsWith('token:')) logs.set(key, known);
       left -= 1;
     }
   };
