@@ -191,7 +191,8 @@ export function createTokens(parts: {
         });
       }
       // One write a minute is exact enough for a list, and saves a write for each request.
-      if (now - (token.lastUsed ?? 0) >= MINUTE_MS) await store.touch(token.id, now - (now % MINUTE_MS));
+      if (now - (token.lastUsed ?? 0) >= MINUTE_MS)
+        await store.touch(token.id, Math.max(token.createdAt, now - (now % MINUTE_MS)));
       return { tokenId: token.id, name: token.name, scopes: token.scopes, plan: token.plan };
     },
   };

@@ -232,6 +232,8 @@ export interface ErrorDetails {
     readonly reset: number;
     /** Seconds until then. */
     readonly retryAfter: number;
+    /** Present if it is the limit of the address. */
+    readonly of?: 'address';
   };
   readonly TIMEOUT: {
     /** The timeout of the call that did not end in time, in ms. */
