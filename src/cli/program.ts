@@ -9,6 +9,7 @@ import { type RunOptions, run } from './commands/run-command.ts';
 import { addComponents } from './commands/component-commands.ts';
 import { addDeliveries } from './commands/delivery-commands.ts';
 import { addGraph, addServiceCommands, collect, examples } from './commands/service-commands.ts';
+import { type OpenApiOptions, openApi } from './commands/openapi-command.ts';
 import { type SchemaOptions, schema } from './commands/schema-command.ts';
 import { type ValidateOptions, validate } from './commands/validate-command.ts';
 
@@ -68,6 +69,13 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
     .description('prints the JSON Schema of definition files, for editors')
     .addHelpText('after', examples('ensemble schema --dir . > ensemble.schema.json'))
     .action(async (options: SchemaOptions) => end(await schema(options, output, cwd)));
+  program
+    .command('openapi')
+    .option('--dir <folder>', 'project folder, whose config may name a brand (default: this folder)')
+    .option('--base-path <path>', 'what precedes every path of the handler, such as /service')
+    .description('prints the OpenAPI document of the API, for clients')
+    .addHelpText('after', examples('ensemble openapi > openapi.json'))
+    .action(async (options: OpenApiOptions) => end(await openApi(options, output, cwd)));
   pointToHelp(program, 'ensemble');
   return program.addHelpText(
     'after',

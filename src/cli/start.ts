@@ -314,3 +314,10 @@ export function webhooksOf(options: ProjectOptions, lenient = false): readonly P
   });
   return found.sort((a, b) => (a.webhook.path < b.webhook.path ? -1 : 1));
 }
+
+/** The OpenAPI document of the API, as a handler serves it. */
+export async function openApiOf(basePath: string, brand = DEFAULT_BRAND): Promise<unknown> {
+  const handler = createHandler(createOrchestrator({ brand, logger: false }), { basePath });
+  const response = await handler.fetch(new Request(`http://localhost${basePath}/api/v1/openapi.json`));
+  return response.json();
+}

@@ -26,7 +26,7 @@ export function createTimedParts(
   const ticks = scheduleTasks(options.schedules === false ? [] : ensembles.values(), parts);
   const { engine } = executionService;
   const stored = jobDocuments(storage.documents, clock);
-  const jobTask = createJobTask({ ...parts, stored });
+  const jobTask = createJobTask({ ...parts, stored, wake: () => wake() });
   const tasks = [...ticks, deliveries.task, rollouts.task, jobTask];
   const work = createTimedWork(tasks, { storage, clock, logger, engine });
   deliveries.attach(work);

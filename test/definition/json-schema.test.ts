@@ -66,6 +66,7 @@ describe('the JSON Schema of a definition', () => {
       'older-form: a Route whose routes under config are wrong',
       'schedules: a missing input that is required',
       'steps: a `foreach` over mixed text',
+      'triggers: the issuer of oauth over http',
     ]);
   });
 

@@ -110,7 +110,8 @@ describe.each(HOSTS)('routes by $host', ({ open }) => {
       row[0] === method && new RegExp(`^${path.replace(/:[a-z]+/g, '[^/]+')}$`).test(row[1]);
     expect(named.filter((route) => ROUTES.filter((row) => isRoute(row, route)).length !== 1)).toEqual([]);
     expect(ROUTES).toHaveLength(named.length);
-    expect(API_ROUTES.filter(({ scope }) => scope === 'public').map(({ path }) => path)).toEqual(['/api/v1/health']);
+    const open = API_ROUTES.filter(({ scope }) => scope === 'public').map(({ path }) => path);
+    expect(open).toEqual(['/api/v1/health', '/api/v1/openapi.json']);
   });
 
   it.each(ROUTES)(

@@ -7,6 +7,7 @@ import type { HandlerOptions } from '../../src/http-handlers/handler-options.ts'
 import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
 import { createOrchestrator, type Orchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { type ManualClock, manualClock } from '../../src/testing.ts';
+import { checked } from './check-response.ts';
 
 const code = (agent: string, script: string) => ({ agent, operation: 'code', config: { script }, input: '${input}' });
 
@@ -80,7 +81,7 @@ export function createService(options: HandlerOptions = {}, more: OrchestratorOp
   }) as unknown as Orchestrator;
   return {
     orchestrator,
-    handler: createApiHandler(orchestrator, { clock, logger, ...options }),
+    handler: checked(createApiHandler(orchestrator, { clock, logger, ...options })),
     clock,
     log,
     begun: () => new Promise((resolve) => onBegin.push(resolve)),

@@ -5,9 +5,9 @@ import { builtFiles, manifest, PORTABLE_ENTRIES, runNode } from './built-package
 import { bundle, codeFromStrings, gzipped } from './worker-bundle.ts';
 
 const KB = 1000;
-/** Limits in gzipped bytes, minified. docs/decisions/0014, 0042, 0058, 0067, 0079, 0082 and 0083 list what they consist of. A further kilobyte needs a reason. */
-const MAX_WITH_DEPENDENCIES = 286 * KB;
-const MAX_OWN = 225 * KB;
+/** Limits in gzipped bytes, minified. docs/decisions/0014, 0042, 0058, 0067, 0079 and 0082 to 0085 list what they consist of. A further kilobyte needs a reason. */
+const MAX_WITH_DEPENDENCIES = 298 * KB;
+const MAX_OWN = 230 * KB;
 const MAX_AI = 8 * KB;
 
 /** The prelude of a program: it records every call that a Worker refuses outside of a request. */

@@ -274,6 +274,7 @@ describe('memoryStorage, due executions', () => {
       storage.executions.requestCancel(id, T0, end()),
       storage.executions.findEnded([id]),
       storage.executions.purge({ worker: WORKER, before: T0, limit: 1 }),
+      storage.executions.delete([]),
       storage.workers.reclaimFromDead(WORKER, T0),
       storage.executions.getAccepted(id),
       storage.executions.get(id),

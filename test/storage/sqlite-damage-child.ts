@@ -96,6 +96,7 @@ for (const path of paths) {
     () => storage.tokens.touch('tok_1', now),
     () => storage.tokens.put({ ...TOKEN, id: 'tok_2', digest: 'e' }),
     () => storage.tokens.delete('tok_1'),
+    () => storage.executions.delete(['exec_00000000000000000000000009']),
     () => storage.executions.purge({ worker: WORKER, before: now, limit: 10 }),
     () => storage.workers.unregister(WORKER, T0),
     () => storage.close(),

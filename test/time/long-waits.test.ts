@@ -10,8 +10,8 @@ import { PLACES, timed } from './timed-place.ts';
 
 const DAY = 86_400_000;
 const SIXTY_DAYS = 60 * DAY;
-/** The timers of a process on a shared storage: the lease, the beat, and the timer for what is due next. */
-const OWN_TIMERS = 2;
+/** The timers of a process on a shared storage: the lease, the beat, and the look for jobs of processes that died. */
+const OWN_TIMERS = 3;
 
 const later = [code('a', 'later', { input: { ms: '${input.ms}' }, retry: { maxAttempts: 2 } }), echo('b', 1)];
 

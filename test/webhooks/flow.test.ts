@@ -25,7 +25,9 @@ describe('the limit of public webhooks', () => {
     expect([refused.status, refused.headers.get('retry-after'), refused.headers.get('x-ratelimit-limit')]).toEqual([
       ...[429, '60', '600'],
     ]);
-    expect(refused.body).toEqual({ error: 'the limit of 600 requests is reached; send the next one in 60 seconds' });
+    expect(refused.body).toEqual({
+      error: 'the limit of 600 requests of this address is reached; send the next one in 60 seconds',
+    });
     expect((await ask('192.0.2.2')).headers.get('x-ratelimit-remaining')).toBe('599');
     await clock.advance(60_000);
     expect((await ask()).status).toBe(200);

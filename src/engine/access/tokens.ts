@@ -104,7 +104,8 @@ const newTokenFields = () => ({
     z.custom<Plan>((plan) => planProblem(plan) === undefined, { error: ({ input }) => planProblem(input) ?? '' }),
   ),
 });
-const newToken = once(() => z.strictObject(newTokenFields()));
+/** The form of a new token. */
+export const newToken = once(() => z.strictObject(newTokenFields()));
 const importedToken = once(() =>
   z.strictObject({ hash: z.string().check(z.regex(/^[0-9a-fA-F]{64}$/, HASH)), ...newTokenFields() }),
 );

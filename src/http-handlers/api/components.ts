@@ -3,8 +3,10 @@
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
+import { COMPONENT_KINDS } from '../../engine/model/component.ts';
 import { deploymentTag } from '../../engine/model/split.ts';
 import type { Component, Components } from '../../orchestrator/components/components.ts';
+import { noted } from '../body-notes.ts';
 import type { HttpCall } from '../call.ts';
 import { etagOf, readIfMatch } from '../etag.ts';
 import { readName } from '../read-id.ts';
@@ -13,14 +15,27 @@ import { readLimit, readQuery } from '../read-query.ts';
 import type { Reply } from '../reply.ts';
 import { refuseContent } from './refuse-content.ts';
 
+const TEXT = { type: 'string' };
+const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
+  ...{
+    name: TEXT,
+    kind: { enum: COMPONENT_KINDS },
+    file: TEXT,
+    metadata: { type: 'object', additionalProperties: true },
+  },
+  ...{ version: TEXT, content: TEXT, message: TEXT },
+  ...{ split: { type: 'object', additionalProperties: { type: 'number' } }, by: TEXT, guard: TEXT },
+  ...{ steps: { type: 'array', items: { type: 'number' } }, every: { type: ['string', 'number'] } },
+};
+
 // `orchestrator.components` checks the values.
 const body = (...keys: readonly string[]) =>
-  z.strictObject(Object.fromEntries(keys.map((key) => [key, z.optional(z.unknown())])));
-const newComponent = once(() => body('name', 'kind', 'file', 'metadata'));
-const change = once(() => body('file', 'metadata'));
-const newVersion = once(() => body('version', 'content', 'message'));
-const newDeployment = once(() => body('version', 'split', 'by', 'guard', 'steps', 'every', 'message'));
-const reason = once(() => body('message'));
+  z.strictObject(Object.fromEntries(keys.map((key) => [key, z.optional(noted(z.unknown(), FIELDS[key] ?? {}))])));
+export const newComponent = once(() => body('name', 'kind', 'file', 'metadata'));
+export const componentChange = once(() => body('file', 'metadata'));
+export const newVersion = once(() => body('version', 'content', 'message'));
+export const newDeployment = once(() => body('version', 'split', 'by', 'guard', 'steps', 'every', 'message'));
+export const rollbackReason = once(() => body('message'));
 
 async function readBody<T>(call: HttpCall, shape: ReturnType<typeof body>): Promise<T> {
   return readShape(shape, await readJson(call), 'the body is not valid') as T;
@@ -51,7 +66,7 @@ export async function getComponent(call: HttpCall): Promise<Reply> {
 export async function updateComponent(call: HttpCall): Promise<Reply> {
   const name = readName(call, 'component');
   const options = readIfMatch(call.request);
-  return itemReply(await of(call).update(name, await readBody(call, change()), options));
+  return itemReply(await of(call).update(name, await readBody(call, componentChange()), options));
 }
 
 export async function listVersions(call: HttpCall): Promise<Reply> {
@@ -102,7 +117,7 @@ export async function deleteDeployment(call: HttpCall): Promise<Reply> {
 export async function rollbackDeployment(call: HttpCall): Promise<Reply> {
   const name = readName(call, 'component');
   const { environment: to = '' } = call.params;
-  const given = await readBody<object>(call, reason());
+  const given = await readBody<object>(call, rollbackReason());
   const made = await of(call).rollback(name, { ...given, ...actorOf(call), to });
   return { status: 200, json: made, headers: etagOf(made.version) };
 }

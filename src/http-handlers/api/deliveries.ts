@@ -39,7 +39,7 @@ export async function redeliver(call: HttpCall): Promise<Reply> {
   return { status: 202, json: await known(call.parts.orchestrator.deliveries.redeliver(id), 'delivery') };
 }
 
-const replayBody = once(() =>
+export const replayBody = once(() =>
   z.strictObject({
     ensemble: z.optional(z.string({ error: 'must be a text' })),
     execution: z.optional(z.string({ error: 'must be a text' })),

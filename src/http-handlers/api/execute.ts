@@ -6,6 +6,7 @@ import type { Execution } from '../../engine/model/execution.ts';
 import { areTags, isOwnId, START_RULES } from '../../engine/model/start-once.ts';
 import { hasScope } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
+import { noted } from '../body-notes.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../../orchestrator/runs/execution-service.ts';
@@ -18,13 +19,18 @@ import { readHops } from '../read-hops.ts';
 import { readIdempotencyKey } from '../run-once.ts';
 import { acceptedReply } from './accepted.ts';
 
-const executeBody = once(() =>
+const TAGS = { type: 'array', items: { type: 'string', maxLength: 128 }, maxItems: 16 };
+
+/** The body of a start. */
+export const executeBody = once(() =>
   z.strictObject({
     // Not z.record(): it copies the object and silently drops `__proto__`. The values are checked when the execution starts.
-    input: z.optional(z.custom<object>(isObject, { error: 'must be an object' })),
+    input: z.optional(
+      noted(z.custom<object>(isObject, { error: 'must be an object' }), { type: 'object', additionalProperties: true }),
+    ),
     async: z.optional(z.boolean()),
-    id: z.optional(z.custom<string>(isOwnId, { error: START_RULES.id })),
-    tags: z.optional(z.custom<readonly string[]>(areTags, { error: START_RULES.tags })),
+    id: z.optional(noted(z.custom<string>(isOwnId, { error: START_RULES.id }), { type: 'string', maxLength: 128 })),
+    tags: z.optional(noted(z.custom<readonly string[]>(areTags, { error: START_RULES.tags }), TAGS)),
   }),
 );
 

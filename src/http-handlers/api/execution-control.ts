@@ -7,6 +7,7 @@ import { hasScope } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import { requireScope } from '../authorize.ts';
+import { noted } from '../body-notes.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readId } from '../read-id.ts';
 import { isObject, readJson } from '../read-json.ts';
@@ -30,10 +31,13 @@ export async function deleteExecution(call: HttpCall): Promise<Reply> {
   return { status: 200, json: await known(call.parts.orchestrator.executions.delete(id)) };
 }
 
-const retryBody = once(() =>
+/** The body of a retry. */
+export const retryBody = once(() =>
   z.strictObject({
     newKeys: z.optional(z.boolean({ error: 'must be true or false' })),
-    input: z.optional(z.custom<object>(isObject, { error: 'must be an object' })),
+    input: z.optional(
+      noted(z.custom<object>(isObject, { error: 'must be an object' }), { type: 'object', additionalProperties: true }),
+    ),
   }),
 );
 

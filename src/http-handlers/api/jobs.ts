@@ -13,7 +13,7 @@ import type { Reply } from '../reply.ts';
 import { refuseContent } from './refuse-content.ts';
 
 const text = () => z.optional(z.string({ error: 'must be a text' }));
-const jobBody = once(() =>
+export const jobBody = once(() =>
   z.strictObject({
     action: z.enum(['cancel', 'retry', 'delete'], { error: 'must be `cancel`, `retry` or `delete`' }),
     filter: z.strictObject(

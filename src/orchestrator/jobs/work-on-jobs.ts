@@ -18,6 +18,8 @@ export interface JobWorkParts {
   readonly clock: Clock;
   readonly ids: IdSource;
   readonly logger: Logger;
+  /** Does the task soon. */
+  wake(): void;
 }
 
 /** What a step has done. */
@@ -44,8 +46,20 @@ const LOOK_EVERY_MS = 30_000;
 const MAX_FAILURES = 100;
 
 export function createJobTask(parts: JobWorkParts): TimedTask {
-  const { storage, stored, clock, ids, logger } = parts;
+  const { storage, stored, clock, ids, logger, wake } = parts;
   let me: string | undefined;
+  let isLooking = false;
+
+  /** A job of a process that died is not due at an instant that anyone knows. A host that calls `runDue` finds it then. */
+  const lookAgain = (shouldContinue: () => boolean) => {
+    if (isLooking || !storage.capabilities.shared || !storage.capabilities.timers) return;
+    isLooking = true;
+    const onTimer = () => {
+      isLooking = false;
+      if (shouldContinue()) wake();
+    };
+    clock.setTimer(LOOK_EVERY_MS, onTimer, { background: true });
+  };
 
   /** @returns when to look at the job again, Unix ms. Undefined: it has ended */
   const advance = async (id: string, shouldContinue: () => boolean): Promise<number | undefined> => {
@@ -65,8 +79,9 @@ export function createJobTask(parts: JobWorkParts): TimedTask {
   };
 
   return {
-    async advance({ shouldContinue }: AdvanceOptions) {
-      let nextAt = storage.capabilities.shared ? clock.now() + LOOK_EVERY_MS : undefined;
+    async advance({ shouldContinue, waits }: AdvanceOptions) {
+      let nextAt: number | undefined;
+      if (!waits) lookAgain(shouldContinue);
       for (const { id, job } of await stored.list()) {
         if (job.status !== 'running' || !shouldContinue()) continue;
         const at = await advance(id, shouldContinue);

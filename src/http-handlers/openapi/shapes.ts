@@ -1,0 +1,231 @@
+/** The values in the responses of the API, as JSON Schemas. A test compares every response of the HTTP tests with them. */
+
+import { COMPONENT_KINDS } from '../../engine/model/component.ts';
+import { NOTIFIED_EVENTS } from '../../engine/model/delivery.ts';
+import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
+import { PLANS } from '../../engine/model/plan.ts';
+import { SCOPES } from '../../engine/model/token.ts';
+
+export type Schema = Readonly<Record<string, unknown>>;
+
+const text: Schema = { type: 'string' };
+const flag: Schema = { type: 'boolean' };
+const whole: Schema = { type: 'integer' };
+const figure: Schema = { type: 'number' };
+const instant: Schema = { type: 'integer', description: 'Unix ms' };
+const ms: Schema = { type: 'number', description: 'ms' };
+const json: Schema = { description: 'any JSON value' };
+const anyObject: Schema = { type: 'object', additionalProperties: true };
+
+function oneOf(values: readonly string[]): Schema {
+  return { type: 'string', enum: [...values] };
+}
+
+function list(items: Schema): Schema {
+  return { type: 'array', items };
+}
+
+function either(...schemas: readonly Schema[]): Schema {
+  return { anyOf: schemas };
+}
+
+/** @param fields - the name of an optional field ends with `?` */
+function object(fields: Readonly<Record<string, Schema>>): Schema {
+  const entries = Object.entries(fields).map(([name, schema]) => [name.replace('?', ''), schema]);
+  const required = Object.keys(fields).filter((name) => !name.endsWith('?'));
+  return {
+    type: 'object',
+    properties: Object.fromEntries(entries),
+    ...(required.length > 0 && { required }),
+    additionalProperties: false,
+  };
+}
+
+/** A schema of the document by its name. */
+export function ref(name: string): Schema {
+  return { $ref: `#/components/schemas/${name}` };
+}
+
+/** A page of a listing. */
+function page(key: string, item: string): Schema {
+  return object({ [key]: list(ref(item)), 'nextCursor?': text });
+}
+
+const executionShapes: Readonly<Record<string, Schema>> = {
+  ExecutionStatus: oneOf(EXECUTION_STATUSES),
+  Trigger: object({
+    type: oneOf(['call', 'webhook', 'schedule', 'http', 'ensemble']),
+    ...{ 'parentId?': text, 'key?': text, 'rootId?': text, 'depth?': whole, 'hops?': whole, 'detached?': flag },
+    ...{ 'method?': text, 'path?': text, 'cron?': text, 'timezone?': text, 'scheduledAt?': instant },
+  }),
+  ExecutionError: object({
+    ...{ code: text, message: text, 'agent?': text, 'details?': anyObject, 'stack?': text, 'cause?': anyObject },
+  }),
+  TokenUsage: object({ inputTokens: whole, outputTokens: whole, 'cost?': figure }),
+  Metrics: object({
+    ...{ totalDuration: ms, agents: whole, 'queued?': ms, waited: ms, 'usage?': ref('TokenUsage') },
+  }),
+  PendingWait: object({
+    key: text,
+    kind: oneOf(['signal', 'sleep', 'retry', 'child']),
+    ...{ 'name?': text, 'executionId?': text, since: instant, 'until?': instant },
+  }),
+  AgentRun: object({
+    name: text,
+    key: text,
+    status: oneOf(['completed', 'failed', 'retrying']),
+    ...{ attempts: whole, startedAt: instant, duration: ms, output: json, 'outputOmitted?': { const: true } },
+    'error?': ref('ExecutionError'),
+  }),
+  AgentRuns: page('agents', 'AgentRun'),
+  UsedComponent: object({
+    kind: oneOf(COMPONENT_KINDS),
+    ...{ name: text, ref: text, version: text, 'split?': anyObject },
+  }),
+  Execution: object({
+    ...{ id: text, ensemble: text, version: text, status: ref('ExecutionStatus'), trigger: ref('Trigger') },
+    ...{ tags: list(text), input: json, 'output?': json, 'partialOutput?': json, 'error?': ref('ExecutionError') },
+    ...{ createdAt: instant, 'startedAt?': instant, 'finishedAt?': instant, 'deadlineAt?': instant, 'duration?': ms },
+    ...{ 'retryOf?': text, 'retriedBy?': text, 'parentId?': text, metrics: ref('Metrics') },
+    ...{ waitingFor: list(ref('PendingWait')), 'waitingForOmitted?': whole, recoveries: whole },
+    'components?': list(ref('UsedComponent')),
+    agents: list(ref('AgentRun')),
+    'omitted?': list(oneOf(['input', 'output', 'partialOutput'])),
+  }),
+  Executions: page('executions', 'Execution'),
+  ExecutionResult: object({
+    ...{ executionId: text, status: ref('ExecutionStatus'), 'output?': json, metrics: ref('Metrics'), 'duration?': ms },
+  }),
+  Accepted: object({ executionId: text, status: ref('ExecutionStatus') }),
+  ExecutionOrStatus: either(ref('Execution'), ref('Accepted')),
+  Step: object({
+    ...{ key: text, kind: text, name: text },
+    status: oneOf(['completed', 'failed', 'running', 'waiting', 'retrying', 'skipped', 'cancelled']),
+    ...{ attempts: whole, startedAt: instant, duration: ms, 'executionId?': text, 'output?': json },
+    'error?': ref('ExecutionError'),
+  }),
+  Steps: page('steps', 'Step'),
+  Ticket: object({ ticket: text, expiresAt: instant }),
+  Job: object({
+    id: text,
+    action: oneOf(['cancel', 'retry', 'delete']),
+    filter: anyObject,
+    'by?': object({ tokenId: text, name: text }),
+    status: oneOf(['running', 'completed', 'stopped', 'failed']),
+    ...{ seen: whole, changed: whole, unchanged: whole, failed: whole },
+    failures: list(object({ executionId: text, code: text, message: text })),
+    'error?': object({ code: text, message: text }),
+    ...{ createdAt: instant, 'finishedAt?': instant },
+  }),
+  Jobs: object({ jobs: list(ref('Job')) }),
+};
+
+const deliveryFields = {
+  ...{ id: text, executionId: text, ensemble: text, event: oneOf(NOTIFIED_EVENTS), type: oneOf(['webhook', 'email']) },
+  ...{ receiver: text, status: oneOf(['pending', 'succeeded', 'failed', 'paused']), createdAt: instant },
+  'nextAttemptAt?': instant,
+  attempts: list(
+    object({ attempt: whole, at: instant, duration: ms, 'status?': whole, 'error?': text, 'excerpt?': text }),
+  ),
+};
+
+const deliveryShapes: Readonly<Record<string, Schema>> = {
+  Delivery: object(deliveryFields),
+  DeliveryWithBody: object({ ...deliveryFields, body: text }),
+  Deliveries: page('deliveries', 'Delivery'),
+  Replay: object({ id: text, status: oneOf(['running', 'completed']), redelivered: whole, createdAt: instant }),
+  Replays: object({ replays: list(ref('Replay')) }),
+  Receiver: object({
+    ...{ receiver: text, type: oneOf(['webhook', 'email']), address: text, failingSince: instant },
+    ...{ 'pausedAt?': instant, 'reason?': text },
+  }),
+  Receivers: object({ receivers: list(ref('Receiver')) }),
+  Resumed: object({ deliveries: whole }),
+};
+
+const definition = {
+  ...{ name: text, 'description?': text, version: text, active: flag, source: oneOf(['code', 'store']) },
+  ...{ createdAt: instant, updatedAt: instant },
+};
+
+const definitionShapes: Readonly<Record<string, Schema>> = {
+  Definition: object({ ...definition, definition: anyObject }),
+  Ensembles: page('ensembles', 'Definition'),
+  Agents: page('agents', 'Definition'),
+  DeletedDefinition: object({ name: text, deleted: { const: true } }),
+  Workflow: object({
+    ...{ id: text, name: text, 'description?': text, active: flag, triggers: list(anyObject), version: text },
+    ...{ createdAt: instant, updatedAt: instant },
+  }),
+  Workflows: page('data', 'Workflow'),
+  Schedule: object({
+    ...{ id: text, ensemble: text, cron: text, timezone: text, overlap: oneOf(['skip', 'queue']) },
+    ...{ catchUp: oneOf(['once', 'skip']), 'input?': json, paused: flag, next: list(instant) },
+    'last?': object({ scheduledAt: instant, executionId: text, 'status?': ref('ExecutionStatus') }),
+  }),
+  Schedules: object({ schedules: list(ref('Schedule')) }),
+  State: object({ state: anyObject, version: text, 'updatedAt?': instant }),
+};
+
+const componentShapes: Readonly<Record<string, Schema>> = {
+  Component: object({
+    ...{ name: text, kind: oneOf(COMPONENT_KINDS), 'file?': text, metadata: anyObject },
+    ...{ 'createdAt?': instant, 'updatedAt?': instant, tag: text, 'latest?': text },
+  }),
+  Components: page('components', 'Component'),
+  Version: object({ version: text, createdAt: instant, 'message?': text, 'by?': text }),
+  Versions: object({ versions: list(ref('Version')) }),
+  ResolvedVersion: object({
+    ...{ kind: oneOf(COMPONENT_KINDS), name: text, ref: text, version: text, content: text },
+    ...{ metadata: anyObject, 'split?': anyObject },
+  }),
+  Deployment: object({
+    ...{ environment: text, version: text, 'split?': anyObject, 'splitBy?': text, 'rollout?': anyObject },
+    ...{ deployedAt: instant, 'by?': text, 'message?': text, 'previous?': text },
+  }),
+  Deployments: object({ deployments: list(ref('Deployment')) }),
+  Undeployed: object({ environment: text, undeployed: { const: true } }),
+};
+
+const token = { id: text, name: text, scopes: list(oneOf(SCOPES)), plan: ref('Plan') };
+const used = object({ used: whole, limit: whole, remaining: whole });
+
+const accessShapes: Readonly<Record<string, Schema>> = {
+  Plan: either(
+    oneOf(PLANS),
+    object({ 'requests?': whole, 'window?': whole, 'executions?': whole, 'concurrent?': whole }),
+  ),
+  NewToken: object({ token: text, ...token, 'expiresAt?': instant, createdAt: instant }),
+  Token: object({ ...token, last4: text, 'expiresAt?': instant, 'lastUsed?': instant, createdAt: instant }),
+  Tokens: object({ tokens: list(ref('Token')) }),
+  RevokedToken: object({ id: text, revoked: { const: true } }),
+  Usage: object({ period: object({ start: instant, end: instant }), requests: used, executions: used }),
+  Health: object({ status: { const: 'ok' } }),
+  Deleted: object({ id: text, deleted: { const: true } }),
+};
+
+/** The specification's body of every error. Each code has its own further fields. */
+const errorShapes: Readonly<Record<string, Schema>> = {
+  Error: {
+    type: 'object',
+    properties: {
+      error: { type: 'object', properties: { code: text, message: text }, required: ['code', 'message'] },
+    },
+    required: ['error'],
+  },
+  Problem: {
+    type: 'object',
+    description: 'RFC 9457, for a request whose `Accept` names `application/problem+json`',
+    properties: { type: text, title: text, status: whole, detail: text, code: text },
+    required: ['type', 'title', 'status', 'detail', 'code'],
+  },
+};
+
+export const SHAPES: Readonly<Record<string, Schema>> = {
+  ...executionShapes,
+  ...deliveryShapes,
+  ...definitionShapes,
+  ...componentShapes,
+  ...accessShapes,
+  ...errorShapes,
+};
