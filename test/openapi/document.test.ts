@@ -10,6 +10,7 @@ import { createHandler, createOrchestrator } from '../../src/index.ts';
 import { API_ROUTES } from '../../src/http-handlers/api/routes.ts';
 import { OPERATIONS } from '../../src/http-handlers/openapi/operations.ts';
 import { serve } from '../http-api/hosts.ts';
+import { renderPage } from './render-page.ts';
 import { OPEN_API } from '../http-api/check-response.ts';
 import { toNodeListener } from '../../src/node.ts';
 
@@ -121,4 +122,9 @@ it('a client whose types are made from the document runs against a live server, 
   expect([tags, problem]).toEqual([['order=7'], 'NOT_FOUND']);
   await expect.poll(async () => (await orchestrator.executions.get(id)).output).toEqual({ text: 'Hello Ada' });
   await orchestrator.close({ grace: 0 });
+});
+
+it('the page of the docs is made from the document; after a change: npx vitest run test/openapi -u', async () => {
+  const page = join(import.meta.dirname, '../../docs/reference/http-operations.md');
+  await expect(renderPage(OPEN_API)).toMatchFileSnapshot(page);
 });

@@ -1,0 +1,100 @@
+/** Requests that are generated from the OpenAPI document: none is answered 500, and every answer fits the document. */
+
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { OPEN_API } from '../http-api/check-response.ts';
+import { createService } from '../http-api/service.ts';
+
+type Schema = Readonly<Record<string, unknown>>;
+interface Described {
+  readonly parameters?: readonly { readonly name: string; readonly in: string; readonly schema: Schema }[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: Schema }>> };
+}
+
+const { paths } = OPEN_API as { readonly paths: Readonly<Record<string, Readonly<Record<string, Described>>>> };
+const ROUTES = Object.entries(paths).flatMap(([path, methods]) =>
+  Object.entries(methods).map(([method, operation]) => ({ path, method: method.toUpperCase(), operation })),
+);
+
+/** Names and ids that are there, and texts that are none. */
+const NAMES = [
+  'greet',
+  'echo',
+  'failing',
+  'double',
+  'go',
+  'production',
+  'v1.0.0',
+  'latest',
+  'exec_01M7WWEK7KT35PGB6V8KCP7X7Z',
+];
+
+function valueOf(schema: Schema): fc.Arbitrary<unknown> {
+  const { type, enum: values, properties, items } = schema;
+  if (Array.isArray(values)) return fc.constantFrom(...values);
+  if (type === 'string') return fc.oneof(fc.constantFrom(...NAMES), fc.string({ maxLength: 20 }));
+  if (type === 'integer' || type === 'number') return fc.oneof(fc.integer(), fc.double());
+  if (type === 'boolean') return fc.boolean();
+  if (type === 'array') return fc.array(valueOf((items as Schema) ?? {}), { maxLength: 3 });
+  if (properties === undefined)
+    return fc.oneof(fc.jsonValue(), fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue()));
+  const required = (schema.required as string[] | undefined) ?? [];
+  const fields = Object.entries(properties as Record<string, Schema>).map(([key, one]) => [key, valueOf(one)] as const);
+  return fc.record(Object.fromEntries(fields), { requiredKeys: required });
+}
+
+const requestOf = fc.constantFrom(...ROUTES).chain(({ path, method, operation }) => {
+  const { parameters = [], requestBody } = operation;
+  const named = (place: string) => parameters.filter((one) => one.in === place);
+  const values = (place: string) =>
+    fc.record(
+      Object.fromEntries(
+        named(place).map(({ name, schema }) => [name, fc.oneof(fc.constantFrom(...NAMES), valueOf(schema))]),
+      ),
+      {
+        requiredKeys: place === 'path' ? named(place).map(({ name }) => name) : [],
+      },
+    );
+  const contents = Object.entries(requestBody?.content ?? {});
+  const body =
+    contents.length === 0
+      ? fc.constant(undefined)
+      : fc
+          .constantFrom(...contents)
+          .chain(([type, { schema }]) =>
+            fc.oneof({ arbitrary: valueOf(schema), weight: 4 }, fc.jsonValue()).map((value) => ({ type, value })),
+          );
+  return fc.record({
+    path: fc.constant(path),
+    method: fc.constant(method),
+    inPath: values('path'),
+    query: values('query'),
+    body,
+  });
+});
+
+it('no generated request is answered 500, and every answer fits the document', async () => {
+  const { handler, bearer, orchestrator } = createService();
+  const headers = await bearer('admin');
+  await orchestrator.execute('greet', { who: 'Ada' });
+  await orchestrator.components.register({ name: 'greet', kind: 'prompt' });
+  const counts = new Map<number, number>();
+  await fc.assert(
+    fc.asyncProperty(requestOf, async ({ path, method, inPath, query, body }) => {
+      if (path.includes('/execute/') || path.endsWith('/events')) return;
+      const at = path.replace(/\{(\w+)\}/g, (_all, name) => encodeURIComponent(String(inPath[name])));
+      const given = Object.entries(query).map(([name, value]) => [name, String(value)]);
+      const url = new URL(`http://localhost${at}`);
+      url.search = new URLSearchParams(given).toString();
+      const init: RequestInit = { method, headers: { ...headers, ...(body && { 'content-type': body.type }) } };
+      if (body) init.body = JSON.stringify(body.value) ?? 'null';
+      const { status } = await handler.fetch(new Request(url, init), { ip: '192.0.2.1' });
+      counts.set(status, (counts.get(status) ?? 0) + 1);
+      expect([200, 201, 202, 400, 403, 404, 405, 409, 413, 415, 422, 429, 503]).toContain(status);
+    }),
+    { numRuns: 1_500 },
+  );
+  // The requests are not all nonsense.
+  expect(counts.get(200)).toBeGreaterThan(150);
+  await orchestrator.close({ grace: 0 });
+}, 120_000);
