@@ -143,13 +143,17 @@ error: there is no component \`nobody\`; register it: ensemble component add NAM
 `;
 
 describe('ensemble component', () => {
-  it.skipIf(!hasGit)('has the life of a component in the repository of a project', async () => {
-    const cwd = newRepository();
-    expect(await lifeOf(commands(cwd), cwd, () => commit(cwd))).toBe(EXPECTED);
-    expect(readFileSync(join(cwd, 'components.yaml'), 'utf8')).toBe(
-      'greet:\n  kind: prompt\n  file: prompts/greet.md\n  metadata:\n    variables:\n      - name\n',
-    );
-  });
+  it.skipIf(!hasGit)(
+    'has the life of a component in the repository of a project',
+    async () => {
+      const cwd = newRepository();
+      expect(await lifeOf(commands(cwd), cwd, () => commit(cwd))).toBe(EXPECTED);
+      expect(readFileSync(join(cwd, 'components.yaml'), 'utf8')).toBe(
+        'greet:\n  kind: prompt\n  file: prompts/greet.md\n  metadata:\n    variables:\n      - name\n',
+      );
+    },
+    180_000,
+  );
 
   it('has the same life in a store, and on a running server', async () => {
     const folder = makeFolder(PROJECT);
@@ -158,7 +162,8 @@ describe('ensemble component', () => {
     const cwd = makeFolder(PROJECT);
     const { url, token } = await serveProject(cwd);
     expect(await lifeOf(commands(cwd, ['--url', url, '--token', token]), cwd, () => {})).toBe(EXPECTED);
-  });
+    // Some fifty processes, one after the other.
+  }, 180_000);
 
   it.skipIf(!hasGit)('what is deployed in the repository is what `run` and a running server use', async () => {
     const cwd = newRepository();

@@ -53,6 +53,6 @@ export function checked(handler: HttpHandler): HttpHandler {
   // The raw handler, which Node's hosts call, is a hidden property.
   return Object.defineProperties({} as HttpHandler, {
     ...Object.getOwnPropertyDescriptors(handler),
-    fetch: { value: fetchChecked, enumerable: true },
+    fetch: { value: fetchChecked, enumerable: true, writable: true, configurable: true },
   });
 }
