@@ -29,17 +29,19 @@ const NAMES = [
   'exec_01M7WWEK7KT35PGB6V8KCP7X7Z',
 ];
 
-function valueOf(schema: Schema): fc.Arbitrary<unknown> {
+function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
   const { type, enum: values, properties, items } = schema;
   if (Array.isArray(values)) return fc.constantFrom(...values);
   if (type === 'string') return fc.oneof(fc.constantFrom(...NAMES), fc.string({ maxLength: 20 }));
   if (type === 'integer' || type === 'number') return fc.oneof(fc.integer(), fc.double());
   if (type === 'boolean') return fc.boolean();
-  if (type === 'array') return fc.array(valueOf((items as Schema) ?? {}), { maxLength: 3 });
+  if (type === 'array') return fc.array(arbitraryOf((items as Schema) ?? {}), { maxLength: 3 });
   if (properties === undefined)
     return fc.oneof(fc.jsonValue(), fc.dictionary(fc.string({ maxLength: 5 }), fc.jsonValue()));
   const required = (schema.required as string[] | undefined) ?? [];
-  const fields = Object.entries(properties as Record<string, Schema>).map(([key, one]) => [key, valueOf(one)] as const);
+  const fields = Object.entries(properties as Record<string, Schema>).map(
+    ([key, one]) => [key, arbitraryOf(one)] as const,
+  );
   return fc.record(Object.fromEntries(fields), { requiredKeys: required });
 }
 
@@ -49,7 +51,7 @@ const requestOf = fc.constantFrom(...ROUTES).chain(({ path, method, operation })
   const values = (place: string) =>
     fc.record(
       Object.fromEntries(
-        named(place).map(({ name, schema }) => [name, fc.oneof(fc.constantFrom(...NAMES), valueOf(schema))]),
+        named(place).map(({ name, schema }) => [name, fc.oneof(fc.constantFrom(...NAMES), arbitraryOf(schema))]),
       ),
       {
         requiredKeys: place === 'path' ? named(place).map(({ name }) => name) : [],
@@ -62,7 +64,7 @@ const requestOf = fc.constantFrom(...ROUTES).chain(({ path, method, operation })
       : fc
           .constantFrom(...contents)
           .chain(([type, { schema }]) =>
-            fc.oneof({ arbitrary: valueOf(schema), weight: 4 }, fc.jsonValue()).map((value) => ({ type, value })),
+            fc.oneof({ arbitrary: arbitraryOf(schema), weight: 4 }, fc.jsonValue()).map((value) => ({ type, value })),
           );
   return fc.record({
     path: fc.constant(path),
