@@ -2,7 +2,8 @@
 
 import type { HttpHandler } from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { API_ROOT, API_ROUTES } from './api/routes.ts';
+import { API_ROUTES } from './api/routes.ts';
+import { API_ROOT } from './location.ts';
 import type { HandlerParts } from './call.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import { createRouter, type Router } from './router.ts';

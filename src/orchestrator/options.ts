@@ -2,7 +2,7 @@
 
 import type { ModelServerOptions } from '../adapters/models/model-server-options.ts';
 import type { EnsembleSource } from '../authoring/define.ts';
-import { checkLimits, type LimitsOptions, planProblem } from '../engine/access/plans.ts';
+import { checkLimits, type LimitsOptions, isPrincipal } from '../engine/access/plans.ts';
 import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duration.ts';
 import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
 import type { AgentDefinition } from '../engine/model/ensemble.ts';
@@ -287,9 +287,7 @@ const EXECUTE_KEYS = [
 
 /** @throws TypeError for anything but the result of `tokens.verify()` */
 export function checkPrincipal(principal: Principal | undefined): void {
-  if (principal === undefined) return;
-  const isPrincipal = typeof principal?.tokenId === 'string' && principal.tokenId !== '';
-  if (!isPrincipal || planProblem(principal.plan) !== undefined)
+  if (principal !== undefined && !isPrincipal(principal))
     throw new TypeError(
       'execute: `principal` must have a `tokenId` and a `plan`, such as the result of tokens.verify()',
     );

@@ -42,6 +42,6 @@ export function createTimedParts(
     work.begin(false);
     work.wake(jobTask, clock.now());
   };
-  const jobs = createJobs({ ...parts, documents: storage.documents, stored, wake });
+  const jobs = createJobs({ ...parts, stored, wake });
   return { work, deliveries, schedules, jobs };
 }

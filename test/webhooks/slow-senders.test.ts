@@ -7,6 +7,11 @@ import { echo, openWebhooks } from './world.ts';
 const MIB = 1024 * 1024;
 const FORGED = { 'content-type': 'application/json', 'x-webhook-signature': `sha256=${'0'.repeat(64)}` };
 
+/** What was sent so far is read. */
+async function arrived(): Promise<void> {
+  for (let turn = 0; turn < 20; turn++) await hostTurn();
+}
+
 function open() {
   const signed = { ...echo({ auth: { type: 'signature', secret: 'hush' } }), name: 'signed' };
   const shared = { trigger: [{ type: 'webhook', path: '/webhooks/open', public: true }], flow: [] };
@@ -37,7 +42,7 @@ function open() {
 it('a body that was only announced holds no memory', async () => {
   const { begin, ask } = open();
   for (let nr = 0; nr < 100; nr++) void begin('192.0.2.1', 1);
-  await hostTurn();
+  await arrived();
   expect(await ask('/webhooks/open', '192.0.2.1')).toBe(200);
 });
 
@@ -46,13 +51,11 @@ it('the bodies of one address take at most a quarter of the memory, those of all
   const { token } = await orchestrator.tokens.create({ name: 't', scopes: ['admin'] });
   const api = () => ask('/api/v1/execute/ensemble/open', '192.0.2.9', { authorization: `Bearer ${token}` });
   for (let nr = 0; nr < 16; nr++) void begin('192.0.2.1', MIB - 1);
-  await hostTurn();
-  await hostTurn();
+  await arrived();
   expect(await begin('192.0.2.1', MIB).status).toBe(503);
   expect(await ask('/webhooks/open', '192.0.2.2')).toBe(200);
   for (let nr = 0; nr < 16; nr++) void begin('192.0.2.2', MIB - 1);
-  await hostTurn();
-  await hostTurn();
+  await arrived();
   expect(await begin('192.0.2.3', 100).status).toBe(503);
   expect(await api()).toBe(200);
 });
@@ -76,7 +79,6 @@ it('a body that does not arrive is given up after 30 seconds, and one that arriv
   expect(ended).toBe('stalled 400 dripping 400 ');
   await clock.advance(20_000);
   slow.end();
-  await hostTurn();
-  await hostTurn();
+  await slow.status;
   expect(ended).toBe('stalled 400 dripping 400 slow 401 ');
 });

@@ -2,6 +2,7 @@
 
 import { messageOf } from '../../engine/base/errors.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
+import { BODY_TYPES } from '../../engine/model/webhook.ts';
 import { canonicalWebhookPath } from '../../engine/model/webhook-path.ts';
 import { printIssue } from '../project/print-issues.ts';
 import { requireProject } from '../project/find-target.ts';
@@ -35,7 +36,6 @@ const COLUMNS: readonly Column[] = [
   { title: 'SENDS', shrinkTo: 6 },
   { title: 'WARNINGS', shrinkTo: 12 },
 ];
-const TYPES = { json: 'application/json', form: 'application/x-www-form-urlencoded', text: 'text/plain' } as const;
 const DEFAULT_URL = 'http://127.0.0.1:3000';
 const TIMEOUT_MS = 60_000;
 
@@ -84,7 +84,7 @@ export async function sendWebhook(
   const { body: file } = options;
   const written = file === undefined ? '{}' : await readText(file, cwd, process.stdin, `--body ${file}`);
   const body = hasBody ? written : '';
-  const contentType = options.type ?? TYPES[webhook.accept[0] ?? 'json'];
+  const contentType = options.type ?? BODY_TYPES[webhook.accept[0] ?? 'json'];
   const base = (options.url ?? process.env.ENSEMBLE_URL ?? DEFAULT_URL).replace(/\/$/, '');
   const signed = await start.signAsSender(webhook.access, {
     // As the server reads it: a signature may cover the address.

@@ -30,7 +30,7 @@ export function guardLimitStore({ store, fallback, clock, logger, onStoreFailure
   /** The monotonic instant from which on the store is asked again. Undefined: it is not away. */
   let probeAt: number | undefined;
   /** The questions without an answer, by the function that gives them up. */
-  const open = new Set<() => void>();
+  const waiting = new Set<() => void>();
   let silentSteps = 0;
   let isWatching = false;
 
@@ -40,8 +40,8 @@ export function guardLimitStore({ store, fallback, clock, logger, onStoreFailure
     silentSteps = 0;
     const step = () => {
       silentSteps += 1;
-      if (silentSteps >= SILENCE_MS / STEP_MS) for (const giveUp of open) giveUp();
-      if (open.size > 0) clock.setTimer(STEP_MS, step, { background: true });
+      if (silentSteps >= SILENCE_MS / STEP_MS) for (const giveUp of waiting) giveUp();
+      if (waiting.size > 0) clock.setTimer(STEP_MS, step, { background: true });
       else isWatching = false;
     };
     clock.setTimer(STEP_MS, step, { background: true });
@@ -51,13 +51,13 @@ export function guardLimitStore({ store, fallback, clock, logger, onStoreFailure
     watch();
     return new Promise((resolve, reject) => {
       const giveUp = () => {
-        open.delete(giveUp);
+        waiting.delete(giveUp);
         reject(new Error(`the limit store said nothing for ${SILENCE_MS} ms`));
       };
-      open.add(giveUp);
+      waiting.add(giveUp);
       const settle = () => {
         silentSteps = 0;
-        open.delete(giveUp);
+        waiting.delete(giveUp);
       };
       answer.finally(settle).then(resolve, reject);
     });

@@ -2,6 +2,7 @@
 
 import { isPromise } from '../base/maybe-promise.ts';
 import type { Plan } from '../model/plan.ts';
+import { isTokenKey, tokenKey } from '../model/request-log.ts';
 import type { Principal } from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { MaybePromise } from '../ports/operation.ts';
@@ -90,7 +91,7 @@ export function createLimits(parts: {
     const { requests = NO_LIMIT, windowMs } = limits;
     const client = clientKey(address);
     const ofAddress = plans.limitsOfAddress(limits);
-    const windows: RateWindow[] = principal ? [{ key: tokenKey(principal), limit: requests, windowMs }] : [];
+    const windows: RateWindow[] = principal ? [{ key: tokenKey(principal.tokenId), limit: requests, windowMs }] : [];
     const windowOf = (key: string, limit: number) => ({ key, limit, windowMs: ofAddress.windowMs });
     if (client !== undefined && ofAddress.requests !== undefined) windows.push(windowOf(client, ofAddress.requests));
     if (client === undefined) {
@@ -119,11 +120,6 @@ export function createLimits(parts: {
 const NO_ADDRESS =
   'the address of a client is not known: its requests are counted by token alone, and requests without a token are counted together; pass the address as `host.ip`';
 
-/** Names a caller in the limit store. */
-export function tokenKey({ tokenId }: Principal): string {
-  return `token:${tokenId}`;
-}
-
 function tightest(windows: readonly RateWindow[], { taken, uses }: RateAnswer, now: number): RequestLimit {
   let found: RequestLimit | undefined;
   for (let i = 0; i < windows.length; i++) {
@@ -133,7 +129,7 @@ function tightest(windows: readonly RateWindow[], { taken, uses }: RateAnswer, n
     const isTighter =
       !found || remaining < found.remaining || (remaining === found.remaining && resetAt > found.resetAt);
     if (!isTighter) continue;
-    const of = key.startsWith('token:') ? 'token' : 'address';
+    const of = isTokenKey(key) ? 'token' : 'address';
     found = { allowed: taken, limit, remaining, resetAt, waitMs: resetAt - now, windowMs, of };
   }
   return found as RequestLimit;

@@ -9,6 +9,7 @@ import {
   type PlanName,
   toLimits,
 } from '../model/plan.ts';
+import type { Principal } from '../model/token.ts';
 import type { LimitStore } from '../ports/limit-store.ts';
 
 export interface LimitsOptions {
@@ -70,6 +71,11 @@ export function planProblem(given: unknown): string | undefined {
       return `\`${key}\` ${rule.text}`;
   }
   return undefined;
+}
+
+/** Whether a value is the result of `tokens.verify()`, or like one, for what counts and charges. */
+export function isPrincipal(given: Principal | undefined): given is Principal {
+  return typeof given?.tokenId === 'string' && given.tokenId !== '' && planProblem(given.plan) === undefined;
 }
 
 const KEYS: readonly string[] = [

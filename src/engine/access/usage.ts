@@ -1,13 +1,13 @@
 /** What a caller has used (the specification's Usage). */
 
 import { monthOf } from '../model/quota.ts';
+import { tokenKey } from '../model/request-log.ts';
 import type { Principal } from '../model/token.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { LimitStore } from '../ports/limit-store.ts';
 import type { UsageStore } from '../ports/usage-store.ts';
 import { isPromise } from '../base/maybe-promise.ts';
-import { tokenKey } from './limits.ts';
-import { NO_LIMIT, planProblem, type Plans } from './plans.ts';
+import { isPrincipal, NO_LIMIT, type Plans } from './plans.ts';
 
 /** What is used of a limit. Without a limit, `limit` is 9007199254740991. */
 export interface UsedOfLimit {
@@ -38,12 +38,12 @@ export function createUsage(parts: {
   const { plans, rates, store, clock } = parts;
   return {
     async get(principal) {
-      if (typeof principal?.tokenId !== 'string' || planProblem(principal.plan) !== undefined)
+      if (!isPrincipal(principal))
         throw new TypeError('usage.get: pass a principal, such as the result of tokens.verify()');
       const now = clock.now();
       const { requests = NO_LIMIT, windowMs, executions = NO_LIMIT } = plans.limitsOf(principal.plan);
       const { name, start, end } = monthOf(now);
-      const uses = rates.peek([{ key: tokenKey(principal), limit: requests, windowMs }], now);
+      const uses = rates.peek([{ key: tokenKey(principal.tokenId), limit: requests, windowMs }], now);
       const charged = store.charged(principal.tokenId, name);
       const [use] = isPromise(uses) ? await uses : uses;
       return {

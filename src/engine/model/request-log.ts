@@ -42,6 +42,18 @@ export interface RequestLog {
   moved: boolean;
 }
 
+const TOKEN = 'token:';
+
+/** The key under which the requests of a token are counted. */
+export function tokenKey(tokenId: string): string {
+  return `${TOKEN}${tokenId}`;
+}
+
+/** Whether a key, or the name of its log, is that of a token. Others are those of addresses, of which anyone can have many. */
+export function isTokenKey(key: string): boolean {
+  return key.startsWith(TOKEN);
+}
+
 /** Windows of another length are logged apart. */
 export function logKeyOf({ key, windowMs }: RateWindow): string {
   return `${key} ${windowMs}`;

@@ -9,6 +9,13 @@ export const WEBHOOK_ROOT = '/webhooks/';
 /** The kinds of bodies that a webhook can take. */
 export type BodyKind = 'json' | 'form' | 'text';
 
+/** The content type of each kind, as a sender writes it. */
+export const BODY_TYPES: Readonly<Record<BodyKind, string>> = {
+  json: 'application/json',
+  form: 'application/x-www-form-urlencoded',
+  text: 'text/plain',
+};
+
 /** The HTTP methods of a trigger. */
 export function methodsOf({ methods = ['POST'] }: Pick<WebhookTrigger, 'methods'>): readonly string[] {
   return methods;

@@ -2,6 +2,7 @@
 
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import type { HttpCall } from '../call.ts';
+import { locationOf } from '../location.ts';
 import type { Reply } from '../reply.ts';
 
 /**
@@ -10,12 +11,11 @@ import type { Reply } from '../reply.ts';
  * @param id - of an execution that was accepted
  */
 export async function acceptedReply(call: HttpCall, id: string): Promise<Reply> {
-  return { status: 202, json: { executionId: id, status: await statusOf(call, id) }, headers: locationOf(call, id) };
-}
-
-/** The header with the path of the execution's record. */
-export function locationOf({ parts, request }: HttpCall, id: string): { readonly location: string } {
-  return { location: `${request.mount}${parts.basePath}/api/v1/executions/${id}` };
+  return {
+    status: 202,
+    json: { executionId: id, status: await statusOf(call, id) },
+    headers: locationOf(call, `/executions/${id}`),
+  };
 }
 
 /** An execution that has ended in the meantime is reported as `running`: only its record says how it ended. */

@@ -6,9 +6,10 @@ import { readShape } from '../../engine/base/read-shape.ts';
 import { COMPONENT_KINDS } from '../../engine/model/component.ts';
 import { deploymentTag } from '../../engine/model/split.ts';
 import type { Component, Components } from '../../orchestrator/components/components.ts';
-import { noted } from '../body-notes.ts';
+import { noted } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
 import { etagOf, readIfMatch } from '../etag.ts';
+import { locationOf } from '../location.ts';
 import { readName } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import { readLimit, readQuery } from '../read-query.ts';
@@ -55,8 +56,7 @@ export async function listComponents(call: HttpCall): Promise<Reply> {
 
 export async function createComponent(call: HttpCall): Promise<Reply> {
   const item = await of(call).register(await readBody(call, newComponent()));
-  const location = `${call.request.mount}${call.parts.basePath}/api/v1/components/${item.name}`;
-  return { status: 201, json: item, headers: { location, ...etagOf(item.tag) } };
+  return { status: 201, json: item, headers: { ...locationOf(call, `/components/${item.name}`), ...etagOf(item.tag) } };
 }
 
 export async function getComponent(call: HttpCall): Promise<Reply> {

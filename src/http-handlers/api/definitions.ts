@@ -3,6 +3,7 @@
 import type { DefinitionItem, Definitions } from '../../orchestrator/definitions/definitions.ts';
 import type { HttpCall } from '../call.ts';
 import { etagOf, readIfMatch } from '../etag.ts';
+import { locationOf } from '../location.ts';
 import { readDefinition } from '../read-definition.ts';
 import { readName } from '../read-id.ts';
 import { readFlag, readLimit, readQuery } from '../read-query.ts';
@@ -35,8 +36,11 @@ export function definitionRoutes(kind: Kind): DefinitionRoutes {
     },
     async create(call) {
       const item = await of(call).create(await readDefinition(call));
-      const location = `${call.request.mount}${call.parts.basePath}/api/v1/${kind}s/${item.name}`;
-      return { status: 201, json: item, headers: { location, ...etagOf(item.version) } };
+      return {
+        status: 201,
+        json: item,
+        headers: { ...locationOf(call, `/${kind}s/${item.name}`), ...etagOf(item.version) },
+      };
     },
     get: async (call) => itemReply(await of(call).get(readName(call, kind))),
     async update(call) {

@@ -4,18 +4,27 @@ import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import type { DeliveryStatus } from '../../engine/model/delivery.ts';
+import { instantField, readInstantField, textField } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readExecutionId, readId } from '../read-id.ts';
-import { instantField, readInstantField } from '../read-instant-field.ts';
 import { readJson } from '../read-json.ts';
 import { readInstantParameter, readLimit, readQuery } from '../read-query.ts';
 import type { Reply } from '../reply.ts';
 import { refuseContent } from './refuse-content.ts';
 
-const FILTERS = ['ensemble', 'execution', 'status', 'url', 'since', 'until', 'limit', 'cursor'] as const;
+export const DELIVERY_FILTERS = [
+  'ensemble',
+  'execution',
+  'status',
+  'url',
+  'since',
+  'until',
+  'limit',
+  'cursor',
+] as const;
 
 export async function listDeliveries({ parts, request }: HttpCall): Promise<Reply> {
-  const { ensemble, url, cursor, ...query } = readQuery(request.query, FILTERS);
+  const { ensemble, url, cursor, ...query } = readQuery(request.query, DELIVERY_FILTERS);
   const filter = {
     ...{ ensemble, url, cursor, execution: readExecutionId(query.execution, 'execution') },
     // `list()` refuses an unknown status.
@@ -41,14 +50,14 @@ export async function redeliver(call: HttpCall): Promise<Reply> {
 
 export const replayBody = once(() =>
   z.strictObject({
-    ensemble: z.optional(z.string({ error: 'must be a text' })),
-    execution: z.optional(z.string({ error: 'must be a text' })),
+    ensemble: textField(),
+    execution: textField(),
     status: z.optional(
       z.enum(['succeeded', 'failed', 'paused'], { error: 'must be `succeeded`, `failed` or `paused`' }),
     ),
-    url: z.optional(z.string({ error: 'must be a text' })),
-    since: z.optional(instantField()),
-    until: z.optional(instantField()),
+    url: textField(),
+    since: instantField(),
+    until: instantField(),
   }),
 );
 

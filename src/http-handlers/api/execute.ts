@@ -6,11 +6,11 @@ import type { Execution } from '../../engine/model/execution.ts';
 import { areTags, isOwnId, START_RULES } from '../../engine/model/start-once.ts';
 import { hasScope } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
-import { noted } from '../body-notes.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../../orchestrator/runs/execution-service.ts';
 import { awaitEnd } from '../await-end.ts';
+import { noted, objectField } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
 import { readName } from '../read-id.ts';
 import { isObject, readJson } from '../read-json.ts';
@@ -24,10 +24,8 @@ const TAGS = { type: 'array', items: { type: 'string', maxLength: 128 }, maxItem
 /** The body of a start. */
 export const executeBody = once(() =>
   z.strictObject({
-    // Not z.record(): it copies the object and silently drops `__proto__`. The values are checked when the execution starts.
-    input: z.optional(
-      noted(z.custom<object>(isObject, { error: 'must be an object' }), { type: 'object', additionalProperties: true }),
-    ),
+    // The values are checked when the execution starts.
+    input: objectField(),
     async: z.optional(z.boolean()),
     id: z.optional(noted(z.custom<string>(isOwnId, { error: START_RULES.id }), { type: 'string', maxLength: 128 })),
     tags: z.optional(noted(z.custom<readonly string[]>(areTags, { error: START_RULES.tags }), TAGS)),

@@ -7,13 +7,13 @@ import { hasScope } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import { requireScope } from '../authorize.ts';
-import { noted } from '../body-notes.ts';
+import { objectField } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readId } from '../read-id.ts';
-import { isObject, readJson } from '../read-json.ts';
+import { readJson } from '../read-json.ts';
+import { locationOf } from '../location.ts';
 import type { Reply } from '../reply.ts';
 import { deliver } from '../await-end.ts';
-import { locationOf } from './accepted.ts';
 import { refuseContent } from './refuse-content.ts';
 
 /** Replies with the record after the call. A running execution stops at its next step boundary, so it may still be `running`. */
@@ -35,9 +35,7 @@ export async function deleteExecution(call: HttpCall): Promise<Reply> {
 export const retryBody = once(() =>
   z.strictObject({
     newKeys: z.optional(z.boolean({ error: 'must be true or false' })),
-    input: z.optional(
-      noted(z.custom<object>(isObject, { error: 'must be an object' }), { type: 'object', additionalProperties: true }),
-    ),
+    input: objectField(),
   }),
 );
 
@@ -61,7 +59,11 @@ export async function retryExecution(call: HttpCall): Promise<Reply> {
       })
       .then(() => deliver(call)),
   );
-  return { status: 202, json: shown(call, await executions.get(run.id)), headers: locationOf(call, run.id) };
+  return {
+    status: 202,
+    json: shown(call, await executions.get(run.id)),
+    headers: locationOf(call, `/executions/${run.id}`),
+  };
 }
 
 /** Replies 201 with a ticket for the event stream. If the caller has an API token, the ticket ends together with this token. */

@@ -14,19 +14,11 @@ import { eventStream } from './event-stream.ts';
 /** The executions of an agent that ran alone have `agent:` and its name as their `ensemble`. */
 const ENSEMBLE_FORM = /^(?:agent:)?(.*)$/s;
 
+export const EXECUTION_FILTERS = [
+  ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search', 'limit', 'cursor'] as const),
+] as const;
+
 export async function listExecutions({ parts, request }: HttpCall): Promise<Reply> {
-  const keys = [
-    'ensemble',
-    'status',
-    'parentId',
-    'retryOf',
-    'tag',
-    'since',
-    'until',
-    'search',
-    'limit',
-    'cursor',
-  ] as const;
   const {
     ensemble,
     status,
@@ -36,7 +28,7 @@ export async function listExecutions({ parts, request }: HttpCall): Promise<Repl
     search,
     cursor,
     ...query
-  } = readQuery(request.query, keys);
+  } = readQuery(request.query, EXECUTION_FILTERS);
   if (ensemble !== undefined && !NAME_PATTERN.test(ENSEMBLE_FORM.exec(ensemble)?.[1] ?? '')) {
     throw new OrchestratorError('INVALID_REQUEST', '`ensemble` must be the name of an ensemble');
   }

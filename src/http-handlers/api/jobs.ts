@@ -5,22 +5,22 @@ import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
 import { requireScope } from '../authorize.ts';
+import { instantField, readInstantField, textField } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
+import { locationOf } from '../location.ts';
 import { known, readExecutionId, readId } from '../read-id.ts';
-import { instantField, readInstantField } from '../read-instant-field.ts';
 import { readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
 import { refuseContent } from './refuse-content.ts';
 
-const text = () => z.optional(z.string({ error: 'must be a text' }));
 export const jobBody = once(() =>
   z.strictObject({
     action: z.enum(['cancel', 'retry', 'delete'], { error: 'must be `cancel`, `retry` or `delete`' }),
     filter: z.strictObject(
       {
-        ...{ ensemble: text(), parentId: text(), tag: text(), search: text() },
+        ...{ ensemble: textField(), parentId: textField(), tag: textField(), search: textField() },
         status: z.optional(z.enum(EXECUTION_STATUSES, { error: `must be one of ${EXECUTION_STATUSES.join(', ')}` })),
-        ...{ since: z.optional(instantField()), until: z.optional(instantField()) },
+        ...{ since: instantField(), until: instantField() },
       },
       { error: 'must be an object with the filters of GET /api/v1/executions' },
     ),
@@ -29,7 +29,7 @@ export const jobBody = once(() =>
 
 /** Replies 202 with the job. */
 export async function createJob(call: HttpCall): Promise<Reply> {
-  const { parts, principal, request } = call;
+  const { parts, principal } = call;
   const { action, filter } = readShape(jobBody(), await readJson(call), 'the body is not valid');
   const refusal = principal && (refuseDeletion(action, principal) ?? refuseAgents(filter.ensemble, principal));
   if (refusal) return refusal;
@@ -43,7 +43,7 @@ export async function createJob(call: HttpCall): Promise<Reply> {
     },
     ...(principal && { principal }),
   });
-  return { status: 202, json: job, headers: { location: `${request.mount}${parts.basePath}/api/v1/jobs/${job.id}` } };
+  return { status: 202, json: job, headers: locationOf(call, `/jobs/${job.id}`) };
 }
 
 type Caller = NonNullable<HttpCall['principal']>;

@@ -1,15 +1,14 @@
 /** `GET /openapi.json`: the OpenAPI document of the API. */
 
 import { once } from '../../engine/base/once.ts';
-import type { HttpCall } from '../call.ts';
-import type { Reply } from '../reply.ts';
 import type { Route } from '../router.ts';
 
-// Most processes never need it.
-const load = once(() => import('../openapi/document.ts'));
-
-export async function getOpenApi({ parts, request }: HttpCall, routes: readonly Route[]): Promise<Reply> {
-  const { createOpenApi } = await load();
-  const { brand } = parts.orchestrator;
-  return { status: 200, json: createOpenApi(routes)({ basePath: `${request.mount}${parts.basePath}`, brand }) };
+/** @param routes - those of the document. Most processes never need it, so it is made at the first request */
+export function openApi(routes: () => readonly Route[]): Route['run'] {
+  const load = once(async () => (await import('../openapi/document.ts')).createOpenApi(routes()));
+  return async ({ parts, request }) => {
+    const documentOf = await load();
+    const service = { basePath: `${request.mount}${parts.basePath}`, brand: parts.orchestrator.brand };
+    return { status: 200, json: documentOf(service) };
+  };
 }

@@ -35,15 +35,12 @@ import {
 import { getAgentRun, getExecution, listAgentRuns, listExecutions, listSteps, streamEvents } from './executions.ts';
 import { health } from './health.ts';
 import { createJob, getJob, listJobs, stopJob } from './jobs.ts';
-import { getOpenApi } from './openapi.ts';
+import { openApi } from './openapi.ts';
 import { listSchedules, pauseSchedule, resumeSchedule, runSchedule } from './schedules.ts';
 import { clearState, getState, patchState, putState } from './state.ts';
 import { createToken, listTokens, revokeToken } from './tokens.ts';
 import { getUsage } from './usage.ts';
 import { listWorkflows } from './workflows.ts';
-
-/** Every path below this one belongs to the API. */
-export const API_ROOT = '/api/v1';
 
 function routesOf(path: string, kind: 'ensemble' | 'agent'): readonly Route[] {
   const { list, create, get, update, remove, activate, deactivate } = definitionRoutes(kind);
@@ -67,7 +64,7 @@ const LIST_BYTES = 2 * 1024 * 1024;
 export const API_ROUTES: readonly Route[] = [
   { method: 'GET', path: '/api/v1/health', scope: 'public', run: health },
 
-  { method: 'GET', path: '/api/v1/openapi.json', scope: 'public', run: (call) => getOpenApi(call, API_ROUTES) },
+  { method: 'GET', path: '/api/v1/openapi.json', scope: 'public', run: openApi(() => API_ROUTES) },
 
   { method: 'GET', path: '/api/v1/usage', scope: 'any', run: getUsage },
 

@@ -2,6 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { HttpCall } from '../call.ts';
+import { locationOf } from '../location.ts';
 import type { Reply } from '../reply.ts';
 import { refuseContent } from './refuse-content.ts';
 
@@ -32,6 +33,5 @@ export async function runSchedule(call: HttpCall): Promise<Reply> {
   await refuseContent(call);
   const options = call.principal ? { principal: call.principal } : {};
   const { id } = await call.parts.orchestrator.schedules.run(readScheduleId(call), options);
-  const location = `${call.request.mount}${call.parts.basePath}/api/v1/executions/${id}`;
-  return { status: 202, json: { executionId: id, status: 'queued' }, headers: { location } };
+  return { status: 202, json: { executionId: id, status: 'queued' }, headers: locationOf(call, `/executions/${id}`) };
 }

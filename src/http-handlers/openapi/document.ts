@@ -2,7 +2,8 @@
 
 import * as z from 'zod/mini';
 import { DEFINITION_TYPES, PATCH_TYPES } from '../read-json.ts';
-import { bodyNotes } from '../body-notes.ts';
+import { bodyNotes } from '../body-fields.ts';
+import { API_ROOT } from '../location.ts';
 import type { Route } from '../router.ts';
 import { OPERATIONS, type Operation } from './operations.ts';
 import { ref, type Schema, SHAPES } from './shapes.ts';
@@ -14,7 +15,6 @@ export interface DocumentOptions {
   readonly brand: string;
 }
 
-const API_ROOT = '/api/v1';
 const JSON_TYPE = 'application/json';
 const ANY = 'any JSON value';
 

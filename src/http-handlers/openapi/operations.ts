@@ -3,9 +3,10 @@
 import type * as z from 'zod/mini';
 import { newToken } from '../../engine/access/tokens.ts';
 import { componentChange, newComponent, newDeployment, newVersion, rollbackReason } from '../api/components.ts';
-import { replayBody } from '../api/deliveries.ts';
+import { DELIVERY_FILTERS, replayBody } from '../api/deliveries.ts';
 import { executeBody } from '../api/execute.ts';
 import { retryBody } from '../api/execution-control.ts';
+import { EXECUTION_FILTERS } from '../api/executions.ts';
 import { jobBody } from '../api/jobs.ts';
 
 export interface Operation {
@@ -21,7 +22,6 @@ export interface Operation {
 }
 
 const PAGE = ['limit', 'cursor'];
-const EXECUTION_FILTERS = ['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search', ...PAGE];
 
 const executions: Readonly<Record<string, Operation>> = {
   'POST /execute/ensemble/:name': {
@@ -82,7 +82,7 @@ const executions: Readonly<Record<string, Operation>> = {
 const deliveries: Readonly<Record<string, Operation>> = {
   'GET /deliveries': {
     ...{ id: 'listDeliveries', summary: 'Lists deliveries, newest first', replies: { 200: 'Deliveries' } },
-    query: ['ensemble', 'execution', 'status', 'url', 'since', 'until', ...PAGE],
+    query: DELIVERY_FILTERS,
   },
   'GET /deliveries/:id': {
     ...{ id: 'getDelivery', summary: 'A delivery with its body', replies: { 200: 'DeliveryWithBody' } },

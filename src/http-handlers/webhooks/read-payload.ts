@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
-import type { BodyKind } from '../../engine/model/webhook.ts';
+import { BODY_TYPES, type BodyKind } from '../../engine/model/webhook.ts';
 import type { ServedWebhook } from '../../orchestrator/webhooks/webhooks.ts';
 import type { HttpCall } from '../call.ts';
 import { checkCharset, decodeText, parseJson, readBytes, refuseCoding, weigh } from '../read-json.ts';
@@ -21,7 +21,6 @@ interface PayloadReader {
 
 /** The raw body is the signed one, so a mark of the byte order stays in it. */
 const KEEPS_MARK = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-const FORM = 'application/x-www-form-urlencoded';
 
 /** The body is read once, for the check of the signature or for the input. */
 export function payloadReader(call: HttpCall, { accept, maxBodyBytes }: ServedWebhook): PayloadReader {
@@ -53,8 +52,8 @@ function kindOf(header: string): BodyKind | undefined {
   const [type = '', ...parameters] = header.toLowerCase().split(';');
   checkCharset(parameters);
   const given = type.trim();
-  if (given === 'application/json' || /^application\/[a-z0-9.+-]+\+json$/.test(given)) return 'json';
-  if (given === FORM) return 'form';
+  if (given === BODY_TYPES.json || /^application\/[a-z0-9.+-]+\+json$/.test(given)) return 'json';
+  if (given === BODY_TYPES.form) return 'form';
   return given.startsWith('text/') ? 'text' : undefined;
 }
 
@@ -82,9 +81,7 @@ export function fieldsOf(text: string): JsonObject {
   );
 }
 
-const NAMES: Readonly<Record<BodyKind, string>> = { json: 'application/json', form: FORM, text: 'text/plain' };
-
 function unsupported(accept: readonly BodyKind[]): OrchestratorError {
-  const types = accept.map((kind) => `\`${NAMES[kind]}\``).join(', ');
+  const types = accept.map((kind) => `\`${BODY_TYPES[kind]}\``).join(', ');
   return new OrchestratorError('UNSUPPORTED_MEDIA_TYPE', `this webhook takes a body with one of these types: ${types}`);
 }

@@ -83,6 +83,7 @@ export interface StoredJob extends Omit<Job, 'id' | 'by'> {
 }
 
 export interface JobDocuments {
+  create(id: string, job: StoredJob): Promise<unknown>;
   /** The jobs with their versions, oldest first. */
   list(): Promise<readonly { readonly id: string; readonly version: number; readonly job: StoredJob }[]>;
   /**
@@ -100,24 +101,28 @@ const FILTER_KEYS = ['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 
 
 export function jobDocuments(documents: DocumentStore, clock: Clock): JobDocuments {
   const read = ({ name: id, version, value }: StoredDocument) => ({ id, version, job: value as unknown as StoredJob });
+  const write = async (id: string, expectedVersion: number, job: StoredJob) => {
+    const now = clock.now();
+    const document = { value: job as unknown as JsonObject, tag: '', updatedAt: now, expiresAt: now + KEPT_MS };
+    return documents.write(KIND, id, { expectedVersion, document, now });
+  };
   return {
+    create: (id, job) => write(id, 0, job),
     list: async () => (await allDocuments(documents, KIND, clock.now())).map(read),
     async change(id, next) {
       for (;;) {
-        const now = clock.now();
-        const found = await documents.read(KIND, id, now);
+        const found = await documents.read(KIND, id, clock.now());
         if (!found) return undefined;
         const { job, version } = read(found);
         const changed = next(job);
         if (!changed) return job;
-        if (await write(documents, id, version, changed, now)) return changed;
+        if (await write(id, version, changed)) return changed;
       }
     },
   };
 }
 
 export interface JobsParts {
-  readonly documents: DocumentStore;
   readonly stored: JobDocuments;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -125,7 +130,7 @@ export interface JobsParts {
   wake(): void;
 }
 
-export function createJobs({ documents, stored, clock, ids, wake }: JobsParts): Jobs {
+export function createJobs({ stored, clock, ids, wake }: JobsParts): Jobs {
   const orNotFound = (id: string, job: StoredJob | undefined): Job => {
     if (job) return toJob(id, job);
     throw new OrchestratorError('NOT_FOUND', `there is no job ${quoted(String(id))}`);
@@ -143,7 +148,7 @@ export function createJobs({ documents, stored, clock, ids, wake }: JobsParts): 
         ...{ action, filter, ...(principal && { principal }), status: 'running' },
         ...{ seen: 0, changed: 0, unchanged: 0, failed: 0, failures: [], createdAt },
       };
-      await write(documents, id, 0, job, createdAt);
+      await stored.create(id, job);
       wake();
       return toJob(id, job);
     },
@@ -155,11 +160,6 @@ export function createJobs({ documents, stored, clock, ids, wake }: JobsParts): 
       return orNotFound(id, await stored.change(String(id), stopped));
     },
   };
-}
-
-function write(documents: DocumentStore, id: string, expectedVersion: number, job: StoredJob, now: number) {
-  const document = { value: job as unknown as JsonObject, tag: '', updatedAt: now, expiresAt: now + KEPT_MS };
-  return documents.write(KIND, id, { expectedVersion, document, now });
 }
 
 /** @throws INVALID_REQUEST, TypeError */

@@ -1,6 +1,7 @@
 /** The request counts of the memory storage. */
 
 import {
+  isTokenKey,
   logEndsAt,
   logKeyOf,
   newLog,
@@ -26,7 +27,7 @@ export function memoryRates(): LimitStore {
       const hasEnded = known.endsAt <= now;
       if (left === 0 || (!hasEnded && logs.size <= MAX_KEYS)) return;
       logs.delete(key);
-      if (!hasEnded && key.startsWith('token:')) logs.set(key, known);
+      if (!hasEnded && isTokenKey(key)) logs.set(key, known);
       left -= 1;
     }
   };
