@@ -1,6 +1,7 @@
 /** The limits of callers and addresses: what is counted, the headers of every response, quotas and usage. */
 
 import { describe, expect, it } from 'vitest';
+import { tokenKey } from '../../src/engine/model/request-log.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Plan } from '../../src/engine/model/plan.ts';
 import type { TokenScope } from '../../src/engine/model/token.ts';
@@ -176,6 +177,8 @@ describe('trustProxy', () => {
     ['two trusted ranges', ['192.0.2.0/24', '198.51.100.7'], '192.0.2.1', FORWARDED, '203.0.113.9'],
     ['a peer that is not trusted', ['10.0.0.0/8'], '192.0.2.1', FORWARDED, '192.0.2.1'],
     ['a peer written as IPv6', ['192.0.2.0/24'], '::ffff:192.0.2.1', FORWARDED, '198.51.100.7'],
+    ['an entry with a port', true, '192.0.2.1', { 'x-forwarded-for': '198.51.100.7:4711' }, '198.51.100.7'],
+    ['IPv6 in brackets with a port', true, '192.0.2.1', { 'x-forwarded-for': '[2001:db8::1]:4711' }, '2001:db8::1'],
     ['an entry that is no address', 2, '192.0.2.1', { 'x-forwarded-for': '203.0.113.9, evil' }, '192.0.2.1'],
     [
       'other headers',
@@ -614,4 +617,12 @@ it('`perIp` is one limit for an address, whatever windows its tokens have', asyn
     for (let i = 0; i < 4; i++) if ((await ask('/ensembles', { headers })).status === 200) passed += 1;
   }
   expect(passed).toBe(5);
+});
+
+it('in memory, no number of other addresses gives a token a fresh window', () => {
+  const { rates } = memoryStorage();
+  const token = { key: tokenKey('tok_1'), limit: 1, windowMs: 3_600_000 };
+  rates.take([token], 0);
+  for (let nr = 0; nr < 200_100; nr++) rates.take([{ key: `ip:${nr}`, limit: 1, windowMs: 3_600_000 }], 1);
+  expect(rates.take([token], 2)).toMatchObject({ taken: false });
 });
