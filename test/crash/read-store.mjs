@@ -8,14 +8,14 @@ const UNENDED = ['queued', 'running', 'waiting'];
 /** Ids of the executions that have not ended. */
 export async function listUnended(storage) {
   const ids = [];
-  for (const status of UNENDED) for await (const { id } of list(storage, { status })) ids.push(id);
+  for (const status of UNENDED) for await (const { id } of listExecutions(storage, { status })) ids.push(id);
   return ids;
 }
 
 /** @returns what is stored of each execution, and the state of each ensemble */
 export async function readStore(storage, ensembles) {
   const executions = [];
-  for await (const record of list(storage, {})) executions.push(await readOne(storage, record));
+  for await (const record of listExecutions(storage, {})) executions.push(await readOne(storage, record));
   const states = {};
   for (const name of ensembles) states[name] = (await storage.state.read(name))?.value;
   return { executions, states };
@@ -29,7 +29,8 @@ export async function readOne(storage, record) {
   return { id, ensemble, status, error: record.error, end: toEnd(record), agents, steps };
 }
 
-async function* list(storage, filter) {
+/** The executions of a filter, newest first. */
+export async function* listExecutions(storage, filter) {
   let before;
   for (;;) {
     const page = await storage.executions.list({ ...filter, limit: PAGE, ...(before && { before }) });

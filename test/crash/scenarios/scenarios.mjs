@@ -4,6 +4,7 @@ import { blocked } from './blocked.mjs';
 import { claims } from './claims.mjs';
 import { deliveries } from './deliveries.mjs';
 import { hung } from './hung.mjs';
+import { jobs } from './jobs.mjs';
 import { poison } from './poison.mjs';
 import { random } from './random.mjs';
 import { restartPostgres } from './restart-postgres.mjs';
@@ -19,6 +20,7 @@ export const SCENARIOS = [
   hung,
   { ...blocked, cycles: 3 },
   { ...deliveries, executions: 500 },
+  { ...jobs, executions: 5_000 },
   { ...stop, cycles: 10 },
   { ...restartPostgres, seconds: 20 },
 ];
