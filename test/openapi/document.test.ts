@@ -45,7 +45,15 @@ describe('the document', () => {
     const { post } = document.paths['/api/v1/tokens'] ?? {};
     expect(post?.requestBody).toMatchObject({
       required: true,
-      content: { 'application/json': { schema: { required: ['name', 'scopes'], additionalProperties: false } } },
+      content: {
+        'application/json': {
+          schema: {
+            required: ['name', 'scopes'],
+            additionalProperties: false,
+            properties: { plan: { anyOf: [{ enum: ['free', 'pro', 'enterprise'] }, { type: 'object' }] } },
+          },
+        },
+      },
     });
     const { post: execute } = document.paths['/api/v1/execute/ensemble/{name}'] ?? {};
     expect(execute?.requestBody).toMatchObject({

@@ -8,6 +8,8 @@ import { executeBody } from '../api/execute.ts';
 import { retryBody } from '../api/execution-control.ts';
 import { EXECUTION_FILTERS } from '../api/executions.ts';
 import { jobBody } from '../api/jobs.ts';
+import { noted } from '../body-fields.ts';
+import { SHAPES } from './shapes.ts';
 
 export interface Operation {
   readonly id: string;
@@ -22,6 +24,13 @@ export interface Operation {
 }
 
 const PAGE = ['limit', 'cursor'];
+
+/** A function checks the plan, so its form says nothing about it. */
+function tokenBody() {
+  const body = newToken();
+  noted(body.shape.plan, { ...SHAPES.Plan });
+  return body;
+}
 
 const executions: Readonly<Record<string, Operation>> = {
   'POST /execute/ensemble/:name': {
@@ -172,7 +181,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /openapi.json': { id: 'openApi', summary: 'This document', replies: { 200: undefined } },
   'GET /usage': { id: 'getUsage', summary: 'What the caller has used', replies: { 200: 'Usage' } },
   'POST /tokens': {
-    ...{ id: 'createToken', summary: 'Creates a token', body: newToken, replies: { 201: 'NewToken' } },
+    ...{ id: 'createToken', summary: 'Creates a token', body: tokenBody, replies: { 201: 'NewToken' } },
   },
   'GET /tokens': { id: 'listTokens', summary: 'Lists the tokens', replies: { 200: 'Tokens' } },
   'DELETE /tokens/:id': { id: 'revokeToken', summary: 'Revokes a token', replies: { 200: 'RevokedToken' } },
