@@ -33,12 +33,18 @@ export function findRoute(match: Found, method: string): FoundRoute | { readonly
 /**
  * Refuses what a route would ignore, because the sender relies on its effect.
  *
- * @throws INVALID_REQUEST for a query that the route does not read
+ * @throws INVALID_REQUEST for a query or a condition that the route does not read
  */
-export function rejectUnusedInput(request: PlainRequest, { scope, readsQuery }: Route): void {
+export function rejectUnusedInput(request: PlainRequest, { scope, method, readsQuery, readsIfMatch }: Route): void {
   // Mail programs and proxies add parameters to links and probes.
   if (scope === 'public') return;
   if (!readsQuery) readQuery(request.query, []);
+  // Reads are answered whole, whatever the caller has already.
+  if (method === 'GET') return;
+  const unread = ['If-Match', 'If-None-Match', 'If-Unmodified-Since'].slice(readsIfMatch ? 1 : 0);
+  const found = unread.find((name) => request.header(name.toLowerCase()) !== undefined);
+  if (found === undefined) return;
+  throw new OrchestratorError('INVALID_REQUEST', `this request takes no \`${found}\`; leave it out`);
 }
 
 /** @returns the refusal, or undefined when the caller may use the route */

@@ -6,12 +6,11 @@ export type CorsRule = ReadonlySet<string>;
 
 const PREFLIGHT = {
   'access-control-allow-methods': 'GET, HEAD, POST, PUT, PATCH, DELETE',
-  'access-control-allow-headers':
-    'Authorization, Content-Type, Idempotency-Key, If-Match, Prefer, X-Request-Id, Last-Event-ID',
   'access-control-max-age': '600',
 } as const;
+const SENT = 'Authorization, Content-Type, Idempotency-Key, If-Match, Prefer, X-Request-Id, Last-Event-ID';
 const EXPOSED =
-  'ETag, Location, Retry-After, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Retry-After, X-Request-Id';
+  'ETag, Location, Preference-Applied, RateLimit, RateLimit-Policy, Retry-After, WWW-Authenticate, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, X-RateLimit-Retry-After, X-Request-Id';
 
 /** @throws TypeError for an entry that is not an origin: scheme, host and port, as a browser writes them */
 export function corsRule(origins: readonly string[] | undefined): CorsRule | undefined {
@@ -48,6 +47,7 @@ export function isPreflight(rule: CorsRule | undefined, request: PlainRequest): 
 export function corsHeaders(
   rule: CorsRule | undefined,
   request: PlainRequest,
+  apiKeyHeader: string,
 ): Readonly<Record<string, string>> | undefined {
   if (!rule) return undefined;
   const origin = request.header('origin');
@@ -56,6 +56,9 @@ export function corsHeaders(
     vary: 'Origin',
     'access-control-allow-origin': origin,
     'access-control-expose-headers': EXPOSED,
-    ...(request.method === 'OPTIONS' && PREFLIGHT),
+    ...(request.method === 'OPTIONS' && {
+      ...PREFLIGHT,
+      'access-control-allow-headers': `${SENT}, ${apiKeyHeader}`,
+    }),
   };
 }

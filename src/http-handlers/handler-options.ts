@@ -156,7 +156,7 @@ function checkAuthenticate(given: Authenticate | undefined): Authenticate | unde
 function checkBasePath(basePath: string): string {
   if (basePath === '' || /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(basePath)) return basePath;
   throw new TypeError(
-    `\`basePath\` must begin with a slash and end without one, such as '/service', not ${JSON.stringify(basePath)}`,
+    `\`basePath\` must be a path of letters, digits and ._~- that begins with a slash and ends without one, such as '/service', not ${JSON.stringify(basePath)}`,
   );
 }
 

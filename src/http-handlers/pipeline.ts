@@ -145,7 +145,7 @@ function headersOf(
   reply: Reply,
   request: PlainRequest,
   requestId: string,
-  { cors }: HandlerParts,
+  { cors, apiKeyHeader }: HandlerParts,
 ): Record<string, string> {
   const headers: Record<string, string> = {
     'x-request-id': requestId,
@@ -158,6 +158,6 @@ function headersOf(
   else if (reply.html !== undefined) headers['content-type'] = 'text/html; charset=utf-8';
   else if (reply.json !== undefined) headers['content-type'] = 'application/json; charset=utf-8';
   if (reply.headers) Object.assign(headers, reply.headers);
-  if (cors) Object.assign(headers, corsHeaders(cors, request));
+  if (cors) Object.assign(headers, corsHeaders(cors, request, apiKeyHeader));
   return headers;
 }

@@ -1,6 +1,7 @@
 /** Replies: what a stage of the pipeline returns, without the headers that every response has. */
 
 import { type ErrorCode, isOrchestratorError, type OrchestratorError } from '../engine/base/errors.ts';
+import type { JsonObject } from '../engine/base/json.ts';
 import { STATUS } from './status.ts';
 
 /** The content type of server-sent events. */
@@ -56,17 +57,28 @@ const TITLES: Readonly<Record<number, string>> = {
 
 /** An error as a problem of RFC 9457, for a caller whose `Accept` names that type. Other replies stay as they are. */
 export function asProblem(reply: Reply, accept: string | undefined): Reply {
-  const { error } = (reply.json ?? {}) as { readonly error?: { readonly code?: string; readonly message?: string } };
-  if (error?.code === undefined || !accept?.toLowerCase().includes(PROBLEM)) return reply;
-  const { message: detail, ...extra } = error;
+  const { error } = (reply.json ?? {}) as { readonly error?: JsonObject };
+  if (error?.code === undefined || !takesProblem(accept)) return reply;
+  // RFC 9457 has a `status` of its own.
+  const { message: detail, status: executionStatus, ...extra } = error;
   const problem = {
     ...extra,
+    ...(executionStatus !== undefined && { executionStatus }),
     type: 'about:blank',
-    title: TITLES[reply.status] ?? error.code,
+    title: TITLES[reply.status] ?? String(error.code),
     status: reply.status,
     detail,
   };
   return { ...reply, json: problem, headers: { ...reply.headers, 'content-type': `${PROBLEM}; charset=utf-8` } };
+}
+
+/** Whether an `Accept` names the type, and not with `q=0`. */
+function takesProblem(accept = ''): boolean {
+  const given = accept
+    .toLowerCase()
+    .split(',')
+    .find((one) => one.trim().startsWith(PROBLEM));
+  return given !== undefined && !/;\s*q=0(\.0*)?\s*(;|$)/.test(given);
 }
 
 /** The error body of inbound webhooks: `{ error: string }`. */

@@ -9,6 +9,8 @@ export interface Route extends RouteAccess {
   readonly path: string;
   /** Whether `run` reads the query; other routes refuse a query. */
   readonly readsQuery?: true;
+  /** Whether `run` reads `If-Match`; other changes refuse it. */
+  readonly readsIfMatch?: true;
   /** Whether the route reads `Idempotency-Key` itself, or takes none. For other POSTs, the answer is kept under it. */
   readonly readsKey?: true;
   readonly run: (call: HttpCall) => Reply | Promise<Reply>;

@@ -205,7 +205,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     return executionService;
   };
   const { webhooks, claims } = createWebhookParts(options, { catalog, clock, logger, storage, starting, executions });
-  const initialOf = async (name: string) => (await ensemble(name)).compiled.initialState;
+  const ensemblesApi = createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock, claims);
   let closing: Promise<void> | undefined;
 
   const orchestrator: Orchestrator<Types> = {
@@ -217,7 +217,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     startAgent: (name, input, opts) => starting().start(() => agent(name), input, opts),
     on: (event, listener) => events.on(event, listener),
     brand,
-    ensembles: createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock, claims),
+    ensembles: ensemblesApi,
     webhooks,
     agents: createDefinitions<'agents', AgentItem>('agent', 'agents', catalog, clock),
     executions,
@@ -225,7 +225,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
     components: components.api,
     ...timed,
     ...access,
-    state: createEnsembleStates({ store: storage.state, clock, initialOf }),
+    state: createEnsembleStates({ store: storage.state, clock, ensembles: ensemblesApi }),
     signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, clock, executionService }),
     async ready() {
       await storage.definitions.get('-');

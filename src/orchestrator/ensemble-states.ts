@@ -6,6 +6,7 @@ import { isMap } from '../engine/json-schema/check-json-schema.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { StateStore } from '../engine/ports/storage.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from './changes.ts';
+import type { Ensembles } from './definitions/definitions.ts';
 import { mergePatch } from './merge-patch.ts';
 import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
 
@@ -35,14 +36,14 @@ const MAX_TRIES = 100;
 export function createEnsembleStates(parts: {
   readonly store: StateStore;
   readonly clock: Clock;
-  /** The `initial` values of an ensemble; undefined for an ensemble without `state`. @throws NOT_FOUND */
-  initialOf(ensemble: string): Promise<JsonObject | undefined>;
+  readonly ensembles: Pick<Ensembles, 'get'>;
 }): EnsembleStates {
-  const { store, clock } = parts;
+  const { store, clock, ensembles } = parts;
 
+  /** From the definition as it is stored now, also if it is not active. */
   const initialOf = async (ensemble: string): Promise<JsonObject> => {
-    const initial = await parts.initialOf(ensemble);
-    if (initial) return initial;
+    const { state } = (await ensembles.get(ensemble)).definition;
+    if (state) return state.initial;
     throw new OrchestratorError(
       'NOT_FOUND',
       `ensemble \`${ensemble}\` keeps no state: its definition has no \`state\``,

@@ -128,3 +128,21 @@ export default {
     expect([code, stderr]).toEqual([1, expect.stringContaining('there is no folder')]);
   });
 });
+
+describe('openapi', () => {
+  it('prints the document of the API, with the brand of a project and the path of a mount', async () => {
+    const cwd = makeFolder({
+      'ensemble.config.mjs': "export default { brand: 'acme' };\n",
+      'ensembles/a.yaml': 'name: a\nflow: []\n',
+    });
+    const { code, stdout, stderr } = await ensemble(['openapi', '--dir', '.', '--base-path', '/orders'], { cwd });
+    expect([code, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      openapi: '3.1.0',
+      servers: [{ url: '/orders' }],
+      components: { securitySchemes: { apiKey: { name: 'X-ACME-API-KEY' } } },
+    });
+    const wrong = await ensemble(['openapi', '--base-path', 'orders'], { cwd });
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining('begins with a slash')]);
+  });
+});

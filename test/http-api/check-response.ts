@@ -22,19 +22,25 @@ function validatorOf(shape: string): ValidateFunction {
 const ROUTES = API_ROUTES.map(({ method, path }) => ({
   method,
   pattern: new RegExp(`${path.replace(/:\w+/g, '[^/]+')}$`),
-  replies: operationOf({ method, path }).replies,
+  operation: operationOf({ method, path }),
 }));
 
 /** @returns what is wrong with a response; undefined for one that fits, and for a path that is not in the document */
 export async function problemOf(method: string, path: string, response: Response): Promise<string | undefined> {
   const route = ROUTES.find((one) => one.method === method && one.pattern.test(path));
   const type = response.headers.get('content-type') ?? '';
-  if (!route || !type.includes('json')) return undefined;
+  if (!route) return undefined;
+  const { replies, headers = [] } = route.operation;
+  if (response.status < 400 && response.status !== 304 && !(response.status in replies))
+    return `${method} ${path}: the document has no status ${response.status}`;
+  const sent = (['ETag', 'Location'] as const).filter((name) => response.headers.has(name));
+  const said = headers.filter((name) => name !== 'Location' || response.status !== 200);
+  if (response.status < 300 && sent.join() !== said.join())
+    return `${method} ${path} ${response.status} has the headers ${sent.join() || 'none'}, not ${said.join() || 'none'}`;
+  if (!type.includes('json')) return undefined;
   const body: unknown = await response.clone().json();
   const isProblem = type.startsWith('application/problem+json');
-  const shape = response.status >= 400 ? (isProblem ? 'Problem' : 'Error') : route.replies[response.status];
-  if (response.status < 400 && !(response.status in route.replies))
-    return `${method} ${path}: the document has no status ${response.status}`;
+  const shape = response.status >= 400 ? (isProblem ? 'Problem' : 'Error') : replies[response.status];
   if (shape === undefined) return undefined;
   const validate = validatorOf(shape);
   if (validate(body)) return undefined;

@@ -72,7 +72,9 @@ describe('components over HTTP', () => {
     expect((await ask('GET', '/greet/deployments')).body.deployments).toMatchObject([
       { environment: 'production', version: 'v1.1.0', previous: 'v1.0.0', by: expect.any(String) },
     ]);
-    expect((await ask('POST', '/greet/deployments/production/rollback', {})).body).toMatchObject({ version: 'v1.0.0' });
+    const rollback = (headers = {}) => ask('POST', '/greet/deployments/production/rollback', {}, headers);
+    expect((await rollback({ 'if-match': '"v1.0.0"' })).body.error.code).toBe('CONFLICT');
+    expect((await rollback({ 'if-match': '"v1.1.0"' })).body).toMatchObject({ version: 'v1.0.0' });
     expect((await ask('DELETE', '/greet/deployments/production')).body).toEqual({
       environment: 'production',
       undeployed: true,

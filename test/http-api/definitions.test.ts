@@ -119,6 +119,17 @@ describe('ensembles over HTTP', () => {
     ]);
   });
 
+  it('the problems of JSON have lines too', async () => {
+    const { ask } = await open();
+    const body = '{\n  "name": "a",\n  "flow": [],\n  "owner": "me"\n}';
+    const { issues } = (
+      await ask('/ensembles', { method: 'POST', headers: { 'content-type': 'application/json' }, body })
+    ).body.error;
+    expect(issues).toEqual([
+      expect.objectContaining({ path: 'owner', line: 4, frame: expect.stringContaining('"owner"') }),
+    ]);
+  });
+
   it.each([
     ['text/plain', HELLO, 415],
     ['application/yaml; charset=utf-16', HELLO, 415],
@@ -163,6 +174,20 @@ describe('ensembles over HTTP', () => {
     expect((await ask('/execute/ensemble/hello', post({}))).status).toBe(200);
     expect((await ask('/ensembles/nobody/activate', post({}))).status).toBe(404);
   });
+
+  it.each(['activate', 'deactivate'])(
+    '%s with the If-Match of an older version is 409, and changes nothing',
+    async (action) => {
+      const { ask } = await open();
+      const old = (await ask('/ensembles', yaml(HELLO))).headers.get('etag') ?? '';
+      const { headers } = await ask('/ensembles/hello', yaml(hello('two'), 'PUT'));
+      if (action === 'activate') await ask('/ensembles/hello/deactivate', post({}));
+      const send = (etag: string) => ask(`/ensembles/hello/${action}`, post({}, { 'if-match': etag }));
+      expect((await send(old)).body.error.code).toBe('CONFLICT');
+      expect((await ask('/ensembles/hello')).body.active).toBe(action === 'deactivate');
+      expect((await send(headers.get('etag') ?? '')).body.active).toBe(action === 'activate');
+    },
+  );
 
   it('pages hold ensembles of code and storage by name; rows that come and go move no other row', async () => {
     const { ask, orchestrator } = await open();
@@ -319,6 +344,22 @@ describe('definitions in several processes', () => {
     expect(await said(other)).toBe('a');
     await one.orchestrator.ensembles.delete('hello');
     await expect(said(other)).rejects.toMatchObject({ code: 'NOT_FOUND' });
+  });
+
+  it('its state begins with the initial values as they are stored now, in every process, and is there while it is not active', async () => {
+    const [one, two] = processes(2) as [Awaited<ReturnType<typeof processes>>[0], never];
+    const other = two as typeof one;
+    const counter = (n: number) => ({ name: 'counter', state: { initial: { n } }, flow: [] });
+    await one.orchestrator.ensembles.create(counter(0));
+    expect((await other.orchestrator.state.get('counter')).state).toEqual({ n: 0 });
+    await one.orchestrator.ensembles.update('counter', counter(5));
+    expect((await other.orchestrator.state.get('counter')).state).toEqual({ n: 5 });
+    await one.orchestrator.ensembles.deactivate('counter');
+    expect((await other.orchestrator.state.patch('counter', { x: 1 })).state).toEqual({ n: 5, x: 1 });
+    expect((await one.orchestrator.state.clear('counter')).state).toEqual({ n: 5 });
+    await one.orchestrator.ensembles.delete('counter');
+    for (const { orchestrator } of [one, other])
+      await expect(orchestrator.state.set('counter', {})).rejects.toMatchObject({ code: 'NOT_FOUND' });
   });
 
   it('a change of an agent counts in the ensembles that use it, also if its process ends in the middle', async () => {

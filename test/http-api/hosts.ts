@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { afterEach } from 'vitest';
 import { toNodeListener } from '../../src/adapters/hosts/node/to-node-listener.ts';
 import type { HttpHandler } from '../../src/engine/ports/host.ts';
+import { problemOf } from './check-response.ts';
 
 export type Ask = (path: string, init?: RequestInit) => Promise<Response>;
 
@@ -28,7 +29,13 @@ export const HOSTS: readonly Host[] = [
     host: 'node server',
     async open(handler) {
       const origin = await serve(toNodeListener(handler));
-      return (path, init) => fetch(`${origin}${path}`, withDuplex(init));
+      return async (path, init) => {
+        const response = await fetch(`${origin}${path}`, withDuplex(init));
+        const [pathname = ''] = path.split('?');
+        const problem = await problemOf(init?.method ?? 'GET', pathname, response);
+        if (problem !== undefined) throw new Error(problem);
+        return response;
+      };
     },
   },
 ];

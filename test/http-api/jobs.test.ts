@@ -30,7 +30,10 @@ it('a job is created, read by its `Location`, listed, and stopped', async () => 
   const done = { id, status: 'completed', seen: 1, changed: 1 };
   expect((await send(`/jobs/${id}`, { headers })).body).toMatchObject(done);
   expect((await send('/jobs', { headers })).body).toMatchObject({ jobs: [done] });
-  expect(await send(`/jobs/${id}/stop`, { method: 'POST', headers })).toMatchObject({ status: 200, body: done });
+  // Deleting needs `admin`, and so does stopping it.
+  expect((await send(`/jobs/${id}/stop`, { method: 'POST', headers })).status).toBe(403);
+  const admin = await service.bearer('admin');
+  expect(await send(`/jobs/${id}/stop`, { method: 'POST', headers: admin })).toMatchObject({ status: 200, body: done });
   expect((await send(`/executions/${run.id}`, { headers })).status).toBe(404);
 });
 
@@ -75,4 +78,21 @@ it('`DELETE` deletes the record of an execution that has ended, and refuses an a
     body: { error: { code: 'CONFLICT', executionId: active.id, status: 'running' } },
   });
   service.release();
+});
+
+it('who may not read executions stops a job, and learns no more than its status', async () => {
+  const { id } = (await create({ action: 'cancel', filter: { ensemble: 'echo' } }, 'execute:ensembles')).body;
+  const stopped = await send(`/jobs/${id}/stop`, {
+    method: 'POST',
+    headers: await service.bearer('execute:ensembles'),
+  });
+  expect(stopped).toMatchObject({ status: 200, body: { id, action: 'cancel' } });
+  expect(Object.keys(stopped.body).sort()).toEqual(['action', 'id', 'status']);
+});
+
+it('an unknown filter is refused with the filters that there are', async () => {
+  const { body } = await create({ action: 'cancel', filter: { ensembel: 'greet' } }, 'admin');
+  expect(body.error.issues).toEqual([
+    { path: 'filter', message: '`ensembel` is not a key here; did you mean `ensemble`?' },
+  ]);
 });

@@ -2,7 +2,7 @@
 
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type Ask, HOSTS } from './hosts.ts';
-import { createService, type Service, readResponse } from './service.ts';
+import { createService, ENSEMBLES, type Service, readResponse } from './service.ts';
 
 const LIST = '/api/v1/executions';
 
@@ -11,7 +11,8 @@ describe.each(HOSTS)('listings by $host', ({ open }) => {
   let ask: Ask;
   let headers: { authorization: string };
   beforeEach(async () => {
-    service = createService();
+    const trigger = ['1', '2', '3'].map((hour) => ({ type: 'schedule' as const, cron: `0 ${hour} * * *` }));
+    service = createService({}, { ensembles: [...ENSEMBLES, { name: 'timed', trigger, flow: [] }] });
     ask = await open(service.handler);
     headers = await service.bearer('admin');
   });
@@ -60,6 +61,47 @@ describe.each(HOSTS)('listings by $host', ({ open }) => {
       cursor = body.nextCursor;
     }
     expect(seen).toEqual(before);
+  });
+
+  it.each(['tokens', 'jobs', 'schedules', 'versions'])(
+    '%s are listed in pages, also when the last one of a page is gone',
+    async (what) => {
+      const path = what === 'versions' ? '/api/v1/components/hi/versions' : `/api/v1/${what}`;
+      const { orchestrator } = service;
+      if (what === 'versions') {
+        await orchestrator.components.register({ name: 'hi', kind: 'prompt' });
+        for (const version of ['v1.9.0', 'v1.10.0', 'v2.0.0'])
+          await orchestrator.components.createVersion('hi', { version, content: 'Hi' });
+      }
+      for (let i = 0; i < 3; i++) {
+        if (what === 'jobs') await orchestrator.jobs.create({ action: 'cancel', filter: { ensemble: 'echo' } });
+        if (what === 'tokens') await service.bearer('read:state');
+        await service.clock.advance(1);
+      }
+      const read = async (query: string) => (await readResponse(ask(`${path}${query}`, { headers }))).body;
+      const all: { id: string }[] = (await read(''))[what];
+      const pages: { id: string }[] = [];
+      for (let cursor = ''; ; ) {
+        const page = await read(`?limit=1${cursor && `&cursor=${encodeURIComponent(cursor)}`}`);
+        pages.push(...page[what]);
+        if (what === 'tokens' && pages.length === 2) await orchestrator.tokens.revoke(pages[1]?.id ?? '');
+        if (!page.nextCursor) break;
+        expect((await ask(`/api/v1/ensembles?cursor=${encodeURIComponent(page.nextCursor)}`, { headers })).status).toBe(
+          400,
+        );
+        cursor = page.nextCursor;
+      }
+      expect(pages).toEqual(all);
+      expect((await read('?limit=0')).error.code).toBe('INVALID_REQUEST');
+    },
+  );
+
+  it('a change that takes no `If-Match` refuses it', async () => {
+    const { orchestrator } = service;
+    const init = { method: 'DELETE', headers: { ...headers, 'if-match': '"1"' } };
+    const { id } = await orchestrator.execute('echo');
+    expect((await readResponse(ask(`/api/v1/executions/${id}`, init))).body.error.code).toBe('INVALID_REQUEST');
+    expect((await orchestrator.executions.status(id)).status).toBe('completed');
   });
 
   it('`parentId` selects the executions that an execution started, with every other filter and in pages', async () => {

@@ -38,6 +38,18 @@ describe('a request whose `Accept` names application/problem+json', () => {
     });
   });
 
+  it('finds the status of an execution beside that of the response, which is the `status` of a problem', async () => {
+    const headers = { ...(await service.bearer('admin')), 'content-type': 'application/json' };
+    const failed = await ask('/execute/ensemble/failing', { method: 'POST', body: '{}', headers });
+    expect(failed.body).toMatchObject({ code: 'EXECUTION_FAILED', status: 500, executionStatus: 'failed' });
+  });
+
+  it('gets no problem with `q=0`', async () => {
+    const accept = 'application/json, application/problem+json;q=0';
+    const { type } = await ask('/executions', { headers: { accept } });
+    expect(type).toBe('application/json; charset=utf-8');
+  });
+
   it('gets other answers as before, and without that `Accept` errors have their own form', async () => {
     const headers = await service.bearer('admin');
     expect((await ask('/executions', { headers })).type).toBe('application/json; charset=utf-8');

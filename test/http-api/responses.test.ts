@@ -177,7 +177,7 @@ describe('cross-origin calls', () => {
     expect(Object.fromEntries(preflight.headers)).toMatchObject({
       'access-control-allow-origin': ORIGIN,
       'access-control-allow-methods': expect.stringContaining('POST'),
-      'access-control-allow-headers': expect.stringMatching(/Authorization.*Content-Type/),
+      'access-control-allow-headers': expect.stringMatching(/Authorization.*Content-Type.*x-service-api-key/),
     });
   });
 

@@ -3,13 +3,14 @@
 import { expect, it } from 'vitest';
 import { createHandler, createOrchestrator } from '../../src/index.ts';
 import { manualClock } from '../../src/testing.ts';
+import { checked } from './check-response.ts';
 
 it('schedules are listed, paused, resumed, and run now', async () => {
   const orchestrator = createOrchestrator({
     ...{ clock: manualClock({ now: Date.UTC(2026, 0, 1) }), logger: false },
     ensembles: [{ name: 'report', trigger: [{ type: 'schedule', cron: '0 * * * *', input: { a: 1 } }], flow: [] }],
   });
-  const handler = createHandler(orchestrator, { authenticate: () => ({ id: 'ops', scopes: ['admin'] }) });
+  const handler = checked(createHandler(orchestrator, { authenticate: () => ({ id: 'ops', scopes: ['admin'] }) }));
   const ask = async (method: string, path: string) => {
     const response = await handler.fetch(new Request(`http://localhost/api/v1${path}`, { method }));
     return { status: response.status, location: response.headers.get('location'), body: await response.json() };

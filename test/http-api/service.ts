@@ -11,7 +11,7 @@ import { checked } from './check-response.ts';
 
 const code = (agent: string, script: string) => ({ agent, operation: 'code', config: { script }, input: '${input}' });
 
-const ENSEMBLES = [
+export const ENSEMBLES = [
   {
     name: 'greet',
     description: 'Says hello',

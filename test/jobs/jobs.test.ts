@@ -72,7 +72,7 @@ describe('what a job does', () => {
     expect(again).toMatchObject({ seen: 6, changed: 0, unchanged: 6 });
   });
 
-  it('retry: charges who created the job, and lists what failed', async () => {
+  it('retry: charges who created the job, and ends at the end of the quota', async () => {
     const { orchestrator, peer, run } = setUp({ isDown: true });
     for (let nr = 0; nr < 3; nr++) await orchestrator.execute('pay');
     peer.isDown = false;
@@ -80,8 +80,8 @@ describe('what a job does', () => {
     const token = await orchestrator.tokens.create({ name: 'ops', scopes: ['admin'], plan });
     const principal = await orchestrator.tokens.verify(token.token);
     const job = await run({ action: 'retry', filter: { status: 'failed' }, principal });
-    expect(job).toMatchObject({ changed: 2, failed: 1, by: { tokenId: token.id, name: 'ops' } });
-    expect(job.failures).toMatchObject([{ executionId: expect.stringMatching(/^exec_/), code: 'QUOTA_EXCEEDED' }]);
+    expect(job).toMatchObject({ status: 'failed', changed: 2, by: { tokenId: token.id, name: 'ops' } });
+    expect(job.error?.code).toBe('QUOTA_EXCEEDED');
     expect(JSON.stringify(job)).not.toContain('scopes');
   });
 
@@ -116,6 +116,37 @@ describe('what a job does', () => {
 });
 
 describe('the life of a job', () => {
+  it('it ends when the token that created it is revoked', async () => {
+    const { orchestrator, ended } = setUp();
+    for (let nr = 0; nr < 3; nr++) await orchestrator.start('sleeper');
+    const token = await orchestrator.tokens.create({ name: 'ops', scopes: ['admin'] });
+    const principal = await orchestrator.tokens.verify(token.token);
+    await orchestrator.tokens.revoke(token.id);
+    const filter = { ensemble: 'sleeper' };
+    const { id } = await orchestrator.jobs.create({ action: 'cancel', filter, principal });
+    expect(await ended(id)).toMatchObject({ status: 'failed', seen: 0, error: { code: 'UNAUTHORIZED' } });
+    expect((await orchestrator.executions.list({ status: 'waiting' })).executions).toHaveLength(3);
+  });
+
+  it('of many jobs, those that cancel are worked on first', async () => {
+    const inner = memoryStorage();
+    const ended: string[] = [];
+    const storage = changeStorage(inner, {
+      documents: {
+        write: (kind, name, change) => {
+          if (change.document?.value.status === 'completed') ended.push(name);
+          return inner.documents.write(kind, name, change);
+        },
+      },
+    });
+    const { orchestrator, clock } = setUp({ storage });
+    for (let nr = 0; nr < 5; nr++) await orchestrator.jobs.create({ action: 'retry', filter: { ensemble: 'pay' } });
+    const { id } = await orchestrator.jobs.create({ action: 'cancel', filter: { ensemble: 'sleeper' } });
+    await clock.advance(SECOND);
+    // The first one had begun before it was there.
+    expect([ended.indexOf(id), ended.length]).toEqual([1, 6]);
+  });
+
   it('a job can be stopped; what it has done stays', async () => {
     const { orchestrator, run, ended } = setUp();
     for (let nr = 0; nr < 5; nr++) await orchestrator.start('sleeper');
@@ -164,6 +195,13 @@ describe('bad input', () => {
     [{ action: 'pause', filter: { tag: 'a' } }, 'INVALID_REQUEST', 'must be `cancel`, `retry` or `delete`'],
     [{ action: 'cancel', filter: {} }, 'INVALID_REQUEST', '`filter` must have at least one filter'],
     [{ action: 'cancel', filter: { status: 'paid' } }, 'INVALID_REQUEST', '`status` must be one of'],
+    [{ action: 'cancel', filter: { status: 'failed' } }, 'INVALID_REQUEST', '`cancel` is for active executions'],
+    [
+      { action: 'retry', filter: { status: 'completed' } },
+      'INVALID_REQUEST',
+      '`retry` is for executions that ended badly',
+    ],
+    [{ action: 'delete', filter: { since: 2, until: 1 } }, 'INVALID_REQUEST', 'must be before'],
   ])('%j is refused with %s', async (options, code, message) => {
     const { orchestrator } = setUp();
     const refused = orchestrator.jobs.create(options as never);

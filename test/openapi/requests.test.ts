@@ -30,9 +30,11 @@ const NAMES = [
 ];
 
 function arbitraryOf(schema: Schema): fc.Arbitrary<unknown> {
-  const { type, enum: values, properties, items } = schema;
+  const { type, enum: values, properties, items, minimum } = schema;
   if (Array.isArray(values)) return fc.constantFrom(...values);
+  if (Array.isArray(type)) return fc.constantFrom(...type).chain((one) => arbitraryOf({ type: one }));
   if (type === 'string') return fc.oneof(fc.constantFrom(...NAMES), fc.string({ maxLength: 20 }));
+  if (typeof minimum === 'number') return fc.integer({ min: minimum, max: 300 });
   if (type === 'integer' || type === 'number') return fc.oneof(fc.integer(), fc.double());
   if (type === 'boolean') return fc.boolean();
   if (type === 'array') return fc.array(arbitraryOf((items as Schema) ?? {}), { maxLength: 3 });
@@ -51,7 +53,10 @@ const requestOf = fc.constantFrom(...ROUTES).chain(({ path, method, operation })
   const values = (place: string) =>
     fc.record(
       Object.fromEntries(
-        named(place).map(({ name, schema }) => [name, fc.oneof(fc.constantFrom(...NAMES), arbitraryOf(schema))]),
+        named(place).map(({ name, schema }) => [
+          name,
+          place === 'path' ? fc.oneof(fc.constantFrom(...NAMES), arbitraryOf(schema)) : arbitraryOf(schema),
+        ]),
       ),
       {
         requiredKeys: place === 'path' ? named(place).map(({ name }) => name) : [],
@@ -70,10 +75,17 @@ const requestOf = fc.constantFrom(...ROUTES).chain(({ path, method, operation })
     path: fc.constant(path),
     method: fc.constant(method),
     inPath: values('path'),
-    query: values('query'),
+    query: fc.oneof({ arbitrary: fc.constant({}), weight: 2 }, values('query')),
+    inHeaders: fc.oneof({ arbitrary: fc.constant({}), weight: 2 }, values('header')),
     body,
   });
 });
+
+/** What a header may have. */
+function plain(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  const texts = Object.entries(values).map(([name, value]) => [name, String(value).replace(/[^\x20-\x7e]/g, '')]);
+  return Object.fromEntries(texts);
+}
 
 it('no generated request is answered 500, and every answer fits the document', async () => {
   const { handler, bearer, orchestrator } = createService();
@@ -82,16 +94,24 @@ it('no generated request is answered 500, and every answer fits the document', a
   await orchestrator.components.register({ name: 'greet', kind: 'prompt' });
   const counts = new Map<number, number>();
   await fc.assert(
-    fc.asyncProperty(requestOf, async ({ path, method, inPath, query, body }) => {
-      if (path.includes('/execute/') || path.endsWith('/events')) return;
+    fc.asyncProperty(requestOf, async ({ path, method, inPath, query, inHeaders, body }) => {
+      if (path.endsWith('/events')) return;
       const at = path.replace(/\{(\w+)\}/g, (_all, name) => encodeURIComponent(String(inPath[name])));
       const given = Object.entries(query).map(([name, value]) => [name, String(value)]);
       const url = new URL(`http://localhost${at}`);
       url.search = new URLSearchParams(given).toString();
-      const init: RequestInit = { method, headers: { ...headers, ...(body && { 'content-type': body.type }) } };
+      const init: RequestInit = {
+        method,
+        headers: { ...headers, ...plain(inHeaders), ...(body && { 'content-type': body.type }) },
+      };
       if (body) init.body = JSON.stringify(body.value) ?? 'null';
-      const { status } = await handler.fetch(new Request(url, init), { ip: '192.0.2.1' });
+      const response = await handler.fetch(new Request(url, init), { ip: '192.0.2.1' });
+      const { status } = response;
       counts.set(status, (counts.get(status) ?? 0) + 1);
+      if (status === 500 && path.includes('/execute/')) {
+        expect(await response.json()).toMatchObject({ error: { code: 'EXECUTION_FAILED' } });
+        return;
+      }
       expect([200, 201, 202, 400, 403, 404, 405, 409, 413, 415, 422, 429, 503]).toContain(status);
     }),
     { numRuns: 1_500 },

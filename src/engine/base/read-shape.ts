@@ -14,9 +14,8 @@ import { valueAt } from './value-at.ts';
 export function readShape<S extends z.ZodMiniObject>(schema: S, value: unknown, failure: string): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
-  const keys = Object.keys(schema.shape);
   throw invalidRequest(
-    result.error.issues.flatMap((issue) => explain(issue, value, keys)),
+    result.error.issues.flatMap((issue) => explain(issue, value, schema)),
     failure,
   );
 }
@@ -37,24 +36,31 @@ export function shortList(problems: readonly string[]): string {
 
 const MAX_SHOWN = 80;
 
-/** @param keys - the keys of the schema, which the message about an unknown key lists */
-function explain(issue: z.core.$ZodIssue, root: unknown, keys: readonly string[]): JsonProblem[] {
+function explain(issue: z.core.$ZodIssue, root: unknown, schema: z.ZodMiniObject): JsonProblem[] {
   const path = issue.path as (string | number)[];
   if (issue.code !== 'unrecognized_keys')
     return [{ path: formatPath(path), message: messageOf(issue, valueAt(root, path)) }];
   const suggest = suggestForMany();
+  const keys = keysAt(schema, path);
   const problems = issue.keys.slice(0, MAX_NAMED).map((key) => {
-    const near = suggest(key, keys);
-    const known = keys.length === 0 ? 'no keys are allowed' : `the keys are ${keys.join(', ')}`;
+    const near = suggest(key, keys ?? []);
+    const known = keys?.length === 0 ? '; no keys are allowed' : keys ? `; the keys are ${keys.join(', ')}` : '';
     const shown = key.length > MAX_SHOWN ? `${key.slice(0, MAX_SHOWN)}...` : key;
     return {
       path: formatPath(path),
-      message: `\`${shown}\` is not a key here; ${near === undefined ? known : `did you mean \`${near}\`?`}`,
+      message: `\`${shown}\` is not a key here${near === undefined ? known : `; did you mean \`${near}\`?`}`,
     };
   });
   const more = issue.keys.length - problems.length;
   if (more > 0) problems.push({ path: formatPath(path), message: `has ${more} more unknown keys` });
   return problems;
+}
+
+/** The keys of the object at a path. Undefined where something else than objects leads to it. */
+function keysAt(schema: z.ZodMiniObject, path: readonly (string | number)[]): readonly string[] | undefined {
+  let { shape }: { shape?: Readonly<Record<string, unknown>> } = schema;
+  for (const key of path) shape = (shape?.[key] as z.ZodMiniObject | undefined)?.shape;
+  return shape && Object.keys(shape);
 }
 
 function messageOf(issue: z.core.$ZodIssue, found: unknown): string {

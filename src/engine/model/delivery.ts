@@ -25,7 +25,8 @@ const ORDER: readonly NotifiedEvent[] = [
 ];
 
 /** `paused`: it is not sent, because its receiver is paused. It is sent when the receiver is resumed. */
-export type DeliveryStatus = 'pending' | 'succeeded' | 'failed' | 'paused';
+export const DELIVERY_STATUSES = ['pending', 'succeeded', 'failed', 'paused'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** A delivery when it is stored, with the commit of the state that its event reports. */
 export interface NewDelivery {

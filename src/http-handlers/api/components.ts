@@ -3,13 +3,14 @@
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
-import { COMPONENT_KINDS } from '../../engine/model/component.ts';
+import { COMPONENT_KINDS, compareVersions } from '../../engine/model/component.ts';
 import { deploymentTag } from '../../engine/model/split.ts';
 import type { Component, Components } from '../../orchestrator/components/components.ts';
 import { noted } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
 import { etagOf, readIfMatch } from '../etag.ts';
 import { locationOf } from '../location.ts';
+import { pageOfList } from '../page-of-list.ts';
 import { readName } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import { readLimit, readQuery } from '../read-query.ts';
@@ -32,10 +33,16 @@ const FIELDS: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 // `orchestrator.components` checks the values.
 const body = (...keys: readonly string[]) =>
   z.strictObject(Object.fromEntries(keys.map((key) => [key, z.optional(noted(z.unknown(), FIELDS[key] ?? {}))])));
-export const newComponent = once(() => body('name', 'kind', 'file', 'metadata'));
+export const newComponent = once(() => noted(body('name', 'kind', 'file', 'metadata'), { required: ['name', 'kind'] }));
 export const componentChange = once(() => body('file', 'metadata'));
-export const newVersion = once(() => body('version', 'content', 'message'));
-export const newDeployment = once(() => body('version', 'split', 'by', 'guard', 'steps', 'every', 'message'));
+export const newVersion = once(() =>
+  noted(body('version', 'content', 'message'), { required: ['version', 'content'] }),
+);
+export const newDeployment = once(() =>
+  noted(body('version', 'split', 'by', 'guard', 'steps', 'every', 'message'), {
+    anyOf: [{ required: ['version'] }, { required: ['split'] }],
+  }),
+);
 export const rollbackReason = once(() => body('message'));
 
 async function readBody<T>(call: HttpCall, shape: ReturnType<typeof body>): Promise<T> {
@@ -70,7 +77,9 @@ export async function updateComponent(call: HttpCall): Promise<Reply> {
 }
 
 export async function listVersions(call: HttpCall): Promise<Reply> {
-  return { status: 200, json: { versions: await of(call).versions(readName(call, 'component')) } };
+  const versions = await of(call).versions(readName(call, 'component'));
+  const order = { idOf: ({ version }: { readonly version: string }) => version };
+  return pageOfList(call, 'versions', versions, { ...order, compare: (a, b) => compareVersions(b, a) });
 }
 
 export async function createVersion(call: HttpCall): Promise<Reply> {
@@ -93,7 +102,10 @@ export async function getVersion(call: HttpCall): Promise<Reply> {
 }
 
 export async function listDeployments(call: HttpCall): Promise<Reply> {
-  return { status: 200, json: { deployments: await of(call).deployments(readName(call, 'component')) } };
+  const found = await of(call).deployments(readName(call, 'component'));
+  // The `ETag` of each, for a change with `If-Match`.
+  const deployments = found.map((one) => ({ ...one, tag: deploymentTag(one) }));
+  return pageOfList(call, 'deployments', deployments, { idOf: ({ environment }) => environment });
 }
 
 /** `If-Match` is the `ETag` of the deployment: its version, or one for a split. */
@@ -117,7 +129,8 @@ export async function deleteDeployment(call: HttpCall): Promise<Reply> {
 export async function rollbackDeployment(call: HttpCall): Promise<Reply> {
   const name = readName(call, 'component');
   const { environment: to = '' } = call.params;
+  const options = readIfMatch(call.request);
   const given = await readBody<object>(call, rollbackReason());
-  const made = await of(call).rollback(name, { ...given, ...actorOf(call), to });
-  return { status: 200, json: made, headers: etagOf(made.version) };
+  const made = await of(call).rollback(name, { ...given, ...actorOf(call), to }, options);
+  return { status: 200, json: made, headers: etagOf(deploymentTag(made)) };
 }

@@ -4,7 +4,7 @@ import type { DefinitionItem, Definitions } from '../../orchestrator/definitions
 import type { HttpCall } from '../call.ts';
 import { etagOf, readIfMatch } from '../etag.ts';
 import { locationOf } from '../location.ts';
-import { readDefinition } from '../read-definition.ts';
+import { withDefinition } from '../read-definition.ts';
 import { readName } from '../read-id.ts';
 import { readFlag, readLimit, readQuery } from '../read-query.ts';
 import type { Reply } from '../reply.ts';
@@ -35,7 +35,7 @@ export function definitionRoutes(kind: Kind): DefinitionRoutes {
       };
     },
     async create(call) {
-      const item = await of(call).create(await readDefinition(call));
+      const item = await withDefinition(call, (definition) => of(call).create(definition));
       return {
         status: 201,
         json: item,
@@ -46,20 +46,22 @@ export function definitionRoutes(kind: Kind): DefinitionRoutes {
     async update(call) {
       const name = readName(call, kind);
       const options = readIfMatch(call.request);
-      return itemReply(await of(call).update(name, await readDefinition(call), options));
+      return itemReply(await withDefinition(call, (definition) => of(call).update(name, definition, options)));
     },
     async remove(call) {
       return { status: 200, json: await of(call).delete(readName(call, kind), readIfMatch(call.request)) };
     },
     async activate(call) {
       const name = readName(call, kind);
+      const options = readIfMatch(call.request);
       await refuseContent(call);
-      return itemReply(await of(call).activate(name));
+      return itemReply(await of(call).activate(name, options));
     },
     async deactivate(call) {
       const name = readName(call, kind);
+      const options = readIfMatch(call.request);
       await refuseContent(call);
-      return itemReply(await of(call).deactivate(name));
+      return itemReply(await of(call).deactivate(name, options));
     },
   };
 }

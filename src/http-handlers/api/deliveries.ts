@@ -6,6 +6,7 @@ import { readShape } from '../../engine/base/read-shape.ts';
 import type { DeliveryStatus } from '../../engine/model/delivery.ts';
 import { instantField, readInstantField, textField } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
+import { pageOfList } from '../page-of-list.ts';
 import { known, readExecutionId, readId } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import { readInstantParameter, readLimit, readQuery } from '../read-query.ts';
@@ -72,12 +73,13 @@ export async function replayDeliveries(call: HttpCall): Promise<Reply> {
   return { status: 202, json: job };
 }
 
-export async function listReplays({ parts }: HttpCall): Promise<Reply> {
-  return { status: 200, json: { replays: await parts.orchestrator.deliveries.replays() } };
+export async function listReplays(call: HttpCall): Promise<Reply> {
+  return pageOfList(call, 'replays', await call.parts.orchestrator.deliveries.replays(), { idOf: ({ id }) => id });
 }
 
-export async function listReceivers({ parts }: HttpCall): Promise<Reply> {
-  return { status: 200, json: { receivers: await parts.orchestrator.deliveries.receivers() } };
+export async function listReceivers(call: HttpCall): Promise<Reply> {
+  const receivers = await call.parts.orchestrator.deliveries.receivers();
+  return pageOfList(call, 'receivers', receivers, { idOf: ({ receiver }) => receiver });
 }
 
 export async function resumeReceiver(call: HttpCall): Promise<Reply> {

@@ -4,10 +4,12 @@ import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
+import { hasScope } from '../../engine/model/token.ts';
 import { requireScope } from '../authorize.ts';
 import { instantField, readInstantField, textField } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';
 import { locationOf } from '../location.ts';
+import { byId, pageOfList } from '../page-of-list.ts';
 import { known, readExecutionId, readId } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
@@ -58,8 +60,9 @@ function refuseAgents(ensemble: string | undefined, principal: Caller): Reply | 
   return isEnsemble ? undefined : requireScope('execute:agents', principal);
 }
 
-export async function listJobs({ parts }: HttpCall): Promise<Reply> {
-  return { status: 200, json: { jobs: await parts.orchestrator.jobs.list() } };
+export async function listJobs(call: HttpCall): Promise<Reply> {
+  const jobs = await call.parts.orchestrator.jobs.list();
+  return pageOfList(call, 'jobs', jobs, { idOf: ({ id }) => id, compare: (a, b) => byId(b, a) });
 }
 
 export async function getJob(call: HttpCall): Promise<Reply> {
@@ -67,8 +70,17 @@ export async function getJob(call: HttpCall): Promise<Reply> {
   return { status: 200, json: await known(call.parts.orchestrator.jobs.get(id), 'job') };
 }
 
+/** Stops a job. Who may not create it may not stop it. */
 export async function stopJob(call: HttpCall): Promise<Reply> {
+  const { parts, principal } = call;
+  const { jobs } = parts.orchestrator;
   const id = readId(call, 'job');
   await refuseContent(call);
-  return { status: 200, json: await known(call.parts.orchestrator.jobs.stop(id), 'job') };
+  const { action } = await known(jobs.get(id), 'job');
+  const refusal = principal && refuseDeletion(action, principal);
+  if (refusal) return refusal;
+  const { status, ...job } = await known(jobs.stop(id), 'job');
+  // Who may not read executions learns of none.
+  const mayRead = !principal || hasScope(principal, 'read:executions');
+  return { status: 200, json: mayRead ? { status, ...job } : { id, action, status } };
 }

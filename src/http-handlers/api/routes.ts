@@ -49,10 +49,10 @@ function routesOf(path: string, kind: 'ensemble' | 'agent'): readonly Route[] {
     { method: 'GET', path, scope: read, readsQuery: true, run: list },
     { method: 'POST', path, scope: write, run: create },
     { method: 'GET', path: `${path}/:name`, scope: read, run: get },
-    { method: 'PUT', path: `${path}/:name`, scope: write, run: update },
-    { method: 'DELETE', path: `${path}/:name`, scope: write, run: remove },
-    { method: 'POST', path: `${path}/:name/activate`, scope: write, run: activate },
-    { method: 'POST', path: `${path}/:name/deactivate`, scope: write, run: deactivate },
+    { method: 'PUT', path: `${path}/:name`, scope: write, readsIfMatch: true, run: update },
+    { method: 'DELETE', path: `${path}/:name`, scope: write, readsIfMatch: true, run: remove },
+    { method: 'POST', path: `${path}/:name/activate`, scope: write, readsIfMatch: true, run: activate },
+    { method: 'POST', path: `${path}/:name/deactivate`, scope: write, readsIfMatch: true, run: deactivate },
   ];
 }
 
@@ -69,7 +69,7 @@ export const API_ROUTES: readonly Route[] = [
   { method: 'GET', path: '/api/v1/usage', scope: 'any', run: getUsage },
 
   { method: 'POST', path: '/api/v1/tokens', scope: 'admin', run: createToken },
-  { method: 'GET', path: '/api/v1/tokens', scope: 'admin', run: listTokens },
+  { method: 'GET', path: '/api/v1/tokens', scope: 'admin', readsQuery: true, run: listTokens },
   { method: 'DELETE', path: '/api/v1/tokens/:id', scope: 'admin', run: revokeToken },
 
   {
@@ -144,7 +144,14 @@ export const API_ROUTES: readonly Route[] = [
     run: signalExecution,
   },
 
-  { method: 'GET', path: '/api/v1/jobs', scope: 'read:executions', maxBytes: LIST_BYTES, run: listJobs },
+  {
+    method: 'GET',
+    path: '/api/v1/jobs',
+    scope: 'read:executions',
+    readsQuery: true,
+    maxBytes: LIST_BYTES,
+    run: listJobs,
+  },
   { method: 'POST', path: '/api/v1/jobs', scope: 'execute:ensembles', run: createJob },
   { method: 'GET', path: '/api/v1/jobs/:id', scope: 'read:executions', run: getJob },
   { method: 'POST', path: '/api/v1/jobs/:id/stop', scope: 'execute:ensembles', run: stopJob },
@@ -164,9 +171,9 @@ export const API_ROUTES: readonly Route[] = [
     scope: 'execute:ensembles',
     run: redeliver,
   },
-  { method: 'GET', path: '/api/v1/replays', scope: 'read:executions', run: listReplays },
+  { method: 'GET', path: '/api/v1/replays', scope: 'read:executions', readsQuery: true, run: listReplays },
   { method: 'POST', path: '/api/v1/replays', scope: 'execute:ensembles', run: replayDeliveries },
-  { method: 'GET', path: '/api/v1/receivers', scope: 'read:executions', run: listReceivers },
+  { method: 'GET', path: '/api/v1/receivers', scope: 'read:executions', readsQuery: true, run: listReceivers },
   {
     method: 'POST',
     path: '/api/v1/receivers/:id/resume',
@@ -174,7 +181,7 @@ export const API_ROUTES: readonly Route[] = [
     run: resumeReceiver,
   },
 
-  { method: 'GET', path: '/api/v1/schedules', scope: 'read:ensembles', run: listSchedules },
+  { method: 'GET', path: '/api/v1/schedules', scope: 'read:ensembles', readsQuery: true, run: listSchedules },
   {
     method: 'POST',
     path: '/api/v1/schedules/:id/pause',
@@ -205,8 +212,20 @@ export const API_ROUTES: readonly Route[] = [
   { method: 'GET', path: '/api/v1/components', scope: 'read:components', readsQuery: true, run: listComponents },
   { method: 'POST', path: '/api/v1/components', scope: 'write:components', run: createComponent },
   { method: 'GET', path: '/api/v1/components/:name', scope: 'read:components', run: getComponent },
-  { method: 'PUT', path: '/api/v1/components/:name', scope: 'write:components', run: updateComponent },
-  { method: 'GET', path: '/api/v1/components/:name/versions', scope: 'read:components', run: listVersions },
+  {
+    method: 'PUT',
+    path: '/api/v1/components/:name',
+    scope: 'write:components',
+    readsIfMatch: true,
+    run: updateComponent,
+  },
+  {
+    method: 'GET',
+    path: '/api/v1/components/:name/versions',
+    scope: 'read:components',
+    readsQuery: true,
+    run: listVersions,
+  },
   {
     method: 'POST',
     path: '/api/v1/components/:name/versions',
@@ -221,28 +240,37 @@ export const API_ROUTES: readonly Route[] = [
     maxBytes: VALUE_BYTES,
     run: getVersion,
   },
-  { method: 'GET', path: '/api/v1/components/:name/deployments', scope: 'read:components', run: listDeployments },
+  {
+    method: 'GET',
+    path: '/api/v1/components/:name/deployments',
+    scope: 'read:components',
+    readsQuery: true,
+    run: listDeployments,
+  },
   {
     method: 'PUT',
     path: '/api/v1/components/:name/deployments/:environment',
     scope: 'write:components',
+    readsIfMatch: true,
     run: putDeployment,
   },
   {
     method: 'DELETE',
     path: '/api/v1/components/:name/deployments/:environment',
     scope: 'write:components',
+    readsIfMatch: true,
     run: deleteDeployment,
   },
   {
     method: 'POST',
     path: '/api/v1/components/:name/deployments/:environment/rollback',
     scope: 'write:components',
+    readsIfMatch: true,
     run: rollbackDeployment,
   },
 
   { method: 'GET', path: '/api/v1/state/:name', scope: 'read:state', maxBytes: VALUE_BYTES, run: getState },
-  { method: 'PUT', path: '/api/v1/state/:name', scope: 'write:state', run: putState },
-  { method: 'PATCH', path: '/api/v1/state/:name', scope: 'write:state', run: patchState },
-  { method: 'DELETE', path: '/api/v1/state/:name', scope: 'write:state', run: clearState },
+  { method: 'PUT', path: '/api/v1/state/:name', scope: 'write:state', readsIfMatch: true, run: putState },
+  { method: 'PATCH', path: '/api/v1/state/:name', scope: 'write:state', readsIfMatch: true, run: patchState },
+  { method: 'DELETE', path: '/api/v1/state/:name', scope: 'write:state', readsIfMatch: true, run: clearState },
 ];

@@ -3,6 +3,7 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { HttpCall } from '../call.ts';
 import { locationOf } from '../location.ts';
+import { byId, pageOfList } from '../page-of-list.ts';
 import type { Reply } from '../reply.ts';
 import { refuseContent } from './refuse-content.ts';
 
@@ -14,8 +15,10 @@ function readScheduleId({ params }: HttpCall): string {
   throw new OrchestratorError('NOT_FOUND', 'there is no such schedule; GET /api/v1/schedules has their ids');
 }
 
-export async function listSchedules({ parts }: HttpCall): Promise<Reply> {
-  return { status: 200, json: { schedules: await parts.orchestrator.schedules.list() } };
+/** In the order of their ids. */
+export async function listSchedules(call: HttpCall): Promise<Reply> {
+  const schedules = [...(await call.parts.orchestrator.schedules.list())].sort((a, b) => byId(a.id, b.id));
+  return pageOfList(call, 'schedules', schedules, { idOf: ({ id }) => id });
 }
 
 export async function pauseSchedule(call: HttpCall): Promise<Reply> {

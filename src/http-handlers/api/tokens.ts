@@ -1,6 +1,7 @@
 /** `/tokens`: creates, lists and revokes API tokens (the specification's Create, List and Revoke token). */
 
 import type { HttpCall } from '../call.ts';
+import { pageOfList } from '../page-of-list.ts';
 import { known, readId } from '../read-id.ts';
 import { readJson } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
@@ -13,8 +14,8 @@ export async function createToken(call: HttpCall): Promise<Reply> {
   return { status: 201, json: await call.parts.orchestrator.tokens.create(body as NewToken) };
 }
 
-export async function listTokens({ parts }: HttpCall): Promise<Reply> {
-  return { status: 200, json: { tokens: await parts.orchestrator.tokens.list() } };
+export async function listTokens(call: HttpCall): Promise<Reply> {
+  return pageOfList(call, 'tokens', await call.parts.orchestrator.tokens.list(), { idOf: ({ id }) => id });
 }
 
 export async function revokeToken(call: HttpCall): Promise<Reply> {

@@ -1,11 +1,14 @@
 /** The OpenAPI 3.1 document of the API. The forms of bodies are those that check the requests. */
 
 import * as z from 'zod/mini';
+import { DELIVERY_STATUSES } from '../../engine/model/delivery.ts';
+import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
 import { DEFINITION_TYPES, PATCH_TYPES } from '../read-json.ts';
 import { bodyNotes } from '../body-fields.ts';
 import { API_ROOT } from '../location.ts';
 import type { Route } from '../router.ts';
 import { OPERATIONS, type Operation } from './operations.ts';
+import { STATUS } from '../status.ts';
 import { ref, type Schema, SHAPES } from './shapes.ts';
 
 export interface DocumentOptions {
@@ -21,10 +24,32 @@ const ANY = 'any JSON value';
 const QUERY: Readonly<Record<string, Schema>> = {
   limit: { type: 'integer', minimum: 1, default: 100, description: 'a larger number than 250 counts as 250' },
   cursor: { type: 'string', description: '`nextCursor` of the page before, with the same filter' },
-  active: { type: 'string', enum: ['true', 'false'] },
-  status: { type: 'string' },
-  since: { type: 'string', description: 'Unix ms, or ISO 8601' },
-  until: { type: 'string', description: 'Unix ms, or ISO 8601' },
+  active: { type: 'boolean' },
+  since: { type: ['integer', 'string'], description: 'Unix ms, or ISO 8601' },
+  until: { type: ['integer', 'string'], description: 'Unix ms, or ISO 8601' },
+  'listExecutions.status': { type: 'string', enum: EXECUTION_STATUSES },
+  'listDeliveries.status': { type: 'string', enum: DELIVERY_STATUSES },
+  'If-Match': { type: 'string', description: 'the `ETag` that the resource must have' },
+  'Idempotency-Key': { type: 'string', description: 'the request counts once, however often it is sent' },
+  Prefer: { type: 'string', description: '`respond-async`: the answer is 202 at once' },
+  'Last-Event-ID': { type: 'string', description: 'the stream continues after this event' },
+};
+
+const HEADERS: Readonly<Record<string, Schema>> = {
+  ETag: { description: 'the version, for `If-Match`', schema: { type: 'string' } },
+  Location: { description: 'the path of what was created or started', schema: { type: 'string' } },
+  'X-RateLimit-Limit': { description: 'requests in a window', schema: { type: 'integer' } },
+  'X-RateLimit-Remaining': { description: 'requests that are left', schema: { type: 'integer' } },
+  'X-RateLimit-Reset': { description: 'when the window ends, Unix seconds', schema: { type: 'integer' } },
+  'Retry-After': { description: 'seconds to wait', schema: { type: 'integer' } },
+  'WWW-Authenticate': { description: 'the scheme, and what is missing', schema: { type: 'string' } },
+};
+const LIMIT_HEADERS = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'];
+/** The headers of errors, besides those of limits. */
+const ERROR_HEADERS: Readonly<Record<number, readonly string[]>> = {
+  401: ['WWW-Authenticate'],
+  403: ['WWW-Authenticate'],
+  429: ['Retry-After'],
 };
 
 /** @returns the document of these routes for a service */
@@ -52,6 +77,8 @@ function documentOf(paths: Schema, { basePath, brand }: DocumentOptions): Schema
     paths,
     components: {
       schemas: SHAPES,
+      headers: HEADERS,
+      responses: errorResponses(),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: `X-${brand.toUpperCase()}-API-KEY` },
@@ -69,13 +96,15 @@ export function operationOf({ method, path }: Pick<Route, 'method' | 'path'>): O
 }
 
 function describe(route: Route): Schema {
-  const { id, summary, replies, query = [], body, ifMatch } = operationOf(route);
+  const operation = operationOf(route);
+  const { id, summary, query = [], body, sends = [] } = operation;
   const inPath = [...route.path.matchAll(/:(\w+)/g)].map(([, name = '']) => parameter(name, 'path'));
   const headers = [
-    ...(ifMatch ? [parameter('If-Match', 'header')] : []),
+    ...(route.readsIfMatch ? [parameter('If-Match', 'header')] : []),
     ...(route.method === 'POST' ? [parameter('Idempotency-Key', 'header')] : []),
+    ...sends.map((name) => parameter(name, 'header')),
   ];
-  const parameters = [...inPath, ...query.map((name) => parameter(name, 'query')), ...headers];
+  const parameters = [...inPath, ...query.map((name) => parameter(name, 'query', id)), ...headers];
   const [tag = ''] = route.path.replace(API_ROOT, '').split('/').filter(Boolean);
   return {
     operationId: id,
@@ -87,12 +116,12 @@ function describe(route: Route): Schema {
     'x-scope': route.scope,
     ...(parameters.length > 0 && { parameters }),
     ...(body !== undefined && { requestBody: requestBody(body) }),
-    responses: responses(replies, id),
+    responses: { ...successes(route, operation), ...failures(route, operation) },
   };
 }
 
-function parameter(name: string, place: 'path' | 'query' | 'header'): Schema {
-  const { description, ...schema } = QUERY[name] ?? { type: 'string' };
+function parameter(name: string, place: 'path' | 'query' | 'header', operation = ''): Schema {
+  const { description, ...schema } = QUERY[`${operation}.${name}`] ?? QUERY[name] ?? { type: 'string' };
   return {
     name,
     in: place,
@@ -108,6 +137,8 @@ function requestBody(body: NonNullable<Operation['body']>): Schema {
   switch (body) {
     case 'json':
       return { content: content([JSON_TYPE], { description: ANY }) };
+    case 'object':
+      return { required: true, content: content([JSON_TYPE], { type: 'object', additionalProperties: true }) };
     case 'patch':
       return {
         required: true,
@@ -143,21 +174,56 @@ function toJson(form: z.ZodMiniType): Schema {
   return schema;
 }
 
-function responses(replies: Operation['replies'], id: string): Schema {
+function successes({ scope }: Route, { id, replies, headers = [] }: Operation): Record<string, Schema> {
   const all: Record<string, Schema> = {};
   for (const [status, shape] of Object.entries(replies)) {
-    const stream = { 'text/event-stream': { schema: { type: 'string' } } };
-    const other =
-      id === 'streamEvents' ? stream : { [JSON_TYPE]: { schema: { type: 'object', additionalProperties: true } } };
+    const json = { [JSON_TYPE]: { schema: shape ? ref(shape) : { type: 'object', additionalProperties: true } } };
+    const content = id === 'streamEvents' ? { 'text/event-stream': { schema: { type: 'string' } } } : json;
+    const own = headers.filter((name) => name !== 'Location' || status !== '200');
     all[status] = {
-      description: 'success',
-      content: shape === undefined ? other : { [JSON_TYPE]: { schema: ref(shape) } },
+      description: status === '204' ? 'the stream has ended' : 'success',
+      headers: headerRefs([...own, ...(scope === 'public' ? [] : LIMIT_HEADERS)]),
+      ...(status !== '204' && { content }),
     };
   }
-  all.default = {
-    description:
-      'an error, whose `code` says which; a request whose `Accept` names `application/problem+json` gets a `Problem`',
-    content: { [JSON_TYPE]: { schema: ref('Error') } },
-  };
   return all;
+}
+
+/** The errors that a request to a route may have. `default` are those of the service. */
+function failures({ scope, method, path, readsIfMatch }: Route, { body }: Operation): Record<string, Schema> {
+  const isChange = method !== 'GET';
+  const may: Readonly<Record<number, boolean>> = {
+    ...{ 400: scope !== 'public', 401: scope !== 'public', 403: scope !== 'public' && scope !== 'any' },
+    ...{ 404: path.includes(':'), 409: isChange || readsIfMatch === true },
+    ...{ 413: body !== undefined, 415: body !== undefined, 422: method === 'POST', 429: scope !== 'public' },
+  };
+  const statuses = Object.keys(may).filter((status) => may[Number(status)]);
+  return Object.fromEntries([...statuses, 'default'].map((name) => [name, { $ref: `#/components/responses/${name}` }]));
+}
+
+/** One for each status of a caller's error, and `default` for the others. */
+function errorResponses(): Schema {
+  const codes = Object.entries(STATUS);
+  const describe = (description: string, headers: readonly string[]) => ({
+    description,
+    headers: headerRefs([...headers, ...LIMIT_HEADERS]),
+    // With a second type, every client would have to find out which one it got.
+    content: { [JSON_TYPE]: { schema: ref('Error') } },
+  });
+  const statuses = [...new Set(codes.map(([, status]) => status))].filter((status) => status < 500 && status !== 405);
+  const responses = statuses.sort().map((status) => {
+    const names = codes.filter(([, of]) => of === status).map(([code]) => `\`${code}\``);
+    return [String(status), describe(names.join(', '), ERROR_HEADERS[status] ?? [])];
+  });
+  return {
+    ...Object.fromEntries(responses),
+    default: describe(
+      'an error, whose `code` says which; a request whose `Accept` names `application/problem+json` gets a `Problem`',
+      ['Retry-After'],
+    ),
+  };
+}
+
+function headerRefs(names: readonly string[]): Schema {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 }

@@ -17,13 +17,18 @@ export interface Operation {
   /** The status of a success with the name of its shape. `204` and streams have none. */
   readonly replies: Readonly<Record<number, string | undefined>>;
   readonly query?: readonly string[];
-  /** The form that checks the body, or a body without one: any JSON, a JSON Merge Patch, or a definition. */
-  readonly body?: (() => z.ZodMiniType) | 'json' | 'patch' | 'definition';
-  /** It takes `If-Match`. */
-  readonly ifMatch?: true;
+  /** The form that checks the body, or a body without one: any JSON, an object, a JSON Merge Patch, or a definition. */
+  readonly body?: (() => z.ZodMiniType) | 'json' | 'object' | 'patch' | 'definition';
+  /** Headers of the request, besides `If-Match` and `Idempotency-Key`. */
+  readonly sends?: readonly string[];
+  /** Headers of a success. `Location` is that of 201 and 202. */
+  readonly headers?: readonly ('ETag' | 'Location')[];
 }
 
 const PAGE = ['limit', 'cursor'];
+const TAGGED = { headers: ['ETag'] } as const;
+const LOCATED = { headers: ['Location'] } as const;
+const CREATED = { headers: ['ETag', 'Location'] } as const;
 
 /** A function checks the plan, so its form says nothing about it. */
 function tokenBody() {
@@ -36,10 +41,12 @@ const executions: Readonly<Record<string, Operation>> = {
   'POST /execute/ensemble/:name': {
     ...{ id: 'executeEnsemble', summary: 'Starts an ensemble, and waits for its end unless it is asynchronous' },
     ...{ replies: { 200: 'ExecutionResult', 202: 'Accepted' }, body: executeBody },
+    ...{ sends: ['Prefer'], ...LOCATED },
   },
   'POST /execute/agent/:name': {
     ...{ id: 'executeAgent', summary: 'Starts a shared agent, and waits for its end unless it is asynchronous' },
     ...{ replies: { 200: 'ExecutionResult', 202: 'Accepted' }, body: executeBody },
+    ...{ sends: ['Prefer'], ...LOCATED },
   },
   'GET /executions': {
     ...{ id: 'listExecutions', summary: 'Lists executions, newest first', query: EXECUTION_FILTERS },
@@ -63,7 +70,7 @@ const executions: Readonly<Record<string, Operation>> = {
   },
   'GET /executions/:id/events': {
     ...{ id: 'streamEvents', summary: 'The events of an execution, as server-sent events', query: ['after', 'ticket'] },
-    replies: { 200: undefined },
+    ...{ sends: ['Last-Event-ID'], replies: { 200: undefined, 204: undefined } },
   },
   'POST /executions/:id/events/ticket': {
     ...{ id: 'createEventTicket', summary: 'A ticket for the event stream', replies: { 201: 'Ticket' } },
@@ -73,19 +80,19 @@ const executions: Readonly<Record<string, Operation>> = {
   },
   'POST /executions/:id/retry': {
     ...{ id: 'retryExecution', summary: 'Retries the newest execution of a chain', body: retryBody },
-    replies: { 202: 'ExecutionOrStatus' },
+    ...{ replies: { 202: 'ExecutionOrStatus' }, ...LOCATED },
   },
   'POST /executions/:id/signals/:signal': {
     ...{ id: 'signalExecution', summary: 'Sends a signal; the body is its payload', body: 'json' },
     replies: { 200: 'ExecutionOrStatus' },
   },
-  'GET /jobs': { id: 'listJobs', summary: 'Lists jobs, newest first', replies: { 200: 'Jobs' } },
+  'GET /jobs': { id: 'listJobs', summary: 'Lists jobs, newest first', query: PAGE, replies: { 200: 'Jobs' } },
   'POST /jobs': {
     ...{ id: 'createJob', summary: 'Cancels, retries or deletes many executions', body: jobBody },
-    replies: { 202: 'Job' },
+    ...{ replies: { 202: 'Job' }, ...LOCATED },
   },
   'GET /jobs/:id': { id: 'getJob', summary: 'A job with its progress', replies: { 200: 'Job' } },
-  'POST /jobs/:id/stop': { id: 'stopJob', summary: 'Stops a job', replies: { 200: 'Job' } },
+  'POST /jobs/:id/stop': { id: 'stopJob', summary: 'Stops a job', replies: { 200: 'StoppedJob' } },
 };
 
 const deliveries: Readonly<Record<string, Operation>> = {
@@ -99,12 +106,13 @@ const deliveries: Readonly<Record<string, Operation>> = {
   'POST /deliveries/:id/redeliver': {
     ...{ id: 'redeliver', summary: 'Sends a delivery again', replies: { 202: 'Delivery' } },
   },
-  'GET /replays': { id: 'listReplays', summary: 'Lists the jobs of replays', replies: { 200: 'Replays' } },
+  'GET /replays': { id: 'listReplays', summary: 'Lists the jobs of replays', query: PAGE, replies: { 200: 'Replays' } },
   'POST /replays': {
     ...{ id: 'replayDeliveries', summary: 'Sends many deliveries again', body: replayBody, replies: { 202: 'Replay' } },
   },
   'GET /receivers': {
-    ...{ id: 'listReceivers', summary: 'Lists receivers that fail or are paused', replies: { 200: 'Receivers' } },
+    ...{ id: 'listReceivers', summary: 'Lists receivers that fail or are paused', query: PAGE },
+    replies: { 200: 'Receivers' },
   },
   'POST /receivers/:id/resume': {
     ...{ id: 'resumeReceiver', summary: 'Resumes a paused receiver', replies: { 200: 'Resumed' } },
@@ -113,7 +121,7 @@ const deliveries: Readonly<Record<string, Operation>> = {
 
 function definitions(path: string, kind: 'ensemble' | 'agent', suffix = ''): Readonly<Record<string, Operation>> {
   const name = `${kind === 'ensemble' ? 'Ensemble' : 'Agent'}${suffix}`;
-  const item = { 200: 'Definition' };
+  const item = { replies: { 200: 'Definition' }, ...TAGGED };
   return {
     [`GET ${path}`]: {
       ...{ id: `list${name}s`, summary: `Lists the ${kind}s`, query: [...PAGE, 'active'] },
@@ -121,19 +129,20 @@ function definitions(path: string, kind: 'ensemble' | 'agent', suffix = ''): Rea
     },
     [`POST ${path}`]: {
       ...{ id: `create${name}`, summary: `Creates an ${kind}`, body: 'definition', replies: { 201: 'Definition' } },
+      ...CREATED,
     },
-    [`GET ${path}/:name`]: { id: `get${name}`, summary: `An ${kind} with its definition`, replies: item },
+    [`GET ${path}/:name`]: { id: `get${name}`, summary: `An ${kind} with its definition`, ...item },
     [`PUT ${path}/:name`]: {
-      ...{ id: `update${name}`, summary: `Replaces an ${kind}`, body: 'definition', ifMatch: true, replies: item },
+      ...{ id: `update${name}`, summary: `Replaces an ${kind}`, body: 'definition', ...item },
     },
     [`DELETE ${path}/:name`]: {
-      ...{ id: `delete${name}`, summary: `Deletes an ${kind}`, ifMatch: true, replies: { 200: 'DeletedDefinition' } },
+      ...{ id: `delete${name}`, summary: `Deletes an ${kind}`, replies: { 200: 'DeletedDefinition' } },
     },
     [`POST ${path}/:name/activate`]: {
-      ...{ id: `activate${name}`, summary: `Lets an ${kind} be started again`, replies: item },
+      ...{ id: `activate${name}`, summary: `Lets an ${kind} be started again`, ...item },
     },
     [`POST ${path}/:name/deactivate`]: {
-      ...{ id: `deactivate${name}`, summary: `Lets an ${kind} be started no longer`, replies: item },
+      ...{ id: `deactivate${name}`, summary: `Lets an ${kind} be started no longer`, ...item },
     },
   };
 }
@@ -144,14 +153,22 @@ const components: Readonly<Record<string, Operation>> = {
   },
   'POST /components': {
     ...{ id: 'createComponent', summary: 'Registers a component', body: newComponent, replies: { 201: 'Component' } },
+    ...CREATED,
   },
-  'GET /components/:name': { id: 'getComponent', summary: 'A component', replies: { 200: 'Component' } },
+  'GET /components/:name': {
+    ...{ id: 'getComponent', summary: 'A component', replies: { 200: 'Component' }, ...TAGGED },
+  },
   'PUT /components/:name': {
-    ...{ id: 'updateComponent', summary: 'Replaces the file and the metadata', body: componentChange, ifMatch: true },
-    replies: { 200: 'Component' },
+    ...{ id: 'updateComponent', summary: 'Replaces the file and the metadata', body: componentChange },
+    ...{ replies: { 200: 'Component' }, ...TAGGED },
   },
   'GET /components/:name/versions': {
-    ...{ id: 'listVersions', summary: 'Lists the versions, the highest first', replies: { 200: 'Versions' } },
+    ...{
+      id: 'listVersions',
+      summary: 'Lists the versions, the highest first',
+      query: PAGE,
+      replies: { 200: 'Versions' },
+    },
   },
   'POST /components/:name/versions': {
     ...{ id: 'createVersion', summary: 'Creates a version', body: newVersion, replies: { 201: 'Version' } },
@@ -160,18 +177,19 @@ const components: Readonly<Record<string, Operation>> = {
     ...{ id: 'getVersion', summary: 'A version with its text', query: ['key'], replies: { 200: 'ResolvedVersion' } },
   },
   'GET /components/:name/deployments': {
-    ...{ id: 'listDeployments', summary: 'What each environment has', replies: { 200: 'Deployments' } },
+    ...{ id: 'listDeployments', summary: 'What each environment has', query: PAGE, replies: { 200: 'Deployments' } },
   },
   'PUT /components/:name/deployments/:environment': {
-    ...{ id: 'deploy', summary: 'Deploys a version, a split or a rollout', body: newDeployment, ifMatch: true },
-    replies: { 200: 'Deployment' },
+    ...{ id: 'deploy', summary: 'Deploys a version, a split or a rollout', body: newDeployment },
+    ...{ replies: { 200: 'Deployment' }, ...TAGGED },
   },
   'DELETE /components/:name/deployments/:environment': {
-    ...{ id: 'undeploy', summary: 'Takes the version from an environment', ifMatch: true },
+    ...{ id: 'undeploy', summary: 'Takes the version from an environment' },
     replies: { 200: 'Undeployed' },
   },
   'POST /components/:name/deployments/:environment/rollback': {
     ...{ id: 'rollback', summary: 'Deploys the version before', body: rollbackReason, replies: { 200: 'Deployment' } },
+    ...TAGGED,
   },
 };
 
@@ -183,14 +201,16 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'POST /tokens': {
     ...{ id: 'createToken', summary: 'Creates a token', body: tokenBody, replies: { 201: 'NewToken' } },
   },
-  'GET /tokens': { id: 'listTokens', summary: 'Lists the tokens', replies: { 200: 'Tokens' } },
+  'GET /tokens': { id: 'listTokens', summary: 'Lists the tokens', query: PAGE, replies: { 200: 'Tokens' } },
   'DELETE /tokens/:id': { id: 'revokeToken', summary: 'Revokes a token', replies: { 200: 'RevokedToken' } },
   ...executions,
   ...deliveries,
-  'GET /schedules': { id: 'listSchedules', summary: 'Lists the schedules', replies: { 200: 'Schedules' } },
+  'GET /schedules': { id: 'listSchedules', summary: 'Lists schedules', query: PAGE, replies: { 200: 'Schedules' } },
   'POST /schedules/:id/pause': { id: 'pauseSchedule', summary: 'Drops its ticks', replies: { 200: 'Schedule' } },
   'POST /schedules/:id/resume': { id: 'resumeSchedule', summary: 'Lets it start again', replies: { 200: 'Schedule' } },
-  'POST /schedules/:id/run': { id: 'runSchedule', summary: 'Starts an execution now', replies: { 202: 'Accepted' } },
+  'POST /schedules/:id/run': {
+    ...{ id: 'runSchedule', summary: 'Starts an execution now', replies: { 202: 'Accepted' }, ...LOCATED },
+  },
   'GET /workflows': {
     ...{
       id: 'listWorkflows',
@@ -203,15 +223,18 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...definitions('//ensembles', 'ensemble', 'Unprefixed'),
   ...definitions('/agents', 'agent'),
   ...components,
-  'GET /state/:name': { id: 'getState', summary: 'The state of an ensemble', replies: { 200: 'State' } },
+  'GET /state/:name': {
+    ...{ id: 'getState', summary: 'The state of an ensemble', replies: { 200: 'State' }, ...TAGGED },
+  },
   'PUT /state/:name': {
-    ...{ id: 'setState', summary: 'Replaces the state', body: 'json', ifMatch: true, replies: { 200: 'State' } },
+    ...{ id: 'setState', summary: 'Replaces the state', body: 'object', replies: { 200: 'State' } },
+    ...TAGGED,
   },
   'PATCH /state/:name': {
-    ...{ id: 'patchState', summary: 'Changes parts of the state', body: 'patch', ifMatch: true },
-    replies: { 200: 'State' },
+    ...{ id: 'patchState', summary: 'Changes parts of the state', body: 'patch' },
+    ...{ replies: { 200: 'State' }, ...TAGGED },
   },
   'DELETE /state/:name': {
-    ...{ id: 'clearState', summary: 'Sets the state back', ifMatch: true, replies: { 200: 'State' } },
+    ...{ id: 'clearState', summary: 'Sets the state back', replies: { 200: 'State' }, ...TAGGED },
   },
 };

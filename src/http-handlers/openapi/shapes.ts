@@ -1,10 +1,11 @@
 /** The values in the responses of the API, as JSON Schemas. A test compares every response of the HTTP tests with them. */
 
 import { COMPONENT_KINDS } from '../../engine/model/component.ts';
-import { NOTIFIED_EVENTS } from '../../engine/model/delivery.ts';
+import { DELIVERY_STATUSES, NOTIFIED_EVENTS } from '../../engine/model/delivery.ts';
 import { EXECUTION_STATUSES } from '../../engine/model/execution.ts';
 import { PLANS } from '../../engine/model/plan.ts';
 import { SCOPES } from '../../engine/model/token.ts';
+import { STATUS } from '../status.ts';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -117,12 +118,13 @@ const executionShapes: Readonly<Record<string, Schema>> = {
     'error?': object({ code: text, message: text }),
     ...{ createdAt: instant, 'finishedAt?': instant },
   }),
-  Jobs: object({ jobs: list(ref('Job')) }),
+  Jobs: page('jobs', 'Job'),
+  StoppedJob: either(ref('Job'), object({ id: text, action: text, status: text })),
 };
 
 const deliveryFields = {
   ...{ id: text, executionId: text, ensemble: text, event: oneOf(NOTIFIED_EVENTS), type: oneOf(['webhook', 'email']) },
-  ...{ receiver: text, status: oneOf(['pending', 'succeeded', 'failed', 'paused']), createdAt: instant },
+  ...{ receiver: text, status: oneOf(DELIVERY_STATUSES), createdAt: instant },
   'nextAttemptAt?': instant,
   attempts: list(
     object({ attempt: whole, at: instant, duration: ms, 'status?': whole, 'error?': text, 'excerpt?': text }),
@@ -134,12 +136,12 @@ const deliveryShapes: Readonly<Record<string, Schema>> = {
   DeliveryWithBody: object({ ...deliveryFields, body: text }),
   Deliveries: page('deliveries', 'Delivery'),
   Replay: object({ id: text, status: oneOf(['running', 'completed']), redelivered: whole, createdAt: instant }),
-  Replays: object({ replays: list(ref('Replay')) }),
+  Replays: page('replays', 'Replay'),
   Receiver: object({
     ...{ receiver: text, type: oneOf(['webhook', 'email']), address: text, failingSince: instant },
     ...{ 'pausedAt?': instant, 'reason?': text },
   }),
-  Receivers: object({ receivers: list(ref('Receiver')) }),
+  Receivers: page('receivers', 'Receiver'),
   Resumed: object({ deliveries: whole }),
 };
 
@@ -163,7 +165,7 @@ const definitionShapes: Readonly<Record<string, Schema>> = {
     ...{ catchUp: oneOf(['once', 'skip']), 'input?': json, paused: flag, next: list(instant) },
     'last?': object({ scheduledAt: instant, executionId: text, 'status?': ref('ExecutionStatus') }),
   }),
-  Schedules: object({ schedules: list(ref('Schedule')) }),
+  Schedules: page('schedules', 'Schedule'),
   State: object({ state: anyObject, version: text, 'updatedAt?': instant }),
 };
 
@@ -174,16 +176,16 @@ const componentShapes: Readonly<Record<string, Schema>> = {
   }),
   Components: page('components', 'Component'),
   Version: object({ version: text, createdAt: instant, 'message?': text, 'by?': text }),
-  Versions: object({ versions: list(ref('Version')) }),
+  Versions: page('versions', 'Version'),
   ResolvedVersion: object({
     ...{ kind: oneOf(COMPONENT_KINDS), name: text, ref: text, version: text, content: text },
     ...{ metadata: anyObject, 'split?': anyObject },
   }),
   Deployment: object({
     ...{ environment: text, version: text, 'split?': anyObject, 'splitBy?': text, 'rollout?': anyObject },
-    ...{ deployedAt: instant, 'by?': text, 'message?': text, 'previous?': text },
+    ...{ deployedAt: instant, 'by?': text, 'message?': text, 'previous?': text, 'tag?': text },
   }),
-  Deployments: object({ deployments: list(ref('Deployment')) }),
+  Deployments: page('deployments', 'Deployment'),
   Undeployed: object({ environment: text, undeployed: { const: true } }),
 };
 
@@ -197,11 +199,18 @@ const accessShapes: Readonly<Record<string, Schema>> = {
   ),
   NewToken: object({ token: text, ...token, 'expiresAt?': instant, createdAt: instant }),
   Token: object({ ...token, last4: text, 'expiresAt?': instant, 'lastUsed?': instant, createdAt: instant }),
-  Tokens: object({ tokens: list(ref('Token')) }),
+  Tokens: page('tokens', 'Token'),
   RevokedToken: object({ id: text, revoked: { const: true } }),
   Usage: object({ period: object({ start: instant, end: instant }), requests: used, executions: used }),
   Health: object({ status: { const: 'ok' } }),
   Deleted: object({ id: text, deleted: { const: true } }),
+};
+
+const issue: Schema = {
+  type: 'object',
+  properties: { path: text, message: text, line: whole, column: whole, frame: text, suggestion: text },
+  required: ['path', 'message'],
+  additionalProperties: true,
 };
 
 /** The specification's body of every error. Each code has its own further fields. */
@@ -209,14 +218,23 @@ const errorShapes: Readonly<Record<string, Schema>> = {
   Error: {
     type: 'object',
     properties: {
-      error: { type: 'object', properties: { code: text, message: text }, required: ['code', 'message'] },
+      error: {
+        type: 'object',
+        properties: {
+          ...{ code: oneOf(Object.keys(STATUS)), message: text, issues: list(issue), version: text },
+          ...{ executionId: text, status: text, reason: text, requiredScope: oneOf(SCOPES), expiredAt: instant },
+          ...{ limit: figure, reset: whole, retryAfter: figure, maxBytes: whole, waits: list(text) },
+        },
+        required: ['code', 'message'],
+        additionalProperties: true,
+      },
     },
     required: ['error'],
   },
   Problem: {
     type: 'object',
     description: 'RFC 9457, for a request whose `Accept` names `application/problem+json`',
-    properties: { type: text, title: text, status: whole, detail: text, code: text },
+    properties: { type: text, title: text, status: whole, detail: text, code: oneOf(Object.keys(STATUS)) },
     required: ['type', 'title', 'status', 'detail', 'code'],
   },
 };

@@ -109,7 +109,11 @@ export interface Components {
    * Deploys the version that the environment had before.
    * @throws NOT_FOUND for an environment without a version; CONFLICT if it had none before, and as `deploy`
    */
-  rollback(name: string, options: Pick<NewDeployment, 'to' | 'message' | 'actor'>): Promise<Deployment>;
+  rollback(
+    name: string,
+    about: Pick<NewDeployment, 'to' | 'message' | 'actor'>,
+    options?: ChangeOptions,
+  ): Promise<Deployment>;
   /**
    * The version and the text to which a reference such as `prompt://greet@production` leads now.
    * @param options - `key` decides between the versions of a split: the value of its expression
@@ -253,9 +257,11 @@ export function createComponents({ source, cache, clock, resolve, functions, tem
       await move(component, environment, undefined);
       return { environment, undeployed: true };
     },
-    async rollback(name, given) {
+    async rollback(name, given, options = {}) {
       refuseUnknownKeys(given, ['to', 'message', 'actor'], 'components.rollback');
+      refuseUnknownKeys(options, ['ifMatch'], 'components.rollback');
       const component = await find(name);
+      refuseOther(component, given.to, options);
       const { previous } = deployedIn(component, readEnvironment(given.to));
       if (previous !== undefined) return deploy(component, { ...given, version: previous });
       const message = `environment \`${given.to}\` of component \`${name}\` had no other version before; deploy one`;

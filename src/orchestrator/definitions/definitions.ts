@@ -70,10 +70,10 @@ export interface Definitions<Key extends string, Item> {
   update(name: string, definition: string | object, options?: ChangeOptions): Promise<Item>;
   /** @throws NOT_FOUND; CONFLICT for a definition in code, for another version, and for an agent that a definition uses */
   delete(name: string, options?: ChangeOptions): Promise<{ readonly name: string; readonly deleted: true }>;
-  /** Lets it be started again. @throws NOT_FOUND; CONFLICT for a definition in code */
-  activate(name: string): Promise<Item>;
-  /** From now on, starts are refused with NOT_ACTIVE. Executions that have begun continue. @throws NOT_FOUND; CONFLICT for a definition in code */
-  deactivate(name: string): Promise<Item>;
+  /** Lets it be started again. @throws NOT_FOUND; CONFLICT for a definition in code, and for another version */
+  activate(name: string, options?: ChangeOptions): Promise<Item>;
+  /** From now on, starts are refused with NOT_ACTIVE. Executions that have begun continue. @throws as `activate` */
+  deactivate(name: string, options?: ChangeOptions): Promise<Item>;
 }
 
 export type Ensembles = Definitions<'ensembles', EnsembleItem>;
@@ -137,13 +137,15 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
     throw alwaysChanged(`${kind} \`${name}\``);
   };
 
-  const setActive = (name: string, active: boolean) =>
-    change(name, {}, async (item) => {
+  const setActive = (name: string, active: boolean, options: ChangeOptions = {}) => {
+    refuseUnknownKeys(options, ['ifMatch'], `${key}.${active ? 'activate' : 'deactivate'}`);
+    return change(name, options, async (item) => {
       if (item.active === active) return storedItem(item);
       const { name: _name, tag: _tag, revision, updatedAt: _updatedAt, ...content } = item;
       const written = await stored.write(name, revision, { ...content, active });
       return written && storedItem(written);
     });
+  };
 
   const storedItem = (item: StoredItem): Item => {
     const { name, definition, version, active, createdAt, updatedAt } = item;
@@ -211,8 +213,8 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
         return { name, deleted: true } as const;
       });
     },
-    activate: (name) => setActive(name, true),
-    deactivate: (name) => setActive(name, false),
+    activate: async (name, options) => setActive(name, true, options),
+    deactivate: async (name, options) => setActive(name, false, options),
   };
 
   /** The definitions of code and storage together, in the order of their names. Those of code hide stored ones of the same name. */

@@ -4,7 +4,13 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { oneOf } from '../../engine/base/wording.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
-import type { DeliveryAttempt, DeliveryState, DeliveryStatus, NotifiedEvent } from '../../engine/model/delivery.ts';
+import {
+  DELIVERY_STATUSES,
+  type DeliveryAttempt,
+  type DeliveryState,
+  type DeliveryStatus,
+  type NotifiedEvent,
+} from '../../engine/model/delivery.ts';
 import { normalizeExecutionId } from '../../engine/model/id.ts';
 import { webhookReceiver } from '../../engine/model/notification.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
@@ -109,7 +115,6 @@ export interface DeliveriesParts {
   wake(): void;
 }
 
-const STATUSES: readonly DeliveryStatus[] = ['pending', 'succeeded', 'failed', 'paused'];
 const FILTER_KEYS = ['ensemble', 'execution', 'status', 'url', 'since', 'until'] as const;
 const DELIVERY_ID = /^dlv_[0-9A-Z]{26}$/;
 
@@ -178,8 +183,8 @@ export function createDeliveries({ store, receivers, replays, service, clock, wa
 
 /** @throws INVALID_REQUEST */
 function toQuery({ ensemble, execution, status, url, since, until }: DeliveryFilter): Omit<DeliveryQuery, 'limit'> {
-  if (status !== undefined && !STATUSES.includes(status))
-    throw new OrchestratorError('INVALID_REQUEST', `\`status\` must be ${oneOf(STATUSES)}`);
+  if (status !== undefined && !DELIVERY_STATUSES.includes(status))
+    throw new OrchestratorError('INVALID_REQUEST', `\`status\` must be ${oneOf(DELIVERY_STATUSES)}`);
   const filters = {
     ...{ ensemble, status, since: readInstant(since, 'since'), until: readInstant(until, 'until') },
     executionId: execution === undefined ? undefined : normalizeExecutionId(execution),

@@ -4,6 +4,7 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
+import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import type { IdSource } from '../../engine/model/id.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
@@ -43,7 +44,7 @@ export interface Job {
   readonly filter: JsonObject;
   /** Who created it, if a principal did. */
   readonly by?: { readonly tokenId: string; readonly name: string };
-  /** `failed`: the filter can't be answered; `error` says why. */
+  /** `failed`: it can't continue, because of its filter, its quota or its token; `error` says why. What it has done stays. */
   readonly status: 'running' | 'completed' | 'stopped' | 'failed';
   /** How many executions it has come to so far: the sum of the three numbers below. */
   readonly seen: number;
@@ -141,7 +142,7 @@ export function createJobs({ stored, clock, ids, wake }: JobsParts): Jobs {
       const { action, principal } = options;
       if (!ACTIONS.includes(action)) throw invalid(`\`action\` must be ${oneOf(ACTIONS)}`);
       checkPrincipal(principal);
-      const filter = readFilter(options.filter);
+      const filter = readFilter(action, options.filter);
       const createdAt = clock.now();
       const id = ids.id('job_', createdAt);
       const job: StoredJob = {
@@ -163,11 +164,26 @@ export function createJobs({ stored, clock, ids, wake }: JobsParts): Jobs {
 }
 
 /** @throws INVALID_REQUEST, TypeError */
-function readFilter(filter: JobFilter): JsonObject {
+function readFilter(action: JobAction, filter: JobFilter): JsonObject {
   refuseUnknownKeys(filter, FILTER_KEYS, 'jobs.create: filter');
   const { limit: _limit, ...query } = readExecutionFilter(filter).query;
+  const { since, until, status } = query;
+  if (since !== undefined && until !== undefined && since >= until)
+    throw invalid('`filter.since` must be before `filter.until`');
+  const problem = status && statusProblem(action, status);
+  if (problem) throw invalid(problem);
   if (Object.keys(query).length > 0) return query as unknown as JsonObject;
   throw invalid('`filter` must have at least one filter; `{ "until": <now> }` means every execution');
+}
+
+/** A filter that no execution of the action can fit is a mistake. */
+function statusProblem(action: JobAction, status: ExecutionStatus): string | undefined {
+  const isOver = isFinal(status);
+  if (action === 'cancel' && isOver) return `\`cancel\` is for active executions, and \`${status}\` has ended`;
+  if (action === 'delete' && !isOver) return `\`delete\` is for executions that have ended, and \`${status}\` has not`;
+  if (action === 'retry' && (!isOver || status === 'completed'))
+    return `\`retry\` is for executions that ended badly, and \`${status}\` has not`;
+  return undefined;
 }
 
 function toJob(id: string, { principal, position: _position, lease: _lease, ...job }: StoredJob): Job {

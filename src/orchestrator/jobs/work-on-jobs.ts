@@ -12,7 +12,7 @@ import type { AdvanceOptions, TimedTask } from '../timed-work.ts';
 import type { JobDocuments, JobFailure, StoredJob } from './jobs.ts';
 
 export interface JobWorkParts {
-  readonly storage: Pick<Storage, 'executions' | 'capabilities'>;
+  readonly storage: Pick<Storage, 'executions' | 'tokens' | 'capabilities'>;
   readonly stored: JobDocuments;
   readonly executions: Pick<Executions, 'cancel' | 'retry'>;
   readonly clock: Clock;
@@ -29,21 +29,24 @@ interface Progress {
   isEnd: boolean;
   /** No more executions are accepted at the moment. */
   isHeldUp: boolean;
-  error?: { readonly code: string; readonly message: string };
+  error?: { readonly code: string; readonly message: string } | undefined;
 }
 
 type Outcome = 'changed' | 'unchanged' | JobFailure;
 
-const LEASE_MS = 30_000;
-/** How long a step takes at most, about. Then its progress is stored. */
+const LEASE_MS = 15_000;
+/** How long a step takes at most, about. Then its progress is stored. Several jobs share it, so that each has its turn soon. */
 const STEP_MS = 500;
+const MIN_STEP_MS = 50;
 const PAGE = 100;
 /** How many executions are cancelled at once. Retries follow each other, so that a full queue stops them at one place. */
 const AT_ONCE = 10;
 const HELD_UP_MS = 1_000;
 /** How often a process looks for jobs of processes that died. */
-const LOOK_EVERY_MS = 30_000;
+const LOOK_EVERY_MS = 10_000;
 const MAX_FAILURES = 100;
+/** The ids of stored tokens. A host gives ids of its own to the principals that it knows. */
+const TOKEN_ID = /^tok_[0-9A-Z]{26}$/;
 
 export function createJobTask(parts: JobWorkParts): TimedTask {
   const { storage, stored, clock, ids, logger, wake } = parts;
@@ -62,7 +65,7 @@ export function createJobTask(parts: JobWorkParts): TimedTask {
   };
 
   /** @returns when to look at the job again, Unix ms. Undefined: it has ended */
-  const advance = async (id: string, shouldContinue: () => boolean): Promise<number | undefined> => {
+  const advance = async (id: string, stepMs: number, shouldContinue: () => boolean): Promise<number | undefined> => {
     const now = clock.now();
     me ??= ids.id('', now);
     const by = me;
@@ -70,7 +73,7 @@ export function createJobTask(parts: JobWorkParts): TimedTask {
     const job = await stored.change(id, (one) => (isFree(one, by, now) ? { ...one, lease } : undefined));
     if (job?.status !== 'running') return undefined;
     if (job.lease?.by !== by) return job.lease?.until;
-    const progress = await step(parts, job, shouldContinue);
+    const progress = await step(parts, job, stepMs, shouldContinue);
     const after = await stored.change(id, (one) =>
       one.lease?.by === by ? withProgress(one, progress, clock) : undefined,
     );
@@ -82,9 +85,13 @@ export function createJobTask(parts: JobWorkParts): TimedTask {
     async advance({ shouldContinue, waits }: AdvanceOptions) {
       let nextAt: number | undefined;
       if (!waits) lookAgain(shouldContinue);
-      for (const { id, job } of await stored.list()) {
-        if (job.status !== 'running' || !shouldContinue()) continue;
-        const at = await advance(id, shouldContinue);
+      const running = (await stored.list()).filter(({ job }) => job.status === 'running');
+      const stepMs = Math.max(MIN_STEP_MS, STEP_MS / running.length);
+      // Who cancels is in a hurry.
+      const isCancel = ({ job }: (typeof running)[0]) => Number(job.action === 'cancel');
+      for (const { id } of running.sort((a, b) => isCancel(b) - isCancel(a))) {
+        if (!shouldContinue()) break;
+        const at = await advance(id, stepMs, shouldContinue);
         if (at !== undefined) nextAt = Math.min(at, nextAt ?? at);
       }
       return { nextAt };
@@ -97,13 +104,22 @@ function isFree({ status, lease }: StoredJob, by: string, now: number): boolean 
   return status === 'running' && (lease === undefined || lease.by === by || lease.until <= now);
 }
 
-async function step(parts: JobWorkParts, job: StoredJob, shouldContinue: () => boolean): Promise<Progress> {
+async function step(
+  parts: JobWorkParts,
+  job: StoredJob,
+  stepMs: number,
+  shouldContinue: () => boolean,
+): Promise<Progress> {
   const { storage, clock } = parts;
   const progress: Progress = { outcomes: [], position: job.position, isEnd: false, isHeldUp: false };
-  const endsAt = clock.monotonic() + STEP_MS;
+  if (await isRevoked(job, storage)) {
+    progress.error = { code: 'UNAUTHORIZED', message: 'the API token that created the job was revoked' };
+    return progress;
+  }
+  const endsAt = clock.monotonic() + stepMs;
   // A retry that the job starts is newer than the job, or than its first page.
   const { until = job.createdAt + 1, ...filter } = job.filter as unknown as ExecutionQuery;
-  while (!progress.isEnd && !progress.isHeldUp && shouldContinue() && clock.monotonic() < endsAt) {
+  while (!progress.isEnd && !progress.isHeldUp && !progress.error && shouldContinue() && clock.monotonic() < endsAt) {
     const before = progress.position && { before: progress.position };
     const query = { ...filter, until: Math.min(until, job.createdAt + 1), ...before, limit: PAGE };
     try {
@@ -117,6 +133,10 @@ async function step(parts: JobWorkParts, job: StoredJob, shouldContinue: () => b
     }
   }
   return progress;
+}
+
+async function isRevoked({ principal }: StoredJob, { tokens }: Pick<Storage, 'tokens'>): Promise<boolean> {
+  return principal !== undefined && TOKEN_ID.test(principal.tokenId) && !(await tokens.get(principal.tokenId));
 }
 
 /** @returns whether it came to each execution of the page */
@@ -137,10 +157,18 @@ async function actOn(
     const some = page.slice(at, at + width);
     const outcomes = await Promise.all(some.map((one) => act(parts, job, one)));
     progress.isHeldUp = outcomes.includes('held-up');
-    if (progress.isHeldUp || !shouldContinue()) return false;
+    progress.error = outcomes.map(beyondQuota).find(Boolean);
+    if (progress.isHeldUp || progress.error || !shouldContinue()) return false;
     for (const [nr, one] of some.entries()) note(progress, one, outcomes[nr] as Outcome);
   }
   return true;
+}
+
+/** The rest of the month would fail as this one did. */
+function beyondQuota(outcome: Outcome | 'held-up'): Progress['error'] {
+  if (typeof outcome === 'string' || outcome.code !== 'QUOTA_EXCEEDED') return undefined;
+  const { code, message } = outcome;
+  return { code, message };
 }
 
 function note(progress: Progress, { createdAt, id }: Execution, outcome: Outcome): void {
@@ -165,7 +193,8 @@ async function act(
     }
     return 'changed';
   } catch (error) {
-    if (isOrchestratorError(error, 'OVERLOADED')) return 'held-up';
+    if (isOrchestratorError(error, 'OVERLOADED') || isOrchestratorError(error, 'CONCURRENT_LIMIT_EXCEEDED'))
+      return 'held-up';
     // It has ended, or was deleted, since it was listed.
     if (isOrchestratorError(error, 'CONFLICT') || isOrchestratorError(error, 'NOT_FOUND')) return 'unchanged';
     const { code = 'INTERNAL', message = String(error) } = error as { code?: string; message?: string };
