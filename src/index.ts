@@ -11,12 +11,19 @@ export {
   defineEnsemble,
   defineOperation,
   type DefinedEnsemble,
-  type EnsembleDraft,
   type EnsembleSource,
   type EnsembleTypes,
   type InputOf,
   type OutputsOf,
 } from './authoring/define.ts';
+export type { AgentDraft, EnsembleDraft, OperationName, StepDraft } from './authoring/draft.ts';
+export type {
+  CodeConfig,
+  EmailSettings,
+  OperationConfigs,
+  Written,
+  WrittenConfig,
+} from './authoring/operation-configs.ts';
 export {
   agent,
   ensemble,

@@ -11,7 +11,7 @@ import { type StubHttp, stubHttp } from './testing-kit/stub-http.ts';
 import { replayHistory, type ReplayResult } from './testing-kit/replay/replay-history.ts';
 import { type Script, type ScriptStub, stubbedScripts } from './testing-kit/stub-script.ts';
 import { startTestProcess, type TestProcess } from './testing-kit/test-process.ts';
-import type { EnsembleSource, EnsembleTypes } from './authoring/define.ts';
+import type { AgentSource, EnsembleSource, EnsembleTypes, TypedOptions } from './authoring/define.ts';
 import type { Execution } from './engine/model/execution.ts';
 import type { ExecutionHistory } from './engine/model/execution-history.ts';
 import { checkOptions, type OrchestratorOptions } from './orchestrator/options.ts';
@@ -66,9 +66,9 @@ export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from './testing-
 export interface TestOrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]>
   extends Omit<OrchestratorOptions<E>, 'clock'> {
   /** Default `manualClock()`. */
-  readonly clock?: ManualClock;
+  readonly clock?: ManualClock | undefined;
   /** Default true: time advances automatically while a result is awaited and no step is in flight. */
-  readonly autoAdvance?: boolean;
+  readonly autoAdvance?: boolean | undefined;
 }
 
 /** Options of the process that follows a crash. Those that are left out stay. `scripts` are added to those of the crashed process. */
@@ -122,10 +122,13 @@ export interface TestOrchestrator<T> extends Orchestrator<T> {
  * console.log(run.status, run.duration); // completed 7000
  * ```
  */
-export function createTestOrchestrator<const E extends readonly EnsembleSource[] = readonly EnsembleSource[]>(
-  options: TestOrchestratorOptions<E> = {},
-): TestOrchestrator<EnsembleTypes<E>> {
-  return startProcess(options, new Map()) as unknown as TestOrchestrator<EnsembleTypes<E>>;
+export function createTestOrchestrator<
+  const E extends readonly EnsembleSource[] = readonly EnsembleSource[],
+  const A extends readonly AgentSource[] = readonly AgentSource[],
+  S extends Readonly<Record<string, Script>> = Record<never, never>,
+>(options?: TypedOptions<TestOrchestratorOptions<E>, E, A, S>): TestOrchestrator<EnsembleTypes<E>>;
+export function createTestOrchestrator(options: TestOrchestratorOptions = {}): TestOrchestrator<never> {
+  return startProcess(options, new Map()) as unknown as TestOrchestrator<never>;
 }
 
 function startProcess(

@@ -5,19 +5,19 @@
 
 import type { Json } from '../engine/base/json.ts';
 import type {
-  AgentStep,
   EnsembleStep,
   ForeachStep,
   IfStep,
   ParallelStep,
   SleepStep,
-  StepDefinition,
   SwitchStep,
   TryStep,
   WaitStep,
   WhileStep,
 } from '../engine/model/ensemble.ts';
+import type { AgentFields, StepDraft } from './draft.ts';
 
+type Steps<Script extends string, Signal extends string> = readonly StepDraft<Script, Signal>[];
 /**
  * A step that runs an agent.
  *
@@ -47,61 +47,67 @@ import type {
  * console.log((await orchestrator.execute('order', { sku: 'bolt' })).output); // { looked: { stock: 0, price: 9.5 }, again: false }
  * ```
  */
-export function agent(name: string, fields: Omit<AgentStep, 'agent'> = {}): AgentStep {
+export function agent<Script extends string = never>(
+  name: string,
+  fields: AgentFields<Script> = {},
+): { readonly agent: string } & AgentFields<NoInfer<Script>> {
   return { agent: name, ...fields };
 }
 
 /** An `if` step: runs `then` if the condition holds, otherwise `otherwise`. */
-export function when(
+export function when<Script extends string = never, Signal extends string = never>(
   condition: string | boolean,
-  then: readonly StepDefinition[],
-  otherwise?: readonly StepDefinition[],
-): IfStep {
+  then: Steps<Script, Signal>,
+  otherwise?: Steps<Script, Signal>,
+): IfStep<StepDraft<NoInfer<Script>, NoInfer<Signal>>> {
   return { if: condition, then, ...(otherwise && { else: otherwise }) };
 }
 
 /** A `switch` step: runs `cases[value]`, or `otherwise` if there is no such case. */
-export function switchOn(
+export function switchOn<Script extends string = never, Signal extends string = never>(
   value: string | boolean,
-  cases: Readonly<Record<string, readonly StepDefinition[]>>,
-  otherwise?: readonly StepDefinition[],
-): SwitchStep {
+  cases: Readonly<Record<string, Steps<Script, Signal>>>,
+  otherwise?: Steps<Script, Signal>,
+): SwitchStep<StepDraft<NoInfer<Script>, NoInfer<Signal>>> {
   return { switch: value, cases, ...(otherwise && { default: otherwise }) };
 }
 
 /** A `foreach` step: runs the steps for each item of a list. @param items - the list, or an expression that returns it */
-export function foreach(
+export function foreach<Script extends string = never, Signal extends string = never>(
   items: string | readonly Json[],
-  steps: readonly StepDefinition[],
+  steps: Steps<Script, Signal>,
   options: Omit<ForeachStep, 'foreach' | 'steps'> = {},
-): ForeachStep {
+): ForeachStep<StepDraft<NoInfer<Script>, NoInfer<Signal>>> {
   return { foreach: items, steps, ...options };
 }
 
 /** A `parallel` step: runs the steps at the same time. Each step is one branch. */
-export function parallel(
-  branches: readonly StepDefinition[],
+export function parallel<Script extends string = never, Signal extends string = never>(
+  branches: Steps<Script, Signal>,
   options: Omit<ParallelStep, 'parallel'> = {},
-): ParallelStep {
+): ParallelStep<StepDraft<NoInfer<Script>, NoInfer<Signal>>> {
   return { parallel: branches, ...options };
 }
 
 /** A `while` step: repeats the steps as long as the condition holds. */
-export function whileLoop(
+export function whileLoop<Script extends string = never, Signal extends string = never>(
   condition: string | boolean,
-  steps: readonly StepDefinition[],
+  steps: Steps<Script, Signal>,
   options: Omit<WhileStep, 'while' | 'steps'> = {},
-): WhileStep {
+): WhileStep<StepDraft<NoInfer<Script>, NoInfer<Signal>>> {
   return { while: condition, steps, ...options };
 }
 
 /** The handlers of a `try` step: at least one of the two. */
-export type TryHandlers =
-  | { readonly catch: readonly StepDefinition[]; readonly finally?: readonly StepDefinition[] }
-  | { readonly catch?: readonly StepDefinition[]; readonly finally: readonly StepDefinition[] };
+export type TryHandlers<Step = StepDraft> =
+  | { readonly catch: readonly Step[]; readonly finally?: readonly Step[] | undefined }
+  | { readonly catch?: readonly Step[] | undefined; readonly finally: readonly Step[] };
 
 /** A `try` step: runs the steps, `catch` if they fail, and `finally` in every case. */
-export function tryCatch(steps: readonly StepDefinition[], handlers: TryHandlers): TryStep {
+export function tryCatch<Script extends string = never, Signal extends string = never>(
+  steps: Steps<Script, Signal>,
+  handlers: TryHandlers<StepDraft<Script, Signal>>,
+): TryStep<StepDraft<NoInfer<Script>, NoInfer<Signal>>> {
   return { try: steps, ...handlers };
 }
 
@@ -143,6 +149,9 @@ export function ensemble(name: string, options: Omit<EnsembleStep, 'ensemble'> =
  * @param signal - the name of the signal, as passed to `executions.signal`
  * @param options - `timeout`, `onTimeout`, and the `name` of the result, which is the payload
  */
-export function wait(signal: string, options: Omit<WaitStep, 'wait'> = {}): WaitStep {
+export function wait<const Signal extends string>(
+  signal: Signal,
+  options: Omit<WaitStep, 'wait'> = {},
+): WaitStep<NoInfer<Signal>> {
   return { wait: signal, ...options };
 }

@@ -14,51 +14,51 @@ import { streamSlots } from './stream-slots.ts';
 
 export interface HandlerOptions {
   /** Precedes every path, such as `/service`. Default: none. */
-  readonly basePath?: string;
+  readonly basePath?: string | undefined;
   /** The largest body of a request, in received bytes. Default 1 MiB. */
-  readonly maxBodyBytes?: number;
+  readonly maxBodyBytes?: number | undefined;
   /**
    * The bytes that the bodies of all requests may hold in memory at once. A body counts from its announced length, or with each
    * received byte, until its request is stored or refused. A value counts for more than its text: 48 bytes for each object or array,
    * and 16 for each further entry. A request that does not fit gets 503 `OVERLOADED` with `Retry-After`, unless it is the only one. Default 64 MiB.
    */
-  readonly maxInFlightBytes?: number;
+  readonly maxInFlightBytes?: number | undefined;
   /**
    * The bytes that responses may hold in memory until their readers have taken them. A response that does not fit waits before it
    * is built; after 10 seconds, it is 503 `OVERLOADED` with `Retry-After`. An event stream ends before an event that does
    * not fit; its reader continues with `Last-Event-ID`. Default 64 MiB.
    */
-  readonly maxUnsentBytes?: number;
+  readonly maxUnsentBytes?: number | undefined;
   /** How long a caller waits for an execution at most before it gets 202, in ms. Default 30,000. */
-  readonly syncTimeoutMs?: number;
+  readonly syncTimeoutMs?: number | undefined;
   /** A comment is sent on an event stream after this time without an event, in ms. Default 15,000. */
-  readonly heartbeatMs?: number;
+  readonly heartbeatMs?: number | undefined;
   /** How many event streams may be open at once. The next one gets 503. Default 1,000. */
-  readonly maxStreams?: number;
+  readonly maxStreams?: number | undefined;
   /** How many event streams one token may have open at once. Default 100. */
-  readonly maxStreamsPerToken?: number;
+  readonly maxStreamsPerToken?: number | undefined;
   /**
    * Which proxies before this server are trusted to name the client in `X-Forwarded-For`: how many there are (`true`
    * is one), or their addresses and ranges, such as `['10.0.0.0/8']`. Requests are counted by the address of the client. Default false: the peer of the connection is
    * the client.
    */
-  readonly trustProxy?: TrustProxy;
+  readonly trustProxy?: TrustProxy | undefined;
   /** Origins whose pages may call, such as `https://app.example`. Default: none, and no CORS header at all. */
-  readonly cors?: readonly string[];
+  readonly cors?: readonly string[] | undefined;
   /**
    * Identifies callers in your own way, for example by a session of your app. It is called before the check of API tokens, on every
    * route that needs a scope, and again while an event stream is open. What it returns is who calls. For undefined, the API token of
    * the request counts. If it throws, the response is 500 and the log has the reason. An `OrchestratorError` with UNAUTHORIZED or
    * FORBIDDEN is answered as such. Default: API tokens only.
    */
-  readonly authenticate?: Authenticate;
+  readonly authenticate?: Authenticate | undefined;
   /**
    * Receives the failures that a response hides (such as `INTERNAL`), with the request id of the response. Default: the logger of the
    * orchestrator. With `false`, nothing is logged.
    */
-  readonly logger?: Logger | false;
+  readonly logger?: Logger | false | undefined;
   /** Measures the times above. Default: the platform's timers. */
-  readonly clock?: Pick<Clock, 'setTimer'> & Partial<Pick<Clock, 'monotonic'>>;
+  readonly clock?: (Pick<Clock, 'setTimer'> & Partial<Pick<Clock, 'monotonic'>>) | undefined;
 }
 
 const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {

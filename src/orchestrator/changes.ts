@@ -4,7 +4,7 @@ import { OrchestratorError } from '../engine/base/errors.ts';
 
 export interface ChangeOptions {
   /** The version from which the change was made. If another change came first, nothing is stored. Default: any version. */
-  readonly ifMatch?: string;
+  readonly ifMatch?: string | undefined;
 }
 
 /** @param what - such as `ensemble \`order\`` @throws CONFLICT for another version than the expected one */

@@ -5,7 +5,7 @@ import { systemClock } from '../adapters/clock/system-clock.ts';
 import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
-import type { EnsembleSource, EnsembleTypes, OtherNames } from '../authoring/define.ts';
+import type { AgentSource, EnsembleSource, EnsembleTypes, OtherNames, TypedOptions } from '../authoring/define.ts';
 import type { Limits } from '../engine/access/limits.ts';
 import type { Tokens } from '../engine/access/tokens.ts';
 import type { UsageReader } from '../engine/access/usage.ts';
@@ -32,6 +32,7 @@ import type { Kind } from './definitions/stored-definitions.ts';
 import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
 import { createExecutions, type Executions } from './runs/executions.ts';
 import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
+import type { Script } from '../operations/code/code-operation.ts';
 import { closeMail, mailSecrets } from './mail.ts';
 import { modelSecrets } from './models.ts';
 import { functionsOf } from './functions-of.ts';
@@ -62,6 +63,11 @@ type InputArguments<T, N> = N extends keyof T
     : never
   : [input?: unknown, options?: ExecuteOptions];
 type OutputFor<T, N> = N extends keyof T ? (T[N] extends { readonly output: infer O } ? O : unknown) : unknown;
+type SignalsOf<T> = T extends OtherNames
+  ? string
+  : T[keyof T] extends { readonly signal: infer S }
+    ? S & string
+    : string;
 type NameFor<T> = T extends OtherNames ? (keyof T & string) | (string & Record<never, never>) : keyof T & string;
 
 export interface Orchestrator<T = Types> {
@@ -84,7 +90,7 @@ export interface Orchestrator<T = Types> {
   readonly ensembles: Ensembles;
   /** The shared agents. */
   readonly agents: Agents;
-  readonly executions: Executions;
+  readonly executions: Executions<SignalsOf<T>>;
   /** What the notifications of executions send. */
   readonly deliveries: Deliveries;
   readonly tokens: Tokens;
@@ -156,9 +162,12 @@ const STORAGE_TIMEOUT_MS = 10_000;
  * console.log(run.status, run.output); // completed { text: 'Hello Ada' }
  * ```
  */
-export function createOrchestrator<const E extends readonly EnsembleSource[] = readonly EnsembleSource[]>(
-  options: OrchestratorOptions<E> = {},
-): Orchestrator<EnsembleTypes<E>> {
+export function createOrchestrator<
+  const E extends readonly EnsembleSource[] = readonly EnsembleSource[],
+  const A extends readonly AgentSource[] = readonly AgentSource[],
+  S extends Readonly<Record<string, Script>> = Record<never, never>,
+>(options?: TypedOptions<OrchestratorOptions<E>, E, A, S>): Orchestrator<EnsembleTypes<E>>;
+export function createOrchestrator(options: OrchestratorOptions = {}): Orchestrator {
   checkOptions(options);
   const clock = options.clock ?? systemClock();
   const timedStorage = withStorageTimeout(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
@@ -208,7 +217,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   const ensemblesApi = createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock, claims);
   let closing: Promise<void> | undefined;
 
-  const orchestrator: Orchestrator<Types> = {
+  const orchestrator: Orchestrator = {
     execute: (name, input?: unknown, opts?: ExecuteOptions) =>
       starting().execute(() => ensemble(name), input, opts) as never,
     start: (name, input?: unknown, opts?: ExecuteOptions) =>
@@ -247,7 +256,7 @@ export function createOrchestrator<const E extends readonly EnsembleSource[] = r
   };
   return Object.assign(orchestrator, {
     [MASKING]: { ...masking, log: logger, once: requestKeys.once, deliver: deliveries.deliver } satisfies ServedParts,
-  }) as unknown as Orchestrator<EnsembleTypes<E>>;
+  }) as unknown as Orchestrator;
 }
 
 /** @throws TypeError */

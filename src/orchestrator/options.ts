@@ -1,11 +1,10 @@
 /** The options of `createOrchestrator`, and the checks of these options and of the options of its methods. */
 
 import type { ModelServerOptions } from '../adapters/models/model-server-options.ts';
-import type { EnsembleSource } from '../authoring/define.ts';
+import type { AgentSource, EnsembleSource } from '../authoring/define.ts';
 import { checkLimits, type LimitsOptions, isPrincipal } from '../engine/access/plans.ts';
 import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duration.ts';
 import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
-import type { AgentDefinition } from '../engine/model/ensemble.ts';
 import type { Principal } from '../engine/model/token.ts';
 import type { ComponentSource } from '../engine/ports/component-source.ts';
 import type { TemplateEngine } from '../engine/ports/template-engine.ts';
@@ -30,68 +29,68 @@ import type { Binding } from '../operations/storage/storage-operation.ts';
 
 export interface OrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]> {
   /** YAML texts, objects, or results of `defineEnsemble`. */
-  readonly ensembles?: E;
+  readonly ensembles?: E | undefined;
   /** Agents that all ensembles can use. */
-  readonly agents?: readonly AgentDefinition[];
+  readonly agents?: readonly AgentSource[] | undefined;
   /** Scripts by name, for `operation: code`. */
-  readonly scripts?: Readonly<Record<string, Script>>;
+  readonly scripts?: Readonly<Record<string, Script>> | undefined;
   /** Operations in addition to the built-in ones. */
-  readonly operations?: readonly AnyOperation[];
+  readonly operations?: readonly AnyOperation[] | undefined;
   /** Pure functions for expressions, in addition to the built-in ones. */
-  readonly functions?: FunctionTable;
+  readonly functions?: FunctionTable | undefined;
   /** Default `memoryStorage()`. */
-  readonly storage?: Storage;
+  readonly storage?: Storage | undefined;
   /**
    * Key-value stores, object stores and SQL databases by name, for `operation: storage`. By default, `kv` and `objects` are those of
    * the configured storage, and there is no SQL database.
    */
-  readonly bindings?: Readonly<Record<string, Binding>>;
+  readonly bindings?: Readonly<Record<string, Binding>> | undefined;
   /** Tool servers by name, for `operation: tools`. */
-  readonly mcpServers?: Readonly<Record<string, ToolServerOptions>>;
+  readonly mcpServers?: Readonly<Record<string, ToolServerOptions>> | undefined;
   /** The client for tool servers with `transport: mcp`, from `ensemble-orchestrator/mcp`. */
-  readonly mcp?: McpClient;
+  readonly mcp?: McpClient | undefined;
   /** Default `embeddedEngine()`. */
-  readonly engine?: ExecutionEngine;
+  readonly engine?: ExecutionEngine | undefined;
   /**
    * Language models by the name of their provider, for `operation: think`. An entry with a `url` is a server with the
    * `chat/completions` API. Its requests go through `http`, and its key and headers are masked like `secrets`.
    */
-  readonly models?: Readonly<Record<string, ModelProvider | ModelServerOptions>>;
+  readonly models?: Readonly<Record<string, ModelProvider | ModelServerOptions>> | undefined;
   /** Mail senders by the name of their provider, for `operation: email`. `close()` closes them. */
-  readonly mail?: Readonly<Record<string, MailSender>>;
+  readonly mail?: Readonly<Record<string, MailSender>> | undefined;
   /** SMS senders by name, for `operation: sms`, such as `twilioSms(...)` of `ensemble-orchestrator/twilio`. */
-  readonly sms?: Readonly<Record<string, SmsSender>>;
+  readonly sms?: Readonly<Record<string, SmsSender>> | undefined;
   /** The renderer for `operation: pdf`, such as `embeddedPdf()` from `ensemble-orchestrator/pdf`. */
-  readonly pdf?: PdfRenderer;
+  readonly pdf?: PdfRenderer | undefined;
   /** Where prompts, templates, configs and queries are kept that are versioned apart from code. Default: the storage. */
-  readonly components?: ComponentSource;
+  readonly components?: ComponentSource | undefined;
   /** The language of stored templates, such as `liquidTemplates()` of `ensemble-orchestrator/liquid`. Default: `{{ ... }}` and `${...}`. */
-  readonly templates?: TemplateEngine;
+  readonly templates?: TemplateEngine | undefined;
   /** Outbound HTTP. Default `fetchHttp()`. */
-  readonly http?: HttpClient;
+  readonly http?: HttpClient | undefined;
   /** Default `systemClock()`. */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** The values of `${env.X}`. The environment of the process is never read automatically. */
-  readonly env?: Readonly<Record<string, string>>;
+  readonly env?: Readonly<Record<string, string>> | undefined;
   /** Read like `env`. Their values never appear in outputs, state, events, errors and logs. */
-  readonly secrets?: Readonly<Record<string, string>>;
+  readonly secrets?: Readonly<Record<string, string>> | undefined;
   /** Lets expressions create links with `signalUrl()`, by which people send signals. Without it, an ensemble that calls it is refused. */
-  readonly signalLinks?: SignalLinksOptions;
+  readonly signalLinks?: SignalLinksOptions | undefined;
   /** The word in token values (`sk-<brand>-...`) and header names. Default `service`. */
-  readonly brand?: string;
+  readonly brand?: string | undefined;
   /**
    * Whether this process serves `schedule` triggers. Several processes may serve them. Default true: the process begins with `ready()`
    * or the first start, and in `runDue()`.
    */
-  readonly schedules?: boolean;
+  readonly schedules?: boolean | undefined;
   /** How much callers may do: plans, requests of an address, and where requests are counted. Default: plan `free` for tokens. */
-  readonly limits?: LimitsOptions;
+  readonly limits?: LimitsOptions | undefined;
   /** How long executions are kept after their end: milliseconds, or text. Older ones are deleted in the background. Default `30d`. */
-  readonly retention?: Duration;
+  readonly retention?: Duration | undefined;
   /** Default: warnings and errors on `console`, each on one line. With `false`, nothing is logged. */
-  readonly logger?: Logger | false;
+  readonly logger?: Logger | false | undefined;
   /** What is kept of the errors of scripts and operations. */
-  readonly errors?: ErrorsOptions;
+  readonly errors?: ErrorsOptions | undefined;
 }
 
 export interface ErrorsOptions {
@@ -99,7 +98,7 @@ export interface ErrorsOptions {
    * Whether the record of a failed agent, and of its execution, has the `stack` and the `cause` of what was thrown, with secrets
    * masked. The log always has them. Default false; `ensemble serve`, `ensemble run` and `createTestOrchestrator` set it to true.
    */
-  readonly stack?: boolean;
+  readonly stack?: boolean | undefined;
 }
 
 export interface SignalLinksOptions {

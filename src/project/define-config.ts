@@ -5,9 +5,9 @@ import type { OrchestratorOptions } from '../orchestrator/options.ts';
 /** The default export of `ensemble.config.{js,mjs,ts}`: options of `createOrchestrator`, with names of variables instead of values. */
 export interface ProjectConfig extends Omit<OrchestratorOptions, 'env' | 'secrets' | 'clock'> {
   /** Names of process variables that `${env.X}` may read. All variables of `.env` are available without being listed. */
-  readonly env?: readonly string[];
+  readonly env?: readonly string[] | undefined;
   /** Names of variables (of the process or of `.env`) whose values never appear in outputs, state, events, errors and logs. */
-  readonly secrets?: readonly string[];
+  readonly secrets?: readonly string[] | undefined;
 }
 
 /**

@@ -6,7 +6,6 @@ import { type Project, readProject } from './read-project.ts';
 import { checkProject, type FileIssues } from './check-project.ts';
 import { withIssues } from '../engine/definition/read/parse-ensemble.ts';
 import { OrchestratorError } from '../engine/base/errors.ts';
-import type { AgentDefinition } from '../engine/model/ensemble.ts';
 import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
 
 /** Options of `createOrchestrator` that a project has, or that are added to it. A project has no clock. */
@@ -121,7 +120,7 @@ function mergeOptions(project: Project, config: ProjectOptions, given: ProjectOp
     ...(mail && { mail }),
     ...(sms && { sms }),
     ensembles: join(config.ensembles, given.ensembles),
-    agents: join<AgentDefinition>(config.agents, given.agents),
+    agents: join(config.agents, given.agents),
     operations: join(config.operations, given.operations),
     scripts: { ...project.scripts, ...config.scripts, ...given.scripts },
     env: Object.fromEntries(values.filter(([name]) => !secretNames.has(name))),

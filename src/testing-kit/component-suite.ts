@@ -20,7 +20,7 @@ export interface ComponentSuiteOptions {
   /** Opens another handle on the data of the source that `create` opened last: another process. */
   readonly reopen: () => MaybePromise<ComponentSourceHolder>;
   /** Whether the source keeps when a component was registered and changed. Default: true. */
-  readonly keepsTimes?: boolean;
+  readonly keepsTimes?: boolean | undefined;
   readonly test: SuiteRunner;
 }
 

@@ -25,9 +25,9 @@ export interface DataSuiteOptions {
    * Opens other handles on the data of the stores that `create` opened last, after the suite has closed those. Without this option,
    * the suite leaves out the tests that open a store again.
    */
-  readonly reopen?: () => MaybePromise<DataStores>;
+  readonly reopen?: (() => MaybePromise<DataStores>) | undefined;
   /** The kinds of stores that `create` returns. Default: `kv` and `objects`. */
-  readonly kinds?: readonly ('kv' | 'objects' | 'sql')[];
+  readonly kinds?: readonly ('kv' | 'objects' | 'sql')[] | undefined;
   readonly test: SuiteRunner;
 }
 

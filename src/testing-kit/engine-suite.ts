@@ -46,9 +46,9 @@ export interface StorageEngineSuiteOptions extends CommonOptions {
   /** Returns a new, empty store. Called several times per test. */
   readonly create: () => MaybePromise<SuiteStore>;
   /** Default: `embeddedEngine`. */
-  readonly engine?: (options: EmbeddedEngineOptions) => ExecutionEngine;
+  readonly engine?: ((options: EmbeddedEngineOptions) => ExecutionEngine) | undefined;
   /** `many`: several processes may work on one store at the same time, and the suite tests it. Default `one`. */
-  readonly workers?: 'one' | 'many';
+  readonly workers?: 'one' | 'many' | undefined;
 }
 
 /** For any other engine. The suite leaves out the tests of leases and of stored rows. */

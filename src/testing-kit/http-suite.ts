@@ -44,7 +44,7 @@ export interface HttpSuiteOptions {
    */
   readonly peer: () => string;
   /** `false` for a client that ignores `onChunk`. Default true. */
-  readonly chunks?: boolean;
+  readonly chunks?: boolean | undefined;
   readonly test: SuiteRunner;
 }
 

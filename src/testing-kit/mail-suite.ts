@@ -11,7 +11,7 @@ export interface MailSuiteOptions {
   /** Opens a sender, and a server that has received no mail. Each test opens one, and closes it. */
   readonly create: () => MailWorld | Promise<MailWorld>;
   /** The same with a server that takes the connection and never answers. Without it, the tests of timeouts are left out. */
-  readonly createSilent?: () => MailWorld | Promise<MailWorld>;
+  readonly createSilent?: (() => MailWorld | Promise<MailWorld>) | undefined;
   readonly test: SuiteRunner;
 }
 

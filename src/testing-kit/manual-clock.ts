@@ -7,7 +7,7 @@ import { sleepByTimer } from '../adapters/clock/sleep-by-timer.ts';
 
 export interface ManualClockOptions {
   /** The initial wall time, Unix ms. Default 2026-01-01T00:00:00Z. */
-  readonly now?: number;
+  readonly now?: number | undefined;
 }
 
 export interface ManualClock extends Clock {

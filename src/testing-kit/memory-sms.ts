@@ -6,7 +6,7 @@ import type { SmsMessage, SmsSender } from '../engine/ports/sms.ts';
 
 export interface MemorySmsOptions {
   /** Called for each message before it is kept. What it throws is the failure of that send, and the message is not kept. */
-  readonly onSend?: (message: SmsMessage) => MaybePromise<void>;
+  readonly onSend?: ((message: SmsMessage) => MaybePromise<void>) | undefined;
 }
 
 /** A message that was sent. */

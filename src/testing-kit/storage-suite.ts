@@ -55,17 +55,17 @@ export interface StorageSuiteOptions {
    * `many`: several workers may work on one store at the same time. `one`: a store has a single worker; the next worker that
    * registers replaces it, and what it held is free. Default `one`.
    */
-  readonly workers?: 'one' | 'many';
+  readonly workers?: 'one' | 'many' | undefined;
   /**
    * Opens another handle on the data of the store that `create` opened last. The suite closes the handle after the test.
    * Without this option, the suite leaves out the tests that need a second handle: a store in memory has none.
    */
-  readonly reopen?: () => MaybePromise<Storage>;
+  readonly reopen?: (() => MaybePromise<Storage>) | undefined;
   /**
    * `many`: several handles are open at the same time. `one`: the suite closes a handle before it opens the next one. Default:
    * the value of `workers`.
    */
-  readonly handles?: 'one' | 'many';
+  readonly handles?: 'one' | 'many' | undefined;
   readonly test: SuiteRunner;
 }
 

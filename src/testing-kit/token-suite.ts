@@ -21,7 +21,7 @@ export interface TokenSuiteOptions {
    * Opens another handle on the data of the store that `create` opened last, after the suite has closed that store. Without this
    * option, the suite leaves out the tests that open a store again.
    */
-  readonly reopen?: () => MaybePromise<TokenHolder>;
+  readonly reopen?: (() => MaybePromise<TokenHolder>) | undefined;
   readonly test: SuiteRunner;
 }
 

@@ -58,7 +58,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'adapters/embedded-engine': { may: [...CORE, 'running'] },
   'adapters/tool-servers': { may: [...CORE, 'signing', 'json-schema'] },
 
-  authoring: { may: ['base', 'model', 'ports'], types: ['definition/read'] },
+  authoring: { may: ['base', 'model', 'ports'], types: ['operations/'] },
   orchestrator: { may: [...ENGINE, 'operations/', 'adapters/'], types: ['authoring'] },
   project: { may: [...CORE, ...DEFINITION, 'orchestrator', 'adapters/'], types: ['authoring'] },
   'http-handlers': { may: [...CORE, 'signing', 'access'], types: ['orchestrator'] },

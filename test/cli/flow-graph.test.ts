@@ -169,7 +169,7 @@ agents: [{ name: fast, operation: api, config: { url: "https://x.example" } }]
   });
 
   it('draws a wait with its signal and its time', () => {
-    const flow = [{ wait: 'approved', timeout: '24h', name: 'approval' }, { wait: 'paid' }];
+    const flow = [{ wait: 'approved', timeout: '24h', name: 'approval' } as const, { wait: 'paid' }];
     const drawn = printMermaid(flowGraph({ name: 'e', flow }), 'LR');
     expect(drawn).toContain('n2[/"wait for approved, at most 24h<br/>approval"/]');
     expect(drawn).toContain('n3[/"wait for paid"/]');

@@ -8,7 +8,7 @@ import {
   defineEnsemble,
   foreach,
   parallel,
-  type StepDefinition,
+  type StepDraft,
   sleep,
   switchOn,
   tryCatch,
@@ -58,7 +58,7 @@ flow:
 outputs: { both: "\${both.output}" }
 `;
 
-const code = (script: string) => ({ operation: 'code', config: { script } });
+const code = <const S extends string>(script: S) => ({ operation: 'code', config: { script } }) as const;
 
 const settle = defineEnsemble({
   name: 'settle',
@@ -109,7 +109,7 @@ describe('step builders', () => {
   });
 
   test('leave out options that are not given', () => {
-    const steps: StepDefinition[] = [
+    const steps: StepDraft[] = [
       agent('b'),
       when(true, []),
       foreach('${input}', []),
@@ -132,7 +132,7 @@ describe('step builders', () => {
   });
 
   test('wrong use is a type error', () => {
-    expectTypeOf(agent('b')).toExtend<StepDefinition>();
+    expectTypeOf(agent('b')).toExtend<StepDraft>();
     // @ts-expect-error - `catch` or `finally` is needed
     tryCatch([], {});
     // @ts-expect-error - not a step

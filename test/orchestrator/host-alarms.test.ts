@@ -1,7 +1,7 @@
 /** A host that wakes its process with alarms: the engine asks for instants, sets no long timer, and works in `runDue`. */
 
 import { describe, expect, it } from 'vitest';
-import type { EnsembleDraft } from '../../src/authoring/define.ts';
+import type { EnsembleDraft } from '../../src/authoring/draft.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 import { manualClock } from '../../src/testing.ts';

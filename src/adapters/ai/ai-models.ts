@@ -11,9 +11,9 @@ import { toFailure } from './failure.ts';
 
 export interface AiModelsOptions {
   /** The price of each model. With them, the record of an execution has its cost. */
-  readonly prices?: ModelPrices;
+  readonly prices?: ModelPrices | undefined;
   /** Sent with every call, by the name of the provider: `{ anthropic: { thinking: { type: 'enabled', budgetTokens: 2000 } } }`. */
-  readonly providerOptions?: AiProviderOptions;
+  readonly providerOptions?: AiProviderOptions | undefined;
 }
 
 /**

@@ -7,17 +7,17 @@ export interface EmbeddedEngineOptions {
    * How many executions this process runs at once. Further executions are queued in the storage, and ensembles take turns.
    * `execute()` always starts at once. With 0, this process only queues executions, and other processes run them. Default 1,000.
    */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** How many executions may be queued; further starts are refused with OVERLOADED. Default 10,000. */
-  readonly queueLimit?: number;
+  readonly queueLimit?: number | undefined;
   /** How long this process counts as alive after it renewed its lease, ms. Then other workers resume its executions. Default 30,000. */
-  readonly leaseMs?: number;
+  readonly leaseMs?: number | undefined;
   /** How often the lease is renewed, ms; at most half of `leaseMs`. Default a third of `leaseMs`, which is 10,000. */
-  readonly renewMs?: number;
+  readonly renewMs?: number | undefined;
   /** How often a shared storage is asked for due executions and cancellations, ms; twice as often for dead workers. Default 500. */
-  readonly sweepMs?: number;
+  readonly sweepMs?: number | undefined;
   /** Whether results of several executions are stored in one write. Default true. */
-  readonly groupCommit?: boolean;
+  readonly groupCommit?: boolean | undefined;
 }
 
 const KEYS = ['concurrency', 'queueLimit', 'leaseMs', 'renewMs', 'sweepMs', 'groupCommit'];

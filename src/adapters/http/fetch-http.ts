@@ -21,11 +21,11 @@ export interface FetchHttpOptions {
    * What may be reached in addition to public addresses: ranges (`127.0.0.0/8`), addresses, names (`localhost`), and wildcards
    * (`*.internal.example`). All except ranges may have a `:port`. Without it, an allowed host may use any port.
    */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
   /** The largest number of concurrent exchanges with one host and port. Others wait within their timeout. Default 64. On Workers: Infinity. */
-  readonly maxSocketsPerHost?: number;
+  readonly maxSocketsPerHost?: number | undefined;
   /** The `fetch` to use. Default: the runtime's, looked up at each call. */
-  readonly fetch?: typeof globalThis.fetch;
+  readonly fetch?: typeof globalThis.fetch | undefined;
 }
 
 /**

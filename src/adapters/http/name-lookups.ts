@@ -7,11 +7,11 @@ export type ResolveName = (host: string) => Promise<readonly string[]>;
 
 export interface NameLookupOptions {
   /** Default: the system's resolver, with its hosts file and search domains. A look-up occupies a thread until it ends, and can't be cancelled. */
-  readonly system?: ResolveName;
+  readonly system?: ResolveName | undefined;
   /** Default: only the name servers, without a thread. */
-  readonly servers?: ResolveName;
+  readonly servers?: ResolveName | undefined;
   /** How long other look-ups wait for one of the system, in ms. Default 2,000. */
-  readonly retryForMs?: number;
+  readonly retryForMs?: number | undefined;
 }
 
 interface Waiting {

@@ -15,14 +15,14 @@ import { socketSlots } from './socket-slots.ts';
 
 export interface NodeHttpOptions {
   /** As for `fetchHttp`. A listed name may resolve to any address. A listed range allows the addresses of all names in it. */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
   /** The largest number of concurrent exchanges with one host and port. Others wait within their timeout. Default 64. */
-  readonly maxSocketsPerHost?: number;
+  readonly maxSocketsPerHost?: number | undefined;
   /**
    * Returns all addresses of a name. Called for each new connection. Default: the system's resolver, or the name servers while a name
    * that no server answers occupies that resolver.
    */
-  readonly resolve?: (host: string) => Promise<readonly string[]>;
+  readonly resolve?: ((host: string) => Promise<readonly string[]>) | undefined;
 }
 
 export interface NodeHttpClient extends HttpClient {

@@ -10,7 +10,7 @@ export interface MemoryMailOptions {
    * Called for each mail before it is kept. What it throws, or rejects with, is the failure of that send, and the mail is not kept. A
    * promise delays the send.
    */
-  readonly onSend?: (message: MailMessage, options: SendOptions) => MaybePromise<void>;
+  readonly onSend?: ((message: MailMessage, options: SendOptions) => MaybePromise<void>) | undefined;
 }
 
 /** A mail that was sent, with what it was sent with. */

@@ -39,7 +39,7 @@ export interface PlatformMailOptions {
    * Who may receive mail: addresses such as `ada@example.com`, and domains such as `example.com`, without their subdomains. Default:
    * everybody to whom the binding sends.
    */
-  readonly allow?: readonly string[];
+  readonly allow?: readonly string[] | undefined;
 }
 
 const NO_BINDING =

@@ -10,9 +10,9 @@ import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../en
 
 export interface ThirdpartyMailOptions {
   /** The key of the API. The setting `apiKey` of an agent wins. */
-  readonly apiKey?: string;
+  readonly apiKey?: string | undefined;
   /** The address to which mails are posted. Default `https://api.resend.com/emails`. */
-  readonly url?: string;
+  readonly url?: string | undefined;
 }
 
 const MAX_ANSWER_BYTES = 64 * 1024;

@@ -21,7 +21,7 @@ export interface McpClientOptions {
    * Whether the calls of this process share one session for each server. Otherwise each call makes a connection of its own and closes
    * it. Default: true, and false on Workers, where requests can't share a connection.
    */
-  readonly shareSessions?: boolean;
+  readonly shareSessions?: boolean | undefined;
 }
 
 /**

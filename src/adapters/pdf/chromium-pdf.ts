@@ -11,14 +11,14 @@ import { toDocument, toPrintOptions, tooLong } from './print-options.ts';
 
 export interface ChromiumPdfOptions {
   /** The program. Default: a Chromium, Chrome or Edge in the usual places. */
-  readonly executablePath?: string;
+  readonly executablePath?: string | undefined;
   /**
    * Whether the browser's own sandbox is on. Default true, and false for the user root, for whom Chromium does not start with it. A
    * container without user namespaces needs false too.
    */
-  readonly sandbox?: boolean;
+  readonly sandbox?: boolean | undefined;
   /** How many documents are rendered at the same time, 1 to 16. Others wait. Default 2. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
 }
 
 const LABEL = 'chromiumPdf';

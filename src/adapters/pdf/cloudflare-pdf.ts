@@ -12,7 +12,7 @@ export interface CloudflarePdfOptions {
   /** A token with the permission `Browser Rendering - Edit`. It appears in no message. */
   readonly apiToken: string;
   /** The address of the API. Default `https://api.cloudflare.com/client/v4`. */
-  readonly url?: string;
+  readonly url?: string | undefined;
 }
 
 const DEFAULT_URL = 'https://api.cloudflare.com/client/v4';

@@ -11,13 +11,13 @@ export interface EmbeddedPdfOptions {
    * Font families by the name that CSS uses. They are also tried for characters that the bundled fonts lack. Bundled are Roboto, and
    * DejaVu Sans if the package `dejavu-fonts-ttf` is installed.
    */
-  readonly fonts?: Readonly<Record<string, FontFiles>>;
+  readonly fonts?: Readonly<Record<string, FontFiles>> | undefined;
   /** Shown in place of a character that no font has, such as `?`. Default: a document with such a character is refused, by its name. */
-  readonly missingCharacter?: string;
+  readonly missingCharacter?: string | undefined;
   /** How many documents are rendered at the same time, 1 to 16. Others wait. Default 1. */
-  readonly threads?: number;
+  readonly threads?: number | undefined;
   /** The most memory of one thread, in bytes, 64 MiB to 4 GiB. Default 512 MiB. Bun and Deno do not enforce it. */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
 }
 
 const MIB = 1024 * 1024;

@@ -12,20 +12,20 @@ import { createThreads } from './threads.ts';
 /** Limits of sandboxed scripts, and what they may read. */
 export interface SandboxOptions {
   /** The longest time of one call, in ms of the real clock, 1 to 60,000. Default 1000. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
   /** The most memory of one call, in bytes, 1 MiB to 1 GiB. Default 64 MiB. */
-  readonly memoryBytes?: number;
+  readonly memoryBytes?: number | undefined;
   /** The largest stack of one call, in bytes, 16 KiB to 512 KiB. Default 256 KiB. */
-  readonly stackBytes?: number;
+  readonly stackBytes?: number | undefined;
   /** The names in `env` and `secrets` that the scripts may read in their `env`. Default: none. */
-  readonly env?: readonly string[];
+  readonly env?: readonly string[] | undefined;
   /**
    * How many threads run scripts, 0 to 64. Default 2. Calls wait while all threads work. With 0, scripts run in the thread of the host:
    * they block it, and nothing can stop a single call of a built-in function that takes long.
    */
-  readonly threads?: number;
+  readonly threads?: number | undefined;
   /** The compiled `quickjs-wasi/quickjs.wasm`, a `WebAssembly.Module`, for hosts that can't read files. It needs `threads: 0`. */
-  readonly wasm?: object;
+  readonly wasm?: object | undefined;
 }
 
 /** What a sandboxed script takes from the context of its host: the same object that any script receives. */

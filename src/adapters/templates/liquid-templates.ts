@@ -6,9 +6,9 @@ import type { TemplateEngine } from '../../engine/ports/template-engine.ts';
 
 export interface LiquidTemplatesOptions {
   /** The longest time to render one template, in ms. Default: 100. */
-  readonly renderMs?: number;
+  readonly renderMs?: number | undefined;
   /** How much one template may build, in characters and items of lists. Default: 4,000,000. */
-  readonly memory?: number;
+  readonly memory?: number | undefined;
 }
 
 const DEFAULT_RENDER_MS = 100;

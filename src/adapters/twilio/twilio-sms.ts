@@ -13,9 +13,9 @@ export interface TwilioOptions {
   readonly accountSid: string;
   readonly authToken: string;
   /** The sender of messages without a `from`: a phone number, a sender name, or the SID of a messaging service (`MG...`). */
-  readonly from?: string;
+  readonly from?: string | undefined;
   /** The address of the API. Default `https://api.twilio.com`. */
-  readonly url?: string;
+  readonly url?: string | undefined;
 }
 
 const MAX_RESPONSE_BYTES = 64 * 1024;

@@ -81,10 +81,11 @@ type Source = NonNullable<start.ProjectOptions['ensembles']>[number];
 function read(
   source: Source,
   issues: readonly start.DefinitionIssue[],
-  agents: readonly AgentDefinition[] | undefined,
+  agents: start.ProjectOptions['agents'],
   { say, colors }: Output,
 ): FoundDefinition | undefined {
-  if (issues.length === 0) return { definition: start.readDefinition(source), agents: agents ?? [] };
+  if (issues.length === 0)
+    return { definition: start.readDefinition(source), agents: (agents ?? []) as readonly AgentDefinition[] };
   for (const issue of issues) say(`${printIssue(issue, colors)}\n\n`);
   say(`${colors.red('✗')} ${count(issues.length, 'problem')}; nothing was drawn\n`);
   return undefined;

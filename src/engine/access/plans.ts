@@ -14,36 +14,36 @@ import type { LimitStore } from '../ports/limit-store.ts';
 
 export interface LimitsOptions {
   /** The plan of tokens that are created without one, and of callers that the host identifies without one. Default `free`. */
-  readonly plan?: Plan;
+  readonly plan?: Plan | undefined;
   /** The figures of the plan `enterprise`. Default: no limits. */
-  readonly enterprise?: PlanFigures;
+  readonly enterprise?: PlanFigures | undefined;
   /** Replaces these figures of every plan that has a name. Tokens with figures of their own keep them. */
   readonly rateLimit?: {
-    readonly requests?: number;
+    readonly requests?: number | undefined;
     /** In seconds. */
-    readonly window?: number;
+    readonly window?: number | undefined;
     /** Executions that may run at once. */
-    readonly concurrent?: number;
+    readonly concurrent?: number | undefined;
   };
   /**
    * How many requests one address may send within `rateLimit.window`, by default an hour: an IPv4 address, or the first 56 bits of an IPv6
    * address. Default: the requests of the caller's plan in its window, and those of `free` for a caller without a valid token.
    */
-  readonly perIp?: number;
+  readonly perIp?: number | undefined;
   /**
    * How many requests of public webhooks one address may send. Default `{ requests: 600, window: 60 }`. Requests of a webhook with
    * `auth` have no limit, except those that are refused.
    */
-  readonly webhooks?: Pick<PlanFigures, 'requests' | 'window'>;
+  readonly webhooks?: Pick<PlanFigures, 'requests' | 'window'> | undefined;
   /** Where requests are counted. Default: the storage. */
-  readonly store?: LimitStore;
+  readonly store?: LimitStore | undefined;
   /**
    * What happens to a request while that store is away: this process counts it alone (`open`, the default), or it is refused with 503
    * (`closed`). Quotas and slots belong to the commit that accepts an execution, so they are always closed.
    */
-  readonly onStoreFailure?: 'open' | 'closed';
+  readonly onStoreFailure?: 'open' | 'closed' | undefined;
   /** Adds the headers `RateLimit` and `RateLimit-Policy` of the IETF's draft to every response that has `X-RateLimit-*`. Default false. */
-  readonly standardHeaders?: boolean;
+  readonly standardHeaders?: boolean | undefined;
 }
 
 /** The largest number of a limit. It is reported where there is no limit. */

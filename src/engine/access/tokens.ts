@@ -20,9 +20,9 @@ export interface NewToken {
   /** At least one. Duplicates count once. */
   readonly scopes: readonly TokenScope[];
   /** Seconds until the token expires, at most 10 years. Without it, the token never expires. */
-  readonly expiresIn?: number;
+  readonly expiresIn?: number | undefined;
   /** A name, or figures such as `{ requests: 500, window: 60, executions: 10_000 }`. Default: `limits.plan`, which is `free`. */
-  readonly plan?: Plan;
+  readonly plan?: Plan | undefined;
 }
 
 /** A token whose value the host has made, for example with `ensemble token new`. */

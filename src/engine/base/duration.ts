@@ -3,6 +3,18 @@
 /** A duration: milliseconds, or text with a unit (`500ms`, `30s`, `5m`, `1h30m`, `1d`). */
 export type Duration = number | string;
 
+type Unit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w';
+/** A text with an expression. */
+export type Expression = `${string}\${${string}`;
+/** A duration in a definition: milliseconds, text with a unit, or an expression. A text of another form is a type error. */
+export type WrittenDuration =
+  | number
+  | `${number}${Unit}`
+  | `${number} ${Unit}`
+  | `${number}${Exclude<Unit, 'ms'>}${number}${string}`
+  | `${number}${Exclude<Unit, 'ms'>} ${number}${string}`
+  | Expression;
+
 const UNIT_MS: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,

@@ -266,10 +266,10 @@ export type ErrorWithCode<C extends ErrorCode> = {
 /** The third argument of {@link OrchestratorError}. */
 export interface ErrorOptions {
   /** Facts for programs: the issues of a definition, the status of an answer, the limit that was met. Never a secret. */
-  readonly details?: Readonly<Record<string, unknown>>;
-  readonly cause?: unknown;
+  readonly details?: Readonly<Record<string, unknown>> | undefined;
+  readonly cause?: unknown | undefined;
   /** Whether the same call may succeed later. Default false. */
-  readonly retryable?: boolean;
+  readonly retryable?: boolean | undefined;
 }
 
 // `Symbol.for` makes `isOrchestratorError` work across two copies of the package.

@@ -65,7 +65,7 @@ export interface ExpressionWarning {
 export interface CompileOptions<E extends Evaluation> {
   readonly names: NameResolver<E>;
   /** Default: the built-in functions. */
-  readonly functions?: FunctionTable;
+  readonly functions?: FunctionTable | undefined;
 }
 
 export interface CompiledExpression<E extends Evaluation = Evaluation> {

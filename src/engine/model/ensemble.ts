@@ -1,6 +1,6 @@
 /** The ensemble as data: a definition after its older spellings were read into the current form. */
 
-import type { Duration } from '../base/duration.ts';
+import type { WrittenDuration } from '../base/duration.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 
 /** The largest number of items of one `foreach`. */
@@ -10,90 +10,90 @@ export interface EnsembleDefinition {
   /** By which the ensemble is executed: a letter, then up to 63 letters, digits, `_` or `-`. */
   readonly name: string;
   /** For people. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** What starts executions besides calls: inbound webhooks and schedules. */
-  readonly trigger?: readonly TriggerDefinition[];
+  readonly trigger?: readonly TriggerDefinition[] | undefined;
   /** The steps, in the order in which they run. At most 1,000, those inside blocks included. */
   readonly flow: readonly StepDefinition[];
   /** Agents that steps of this flow name. At most 1,000. */
-  readonly agents?: readonly AgentDefinition[];
+  readonly agents?: readonly AgentDefinition[] | undefined;
   /** Declared input fields, or a JSON Schema (`type: object` at its top). Fields that are not declared pass through. */
-  readonly inputs?: Readonly<Record<string, InputField>> | (JsonObject & { readonly type: string });
+  readonly inputs?: Readonly<Record<string, InputField>> | (JsonObject & { readonly type: string }) | undefined;
   /** Output name to an expression, or to a value that contains expressions. */
-  readonly outputs?: JsonObject;
+  readonly outputs?: JsonObject | undefined;
   /** Webhooks and e-mails about events of the executions. */
-  readonly notifications?: readonly NotificationDefinition[];
+  readonly notifications?: readonly NotificationDefinition[] | undefined;
   /** State that is kept between executions. `initial` is its value until a step sets it. */
-  readonly state?: { readonly initial: JsonObject };
+  readonly state?: { readonly initial: JsonObject } | undefined;
   /** The longest time from the start, waits included. After that, the execution is `timed_out`. */
-  readonly timeout?: Duration;
+  readonly timeout?: WrittenDuration | undefined;
   /** How executions are stored. */
-  readonly execution?: ExecutionSettings;
+  readonly execution?: ExecutionSettings | undefined;
 }
 
 export interface ExecutionSettings {
   /** `step` (default) stores each agent's result as soon as it exists. `none` stores all results together, with the end. */
-  readonly durability?: 'step' | 'none';
+  readonly durability?: 'step' | 'none' | undefined;
 }
 
 export type InputType = 'string' | 'number' | 'integer' | 'boolean' | 'object' | 'array' | 'any';
 
 export interface InputField {
   /** Default `any`. */
-  readonly type?: InputType;
+  readonly type?: InputType | undefined;
   /** `true`: an execution without the field is refused with `INVALID_INPUT`. Default false. */
-  readonly required?: boolean;
+  readonly required?: boolean | undefined;
   /** A value of the type, for a field that is missing or null. Not together with `required`. */
-  readonly default?: Json;
+  readonly default?: Json | undefined;
   /** The allowed values. */
-  readonly enum?: readonly Json[];
+  readonly enum?: readonly Json[] | undefined;
   /** For people. */
-  readonly description?: string;
+  readonly description?: string | undefined;
 }
 
 export interface RetryDefinition {
   /** All attempts, the first included: 1 to 100. */
   readonly maxAttempts: number;
   /** `exponential` (default) waits 1, 2, 4 s and so on, at most 60 s. `fixed` waits `delay`. `linear` waits `delay` times the attempt. */
-  readonly backoff?: 'exponential' | 'fixed' | 'linear';
+  readonly backoff?: 'exponential' | 'fixed' | 'linear' | undefined;
   /** At most a day, for `fixed` and `linear`. Default `1s`. */
-  readonly delay?: Duration;
+  readonly delay?: WrittenDuration | undefined;
   /** The longest wait, for `exponential` (default `60s`) and `linear` (default a day). At most a day. */
-  readonly maxDelay?: Duration;
+  readonly maxDelay?: WrittenDuration | undefined;
   /** For `exponential`: what each wait is multiplied by to give the next, 1 to 100. Default 2. */
-  readonly factor?: number;
+  readonly factor?: number | undefined;
   /**
    * The part of each wait that varies, 0 (default) to 1: with 0.5, a wait of 4 s becomes one of 2 to 4 s. It is derived from the
    * execution, the step and the attempt, so a resumed execution gets the same wait.
    */
-  readonly jitter?: number;
+  readonly jitter?: number | undefined;
 }
 
 /** What an agent does when a step runs it. */
 export interface AgentBehaviour {
   /** For people. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** What the agent does: `code`, `api`, `storage`, `think`, or an operation of the option `operations`. */
-  readonly operation?: string;
+  readonly operation?: string | undefined;
   /**
    * The settings of the operation. Values may contain expressions. Text such as `config://limits@production` is a stored config; as the value of
    * the key `<<`, its keys are added to those that are written here.
    */
-  readonly config?: JsonObject | `config://${string}`;
+  readonly config?: JsonObject | `config://${string}` | undefined;
   /** What the operation receives: any value with expressions. Default: the input of the ensemble. */
-  readonly input?: Json;
+  readonly input?: Json | undefined;
   /** A condition: an expression or a boolean. The step runs only if it holds. */
-  readonly condition?: string | boolean;
+  readonly condition?: string | boolean | undefined;
   /** Whether and when a failed attempt is repeated. Default: one attempt. */
-  readonly retry?: RetryDefinition;
+  readonly retry?: RetryDefinition | undefined;
   /** The longest time of one attempt. */
-  readonly timeout?: Duration;
+  readonly timeout?: WrittenDuration | undefined;
   /** `true`: a failure of the agent does not end the execution. Default false. */
-  readonly continueOnError?: boolean;
+  readonly continueOnError?: boolean | undefined;
   /** State key to an expression over the state and the agent's own output. The new state is committed with the result. */
-  readonly setState?: JsonObject;
+  readonly setState?: JsonObject | undefined;
   /** Makes the agent a router. The first entry whose condition holds, or the default, is the target. */
-  readonly routes?: readonly RouteDefinition[];
+  readonly routes?: readonly RouteDefinition[] | undefined;
 }
 
 export interface AgentDefinition extends AgentBehaviour {
@@ -103,131 +103,131 @@ export interface AgentDefinition extends AgentBehaviour {
 
 export interface RouteDefinition {
   /** A condition: an expression or a boolean. The first entry whose condition holds is the target. */
-  readonly condition?: string | boolean;
+  readonly condition?: string | boolean | undefined;
   /** `true`: the target if no condition holds. The last entry. */
-  readonly default?: boolean;
+  readonly default?: boolean | undefined;
   /** An agent to run. */
-  readonly member?: string;
+  readonly member?: string | undefined;
   /** The prompt of the next `think` agent that has none. */
-  readonly prompt?: string;
+  readonly prompt?: string | undefined;
 }
 
 export interface AgentStep extends AgentBehaviour {
   /** The agent to run: one of `agents`, a shared agent, or one that this step defines with `operation`. */
   readonly agent: string;
   /** The name of its result. Default: the agent's name. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
-export interface IfStep {
+export interface IfStep<Step = StepDefinition> {
   /** A condition: an expression or a boolean. */
   readonly if: string | boolean;
   /** Runs if the condition holds. */
-  readonly then: readonly StepDefinition[];
+  readonly then: readonly Step[];
   /** Runs if it does not. */
-  readonly else?: readonly StepDefinition[];
+  readonly else?: readonly Step[] | undefined;
 }
 
-export interface ForeachStep {
+export interface ForeachStep<Step = StepDefinition> {
   /** An expression that returns an array, or an array that contains expressions. At most 100,000 items. */
   readonly foreach: Json;
   /** Run for each item. */
-  readonly steps: readonly StepDefinition[];
+  readonly steps: readonly Step[];
   /** The name of its result: an array of the last step's outputs, in item order. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** The name of the item inside the block. Default `item`. */
-  readonly as?: string;
+  readonly as?: string | undefined;
   /** How many items run at the same time. Default 1. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** A condition, evaluated after each item. When it holds, no new item begins. */
-  readonly breakWhen?: string | boolean;
+  readonly breakWhen?: string | boolean | undefined;
   /** `false` keeps no outputs: the result is the number of completed items. */
-  readonly collect?: boolean;
+  readonly collect?: boolean | undefined;
   /** A condition: an expression or a boolean. The step runs only if it holds. */
-  readonly condition?: string | boolean;
+  readonly condition?: string | boolean | undefined;
   /** `true`: a failure of an item does not end the execution. Default false. */
-  readonly continueOnError?: boolean;
+  readonly continueOnError?: boolean | undefined;
 }
 
-export interface ParallelStep {
+export interface ParallelStep<Step = StepDefinition> {
   /** Steps that run at the same time. Each step is one branch. */
-  readonly parallel: readonly StepDefinition[];
+  readonly parallel: readonly Step[];
   /** When the block ends: with `all` branches (default), with `any` (the first that succeeds), or with the `first` that ends in any way. */
-  readonly waitFor?: 'all' | 'any' | 'first';
+  readonly waitFor?: 'all' | 'any' | 'first' | undefined;
   /** How many branches run at the same time. Default: all. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** The name of its result: an object with the branches' outputs by name, or `{ winner, output }` for `any` and `first`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** A condition: an expression or a boolean. The step runs only if it holds. */
-  readonly condition?: string | boolean;
+  readonly condition?: string | boolean | undefined;
   /** `true`: a failure of a branch does not end the execution. Default false. */
-  readonly continueOnError?: boolean;
+  readonly continueOnError?: boolean | undefined;
 }
 
-export interface SwitchStep {
+export interface SwitchStep<Step = StepDefinition> {
   /** An expression. Its value, as text, selects a case. */
   readonly switch: string | boolean;
   /** Value to the steps that run for it. */
-  readonly cases: Readonly<Record<string, readonly StepDefinition[]>>;
+  readonly cases: Readonly<Record<string, readonly Step[]>>;
   /** Runs if there is no case for the value. */
-  readonly default?: readonly StepDefinition[];
+  readonly default?: readonly Step[] | undefined;
 }
 
-export interface WhileStep {
+export interface WhileStep<Step = StepDefinition> {
   /** A condition, evaluated before each round. */
   readonly while: string | boolean;
   /** Run in each round. */
-  readonly steps: readonly StepDefinition[];
+  readonly steps: readonly Step[];
   /** After this number of rounds the step fails. Default 1,000. */
-  readonly maxIterations?: number;
+  readonly maxIterations?: number | undefined;
 }
 
-export interface TryStep {
+export interface TryStep<Step = StepDefinition> {
   /** Runs first. */
-  readonly try: readonly StepDefinition[];
+  readonly try: readonly Step[];
   /** Runs if `try` failed. `${error.code}`, `.message` and `.agent` describe the failure. */
-  readonly catch?: readonly StepDefinition[];
+  readonly catch?: readonly Step[] | undefined;
   /** Runs after both, whether they failed or not, also if the execution is cancelled or times out. */
-  readonly finally?: readonly StepDefinition[];
+  readonly finally?: readonly Step[] | undefined;
 }
 
 export interface SleepStep {
   /** How long: milliseconds, text such as `90s` or `1h30m`, or an expression that returns one of these. Or `{ until }`, an instant. */
-  readonly sleep: number | string | { readonly until: number | string };
+  readonly sleep: WrittenDuration | { readonly until: number | string };
   /** The name of its result: the instant (Unix ms) until which it waited. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** A condition: an expression or a boolean. The step runs only if it holds. */
-  readonly condition?: string | boolean;
+  readonly condition?: string | boolean | undefined;
 }
 
-export interface WaitStep {
+export interface WaitStep<Signal extends string = string> {
   /** The name of the signal to wait for. */
-  readonly wait: string;
+  readonly wait: Signal;
   /** How long at most: milliseconds, text such as `24h`, or an expression that returns one of these. Default: no limit. */
-  readonly timeout?: Duration;
+  readonly timeout?: WrittenDuration | undefined;
   /** If no signal arrives in time, the step fails with `TIMEOUT` (default), or the flow continues with null. */
-  readonly onTimeout?: 'fail' | 'continue';
+  readonly onTimeout?: 'fail' | 'continue' | undefined;
   /** The name of its result: the payload of the signal. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** A condition: an expression or a boolean. The step runs only if it holds. */
-  readonly condition?: string | boolean;
+  readonly condition?: string | boolean | undefined;
 }
 
 export interface EnsembleStep {
   /** The ensemble to run as a child execution. */
   readonly ensemble: string;
   /** The child's input. Default `{}`. */
-  readonly input?: Json;
+  readonly input?: Json | undefined;
   /** The name of its result. Default: the name of the ensemble. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** The step does not wait for the child. Its result is the child's `executionId`. */
-  readonly detached?: boolean;
+  readonly detached?: boolean | undefined;
   /** How long the child may take: milliseconds, text such as `10m`, or an expression that returns one of these. */
-  readonly timeout?: Duration;
+  readonly timeout?: WrittenDuration | undefined;
   /** A condition: an expression or a boolean. The step runs only if it holds. */
-  readonly condition?: string | boolean;
+  readonly condition?: string | boolean | undefined;
   /** `true`: a failure of the child does not end the execution. Default false. */
-  readonly continueOnError?: boolean;
+  readonly continueOnError?: boolean | undefined;
 }
 
 export type StepDefinition =
@@ -242,28 +242,28 @@ export type StepDefinition =
   | WaitStep
   | EnsembleStep;
 
-export interface WebhookTrigger {
+export interface WebhookTrigger<Signal extends string = string> {
   readonly type: 'webhook';
   /** The path of the request, such as `/webhooks/orders`. */
   readonly path: string;
   /** The HTTP methods. Default `[POST]`. */
-  readonly methods?: readonly string[];
+  readonly methods?: readonly string[] | undefined;
   /** `true`: anyone may call it. Needed if there is no `auth`. */
-  readonly public?: boolean;
+  readonly public?: boolean | undefined;
   /** How the sender proves who it is. Needed unless `public` is true. */
-  readonly auth?: JsonObject & { readonly type: 'bearer' | 'signature' | 'basic' | 'oauth' };
+  readonly auth?: (JsonObject & { readonly type: 'bearer' | 'signature' | 'basic' | 'oauth' }) | undefined;
   /** `true`: the answer is 202, before the execution ends. Default false. */
-  readonly async?: boolean;
+  readonly async?: boolean | undefined;
   /** The largest body, in bytes. */
-  readonly maxBodyBytes?: number;
+  readonly maxBodyBytes?: number | undefined;
   /** The kinds of bodies. Default `[json]`. */
-  readonly accept?: readonly ('json' | 'form' | 'text')[];
+  readonly accept?: readonly ('json' | 'form' | 'text')[] | undefined;
   /** Sends this signal to an execution of the ensemble, in place of a start. The payload is the body. */
-  readonly signal?: string;
+  readonly signal?: Signal | undefined;
   /** Which execution gets the signal: by its tag or its id, a text with `${body.x}`, `${query.x}` and `${headers['X']}`. */
   readonly find?: { readonly tag?: string; readonly id?: string };
   /** `true`: if there is no execution, one is started, with this tag or this id. Default false: the answer is 404. */
-  readonly orStart?: boolean;
+  readonly orStart?: boolean | undefined;
 }
 
 export interface ScheduleTrigger {
@@ -271,16 +271,16 @@ export interface ScheduleTrigger {
   /** Five fields: minute, hour, day of the month, month, day of the week. With six fields, the first is the second. */
   readonly cron: string;
   /** The IANA name of a time zone. Default `UTC`. */
-  readonly timezone?: string;
+  readonly timezone?: string | undefined;
   /** For a tick that is due before the previous execution has ended: `skip` (default) drops it, `queue` starts it after that end. */
-  readonly overlap?: 'skip' | 'queue';
+  readonly overlap?: 'skip' | 'queue' | undefined;
   /** For ticks that were due while no process ran: `once` (default) starts the last of them, `skip` starts none. */
-  readonly catchUp?: 'once' | 'skip';
+  readonly catchUp?: 'once' | 'skip' | undefined;
   /** The input of each execution. It contains no expressions. */
-  readonly input?: Json;
+  readonly input?: Json | undefined;
 }
 
-export type TriggerDefinition = WebhookTrigger | ScheduleTrigger;
+export type TriggerDefinition<Signal extends string = string> = WebhookTrigger<Signal> | ScheduleTrigger;
 
 export interface WebhookNotification {
   readonly type: 'webhook';
@@ -289,13 +289,13 @@ export interface WebhookNotification {
   /** The address of the receiver. */
   readonly url: string;
   /** Signs each delivery. During a rotation, each of several signs. Without it, there is no signature header. */
-  readonly secret?: string | readonly string[];
+  readonly secret?: string | readonly string[] | undefined;
   /** How often a failed delivery is repeated, at most 5. Default 3. */
-  readonly retries?: number;
+  readonly retries?: number | undefined;
   /** The longest time of one attempt, at most 30s. Default 5s. */
-  readonly timeout?: Duration;
+  readonly timeout?: WrittenDuration | undefined;
   /** `true`: also sends the headers of the Standard Webhooks convention. */
-  readonly standard?: boolean;
+  readonly standard?: boolean | undefined;
 }
 
 export interface EmailNotification {
@@ -307,9 +307,9 @@ export interface EmailNotification {
   /** The sender's address. */
   readonly from: string;
   /** A text with `${event}`, `${ensemble.name}` and `${timestamp}`. */
-  readonly subject?: string;
+  readonly subject?: string | undefined;
   /** The e-mail provider. Needed if there are several. */
-  readonly provider?: string;
+  readonly provider?: string | undefined;
 }
 
 export type NotificationDefinition = WebhookNotification | EmailNotification;

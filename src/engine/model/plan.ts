@@ -7,13 +7,13 @@ export type PlanName = (typeof PLANS)[number];
 /** The limits of a caller as numbers. Without a number, there is no limit. */
 export interface PlanFigures {
   /** How many requests a caller may send within a window. */
-  readonly requests?: number;
+  readonly requests?: number | undefined;
   /** The length of the window, in seconds. Default 3,600. */
-  readonly window?: number;
+  readonly window?: number | undefined;
   /** How many executions a caller may start in a calendar month (UTC). */
-  readonly executions?: number;
+  readonly executions?: number | undefined;
   /** How many executions of a caller may run at once. One that waits does not count, nor does a child execution. */
-  readonly concurrent?: number;
+  readonly concurrent?: number | undefined;
 }
 
 /** A plan by its name, or as numbers. */

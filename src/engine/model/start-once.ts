@@ -9,13 +9,13 @@ export interface StartIdentity {
    * The id of the execution: 1 to 128 of the characters `A-Z a-z 0-9 _ . : -`, not beginning with `exec_`. A second start with the
    * same id finds the first execution.
    */
-  readonly id?: string;
+  readonly id?: string | undefined;
   /** 1 to 255 characters. A second start with the same key finds the first execution, as long as that is kept. */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
   /** Whose key it is, such as the id of a user: equal keys of two scopes are different keys. 1 to 255 characters. Default: no scope. */
-  readonly idempotencyScope?: string;
+  readonly idempotencyScope?: string | undefined;
   /** Up to 16 texts of 1 to 128 characters, by which the execution can be listed. A repeated tag counts once. */
-  readonly tags?: readonly string[];
+  readonly tags?: readonly string[] | undefined;
 }
 
 export const MAX_KEY_LENGTH = 255;

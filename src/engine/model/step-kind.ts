@@ -118,12 +118,12 @@ interface NewNote {
   readonly at: number;
   readonly output: Json;
   /** For a decision about the end of a wait: the signal's name. Default: empty. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   readonly error?: ExecutionError | undefined;
   /** The number of the attempt, for a mark about one. Default 1. */
-  readonly attempts?: number;
+  readonly attempts?: number | undefined;
   /** ms. Default 0. */
-  readonly duration?: number;
+  readonly duration?: number | undefined;
 }
 
 export function toNote(key: string, { at, output, name = '', error, attempts = 1, duration = 0 }: NewNote): StepRecord {

@@ -18,13 +18,13 @@ export interface NewExecution {
   readonly seed: string;
   readonly createdAt: number;
   /** Unix ms at which it times out. */
-  readonly deadlineAt?: number;
+  readonly deadlineAt?: number | undefined;
   /** The execution that this one retries. The results of its successful steps are stored for this one from the start. */
-  readonly retryOf?: string;
+  readonly retryOf?: string | undefined;
   /** Under which its caller can start it again, as `toStoredKey` makes it. No other execution of the store has the same key. */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
   /** Different texts, at least one. Absent without tags. */
-  readonly tags?: readonly string[];
+  readonly tags?: readonly string[] | undefined;
 }
 
 /** The data under one key of an execution: an attempt of an agent, a decision of the interpreter, or a mark. */

@@ -5,7 +5,7 @@ export type CancelTimer = () => void;
 
 export interface TimerOptions {
   /** The timer does not keep the process alive. */
-  readonly background?: boolean;
+  readonly background?: boolean | undefined;
 }
 
 export interface Clock {

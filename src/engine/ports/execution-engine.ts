@@ -120,11 +120,11 @@ export interface BeginOptions {
    * The execution is a child of an accepted one: it is not refused because the queue is full, or because the engine is closing and
    * waits for its runs to end.
    */
-  readonly isChild?: boolean;
+  readonly isChild?: boolean | undefined;
   /** Who pays for the execution. Charged in the commit that accepts it. */
   readonly charge?: Charge | undefined;
   /** If all slots of the charge are taken, the start is refused with CONCURRENT_LIMIT_EXCEEDED. Default: the execution is queued. */
-  readonly refuseWithoutSlot?: boolean;
+  readonly refuseWithoutSlot?: boolean | undefined;
   /** The document that holds the definition. If it has changed, nothing is stored, and the call fails with {@link StaleDefinitionError}. */
   readonly expects?: ExpectedDocument | undefined;
   /** Cancels the execution when it aborts. A run whose signal has aborted runs no step. */
@@ -133,9 +133,9 @@ export interface BeginOptions {
    * Several processes may begin this execution, and more than once: it counts once. It is always queued. A call that fails may have
    * stored it all the same: a repeated call finds out.
    */
-  readonly repeatable?: boolean;
+  readonly repeatable?: boolean | undefined;
   /** Results of steps. The steps under these keys do not run. */
-  readonly steps?: readonly StepRecord[];
+  readonly steps?: readonly StepRecord[] | undefined;
 }
 
 /**

@@ -76,13 +76,13 @@ export type ToolServerAuth =
 export interface ToolServerOptions {
   readonly url: string;
   /** Without it, the server is public. */
-  readonly auth?: ToolServerAuth;
+  readonly auth?: ToolServerAuth | undefined;
   /** The longest time of one request. An agent's own `timeout` wins. Default `30s`. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
   /** Signs each request with HMAC-SHA256: `X-Service-Signature` and `X-Service-Timestamp`. */
-  readonly secret?: string;
+  readonly secret?: string | undefined;
   /** How the server is spoken to, unless an agent says it. Default `http`. */
-  readonly transport?: ToolTransport;
+  readonly transport?: ToolTransport | undefined;
 }
 
 /** Where and how long a call may take; the fields of an agent's config win over those of the server. */

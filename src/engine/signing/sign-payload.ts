@@ -10,9 +10,9 @@ export interface SignPayloadOptions {
   /** The body, as it is sent. */
   readonly body: string;
   /** The word in the names of the headers. Default `service`. */
-  readonly brand?: string;
+  readonly brand?: string | undefined;
   /** Unix ms. Default: now. */
-  readonly now?: number;
+  readonly now?: number | undefined;
 }
 
 /**
@@ -44,15 +44,15 @@ export interface VerifySignatureOptions {
   /** The body as it came: a body that was parsed and written again has other bytes. */
   readonly body: string | Uint8Array;
   /** How far the time of the signature may be away, in seconds. Default 300. */
-  readonly toleranceSeconds?: number;
+  readonly toleranceSeconds?: number | undefined;
   /** Unix ms. Default: now. */
-  readonly now?: number;
+  readonly now?: number | undefined;
   /** Whose signature it is. Default `service`. */
-  readonly scheme?: SignatureScheme;
+  readonly scheme?: SignatureScheme | undefined;
   /** For `twilio`: the URL that was called. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** The word in the names of the headers of `service`. Default `service`. */
-  readonly brand?: string;
+  readonly brand?: string | undefined;
 }
 
 /**

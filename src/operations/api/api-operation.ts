@@ -12,7 +12,7 @@ import { type ApiRequest, toApiRequest } from './request.ts';
 export interface ApiOperationOptions {
   readonly http: HttpClient;
   /** Unix ms. Read only to turn a `Retry-After` date into a wait. Default: the system's clock. */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 
 /**

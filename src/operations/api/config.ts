@@ -1,7 +1,7 @@
 /** The config of the `api` operation. */
 
 import * as z from 'zod/mini';
-import type { Duration } from '../../engine/base/duration.ts';
+import type { WrittenDuration } from '../../engine/base/duration.ts';
 import { durationSchema } from '../../engine/base/duration-schema.ts';
 import type { Json } from '../../engine/base/json.ts';
 import { once } from '../../engine/base/once.ts';
@@ -15,32 +15,32 @@ type ExpectedStatus = number | string;
 export interface ApiConfig {
   readonly url: string;
   /** In upper or lower case. Default GET. */
-  readonly method?: string | null;
-  readonly params?: Parameters | null;
-  readonly query?: Parameters | null;
-  readonly headers?: Readonly<Record<string, string | number | null>> | null;
+  readonly method?: string | null | undefined;
+  readonly params?: Parameters | null | undefined;
+  readonly query?: Parameters | null | undefined;
+  readonly headers?: Readonly<Record<string, string | number | null>> | null | undefined;
   /** At most one of `body`, `form`, `multipart` and `binary`. */
-  readonly body?: Json;
-  readonly form?: Parameters | null;
-  readonly multipart?: Multipart | null;
-  readonly binary?: FileContent | null;
+  readonly body?: Json | undefined;
+  readonly form?: Parameters | null | undefined;
+  readonly multipart?: Multipart | null | undefined;
+  readonly binary?: FileContent | null | undefined;
   /** The longest time of the whole exchange. Default `30s`. */
-  readonly timeout?: Duration | null;
-  readonly auth?: ApiAuth | null;
+  readonly timeout?: WrittenDuration | null | undefined;
+  readonly auth?: ApiAuth | null | undefined;
   /** Statuses (`404`) or classes (`2xx`) that count as success. Default `2xx`. */
-  readonly expect?: ExpectedStatus | readonly ExpectedStatus[] | null;
-  readonly paginate?: Paginate | null;
+  readonly expect?: ExpectedStatus | readonly ExpectedStatus[] | null | undefined;
+  readonly paginate?: Paginate | null | undefined;
 }
 
 /** The bytes of a file, as the output of an `api` or `storage` agent has them. */
 export interface FileContent {
   readonly content: string;
-  readonly contentType?: string | null;
+  readonly contentType?: string | null | undefined;
   /** Of `content`. Default `utf8`: the content is text. */
-  readonly encoding?: 'base64' | 'utf8' | null;
-  readonly filename?: string | null;
+  readonly encoding?: 'base64' | 'utf8' | null | undefined;
+  readonly filename?: string | null | undefined;
   /** Not read. The output of `storage` has it. */
-  readonly size?: number;
+  readonly size?: number | undefined;
 }
 
 type Part = Scalar | FileContent;
@@ -48,9 +48,9 @@ export type Multipart = Readonly<Record<string, Part | readonly Part[]>>;
 
 interface Pages {
   /** The path of the list in the body, such as `data.items`. Default: the body is the list. */
-  readonly items?: string | null;
+  readonly items?: string | null | undefined;
   /** Default 10, at most 100. */
-  readonly maxPages?: number | null;
+  readonly maxPages?: number | null | undefined;
 }
 
 /** How the next page is found: by the `Link` header, by a cursor in the body, or by a number that grows. */

@@ -1,7 +1,7 @@
 /** The config of the `email` operation. */
 
 import * as z from 'zod/mini';
-import type { Duration } from '../../engine/base/duration.ts';
+import type { WrittenDuration } from '../../engine/base/duration.ts';
 import { durationSchema } from '../../engine/base/duration-schema.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { once } from '../../engine/base/once.ts';
@@ -10,25 +10,25 @@ import type { StandardSchema } from '../../engine/ports/standard-schema.ts';
 /** Null means absent in every field, so that an expression can leave an option out. A sender may have further keys: its settings. */
 export interface EmailConfig {
   /** The name of an entry of the option `mail`. It may be left out if there is one entry. */
-  readonly provider?: string | null;
+  readonly provider?: string | null | undefined;
   readonly from: string;
-  readonly fromName?: string | null;
-  readonly to?: string | readonly string[] | null;
-  readonly cc?: string | readonly string[] | null;
-  readonly bcc?: string | readonly string[] | null;
-  readonly replyTo?: string | null;
+  readonly fromName?: string | null | undefined;
+  readonly to?: string | readonly string[] | null | undefined;
+  readonly cc?: string | readonly string[] | null | undefined;
+  readonly bcc?: string | readonly string[] | null | undefined;
+  readonly replyTo?: string | null | undefined;
   readonly subject: string;
-  readonly body?: string | null;
-  readonly html?: string | null;
-  readonly attachments?: readonly AttachmentConfig[] | null;
-  readonly headers?: Readonly<Record<string, string | number | null>> | null;
-  readonly tags?: readonly string[] | null;
-  readonly metadata?: JsonObject | null;
-  readonly batch?: { readonly recipients: readonly Recipient[] } | null;
+  readonly body?: string | null | undefined;
+  readonly html?: string | null | undefined;
+  readonly attachments?: readonly AttachmentConfig[] | null | undefined;
+  readonly headers?: Readonly<Record<string, string | number | null>> | null | undefined;
+  readonly tags?: readonly string[] | null | undefined;
+  readonly metadata?: JsonObject | null | undefined;
+  readonly batch?: { readonly recipients: readonly Recipient[] } | null | undefined;
   /** E-mails per second, for a batch. */
-  readonly rateLimit?: number | null;
+  readonly rateLimit?: number | null | undefined;
   /** The longest time of one send. Default `30s`. */
-  readonly timeout?: Duration | null;
+  readonly timeout?: WrittenDuration | null | undefined;
 }
 
 /** One recipient of a batch. All fields are data of the templates. */
@@ -41,9 +41,9 @@ export interface AttachmentConfig extends FileParts {
 }
 
 interface FileParts {
-  readonly contentType?: string | null;
+  readonly contentType?: string | null | undefined;
   /** Of `content`. Default `utf8`: the content is text. */
-  readonly encoding?: 'base64' | 'utf8' | null;
+  readonly encoding?: 'base64' | 'utf8' | null | undefined;
 }
 
 /** The most recipients of a batch. */

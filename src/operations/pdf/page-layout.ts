@@ -40,10 +40,10 @@ export function parseLength(text: string): number | undefined {
 export interface PageConfig {
   /** Default `A4`. */
   readonly format?: PageFormat | { readonly width: string; readonly height: string } | null;
-  readonly landscape?: boolean | null;
+  readonly landscape?: boolean | null | undefined;
   /** Default `15mm`. A side that is left out of a map has the default. */
-  readonly margin?: string | Partial<Readonly<Record<keyof PdfRequest['margin'], string | null>>> | null;
-  readonly pageNumbers?: boolean | null;
+  readonly margin?: string | Partial<Readonly<Record<keyof PdfRequest['margin'], string | null>>> | null | undefined;
+  readonly pageNumbers?: boolean | null | undefined;
 }
 
 type PageLayout = Pick<PdfRequest, 'pageSize' | 'margin'>;

@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini';
 import { toBase64 } from '../../engine/base/base64.ts';
-import { type Duration, toMs } from '../../engine/base/duration.ts';
+import { toMs, type WrittenDuration } from '../../engine/base/duration.ts';
 import { durationSchema } from '../../engine/base/duration-schema.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
@@ -27,13 +27,14 @@ export interface PdfOutput {
   /** Bytes of the PDF. */
   readonly size: number;
   /** What the PDF lacks, such as images by address. Absent without one. */
-  readonly warnings?: readonly string[];
+  readonly warnings?: readonly string[] | undefined;
 }
 
-interface PdfConfig extends PageConfig {
+/** Null means absent in every field, so that an expression can leave an option out. */
+export interface PdfConfig extends PageConfig {
   readonly html: string;
   /** Default `60s`. */
-  readonly timeout?: Duration | null;
+  readonly timeout?: WrittenDuration | null | undefined;
 }
 
 const MAX_HTML_CHARS = 2_000_000;

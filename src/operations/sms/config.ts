@@ -14,9 +14,9 @@ export interface SmsConfig {
   /** A phone number in E.164 form. */
   readonly to: string;
   readonly body: string;
-  readonly from?: string | null;
+  readonly from?: string | null | undefined;
   /** The name of an entry of the option `sms`. It may be left out if there is one entry. */
-  readonly provider?: string | null;
+  readonly provider?: string | null | undefined;
 }
 
 /** The longest body, in UTF-16 units: the limit of Twilio. */

@@ -1,7 +1,7 @@
 /** The config of a `storage` agent: its schema, and which keys go with which type and action. */
 
 import * as z from 'zod/mini';
-import type { JsonObject } from '../../engine/base/json.ts';
+import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { once } from '../../engine/base/once.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
 import { quoted } from '../../engine/base/wording.ts';
@@ -59,9 +59,37 @@ export const storageConfig = once(() => {
 
 export type StorageConfig = z.output<ReturnType<typeof storageConfig>>;
 
+/** The config as a definition writes it. Which keys go with which action, the table of actions says. */
+export interface StorageConfigText {
+  readonly type: keyof typeof KINDS;
+  readonly action: 'get' | 'put' | 'delete' | 'list' | 'query' | 'execute' | 'export';
+  /** The name of a binding. Default: the kind of the type, `kv`, `objects` or `sql`. */
+  readonly binding?: string | undefined;
+  readonly key?: string | undefined;
+  readonly value?: Json | undefined;
+  /** Seconds. Only for `kv`. */
+  readonly ttl?: number | undefined;
+  readonly prefix?: string | undefined;
+  /** Of an object that is read or written, or of an export. */
+  readonly format?: 'text' | 'json' | 'csv' | 'ndjson' | undefined;
+  /** The content type of an object that is `put`. Default: derived from the value. */
+  readonly contentType?: string | undefined;
+  /** SQL, whose expressions become values, or a reference such as `query://orders@production`. */
+  readonly query?: string | undefined;
+  readonly params?: readonly Json[] | JsonObject | undefined;
+  readonly limit?: number | undefined;
+  /** The `nextCursor` of the page before. Null is the first page. */
+  readonly cursor?: string | null | undefined;
+  readonly exportOptions?: {
+    readonly headers?: boolean | undefined;
+    readonly fields?: readonly string[] | undefined;
+    readonly to?: { readonly binding?: string; readonly key: string };
+  };
+}
+
 interface ActionKeys {
   readonly needs: readonly string[];
-  readonly takes?: readonly string[];
+  readonly takes?: readonly string[] | undefined;
 }
 
 const EXPORT = ['format', 'exportOptions'] as const;

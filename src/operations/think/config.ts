@@ -1,7 +1,7 @@
 /** The config of the `think` operation: its schema, and the checks at load. */
 
 import * as z from 'zod/mini';
-import type { Duration } from '../../engine/base/duration.ts';
+import type { WrittenDuration } from '../../engine/base/duration.ts';
 import { durationSchema } from '../../engine/base/duration-schema.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { once } from '../../engine/base/once.ts';
@@ -17,23 +17,23 @@ import { checkTools, type ToolEntry, toolsSchema } from './tools-config.ts';
 /** Null means absent in every field, so that an expression can leave an option out. */
 export interface ThinkConfig {
   /** The name of an entry of the option `models`. It may be left out if there is one entry. */
-  readonly provider?: string | null;
+  readonly provider?: string | null | undefined;
   readonly model: string;
-  readonly prompt?: string | null;
-  readonly system?: string | null;
-  readonly temperature?: number | null;
+  readonly prompt?: string | null | undefined;
+  readonly system?: string | null | undefined;
+  readonly temperature?: number | null | undefined;
   /** The largest answer, in tokens. */
-  readonly maxTokens?: number | null;
+  readonly maxTokens?: number | null | undefined;
   /** A JSON Schema. The text of the answer is read as JSON that fits it. */
-  readonly schema?: JsonObject | null;
+  readonly schema?: JsonObject | null | undefined;
   /** What the model may call. */
-  readonly tools?: readonly ToolEntry[] | null;
+  readonly tools?: readonly ToolEntry[] | null | undefined;
   /** The largest number of calls of the model in one conversation. Default 10. */
-  readonly maxSteps?: number | null;
+  readonly maxSteps?: number | null | undefined;
   /** Passes on the text as the model writes it. Default false. */
-  readonly stream?: boolean | null;
+  readonly stream?: boolean | null | undefined;
   /** The longest time of one call of the model. Default `5m`. */
-  readonly timeout?: Duration | null;
+  readonly timeout?: WrittenDuration | null | undefined;
 }
 
 const MAX_TOKENS = 10_000_000;

@@ -14,17 +14,17 @@ export interface ServerEntry {
   /** The name of an entry of the option `mcpServers`. */
   readonly mcp: string;
   /** Default: all tools that the server lists. */
-  readonly tool?: string | readonly string[] | null;
-  readonly transport?: ToolTransport | null;
+  readonly tool?: string | readonly string[] | null | undefined;
+  readonly transport?: ToolTransport | null | undefined;
 }
 
 /** An agent as a tool. */
 export interface AgentEntry {
   readonly agent: string;
   /** What the model reads about it. Default: the agent's own. */
-  readonly description?: string | null;
+  readonly description?: string | null | undefined;
   /** A JSON Schema of type `object`. Without it, any object is accepted. */
-  readonly parameters?: JsonObject | null;
+  readonly parameters?: JsonObject | null | undefined;
 }
 
 export type ToolEntry = ServerEntry | AgentEntry;

@@ -1,7 +1,7 @@
 /** The `tools` operation: one call of a tool on a tool server. */
 
 import * as z from 'zod/mini';
-import { toMs } from '../../engine/base/duration.ts';
+import { toMs, type WrittenDuration } from '../../engine/base/duration.ts';
 import { durationSchema } from '../../engine/base/duration-schema.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
@@ -10,7 +10,7 @@ import { suggestName } from '../../engine/base/suggest-name.ts';
 import { toolNameProblem } from '../../engine/model/tool-name.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ConfigIssue, Operation } from '../../engine/ports/operation.ts';
-import type { ToolServers } from '../../engine/ports/tool-server.ts';
+import type { ToolServers, ToolTransport } from '../../engine/ports/tool-server.ts';
 
 export interface ToolsOperationParts {
   readonly servers: ToolServers;
@@ -29,6 +29,21 @@ export interface ToolsOutput {
   readonly duration: number;
   /** The tool reported an error, although its server answered. */
   readonly isError: boolean;
+}
+
+/** Null means absent in every field, so that an expression can leave an option out. */
+export interface ToolsConfig {
+  /** The name of a tool server: an entry of the option `mcpServers`. */
+  readonly mcp: string;
+  readonly tool: string;
+  /** For everything together. Default: that of the server. */
+  readonly timeout?: WrittenDuration | null | undefined;
+  /** Keeps the server's list of tools. Default false. */
+  readonly cacheDiscovery?: boolean | null | undefined;
+  /** Seconds. Default 300. */
+  readonly cacheTTL?: number | null | undefined;
+  /** Default: that of the server. */
+  readonly transport?: ToolTransport | null | undefined;
 }
 
 const DEFAULT_CACHE_SECONDS = 300;
@@ -51,14 +66,12 @@ const toolsConfig = once(() => {
   });
 });
 
-type ToolsConfig = z.output<ReturnType<typeof toolsConfig>>;
-
 export function toolsOperation(parts: ToolsOperationParts): Operation<ToolsConfig> {
   const { servers, clock } = parts;
   return {
     name: 'tools',
     get config() {
-      return toolsConfig();
+      return toolsConfig() as unknown as Operation<ToolsConfig>['config'];
     },
     check: (config) => checkConfig(config, parts),
     needs: ({ mcp }) => (typeof mcp === 'string' ? [`mcp:${mcp}`] : []),

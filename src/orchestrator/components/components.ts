@@ -46,8 +46,8 @@ export interface NewComponent {
   readonly name: string;
   readonly kind: ComponentKind;
   /** The file that has its text, relative to the project, with `/`. It is a note: nothing reads it here. */
-  readonly file?: string;
-  readonly metadata?: ComponentMetadata;
+  readonly file?: string | undefined;
+  readonly metadata?: ComponentMetadata | undefined;
 }
 
 export interface NewComponentVersion {
@@ -55,16 +55,16 @@ export interface NewComponentVersion {
   readonly version: string;
   readonly content: string;
   /** Why there is a new version. */
-  readonly message?: string;
+  readonly message?: string | undefined;
   /** Who creates it. */
-  readonly actor?: string;
+  readonly actor?: string | undefined;
 }
 
 export interface ComponentListOptions {
   /** Default 100, at most 250. A larger number counts as 250. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** `nextCursor` of the previous page. */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
 /**

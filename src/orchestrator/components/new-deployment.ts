@@ -22,27 +22,27 @@ export interface NewDeployment {
   /** The name of an environment, or `latest`. */
   readonly to: string;
   /** The version that all executions get, at the end of a rollout. Without it, `split` is needed. */
-  readonly version?: string;
+  readonly version?: string | undefined;
   /** The share of each of several versions in percent, such as `{ 'v1.2.0': 90, 'v1.3.0': 10 }`. */
-  readonly split?: Split;
+  readonly split?: Split | undefined;
   /**
    * The expression whose value decides which version an execution gets, such as `${input.userId}`: the same value gets the same version. It
    * reads the input of the execution. Default, and for the value null: the id of the execution.
    */
-  readonly by?: string;
+  readonly by?: string | undefined;
   /**
    * Rolls the version out in steps, as long as this holds: `failureRate < 2%`, of the executions that used the version in the step. It is
    * rolled back as soon as more have failed than 2 % of them, or of 100 if there are fewer.
    */
-  readonly guard?: string;
+  readonly guard?: string | undefined;
   /** The shares of the version in a rollout, in percent. Default: `[1, 10, 50, 100]`. */
-  readonly steps?: readonly number[];
+  readonly steps?: readonly number[] | undefined;
   /** The shortest time of each step. Default: `10m`. */
-  readonly every?: Duration;
+  readonly every?: Duration | undefined;
   /** Why. */
-  readonly message?: string;
+  readonly message?: string | undefined;
   /** Who deploys it. */
-  readonly actor?: string;
+  readonly actor?: string | undefined;
 }
 
 export const DEPLOYMENT_KEYS = ['to', 'version', 'split', 'by', 'guard', 'steps', 'every', 'message', 'actor'] as const;

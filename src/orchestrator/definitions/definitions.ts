@@ -38,10 +38,10 @@ export type EnsembleItem = DefinitionItem<EnsembleDefinition>;
 export type AgentItem = DefinitionItem<AgentDefinition>;
 
 export interface ListOptions {
-  readonly limit?: number;
-  readonly cursor?: string;
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
   /** Only active definitions, or only those that are not. */
-  readonly active?: boolean;
+  readonly active?: boolean | undefined;
 }
 
 /** One page of a listing. */

@@ -1,6 +1,6 @@
 /** Loads the definitions of an orchestrator, once, when it is created. */
 
-import type { EnsembleSource } from '../../authoring/define.ts';
+import type { AgentSource, EnsembleSource } from '../../authoring/define.ts';
 import type { Report } from '../../engine/definition/forms/check-shape.ts';
 import { checkTogether, unknownCalls } from '../../engine/definition/compile/check-together.ts';
 import {
@@ -224,7 +224,7 @@ export function checkEnsemble(
 }
 
 /** Checks the form of the shared agents. Their behaviour is checked where an ensemble uses them, and by {@link loadSharedAgent}. */
-export function readSharedAgents(agents: readonly AgentDefinition[]): ReadonlyMap<string, AgentDefinition> {
+export function readSharedAgents(agents: readonly AgentSource[]): ReadonlyMap<string, AgentDefinition> {
   const problems: Problem[] = [];
   const byName = new Map<string, AgentDefinition>();
   agents.forEach((given, i) => {
@@ -238,7 +238,7 @@ export function readSharedAgents(agents: readonly AgentDefinition[]): ReadonlyMa
   return byName;
 }
 
-function copyAgent(given: AgentDefinition, report: Report): Json {
+function copyAgent(given: AgentSource, report: Report): Json {
   try {
     return copyJson(given);
   } catch (error) {

@@ -40,23 +40,23 @@ export interface Delivery {
 }
 
 export interface DeliveryFilter {
-  readonly ensemble?: string;
+  readonly ensemble?: string | undefined;
   /** The id of an execution. */
-  readonly execution?: string;
-  readonly status?: DeliveryStatus;
+  readonly execution?: string | undefined;
+  readonly status?: DeliveryStatus | undefined;
   /** The address of a webhook. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** Only deliveries of events of this instant or later: Unix ms or a Date. */
-  readonly since?: number | Date;
+  readonly since?: number | Date | undefined;
   /** Only deliveries of events before this instant: Unix ms or a Date. */
-  readonly until?: number | Date;
+  readonly until?: number | Date | undefined;
 }
 
 export interface DeliveryListFilter extends DeliveryFilter {
   /** Default 100, at most 250. A larger number counts as 250. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** `nextCursor` of the previous page, with the same filter. */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
 /** A receiver that fails, or is paused. Instants are Unix ms. */

@@ -27,7 +27,7 @@ export interface JobOptions {
   /** At least one filter. Executions that are accepted after the job was created don't count. */
   readonly filter: JobFilter;
   /** Who pays for the executions that `retry` starts. Without it, they are neither limited nor charged. */
-  readonly principal?: Principal;
+  readonly principal?: Principal | undefined;
 }
 
 /** An execution for which a job failed. */

@@ -12,37 +12,37 @@ export interface ExecuteOptions extends StartIdentity {
    * Who starts the execution and pays for it, such as the result of `tokens.verify()`. Without it, the start is neither limited nor
    * charged.
    */
-  readonly principal?: Principal;
+  readonly principal?: Principal | undefined;
   /**
    * What happens if as many executions of the `principal` run as its plan allows: the execution is queued until one of them ends or
    * waits, or the start is refused with CONCURRENT_LIMIT_EXCEEDED. Default: `start` queues, `execute` refuses.
    */
-  readonly overLimit?: 'queue' | 'refuse';
+  readonly overLimit?: 'queue' | 'refuse' | undefined;
   /** Cancels the execution when it aborts. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /** The longest time from the start, waits included. The smaller of this and the ensemble's `timeout` counts. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
   /** What started the execution, for its record: `call` (default), or `http` for a route of a host. */
-  readonly trigger?: 'call' | 'http';
+  readonly trigger?: 'call' | 'http' | undefined;
   /**
    * The number in the header `X-Ensemble-Hops` of the request that starts the execution: how many executions called each other over
    * HTTP before this one. More than 5 are refused. Default 0.
    */
-  readonly hops?: number;
+  readonly hops?: number | undefined;
   /** `false`: no events are kept for `handle.events()`, which then returns the stored events. Default true. */
-  readonly events?: boolean;
+  readonly events?: boolean | undefined;
 }
 
 export interface RetryOptions {
   /** Who pays for the new execution, which is queued if no slot is free. Without it, the retry is neither limited nor charged. */
-  readonly principal?: Principal;
+  readonly principal?: Principal | undefined;
   /**
    * Gives the calls of the new execution other idempotency keys. A peer that has stored a failure under the old key would repeat that
    * failure. A call whose first attempt had an effect has it again. Default false.
    */
-  readonly newKeys?: boolean;
+  readonly newKeys?: boolean | undefined;
   /** Replaces the input. The results of the steps that succeeded stay those of the old input. */
-  readonly input?: unknown;
+  readonly input?: unknown | undefined;
 }
 
 const CALL: ExecutionTrigger = Object.freeze({ type: 'call' });

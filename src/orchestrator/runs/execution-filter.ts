@@ -9,24 +9,24 @@ import type { ExecutionPosition, ExecutionQuery } from '../../engine/ports/stora
 import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 
 export interface ExecutionFilter {
-  readonly ensemble?: string;
-  readonly status?: ExecutionStatus;
+  readonly ensemble?: string | undefined;
+  readonly status?: ExecutionStatus | undefined;
   /** Only child executions of this execution. */
-  readonly parentId?: string;
+  readonly parentId?: string | undefined;
   /** Only the execution that retries this one. */
-  readonly retryOf?: string;
+  readonly retryOf?: string | undefined;
   /** Only executions with this tag. */
-  readonly tag?: string;
+  readonly tag?: string | undefined;
   /** Only executions that were accepted at this instant or later: Unix ms or a Date. */
-  readonly since?: number | Date;
+  readonly since?: number | Date | undefined;
   /** Only executions that were accepted before this instant: Unix ms or a Date. */
-  readonly until?: number | Date;
+  readonly until?: number | Date | undefined;
   /** Only executions whose id, or one of whose tags, begins with this text of 1 to 128 characters. */
-  readonly search?: string;
+  readonly search?: string | undefined;
   /** Default 100, at most 250. A larger number counts as 250. */
-  readonly limit?: number;
+  readonly limit?: number | undefined;
   /** `nextCursor` of the previous page, with the same filter. */
-  readonly cursor?: string;
+  readonly cursor?: string | undefined;
 }
 
 /** A page to read. */

@@ -34,7 +34,7 @@ import { readRecords } from './read-records.ts';
 
 export type { ExecutionFilter };
 
-export interface Executions {
+export interface Executions<Signal extends string = string> {
   /**
    * Cancels an execution. It ends at its next step boundary, and the signal of the current step is aborted. An execution that waits
    * or is queued ends without another step.
@@ -62,7 +62,7 @@ export interface Executions {
    * @throws NOT_FOUND; CONFLICT if the execution has ended; INVALID_INPUT for a name that no `wait` of its definition has, with the
    *   names that exist in `details.waits`, and for a payload that is not JSON
    */
-  signal(id: string, name: string, payload?: unknown, options?: SignalOptions): Promise<Execution<unknown>>;
+  signal(id: string, name: Signal, payload?: unknown, options?: SignalOptions): Promise<Execution<unknown>>;
   /**
    * Deletes the record of an execution that has ended, with its steps. Its id and its idempotency key can be used again. Its deliveries and
    * its children stay.

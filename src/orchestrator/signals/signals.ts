@@ -10,7 +10,7 @@ import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 
 export interface SignalOptions {
   /** A second signal of the same execution, name and key changes nothing. 1 to 255 characters. */
-  readonly idempotencyKey?: string;
+  readonly idempotencyKey?: string | undefined;
 }
 
 /** @throws INVALID_INPUT for a name that no `wait` can have, a payload that is not JSON, and an invalid key */

@@ -17,11 +17,11 @@ export interface WorldReader {
 /** How an engine runs in one process. */
 export interface EngineProcessOptions {
   /** How many executions the process runs at once. With 0, it only queues executions. Default: at least 100. */
-  readonly concurrency?: number;
+  readonly concurrency?: number | undefined;
   /** How many executions may be queued; further starts are refused with OVERLOADED. Default: at least 1,000. */
-  readonly queueLimit?: number;
+  readonly queueLimit?: number | undefined;
   /** Days pass in the test: the engine may take hours to notice that a process has died. */
-  readonly longIntervals?: boolean;
+  readonly longIntervals?: boolean | undefined;
 }
 
 /**

@@ -9,13 +9,13 @@ import type { CreateSubject, Subject, SuiteScript } from './subject.ts';
 
 /** @typeParam O - the options of the engine in this process */
 export interface ProcessOptions<O = EngineProcessOptions> {
-  readonly ensembles?: readonly object[];
-  readonly agents?: readonly object[];
+  readonly ensembles?: readonly object[] | undefined;
+  readonly agents?: readonly object[] | undefined;
   /** In addition to the suite's own scripts. `undefined` removes one of those. */
-  readonly scripts?: Readonly<Record<string, SuiteScript | undefined>>;
-  readonly engine?: O;
-  readonly retention?: number;
-  readonly fault?: Fault;
+  readonly scripts?: Readonly<Record<string, SuiteScript | undefined>> | undefined;
+  readonly engine?: O | undefined;
+  readonly retention?: number | undefined;
+  readonly fault?: Fault | undefined;
 }
 
 export interface Process {

@@ -24,7 +24,7 @@ export interface StorageWorldParts {
 
 export interface StorageProcessOptions extends EngineProcessOptions {
   /** Changes what the process reads from the storage. */
-  readonly tamper?: (storage: Storage) => Storage;
+  readonly tamper?: ((storage: Storage) => Storage) | undefined;
 }
 
 /** The world of cases about leases and rows. */

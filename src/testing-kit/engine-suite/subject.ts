@@ -28,7 +28,7 @@ export interface SubjectOptions {
   readonly clock: Clock;
   readonly engine: ExecutionEngine;
   readonly logger: Logger;
-  readonly retention?: number;
+  readonly retention?: number | undefined;
 }
 
 export interface SubjectHandle {
@@ -44,8 +44,8 @@ export interface SubjectEvent {
 }
 
 interface CallOptions {
-  readonly signal?: AbortSignal;
-  readonly timeout?: number;
+  readonly signal?: AbortSignal | undefined;
+  readonly timeout?: number | undefined;
 }
 
 /** The part of an orchestrator that the suite uses. */

@@ -9,36 +9,36 @@ import type { ConfigIssue } from '../../../engine/ports/operation.ts';
 /** The options of {@link smtpMail}. */
 export interface SmtpMailOptions {
   /** The name or the address of the mail server, such as `smtp.example.com`. */
-  readonly host?: string;
+  readonly host?: string | undefined;
   /** Default 465 with `secure: true`, and 587 otherwise. */
-  readonly port?: number;
+  readonly port?: number | undefined;
   /** `true`: the connection begins with TLS (port 465). `false`: it is plain at first (port 587 or 25). Default: true for port 465 alone. */
-  readonly secure?: boolean;
+  readonly secure?: boolean | undefined;
   /** User and password. They are sent only over TLS, and only to `host`. */
   readonly auth?: { readonly user: string; readonly pass: string };
   /** Whether a plain connection must become one with TLS. Default: true with `auth`. Without it, TLS is used if the server offers it. */
-  readonly requireTLS?: boolean;
+  readonly requireTLS?: boolean | undefined;
   /** Allows to send user and password over a connection without TLS, such as to a test server. Default false. */
-  readonly allowInsecureAuth?: boolean;
+  readonly allowInsecureAuth?: boolean | undefined;
   /** Certificates in PEM form of the authorities that may sign the server's certificate, instead of the system's. */
-  readonly ca?: string | readonly string[];
+  readonly ca?: string | readonly string[] | undefined;
   /** The name of this host in `EHLO`. Default: the host's own name if it has a dot, else `[127.0.0.1]`. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /**
    * Connections that stay open for the next mail. `false`: each mail has its own. Default: at most 5 connections at the same time, each
    * for at most 100 mails, closed 3 s after the last one.
    */
-  readonly pool?: false | SmtpPoolOptions;
+  readonly pool?: false | SmtpPoolOptions | undefined;
 }
 
 /** How many connections an SMTP sender has, and how long they stay open. */
 export interface SmtpPoolOptions {
   /** The largest number of connections at the same time. Further mails wait within their timeout. Default 5. */
-  readonly maxConnections?: number;
+  readonly maxConnections?: number | undefined;
   /** The largest number of mails of one connection. Default 100. */
-  readonly maxMessages?: number;
+  readonly maxMessages?: number | undefined;
   /** How long a connection stays open without a mail, in ms. Default 3,000. */
-  readonly idleMs?: number;
+  readonly idleMs?: number | undefined;
 }
 
 /** One server, and how to speak to it. */

@@ -19,18 +19,18 @@ export interface MemoryStorageOptions {
    * How many finished executions are kept, the newest first, and how many deliveries that are not pending. Unfinished executions and
    * pending deliveries are always kept. Default 10,000.
    */
-  readonly keep?: number;
+  readonly keep?: number | undefined;
   /**
    * About how many bytes executions may take, with their inputs, outputs, steps and signals. The oldest finished
    * executions are dropped to stay below it. When unfinished executions take more, starts are refused with OVERLOADED.
    * Default 256 MiB.
    */
-  readonly keepBytes?: number;
+  readonly keepBytes?: number | undefined;
   /**
    * Whether several orchestrators work on it. Then they watch each other: when one no longer renews its lease, another
    * continues its executions. Default false: a single orchestrator, which needs no timers for this.
    */
-  readonly shared?: boolean;
+  readonly shared?: boolean | undefined;
 }
 
 const DEFAULT_KEEP_BYTES = 256 * 1024 * 1024;

@@ -12,43 +12,43 @@ export interface PostgresStorageOptions {
    * A `Pool` of the package `pg`. With sessions, the storage keeps one of its connections. The pool stays open when the
    * storage closes.
    */
-  readonly pool?: PgPool;
+  readonly pool?: PgPool | undefined;
   /**
    * An instance of the package `postgres`. For locks and transactions, the storage opens further connections with the
    * same package. The instance stays open when the storage closes.
    */
-  readonly sql?: PostgresJsSql;
+  readonly sql?: PostgresJsSql | undefined;
   /** An instance of PGlite. It stays open when the storage closes. */
-  readonly pglite?: PgliteDatabase;
+  readonly pglite?: PgliteDatabase | undefined;
   /** `postgres://user:password@host:5432/database`; the package `pg` must be installed. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /**
    * The schema. It is created if it does not exist. A lower-case letter, then lower-case letters, digits and `_`.
    * Default `ensemble`.
    */
-  readonly schema?: string;
+  readonly schema?: string | undefined;
   /**
    * Separates apps that share one schema: each app sees only its own data. At most 128 characters. Default `default`.
    */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /**
    * Whether connections last. Then a lock shows within two seconds that a process has died, and processes notify each
    * other of work. Set `false` behind a pooler that shares connections between transactions: then only leases show that
    * a process lives, processes poll for work, and no statement is prepared. Default `true`.
    */
-  readonly sessions?: boolean;
+  readonly sessions?: boolean | undefined;
   /**
    * How long the others wait, in ms, after a process has lost its connection, before they continue its executions. In
    * this time the process can open another connection and keep its executions. A process that is known to be gone is
    * not waited for, and nobody waits longer than the lease. All processes need the same value. Increase it where a
    * pooler or a network takes longer to come back. Default 1,500.
    */
-  readonly sessionGraceMs?: number;
+  readonly sessionGraceMs?: number | undefined;
   /**
    * How long a statement may take, in ms; 1 s more for each MiB that it sends. After that, the call fails with
    * OVERLOADED. Default 10,000.
    */
-  readonly queryTimeoutMs?: number;
+  readonly queryTimeoutMs?: number | undefined;
 }
 
 export interface Settings {

@@ -30,10 +30,10 @@ export interface PgliteRunner {
 }
 
 export interface PgliteOptions {
-  readonly parsers?: Record<number, (text: string) => string>;
+  readonly parsers?: Record<number, (text: string) => string> | undefined;
   // biome-ignore lint/suspicious/noExplicitAny: PGlite passes parameters of any type
-  readonly serializers?: Record<number, (value: any) => string>;
-  readonly rowMode?: 'array' | 'object';
+  readonly serializers?: Record<number, (value: any) => string> | undefined;
+  readonly rowMode?: 'array' | 'object' | undefined;
 }
 
 export interface PgliteResult {

@@ -16,9 +16,9 @@ import { readSent } from './part-stream.ts';
 /** Exactly one of `pool`, `sql`, `pglite` and `url` says where the data is. */
 export interface PostgresDatabaseOptions extends Pick<PostgresStorageOptions, 'pool' | 'sql' | 'pglite' | 'url'> {
   /** How long a statement may take, in ms. After that, it fails with TIMEOUT. Default 30,000. */
-  readonly queryTimeoutMs?: number;
+  readonly queryTimeoutMs?: number | undefined;
   /** Schemas that no statement may name. Name those of `postgresStorage` if they are in the same database. Default `['ensemble']`. */
-  readonly hiddenSchemas?: readonly string[];
+  readonly hiddenSchemas?: readonly string[] | undefined;
 }
 
 /** An SQL database that keeps connections. */

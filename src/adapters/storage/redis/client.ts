@@ -55,11 +55,11 @@ function toRedisFailure(who: string, thrown: unknown): OrchestratorError {
 /** Where the data are. Pass `client` or `url`. */
 export interface RedisOptions {
   /** A client of your own, such as `new Redis()` of `ioredis`. You close it. */
-  readonly client?: RedisClient;
+  readonly client?: RedisClient | undefined;
   /** The address of a server, such as `redis://user:password@host:6379/0`. Needs the package `ioredis`. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** Separates apps that share one server: the beginning of the names of all keys, without `{` and `}`. Default `ensemble`. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
 }
 
 /** What stores in Redis do with their connection. */

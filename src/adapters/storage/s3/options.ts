@@ -8,24 +8,24 @@ import type { HttpClient } from '../../../engine/ports/http.ts';
 /** A bucket of S3, or of a server that speaks its protocol. */
 export interface S3ObjectsOptions {
   /** The address of the server, such as `https://s3.example.com`. Default: that of Amazon for `region`. */
-  readonly url?: string;
+  readonly url?: string | undefined;
   /** Such as `eu-central-1`; `auto` for R2. */
   readonly region: string;
   readonly bucket: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
   /** Of temporary keys. */
-  readonly sessionToken?: string;
+  readonly sessionToken?: string | undefined;
   /** The beginning of the names of all objects, such as `reports/`. Default: none. */
-  readonly prefix?: string;
+  readonly prefix?: string | undefined;
   /** Sends the requests. Default: the `fetch` of the platform. `fetchHttp` refuses private addresses that `allow` does not name. */
-  readonly http?: HttpClient;
+  readonly http?: HttpClient | undefined;
   /** Whether the bucket is in the path of addresses, and not in the name of the host. Default: true with a `url`. */
-  readonly forcePathStyle?: boolean;
+  readonly forcePathStyle?: boolean | undefined;
   /** The largest object that `get` loads, in bytes. Default 1 GiB. */
-  readonly maxObjectBytes?: number;
+  readonly maxObjectBytes?: number | undefined;
   /** The time limit of one request. Default `60s`. */
-  readonly timeout?: Duration;
+  readonly timeout?: Duration | undefined;
 }
 
 /** A place of objects. */

@@ -8,13 +8,13 @@ import { DRIVERS, type SqliteDriverName } from './load-driver.ts';
 /** Exactly one of `path` and `database` says where the data is. */
 export interface SqliteDatabaseOptions {
   /** The file. It is created if it does not exist; its folder must exist. `:memory:` for a database that ends with the process. */
-  readonly path?: string;
+  readonly path?: string | undefined;
   /** An open database of `node:sqlite`, `better-sqlite3`, `libsql` or `bun:sqlite`. It stays open. */
-  readonly database?: SqliteHandle;
+  readonly database?: SqliteHandle | undefined;
   /** For `path`: how long a statement waits, in ms, while another process writes. Default 5,000. */
-  readonly busyTimeoutMs?: number;
+  readonly busyTimeoutMs?: number | undefined;
   /** For `path`. Default: the runtime's own driver, otherwise the package `libsql`. */
-  readonly driver?: SqliteDriverName;
+  readonly driver?: SqliteDriverName | undefined;
 }
 
 const KNOWN = ['path', 'database', 'busyTimeoutMs', 'driver'];

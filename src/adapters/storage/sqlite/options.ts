@@ -11,18 +11,18 @@ export interface SqliteStorageOptions {
    */
   readonly path: string;
   /** Separates apps that share one file: each app sees only its own data. At most 128 characters. Default `default`. */
-  readonly namespace?: string;
+  readonly namespace?: string | undefined;
   /**
    * How long a write waits, in ms, while another process writes. After that it fails with OVERLOADED. Default 5,000.
    */
-  readonly busyTimeoutMs?: number;
+  readonly busyTimeoutMs?: number | undefined;
   /**
    * `full`: stored data survives a power failure. `normal`: stored data survives a crash of the process, but a power
    * failure may lose the last moments; many times faster. Default `full`.
    */
-  readonly synchronous?: 'full' | 'normal';
+  readonly synchronous?: 'full' | 'normal' | undefined;
   /** Default: the runtime's own driver, otherwise the package `libsql`. */
-  readonly driver?: SqliteDriverName;
+  readonly driver?: SqliteDriverName | undefined;
 }
 
 interface Settings {

@@ -32,8 +32,8 @@ export interface CompiledField {
 }
 
 interface ValueOptions {
-  readonly templates?: boolean;
-  readonly texts?: ConfigTexts;
+  readonly templates?: boolean | undefined;
+  readonly texts?: ConfigTexts | undefined;
 }
 
 export interface FieldCompiler {

@@ -117,8 +117,16 @@ function requiredMessage(issue: z.core.$ZodIssue, path: Path): string {
   return kind ? `${subject}: ${kind}` : subject;
 }
 
+const FILE_HINT =
+  ", which names a file: pass the text of the file, such as `readFileSync('flow.yaml', 'utf8')`, or `await loadProject('folder')` from 'ensemble-orchestrator/node'";
+
+function isFileName(found: unknown): boolean {
+  return typeof found === 'string' && /^[^\s:]+(?:\.ya?ml|\.json|\/)$/i.test(found);
+}
+
 function notThis(message: string, found: unknown): string {
-  return /^must (?:be|begin) /.test(message) && found !== undefined ? `${message}, not ${describe(found)}` : message;
+  if (!/^must (?:be|begin) /.test(message) || found === undefined) return message;
+  return `${message}, not ${describe(found)}${isFileName(found) ? FILE_HINT : ''}`;
 }
 
 function unionMessage(issue: z.core.$ZodIssueInvalidUnion, found: unknown): string {
