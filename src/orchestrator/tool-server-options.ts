@@ -1,6 +1,7 @@
 /** Checks the option `mcpServers`. No message holds a secret. */
 
 import { DURATION_RULE, isDuration } from '../engine/base/duration.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
 import { headerProblem } from '../engine/model/http-header.ts';
 import type { McpClient, ToolServerAuth, ToolServerOptions } from '../engine/ports/tool-server.ts';
 import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
@@ -15,7 +16,7 @@ const AUTH_KEYS: Readonly<Record<string, readonly string[]>> = {
 /** What starts a server as a subprocess in other programs. */
 const SUBPROCESS_KEYS = ['command', 'args', 'cwd'];
 
-/** @throws TypeError */
+/** @throws TypeError; NOT_CONFIGURED for a server that can't be reached so */
 export function checkToolServer(name: string, given: ToolServerOptions, mcp: McpClient | undefined): void {
   const what = `createOrchestrator: \`mcpServers.${name}\``;
   const refuse = (problem: string) => new TypeError(`${what}: ${problem}`);
@@ -23,8 +24,9 @@ export function checkToolServer(name: string, given: ToolServerOptions, mcp: Mcp
     throw new TypeError(`${what} must be { url, auth?, timeout?, secret? }`);
   const { type, url, auth, timeout, secret, transport }: Given<ToolServerOptions> & { readonly type?: unknown } = given;
   if (type === 'stdio' || transport === 'stdio' || SUBPROCESS_KEYS.some((key) => Object.hasOwn(given, key))) {
-    throw refuse(
-      'servers that run as a subprocess (stdio) are not supported; run the server over HTTP, and give its `url`',
+    throw new OrchestratorError(
+      'NOT_CONFIGURED',
+      `${what}: servers that run as a subprocess (stdio) are not supported; run the server over HTTP, and give its \`url\``,
     );
   }
   refuseUnknownKeys(given, ['url', 'auth', 'timeout', 'secret', 'transport'], what);
@@ -38,7 +40,10 @@ export function checkToolServer(name: string, given: ToolServerOptions, mcp: Mcp
     throw refuse("`transport` must be 'http' or 'mcp'");
   }
   if (transport === 'mcp' && !mcp) {
-    throw refuse("`transport: 'mcp'` needs the option `mcp`, a client from 'ensemble-orchestrator/mcp'");
+    throw new OrchestratorError(
+      'NOT_CONFIGURED',
+      `${what}: \`transport: 'mcp'\` needs the option \`mcp\`, a client from 'ensemble-orchestrator/mcp'`,
+    );
   }
 }
 

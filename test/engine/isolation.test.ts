@@ -162,7 +162,8 @@ describe('a script can not change for others', () => {
     const first = await run({ rows: [{ a: 1 }, { a: 2 }, { a: 3 }] });
     expect(first.partialOutput).toEqual({ each: [true, true, true], own: 4 });
     expect(seen.size).toBe(1);
-    expect(first).toMatchObject({ status: 'failed', error: { agent: 'shared' } });
+    const message = expect.stringContaining('change a copy (`structuredClone(input)`)');
+    expect(first).toMatchObject({ status: 'failed', error: { agent: 'shared', message } });
     expect((await orchestrator.executions.get(first.id)).input).toEqual({ rows: [{ a: 1 }, { a: 2 }, { a: 3 }] });
     await run({ rows: [{}] });
     expect(seen.size).toBe(2);

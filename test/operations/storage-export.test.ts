@@ -18,6 +18,18 @@ const numbers = (count: number) =>
   `WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c WHERE x < ${count}) SELECT x AS id, 'name ' || x AS name FROM c`;
 
 describe('export of rows', () => {
+  it('CSV without a row has its header, where the columns are known', async () => {
+    const csv = { format: 'csv' };
+    const [kv, objects, sql] = await runConfigs([
+      { type: 'kv', action: 'export', ...csv },
+      { type: 'r2', action: 'export', ...csv },
+      exportOf('SELECT 1 AS id, 2 AS name WHERE false', { ...csv, exportOptions: { fields: ['name', 'id'] } }),
+    ]);
+    expect([kv.content, objects.content, sql.content]).toEqual([
+      ...['key,value\r\n', 'key,size,contentType,updatedAt\r\n', 'name,id\r\n'],
+    ]);
+  });
+
   it('CSV is read back by another library as it was, with every character that needs quotes', async () => {
     const cells = [
       'plain',

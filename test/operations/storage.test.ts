@@ -4,6 +4,7 @@ import { isOrchestratorError, OrchestratorError } from '../../src/engine/base/er
 import type { JsonObject } from '../../src/engine/base/json.ts';
 import type { Logger } from '../../src/engine/ports/logger.ts';
 import type { Binding } from '../../src/operations/storage/storage-operation.ts';
+import { sqliteDatabase } from '../../src/sqlite.ts';
 import { createTestOrchestrator } from '../../src/testing.ts';
 
 /** Runs one config after the other in one execution, and returns their outputs and errors. */
@@ -36,6 +37,28 @@ function refused(
     return error.details.issues.map(({ path, message, suggestion }) => [path, message, suggestion]);
   }
 }
+
+describe('what is left out', () => {
+  it('`ttl` and `limit` that evaluate to null are absent', async () => {
+    const { run } = store([
+      { type: 'kv', action: 'put', key: 'a', value: 1, ttl: '${input.ttl}' },
+      { type: 'kv', action: 'list', limit: '${input.limit}' },
+    ]);
+    expect(await run({ ttl: null })).toEqual([{ key: 'a', success: true }, expect.objectContaining({ keys: ['a'] })]);
+  });
+
+  it('`d1` with a `query` needs no `action`; other types and an empty config do', async () => {
+    const sql = sqliteDatabase({ path: ':memory:' });
+    const { run } = store([{ type: 'd1', query: 'SELECT ${input.n} AS n' }], { bindings: { sql } });
+    expect(await run({ n: 7 })).toEqual([{ results: [{ n: 7 }], count: 1 }]);
+    expect(refused({ type: 'd1' }, { sql })).toEqual([
+      ['flow[0].config.action', expect.stringContaining('is required'), undefined],
+    ]);
+    expect(refused({ type: 'kv', key: 'a' })).toEqual([
+      ['flow[0].config.action', expect.stringContaining('is required'), undefined],
+    ]);
+  });
+});
 
 describe('`storage` of type kv', () => {
   it('keeps JSON values by key, in the configured storage', async () => {

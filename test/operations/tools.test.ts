@@ -56,6 +56,12 @@ describe('tools: a refused call says what to check', () => {
   test.each([
     ['401', reply(401), 'answered 401; check the `auth` of the server'],
     ['404', reply(404), 'answered 404; check the name of the tool and the `url` of the server'],
+    ['404 of a server that may speak MCP', reply(404), "one that speaks MCP needs `transport: 'mcp'`"],
+    [
+      'an event stream',
+      reply(200, 'data: 1\n\n', { 'content-type': 'text/event-stream' }),
+      'an event stream; a tool answers once, with JSON or text',
+    ],
     ['a status with an error in JSON-RPC', reply(400, '{"jsonrpc":"2.0"}'), "an MCP server needs `transport: 'mcp'`"],
   ])('%s', async (_, answer, remedy) => {
     server.answer = answer;

@@ -1,5 +1,6 @@
 /** What `createOrchestrator` says about the options `mcpServers` and `mcp`. */
 
+import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import { mkdtemp, writeFile, mkdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -75,14 +76,16 @@ it.each<[string, unknown, RegExp]>([
     { url, auth: { type: 'oauth', clientId: 'c', clientSecret: 'planted', tokenUrl: 'https://a:planted@b.example' } },
     /`tokenUrl` holds a user name/,
   ],
-])('%s is refused, without a secret in the message', (_what, server, message) => {
+])('%s is refused, without a secret in the message', (what, server, message) => {
   let thrown: unknown;
   try {
     create(server);
   } catch (error) {
     thrown = error;
   }
-  expect(thrown).toBeInstanceOf(TypeError);
+  const hasCode = /stdio|mcp without a client|a command/.test(what);
+  expect(thrown).toBeInstanceOf(hasCode ? OrchestratorError : TypeError);
+  if (hasCode) expect(thrown).toMatchObject({ code: 'NOT_CONFIGURED' });
   expect((thrown as Error).message).toMatch(message);
   expect((thrown as Error).message).not.toContain('planted');
 });

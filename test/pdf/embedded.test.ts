@@ -34,6 +34,13 @@ async function read(html: string, given: Partial<PdfRequest> = {}, by = renderer
 }
 
 describe('embeddedPdf', () => {
+  it('takes an id that is there twice, and one that every object has', { timeout: PATIENT }, async () => {
+    const { pages } = await read(
+      '<p id="toString">a</p><p id="__proto__">b</p><p id="x">c</p><p id="x">d</p><a href="#x">e</a>',
+    );
+    expect(pages).toEqual(['a b c d e']);
+  });
+
   it('renders an invoice: table, image, link, entities, and no text of its styles', { timeout: PATIENT }, async () => {
     const { pages, links, width, height, runs } = await read(INVOICE);
     expect([width, height]).toEqual([595, 842]);

@@ -103,7 +103,26 @@ export function convertHtml(html: string, width: number, { convert, juice, windo
       return ret;
     },
   });
-  return (Array.isArray(content) ? content : [content]) as PdfNode[];
+  const nodes = (Array.isArray(content) ? content : [content]) as PdfNode[];
+  nameTargets(nodes, new Set());
+  return nodes;
+}
+
+/** The layout refuses an id that is there twice, and one that every object has, such as `toString`. */
+function nameTargets(node: unknown, seen: Set<string>): void {
+  if (Array.isArray(node)) {
+    for (const child of node) nameTargets(child, seen);
+    return;
+  }
+  if (typeof node !== 'object' || node === null) return;
+  const { id, linkToDestination, text, stack, ul, ol, columns, table } = node as PdfNode;
+  if (typeof id === 'string') {
+    if (seen.has(id)) delete (node as PdfNode).id;
+    else (node as PdfNode).id = `#${id}`;
+    seen.add(id);
+  }
+  if (typeof linkToDestination === 'string') (node as PdfNode).linkToDestination = `#${linkToDestination}`;
+  nameTargets([text, stack, ul, ol, columns, table?.body], seen);
 }
 
 function complete(element: StyledElement, node: PdfNode, width: number): void {

@@ -73,7 +73,9 @@ function hint({ status, body }: HttpResponse): string | undefined {
   if (status === 401) return 'check the `auth` of the server';
   if (status >= 500 || status < 400) return undefined;
   if (new TextDecoder().decode(body).includes('"jsonrpc"')) return "an MCP server needs `transport: 'mcp'`";
-  return status === 404 ? 'check the name of the tool and the `url` of the server' : undefined;
+  return status === 404
+    ? "check the name of the tool and the `url` of the server; one that speaks MCP needs `transport: 'mcp'`"
+    : undefined;
 }
 
 /** A tool is one segment of the path, whatever its name is. The path and the query of the server's own url stay. */

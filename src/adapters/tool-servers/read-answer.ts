@@ -22,6 +22,8 @@ export function readAnswer(what: string, { status, headers, body }: HttpResponse
   const text = decodeText(body);
   if (text === undefined) throw refuse('invalid-text', 'bytes that are not text in UTF-8; a tool answers JSON or text');
   const type = (headers['content-type']?.split(';')[0] ?? '').trim().toLowerCase();
+  if (type === 'text/event-stream')
+    throw refuse('event-stream', 'an event stream; a tool answers once, with JSON or text');
   if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) return text;
   if (nestsTooDeep(text)) throw refuse('unsafe-json', `JSON nested deeper than ${MAX_DEPTH} levels`);
   let value: unknown;

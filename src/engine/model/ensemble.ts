@@ -54,9 +54,9 @@ export interface InputField {
 export interface RetryDefinition {
   /** All attempts, the first included: 1 to 100. */
   readonly maxAttempts: number;
-  /** `exponential` (default) waits 1, 2, 4 s and so on, at most 60 s. `fixed` waits `delay`. `linear` waits `delay` times the attempt. */
+  /** `exponential` (default) waits `delay`, then `factor` times as long each time, at most 60 s. `fixed` waits `delay`. `linear` waits `delay` times the attempt. */
   readonly backoff?: 'exponential' | 'fixed' | 'linear' | undefined;
-  /** At most a day, for `fixed` and `linear`. Default `1s`. */
+  /** The first wait. At most a day. Default `1s`. */
   readonly delay?: WrittenDuration | undefined;
   /** The longest wait, for `exponential` (default `60s`) and `linear` (default a day). At most a day. */
   readonly maxDelay?: WrittenDuration | undefined;

@@ -3,6 +3,7 @@
 import * as z from 'zod/mini';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
+import { isPromise } from '../../engine/base/maybe-promise.ts';
 import { once } from '../../engine/base/once.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { ExecutionInfo, Operation, OperationContext } from '../../engine/ports/operation.ts';
@@ -84,9 +85,28 @@ export function codeOperation(scripts: Readonly<Record<string, Script>>): Operat
       const { script } = context.config;
       const run = byName.get(script);
       if (!run) throw new OrchestratorError('NOT_CONFIGURED', `script \`${script}\` is not registered in this process`);
-      return run(new CodeContext(context));
+      try {
+        const output = run(new CodeContext(context));
+        if (!isPromise(output)) return output;
+        return output.then(undefined, (thrown: unknown) => {
+          throw explain(thrown, context.input);
+        });
+      } catch (thrown) {
+        throw explain(thrown, context.input);
+      }
     },
   };
+}
+
+const FROZEN = /read[- ]only|not extensible|frozen|Cannot delete property|non-configurable/i;
+const FROZEN_HINT =
+  'the input of an agent without `input` is shared by all steps, and frozen: change a copy (`structuredClone(input)`), or give the agent `input: ${input}`';
+
+/** Says what to do about the error of a script that changes its frozen input. */
+function explain(thrown: unknown, input: Json): unknown {
+  if (thrown instanceof TypeError && FROZEN.test(thrown.message) && Object.isFrozen(input))
+    thrown.message += `; ${FROZEN_HINT}`;
+  return thrown;
 }
 
 // Reads from the operation's context only what the script reads: creating signals and keys has a cost.

@@ -18,6 +18,8 @@ export interface RowOptions {
   readonly headers?: boolean | undefined;
   /** Only these columns, in this order. Default: those of the first row. */
   readonly fields?: readonly string[] | undefined;
+  /** The columns of every row, if they are known before the first one. */
+  readonly columns?: readonly string[] | undefined;
 }
 
 /** Turns rows into text, part by part. */
@@ -30,8 +32,8 @@ export interface RowWriter {
   end(): string;
 }
 
-export function createRowWriter({ format, headers = true, fields }: RowOptions): RowWriter {
-  let columns = fields;
+export function createRowWriter({ format, headers = true, fields, columns: known }: RowOptions): RowWriter {
+  let columns = fields ?? known;
   let count = 0;
   const header = () => (format === 'csv' && headers && columns ? toCsvLine(columns) : '');
   return {

@@ -13,6 +13,13 @@ const MAX_EXPORT_BYTES = MAX_VALUE_BYTES - 4096;
 /** The most bytes that are collected for a store that takes no parts. */
 const MAX_COLLECTED_BYTES = 16 * 1024 * 1024;
 
+/** The columns of a store's rows. Those of SQL are known with the first row only. */
+const COLUMNS: Readonly<Record<Binding['kind'], readonly string[] | undefined>> = {
+  kv: ['key', 'value'],
+  objects: ['key', 'size', 'contentType', 'updatedAt'],
+  sql: undefined,
+};
+
 export interface ExportTarget {
   readonly name: string;
   readonly store: ObjectStore;
@@ -27,7 +34,7 @@ interface ExportParts {
 
 export async function runExport(source: Binding, given: StorageConfig, parts: ExportParts): Promise<Json> {
   const { format = 'json', exportOptions: { headers, fields, to } = {} } = given;
-  const writer = createRowWriter({ format: format as RowFormat, headers, fields });
+  const writer = createRowWriter({ format: format as RowFormat, headers, fields, columns: COLUMNS[source.kind] });
   const rows = readRows(source, given, parts);
   const contentType = CONTENT_TYPES[format as RowFormat];
   if (!to || !parts.target) return { ...(await collect(rows, writer)), contentType };

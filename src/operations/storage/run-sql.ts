@@ -20,7 +20,8 @@ export async function runSql(database: SqlDatabase, given: StorageConfig, signal
     return { changes, success: true };
   }
   const of = [statement.strings, statement.values];
-  const { limit = DEFAULT_ROWS, cursor } = given;
+  const { cursor } = given;
+  const limit = given.limit ?? DEFAULT_ROWS;
   const offset = typeof cursor === 'string' ? readCursor<number>(cursor, of, 'number') : 0;
   const { rows, hasMore } = await database.query(statement, { limit, offset, signal });
   return {

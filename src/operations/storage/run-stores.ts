@@ -18,7 +18,7 @@ export async function runKv(kv: KvStore, given: StorageConfig, now: number): Pro
     }
     case 'put': {
       const key = keyOf(given.key);
-      await kv.put(key, (given.value ?? null) as Json, given.ttl === undefined ? undefined : now + given.ttl * 1000);
+      await kv.put(key, (given.value ?? null) as Json, given.ttl == null ? undefined : now + given.ttl * 1000);
       return { key, success: true };
     }
     case 'delete': {
@@ -54,9 +54,10 @@ export async function runObjects(objects: ObjectStore, given: StorageConfig, now
 
 async function listKeys(
   store: KvStore | ObjectStore,
-  { prefix, cursor, limit = STORE_PAGE }: StorageConfig,
+  { prefix, cursor, limit: given }: StorageConfig,
   now: number,
 ): Promise<Json> {
+  const limit = given ?? STORE_PAGE;
   const of = [store.kind, prefix ?? ''];
   const page = (count: number, after: string | undefined) =>
     store.list({ limit: count, now, ...(prefix !== undefined && { prefix }), ...(after !== undefined && { after }) });

@@ -20,7 +20,7 @@ const MAX_PAGE = 10_000;
 // An evaluated value is refused with the message of its schema.
 function wholeNumber(from: number, to: number, unit = '') {
   const inRange = [z.gte(from, `must be at least ${from}`), z.lte(to, `must be at most ${to}`)];
-  return z.optional(z.number(`must be a number${unit}`).check(z.int('must be a whole number'), ...inRange));
+  return z.nullish(z.number(`must be a number${unit}`).check(z.int('must be a whole number'), ...inRange));
 }
 
 export const storageConfig = once(() => {
@@ -33,7 +33,8 @@ export const storageConfig = once(() => {
   });
   return z.strictObject({
     type: z.enum(['kv', 'r2', 'd1', 'objects', 'sql']),
-    action: z.enum(['get', 'put', 'delete', 'list', 'query', 'execute', 'export']),
+    /** Default for `d1` and `sql` with a `query`: `query`. */
+    action: z.optional(z.enum(['get', 'put', 'delete', 'list', 'query', 'execute', 'export'])),
     /** The name of a binding. Default: the kind of the type, `kv`, `objects` or `sql`. */
     binding: nonEmpty,
     key: nonEmpty,
@@ -62,13 +63,14 @@ export type StorageConfig = z.output<ReturnType<typeof storageConfig>>;
 /** The config as a definition writes it. Which keys go with which action, the table of actions says. */
 export interface StorageConfigText {
   readonly type: keyof typeof KINDS;
-  readonly action: 'get' | 'put' | 'delete' | 'list' | 'query' | 'execute' | 'export';
+  /** For `d1` and `sql`, `query` is the default. */
+  readonly action?: 'get' | 'put' | 'delete' | 'list' | 'query' | 'execute' | 'export';
   /** The name of a binding. Default: the kind of the type, `kv`, `objects` or `sql`. */
   readonly binding?: string | undefined;
   readonly key?: string | undefined;
   readonly value?: Json | undefined;
   /** Seconds. Only for `kv`. */
-  readonly ttl?: number | undefined;
+  readonly ttl?: number | null | undefined;
   readonly prefix?: string | undefined;
   /** Of an object that is read or written, or of an export. */
   readonly format?: 'text' | 'json' | 'csv' | 'ndjson' | undefined;
@@ -77,7 +79,7 @@ export interface StorageConfigText {
   /** SQL, whose expressions become values, or a reference such as `query://orders@production`. */
   readonly query?: string | undefined;
   readonly params?: readonly Json[] | JsonObject | undefined;
-  readonly limit?: number | undefined;
+  readonly limit?: number | null | undefined;
   /** The `nextCursor` of the page before. Null is the first page. */
   readonly cursor?: string | null | undefined;
   readonly exportOptions?: {
@@ -118,6 +120,12 @@ const ACTION_KEYS: Readonly<Record<string, Readonly<Record<string, ActionKeys>>>
   },
 };
 
+/** What a config does. */
+export function actionOf({ type, action, query }: JsonObject): JsonObject[string] | undefined {
+  const isQuery = action === undefined && query !== undefined && (type === 'd1' || type === 'sql');
+  return isQuery ? 'query' : action;
+}
+
 /** The name of the binding that a config uses. */
 export function bindingName({ binding, type }: JsonObject): string {
   return typeof binding === 'string' ? binding : (KINDS[type as keyof typeof KINDS] ?? 'kv');
@@ -135,8 +143,11 @@ function isMap(value: unknown): value is JsonObject {
 }
 
 export function checkConfig(given: JsonObject, bindings: Bindings): readonly ConfigIssue[] {
-  const { type, action } = given;
-  if (typeof type !== 'string' || typeof action !== 'string') return [];
+  const { type } = given;
+  const action = actionOf(given);
+  if (typeof type !== 'string') return [];
+  if (action === undefined) return [{ path: ['action'], message: '`action` is required' }];
+  if (typeof action !== 'string') return [];
   const to = isMap(given.exportOptions) && isMap(given.exportOptions.to) ? given.exportOptions.to : {};
   const fixed: readonly (readonly [path: readonly string[], value: unknown])[] = [
     [['type'], type],

@@ -84,7 +84,7 @@ function toStoreFailure(thrown: unknown, { config: given, logger }: OperationCon
     return known;
   const binding = bindingName(given as JsonObject);
   logger.error({ err: thrown, binding }, 'a store failed');
-  const message = `storage: the store of binding \`${binding}\` failed to \`${given.action}\`; the log has its error`;
+  const message = `storage: the store of binding \`${binding}\` failed to \`${given.action ?? 'query'}\`; the log has its error`;
   return new OrchestratorError(known?.code ?? 'AGENT_FAILED', message, {
     cause: thrown,
     retryable: known?.retryable ?? true,

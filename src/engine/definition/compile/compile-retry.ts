@@ -14,7 +14,6 @@ const ONCE: RetryPolicy = { maxAttempts: 1, jitter: 0, delayAfter: () => 0 };
 
 /** The options that only some ways to wait have. */
 const BACKOFFS = {
-  delay: ['fixed', 'linear'],
   maxDelay: ['exponential', 'linear'],
   factor: ['exponential'],
 } as const;
@@ -29,14 +28,14 @@ export function compileRetry(retry: RetryDefinition | undefined, path: Path, rep
     const ways = backoffs.map((one) => `backoff: ${one}`);
     const message = retry.backoff
       ? `\`${key}\` is for ${oneOf(ways, 'and')}; ${WAITS[backoff]}`
-      : `\`${key}\` needs another way to wait: add ${oneOf(ways)}; \`exponential\`, the default, waits 1 s, 2 s, 4 s`;
+      : `\`${key}\` needs another way to wait: add ${oneOf(ways)}`;
     report({ path: [...path, key], key: true, message });
   }
   const delay = toMs(retry.delay ?? FIRST_DELAY_MS);
   const max = toMs(retry.maxDelay ?? (backoff === 'linear' ? MAX_LINEAR_MS : MAX_EXPONENTIAL_MS));
   switch (backoff) {
     case 'exponential':
-      return { maxAttempts, jitter, delayAfter: (attempt) => Math.min(max, FIRST_DELAY_MS * factor ** (attempt - 1)) };
+      return { maxAttempts, jitter, delayAfter: (attempt) => Math.min(max, delay * factor ** (attempt - 1)) };
     case 'fixed':
       return { maxAttempts, jitter, delayAfter: () => delay };
     case 'linear':
@@ -45,7 +44,7 @@ export function compileRetry(retry: RetryDefinition | undefined, path: Path, rep
 }
 
 const WAITS = {
-  exponential: '`exponential` waits 1, 2, 4 s and so on',
+  exponential: '`exponential` waits `delay`, then `factor` times as long, and so on',
   fixed: '`fixed` always waits `delay`',
   linear: '`linear` waits `delay` times the attempt',
 } as const;
