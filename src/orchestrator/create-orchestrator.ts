@@ -235,7 +235,9 @@ export function createOrchestrator(options: OrchestratorOptions = {}): Orchestra
     ...timed,
     ...access,
     state: createEnsembleStates({ store: storage.state, clock, ensembles: ensemblesApi }),
-    signalLinks: linkSecrets && createSignalLinks({ secrets: linkSecrets, clock, executionService }),
+    signalLinks:
+      linkSecrets &&
+      createSignalLinks({ secrets: linkSecrets, texts: options.signalLinks?.texts, clock, executionService }),
     async ready() {
       await storage.definitions.get('-');
       await executionService.engine.open();

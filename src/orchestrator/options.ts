@@ -5,6 +5,7 @@ import type { AgentSource, EnsembleSource } from '../authoring/define.ts';
 import { checkLimits, type LimitsOptions, isPrincipal } from '../engine/access/plans.ts';
 import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duration.ts';
 import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
+import type { SignalPageState, SignalPageTexts } from '../engine/model/signal-page.ts';
 import type { Principal } from '../engine/model/token.ts';
 import type { ComponentSource } from '../engine/ports/component-source.ts';
 import type { TemplateEngine } from '../engine/ports/template-engine.ts';
@@ -109,6 +110,8 @@ export interface SignalLinksOptions {
    * the list are valid.
    */
   readonly secret: string | readonly string[];
+  /** The texts of the pages, in your language. Default: English. */
+  readonly texts?: SignalPageTexts | undefined;
 }
 
 /** How long ended executions and deliveries are kept. */
@@ -253,7 +256,8 @@ function checkErrors(options: ErrorsOptions): void {
 function checkSignalLinks(options: SignalLinksOptions): void {
   const what = 'createOrchestrator: `signalLinks`';
   if (typeof options !== 'object' || options === null) throw new TypeError(`${what} must be { url, secret }`);
-  refuseUnknownKeys(options, ['url', 'secret'], what);
+  refuseUnknownKeys(options, ['url', 'secret', 'texts'], what);
+  checkPageTexts(options.texts, `${what}.texts`);
   if (typeof options.url !== 'string' || !/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(options.url)) {
     throw new TypeError(
       `${what}: \`url\` must be the public address of the mounted handler, such as 'https://flows.example/service', without a query`,
@@ -263,6 +267,22 @@ function checkSignalLinks(options: SignalLinksOptions): void {
   if (secrets.length === 0 || !secrets.every((secret) => typeof secret === 'string' && secret.length >= 32)) {
     throw new TypeError(`${what}: \`secret\` must be text of at least 32 characters, or a list of such texts`);
   }
+}
+
+const PAGE_STATES: readonly SignalPageState[] = ['open', 'given', 'answered', 'over', 'unknown', 'invalid'];
+
+function checkPageTexts(texts: SignalPageTexts | undefined, what: string): void {
+  if (texts === undefined) return;
+  refuseUnknownKeys(texts, ['lang', 'confirm', 'states'], what);
+  const isText = (value: unknown) => value === undefined || typeof value === 'string';
+  if (!isText(texts.lang) || !isText(texts.confirm))
+    throw new TypeError(`${what}: \`lang\` and \`confirm\` must be text`);
+  if (texts.lang !== undefined && !/^[A-Za-z0-9-]{2,35}$/.test(texts.lang))
+    throw new TypeError(`${what}: \`lang\` must be the tag of a language, such as 'de'`);
+  refuseUnknownKeys(texts.states ?? {}, PAGE_STATES, `${what}.states`);
+  for (const [state, page] of Object.entries(texts.states ?? {}))
+    if (typeof page?.title !== 'string' || typeof page.text !== 'string')
+      throw new TypeError(`${what}.states.${state}: must be { title, text }`);
 }
 
 /** The secrets of signed links. The first one signs new links. */

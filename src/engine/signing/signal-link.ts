@@ -3,6 +3,7 @@
 import { sha256 } from '@noble/hashes/sha2.js';
 import { bytesToHex, utf8ToBytes } from '@noble/hashes/utils.js';
 import type { Json } from '../base/json.ts';
+import type { SignalPage } from '../model/signal-page.ts';
 import { readSigned, signText } from './signed-text.ts';
 
 /** The content of a link. */
@@ -15,13 +16,16 @@ export interface SignalLink {
   readonly place: string;
   /** Unix ms of the last commit before that step. It makes a repeated step create the same link. */
   readonly madeAt: number;
+  /** What its page shows and asks. */
+  readonly page?: SignalPage | undefined;
 }
 
 const PURPOSE = 'signal-link.1.';
 
 /** @returns the token for a URL path */
-export function signLink({ executionId, name, payload, place, madeAt }: SignalLink, secret: string): string {
-  return signText([executionId, name, payload, place, madeAt], PURPOSE, secret);
+export function signLink({ executionId, name, payload, place, madeAt, page }: SignalLink, secret: string): string {
+  const content: Json = [executionId, name, payload, place, madeAt, ...(page ? [page as Json] : [])];
+  return signText(content, PURPOSE, secret);
 }
 
 /** @param secrets - the secrets that may have signed the token @returns undefined when none of them signed it */
@@ -29,8 +33,15 @@ export function readLink(token: string, secrets: readonly string[]): SignalLink 
   const content = readSigned(token, PURPOSE, secrets);
   if (content === undefined) return undefined;
   // The signature is valid, so the content has the form that `signLink` wrote.
-  const [executionId, name, payload, place, madeAt] = content as [string, string, Json, string, number];
-  return { executionId, name, payload, place, madeAt };
+  const [executionId, name, payload, place, madeAt, page] = content as [
+    string,
+    string,
+    Json,
+    string,
+    number,
+    SignalPage?,
+  ];
+  return { executionId, name, payload, place, madeAt, ...(page && { page }) };
 }
 
 /** The id of the signal of a link. All links that one step creates for a signal share this id, whatever their payloads are. */

@@ -1,8 +1,10 @@
-/** `/signals/:token`: the pages of a link of `signalUrl()`. Opening the page changes nothing; its button sends the signal. */
+/** `/signals/:token`: the pages of a link of `signalUrl()`. Opening the page changes nothing; its form sends the signal. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
+import { BODY_TYPES } from '../../engine/model/webhook.ts';
 import type { SignalLinkState, SignalLinkStatus } from '../../orchestrator/signals/signal-links.ts';
 import type { HttpCall } from '../call.ts';
+import { decodeText, readBytes } from '../read-json.ts';
 import type { Reply } from '../reply.ts';
 import type { Route } from '../router.ts';
 
@@ -19,8 +21,6 @@ const HEADERS = {
   'x-robots-tag': 'noindex, nofollow',
 } as const;
 
-const FORM = '<form method="post"><button type="submit">Confirm</button></form>';
-
 const PAGES: Readonly<
   Record<SignalLinkState, { readonly status: number; readonly title: string; readonly text: string }>
 > = {
@@ -29,16 +29,25 @@ const PAGES: Readonly<
   answered: { status: 409, title: 'Already answered', text: 'An answer was saved before. Nothing has changed.' },
   over: { status: 410, title: 'Too late', text: 'This answer is no longer needed. Nothing has changed.' },
   unknown: { status: 404, title: 'No such link', text: 'Please check that you have the whole address.' },
+  invalid: { status: 422, title: 'Please check your answer', text: 'Nothing was sent yet.' },
 };
+/** The largest form. */
+const MAX_FORM_BYTES = 64 * 1024;
 
 /** Mail scanners request this page too, so it changes nothing. */
 async function showLink(call: HttpCall): Promise<Reply> {
-  return page(await linksOf(call).read(call.params.token ?? ''), call.parts.mask);
+  return pageOf(call, await linksOf(call).read(call.params.token ?? ''));
 }
 
-/** Ignores the body. */
+/** Of a link without fields, the body is ignored. */
 async function followLink(call: HttpCall): Promise<Reply> {
-  return page(await linksOf(call).use(call.params.token ?? ''), call.parts.mask);
+  const { token = '' } = call.params;
+  const links = linksOf(call);
+  const isForm = call.request.hasBody && call.request.header('content-type')?.toLowerCase().startsWith(BODY_TYPES.form);
+  if (!isForm || !(await links.read(token)).page?.fields) return pageOf(call, await links.use(token));
+  const form = new URLSearchParams(decodeText(await readBytes(call, MAX_FORM_BYTES)));
+  const values = Object.fromEntries(form);
+  return pageOf(call, await links.use(token, values), values);
 }
 
 function linksOf({ parts }: HttpCall) {
@@ -47,21 +56,98 @@ function linksOf({ parts }: HttpCall) {
   throw new OrchestratorError('INTERNAL', 'the routes of signal links need the option `signalLinks`');
 }
 
-function page({ state, name = '', payload }: SignalLinkStatus, mask: HttpCall['parts']['mask']): Reply {
-  const { status, title, text } = PAGES[state];
-  const question = state === 'open' ? `<p><strong>${escapeHtml(name)}</strong></p>${shown(payload, mask)}` : '';
+function pageOf(call: HttpCall, status: SignalLinkStatus, values: Readonly<Record<string, string>> = {}): Reply {
+  const { texts } = linksOf(call);
+  const { state, page = {} } = status;
+  const shown = (text: string) => escapeHtml(call.parts.mask(text));
+  const own = { ...PAGES[state], ...texts.states?.[state] };
+  const isAsked = state === 'open' || state === 'invalid';
+  const title = shown(isAsked && page.title !== undefined && state === 'open' ? page.title : own.title);
+  const question = isAsked ? questionOf(status, shown) : '';
+  const form = isAsked ? formOf(status, values, page.confirm ?? texts.confirm ?? 'Confirm', shown) : '';
   const html = `<!doctype html>
-<html lang="en">
+<html lang="${texts.lang ?? 'en'}">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="robots" content="noindex"><title>${title}</title></head>
-<body><main><h1>${title}</h1>${question}<p>${text}</p>${state === 'open' ? FORM : ''}</main></body>
+<body><main><h1>${title}</h1>${question}<p>${shown(own.text)}</p>${form}</main></body>
 </html>
 `;
-  return { status, html, headers: HEADERS };
+  return { status: own.status, html, headers: HEADERS };
 }
 
-/** The payload that the button sends, so that nobody mistakes a refusal for an approval. */
-function shown(payload: unknown, mask: HttpCall['parts']['mask']): string {
-  return payload === null ? '' : `<pre>${escapeHtml(mask(JSON.stringify(payload, null, 2)))}</pre>`;
+/** The text of the page. Without one, the payload that the button sends, so that nobody mistakes a refusal for an approval. */
+function questionOf(
+  { state, name = '', payload, page = {} }: SignalLinkStatus,
+  shown: (text: string) => string,
+): string {
+  const { title, text } = page;
+  const heading = state === 'invalid' && title !== undefined ? `<p><strong>${shown(title)}</strong></p>` : '';
+  if (text !== undefined) return `${heading}<p>${shown(text)}</p>`;
+  const what = title === undefined ? `<p><strong>${shown(name)}</strong></p>` : heading;
+  return payload === null ? what : `${what}<pre>${shown(JSON.stringify(payload, null, 2))}</pre>`;
+}
+
+type Field = Readonly<Record<string, unknown>>;
+
+function formOf(
+  { page, issues = [] }: SignalLinkStatus,
+  values: Readonly<Record<string, string>>,
+  confirm: string,
+  shown: (text: string) => string,
+): string {
+  const { properties = {}, required = [] } = (page?.fields ?? {}) as {
+    readonly properties?: Readonly<Record<string, Field>>;
+    readonly required?: readonly string[];
+  };
+  const fields = Object.entries(properties).map(([name, field]) => {
+    const { title = name, description } = field;
+    const problems = issues.filter(({ path }) => path === name).map(({ message }) => `<br><em>${shown(message)}</em>`);
+    const help = description === undefined ? '' : `<br><small>${shown(String(description))}</small>`;
+    const input = inputOf(
+      name,
+      field,
+      required.includes(name),
+      Object.hasOwn(values, name) ? values[name] : undefined,
+      shown,
+    );
+    return `<p><label>${shown(String(title))}<br>${input}</label>${help}${problems.join('')}</p>`;
+  });
+  return `<form method="post">${fields.join('')}<button type="submit">${shown(confirm)}</button></form>`;
+}
+
+const INPUT_TYPES: Readonly<Record<string, string>> = { date: 'date', email: 'email', uri: 'url', time: 'time' };
+/** A longer text has a box of several lines. */
+const ONE_LINE = 200;
+
+function inputOf(
+  name: string,
+  { type, enum: allowed, format, minimum, maximum, maxLength, default: preset }: Field,
+  isRequired: boolean,
+  given: string | undefined,
+  shown: (text: string) => string,
+): string {
+  const value = given ?? (preset === undefined ? '' : String(preset));
+  const attributes = (more: Readonly<Record<string, unknown>>) =>
+    Object.entries({ name, ...more })
+      .flatMap(([key, one]) => (one === undefined ? [] : [`${key}="${shown(String(one))}"`]))
+      .join(' ');
+  const required = isRequired ? 'required' : undefined;
+  if (Array.isArray(allowed)) {
+    const options = (isRequired ? allowed : ['', ...allowed]).map((one) => {
+      const isChosen = String(one) === value ? ' selected="selected"' : '';
+      return `<option value="${shown(String(one))}"${isChosen}>${shown(String(one))}</option>`;
+    });
+    return `<select ${attributes({ required })}>${options.join('')}</select>`;
+  }
+  if (type === 'boolean')
+    return `<input ${attributes({ type: 'checkbox', value: 'true', checked: value === 'true' ? 'checked' : undefined })}>`;
+  if (type === 'number' || type === 'integer') {
+    const step = type === 'integer' ? 1 : 'any';
+    return `<input ${attributes({ type: 'number', step, min: minimum, max: maximum, required, value })}>`;
+  }
+  if (Number(maxLength) > ONE_LINE)
+    return `<textarea ${attributes({ maxlength: maxLength, required })}>${shown(value)}</textarea>`;
+  const kind = INPUT_TYPES[String(format)] ?? 'text';
+  return `<input ${attributes({ type: kind, maxlength: maxLength, required, value })}>`;
 }
 
 /** Control characters except line feeds, direction marks, and characters without width: they could hide a part of the text or move it. */

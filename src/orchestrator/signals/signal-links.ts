@@ -1,6 +1,9 @@
 /** Reads and uses the links that `signalUrl()` created, as the public `orchestrator.signalLinks`. */
 
+import type { Json, JsonObject } from '../../engine/base/json.ts';
+import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
 import { isFinal } from '../../engine/model/execution.ts';
+import type { SignalPage, SignalPageState, SignalPageTexts } from '../../engine/model/signal-page.ts';
 import type { NewSignal } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
@@ -15,9 +18,10 @@ import { linkSignalId, readLink, type SignalLink } from '../../engine/signing/si
  * | given | this call has sent its signal |
  * | answered | it was used before, or another link of the same step for the same signal was used |
  * | over | its execution has ended, or the wait after the step that created it has |
+ * | invalid | the values of its fields don't fit; nothing was sent |
  * | unknown | it is not a link of this orchestrator: it was changed, cut off, or signed with a secret that is not listed any more |
  */
-export type SignalLinkState = 'open' | 'given' | 'answered' | 'over' | 'unknown';
+export type SignalLinkState = SignalPageState;
 
 /** The state of a link, and its content. An unknown link has only a state. */
 export interface SignalLinkStatus {
@@ -27,23 +31,34 @@ export interface SignalLinkStatus {
   readonly name?: string;
   /** JSON. */
   readonly payload?: unknown;
+  /** What its page shows and asks. */
+  readonly page?: SignalPage;
+  /** Of the state `invalid`: what is wrong with each field. */
+  readonly issues?: readonly { readonly path: string; readonly message: string }[];
 }
 
 /** The links that `signalUrl()` creates, for your own pages in place of the built-in ones. */
 export interface SignalLinks {
   /** Reads the state of a link, and changes nothing. @param token - the part after `/signals/` in the link */
   read(token: string): Promise<SignalLinkStatus>;
-  /** Sends the signal if the link is open. A second call changes nothing. @param token - as for `read` */
-  use(token: string): Promise<SignalLinkStatus>;
+  /**
+   * Sends the signal if the link is open. A second call changes nothing.
+   * @param token - as for `read`
+   * @param values - of the fields of its page, as a form sends them: text by the name of the field. They are added to the payload
+   */
+  use(token: string, values?: Readonly<Record<string, string>>): Promise<SignalLinkStatus>;
+  /** The option `texts`. */
+  readonly texts: SignalPageTexts;
 }
 
 export interface SignalLinksParts {
   readonly secrets: readonly string[];
+  readonly texts: SignalPageTexts | undefined;
   readonly clock: Clock;
   readonly executionService: ExecutionService;
 }
 
-export function createSignalLinks({ secrets, clock, executionService }: SignalLinksParts): SignalLinks {
+export function createSignalLinks({ secrets, texts = {}, clock, executionService }: SignalLinksParts): SignalLinks {
   const { records, engine } = executionService;
   const stateOf = async (link: SignalLink): Promise<SignalLinkState> => {
     const { executionId, name, madeAt, place } = link;
@@ -56,8 +71,8 @@ export function createSignalLinks({ secrets, clock, executionService }: SignalLi
     return waits.some(({ key }) => !areConcurrent(place, key)) ? 'over' : 'open';
   };
 
-  const send = async (link: SignalLink): Promise<SignalLinkState> => {
-    const { executionId, name, payload } = link;
+  const send = async (link: SignalLink, payload: Json): Promise<SignalLinkState> => {
+    const { executionId, name } = link;
     const signal: NewSignal = { id: linkSignalId(link), executionId, name, payload, createdAt: clock.now() };
     if ((await engine.signal(signal)) !== 'stored') return 'over';
     // Two links of one step may be used at the same moment: the first stored signal counts.
@@ -65,16 +80,48 @@ export function createSignalLinks({ secrets, clock, executionService }: SignalLi
     return stored && JSON.stringify(stored.payload) !== JSON.stringify(payload) ? 'answered' : 'given';
   };
 
-  const answer = async (token: string, isUsed: boolean): Promise<SignalLinkStatus> => {
+  const answer = async (token: string, values?: Readonly<Record<string, string>>): Promise<SignalLinkStatus> => {
     const link = typeof token === 'string' ? readLink(token, secrets) : undefined;
     if (!link) return { state: 'unknown' };
-    const before = await stateOf(link);
-    const state = isUsed && before === 'open' ? await send(link) : before;
-    const { executionId, name, payload } = link;
-    return { state, executionId, name, payload };
+    const { executionId, name, payload, page } = link;
+    const status = { executionId, name, payload, ...(page && { page }) };
+    const state = await stateOf(link);
+    if (!values || state !== 'open') return { state, ...status };
+    const filled = fillPayload(payload, page, values);
+    if ('issues' in filled) return { state: 'invalid', ...status, issues: filled.issues };
+    return { ...status, state: await send(link, filled.payload), payload: filled.payload };
   };
 
-  return { read: (token) => answer(token, false), use: (token) => answer(token, true) };
+  return {
+    read: (token) => answer(token),
+    use: (token, values = {}) => answer(token, values),
+    texts,
+  };
+}
+
+type Filled = { readonly payload: Json } | { readonly issues: NonNullable<SignalLinkStatus['issues']> };
+
+/** The payload with the values of the fields, as their schema reads them. Values of other names don't count. */
+function fillPayload(payload: Json, page: SignalPage | undefined, values: Readonly<Record<string, string>>): Filled {
+  if (!page?.fields) return { payload };
+  const properties = Object.entries(page.fields.properties as Readonly<Record<string, JsonObject>>);
+  const given = properties.flatMap(([name, field]) => {
+    const value = readField(field, Object.hasOwn(values, name) ? values[name] : undefined);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  const checked = compileJsonSchema(page.fields)(Object.fromEntries(given));
+  if ('problems' in checked) return { issues: checked.problems };
+  return { payload: { ...(payload as JsonObject | null), ...(checked.value as JsonObject) } };
+}
+
+/** @param text - as a form sends it: a box that is not checked is not there, and a field that is left empty is empty text */
+function readField({ type, enum: allowed }: JsonObject, text: string | undefined): Json | undefined {
+  if (type === 'boolean') return text !== undefined && text !== 'false';
+  if (text === undefined || text === '') return undefined;
+  if (Array.isArray(allowed)) return (allowed as readonly Json[]).find((one) => String(one) === text) ?? text;
+  if (type !== 'number' && type !== 'integer') return text;
+  const number = Number(text);
+  return Number.isFinite(number) && text.trim() !== '' ? number : text;
 }
 
 const BRANCH = /^(foreach|parallel)\[\d+\]$/;

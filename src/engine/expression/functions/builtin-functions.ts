@@ -17,7 +17,7 @@ const runFunctions = {
   uuid: { minArgs: 0, maxArgs: 0, impure: true, call: (_args, evaluation) => evaluation.uuid() },
   signalUrl: {
     minArgs: 1,
-    maxArgs: 2,
+    maxArgs: 3,
     impure: true,
     namesSignal: true,
     notConfigured:
