@@ -13,7 +13,7 @@ interface Section {
   readonly prefix?: string;
 }
 
-const flow = (heading: string): readonly Section[] => [{ page: 'flow.md', heading }];
+const flow = (form: string): readonly Section[] => [{ page: `flow/${form}.md` }];
 
 /** The tables of each form. */
 const SECTIONS: Readonly<Record<string, readonly Section[]>> = {
@@ -34,7 +34,7 @@ const SECTIONS: Readonly<Record<string, readonly Section[]>> = {
   parallelStep: flow('parallel'),
   switchStep: flow('switch'),
   whileStep: flow('while'),
-  tryStep: flow('try, catch, finally'),
+  tryStep: flow('try'),
   sleepStep: flow('sleep'),
   untilStep: flow('sleep'),
   waitStep: flow('wait'),
