@@ -10,15 +10,19 @@ export {
   defineAgent,
   defineEnsemble,
   defineOperation,
+  type AgentSource,
+  type DefinedAgent,
   type DefinedEnsemble,
   type EnsembleSource,
   type EnsembleTypes,
   type InputOf,
   type OutputsOf,
 } from './authoring/define.ts';
-export type { AgentDraft, EnsembleDraft, OperationName, StepDraft } from './authoring/draft.ts';
+export type { AgentDraft, AgentFields, EnsembleDraft, OperationName, StepDraft } from './authoring/draft.ts';
+export type { Expression, WrittenDuration } from './engine/base/duration.ts';
 export type {
   CodeConfig,
+  ConfigReference,
   EmailSettings,
   OperationConfigs,
   Written,
@@ -151,6 +155,13 @@ export type { Principal, TokenScope } from './engine/model/token.ts';
 export type { Evaluation } from './engine/expression/evaluation.ts';
 export type { ExpressionFunction, FunctionTable } from './engine/expression/functions/function-table.ts';
 export type { ApiOutput } from './operations/api/answer.ts';
+export type { ApiConfig } from './operations/api/config.ts';
+export type { EmailConfig } from './operations/email/config.ts';
+export type { PdfConfig } from './operations/pdf/pdf-operation.ts';
+export type { SmsConfig } from './operations/sms/config.ts';
+export type { StorageConfigText } from './operations/storage/storage-config.ts';
+export type { ThinkConfig } from './operations/think/config.ts';
+export type { ToolsConfig } from './operations/tools/tools-operation.ts';
 export type { PagedOutput } from './operations/api/paginate.ts';
 export type { Script, ScriptContext } from './operations/code/code-operation.ts';
 export type { BatchFailure, BatchOutput } from './operations/email/batch.ts';

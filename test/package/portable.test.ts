@@ -6,8 +6,8 @@ import { bundle, codeFromStrings, gzipped } from './worker-bundle.ts';
 
 const KB = 1000;
 /** Limits in gzipped bytes, minified. docs/decisions/0014, 0042, 0058, 0067, 0079 and 0082 to 0085 list what they consist of. A further kilobyte needs a reason. */
-const MAX_WITH_DEPENDENCIES = 300 * KB;
-const MAX_OWN = 232 * KB;
+const MAX_WITH_DEPENDENCIES = 304 * KB;
+const MAX_OWN = 236 * KB;
 const MAX_AI = 8 * KB;
 
 /** The prelude of a program: it records every call that a Worker refuses outside of a request. */

@@ -48,7 +48,7 @@ beforeAll(() => {
   execFileSync('tar', ['-xzf', `ensemble-orchestrator-${manifest.version}.tgz`], { cwd: work });
   mkdirSync(dirname(installed));
   cpSync(join(work, 'package'), installed, { recursive: true });
-  for (const name of Object.keys(manifest.dependencies)) {
+  for (const name of [...Object.keys(manifest.dependencies), 'libsql']) {
     mkdirSync(dirname(join(work, 'node_modules', name)), { recursive: true });
     symlinkSync(join(ROOT, 'node_modules', name), join(work, 'node_modules', name), 'dir');
   }
@@ -107,7 +107,7 @@ describe('the first example', () => {
     const blocks = fencedBlocks(page, text);
     const named = blocks.filter(({ marks }) => marks.some((mark) => mark.includes('.')));
     expect(blocks.find(({ language, code }) => language === 'ts' || /^flow:/m.test(code))?.language).toBe('yaml');
-    expect(text.slice(0, text.indexOf('```ts'))).toContain('npm install ensemble-orchestrator\n');
+    expect(text.slice(0, text.indexOf('```ts'))).toMatch(/npm install ensemble-orchestrator( libsql)?\n/);
     for (const { marks, code } of named) writeIn(folder, marks[0] ?? '', code);
     const app = named.find(({ marks }) => marks[0] === 'app.mjs');
     const printed = execFileSync(process.execPath, ['app.mjs'], { cwd: folder, encoding: 'utf8' });
