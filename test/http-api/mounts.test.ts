@@ -78,7 +78,7 @@ const MOUNTS: Readonly<Record<string, () => Promise<Mount>>> = {
     return { ask: over(`http://127.0.0.1:${port}`), orchestrator, own: 'my own page' };
   },
   async 'mount-next'() {
-    const route = await load('mount-next/app/api/v1/[...path]/route.mjs');
+    const route = await load('mount-next/app/api/v1/[...path]/route.js');
     const { orchestrator } = await load('mount-next/service.mjs');
     const ask: Ask = async (path, init) => route[init?.method ?? 'GET'](new Request(`http://next.test${path}`, init));
     return { ask, orchestrator };

@@ -63,7 +63,7 @@ describe('the tarball', () => {
     expect(files.filter((path) => LOCAL_FILES.includes(path))).toEqual([]);
     expect(files).toContain('docs/getting-started.md');
     expect(files).toContain('examples/quickstart/start.mjs');
-    expect(files).toContain('examples/mount-next/app/api/v1/[...path]/route.mjs');
+    expect(files).toContain('examples/mount-next/app/api/v1/[...path]/route.js');
   });
 
   it('has every file that its package.json names', () => {
