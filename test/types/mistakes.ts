@@ -66,6 +66,10 @@ export const orchestrator = createOrchestrator({
   retention: undefined,
   limits: { plan: undefined },
 });
+export const send = (id: string, name: string) => [
+  orchestrator.executions.signal(id, 'approved', { by: 'Ada' }),
+  orchestrator.executions.signal(id, name),
+];
 export const run = (id: string) => orchestrator.execute('refund', { id, cents: undefined }, { timeout: undefined, tags: undefined });
 `;
 

@@ -34,6 +34,13 @@ import { readRecords } from './read-records.ts';
 
 export type { ExecutionFilter };
 
+/** Refuses the literal name of a signal that no flow waits for. A name that is not a literal may be any. */
+type KnownSignal<Name, Signal> = string extends Name
+  ? unknown
+  : Name extends Signal
+    ? unknown
+    : { readonly 'no flow waits for the signal': Name };
+
 export interface Executions<Signal extends string = string> {
   /**
    * Cancels an execution. It ends at its next step boundary, and the signal of the current step is aborted. An execution that waits
@@ -62,7 +69,12 @@ export interface Executions<Signal extends string = string> {
    * @throws NOT_FOUND; CONFLICT if the execution has ended; INVALID_INPUT for a name that no `wait` of its definition has, with the
    *   names that exist in `details.waits`, and for a payload that is not JSON
    */
-  signal(id: string, name: Signal, payload?: unknown, options?: SignalOptions): Promise<Execution<unknown>>;
+  signal<Name extends Signal | (string & Record<never, never>)>(
+    id: string,
+    name: Name & KnownSignal<Name, Signal>,
+    payload?: unknown,
+    options?: SignalOptions,
+  ): Promise<Execution<unknown>>;
   /**
    * Deletes the record of an execution that has ended, with its steps. Its id and its idempotency key can be used again. Its deliveries and
    * its children stay.
