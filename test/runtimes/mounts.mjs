@@ -63,7 +63,7 @@ function commandOf(work, file) {
 }
 
 /** Starts a server on a port that the system picks, waits for its address, calls `use`, and always stops the server. */
-async function serving(work, program, args, ready, use) {
+export async function serving(work, program, args, ready, use) {
   const limit = AbortSignal.timeout(TIMEOUT_MS);
   const child = spawn(program, args, {
     cwd: work,

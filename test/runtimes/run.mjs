@@ -2,7 +2,7 @@
  * The built package on every runtime. The script packs `dist/` and installs the package with its dependencies in a temporary
  * folder. There it runs one program on Node.js 20, 22 and 24, Deno, Bun and workerd, and compares each output with
  * `expected.json`. It runs the HTTP suite and calls of peers that misbehave on each of them. Then it serves the mounting examples of
- * Deno, Bun and Workers, calls MCP servers from a Worker, renders PDFs on Deno and Bun, runs the tests of the entry `ai` with other versions of the AI SDK's providers, and a Worker
+ * Deno, Bun, Workers and Next.js, calls MCP servers from a Worker, renders PDFs on Deno and Bun, runs the tests of the entry `ai` with other versions of the AI SDK's providers, and a Worker
  * with Workers AI, runs the published suites in Durable Objects, and kills workerd under an
  * execution that sleeps.
  * It prints one line per runtime, example and set of suites, and its exit code is 1 when any of them differs.
@@ -22,6 +22,7 @@ import { durableObjects } from './durable-objects.mjs';
 import { durableObjectsKill } from './durable-objects-kill.mjs';
 import { httpPeers } from './http-peers.mjs';
 import { mcp } from './mcp.mjs';
+import { mountNext } from './mount-next.mjs';
 import { mounts } from './mounts.mjs';
 import { pdf } from './pdf.mjs';
 import { bun, bundleWorker, deno, HERE, node, workerd } from './programs.mjs';
@@ -68,7 +69,7 @@ function installPackage() {
 async function runAll() {
   let passed = 0;
   const checks = [
-    ...[...programs(), ...httpPeers(work), ...mounts(work)],
+    ...[...programs(), ...httpPeers(work), ...mounts(work), mountNext(work)],
     ...[mcp(work), ...pdf(work), ...ai(work), durableObjects(work), durableObjectsKill(work), cloudflareStores(work)],
   ];
   for (const { name, version, check } of checks) {
