@@ -117,8 +117,8 @@ export {
   verifySignature,
   type VerifySignatureOptions,
 } from './engine/signing/sign-payload.ts';
-export type { SignalPage, SignalPageState, SignalPageTexts } from './engine/model/signal-page.ts';
-export type { SignalLinks, SignalLinkState, SignalLinkStatus } from './orchestrator/signals/signal-links.ts';
+export type { SignalLinkState, SignalPage, SignalPageTexts } from './engine/model/signal-page.ts';
+export type { SignalLinks, SignalLinkStatus } from './orchestrator/signals/signal-links.ts';
 export type { SignalOptions } from './orchestrator/signals/signals.ts';
 export type { CreatedToken, ImportedToken, NewToken, TokenItem, Tokens } from './engine/access/tokens.ts';
 export type {

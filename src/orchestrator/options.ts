@@ -5,7 +5,7 @@ import type { AgentSource, EnsembleSource } from '../authoring/define.ts';
 import { checkLimits, type LimitsOptions, isPrincipal } from '../engine/access/plans.ts';
 import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duration.ts';
 import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
-import type { SignalPageState, SignalPageTexts } from '../engine/model/signal-page.ts';
+import { SIGNAL_LINK_STATES, type SignalPageTexts } from '../engine/model/signal-page.ts';
 import type { Principal } from '../engine/model/token.ts';
 import type { ComponentSource } from '../engine/ports/component-source.ts';
 import type { TemplateEngine } from '../engine/ports/template-engine.ts';
@@ -269,8 +269,6 @@ function checkSignalLinks(options: SignalLinksOptions): void {
   }
 }
 
-const PAGE_STATES: readonly SignalPageState[] = ['open', 'given', 'answered', 'over', 'unknown', 'invalid'];
-
 function checkPageTexts(texts: SignalPageTexts | undefined, what: string): void {
   if (texts === undefined) return;
   refuseUnknownKeys(texts, ['lang', 'confirm', 'states'], what);
@@ -279,7 +277,7 @@ function checkPageTexts(texts: SignalPageTexts | undefined, what: string): void 
     throw new TypeError(`${what}: \`lang\` and \`confirm\` must be text`);
   if (texts.lang !== undefined && !/^[A-Za-z0-9-]{2,35}$/.test(texts.lang))
     throw new TypeError(`${what}: \`lang\` must be the tag of a language, such as 'de'`);
-  refuseUnknownKeys(texts.states ?? {}, PAGE_STATES, `${what}.states`);
+  refuseUnknownKeys(texts.states ?? {}, SIGNAL_LINK_STATES, `${what}.states`);
   for (const [state, page] of Object.entries(texts.states ?? {}))
     if (typeof page?.title !== 'string' || typeof page.text !== 'string')
       throw new TypeError(`${what}.states.${state}: must be { title, text }`);

@@ -12,8 +12,21 @@ export interface SignalPage {
   readonly fields?: JsonObject;
 }
 
-/** The states of a link that have a page. */
-export type SignalPageState = 'open' | 'given' | 'answered' | 'over' | 'unknown' | 'invalid';
+export const SIGNAL_LINK_STATES = ['open', 'given', 'answered', 'over', 'unknown', 'invalid'] as const;
+
+/**
+ * The state of a link:
+ *
+ * | state | meaning |
+ * |---|---|
+ * | open | it can be used |
+ * | given | this call has sent its signal |
+ * | answered | it was used before, or another link of the same step for the same signal was used |
+ * | over | its execution has ended, or the wait after the step that created it has |
+ * | invalid | the values of its fields don't fit; nothing was sent |
+ * | unknown | it is not a link of this orchestrator: it was changed, cut off, or signed with a secret that is not listed any more |
+ */
+export type SignalLinkState = (typeof SIGNAL_LINK_STATES)[number];
 
 /** The texts of the pages, in the language of the host. What is left out is English. */
 export interface SignalPageTexts {
@@ -22,6 +35,6 @@ export interface SignalPageTexts {
   /** The text of the button. */
   readonly confirm?: string | undefined;
   readonly states?:
-    | Readonly<Partial<Record<SignalPageState, { readonly title: string; readonly text: string }>>>
+    | Readonly<Partial<Record<SignalLinkState, { readonly title: string; readonly text: string }>>>
     | undefined;
 }

@@ -21,7 +21,7 @@ export interface DocumentOptions {
 const JSON_TYPE = 'application/json';
 const ANY = 'any JSON value';
 
-const QUERY: Readonly<Record<string, Schema>> = {
+const PARAMETERS: Readonly<Record<string, Schema>> = {
   limit: { type: 'integer', minimum: 1, default: 100, description: 'a larger number than 250 counts as 250' },
   cursor: { type: 'string', description: '`nextCursor` of the page before, with the same filter' },
   active: { type: 'boolean' },
@@ -60,10 +60,16 @@ export function createOpenApi(routes: readonly Route[]): (service: DocumentOptio
     paths[path] ??= {};
     paths[path][route.method.toLowerCase()] = describe(route);
   }
-  return (service) => documentOf(paths, service);
+  const components = { schemas: SHAPES, headers: HEADERS, responses: errorResponses() };
+  return (service) => documentOf({ paths, components }, service);
 }
 
-function documentOf(paths: Schema, { basePath, brand }: DocumentOptions): Schema {
+interface Described {
+  readonly paths: Schema;
+  readonly components: Schema;
+}
+
+function documentOf({ paths, components }: Described, { basePath, brand }: DocumentOptions): Schema {
   return {
     openapi: '3.1.0',
     info: {
@@ -76,9 +82,7 @@ function documentOf(paths: Schema, { basePath, brand }: DocumentOptions): Schema
     security: [{ bearer: [] }],
     paths,
     components: {
-      schemas: SHAPES,
-      headers: HEADERS,
-      responses: errorResponses(),
+      ...components,
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: `X-${brand.toUpperCase()}-API-KEY` },
@@ -121,7 +125,7 @@ function describe(route: Route): Schema {
 }
 
 function parameter(name: string, place: 'path' | 'query' | 'header', operation = ''): Schema {
-  const { description, ...schema } = QUERY[`${operation}.${name}`] ?? QUERY[name] ?? { type: 'string' };
+  const { description, ...schema } = PARAMETERS[`${operation}.${name}`] ?? PARAMETERS[name] ?? { type: 'string' };
   return {
     name,
     in: place,

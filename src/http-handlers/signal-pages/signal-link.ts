@@ -2,7 +2,8 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { BODY_TYPES } from '../../engine/model/webhook.ts';
-import type { SignalLinkState, SignalLinkStatus } from '../../orchestrator/signals/signal-links.ts';
+import type { SignalLinkState } from '../../engine/model/signal-page.ts';
+import type { SignalLinkStatus } from '../../orchestrator/signals/signal-links.ts';
 import type { HttpCall } from '../call.ts';
 import { decodeText, readBytes } from '../read-json.ts';
 import type { Reply } from '../reply.ts';

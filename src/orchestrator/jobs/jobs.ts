@@ -5,6 +5,7 @@ import type { JsonObject } from '../../engine/base/json.ts';
 import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
+import { endedBadly } from '../../engine/model/execution-record.ts';
 import type { IdSource } from '../../engine/model/id.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
@@ -181,7 +182,7 @@ function statusProblem(action: JobAction, status: ExecutionStatus): string | und
   const isOver = isFinal(status);
   if (action === 'cancel' && isOver) return `\`cancel\` is for active executions, and \`${status}\` has ended`;
   if (action === 'delete' && !isOver) return `\`delete\` is for executions that have ended, and \`${status}\` has not`;
-  if (action === 'retry' && (!isOver || status === 'completed'))
+  if (action === 'retry' && !endedBadly({ status }))
     return `\`retry\` is for executions that ended badly, and \`${status}\` has not`;
   return undefined;
 }

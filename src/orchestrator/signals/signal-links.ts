@@ -3,25 +3,11 @@
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { compileJsonSchema } from '../../engine/json-schema/compile-json-schema.ts';
 import { isFinal } from '../../engine/model/execution.ts';
-import type { SignalPage, SignalPageState, SignalPageTexts } from '../../engine/model/signal-page.ts';
+import type { SignalLinkState, SignalPage, SignalPageTexts } from '../../engine/model/signal-page.ts';
 import type { NewSignal } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import { linkSignalId, readLink, type SignalLink } from '../../engine/signing/signal-link.ts';
-
-/**
- * The state of a link:
- *
- * | state | meaning |
- * |---|---|
- * | open | it can be used |
- * | given | this call has sent its signal |
- * | answered | it was used before, or another link of the same step for the same signal was used |
- * | over | its execution has ended, or the wait after the step that created it has |
- * | invalid | the values of its fields don't fit; nothing was sent |
- * | unknown | it is not a link of this orchestrator: it was changed, cut off, or signed with a secret that is not listed any more |
- */
-export type SignalLinkState = SignalPageState;
 
 /** The state of a link, and its content. An unknown link has only a state. */
 export interface SignalLinkStatus {
