@@ -8,9 +8,9 @@ import { flowGraph, type GraphPart } from '../../src/cli/graph/flow-graph.ts';
 import { mermaidText } from '../../src/cli/graph/mermaid-text.ts';
 import { printMermaid } from '../../src/cli/graph/print-mermaid.ts';
 import { readDefinition } from '../../src/cli/start.ts';
-import { type StepRun, stepMarks } from '../../src/cli/graph/step-marks.ts';
+import { executionMarks } from '../../src/cli/graph/execution-marks.ts';
 import type { EnsembleDefinition } from '../../src/engine/model/ensemble.ts';
-import type { AgentRun, ExecutionStatus } from '../../src/engine/model/execution.ts';
+import { createTestOrchestrator } from '../../src/testing.ts';
 import { ROOT } from './cli-process.ts';
 
 const step = (agent: string) => `{ agent: ${agent}, operation: code, config: { script: x } }`;
@@ -226,95 +226,102 @@ agents: [{ name: fast, operation: api, config: { url: "https://x.example" } }]
 });
 
 describe('the marks of an execution', () => {
-  const FLOW = `name: e
-flow:
-  - { parallel: [${step('a')}, ${step('b')}] }
-  - { if: input.x, then: [${step('c')}], else: [${step('d')}] }
-  - { try: [${step('f')}], catch: [${step('g')}], finally: [${step('h')}] }
-  - { sleep: 1h }
-  - { while: input.y, steps: [${step('p')}] }
-  - ${step('z')}
-`;
-  const states = (status: ExecutionStatus, runs: Readonly<Record<string, AgentRun['status']>>) => {
-    const list = Object.entries(runs).map(([key, ran]) => ({ key, status: ran }) as AgentRun);
-    const marks = stepMarks(readDefinition(FLOW), { status, startedAt: 1 }, list);
-    return Object.fromEntries(
-      [...marks].map(([place, { state, times }]) => [place, times ? `${state} ${times}` : state]),
-    );
+  const scripts = {
+    x: () => 1,
+    bad: () => {
+      throw new Error('no');
+    },
+    hang: () => new Promise<never>(() => {}),
   };
+  const code = (agent: string, script = 'x') => ({ agent, operation: 'code', config: { script } });
 
-  it('show the current step of an execution that has not ended', () => {
-    expect(states('running', {})).toEqual({
-      start: 'completed',
-      'flow[0]': 'running',
-      'flow[0].parallel[0]': 'running',
-      'flow[0].parallel[1]': 'running',
-    });
-    expect(states('running', { 'flow[0].parallel[1]': 'retrying', 'flow[0].parallel[0]': 'completed' })).toMatchObject({
-      'flow[0]': 'running',
-      'flow[0].parallel[0]': 'completed',
-      'flow[0].parallel[1]': 'retrying',
-    });
-    const before = { 'flow[0].parallel[0]': 'completed', 'flow[0].parallel[1]': 'completed' } as const;
-    const tried = { ...before, 'flow[1].else[0]': 'completed', 'flow[2].try[0]': 'failed' } as const;
-    expect(states('running', { ...tried, 'flow[2].catch[0]': 'retrying' })).toEqual({
-      start: 'completed',
-      'flow[0]': 'completed',
-      ...before,
-      'flow[1]': 'completed',
-      'flow[1].then[0]': 'skipped',
-      'flow[1].else[0]': 'completed',
-      'flow[2]': 'running',
-      'flow[2].try': 'completed',
-      'flow[2].try[0]': 'failed',
-      'flow[2].catch': 'running',
-      'flow[2].catch[0]': 'retrying',
-    });
-    const cleaned = { ...tried, 'flow[2].catch[0]': 'completed', 'flow[2].finally[0]': 'completed' } as const;
-    expect(states('waiting', cleaned)).toMatchObject({ 'flow[2]': 'completed', 'flow[3]': 'running' });
-    const rounds = { 'flow[4].while[0].steps[0]': 'completed', 'flow[4].while[1].steps[0]': 'failed' } as const;
-    expect(states('running', { ...cleaned, ...rounds })).toMatchObject({
-      'flow[3]': 'completed',
-      'flow[4]': 'running 2 rounds',
-      'flow[4].while.steps[0]': 'failed 1 of 2',
-    });
-    expect(states('completed', { ...cleaned, ...rounds, 'flow[5]': 'completed' })).toMatchObject({
-      'flow[4]': 'completed 2 rounds',
-      'flow[5]': 'completed',
-      end: 'completed',
+  /** The marks of an execution in which everything has happened that can happen now, such as `completed 2 rounds`. */
+  async function marksOf(flow: readonly unknown[], agents: readonly unknown[] = []) {
+    const source = JSON.stringify({ name: 'e', flow, agents });
+    const definition = readDefinition(source);
+    const child = { name: 'child', flow: [{ wait: 'go', condition: 'input.stay' }, code('c', 'bad')] };
+    const orchestrator = createTestOrchestrator({ ensembles: [source, child], scripts });
+    const { id } = await orchestrator.start('e');
+    await orchestrator.clock.advance(1);
+    const { steps } = await orchestrator.executions.steps(id, { limit: 250 });
+    const marks = executionMarks(flowGraph(definition), await orchestrator.executions.get(id), steps);
+    return Object.fromEntries(
+      [...marks].map(([place, { state, times }]) => [place, times === undefined ? state : `${state} ${times}`]),
+    );
+  }
+
+  it('show each step that has ended as it ended: empty loops, skipped waits and sleeps too', async () => {
+    const shown = await marksOf([
+      { foreach: [], steps: [code('a')] },
+      { while: 'false', steps: [code('b')] },
+      { while: 'c.output == null', steps: [code('c')], maxIterations: 3 },
+      { foreach: [1, 2, 3], steps: [{ if: 'item > 1', then: [code('d')] }] },
+      { wait: 'go', condition: 'false' },
+      { sleep: '1h', condition: 'false' },
+      { if: 'true', then: [code('f')], else: [code('g')] },
+      { try: [code('h', 'bad')], catch: [code('i')], finally: [code('j')] },
+      { ...code('k', 'bad'), continueOnError: true },
+    ]);
+    expect(shown).toEqual({
+      ...{ start: 'completed', end: 'completed' },
+      ...{ 'flow[0]': 'completed 0 items', 'flow[0].foreach.steps[0]': 'skipped' },
+      ...{ 'flow[1]': 'completed 0 rounds', 'flow[1].while.steps[0]': 'skipped' },
+      ...{ 'flow[2]': 'completed 1 round', 'flow[2].while.steps[0]': 'completed' },
+      ...{ 'flow[3]': 'completed 3 items', 'flow[3].foreach.steps[0]': 'completed 3 times' },
+      'flow[3].foreach.steps[0].then[0]': 'completed 2 times',
+      ...{ 'flow[4]': 'skipped', 'flow[5]': 'skipped' },
+      ...{ 'flow[6]': 'completed', 'flow[6].then[0]': 'completed', 'flow[6].else[0]': 'skipped' },
+      ...{ 'flow[7]': 'completed', 'flow[7].try': 'completed', 'flow[7].try[0]': 'failed' },
+      ...{ 'flow[7].catch': 'completed', 'flow[7].catch[0]': 'completed' },
+      ...{ 'flow[7].finally': 'completed', 'flow[7].finally[0]': 'completed', 'flow[8]': 'failed' },
     });
   });
 
-  it('show the steps that did not run after a failure', () => {
-    expect(states('failed', { 'flow[0].parallel[0]': 'failed' })).toEqual({
-      start: 'completed',
-      end: 'failed',
-      'flow[0]': 'completed',
-      'flow[0].parallel[0]': 'failed',
-      'flow[0].parallel[1]': 'skipped',
-      ...Object.fromEntries(
-        ['[1]', '[1].then[0]', '[1].else[0]', '[2]', '[2].try[0]', '[2].catch[0]', '[2].finally[0]'].map((at) => [
-          `flow${at}`,
-          'skipped',
-        ]),
-      ),
-      'flow[4]': 'skipped',
-      'flow[4].while.steps[0]': 'skipped',
-      'flow[5]': 'skipped',
+  it('show the steps after a failure as skipped', async () => {
+    expect(await marksOf([code('a'), code('b', 'bad'), { sleep: '1h' }, { parallel: [code('c')] }])).toEqual({
+      ...{ start: 'completed', end: 'failed', 'flow[0]': 'completed', 'flow[1]': 'failed', 'flow[2]': 'skipped' },
+      ...{ 'flow[3]': 'skipped', 'flow[3].parallel[0]': 'skipped' },
     });
-    expect(stepMarks(readDefinition(FLOW), { status: 'queued' }, [])).toEqual(new Map());
   });
 
-  it('show the status of a child execution, and continue after one that has ended or is detached', () => {
-    const flow = 'name: e\nflow: [{ ensemble: a }, { ensemble: b, detached: true }, { ensemble: c }, { sleep: 1 }]\n';
-    const marks = (...children: readonly StepRun['status'][]) => {
-      const runs = children.map((status, i) => ({ key: `flow[${i}]`, status }));
-      const made = stepMarks(readDefinition(flow), { status: 'running', startedAt: 1 }, runs);
-      return [0, 1, 2, 3].map((i) => made.get(`flow[${i}]`)?.state);
-    };
-    expect(marks('running')).toEqual(['running', undefined, undefined, undefined]);
-    expect(marks('completed')).toEqual(['completed', 'running', undefined, undefined]);
-    expect(marks('failed', 'running')).toEqual(['failed', 'running', 'running', undefined]);
-    expect(marks('cancelled', 'completed', 'timed_out')).toEqual(['skipped', 'completed', 'failed', 'running']);
+  it('show what an execution does that has not ended; a step that runs for the first time has no mark', async () => {
+    const retry = { maxAttempts: 3, delay: '1h' };
+    const shown = await marksOf([
+      code('a'),
+      {
+        parallel: [
+          { wait: 'go', timeout: '1h' },
+          { ...code('b', 'bad'), retry },
+          code('c'),
+          code('d', 'hang'),
+          { ensemble: 'child', name: 'child1', input: { stay: true } },
+          { ensemble: 'child', name: 'child2', input: { stay: true }, detached: true },
+          { ensemble: 'child', name: 'child3', input: { stay: false }, continueOnError: true },
+          { foreach: [1, 2], concurrency: 2, steps: [{ wait: 'next' }] },
+        ],
+      },
+      code('z'),
+    ]);
+    expect(shown).toEqual({
+      ...{ start: 'completed', 'flow[0]': 'completed', 'flow[1]': 'running', 'flow[1].parallel[0]': 'running' },
+      ...{ 'flow[1].parallel[1]': 'retrying', 'flow[1].parallel[2]': 'completed', 'flow[1].parallel[4]': 'running' },
+      ...{ 'flow[1].parallel[5]': 'completed', 'flow[1].parallel[6]': 'failed', 'flow[1].parallel[7]': 'running' },
+      'flow[1].parallel[7].foreach.steps[0]': 'running',
+    });
+  });
+
+  it('show to which member a router led', async () => {
+    const agents = [
+      { name: 'one', operation: 'code', config: { script: 'x' } },
+      { name: 'two', operation: 'code', config: { script: 'x' } },
+    ];
+    const routes = [
+      { condition: 'false', member: 'one' },
+      { condition: 'true', member: 'two' },
+    ];
+    expect(await marksOf([{ agent: 'pick', routes }], agents)).toEqual({
+      ...{ start: 'completed', end: 'completed' },
+      ...{ 'flow[0]': 'completed', 'flow[0].one': 'skipped', 'flow[0].two': 'completed' },
+    });
   });
 });

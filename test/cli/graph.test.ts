@@ -206,8 +206,8 @@ flow:
     await served.executions.cancel(executions[0]?.id as string);
     await served.clock.advance(1000);
     const ended = await draw(id);
-    expect(ended).toContain('  n14[/"ensemble child (cancelled)<br/>open"/]');
-    expect(ended).toContain('  class n10,n13,n14 skipped');
+    expect(ended).toContain('  class n3,n4,n7,n14,n15 failed');
+    expect(ended).toContain('  class n10,n13 skipped');
     // A retry does not start completed child executions again. A retried child execution is not a step of its parent.
     const again = await served.executions.retry(id);
     await served.clock.advance(2000);

@@ -45,7 +45,9 @@ const pageFiles = blocks.flatMap((block) =>
 /** Replaces the names of the page's files by their paths. */
 function withPageFiles(text: string, block: CodeBlock): string {
   const own = pageFiles.filter(({ page }) => page === pageOf(block));
-  return own.reduce((changed, { name, path }) => changed.replaceAll(`'${name}'`, JSON.stringify(path)), text);
+  const named = own.reduce((changed, { name, path }) => changed.replaceAll(`'${name}'`, JSON.stringify(path)), text);
+  // A database that an example opens is deleted with the examples.
+  return named.replace(/(?<=path: )'([\w-]+\.db)'/g, (_, file: string) => JSON.stringify(join(folderOf(block), file)));
 }
 
 beforeAll(() => {

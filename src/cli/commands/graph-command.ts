@@ -1,15 +1,16 @@
 /** `ensemble graph`: the flow of an ensemble as a Mermaid flowchart, optionally with the state of one execution. */
 
-import { type AgentRun, type Execution, isFinal } from '../../engine/model/execution.ts';
+import type { Execution } from '../../engine/model/execution.ts';
+import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import { type FoundDefinition, findDefinition } from '../project/find-definition.ts';
 import { flowGraph } from '../graph/flow-graph.ts';
 import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Output } from '../terminal/output.ts';
-import { type Direction, MERMAID_EDGES, printMermaid, type StepMarks } from '../graph/print-mermaid.ts';
+import { type Direction, MERMAID_EDGES, printMermaid } from '../graph/print-mermaid.ts';
 import { readPages } from '../service/read-pages.ts';
 import type { Service, ServiceHost } from '../service/service.ts';
-import { type StepRun, stepMarks } from '../graph/step-marks.ts';
+import { executionMarks } from '../graph/execution-marks.ts';
 
 export interface GraphOptions extends PlaceOptions {
   readonly direction: string;
@@ -31,14 +32,14 @@ export async function graph(
     throw wrongUsage('--storage, --url and --token say where an execution is: name it with --execution');
   const found = target === undefined ? undefined : await findDefinition(target, options.dir, output, host.cwd);
   if (target !== undefined && !found) return 1;
-  const ran = execution === undefined ? undefined : await readRun(execution, found, options, output, host);
-  const { definition, agents = [] } = (ran ?? found) as Partial<RunGraph> & Pick<RunGraph, 'definition'>;
+  const given = execution === undefined ? found : await readRun(execution, found, options, output, host);
+  const { definition, agents = [], ran } = given as Partial<RunGraph> & Pick<RunGraph, 'definition'>;
   const drawn = flowGraph(definition, new Map(agents.map((agent) => [agent.name, agent])));
   if (drawn.edges.length > MERMAID_EDGES) {
     const limit = `Mermaid draws at most ${MERMAID_EDGES} unless you raise its \`maxEdges\``;
     output.say(`${output.colors.yellow('warning:')} the graph has ${drawn.edges.length} edges; ${limit}\n`);
   }
-  output.print(printMermaid(drawn, direction, ran?.marks));
+  output.print(printMermaid(drawn, direction, ran && executionMarks(drawn, ran.execution, ran.steps)));
   return 0;
 }
 
@@ -49,7 +50,7 @@ function readDirection(given: string): Direction {
 }
 
 interface RunGraph extends FoundDefinition {
-  readonly marks: StepMarks;
+  readonly ran: { readonly execution: Execution<unknown>; readonly steps: readonly ExecutionStep[] };
 }
 
 /** @param found - the definition to draw instead of the execution's own */
@@ -70,9 +71,8 @@ async function readRun(
         `execution ${execution.id} belongs to \`${execution.ensemble}\`, not to \`${found.definition.name}\``,
       );
     const drawn = found ?? (await definitionOf(service, execution, output));
-    const runs = await readRuns(service, execution);
-    const children = await readChildren(service, execution);
-    return { ...drawn, marks: stepMarks(drawn.definition, execution, [...runs, ...children]) };
+    const { items } = await readPages('steps', (page) => service.executions.steps(execution.id, page));
+    return { ...drawn, ran: { execution, steps: items } };
   });
 }
 
@@ -92,34 +92,4 @@ async function definitionOf(
     say(`${colors.yellow('warning:')} ${shown}\n`);
   }
   return { definition: stored.definition, agents: [] };
-}
-
-async function readRuns(
-  { executions }: Service,
-  { id, agents, metrics }: Execution<unknown>,
-): Promise<readonly AgentRun[]> {
-  if (metrics.agents <= agents.length) return agents;
-  return (await readPages('agents', (page) => executions.agents(id, page))).items;
-}
-
-/** The child executions of an execution. For a retry, also the completed children of the retried execution, whose results it received. */
-async function readChildren({ executions }: Service, execution: Execution<unknown>): Promise<readonly StepRun[]> {
-  const children = new Map<string, StepRun>();
-  for (let parent: Execution<unknown> | undefined = execution; parent; ) {
-    let cursor: string | undefined;
-    do {
-      const page = await executions.list({ parentId: parent.id, limit: 250, ...(cursor !== undefined && { cursor }) });
-      for (const { trigger, status, retryOf } of page.executions) {
-        const { key } = trigger;
-        // A retry of a child does not count: its parent has the child's first result.
-        if (key === undefined || retryOf !== undefined || children.has(key)) continue;
-        if (parent === execution || status === 'completed')
-          children.set(key, { key, status: isFinal(status) ? status : 'running' });
-      }
-      cursor = page.nextCursor;
-    } while (cursor !== undefined);
-    const { retryOf }: Execution<unknown> = parent;
-    parent = retryOf === undefined ? undefined : await executions.get(retryOf).catch(() => undefined);
-  }
-  return [...children.values()];
 }
