@@ -184,6 +184,15 @@ describe('executions.steps', () => {
     expect(await childrenOf()).toEqual({ ...waiting, refused: undefined });
   });
 
+  it('a retry has the completed child that it kept', async () => {
+    const made = open([{ ensemble: 'kid', name: 'made' }, code('boom')], { child: [code('b')] });
+    const { id } = await made.orchestrator.execute('e', {});
+    const again = await made.orchestrator.executions.retry(id);
+    await made.orchestrator.clock.advance(1000);
+    const kept = (await stepsOf(made, again.id)).map(({ key, kind, status }) => `${key} ${kind} ${status}`);
+    expect(kept).toEqual(['flow[0] ensemble completed', 'flow[1] agent failed']);
+  });
+
   it('a step that fails has its error, whether it is an agent, a wait, a child, a block or a choice', async () => {
     const made = open(
       [

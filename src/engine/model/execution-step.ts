@@ -24,7 +24,7 @@ export interface ExecutionStep {
   /** Its position in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. Unique in the execution. */
   readonly key: string;
   readonly kind: StepKind;
-  /** The name of its result; of a `wait` without a name, the name of its signal. Empty for another step without a name. */
+  /** The name of its result; of a `wait` without a name, the name of its signal. Empty for another step without a name, and for a child that a retry kept. */
   readonly name: string;
   readonly status: StepStatus;
   /** Attempts made. 0 for a step that did not begin, and 1 for a step that is not an agent. */
@@ -70,8 +70,9 @@ export function recordOfEnd(record: StepRecord): string | null | undefined {
     case 'until':
       return isFailed(record) ? null : undefined;
     case 'ended':
-      // A `wait` that did not have to wait has no begin.
-      return kind === 'wait' ? markKey(step, 'wait', 'begun') : undefined;
+      // A `wait` that did not have to wait has no begin, and neither has a child whose result a retry kept.
+      if (kind === 'wait') return markKey(step, 'wait', 'begun');
+      return kind === 'ensemble' ? `${step}.ensemble.begun` : undefined;
     default:
       return undefined;
   }
@@ -103,7 +104,7 @@ export function toExecutionStep(
   if (fact === 'skipped') return { ...about, status: 'skipped', startedAt, duration: 0 };
   if (isFailed(record)) return { ...ended(startedAt, errorOf(record)), attempts: 0 };
   if (fact === 'chose') return ended(startedAt, undefined, withoutName(record));
-  if (kind === 'wait' && fact === 'ended') return other ? undefined : waitEnd(record, ended);
+  if (fact === 'ended') return other ? undefined : FORMS[kind]?.end(record, ended, undefined);
   const form = FORMS[kind];
   if (!form) return undefined;
   if (other) return form.end(other, ended, facts.until);
