@@ -4,7 +4,15 @@ import { createFindAddress, type TrustProxy } from '../engine/access/client-addr
 import type { Clock } from '../engine/ports/clock.ts';
 import { type Logger, loggerOf, SILENT } from '../engine/ports/logger.ts';
 import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
-import { suggestName } from '../engine/base/suggest-name.ts';
+import {
+  checkedLater,
+  like,
+  type OptionChecks,
+  optional,
+  readOptions,
+  wholeNumber,
+  withMethods,
+} from '../engine/base/read-options.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { ByteBudget, SenderBudgets } from './byte-budget.ts';
 import type { HandlerParts } from './call.ts';
@@ -61,36 +69,33 @@ export interface HandlerOptions {
   readonly clock?: (Pick<Clock, 'setTimer'> & Partial<Pick<Clock, 'monotonic'>>) | undefined;
 }
 
-const KNOWN: Readonly<Record<keyof HandlerOptions, true>> = {
-  basePath: true,
-  maxBodyBytes: true,
-  maxInFlightBytes: true,
-  maxUnsentBytes: true,
-  syncTimeoutMs: true,
-  heartbeatMs: true,
-  maxStreams: true,
-  maxStreamsPerToken: true,
-  trustProxy: true,
-  cors: true,
-  authenticate: true,
-  logger: true,
-  clock: true,
+const MIB = 1024 * 1024;
+const POSITIVE = wholeNumber(1);
+const MS = wholeNumber(1, 2 ** 31 - 1);
+const CHECKS: OptionChecks<HandlerOptions> = {
+  basePath: optional(
+    "a path of letters, digits and ._~- that begins with a slash and ends without one, such as '/service'",
+    like(/^((\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+)?$/),
+  ),
+  ...{ maxBodyBytes: POSITIVE, maxInFlightBytes: POSITIVE, maxUnsentBytes: POSITIVE },
+  ...{ maxStreams: POSITIVE, maxStreamsPerToken: POSITIVE, syncTimeoutMs: MS, heartbeatMs: MS },
+  ...{ trustProxy: checkedLater, cors: checkedLater },
+  authenticate: optional(
+    'a function that takes a Request and returns a principal or undefined',
+    (value) => typeof value === 'function',
+  ),
+  logger: checkedLater,
+  clock: withMethods('a Clock such as systemClock()', 'setTimer'),
 };
-const MAX_MS = 2 ** 31 - 1;
 
 /** @throws TypeError for an unknown key or a value of a wrong kind */
 export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerOptions): HandlerParts {
   if (typeof orchestrator?.start !== 'function')
     throw new TypeError('a handler needs an orchestrator of createOrchestrator()');
-  for (const key of Object.keys(options)) {
-    if (Object.hasOwn(KNOWN, key)) continue;
-    const near = suggestName(key, Object.keys(KNOWN));
-    throw new TypeError(`\`${key}\` is not an option of a handler${near ? `; did you mean \`${near}\`?` : ''}`);
-  }
   // An orchestrator that does not come from createOrchestrator(), such as a wrapper, has none of these.
   const served = (orchestrator as { readonly [MASKING]?: ServedParts })[MASKING];
-  const { logger, maxInFlightBytes = 64 * 1024 * 1024 } = options;
-  const bodies = new ByteBudget(checkNumber('maxInFlightBytes', maxInFlightBytes, Number.MAX_SAFE_INTEGER));
+  const { logger, maxInFlightBytes = 64 * MIB } = readOptions('handler', options, CHECKS);
+  const bodies = new ByteBudget(maxInFlightBytes);
   return {
     orchestrator,
     mask: served?.text ?? ((text) => text),
@@ -99,22 +104,17 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     once: served?.once,
     deliver: served?.deliver,
     apiKeyHeader: `x-${orchestrator.brand.toLowerCase()}-api-key`,
-    basePath: checkBasePath(options.basePath ?? ''),
-    maxBodyBytes: checkNumber('maxBodyBytes', options.maxBodyBytes ?? 1024 * 1024, Number.MAX_SAFE_INTEGER),
+    basePath: options.basePath ?? '',
+    maxBodyBytes: options.maxBodyBytes ?? MIB,
     bodies,
     webhookBodies: new SenderBudgets(maxInFlightBytes / 2, bodies),
-    unsent: new ByteBudget(
-      checkNumber('maxUnsentBytes', options.maxUnsentBytes ?? 64 * 1024 * 1024, Number.MAX_SAFE_INTEGER),
-    ),
-    syncTimeoutMs: checkNumber('syncTimeoutMs', options.syncTimeoutMs ?? 30_000, MAX_MS),
-    heartbeatMs: checkNumber('heartbeatMs', options.heartbeatMs ?? 15_000, MAX_MS),
-    streams: streamSlots(
-      checkNumber('maxStreams', options.maxStreams ?? 1000, Number.MAX_SAFE_INTEGER),
-      checkNumber('maxStreamsPerToken', options.maxStreamsPerToken ?? 100, Number.MAX_SAFE_INTEGER),
-    ),
+    unsent: new ByteBudget(options.maxUnsentBytes ?? 64 * MIB),
+    syncTimeoutMs: options.syncTimeoutMs ?? 30_000,
+    heartbeatMs: options.heartbeatMs ?? 15_000,
+    streams: streamSlots(options.maxStreams ?? 1000, options.maxStreamsPerToken ?? 100),
     findAddress: createFindAddress(options.trustProxy),
     cors: corsRule(options.cors),
-    authenticate: checkAuthenticate(options.authenticate),
+    authenticate: options.authenticate,
     logger: loggerOf(logger && (served?.logger(logger) ?? logger), served?.log ?? SILENT),
     monotonic: options.clock?.monotonic ?? platformInstant,
     setTimer: options.clock?.setTimer ?? platformTimers(globalThis as Immediates),
@@ -146,21 +146,4 @@ function platformTimers({ setImmediate, clearImmediate }: Immediates): Clock['se
     });
     return () => (cancel ? cancel() : clearImmediate(soon));
   };
-}
-
-function checkAuthenticate(given: Authenticate | undefined): Authenticate | undefined {
-  if (given === undefined || typeof given === 'function') return given;
-  throw new TypeError('`authenticate` must be a function that takes a Request and returns a principal or undefined');
-}
-
-function checkBasePath(basePath: string): string {
-  if (basePath === '' || /^(\/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$/.test(basePath)) return basePath;
-  throw new TypeError(
-    `\`basePath\` must be a path of letters, digits and ._~- that begins with a slash and ends without one, such as '/service', not ${JSON.stringify(basePath)}`,
-  );
-}
-
-function checkNumber(name: keyof HandlerOptions, value: number, max: number): number {
-  if (Number.isSafeInteger(value) && value > 0 && value <= max) return value;
-  throw new TypeError(`\`${name}\` must be a whole number from 1 to ${max}, not ${value}`);
 }

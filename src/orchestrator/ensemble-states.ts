@@ -8,7 +8,7 @@ import type { StateStore } from '../engine/ports/storage.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from './changes.ts';
 import type { Ensembles } from './definitions/definitions.ts';
 import { mergePatch } from './merge-patch.ts';
-import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../engine/base/read-options.ts';
 
 export interface EnsembleState {
   /** The `initial` values of the definition until the first change. */

@@ -5,18 +5,30 @@ import type { ModelServerOptions } from '../adapters/models/model-server-options
 import { headerProblem } from '../engine/model/http-header.ts';
 import type { HttpClient } from '../engine/ports/http.ts';
 import type { ModelProvider } from '../engine/ports/model.ts';
-import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
+import {
+  checkedLater,
+  isRecord,
+  isText,
+  oneOf,
+  type OptionChecks,
+  optional,
+  readOptions,
+  required,
+} from '../engine/base/read-options.ts';
 
 type Models = Readonly<Record<string, ModelProvider | ModelServerOptions>>;
 
-const SERVER_KEYS: Readonly<Record<keyof ModelServerOptions, true>> = {
-  url: true,
-  apiKey: true,
-  headers: true,
-  prices: true,
-  structuredOutput: true,
-  maxTokensField: true,
-  body: true,
+const CHECKS: OptionChecks<ModelServerOptions> = {
+  url: required<string>(
+    "the http or https address of a model server, such as 'https://api.openai.com/v1', without a user name and a fragment",
+    isAddress,
+  ),
+  apiKey: optional('text that is not empty; leave it out for a server without a key', isText),
+  headers: optional('an object', isRecord),
+  prices: checkedLater,
+  structuredOutput: oneOf('json_schema', 'json_object', 'prompt'),
+  maxTokensField: oneOf('max_tokens', 'max_completion_tokens'),
+  body: optional('an object', isRecord),
 };
 
 /** @throws TypeError */
@@ -28,28 +40,13 @@ export function checkModel(name: string, given: ModelProvider | ModelServerOptio
     );
   checkPrices(given.prices, what);
   if (isProvider(given)) return;
-  refuseUnknownKeys(given, Object.keys(SERVER_KEYS), `createOrchestrator: ${what}`);
-  const { url, apiKey, headers, structuredOutput, maxTokensField, body } = given;
-  if (!isAddress(url)) {
-    const rule = "such as 'https://api.openai.com/v1', without a user name and a fragment";
-    throw misuse(`${what}: \`url\` must be the http or https address of a model server, ${rule}`);
-  }
+  const { url, headers } = readOptions(`createOrchestrator: ${what}`, given, CHECKS);
   if (/\/chat\/completions\/?$/.test(new URL(url).pathname))
     throw misuse(`${what}: \`url\` must end before \`/chat/completions\`, which is added to it`);
-  if (apiKey !== undefined && (typeof apiKey !== 'string' || apiKey === ''))
-    throw misuse(`${what}: \`apiKey\` must be text that is not empty; leave it out for a server without a key`);
-  if (headers !== undefined && !isMap(headers)) throw misuse(`${what}: \`headers\` must be an object`);
   for (const [header, value] of Object.entries(headers ?? {})) {
     const problem = typeof value === 'string' ? headerProblem(header, value) : 'must be text';
     if (problem !== undefined) throw misuse(`${what}: header \`${header}\`: ${problem}`);
   }
-  const oneOf = (key: string, value: unknown, values: readonly string[]) => {
-    if (value !== undefined && !values.includes(value as string))
-      throw misuse(`${what}: \`${key}\` must be ${values.map((one) => `'${one}'`).join(' or ')}`);
-  };
-  oneOf('structuredOutput', structuredOutput, ['json_schema', 'json_object', 'prompt']);
-  oneOf('maxTokensField', maxTokensField, ['max_tokens', 'max_completion_tokens']);
-  if (body !== undefined && !isMap(body)) throw misuse(`${what}: \`body\` must be an object`);
 }
 
 function misuse(what: string): TypeError {
@@ -58,10 +55,6 @@ function misuse(what: string): TypeError {
 
 function isProvider(given: ModelProvider | ModelServerOptions): given is ModelProvider {
   return typeof (given as Partial<ModelProvider>).generate === 'function';
-}
-
-function isMap(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function isAddress(text: string): boolean {
@@ -74,7 +67,7 @@ function checkPrices(prices: unknown, what: string): void {
   const isPrice = (price: unknown) => typeof price === 'number' && Number.isFinite(price) && price >= 0;
   const isEntry = (entry: { readonly input?: unknown; readonly output?: unknown } | null) =>
     isPrice(entry?.input) && isPrice(entry?.output);
-  if (prices === undefined || (isMap(prices) && Object.values(prices as object).every(isEntry))) return;
+  if (prices === undefined || (isRecord(prices) && Object.values(prices as object).every(isEntry))) return;
   throw misuse(`${what}: \`prices\` must be { '<model>': { input, output } }: prices of 1,000,000 tokens`);
 }
 

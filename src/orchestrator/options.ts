@@ -23,7 +23,21 @@ import type { Storage } from '../engine/ports/storage.ts';
 import { areTags, isIdempotencyKey, isOwnId, START_RULES, type StartIdentity } from '../engine/model/start-once.ts';
 import { checkMailSender } from './mail.ts';
 import { checkModel } from './models.ts';
-import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
+import {
+  checkedLater,
+  duration,
+  flag,
+  hasMethods,
+  isRecord,
+  like,
+  type OptionCheck,
+  type OptionChecks,
+  optional,
+  readOptions,
+  refuseUnknownKeys,
+  required,
+  withMethods,
+} from '../engine/base/read-options.ts';
 import { checkToolServer } from './tool-server-options.ts';
 import type { Script } from '../operations/code/code-operation.ts';
 import type { Binding } from '../operations/storage/storage-operation.ts';
@@ -119,78 +133,41 @@ export const DEFAULT_RETENTION: Duration = '30d';
 /** The default of `brand`. */
 export const DEFAULT_BRAND = 'service';
 
-const KNOWN: Readonly<Record<keyof OrchestratorOptions, true>> = {
-  ensembles: true,
-  agents: true,
-  scripts: true,
-  operations: true,
-  functions: true,
-  storage: true,
-  bindings: true,
-  mcpServers: true,
-  mcp: true,
-  engine: true,
-  models: true,
-  mail: true,
-  sms: true,
-  pdf: true,
-  components: true,
-  templates: true,
-  http: true,
-  clock: true,
-  env: true,
-  secrets: true,
-  signalLinks: true,
-  brand: true,
-  schedules: true,
-  limits: true,
-  retention: true,
-  logger: true,
-  errors: true,
+const LIST = optional('an array', Array.isArray);
+const RECORD = optional('an object with names as keys', isRecord);
+const TEXTS: OptionCheck = (given) => {
+  const other = Object.entries(given ?? {}).find(([, value]) => typeof value !== 'string');
+  return RECORD(given) ?? (other && `must have a string for each name; \`${other[0]}\` has another value`);
 };
+const LOGGER = ['debug', 'info', 'warn', 'error'];
 
-/** The ports among the options, each with some of its methods. */
-const PORTS: Readonly<Record<string, readonly [port: string, methods: readonly string[]]>> = {
-  storage: ['a Storage such as memoryStorage()', ['commit', 'close']],
-  engine: ['an ExecutionEngine such as embeddedEngine()', ['attach']],
-  mcp: ['an McpClient of `ensemble-orchestrator/mcp`', ['connect']],
-  pdf: ['a PdfRenderer of `ensemble-orchestrator/pdf`', ['render']],
-  components: ['a ComponentSource', ['read', 'move']],
-  templates: ['a TemplateEngine of `ensemble-orchestrator/liquid`', ['compile']],
-  http: ['an HttpClient such as fetchHttp()', ['send']],
-  clock: ['a Clock such as systemClock()', ['now', 'setTimer']],
-  logger: ['false or a Logger such as console', ['debug', 'info', 'warn', 'error']],
+const CHECKS: OptionChecks<OrchestratorOptions> = {
+  ...{ ensembles: LIST, agents: LIST, operations: LIST },
+  ...{ scripts: RECORD, bindings: RECORD, mcpServers: RECORD, models: RECORD, mail: RECORD, sms: RECORD },
+  ...{ functions: RECORD, env: TEXTS, secrets: TEXTS },
+  storage: withMethods('a Storage such as memoryStorage()', 'commit', 'close'),
+  engine: withMethods('an ExecutionEngine such as embeddedEngine()', 'attach'),
+  mcp: withMethods('an McpClient of `ensemble-orchestrator/mcp`', 'connect'),
+  pdf: withMethods('a PdfRenderer of `ensemble-orchestrator/pdf`', 'render'),
+  components: withMethods('a ComponentSource, with read and move', 'read', 'move'),
+  templates: withMethods('a TemplateEngine of `ensemble-orchestrator/liquid`', 'compile'),
+  http: withMethods('an HttpClient such as fetchHttp()', 'send'),
+  clock: withMethods('a Clock such as systemClock()', 'now', 'setTimer'),
+  logger: optional(
+    `false or a Logger such as console, with ${LOGGER.join(', ')}`,
+    (given) => given === false || hasMethods(given, LOGGER),
+  ),
+  signalLinks: optional('{ url, secret }', isRecord),
+  brand: optional('one word of up to 32 letters and digits', like(/^[A-Za-z][A-Za-z0-9]{0,31}$/)),
+  schedules: flag,
+  limits: checkedLater,
+  retention: duration(),
+  errors: optional('{ stack }', isRecord),
 };
 
 /** @throws TypeError for an unknown key, and for values of a wrong type */
 export function checkOptions(options: OrchestratorOptions): void {
-  if (typeof options !== 'object' || options === null)
-    throw new TypeError('createOrchestrator takes an object of options');
-  refuseUnknownKeys(options, Object.keys(KNOWN), 'createOrchestrator');
-  for (const key of ['ensembles', 'agents', 'operations'] as const) {
-    if (options[key] !== undefined && !Array.isArray(options[key])) throw misuse(`\`${key}\` must be an array`);
-  }
-  for (const [key, [port, methods]] of Object.entries(PORTS)) {
-    if (key === 'logger' && options.logger === false) continue;
-    const given = options[key as keyof OrchestratorOptions] as Record<string, unknown> | null | undefined;
-    if (given !== undefined && !methods.every((method) => typeof given?.[method] === 'function'))
-      throw misuse(`\`${key}\` must be ${port}, with ${methods.join(', ')}`);
-  }
-  for (const key of [
-    'scripts',
-    'bindings',
-    'mcpServers',
-    'models',
-    'mail',
-    'sms',
-    'env',
-    'secrets',
-    'functions',
-  ] as const) {
-    const given: unknown = options[key];
-    if (given !== undefined && (typeof given !== 'object' || given === null || Array.isArray(given)))
-      throw misuse(`\`${key}\` must be an object with names as keys`);
-  }
+  readOptions('createOrchestrator', options, CHECKS);
   for (const [i, operation] of (options.operations ?? []).entries()) {
     if (typeof operation?.name !== 'string' || typeof operation.run !== 'function')
       throw misuse(`\`operations[${i}]\` must be a result of defineOperation({ name, run })`);
@@ -200,23 +177,8 @@ export function checkOptions(options: OrchestratorOptions): void {
       );
   }
   checkEntries(options);
-  for (const key of ['env', 'secrets'] as const) {
-    for (const [name, value] of Object.entries(options[key] ?? {})) {
-      if (typeof value !== 'string') throw misuse(`\`${key}.${name}\` must be a string`);
-    }
-  }
-  if (options.errors !== undefined) checkErrors(options.errors);
+  if (options.errors !== undefined) readOptions('createOrchestrator: `errors`', options.errors, { stack: flag });
   if (options.limits !== undefined) checkLimits(options.limits);
-  const { retention, schedules } = options;
-  if (schedules !== undefined && typeof schedules !== 'boolean') {
-    throw misuse(`\`schedules\` must be true or false, not ${String(schedules)}`);
-  }
-  if (retention !== undefined && !isDuration(retention)) {
-    throw misuse(`\`retention\` ${DURATION_RULE}, above 0, not ${String(retention)}`);
-  }
-  if (options.brand !== undefined && !/^[A-Za-z][A-Za-z0-9]{0,31}$/.test(options.brand)) {
-    throw misuse('`brand` must be one word of up to 32 letters and digits');
-  }
   if (options.signalLinks !== undefined) checkSignalLinks(options.signalLinks);
   for (const name of Object.keys(options.secrets ?? {})) {
     if (Object.hasOwn(options.env ?? {}, name)) throw misuse(`\`${name}\` is in \`env\` and in \`secrets\`; keep one`);
@@ -245,40 +207,31 @@ function misuse(what: string): TypeError {
   return new TypeError(`createOrchestrator: ${what}`);
 }
 
-function checkErrors(options: ErrorsOptions): void {
-  const what = 'createOrchestrator: `errors`';
-  if (typeof options !== 'object' || options === null) throw new TypeError(`${what} must be { stack }`);
-  refuseUnknownKeys(options, ['stack'], what);
-  if (options.stack !== undefined && typeof options.stack !== 'boolean')
-    throw new TypeError(`${what}: \`stack\` must be true or false, not ${String(options.stack)}`);
-}
-
 function checkSignalLinks(options: SignalLinksOptions): void {
   const what = 'createOrchestrator: `signalLinks`';
-  if (typeof options !== 'object' || options === null) throw new TypeError(`${what} must be { url, secret }`);
-  refuseUnknownKeys(options, ['url', 'secret', 'texts'], what);
-  checkPageTexts(options.texts, `${what}.texts`);
-  if (typeof options.url !== 'string' || !/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/.test(options.url)) {
-    throw new TypeError(
-      `${what}: \`url\` must be the public address of the mounted handler, such as 'https://flows.example/service', without a query`,
-    );
-  }
+  readOptions(what, options, {
+    url: required(
+      "the public address of the mounted handler, such as 'https://flows.example/service', without a query",
+      like(/^https?:\/\/[^/?#@\s]+(\/[^?#\s]*)?$/),
+    ),
+    secret: checkedLater,
+    texts: checkedLater,
+  });
   const secrets = secretsOf(options);
   if (secrets.length === 0 || !secrets.every((secret) => typeof secret === 'string' && secret.length >= 32)) {
     throw new TypeError(`${what}: \`secret\` must be text of at least 32 characters, or a list of such texts`);
   }
+  if (options.texts !== undefined) checkPageTexts(options.texts, `${what}.texts`);
 }
 
-function checkPageTexts(texts: SignalPageTexts | undefined, what: string): void {
-  if (texts === undefined) return;
-  refuseUnknownKeys(texts, ['lang', 'confirm', 'states'], what);
-  const isText = (value: unknown) => value === undefined || typeof value === 'string';
-  if (!isText(texts.lang) || !isText(texts.confirm))
-    throw new TypeError(`${what}: \`lang\` and \`confirm\` must be text`);
-  if (texts.lang !== undefined && !/^[A-Za-z0-9-]{2,35}$/.test(texts.lang))
-    throw new TypeError(`${what}: \`lang\` must be the tag of a language, such as 'de'`);
-  refuseUnknownKeys(texts.states ?? {}, SIGNAL_LINK_STATES, `${what}.states`);
-  for (const [state, page] of Object.entries(texts.states ?? {}))
+function checkPageTexts(texts: SignalPageTexts, what: string): void {
+  const { states = {} } = readOptions(what, texts, {
+    lang: optional("the tag of a language, such as 'de'", like(/^[A-Za-z0-9-]{2,35}$/)),
+    confirm: optional('text', (value) => typeof value === 'string'),
+    states: optional('an object with states as keys', isRecord),
+  });
+  refuseUnknownKeys(states, SIGNAL_LINK_STATES, `${what}.states`);
+  for (const [state, page] of Object.entries(states))
     if (typeof page?.title !== 'string' || typeof page.text !== 'string')
       throw new TypeError(`${what}.states.${state}: must be { title, text }`);
 }
@@ -289,16 +242,18 @@ export function secretsOf({ secret }: SignalLinksOptions): readonly string[] {
 }
 
 const EXECUTE_KEYS = [
-  'signal',
-  'timeout',
-  'trigger',
-  'hops',
-  'events',
-  'id',
-  'idempotencyKey',
-  'idempotencyScope',
-  'tags',
-  'principal',
+  ...[
+    'signal',
+    'timeout',
+    'trigger',
+    'hops',
+    'events',
+    'id',
+    'idempotencyKey',
+    'idempotencyScope',
+    'tags',
+    'principal',
+  ],
   'overLimit',
 ];
 

@@ -1,6 +1,6 @@
 /** A clock whose time changes only when a test advances it. */
 
-import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
+import { optional, readOptions } from '../engine/base/read-options.ts';
 import { nextTurn } from '../engine/base/next-turn.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import { sleepByTimer } from '../adapters/clock/sleep-by-timer.ts';
@@ -50,7 +50,7 @@ const DEFAULT_NOW = Date.UTC(2026, 0, 1);
  * ```
  */
 export function manualClock(options: ManualClockOptions = {}): ManualClock {
-  refuseUnknownKeys(options, ['now'], 'manualClock');
+  readOptions('manualClock', options, { now: optional('an instant in Unix ms', Number.isFinite) });
   let wallOffset = options.now ?? DEFAULT_NOW;
   let elapsed = 0;
   // Sorted by instant; timers with the same instant in the order in which they were set.

@@ -1,6 +1,6 @@
 /** An SMS sender for tests: it keeps its messages. */
 
-import { refuseUnknownKeys } from '../engine/base/refuse-unknown-keys.ts';
+import { aFunction, readOptions } from '../engine/base/read-options.ts';
 import type { MaybePromise } from '../engine/base/maybe-promise.ts';
 import type { SmsMessage, SmsSender } from '../engine/ports/sms.ts';
 
@@ -37,8 +37,7 @@ export interface MemorySms extends SmsSender {
  * ```
  */
 export function memorySms(options: MemorySmsOptions = {}): MemorySms {
-  refuseUnknownKeys(options, ['onSend'], 'memorySms');
-  const { onSend } = options;
+  const { onSend } = readOptions('memorySms', options, { onSend: aFunction });
   const messages: KeptSms[] = [];
   return {
     messages,

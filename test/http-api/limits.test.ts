@@ -577,16 +577,16 @@ describe('plans', () => {
 
   it.each([
     [{ plan: 'gold' }, /`limits`: `plan` must be one of free, pro, enterprise/],
-    [{ plans: 'free' }, /`plans` is not a key/],
+    [{ plans: 'free' }, /`plans` is not an option of this version; did you mean `plan`/],
     [{ rateLimit: { window: 5 } }, /`rateLimit`: `window` needs `requests`/],
-    [{ rateLimit: { executions: 5 } }, /`rateLimit`: its keys are requests, window and concurrent/],
-    [{ rateLimit: { concurrent: -1 } }, /`rateLimit`: `concurrent` must be a whole number from 0/],
-    [{ rateLimit: { requests: 5, window: 0 } }, /`rateLimit`: `window` must be 1 to/],
-    [{ enterprise: { executions: -1 } }, /`enterprise`: `executions` must be a whole number from 0/],
-    [{ perIp: 1.5 }, /`perIp` must be a whole number from 0/],
+    [{ rateLimit: { executions: 5 } }, /`rateLimit` has `executions`; its keys are requests, window, concurrent/],
+    [{ rateLimit: { concurrent: -1 } }, /`rateLimit` has a wrong figure: `concurrent` must be a whole number from 0/],
+    [{ rateLimit: { requests: 5, window: 0 } }, /`rateLimit` has a wrong figure: `window` must be 1 to/],
+    [{ enterprise: { executions: -1 } }, /`enterprise` has a wrong figure: `executions` must be a whole number from 0/],
+    [{ perIp: 1.5 }, /`perIp` must be a whole number of at least 0, not 1.5/],
     [{ store: {} }, /`store` must be a LimitStore/],
     [{ store: { take: () => undefined } }, /`store` must be a LimitStore with take and peek/],
-    [{ enterprise: null }, /`enterprise`: must be figures/],
+    [{ enterprise: null }, /`enterprise` must be figures/],
     [{ standardHeaders: 1 }, /`standardHeaders` must be true or false/],
     [{ onStoreFailure: 'maybe' }, /`onStoreFailure` must be 'open' or 'closed'/],
   ])('the option %j is a TypeError', (limits, message) => {

@@ -197,7 +197,7 @@ describe('cross-origin calls', () => {
 
 describe('options of a handler', () => {
   it.each([
-    [{ basepath: '/x' }, /`basepath` is not an option of a handler; did you mean `basePath`/],
+    [{ basepath: '/x' }, /handler: `basepath` is not an option of this version; did you mean `basePath`/],
     [{ trustProxy: 0 }, /`trustProxy` must be a boolean, the number of proxies/],
     [{ trustProxy: ['10.0.0.0/40'] }, /"10.0.0.0\/40" is not an address or a range/],
     [{ basePath: '/x/' }, /basePath/],

@@ -38,7 +38,7 @@ describe('`secrets` of a mail sender', () => {
 
   it('must be texts', () => {
     const mail = { smtp: { send: () => ({ messageId: '1' }), secrets: PASS as never } };
-    expect(() => createOrchestrator({ mail })).toThrow('`mail.smtp` has `secrets` that are not a list of texts');
+    expect(() => createOrchestrator({ mail })).toThrow('`mail.smtp`: `secrets` must be a list of texts');
   });
 });
 

@@ -161,7 +161,7 @@ describe('the options of smtpMail', () => {
     [{ host: 'a', ca: 'no certificate' }, /`ca` must be a certificate in PEM form/],
     [{ host: 'a', requireTLS: 'yes' }, /`requireTLS` must be true or false/],
     [{ host: 'a', pool: true }, /`pool` must be false, or/],
-    [{ host: 'a', pool: { maxConnections: 0 } }, /`pool.maxConnections` must be a whole number from 1/],
+    [{ host: 'a', pool: { maxConnections: 0 } }, /`pool`: `maxConnections` must be a whole number from 1/],
     [{ host: 'a', pool: { size: 3 } }, /`pool`: `size` is not an option/],
   ])('are checked: %j', (options, message) => {
     expect(() => smtpMail(options as never)).toThrow(message);

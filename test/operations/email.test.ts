@@ -450,7 +450,7 @@ it('`close()` closes each sender once, also if one fails', async () => {
 
 it.each<[unknown, string]>([
   [{ smtp: {} }, '`mail.smtp` must be a MailSender with send'],
-  [{ smtp: { send() {}, settings: 'apiKey' } }, '`mail.smtp` has `settings` that are not a list'],
+  [{ smtp: { send() {}, settings: 'apiKey' } }, '`mail.smtp`: `settings` must be a list of texts'],
   [[], '`mail` must be an object'],
 ])('the option `mail` %j is a TypeError', (mail, message) => {
   expect(() => createOrchestrator({ mail: mail as never })).toThrow(message);

@@ -554,7 +554,7 @@ describe('createOrchestrator', () => {
   });
 
   it.each<[string, unknown, string]>([
-    ['no object', 'x', 'createOrchestrator takes an object of options'],
+    ['no object', 'x', 'createOrchestrator: options must be an object'],
     [
       'an unknown option',
       { ensemble: [] },
@@ -562,7 +562,11 @@ describe('createOrchestrator', () => {
     ],
     ['ensembles that are no array', { ensembles: 'name: e' }, 'createOrchestrator: `ensembles` must be an array'],
     ['a script that is no function', { scripts: { a: 1 } }, 'createOrchestrator: script `a` must be a function'],
-    ['a variable that is no text', { env: { PORT: 80 } }, 'createOrchestrator: `env.PORT` must be a string'],
+    [
+      'a variable that is no text',
+      { env: { PORT: 80 } },
+      'createOrchestrator: `env` must have a string for each name; `PORT` has another value',
+    ],
     [
       'one name in env and secrets',
       { env: { A: 'x' }, secrets: { A: 'y' } },

@@ -188,7 +188,7 @@ describe('executions.steps', () => {
     const made = open([{ ensemble: 'kid', name: 'made' }, code('boom')], { child: [code('b')] });
     const { id } = await made.orchestrator.execute('e', {});
     const again = await made.orchestrator.executions.retry(id);
-    await made.orchestrator.clock.advance(1000);
+    await made.clock.advance(1000);
     const kept = (await stepsOf(made, again.id)).map(({ key, kind, status }) => `${key} ${kind} ${status}`);
     expect(kept).toEqual(['flow[0] ensemble completed', 'flow[1] agent failed']);
   });

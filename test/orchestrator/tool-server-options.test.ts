@@ -94,7 +94,9 @@ test('`mcpServers` and `mcp` themselves are checked', () => {
   expect(() => createOrchestrator({ mcpServers: [] as never })).toThrow(
     '`mcpServers` must be an object with names as keys',
   );
-  expect(() => createOrchestrator({ mcp: {} as never })).toThrow(/`mcp` must be an McpClient .* with connect/);
+  expect(() => createOrchestrator({ mcp: {} as never })).toThrow(
+    /`mcp` must be an McpClient of `ensemble-orchestrator.mcp`/,
+  );
   expect(() => createOrchestrator({ mcpServer: {} } as never)).toThrow('did you mean `mcpServers`?');
 });
 

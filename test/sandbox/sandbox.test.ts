@@ -192,7 +192,7 @@ describe('check', () => {
 describe('options of the sandbox', () => {
   it.each([
     [{ timeoutMs: 5 }, 'did you mean `timeout`?'],
-    [{ timeout: 0 }, '`timeout` must be a whole number from 1 to 60000'],
+    [{ timeout: 0 }, '`timeout` must be a duration such as `30s` or `5m`, or milliseconds, from 1 to 60,000 ms, not 0'],
     [{ memoryBytes: 1 }, '`memoryBytes` must be a whole number'],
     [{ stackBytes: 2 ** 20 }, '`stackBytes` must be a whole number'],
     [{ threads: 0.5 }, '`threads` must be a whole number from 0 to 64'],

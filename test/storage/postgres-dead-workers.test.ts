@@ -8,7 +8,7 @@ import type { SqlClient } from '../../src/adapters/storage/postgres/driver.ts';
 import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
 import { lockKey } from '../../src/adapters/storage/postgres/migrations.ts';
 import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
-import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
+import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { type Processes, readProcesses } from '../../src/adapters/storage/postgres/this-process.ts';
 import { workersTable } from '../../src/adapters/storage/postgres/workers-table.ts';
@@ -39,7 +39,7 @@ describe.skipIf(!hasServer)('workers that are dead or seem to be', () => {
 
   beforeAll(async () => {
     database = await createDatabase();
-    client = await openClient(readOptions({ url: database.connectionString }));
+    client = await openClient(readPostgresOptions({ url: database.connectionString }));
     await Promise.resolve(open().definitions.get('-'));
   });
   beforeEach(() => {

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type SessionEvents, type SqlClient, statement } from '../../src/adapters/storage/postgres/driver.ts';
 import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
 import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
-import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
+import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { createSessions } from '../../src/adapters/storage/postgres/sessions.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
@@ -94,7 +94,7 @@ describe('a query of postgres.js that times out', () => {
     };
     const pending = Object.assign(new Promise(() => undefined), { state, canceller, raw: () => pending });
     const sql = { unsafe: () => pending, reserve: () => undefined, options: {} };
-    const client = await openClient(readOptions({ sql, sessions: false, queryTimeoutMs: 100 }));
+    const client = await openClient(readPostgresOptions({ sql, sessions: false, queryTimeoutMs: 100 }));
     const unhandled: unknown[] = [];
     const listener = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', listener);
@@ -185,7 +185,7 @@ describe.skipIf(!hasServer)('on a server', () => {
 
   it.each(DRIVERS)('the locks of a process that hangs in a transaction are free soon, by %s', async (driver) => {
     const source = driver === 'pg' ? { pool: database.pool() } : { sql: database.sql() };
-    const client = await openClient(readOptions({ ...source, queryTimeoutMs: 200 }));
+    const client = await openClient(readPostgresOptions({ ...source, queryTimeoutMs: 200 }));
     await open().executions.countQueued(1);
     const held = "SELECT FROM pg_locks WHERE relation = 'ensemble.kv'::regclass AND mode = 'AccessExclusiveLock'";
     const standing = client.transaction(async (on) => {

@@ -5,7 +5,7 @@ import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
 import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/migrations.ts';
-import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
+import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { accept, enqueue, execution, executionId, register, T0 } from '../../src/testing-kit/storage-suite/context.ts';
 import { createDatabase, findServer, type TestDatabase, until } from './postgres-server.ts';
@@ -18,20 +18,20 @@ describe('options', () => {
   it.each<[string, object]>([
     ['one of pool, sql, pglite, url must say where the database is, not none', {}],
     ['one of pool, sql, pglite, url must say where the database is, not pool and url', { pool, url: nowhere }],
-    ['pool must be a Pool of `pg`', { pool: {} }],
-    ['sql must be an instance of `postgres`', { sql: {} }],
-    ['pglite must be an instance of PGlite', { pglite: {} }],
-    ['url must begin with postgres:// or postgresql://', { url: 'mysql://x' }],
-    ['schema must be', { pool, schema: 'A' }],
-    ['schema must be', { pool, schema: 'pg_x' }],
-    ['schema must be', { pool, schema: 'a"b' }],
-    ['namespace must be text of 1 to 128 characters', { pool, namespace: '' }],
-    ['namespace must be text of 1 to 128 characters', { pool, namespace: 'a\u0000' }],
-    ['sessions must be true or false', { pool, sessions: 1 }],
-    ['sessionGraceMs must be a whole number from 500 to 600,000, not 100', { pool, sessionGraceMs: 100 }],
-    ['sessionGraceMs has no effect with sessions: false', { pool, sessionGraceMs: 5000, sessions: false }],
-    ['queryTimeoutMs must be a whole number from 100 to 600,000, not 5', { pool, queryTimeoutMs: 5 }],
-    ['pool must have at least 2 connections, not 1', { pool: { ...pool, options: { max: 1 } } }],
+    ['`pool` must be a Pool of `pg`', { pool: {} }],
+    ['`sql` must be an instance of `postgres`', { sql: {} }],
+    ['`pglite` must be an instance of PGlite', { pglite: {} }],
+    ['`url` must be an address that begins with postgres:// or postgresql://', { url: 'mysql://x' }],
+    ['`schema` must be', { pool, schema: 'A' }],
+    ['`schema` must be', { pool, schema: 'pg_x' }],
+    ['`schema` must be', { pool, schema: 'a"b' }],
+    ['`namespace` must be text of 1 to 128 characters', { pool, namespace: '' }],
+    ['`namespace` must be text of 1 to 128 characters', { pool, namespace: 'a\u0000' }],
+    ['`sessions` must be true or false', { pool, sessions: 1 }],
+    ['`sessionGraceMs` must be a whole number from 500 to 600,000, not 100', { pool, sessionGraceMs: 100 }],
+    ['`sessionGraceMs` has no effect with sessions: false', { pool, sessionGraceMs: 5000, sessions: false }],
+    ['`queryTimeoutMs` must be a whole number from 100 to 600,000, not 5', { pool, queryTimeoutMs: 5 }],
+    ['`pool` must have at least 2 connections, not 1', { pool: { ...pool, options: { max: 1 } } }],
   ])('%s', (message, options) => {
     expect(() => postgresStorage(options)).toThrow(
       new RegExp(`^postgresStorage: ${message.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}`),
@@ -45,13 +45,17 @@ describe('options', () => {
 
   it('pools and instances of the drivers have the right types', () => {
     const real = new pg.Pool({ connectionString: nowhere });
-    expect(readOptions({ pool: real })).toMatchObject({ schema: 'ensemble', namespace: 'default', sessions: true });
+    expect(readPostgresOptions({ pool: real })).toMatchObject({
+      schema: 'ensemble',
+      namespace: 'default',
+      sessions: true,
+    });
   });
 });
 
 describe('without a database', () => {
   it('a missing package is named, with the remedy', async () => {
-    const settings = readOptions({ url: nowhere });
+    const settings = readPostgresOptions({ url: nowhere });
     const load = (name: string) => Promise.reject(new Error(`Cannot find package '${name}' imported from x.js`));
     await expect(openClient(settings, load)).rejects.toMatchObject({
       code: 'NOT_CONFIGURED',
@@ -166,7 +170,7 @@ describe.skipIf(!hasServer)('on a server', () => {
   });
 
   it('a migration that fails changes nothing, and the next attempt continues where the last one ended', async () => {
-    const client = await openClient(readOptions({ url: database.connectionString }));
+    const client = await openClient(readPostgresOptions({ url: database.connectionString }));
     await expect(
       migrate(client, 'broken', [...MIGRATIONS, 'CREATE TABLE $.two (a integer); SELECT 1/0']),
     ).rejects.toThrow();
@@ -178,7 +182,7 @@ describe.skipIf(!hasServer)('on a server', () => {
   });
 
   it('the table `deliveries` of an older version is dropped, with its rows', async () => {
-    const client = await openClient(readOptions({ url: database.connectionString }));
+    const client = await openClient(readPostgresOptions({ url: database.connectionString }));
     await migrate(client, 'before', MIGRATIONS.slice(0, 8));
     await database.query(`INSERT INTO "before".deliveries (execution, created_at, due_at, id, event, target, payload)
       VALUES (1, 1, 1, 'a', 'e', '{}', '{}')`);

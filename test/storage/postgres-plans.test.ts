@@ -11,7 +11,7 @@ import { executionsTable } from '../../src/adapters/storage/postgres/executions-
 import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
 import { migrate } from '../../src/adapters/storage/postgres/migrations.ts';
 import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
-import { readOptions } from '../../src/adapters/storage/postgres/options.ts';
+import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { signalsTable } from '../../src/adapters/storage/postgres/signals-table.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 import {
@@ -50,7 +50,7 @@ describe.skipIf(!hasServer)('plans', () => {
 
   beforeAll(async () => {
     database = await createDatabase();
-    const real = await openClient(readOptions({ url: database.connectionString }));
+    const real = await openClient(readPostgresOptions({ url: database.connectionString }));
     await migrate(real, 'ensemble');
     client = {
       ...real,

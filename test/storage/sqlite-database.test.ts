@@ -143,8 +143,8 @@ describe('sqliteDatabase', () => {
   });
 
   it.each([
-    [{}, /path or database/],
-    [{ path: 'a', database: new Libsql(':memory:') }, /path or database/],
+    [{}, /either `path` or `database`/],
+    [{ path: 'a', database: new Libsql(':memory:') }, /either `path` or `database`/],
     [{ path: 'https://x' }, /not a URL/],
     [{ file: 'a' }, /did you mean `path`\?/],
     [{ path: 'a', busyTimeoutMs: -1 }, /busyTimeoutMs/],

@@ -327,21 +327,23 @@ describe('the driver', () => {
   });
 });
 
+const PATH_RULE = '`path` must be the name of a file, or `:memory:`, and not a URL';
+
 it.each([
-  [{ path: '' }, 'path must name a file, or be `:memory:`'],
-  [{ path: 'a\u0000b' }, 'path must name a file, or be `:memory:`'],
-  [{ path: undefined }, 'path must name a file, or be `:memory:`'],
-  [{ path: 'libsql://db.example' }, 'path must name a file, not a URL: libsql://db.example'],
-  [{ path: 'file:store.db' }, 'path must name a file, not a URL: file:store.db'],
-  [{ path: 'a.db', namespace: '' }, 'namespace must be text of 1 to 128 characters'],
-  [{ path: 'a.db', namespace: 'x'.repeat(129) }, 'namespace must be text of 1 to 128 characters'],
-  [{ path: 'a.db', busyTimeoutMs: -1 }, 'busyTimeoutMs must be a whole number from 0 to 600,000, not -1'],
+  [{ path: '' }, PATH_RULE],
+  [{ path: 'a\u0000b' }, PATH_RULE],
+  [{ path: undefined }, PATH_RULE],
+  [{ path: 'libsql://db.example' }, PATH_RULE],
+  [{ path: 'file:store.db' }, PATH_RULE],
+  [{ path: 'a.db', namespace: '' }, '`namespace` must be text of 1 to 128 characters'],
+  [{ path: 'a.db', namespace: 'x'.repeat(129) }, '`namespace` must be text of 1 to 128 characters'],
+  [{ path: 'a.db', busyTimeoutMs: -1 }, '`busyTimeoutMs` must be a whole number from 0 to 600,000, not -1'],
   [
     { path: 'a.db', busyTimeoutMs: '5; DROP TABLE x' },
-    'busyTimeoutMs must be a whole number from 0 to 600,000, not 5; DROP TABLE x',
+    "`busyTimeoutMs` must be a whole number from 0 to 600,000, not '5; DROP TABLE x'",
   ],
-  [{ path: 'a.db', synchronous: 'off' }, 'synchronous must be full or normal, not off'],
-  [{ path: 'a.db', driver: 'sqlite3' }, 'driver must be one of node:sqlite, bun:sqlite, libsql, not sqlite3'],
+  [{ path: 'a.db', synchronous: 'off' }, "`synchronous` must be 'full' or 'normal', not 'off'"],
+  [{ path: 'a.db', driver: 'sqlite3' }, "`driver` must be 'node:sqlite' or 'bun:sqlite' or 'libsql', not 'sqlite3'"],
 ])('sqliteStorage(%o) is a TypeError', (wrong, message) => {
   expect(() => sqliteStorage(wrong as never)).toThrow(TypeError(`sqliteStorage: ${message}`));
 });

@@ -1,6 +1,6 @@
 /** Makes the providers of the AI SDK serve the model port. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { checkedLater, type OptionChecks, readOptions } from '../../engine/base/read-options.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { ModelAnswer, ModelPrices, ModelProvider, ModelRequest } from '../../engine/ports/model.ts';
@@ -30,7 +30,7 @@ export interface AiModelsOptions {
  */
 export function aiModels(provider: AiProvider, options: AiModelsOptions = {}): ModelProvider {
   checkProvider(provider);
-  const { prices, providerOptions } = checkOptions(options);
+  const { prices, providerOptions } = readOptions('aiModels', options, CHECKS);
   return Object.freeze<ModelProvider>({
     ...(prices === undefined ? {} : { prices }),
     generate: (request) =>
@@ -81,9 +81,4 @@ function checkProvider(provider: AiProvider): void {
   throw new TypeError('aiModels takes a provider of the AI SDK, such as createAnthropic({ apiKey })');
 }
 
-const OPTIONS: readonly string[] = ['prices', 'providerOptions'];
-
-function checkOptions(options: AiModelsOptions): AiModelsOptions {
-  refuseUnknownKeys(options, OPTIONS, 'aiModels');
-  return options;
-}
+const CHECKS: OptionChecks<AiModelsOptions> = { prices: checkedLater, providerOptions: checkedLater };

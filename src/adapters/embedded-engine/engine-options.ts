@@ -1,6 +1,6 @@
 /** The options of the embedded engine, with their defaults and limits. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { flag, type OptionChecks, readOptions, wholeNumber } from '../../engine/base/read-options.ts';
 
 export interface EmbeddedEngineOptions {
   /**
@@ -20,28 +20,24 @@ export interface EmbeddedEngineOptions {
   readonly groupCommit?: boolean | undefined;
 }
 
-const KEYS = ['concurrency', 'queueLimit', 'leaseMs', 'renewMs', 'sweepMs', 'groupCommit'];
+const CHECKS: OptionChecks<EmbeddedEngineOptions> = {
+  concurrency: wholeNumber(0, 1_000_000),
+  queueLimit: wholeNumber(1, 10_000_000),
+  leaseMs: wholeNumber(100, 86_400_000),
+  renewMs: wholeNumber(1, 86_400_000),
+  sweepMs: wholeNumber(10, 3_600_000),
+  groupCommit: flag,
+};
 
 /** @throws TypeError when an option is not what it must be */
 export function readEngineOptions(options: EmbeddedEngineOptions): Required<EmbeddedEngineOptions> {
-  refuseUnknownKeys(options, KEYS, 'embeddedEngine');
-  const { concurrency = 1000, queueLimit = 10_000, leaseMs = 30_000, sweepMs = 500, groupCommit = true } = options;
+  const given = readOptions('embeddedEngine', options, CHECKS);
+  const { concurrency = 1000, queueLimit = 10_000, leaseMs = 30_000, sweepMs = 500, groupCommit = true } = given;
   const renewMs = options.renewMs ?? Math.max(1, Math.floor(leaseMs / 3));
-  wholeNumber('concurrency', concurrency, 0, 1_000_000);
-  wholeNumber('queueLimit', queueLimit, 1, 10_000_000);
-  wholeNumber('leaseMs', leaseMs, 100, 86_400_000);
-  wholeNumber('renewMs', renewMs, 1, 86_400_000);
-  wholeNumber('sweepMs', sweepMs, 10, 3_600_000);
   if (renewMs * 2 > leaseMs) {
     throw new TypeError(
       `embeddedEngine: renewMs (${renewMs}) must be at most half of leaseMs (${leaseMs}): a lease must outlive a renewal that fails`,
     );
   }
-  if (typeof groupCommit !== 'boolean') throw new TypeError('embeddedEngine: groupCommit must be true or false');
   return { concurrency, queueLimit, leaseMs, renewMs, sweepMs, groupCommit };
-}
-
-function wholeNumber(name: string, value: number, min: number, max: number): void {
-  if (Number.isSafeInteger(value) && value >= min && value <= max) return;
-  throw new TypeError(`embeddedEngine: ${name} must be a whole number from ${min} to ${max}, not ${String(value)}`);
 }

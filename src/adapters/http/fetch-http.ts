@@ -1,6 +1,6 @@
 /** The portable HTTP client: the runtime's `fetch`, with checks of each request. It does not look up names. `nodeHttp` does. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { aFunction, readOptions } from '../../engine/base/read-options.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/http.ts';
 import { addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
@@ -14,7 +14,7 @@ import {
   toExchangeFailure,
   underDeadline,
 } from './exchange.ts';
-import { socketSlots } from './socket-slots.ts';
+import { SOCKET_CHECKS, socketSlots } from './socket-slots.ts';
 
 export interface FetchHttpOptions {
   /**
@@ -43,7 +43,7 @@ export interface FetchHttpOptions {
  * @throws TypeError for an invalid option
  */
 export function fetchHttp(options: FetchHttpOptions = {}): HttpClient {
-  refuseUnknownKeys(options, ['allow', 'maxSocketsPerHost', 'fetch'], 'fetchHttp');
+  readOptions('fetchHttp', options, { ...SOCKET_CHECKS, fetch: aFunction });
   const rules = addressRules(options.allow, true);
   const slots = socketSlots(options.maxSocketsPerHost ?? 64);
   const own = options.fetch;

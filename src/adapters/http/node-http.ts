@@ -1,6 +1,6 @@
 /** The HTTP client for Node: like `fetchHttp`, but it checks all addresses of a name, and connects only to checked addresses. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { aFunction, readOptions } from '../../engine/base/read-options.ts';
 import { type ClientRequest, Agent as HttpAgent, request as httpRequest, type IncomingMessage } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, type LookupFunction } from 'node:net';
@@ -11,7 +11,7 @@ import { bodyCollector, fragmented } from './body-collector.ts';
 import { decodeBody } from './decode-body.ts';
 import { collectHeaders, contentCoding, toExchangeFailure, underDeadline } from './exchange.ts';
 import { nameLookups, type ResolveName } from './name-lookups.ts';
-import { socketSlots } from './socket-slots.ts';
+import { SOCKET_CHECKS, socketSlots } from './socket-slots.ts';
 
 export interface NodeHttpOptions {
   /** As for `fetchHttp`. A listed name may resolve to any address. A listed range allows the addresses of all names in it. */
@@ -42,7 +42,7 @@ const IDLE_SOCKET_MS = 4_000;
  * @throws TypeError for an invalid option
  */
 export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
-  refuseUnknownKeys(options, ['allow', 'maxSocketsPerHost', 'resolve'], 'nodeHttp');
+  readOptions('nodeHttp', options, { ...SOCKET_CHECKS, resolve: aFunction });
   const rules = addressRules(options.allow);
   const slots = socketSlots(options.maxSocketsPerHost ?? 64);
   const resolve = options.resolve ?? nameLookups();

@@ -1,5 +1,6 @@
 /** Limits the concurrent exchanges with one host. Others wait in order, and an aborted one leaves the queue. */
 
+import { checkedLater, optional } from '../../engine/base/read-options.ts';
 import pLimit, { type LimitFunction } from 'p-limit';
 
 export interface SocketSlots {
@@ -13,14 +14,17 @@ export interface SocketSlots {
   readonly hosts: number;
 }
 
-/**
- * @param perHost - the largest number of concurrent exchanges, 1 or more, or `Infinity`
- * @throws TypeError for another number
- */
+/** The checks of the options that all HTTP clients have. */
+export const SOCKET_CHECKS = {
+  allow: checkedLater,
+  maxSocketsPerHost: optional<number>(
+    'a whole number from 1, or Infinity',
+    (count) => count === Number.POSITIVE_INFINITY || (Number.isInteger(count) && count > 0),
+  ),
+};
+
+/** @param perHost - the largest number of concurrent exchanges, 1 or more, or `Infinity` */
 export function socketSlots(perHost: number): SocketSlots {
-  if (!(perHost === Number.POSITIVE_INFINITY || (Number.isInteger(perHost) && perHost > 0))) {
-    throw new TypeError(`maxSocketsPerHost is ${perHost}; expected a whole number from 1, or Infinity`);
-  }
   const limits = new Map<string, LimitFunction>();
   return {
     get hosts() {

@@ -1,6 +1,6 @@
 /** A mail sender that keeps its mails in memory, for tests and for development. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { aFunction, readOptions } from '../../engine/base/read-options.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
 import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import type { MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
@@ -34,8 +34,7 @@ export interface MemoryMail extends MailSender {
  * @param options - see {@link MemoryMailOptions}
  */
 export function memoryMail(options: MemoryMailOptions = {}): MemoryMail {
-  refuseUnknownKeys(options, ['onSend'], 'memoryMail');
-  const { onSend } = options;
+  const { onSend } = readOptions('memoryMail', options, { onSend: aFunction });
   const messages: KeptMail[] = [];
   return {
     settings: ['apiKey', 'host', 'port', 'secure', 'auth'],

@@ -1,6 +1,6 @@
 /** A mail sender over the `send_email` binding of Cloudflare Workers. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { optional, readOptions } from '../../engine/base/read-options.ts';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { MailAddress, MailMessage, MailSender, SendOptions } from '../../engine/ports/mail.ts';
@@ -71,7 +71,7 @@ const MAX_TEXT = 300;
 export function platformMail(binding: PlatformMailBinding | undefined, options: PlatformMailOptions = {}): MailSender {
   if (binding !== undefined && typeof binding?.send !== 'function')
     throw new TypeError('platformMail: the binding has no `send`; pass a `send_email` binding, such as env.EMAIL');
-  refuseUnknownKeys(options, ['allow'], 'platformMail');
+  readOptions('platformMail', options, { allow: optional(ALLOW_RULE, Array.isArray) });
   const allowed = options.allow?.map(allowedEntry);
   return Object.freeze({
     check: () => (binding ? [] : [{ path: ['provider'], message: NO_BINDING, notConfigured: true }]),
@@ -99,13 +99,12 @@ export function platformMail(binding: PlatformMailBinding | undefined, options: 
   });
 }
 
+const ALLOW_RULE = "a list of addresses and domains, such as 'ada@example.com' and 'example.com'";
+
 /** @throws TypeError */
 function allowedEntry(entry: unknown): string {
   const text = typeof entry === 'string' ? canonical(entry.replace(/^@/, '')) : undefined;
-  if (text === undefined)
-    throw new TypeError(
-      "platformMail: `allow` must be a list of addresses and domains, such as 'ada@example.com' and 'example.com'",
-    );
+  if (text === undefined) throw new TypeError(`platformMail: \`allow\` must be ${ALLOW_RULE}`);
   return text;
 }
 

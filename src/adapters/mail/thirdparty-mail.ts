@@ -1,6 +1,6 @@
 /** A mail sender over the HTTP API of Resend, and of services that speak the same format. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { httpAddress, optional, readOptions } from '../../engine/base/read-options.ts';
 import { toBase64 } from '../../engine/base/base64.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
@@ -27,12 +27,10 @@ const NO_KEY = "thirdpartyMail has no key: give `apiKey` in the agent's config, 
  * @throws TypeError for an invalid option
  */
 export function thirdpartyMail(options: ThirdpartyMailOptions = {}): MailSender {
-  const { apiKey, url = 'https://api.resend.com/emails' } = options;
-  refuseUnknownKeys(options, ['apiKey', 'url'], 'thirdpartyMail');
-  if (apiKey !== undefined && !isKey(apiKey))
-    throw new TypeError('thirdpartyMail: `apiKey` must be text that is not empty');
-  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-    throw new TypeError('thirdpartyMail: `url` must be an http or https address');
+  const { apiKey, url = 'https://api.resend.com/emails' } = readOptions('thirdpartyMail', options, {
+    apiKey: optional('text that is not empty', isKey),
+    url: httpAddress,
+  });
   return Object.freeze({
     settings: ['apiKey'],
     secrets: apiKey === undefined ? [] : [apiKey],

@@ -1,6 +1,6 @@
 /** The port `McpClient` over the package `@modelcontextprotocol/client`: streamable HTTP, through the guarded HTTP client. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { flag, readOptions } from '../../engine/base/read-options.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import type {
   McpClient,
@@ -43,7 +43,7 @@ export interface McpClientOptions {
  * ```
  */
 export function mcpClient(options: McpClientOptions = {}): McpClient {
-  refuseUnknownKeys(options, ['shareSessions'], 'mcpClient');
+  readOptions('mcpClient', options, { shareSessions: flag });
   const share = options.shareSessions ?? globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
   return Object.freeze({ connect: (access: ToolServerAccess) => mcpServer(access, share, loadClientPackage) });
 }

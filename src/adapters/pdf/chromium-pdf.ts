@@ -1,6 +1,6 @@
 /** The PDF renderer that prints with a Chromium of this computer, through playwright-core. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { flag, isText, optional, readOptions, wholeNumber } from '../../engine/base/read-options.ts';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import pLimit from 'p-limit';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
@@ -22,7 +22,6 @@ export interface ChromiumPdfOptions {
 }
 
 const LABEL = 'chromiumPdf';
-const KNOWN = ['executablePath', 'sandbox', 'concurrency'];
 /** What the browser gets of the environment: nothing that may be secret. */
 const ENVIRONMENT = [
   'PATH',
@@ -56,13 +55,14 @@ interface Chromium {
  * Creates the renderer for `createOrchestrator({ pdf })`. It needs the package `playwright-core` and a Chromium, and runs on Node.js, Deno
  * and Bun. The browser starts with the first document.
  *
- * @throws TypeError for an unknown option; INVALID_REQUEST for one that is out of range
+ * @throws TypeError for an option that is unknown or wrong
  */
 export function chromiumPdf(options: ChromiumPdfOptions = {}): PdfRenderer {
-  refuseUnknownKeys(options, KNOWN, 'chromiumPdf');
-  const { concurrency = 2 } = options;
-  if (!Number.isSafeInteger(concurrency) || concurrency < 1 || concurrency > 16)
-    throw refuse('`concurrency` must be a whole number from 1 to 16');
+  const { concurrency = 2 } = readOptions('chromiumPdf', options, {
+    executablePath: optional('the path of a program', isText),
+    sandbox: flag,
+    concurrency: wholeNumber(1, 16),
+  });
   const chromium: Chromium = {};
   const limit = pLimit(concurrency);
   return Object.freeze<PdfRenderer>({
@@ -212,8 +212,4 @@ async function closeBrowser(chromium: Chromium): Promise<void> {
   const { browser } = chromium;
   delete chromium.browser;
   await browser?.then((opened) => opened.close()).catch(() => {});
-}
-
-function refuse(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', `chromiumPdf: ${message}`);
 }

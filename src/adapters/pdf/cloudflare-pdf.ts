@@ -1,6 +1,6 @@
 /** The PDF renderer of Cloudflare's Browser Rendering, over its HTTP API. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { httpAddress, like, readOptions, required } from '../../engine/base/read-options.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
@@ -27,14 +27,15 @@ const MAX_STEP_MS = 60_000;
  * @throws INVALID_REQUEST for an option that is missing or has a wrong form
  */
 export function cloudflarePdf(options: CloudflarePdfOptions): PdfRenderer {
-  refuseUnknownKeys(options, ['accountId', 'apiToken', 'url'], 'cloudflarePdf');
-  const { accountId, apiToken, url = DEFAULT_URL } = options;
-  if (typeof accountId !== 'string' || !/^[A-Za-z0-9_-]{1,100}$/.test(accountId))
-    throw refuse('`accountId` must be the id of an account');
-  if (typeof apiToken !== 'string' || !/^[\x21-\x7e]{1,1000}$/.test(apiToken))
-    throw refuse('`apiToken` must be a token of the API');
-  if (typeof url !== 'string' || !/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/.test(url))
-    throw refuse('`url` must be an http(s) address without a query');
+  const {
+    accountId,
+    apiToken,
+    url = DEFAULT_URL,
+  } = readOptions('cloudflarePdf', options, {
+    accountId: required('the id of an account', like(/^[A-Za-z0-9_-]{1,100}$/)),
+    apiToken: required('a token of the API', like(/^[\x21-\x7e]{1,1000}$/)),
+    url: httpAddress,
+  });
   const target = `${url.replace(/\/+$/, '')}/accounts/${accountId}/browser-rendering/pdf`;
   return Object.freeze<PdfRenderer>({
     async render(request) {
@@ -131,8 +132,4 @@ function saidBy({ body }: HttpResponse, apiToken: string): string {
   }
   const shown = said.replaceAll(apiToken, '***');
   return shown === '' ? '' : `: ${shown.length > MAX_TEXT ? `${shown.slice(0, MAX_TEXT)}...` : shown}`;
-}
-
-function refuse(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', `cloudflarePdf: ${message}`);
 }

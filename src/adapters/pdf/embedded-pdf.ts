@@ -1,7 +1,6 @@
 /** The PDF renderer that needs no browser: pdfmake, in threads of its own. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { isRecord, like, optional, readOptions, wholeNumber } from '../../engine/base/read-options.ts';
 import type { PdfRenderer } from '../../engine/ports/pdf.ts';
 import { createPdfThreads } from './pdf-threads.ts';
 import type { FontFiles } from './thread-messages.ts';
@@ -21,24 +20,26 @@ export interface EmbeddedPdfOptions {
 }
 
 const MIB = 1024 * 1024;
-const KNOWN = ['fonts', 'missingCharacter', 'threads', 'memoryBytes'];
 const STYLES: ReadonlySet<string> = new Set(['normal', 'bold', 'italics', 'bolditalics']);
 
 /**
  * Creates the renderer for `createOrchestrator({ pdf })`. It needs the packages `pdfmake`, `html-to-pdfmake`, `linkedom`, `parse5` and
  * `juice`, and threads: Node.js, Deno or Bun.
  *
- * @throws TypeError for an unknown option; INVALID_REQUEST for one that is out of range
+ * @throws TypeError for an option that is unknown or wrong
  */
 export function embeddedPdf(options: EmbeddedPdfOptions = {}): PdfRenderer {
-  refuseUnknownKeys(options, KNOWN, 'embeddedPdf');
-  const { fonts = {}, missingCharacter } = options;
+  const given = readOptions('embeddedPdf', options, {
+    fonts: optional('an object with names as keys', isRecord),
+    missingCharacter: optional('one character of ASCII, or empty text', like(/^[\x20-\x7e]?$/)),
+    threads: wholeNumber(1, 16),
+    memoryBytes: wholeNumber(64 * MIB, 4096 * MIB),
+  });
+  const { fonts = {}, missingCharacter, threads: count = 1, memoryBytes = 512 * MIB } = given;
   for (const [name, files] of Object.entries(fonts)) checkFont(name, files);
-  if (missingCharacter !== undefined && !/^[\x20-\x7e]?$/.test(missingCharacter))
-    throw refuse('`missingCharacter` must be one character of ASCII, or empty text');
   const threads = createPdfThreads({
-    threads: inRange('threads', options.threads ?? 1, 1, 16),
-    memoryBytes: inRange('memoryBytes', options.memoryBytes ?? 512 * MIB, 64 * MIB, 4096 * MIB),
+    threads: count,
+    memoryBytes,
     data: { fonts, missingCharacter },
   });
   return Object.freeze<PdfRenderer>({
@@ -56,16 +57,7 @@ function checkFont(name: string, files: FontFiles): void {
     !entries.some(([style]) => style === 'normal') ||
     !entries.every(([style, file]) => STYLES.has(style) && file instanceof Uint8Array)
   )
-    throw refuse(
-      `font \`${name}\` must be { normal, bold, italics, bolditalics }, each the bytes of a font file; only \`normal\` is required`,
+    throw new TypeError(
+      `embeddedPdf: font \`${name}\` must be { normal, bold, italics, bolditalics }, each the bytes of a font file; only \`normal\` is required`,
     );
-}
-
-function inRange(name: string, value: number, min: number, max: number): number {
-  if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  throw refuse(`\`${name}\` must be a whole number from ${min} to ${max}`);
-}
-
-function refuse(message: string): OrchestratorError {
-  return new OrchestratorError('INVALID_REQUEST', `embeddedPdf: ${message}`);
 }

@@ -1,6 +1,13 @@
 /** Scripts from source text that run without access to the host, in QuickJS compiled to WebAssembly. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import {
+  duration,
+  isTextList,
+  type OptionChecks,
+  optional,
+  readOptions,
+  wholeNumber,
+} from '../../engine/base/read-options.ts';
 import { type Duration, toMs } from '../../engine/base/duration.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json.ts';
@@ -62,10 +69,10 @@ const MIB = 1024 * 1024;
 /**
  * Creates a sandbox. Every call of a script gets a new QuickJS machine with memory of its own, which ends with the call.
  *
- * @throws TypeError for an unknown option; INVALID_REQUEST for one that is out of range
+ * @throws TypeError for an option that is unknown or wrong
  */
 export function sandbox(options: SandboxOptions = {}): Sandbox {
-  const { env, limits, threads } = readOptions(options);
+  const { env, limits, threads } = settingsOf(options);
   const run = threads === 0 ? runHere(options.wasm as WebAssembly.Module | undefined) : createThreads(threads);
   return Object.freeze({
     script(source: string, name = 'script') {
@@ -150,30 +157,30 @@ function toThrown({ name, message, stack, code, details, retryable }: Extract<An
   return error;
 }
 
-const KNOWN = ['timeout', 'memoryBytes', 'stackBytes', 'env', 'threads', 'wasm'];
+const CHECKS: OptionChecks<SandboxOptions> = {
+  timeout: duration(1, 60_000),
+  memoryBytes: wholeNumber(MIB, 1024 * MIB),
+  stackBytes: wholeNumber(16 * 1024, 512 * 1024),
+  env: optional('a list of names', isTextList),
+  threads: wholeNumber(0, 64),
+  wasm: optional(
+    "a WebAssembly.Module: `import wasm from 'quickjs-wasi/quickjs.wasm'`",
+    (value) => value instanceof WebAssembly.Module,
+  ),
+};
 
-function readOptions(options: SandboxOptions): { env: readonly string[]; limits: Limits; threads: number } {
-  refuseUnknownKeys(options, KNOWN, 'sandbox');
-  const { env = [], threads = options.wasm === undefined ? 2 : 0, wasm } = options;
-  if (!Array.isArray(env) || env.some((name) => typeof name !== 'string'))
-    throw refuse('`env` must be a list of names');
-  if (wasm !== undefined && !(wasm instanceof WebAssembly.Module))
-    throw refuse("`wasm` must be a WebAssembly.Module: `import wasm from 'quickjs-wasi/quickjs.wasm'`");
-  if (wasm !== undefined && threads !== 0) throw refuse('`wasm` needs `threads: 0`');
+function settingsOf(options: SandboxOptions): { env: readonly string[]; limits: Limits; threads: number } {
+  const { wasm, env = [], threads = wasm === undefined ? 2 : 0 } = readOptions('sandbox', options, CHECKS);
+  if (wasm !== undefined && threads !== 0) throw new TypeError('sandbox: `wasm` needs `threads: 0`');
   return {
     env: [...env],
-    threads: inRange('threads', threads, 0, 64),
+    threads,
     limits: {
-      timeoutMs: inRange('timeout', toMs(options.timeout ?? 1000), 1, 60_000),
-      memoryBytes: inRange('memoryBytes', options.memoryBytes ?? 64 * MIB, MIB, 1024 * MIB),
-      stackBytes: inRange('stackBytes', options.stackBytes ?? 256 * 1024, 16 * 1024, 512 * 1024),
+      timeoutMs: toMs(options.timeout ?? 1000),
+      memoryBytes: options.memoryBytes ?? 64 * MIB,
+      stackBytes: options.stackBytes ?? 256 * 1024,
     },
   };
-}
-
-function inRange(name: string, value: number, min: number, max: number): number {
-  if (Number.isSafeInteger(value) && value >= min && value <= max) return value;
-  throw refuse(`\`${name}\` must be a whole number from ${min} to ${max}`);
 }
 
 function refuse(message: string): OrchestratorError {

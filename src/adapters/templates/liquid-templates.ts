@@ -1,7 +1,7 @@
 /** Liquid for stored templates, through `liquidjs`: without files, with limits, and escaped in HTML. */
 
 import { Liquid, type LiquidOptions } from 'liquidjs';
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { optional, readOptions } from '../../engine/base/read-options.ts';
 import type { TemplateEngine } from '../../engine/ports/template-engine.ts';
 
 export interface LiquidTemplatesOptions {
@@ -32,10 +32,9 @@ const MAX_TEMPLATE = 1024 * 1024;
  * ```
  */
 export function liquidTemplates(options: LiquidTemplatesOptions = {}): TemplateEngine {
-  refuseUnknownKeys(options, ['renderMs', 'memory'], 'liquidTemplates');
-  const { renderMs = DEFAULT_RENDER_MS, memory = DEFAULT_MEMORY } = options;
-  for (const [name, value] of Object.entries({ renderMs, memory }))
-    if (!(Number.isFinite(value) && value > 0)) throw new TypeError(`liquidTemplates: \`${name}\` must be above 0`);
+  const aboveZero = optional<number>('a number above 0', (value) => Number.isFinite(value) && value > 0);
+  const given = readOptions('liquidTemplates', options, { renderMs: aboveZero, memory: aboveZero });
+  const { renderMs = DEFAULT_RENDER_MS, memory = DEFAULT_MEMORY } = given;
   const settings: LiquidOptions = {
     ...{ ownPropertyOnly: true, strictFilters: true, dynamicPartials: false },
     // Partials come from here, and not from files.

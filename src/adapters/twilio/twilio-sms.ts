@@ -1,6 +1,13 @@
 /** Sends text messages by Twilio's HTTP API. */
 
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import {
+  httpAddress,
+  like,
+  type OptionChecks,
+  optional,
+  readOptions,
+  required,
+} from '../../engine/base/read-options.ts';
 import { toBase64 } from '../../engine/base/base64.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
@@ -43,9 +50,7 @@ const MAX_SHOWN = 500;
  * ```
  */
 export function twilioSms(options: TwilioOptions): SmsSender {
-  refuseUnknownKeys(options, ['accountSid', 'authToken', 'from', 'url'], 'twilioSms');
-  const { accountSid, authToken, from, url = 'https://api.twilio.com' } = options;
-  checkOptions({ accountSid, authToken, from, url });
+  const { accountSid, authToken, from, url = 'https://api.twilio.com' } = readOptions('twilioSms', options, CHECKS);
   const address = `${url.replace(/\/+$/, '')}/2010-04-01/Accounts/${accountSid}/Messages.json`;
   const credentials = toBase64(new TextEncoder().encode(`${accountSid}:${authToken}`));
   const mask = (text: string) => text.replaceAll(credentials, '***').replaceAll(authToken, '***').slice(0, MAX_SHOWN);
@@ -76,20 +81,12 @@ export function twilioSms(options: TwilioOptions): SmsSender {
   };
 }
 
-function checkOptions({ accountSid, authToken, from, url }: TwilioOptions & { readonly url: string }): void {
-  const fail = (what: string) => {
-    throw new TypeError(`twilioSms: ${what}`);
-  };
-  if (typeof accountSid !== 'string' || !/^AC[0-9a-fA-F]{32}$/.test(accountSid))
-    fail("`accountSid` must be the SID of a Twilio account: 'AC' and 32 hexadecimal digits");
-  if (typeof authToken !== 'string' || !/^[\x21-\x7e]+$/.test(authToken))
-    fail("`authToken` must be the account's auth token, a text without spaces");
-  if (from !== undefined && (typeof from !== 'string' || from.trim() === ''))
-    fail('`from` must be a phone number, a sender name, or the SID of a messaging service; leave it out for none');
-  const { protocol, username, search, hash } = URL.canParse(url) ? new URL(url) : new URL('none:');
-  if (!/^https?:$/.test(protocol) || username !== '' || search !== '' || hash !== '')
-    fail('`url` must be an http or https address without a user name, a query and a fragment');
-}
+const CHECKS: OptionChecks<TwilioOptions> = {
+  accountSid: required("the SID of a Twilio account: 'AC' and 32 hexadecimal digits", like(/^AC[0-9a-fA-F]{32}$/)),
+  authToken: required("the account's auth token, a text without spaces", like(/^[\x21-\x7e]+$/)),
+  from: optional('a phone number, a sender name, or the SID of a messaging service; leave it out for none', like(/\S/)),
+  url: httpAddress,
+};
 
 function formOf({ to, body, from }: SmsMessage, ownFrom: string | undefined): string {
   const sender = from ?? ownFrom;

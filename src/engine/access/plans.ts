@@ -10,6 +10,16 @@ import {
   toLimits,
 } from '../model/plan.ts';
 import type { Principal } from '../model/token.ts';
+import {
+  flag,
+  isRecord,
+  oneOf,
+  type OptionCheck,
+  type OptionChecks,
+  readOptions,
+  wholeNumber,
+  withMethods,
+} from '../base/read-options.ts';
 import type { LimitStore } from '../ports/limit-store.ts';
 
 export interface LimitsOptions {
@@ -78,52 +88,36 @@ export function isPrincipal(given: Principal | undefined): given is Principal {
   return typeof given?.tokenId === 'string' && given.tokenId !== '' && planProblem(given.plan) === undefined;
 }
 
-const KEYS: readonly string[] = [
-  'plan',
-  'enterprise',
-  'rateLimit',
-  'perIp',
-  'webhooks',
-  'store',
-  'onStoreFailure',
-  'standardHeaders',
-] satisfies (keyof LimitsOptions)[];
+/** The figures of a caller. @param keys - those that make sense */
+function figures(...keys: readonly (keyof PlanFigures)[]): OptionCheck {
+  return (given) => {
+    if (given === undefined) return undefined;
+    if (!isRecord(given)) return 'must be figures, such as { requests: 500 }';
+    const other = Object.keys(given as object).find((key) => !keys.includes(key as keyof PlanFigures));
+    if (other !== undefined && Object.hasOwn(FIGURES, other))
+      return `has \`${other}\`; its keys are ${keys.join(', ')}`;
+    const problem = planProblem(given);
+    return problem === undefined ? undefined : `has a wrong figure: ${problem}`;
+  };
+}
+
+const CHECKS: OptionChecks<LimitsOptions> = {
+  plan: (plan) => (plan === undefined ? undefined : planProblem(plan)),
+  enterprise: figures('requests', 'window', 'executions', 'concurrent'),
+  rateLimit: figures('requests', 'window', 'concurrent'),
+  perIp: wholeNumber(0),
+  webhooks: figures('requests', 'window'),
+  store: withMethods('a LimitStore with take and peek', 'take', 'peek'),
+  onStoreFailure: oneOf('open', 'closed'),
+  standardHeaders: flag,
+};
 
 /** @throws TypeError for an unknown key, and for a value of a wrong kind */
 export function checkLimits(options: LimitsOptions): void {
-  const wrong = (what: string) => new TypeError(`createOrchestrator: \`limits\`: ${what}`);
-  if (typeof options !== 'object' || options === null) throw wrong(`must be an object with ${KEYS.join(', ')}`);
-  for (const key of Object.keys(options)) {
-    if (!KEYS.includes(key)) throw wrong(`\`${key}\` is not a key; the keys are ${KEYS.join(', ')}`);
-  }
-  const { plan, enterprise, rateLimit, perIp, webhooks, store, onStoreFailure, standardHeaders } = options;
-  const problem = plan === undefined ? undefined : planProblem(plan);
-  if (problem !== undefined) throw wrong(`\`plan\` ${problem}`);
-  for (const [key, given] of Object.entries({ enterprise, rateLimit, webhooks })) {
-    if (given === undefined) continue;
-    const isFigures = typeof given === 'object' && given !== null;
-    const found = isFigures ? planProblem(given) : 'must be figures, such as { requests: 500 }';
-    if (found !== undefined) throw wrong(`\`${key}\`: ${found}`);
-  }
-  if (rateLimit?.window !== undefined && rateLimit.requests === undefined) {
-    throw wrong('`rateLimit`: `window` needs `requests`');
-  }
-  if (rateLimit !== undefined && 'executions' in rateLimit) {
-    throw wrong('`rateLimit`: its keys are requests, window and concurrent; a quota belongs into a plan');
-  }
-  if (webhooks !== undefined && ('executions' in webhooks || 'concurrent' in webhooks)) {
-    throw wrong('`webhooks`: its keys are requests and window');
-  }
-  if (perIp !== undefined && !(Number.isSafeInteger(perIp) && perIp >= 0)) throw wrong(`\`perIp\` ${COUNT}`);
-  if (store !== undefined && (typeof store?.take !== 'function' || typeof store.peek !== 'function')) {
-    throw wrong('`store` must be a LimitStore with take and peek');
-  }
-  if (onStoreFailure !== undefined && onStoreFailure !== 'open' && onStoreFailure !== 'closed') {
-    throw wrong("`onStoreFailure` must be 'open' or 'closed'");
-  }
-  if (standardHeaders !== undefined && typeof standardHeaders !== 'boolean') {
-    throw wrong('`standardHeaders` must be true or false');
-  }
+  const what = 'createOrchestrator: `limits`';
+  const { rateLimit } = readOptions(what, options, CHECKS);
+  if (rateLimit?.window !== undefined && rateLimit.requests === undefined)
+    throw new TypeError(`${what}: \`rateLimit\`: \`window\` needs \`requests\``);
 }
 
 export interface Plans {

@@ -4,7 +4,7 @@ import * as z from 'zod/mini';
 import { OrchestratorError } from '../base/errors.ts';
 import { formatPath } from '../base/json.ts';
 import { once } from '../base/once.ts';
-import { refuseUnknownKeys } from '../base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../base/read-options.ts';
 import { oneOf } from '../base/wording.ts';
 import {
   COMPONENT_KINDS,

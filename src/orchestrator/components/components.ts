@@ -4,7 +4,7 @@
  */
 
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import {
   type ComponentKind,
   type ComponentMetadata,

@@ -12,7 +12,7 @@ import type { JsonObject } from '../../engine/base/json.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { type Catalog, type NewDefinition, notFound } from './catalog.ts';
 import type { WebhookClaims } from '../webhooks/webhook-claims.ts';
 import type { LoadedEnsemble } from './load-definitions.ts';

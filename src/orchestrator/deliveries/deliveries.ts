@@ -1,7 +1,7 @@
 /** The stored deliveries, as the public `orchestrator.deliveries`. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { oneOf } from '../../engine/base/wording.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
 import {

@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { oneOf, quoted } from '../../engine/base/wording.ts';
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import { endedBadly } from '../../engine/model/execution-record.ts';

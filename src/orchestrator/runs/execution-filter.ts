@@ -6,7 +6,7 @@ import { EXECUTION_STATUSES, type ExecutionStatus } from '../../engine/model/exe
 import { EXECUTION_ID, normalizeExecutionId } from '../../engine/model/id.ts';
 import { isTag, MAX_TAG_LENGTH } from '../../engine/model/start-once.ts';
 import type { ExecutionPosition, ExecutionQuery } from '../../engine/ports/storage.ts';
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 
 export interface ExecutionFilter {
   readonly ensemble?: string | undefined;

@@ -20,7 +20,7 @@ import { retryKeyOf } from '../../engine/model/start-once.ts';
 import type { ExecutionPosition, ExecutionQuery, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options.ts';
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 import { createEventTickets, type EventTicket } from './event-tickets.ts';
 import { type ExecutionFilter, readExecutionFilter } from './execution-filter.ts';
 import type { RetryOptions } from './execute-options.ts';

@@ -6,7 +6,7 @@ import type { IdSource } from '../../engine/model/id.ts';
 import { NAME_PATTERN, NAME_RULE } from '../../engine/model/name.ts';
 import type { NewSignal } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import { refuseUnknownKeys } from '../../engine/base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 
 export interface SignalOptions {
   /** A second signal of the same execution, name and key changes nothing. 1 to 255 characters. */

@@ -3,7 +3,7 @@
 import { isMap, parseDocument, stringify } from 'yaml';
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json } from '../../../engine/base/json.ts';
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
+import { refuseUnknownKeys } from '../../../engine/base/read-options.ts';
 import { readFilePath, readKind, readMetadata, readName } from '../../../engine/model/component-fields.ts';
 import type { Registration } from '../../../engine/ports/component-source.ts';
 

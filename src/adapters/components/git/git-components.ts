@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { hashJson } from '../../../engine/base/hash.ts';
 import type { Json } from '../../../engine/base/json.ts';
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
+import { checkedLater, isText, optional, readOptions, required } from '../../../engine/base/read-options.ts';
 import {
   type ComponentContent,
   type ComponentVersion,
@@ -89,13 +89,11 @@ interface ComponentTags {
  * ```
  */
 export function gitComponents(options: GitComponentsOptions): GitComponents {
-  refuseUnknownKeys(options, ['path', 'author'], 'gitComponents');
-  const { path, author = { name: 'ensemble-orchestrator' } } = options;
-  if (typeof path !== 'string' || path === '')
-    throw new TypeError('gitComponents: `path` must be the path of a folder');
-  refuseUnknownKeys(author, ['name', 'email'], 'gitComponents: author');
-  if (typeof author.name !== 'string' || author.name === '')
-    throw new TypeError('gitComponents: `author.name` must be text');
+  const { path, author = { name: 'ensemble-orchestrator' } } = readOptions('gitComponents', options, {
+    path: required('the path of a folder', isText),
+    author: checkedLater,
+  });
+  readOptions('gitComponents: author', author, { name: required('text', isText), email: optional('text', isText) });
   let opened: Promise<Opened> | undefined;
   const open = () => {
     opened ??= openRepository(path).catch((error: unknown) => {

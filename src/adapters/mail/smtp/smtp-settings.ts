@@ -1,6 +1,13 @@
 /** The options of the SMTP sender, the settings of an agent's config, and the rules of both. */
 
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
+import {
+  flag,
+  type OptionCheck,
+  type OptionChecks,
+  optional,
+  readOptions,
+  wholeNumber,
+} from '../../../engine/base/read-options.ts';
 import { isIP } from 'node:net';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { JsonObject } from '../../../engine/base/json.ts';
@@ -57,67 +64,61 @@ const LABELS =
   /^(?=.{1,253}\.?$)[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*\.?$/i;
 const LITERAL = /^\[(?:[0-9a-f.:]|IPv6:)+\]$/i;
 
-/** What is wrong with a value, or undefined. Each rule takes any value. */
-const RULES: Readonly<Record<(typeof SETTINGS)[number] | 'name', (value: unknown) => string | undefined>> = {
-  host: (value) =>
-    typeof value === 'string' && (isIP(value) !== 0 || LABELS.test(value))
-      ? undefined
-      : "must be the name or the IP address of a mail server, such as 'smtp.example.com', without a port and a scheme",
-  port: (value) =>
-    Number.isInteger(value) && (value as number) >= 1 && (value as number) <= 65_535
-      ? undefined
-      : 'must be a whole number from 1 to 65535, such as 587',
-  secure: (value) => (typeof value === 'boolean' ? undefined : 'must be true (port 465) or false (port 587 or 25)'),
-  auth: (value) => {
-    const { user, pass, ...others } = (value ?? {}) as Record<string, unknown>;
-    const isText = (text: unknown) => typeof text === 'string' && text !== '' && !text.includes('\0');
-    return isText(user) && isText(pass) && Object.keys(others).length === 0
-      ? undefined
-      : 'must be { user, pass }, two texts that are not empty, and nothing else';
-  },
-  name: (value) =>
-    typeof value === 'string' && (LABELS.test(value) || LITERAL.test(value))
-      ? undefined
-      : "must be the name of this host, such as 'app.example.com', or an address such as '[192.0.2.1]'",
+const RULES: Readonly<Record<(typeof SETTINGS)[number] | 'name', OptionCheck>> = {
+  host: optional<string>(
+    "the name or the IP address of a mail server, such as 'smtp.example.com', without a port and a scheme",
+    (value) => typeof value === 'string' && (isIP(value) !== 0 || LABELS.test(value)),
+  ),
+  port: optional<number>(
+    'a whole number from 1 to 65535, such as 587',
+    (value) => Number.isInteger(value) && value >= 1 && value <= 65_535,
+  ),
+  secure: optional('true (port 465) or false (port 587 or 25)', (value) => typeof value === 'boolean'),
+  auth: optional<Record<string, unknown> | null>(
+    '{ user, pass }, two texts that are not empty, and nothing else',
+    (value) => {
+      const { user, pass, ...others } = value ?? {};
+      const isPart = (text: unknown) => typeof text === 'string' && text !== '' && !text.includes('\0');
+      return isPart(user) && isPart(pass) && Object.keys(others).length === 0;
+    },
+  ),
+  name: optional<string>(
+    "the name of this host, such as 'app.example.com', or an address such as '[192.0.2.1]'",
+    (value) => typeof value === 'string' && (LABELS.test(value) || LITERAL.test(value)),
+  ),
 };
 
 /** Texts with expressions are checked again when they are known. */
 export function checkSettings(settings: JsonObject): readonly ConfigIssue[] {
-  const problems = SETTINGS.filter(
-    (key) => settings[key] !== undefined && !JSON.stringify(settings[key]).includes('${'),
-  )
+  const problems = SETTINGS.filter((key) => !JSON.stringify(settings[key] ?? null).includes('${'))
     .map((key) => ({ path: [key], message: RULES[key](settings[key]) }))
     .filter((issue): issue is { path: (typeof SETTINGS)[number][]; message: string } => issue.message !== undefined);
   return problems.map(({ path, message }) => ({ path, message: `\`${path[0]}\` ${message}` }));
 }
 
+const CHECKS: OptionChecks<SmtpMailOptions> = {
+  ...RULES,
+  requireTLS: flag,
+  allowInsecureAuth: flag,
+  ca: optional<string | readonly string[]>('a certificate in PEM form, or a list of them', (given) =>
+    [given].flat().every((one) => typeof one === 'string' && one.includes('-----BEGIN CERTIFICATE-----')),
+  ),
+  pool: optional<unknown>(
+    'false, or { maxConnections?, maxMessages?, idleMs? }',
+    (pool) => pool === false || (typeof pool === 'object' && pool !== null),
+  ),
+};
+const MAX_INT = 2 ** 31 - 1;
+
 /** @throws TypeError */
 export function checkOptions(options: SmtpMailOptions): void {
-  const known = [...SETTINGS, 'requireTLS', 'allowInsecureAuth', 'ca', 'name', 'pool'];
-  refuseUnknownKeys(options, known, 'smtpMail');
-  for (const key of [...SETTINGS, 'name'] as const) {
-    const problem = options[key] === undefined ? undefined : RULES[key](options[key]);
-    if (problem !== undefined) throw new TypeError(`smtpMail: \`${key}\` ${problem}`);
-  }
-  for (const key of ['requireTLS', 'allowInsecureAuth'] as const) {
-    if (options[key] !== undefined && typeof options[key] !== 'boolean')
-      throw new TypeError(`smtpMail: \`${key}\` must be true or false`);
-  }
-  if (options.auth && options.host === undefined)
+  const { auth, host, pool } = readOptions('smtpMail', options, CHECKS);
+  if (auth && host === undefined)
     throw new TypeError('smtpMail: `auth` needs `host`: user and password go only to the host that they belong to');
-  const list = options.ca === undefined ? [] : [options.ca].flat();
-  if (!list.every((one) => typeof one === 'string' && one.includes('-----BEGIN CERTIFICATE-----')))
-    throw new TypeError('smtpMail: `ca` must be a certificate in PEM form, or a list of them');
-  const { pool } = options;
-  if (pool === undefined || pool === false) return;
-  if (typeof pool !== 'object' || pool === null)
-    throw new TypeError('smtpMail: `pool` must be false, or { maxConnections?, maxMessages?, idleMs? }');
-  refuseUnknownKeys(pool, ['maxConnections', 'maxMessages', 'idleMs'], 'smtpMail: `pool`');
-  for (const [key, value] of Object.entries(pool)) {
-    const least = key === 'idleMs' ? 0 : 1;
-    if (value !== undefined && !(Number.isSafeInteger(value) && value >= least && value < 2 ** 31))
-      throw new TypeError(`smtpMail: \`pool.${key}\` must be a whole number from ${least}`);
-  }
+  if (!pool) return;
+  const count = wholeNumber(1, MAX_INT);
+  const checks = { maxConnections: count, maxMessages: count, idleMs: wholeNumber(0, MAX_INT) };
+  readOptions('smtpMail: `pool`', pool, checks);
 }
 
 /**
@@ -129,7 +130,7 @@ export function checkOptions(options: SmtpMailOptions): void {
  */
 export function serverOf(options: SmtpMailOptions, settings: JsonObject): SmtpServer {
   for (const key of SETTINGS) {
-    const problem = settings[key] === undefined ? undefined : RULES[key](settings[key]);
+    const problem = RULES[key](settings[key]);
     if (problem !== undefined)
       throw new OrchestratorError('INVALID_INPUT', `smtpMail: the setting \`${key}\` ${problem}`);
   }

@@ -1,6 +1,6 @@
 /** The storage in the memory of one process. It is the default, and the reference for all other storages. */
 
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
+import { flag, readOptions, wholeNumber } from '../../../engine/base/read-options.ts';
 import type { Storage, StoredDefinition, StoredSchedule } from '../../../engine/ports/storage.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
@@ -37,12 +37,12 @@ const DEFAULT_KEEP_BYTES = 256 * 1024 * 1024;
 
 /** @throws TypeError when `keep` or `keepBytes` is not a whole number of at least 0 */
 export function memoryStorage(options: MemoryStorageOptions = {}): Storage {
-  refuseUnknownKeys(options, ['keep', 'keepBytes', 'shared'], 'memoryStorage');
-  const { keep = 10_000, keepBytes = DEFAULT_KEEP_BYTES, shared = false } = options;
-  for (const [name, value] of Object.entries({ keep, keepBytes })) {
-    if (!Number.isSafeInteger(value) || value < 0)
-      throw new TypeError(`memoryStorage: ${name} must be a whole number of at least 0, not ${value}`);
-  }
+  const given = readOptions('memoryStorage', options, {
+    keep: wholeNumber(0),
+    keepBytes: wholeNumber(0),
+    shared: flag,
+  });
+  const { keep = 10_000, keepBytes = DEFAULT_KEEP_BYTES, shared = false } = given;
   const documents = memoryDocuments();
   const state = createMemoryState(keep, keepBytes, documents);
   const { put: _, ...deliveries } = state.deliveries;

@@ -1,7 +1,16 @@
 /** The options of the Postgres storage, and their checks. */
 
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
-import { isPlainText } from '../../../engine/ports/data.ts';
+import {
+  flag,
+  hasMethods,
+  like,
+  type OptionChecks,
+  optional,
+  readOptions,
+  wholeNumber,
+  withMethods,
+} from '../../../engine/base/read-options.ts';
+import { NAMESPACE } from '../../../engine/ports/data.ts';
 import type { PgPool } from './pg-driver.ts';
 import type { PgliteDatabase } from './pglite-driver.ts';
 import type { PostgresJsSql } from './postgres-js-driver.ts';
@@ -52,7 +61,7 @@ export interface PostgresStorageOptions {
 }
 
 export interface Settings {
-  readonly source: Pick<PostgresStorageOptions, 'pool' | 'sql' | 'pglite' | 'url'>;
+  readonly source: Source;
   readonly schema: string;
   readonly namespace: string;
   readonly sessions: boolean;
@@ -61,34 +70,50 @@ export interface Settings {
 }
 
 /** The options of which exactly one says where the database is. */
-export const SOURCES = ['pool', 'sql', 'pglite', 'url'] as const;
-const KNOWN = [...SOURCES, 'schema', 'namespace', 'sessions', 'sessionGraceMs', 'queryTimeoutMs'];
+const SOURCES = ['pool', 'sql', 'pglite', 'url'] as const;
+type Source = Pick<PostgresStorageOptions, (typeof SOURCES)[number]>;
+
+/** The checks of the options that `postgresDatabase` has too. */
+export const SOURCE_CHECKS: OptionChecks<Source & Pick<PostgresStorageOptions, 'queryTimeoutMs'>> = {
+  pool: withMethods('a Pool of `pg`', 'connect', 'on', 'end'),
+  sql: optional<PostgresJsSql>(
+    'an instance of `postgres`',
+    (value) => hasMethods(value, ['unsafe', 'reserve']) && Boolean(value.options),
+  ),
+  pglite: withMethods('an instance of PGlite', 'query', 'transaction', 'listen'),
+  url: optional('an address that begins with postgres:// or postgresql://', like(/^postgres(ql)?:\/\//)),
+  queryTimeoutMs: wholeNumber(100, 600_000),
+};
+
+const CHECKS: OptionChecks<PostgresStorageOptions> = {
+  ...SOURCE_CHECKS,
+  schema: optional(
+    '1 to 48 lower-case letters, digits and `_`, a letter first, and not begin with pg_',
+    like(/^(?!pg_)[a-z][a-z0-9_]{0,47}$/),
+  ),
+  namespace: NAMESPACE,
+  sessions: flag,
+  sessionGraceMs: wholeNumber(500, 600_000),
+};
 
 /** @throws TypeError for an invalid option */
-export function readOptions(options: PostgresStorageOptions): Settings {
-  refuseUnknownKeys(options, KNOWN, 'postgresStorage');
-  const { schema = 'ensemble', namespace = 'default', sessions = true } = options;
+export function readPostgresOptions(options: PostgresStorageOptions): Settings {
+  const {
+    schema = 'ensemble',
+    namespace = 'default',
+    sessions = true,
+  } = readOptions('postgresStorage', options, CHECKS);
   const { sessionGraceMs = 1500, queryTimeoutMs = 10_000 } = options;
   const fail = (message: string): never => {
     throw new TypeError(`postgresStorage: ${message}`);
   };
-  const source = readSource(options, fail);
-  if (typeof schema !== 'string' || !/^(?!pg_)[a-z][a-z0-9_]{0,47}$/.test(schema)) {
-    fail('schema must be 1 to 48 lower-case letters, digits and `_`, a letter first, and not begin with pg_');
-  }
-  if (typeof namespace !== 'string' || namespace === '' || namespace.length > 128 || !isPlainText(namespace))
-    fail('namespace must be text of 1 to 128 characters');
-  if (typeof sessions !== 'boolean') fail(`sessions must be true or false, not ${sessions}`);
-  if (!Number.isSafeInteger(sessionGraceMs) || sessionGraceMs < 500 || sessionGraceMs > 600_000)
-    fail(`sessionGraceMs must be a whole number from 500 to 600,000, not ${sessionGraceMs}`);
+  const source = readSource('postgresStorage', options);
   if (options.sessionGraceMs !== undefined && !sessions)
-    fail('sessionGraceMs has no effect with sessions: false, where only the lease counts; leave one of them out');
-  if (!Number.isSafeInteger(queryTimeoutMs) || queryTimeoutMs < 100 || queryTimeoutMs > 600_000)
-    fail(`queryTimeoutMs must be a whole number from 100 to 600,000, not ${queryTimeoutMs}`);
+    fail('`sessionGraceMs` has no effect with sessions: false, where only the lease counts; leave one of them out');
   const max = options.pool?.options?.max;
   if (sessions && typeof max === 'number' && max < 2) {
     fail(
-      `pool must have at least 2 connections, not ${max}: the storage keeps one for locks and notifications; or set sessions: false`,
+      `\`pool\` must have at least 2 connections, not ${max}: the storage keeps one for locks and notifications; or set sessions: false`,
     );
   }
   return {
@@ -101,27 +126,14 @@ export function readOptions(options: PostgresStorageOptions): Settings {
   };
 }
 
-/** Reads which of the options says where the database is. @param fail - throws the TypeError of a wrong option */
-export function readSource(
-  options: Pick<PostgresStorageOptions, (typeof SOURCES)[number]>,
-  fail: (message: string) => never,
-): Settings['source'] {
+/** @throws TypeError unless exactly one of the options says where the database is */
+export function readSource(who: string, options: Source): Source {
   const given = SOURCES.filter((source) => options[source] !== undefined);
   if (given.length !== 1) {
     const found = given.length === 0 ? 'none' : given.join(' and ');
-    fail(`one of ${SOURCES.join(', ')} must say where the database is, not ${found}`);
+    throw new TypeError(`${who}: one of ${SOURCES.join(', ')} must say where the database is, not ${found}`);
   }
   const { pool, sql, pglite, url } = options;
-  if (pool !== undefined && !hasMethods(pool, ['connect', 'on', 'end'])) fail('pool must be a Pool of `pg`');
-  if (sql !== undefined && !(hasMethods(sql, ['unsafe', 'reserve']) && sql.options))
-    fail('sql must be an instance of `postgres`');
-  if (pglite !== undefined && !hasMethods(pglite, ['query', 'transaction', 'listen']))
-    fail('pglite must be an instance of PGlite');
-  if (url !== undefined && !/^postgres(ql)?:\/\//.test(url)) fail('url must begin with postgres:// or postgresql://');
   const source = { ...(pool && { pool }), ...(sql && { sql }), ...(pglite && { pglite }) };
   return url === undefined ? source : { url };
-}
-
-function hasMethods(value: object, names: readonly string[]): boolean {
-  return names.every((name) => typeof (value as Record<string, unknown>)[name] === 'function');
 }

@@ -1,6 +1,6 @@
 /** A Postgres database as an SQL database for `operation: storage`. */
 
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
+import { isTextList, optional, readOptions } from '../../../engine/base/read-options.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../engine/base/json.ts';
 import type { SqlDatabase, SqlStatement } from '../../../engine/ports/data.ts';
@@ -10,7 +10,7 @@ import { toRows } from './database-rows.ts';
 import { type SqlClient, type SqlTransaction, statement } from './driver.ts';
 import { codeOf, toStorageError } from './failure.ts';
 import { openClient } from './load-driver.ts';
-import { type PostgresStorageOptions, readSource, SOURCES } from './options.ts';
+import { type PostgresStorageOptions, readSource, SOURCE_CHECKS } from './options.ts';
 import { readSent } from './part-stream.ts';
 
 /** Exactly one of `pool`, `sql`, `pglite` and `url` says where the data is. */
@@ -27,7 +27,6 @@ export interface PostgresDatabase extends SqlDatabase {
   close(): Promise<void>;
 }
 
-const KNOWN = [...SOURCES, 'queryTimeoutMs', 'hiddenSchemas'];
 /** How much longer the driver waits than the server. */
 const GRACE_MS = 2000;
 /** How long the reader of a stream may take for a part before the server ends the stream. */
@@ -50,7 +49,7 @@ interface Prepared {
  * @throws TypeError for an invalid option. The first use throws NOT_CONFIGURED if the package `pg` is needed and missing
  */
 export function postgresDatabase(options: PostgresDatabaseOptions): PostgresDatabase {
-  const { source, queryTimeoutMs, hiddenSchemas } = readOptions(options);
+  const { source, queryTimeoutMs, hiddenSchemas } = settingsOf(options);
   let opening: Promise<SqlClient> | undefined;
   const open = () => {
     opening ??= openClient({ source, sessions: false, queryTimeoutMs: queryTimeoutMs + GRACE_MS });
@@ -207,15 +206,10 @@ function toFailure(error: unknown, values: readonly Json[], timeoutMs: number): 
   return fail(UNTYPED.test(code) && values.length > 0 ? `${words}; ${CAST}` : words);
 }
 
-function readOptions(options: PostgresDatabaseOptions) {
-  const fail = (message: string): never => {
-    throw new TypeError(`postgresDatabase: ${message}`);
-  };
-  refuseUnknownKeys(options, KNOWN, 'postgresDatabase');
-  const { queryTimeoutMs = 30_000, hiddenSchemas = ['ensemble'] } = options;
-  if (!Number.isSafeInteger(queryTimeoutMs) || queryTimeoutMs < 100 || queryTimeoutMs > 600_000)
-    fail(`queryTimeoutMs must be a whole number from 100 to 600,000, not ${queryTimeoutMs}`);
-  if (!Array.isArray(hiddenSchemas) || !hiddenSchemas.every((name) => typeof name === 'string'))
-    fail('hiddenSchemas must be a list of names');
-  return { source: readSource(options, fail), queryTimeoutMs, hiddenSchemas };
+function settingsOf(options: PostgresDatabaseOptions) {
+  const { queryTimeoutMs = 30_000, hiddenSchemas = ['ensemble'] } = readOptions('postgresDatabase', options, {
+    ...SOURCE_CHECKS,
+    hiddenSchemas: optional('a list of names', isTextList),
+  });
+  return { source: readSource('postgresDatabase', options), queryTimeoutMs, hiddenSchemas };
 }

@@ -6,7 +6,7 @@ import { callPart, createParts } from '../../../engine/ports/storage-methods.ts'
 import { withStreams } from '../with-streams.ts';
 import { toStorageError } from './failure.ts';
 import { openTables, type Tables } from './open-tables.ts';
-import { type PostgresStorageOptions, readOptions } from './options.ts';
+import { type PostgresStorageOptions, readPostgresOptions } from './options.ts';
 
 /**
  * Keeps executions, definitions, state, tokens, values and objects in a schema of a Postgres database. Several
@@ -35,7 +35,7 @@ import { type PostgresStorageOptions, readOptions } from './options.ts';
  * ```
  */
 export function postgresStorage(options: PostgresStorageOptions): Storage {
-  const settings = readOptions(options);
+  const settings = readPostgresOptions(options);
   let opening: Promise<Tables> | undefined;
   let tables: Tables | undefined;
   let closing: Promise<void> | undefined;

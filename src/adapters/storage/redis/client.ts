@@ -2,7 +2,7 @@
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import { packageFailure } from '../../../engine/base/package-failure.ts';
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
+import { like, optional, readOptions, withMethods } from '../../../engine/base/read-options.ts';
 
 /** What a store needs of a client. An instance of `ioredis` has it. */
 export interface RedisClient {
@@ -104,16 +104,10 @@ export function openRedis(who: string, options: RedisOptions): RedisConnection {
 }
 
 function checkOptions(who: string, options: RedisOptions): void {
-  refuseUnknownKeys(options, ['client', 'url', 'namespace'], who);
-  const { client, url, namespace } = options;
+  const { client, url } = readOptions(who, options, {
+    client: withMethods('a client of ioredis, with the method `eval`', 'eval'),
+    url: optional('an address that begins with `redis://` or `rediss://`', like(/^rediss?:\/\//)),
+    namespace: optional('text of 1 to 200 characters without `{` and `}`', like(/^[^{}]{1,200}$/)),
+  });
   if ((client === undefined) === (url === undefined)) throw new TypeError(`${who}: pass either \`client\` or \`url\``);
-  if (client !== undefined && typeof client?.eval !== 'function') {
-    throw new TypeError(`${who}: \`client\` must have the method \`eval\` of ioredis`);
-  }
-  if (url !== undefined && !/^rediss?:\/\//.test(url)) {
-    throw new TypeError(`${who}: \`url\` must begin with \`redis://\` or \`rediss://\``);
-  }
-  if (namespace !== undefined && !/^[^{}]{1,200}$/.test(namespace)) {
-    throw new TypeError(`${who}: \`namespace\` must be text of 1 to 200 characters without \`{\` and \`}\``);
-  }
 }

@@ -1,7 +1,18 @@
 /** The options of a store in S3, and their checks. */
 
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
-import { DURATION_RULE, type Duration, isDuration, toMs } from '../../../engine/base/duration.ts';
+import {
+  duration,
+  flag,
+  isText,
+  like,
+  type OptionChecks,
+  optional,
+  readOptions,
+  required,
+  wholeNumber,
+  withMethods,
+} from '../../../engine/base/read-options.ts';
+import { type Duration, toMs } from '../../../engine/base/duration.ts';
 import { isPlainText } from '../../../engine/ports/data.ts';
 import type { HttpClient } from '../../../engine/ports/http.ts';
 
@@ -37,54 +48,46 @@ export interface S3Place {
   readonly timeoutMs: number;
 }
 
-const KNOWN = [
-  ...['url', 'region', 'bucket', 'accessKeyId', 'secretAccessKey', 'sessionToken', 'prefix', 'http', 'forcePathStyle'],
-  ...['maxObjectBytes', 'timeout'],
-];
 const MAX_PREFIX_BYTES = 250;
 const GIB = 2 ** 30;
 
+const TEXT = required('text', isText);
+const CHECKS: OptionChecks<S3ObjectsOptions> = {
+  url: optional('an http: or https: address without user, query and fragment', isServer),
+  region: required('lower-case letters, digits and hyphens', like(/^[a-z0-9-]+$/)),
+  bucket: required('3 to 63 lower-case letters, digits, dots and hyphens', like(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)),
+  accessKeyId: TEXT,
+  secretAccessKey: TEXT,
+  sessionToken: optional('text', isText),
+  prefix: optional(
+    `text of at most ${MAX_PREFIX_BYTES} bytes, without NUL and the segments . and ..`,
+    (prefix: string) =>
+      isPlainText(prefix) &&
+      !/(^|\/)\.{1,2}(\/|$)/.test(prefix) &&
+      new TextEncoder().encode(prefix).length <= MAX_PREFIX_BYTES,
+  ),
+  http: withMethods('an HttpClient', 'send'),
+  forcePathStyle: flag,
+  maxObjectBytes: wholeNumber(1),
+  timeout: duration(),
+};
+
 /** @throws TypeError for options that can't be right */
-export function checkOptions(options: S3ObjectsOptions): S3Place {
-  refuseUnknownKeys(options, KNOWN, 's3Objects');
-  for (const key of ['region', 'bucket', 'accessKeyId', 'secretAccessKey'] as const) {
-    if (typeof options?.[key] !== 'string' || options[key] === '') throw misuse(`\`${key}\` must be text`);
-  }
-  const { bucket, region, prefix = '', http, maxObjectBytes = GIB, timeout = '60s' } = options;
-  if (!/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/.test(bucket)) {
-    throw misuse('`bucket` must be 3 to 63 lower-case letters, digits, dots and hyphens');
-  }
-  if (!/^[a-z0-9-]+$/.test(region)) throw misuse('`region` must be lower-case letters, digits and hyphens');
-  const hasDots = /(^|\/)\.{1,2}(\/|$)/.test(prefix);
-  if (!isPlainText(prefix) || hasDots || new TextEncoder().encode(prefix).length > MAX_PREFIX_BYTES) {
-    throw misuse(`\`prefix\` must be text of at most ${MAX_PREFIX_BYTES} bytes, without NUL and the segments . and ..`);
-  }
-  if (http !== undefined && typeof http?.send !== 'function') throw misuse('`http` must be an HttpClient');
-  if (!Number.isSafeInteger(maxObjectBytes) || maxObjectBytes < 1)
-    throw misuse('`maxObjectBytes` must be a whole number above 0');
-  if (!isDuration(timeout) || toMs(timeout) < 1) throw misuse(`\`timeout\` ${DURATION_RULE}, above 0`);
+export function placeOf(options: S3ObjectsOptions): S3Place {
+  const { prefix = '', maxObjectBytes = GIB, timeout = '60s' } = readOptions('s3Objects', options, CHECKS);
   return { base: baseOf(options), prefix, maxObjectBytes, timeoutMs: toMs(timeout) };
 }
 
 function baseOf({ url: server, region, bucket, forcePathStyle }: S3ObjectsOptions): string {
-  const url = parseUrl(server ?? `https://s3.${region}.amazonaws.com`);
-  if (!url || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '' || url.hash !== '') {
-    throw misuse('`url` must be an http: or https: address without user, query and fragment');
-  }
+  const url = new URL(server ?? `https://s3.${region}.amazonaws.com`);
   const path = url.pathname.replace(/\/+$/, '');
   // The certificate of a host has no names with further dots.
   if (forcePathStyle ?? (server !== undefined || bucket.includes('.'))) return `${url.origin}${path}/${bucket}`;
   return `${url.protocol}//${bucket}.${url.host}${path}`;
 }
 
-function parseUrl(text: string): URL | undefined {
-  try {
-    return new URL(text);
-  } catch {
-    return undefined;
-  }
-}
-
-function misuse(what: string): TypeError {
-  return new TypeError(`s3Objects: ${what}`);
+function isServer(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { protocol, username, search, hash } = new URL(text);
+  return /^https?:$/.test(protocol) && username === '' && search === '' && hash === '';
 }

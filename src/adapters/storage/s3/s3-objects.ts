@@ -7,7 +7,7 @@ import { wellFormed } from '../well-formed.ts';
 import { createClient, type SendToS3 } from './client.ts';
 import { codeOfAnswer, toS3Failure } from './failure.ts';
 import { toKey, toName } from './object-names.ts';
-import { checkOptions, type S3ObjectsOptions } from './options.ts';
+import { placeOf, type S3ObjectsOptions } from './options.ts';
 import { readText, readTexts } from './read-xml.ts';
 import { uploadParts } from './upload-parts.ts';
 
@@ -31,7 +31,7 @@ const PAGE = 1000;
  * ```
  */
 export function s3Objects(options: S3ObjectsOptions): Required<ObjectStore> {
-  const place = checkOptions(options);
+  const place = placeOf(options);
   const { prefix, maxObjectBytes } = place;
   const send = createClient(options, place);
   const nameOf = (key: string) => toName(prefix, checkKey(key));

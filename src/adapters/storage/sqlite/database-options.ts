@@ -1,9 +1,9 @@
 /** The options of `sqliteDatabase`, and their checks. */
 
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
-import { isPlainText } from '../../../engine/ports/data.ts';
+import { readOptions, withMethods } from '../../../engine/base/read-options.ts';
 import type { SqliteHandle } from './database-handle.ts';
-import { DRIVERS, type SqliteDriverName } from './load-driver.ts';
+import type { SqliteDriverName } from './load-driver.ts';
+import { FILE_CHECKS } from './options.ts';
 
 /** Exactly one of `path` and `database` says where the data is. */
 export interface SqliteDatabaseOptions {
@@ -17,29 +17,23 @@ export interface SqliteDatabaseOptions {
   readonly driver?: SqliteDriverName | undefined;
 }
 
-const KNOWN = ['path', 'database', 'busyTimeoutMs', 'driver'];
-
 /** @throws TypeError for an invalid option */
 export function readDatabaseOptions(options: SqliteDatabaseOptions): SqliteDatabaseOptions {
-  const fail = (message: string): never => {
-    throw new TypeError(`sqliteDatabase: ${message}`);
-  };
-  refuseUnknownKeys(options, KNOWN, 'sqliteDatabase');
-  const { path, database, busyTimeoutMs = 5000, driver } = options;
-  if ((path === undefined) === (database === undefined)) fail('either path or database must say where the data is');
+  const {
+    path,
+    database,
+    busyTimeoutMs = 5000,
+    driver,
+  } = readOptions('sqliteDatabase', options, {
+    ...FILE_CHECKS,
+    database: withMethods('an open database, with prepare and exec', 'prepare', 'exec'),
+  });
+  if ((path === undefined) === (database === undefined))
+    throw new TypeError('sqliteDatabase: either `path` or `database` must say where the data is');
   if (database !== undefined) {
-    if (typeof database?.prepare !== 'function' || typeof database.exec !== 'function')
-      fail('database must be an open database, with prepare and exec');
     if (options.busyTimeoutMs !== undefined || driver !== undefined)
-      fail('busyTimeoutMs and driver are for path; an open database has its own');
+      throw new TypeError('sqliteDatabase: `busyTimeoutMs` and `driver` are for `path`; an open database has its own');
     return { database };
   }
-  if (typeof path !== 'string' || path === '' || !isPlainText(path)) fail('path must name a file, or be `:memory:`');
-  // A scheme has at least two letters; one letter is a drive.
-  if (/^[a-z][a-z0-9+.-]+:/i.test(path as string)) fail(`path must name a file, not a URL: ${path}`);
-  if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0 || busyTimeoutMs > 600_000)
-    fail(`busyTimeoutMs must be a whole number from 0 to 600,000, not ${busyTimeoutMs}`);
-  if (driver !== undefined && !DRIVERS.includes(driver))
-    fail(`driver must be one of ${DRIVERS.join(', ')}, not ${driver}`);
   return { path: path as string, busyTimeoutMs, ...(driver && { driver }) };
 }

@@ -1,7 +1,7 @@
 /** The options of the SQLite storage, and their checks. */
 
-import { refuseUnknownKeys } from '../../../engine/base/refuse-unknown-keys.ts';
-import { isPlainText } from '../../../engine/ports/data.ts';
+import { oneOf, optional, readOptions, required, wholeNumber } from '../../../engine/base/read-options.ts';
+import { isPlainText, NAMESPACE } from '../../../engine/ports/data.ts';
 import { DRIVERS, type SqliteDriverName } from './load-driver.ts';
 
 export interface SqliteStorageOptions {
@@ -33,25 +33,27 @@ interface Settings {
   readonly driver: SqliteDriverName | undefined;
 }
 
+const FILE_RULE = 'the name of a file, or `:memory:`, and not a URL';
+/** The checks of the options that `sqliteDatabase` has too. */
+export const FILE_CHECKS = {
+  path: optional(FILE_RULE, isFileName),
+  busyTimeoutMs: wholeNumber(0, 600_000),
+  driver: oneOf(...DRIVERS),
+};
+
+// A scheme has at least two letters; one letter is a drive.
+function isFileName(path: string): boolean {
+  return typeof path === 'string' && path !== '' && isPlainText(path) && !/^[a-z][a-z0-9+.-]+:/i.test(path);
+}
+
 /** @throws TypeError for an invalid option */
-export function readOptions(options: SqliteStorageOptions): Settings {
-  refuseUnknownKeys(options, ['path', 'namespace', 'busyTimeoutMs', 'synchronous', 'driver'], 'sqliteStorage');
-  const { path, namespace = 'default', busyTimeoutMs = 5000, synchronous = 'full', driver } = options;
-  const fail = (message: string): never => {
-    throw new TypeError(`sqliteStorage: ${message}`);
-  };
-  if (typeof path !== 'string' || path === '' || !isPlainText(path)) fail('path must name a file, or be `:memory:`');
-  // A scheme has at least two letters; one letter is a drive.
-  if (/^[a-z][a-z0-9+.-]+:/i.test(path)) fail(`path must name a file, not a URL: ${path}`);
-  if (typeof namespace !== 'string' || namespace === '' || namespace.length > 128 || !isPlainText(namespace)) {
-    fail('namespace must be text of 1 to 128 characters');
-  }
-  if (!Number.isSafeInteger(busyTimeoutMs) || busyTimeoutMs < 0 || busyTimeoutMs > 600_000) {
-    fail(`busyTimeoutMs must be a whole number from 0 to 600,000, not ${busyTimeoutMs}`);
-  }
-  if (synchronous !== 'full' && synchronous !== 'normal')
-    fail(`synchronous must be full or normal, not ${synchronous}`);
-  if (driver !== undefined && !DRIVERS.includes(driver))
-    fail(`driver must be one of ${DRIVERS.join(', ')}, not ${driver}`);
+export function readSqliteOptions(options: SqliteStorageOptions): Settings {
+  const given = readOptions('sqliteStorage', options, {
+    ...FILE_CHECKS,
+    path: required(FILE_RULE, isFileName),
+    namespace: NAMESPACE,
+    synchronous: oneOf('full', 'normal'),
+  });
+  const { path, namespace = 'default', busyTimeoutMs = 5000, synchronous = 'full', driver } = given;
   return { path, namespace, busyTimeoutMs, synchronous, driver };
 }

@@ -6,7 +6,7 @@ import type { Storage } from '../../../engine/ports/storage.ts';
 import { toStorageError } from './failure.ts';
 import { loadDriver } from './load-driver.ts';
 import { type OpenTables, openTables } from './open-tables.ts';
-import { readOptions, type SqliteStorageOptions } from './options.ts';
+import { readSqliteOptions, type SqliteStorageOptions } from './options.ts';
 import { type OnTables, toStorage } from './to-storage.ts';
 
 /**
@@ -38,7 +38,7 @@ import { type OnTables, toStorage } from './to-storage.ts';
  * ```
  */
 export function sqliteStorage(options: SqliteStorageOptions): Storage {
-  const { path, namespace, busyTimeoutMs, synchronous, driver } = readOptions(options);
+  const { path, namespace, busyTimeoutMs, synchronous, driver } = readSqliteOptions(options);
   let tables: OpenTables | undefined;
   let opening: Promise<OpenTables> | undefined;
   let closed = false;
