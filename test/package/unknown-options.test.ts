@@ -9,7 +9,7 @@ import { mcpClient } from '../../src/mcp.ts';
 import { nodeHttp } from '../../src/node.ts';
 import { chromiumPdf, cloudflarePdf, embeddedPdf } from '../../src/pdf.ts';
 import { postgresDatabase, postgresStorage } from '../../src/postgres.ts';
-import { redisKv } from '../../src/redis.ts';
+import { redisKv, redisLimits } from '../../src/redis.ts';
 import { s3Objects } from '../../src/s3.ts';
 import { sandbox } from '../../src/sandbox.ts';
 import { smtpMail } from '../../src/smtp.ts';
@@ -36,13 +36,14 @@ const FACTORIES: Readonly<Record<string, readonly [factory: Factory, wrong: stri
   memoryStorage: [memoryStorage, 'keepByte', 'keepBytes'],
   nodeHttp: [nodeHttp, 'alow', 'allow'],
   platformMail: [(options) => platformMail(undefined, options), 'alow', 'allow'],
-  postgresDatabase: [postgresDatabase, 'connectionString', 'url'],
+  postgresDatabase: [postgresDatabase, 'queryTimeoutMs', 'timeout'],
   postgresStorage: [postgresStorage, 'connectionString', 'url'],
   redisKv: [redisKv, 'prefix', 'namespace'],
+  redisLimits: [redisLimits, 'uri', 'url'],
   s3Objects: [s3Objects, 'endpoint', 'url'],
   sandbox: [sandbox, 'timeoutMs', 'timeout'],
   smtpMail: [smtpMail, 'hots', 'host'],
-  sqliteDatabase: [sqliteDatabase, 'file', 'path'],
+  sqliteDatabase: [sqliteDatabase, 'busyTimeoutMs', 'timeout'],
   sqliteStorage: [sqliteStorage, 'filename', 'path'],
   thirdpartyMail: [thirdpartyMail, 'apikey', 'apiKey'],
   twilioSms: [twilioSms, 'accountSID', 'accountSid'],

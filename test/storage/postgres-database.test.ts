@@ -152,7 +152,7 @@ describe.runIf(hasServer)('on a server', () => {
     });
 
     it('a statement that takes too long is a TIMEOUT that is retried, and one that is aborted stops on the server', async () => {
-      const quick = postgresDatabase({ url: database.connectionString, queryTimeoutMs: 200 });
+      const quick = postgresDatabase({ url: database.connectionString, timeout: 200 });
       await expect(quick.query(text('SELECT pg_sleep(60)'), page)).rejects.toMatchObject({
         code: 'TIMEOUT',
         retryable: true,
@@ -236,7 +236,7 @@ describe('options of postgresDatabase', () => {
     [{ url: 'mysql://x' }, /postgres:\/\//],
     [{ connectionString: 'postgres://x' }, /did you mean `url`\?/],
     [{ url: 'postgres://x', schema: 'x' }, /`schema` is not an option/],
-    [{ url: 'postgres://x', queryTimeoutMs: 1 }, /queryTimeoutMs/],
+    [{ url: 'postgres://x', timeout: 1 }, /timeout/],
   ])('%o is refused', (options, message) => {
     expect(() => postgresDatabase(options as never)).toThrow(message);
   });

@@ -94,7 +94,7 @@ describe('a query of postgres.js that times out', () => {
     };
     const pending = Object.assign(new Promise(() => undefined), { state, canceller, raw: () => pending });
     const sql = { unsafe: () => pending, reserve: () => undefined, options: {} };
-    const client = await openClient(readPostgresOptions({ sql, sessions: false, queryTimeoutMs: 100 }));
+    const client = await openClient(readPostgresOptions({ sql, sessions: false, timeout: 100 }));
     const unhandled: unknown[] = [];
     const listener = (error: unknown) => unhandled.push(error);
     process.on('unhandledRejection', listener);
@@ -141,7 +141,7 @@ describe.skipIf(!hasServer)('on a server', () => {
   it.each(DRIVERS)(
     'a write that waits too long is OVERLOADED, and is stored once when it is repeated, by %s',
     async (driver) => {
-      const storage = open(driver, { queryTimeoutMs: 300 });
+      const storage = open(driver, { timeout: 300 });
       await accept(storage, execution(1));
       await database.query('BEGIN; LOCK TABLE ensemble.steps IN ACCESS EXCLUSIVE MODE');
       const write = entry(1, { steps: [step('flow[0]')], end: end() });
@@ -159,7 +159,7 @@ describe.skipIf(!hasServer)('on a server', () => {
     'connections that end during a call fail only this call; the next call is answered, by %s',
     async (driver) => {
       // A driver may miss that a connection ended while it received a query. Then the timeout ends the call.
-      const storage = open(driver, { queryTimeoutMs: 1000 });
+      const storage = open(driver, { timeout: 1000 });
       await accept(storage, execution(1));
       const answers: string[] = [];
       for (let round = 0; round < 10; round++) {
@@ -185,7 +185,7 @@ describe.skipIf(!hasServer)('on a server', () => {
 
   it.each(DRIVERS)('the locks of a process that hangs in a transaction are free soon, by %s', async (driver) => {
     const source = driver === 'pg' ? { pool: database.pool() } : { sql: database.sql() };
-    const client = await openClient(readPostgresOptions({ ...source, queryTimeoutMs: 200 }));
+    const client = await openClient(readPostgresOptions({ ...source, timeout: 200 }));
     await open().executions.countQueued(1);
     const held = "SELECT FROM pg_locks WHERE relation = 'ensemble.kv'::regclass AND mode = 'AccessExclusiveLock'";
     const standing = client.transaction(async (on) => {
@@ -224,7 +224,7 @@ describe.skipIf(!hasServer)('on a server', () => {
 
   it('a pool that its app has exhausted is OVERLOADED after the timeout', async () => {
     const pool = database.pool({ max: 2 });
-    const storage = open('pg', { pool, queryTimeoutMs: 200 });
+    const storage = open('pg', { pool, timeout: 200 });
     await storage.executions.countQueued(1);
     const taken = [await pool.connect(), await pool.connect()];
     await expect(Promise.resolve(storage.executions.countQueued(1))).rejects.toMatchObject(passing);

@@ -30,7 +30,10 @@ describe('options', () => {
     ['`sessions` must be true or false', { pool, sessions: 1 }],
     ['`sessionGraceMs` must be a whole number from 500 to 600,000, not 100', { pool, sessionGraceMs: 100 }],
     ['`sessionGraceMs` has no effect with sessions: false', { pool, sessionGraceMs: 5000, sessions: false }],
-    ['`queryTimeoutMs` must be a whole number from 100 to 600,000, not 5', { pool, queryTimeoutMs: 5 }],
+    [
+      '`timeout` must be a duration such as `30s` or `5m`, or milliseconds, from 100 to 600,000 ms, not 5',
+      { pool, timeout: 5 },
+    ],
     ['`pool` must have at least 2 connections, not 1', { pool: { ...pool, options: { max: 1 } } }],
   ])('%s', (message, options) => {
     expect(() => postgresStorage(options)).toThrow(

@@ -79,7 +79,7 @@ describe.skipIf(!isThere)('through PgBouncer in transaction mode', () => {
     by: { readonly pooler: PgBouncer; readonly sessions: boolean } = { pooler, sessions: false },
   ): Orchestrator => {
     const connectionString = by.pooler.through(database.connectionString);
-    const shared = { sessions: by.sessions, queryTimeoutMs: 1000, namespace: `pooled ${namespaces}` };
+    const shared = { sessions: by.sessions, timeout: 1000, namespace: `pooled ${namespaces}` };
     let storage: ReturnType<typeof postgresStorage>;
     if (driver === 'pg') {
       const pool = new pg.Pool({ connectionString, max: 6 });

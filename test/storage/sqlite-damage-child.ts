@@ -20,7 +20,7 @@ const HOUR = { key: 'token:tok_1', limit: 1, windowMs: 3_600_000 };
 
 for (const path of paths) {
   say(path);
-  const opened = sqliteStorage({ path, busyTimeoutMs: 0, synchronous: 'normal' });
+  const opened = sqliteStorage({ path, timeout: 1, synchronous: 'normal' });
   const { parts, left } = calledMethods(opened);
   const storage = { ...opened, ...parts };
   const now = T0 + 1_000_000;

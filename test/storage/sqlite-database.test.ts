@@ -147,7 +147,7 @@ describe('sqliteDatabase', () => {
     [{ path: 'a', database: new Libsql(':memory:') }, /either `path` or `database`/],
     [{ path: 'https://x' }, /not a URL/],
     [{ file: 'a' }, /did you mean `path`\?/],
-    [{ path: 'a', busyTimeoutMs: -1 }, /busyTimeoutMs/],
+    [{ path: 'a', timeout: -1 }, /timeout/],
     [{ database: {} }, /prepare and exec/],
   ])('the options %o are refused', (options, message) => {
     expect(() => sqliteDatabase(options as never)).toThrow(message);

@@ -205,7 +205,7 @@ describe('a damaged row of a due execution', () => {
 describe('a fault while writing', () => {
   it('a locked file: OVERLOADED, retryable, nothing stored; the same call succeeds later', async () => {
     const path = newFile();
-    const storage = sqliteStorage({ path, busyTimeoutMs: 0 });
+    const storage = sqliteStorage({ path, timeout: 1 });
     await accept(storage, execution(1));
     await withFile(path, async (connection) => {
       connection.exec('BEGIN IMMEDIATE');

@@ -337,10 +337,13 @@ it.each([
   [{ path: 'file:store.db' }, PATH_RULE],
   [{ path: 'a.db', namespace: '' }, '`namespace` must be text of 1 to 128 characters'],
   [{ path: 'a.db', namespace: 'x'.repeat(129) }, '`namespace` must be text of 1 to 128 characters'],
-  [{ path: 'a.db', busyTimeoutMs: -1 }, '`busyTimeoutMs` must be a whole number from 0 to 600,000, not -1'],
   [
-    { path: 'a.db', busyTimeoutMs: '5; DROP TABLE x' },
-    "`busyTimeoutMs` must be a whole number from 0 to 600,000, not '5; DROP TABLE x'",
+    { path: 'a.db', timeout: -1 },
+    '`timeout` must be a duration such as `30s` or `5m`, or milliseconds, from 1 to 600,000 ms, not -1',
+  ],
+  [
+    { path: 'a.db', timeout: '5; DROP TABLE x' },
+    "`timeout` must be a duration such as `30s` or `5m`, or milliseconds, from 1 to 600,000 ms, not '5; DROP TABLE x'",
   ],
   [{ path: 'a.db', synchronous: 'off' }, "`synchronous` must be 'full' or 'normal', not 'off'"],
   [{ path: 'a.db', driver: 'sqlite3' }, "`driver` must be 'node:sqlite' or 'bun:sqlite' or 'libsql', not 'sqlite3'"],

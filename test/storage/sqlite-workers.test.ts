@@ -155,7 +155,7 @@ describe('faults of the lock', () => {
 
   it('a registration that fails leaves the lock to others', async () => {
     const path = newFile();
-    const [one, two] = [sqliteStorage({ path, busyTimeoutMs: 0 }), sqliteStorage({ path })];
+    const [one, two] = [sqliteStorage({ path, timeout: 1 }), sqliteStorage({ path })];
     await one.state.read('orders');
     await withFile(path, async (connection) => {
       connection.exec('BEGIN IMMEDIATE');

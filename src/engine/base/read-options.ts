@@ -7,7 +7,8 @@ import { describe } from './wording.ts';
 /** Words of other libraries, and the word for the same option here. */
 const WORDS: Readonly<Record<string, string>> = {
   ...{ connectionString: 'url', endpoint: 'url', uri: 'url', address: 'url' },
-  ...{ file: 'path', filename: 'path', folder: 'path', prefix: 'namespace', timeoutMs: 'timeout' },
+  ...{ file: 'path', filename: 'path', folder: 'path', prefix: 'namespace' },
+  ...{ timeoutMs: 'timeout', queryTimeoutMs: 'timeout', busyTimeoutMs: 'timeout' },
 };
 
 /** @returns what is wrong with the value, such as `must be true or false`; undefined if nothing is */
@@ -74,7 +75,7 @@ export function oneOf(...values: readonly string[]): OptionCheck {
 }
 
 /** @param minMs - the least, in ms */
-export function duration(minMs = 0, maxMs = Number.POSITIVE_INFINITY): OptionCheck {
+export function duration(minMs = 1, maxMs = Number.POSITIVE_INFINITY): OptionCheck {
   const limits = maxMs === Number.POSITIVE_INFINITY ? 'above 0' : `from ${minMs} to ${grouped(maxMs)} ms`;
   return (value) => {
     const ms = toMs(value as Duration);

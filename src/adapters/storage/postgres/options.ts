@@ -1,6 +1,8 @@
 /** The options of the Postgres storage, and their checks. */
 
+import { type Duration, toMs } from '../../../engine/base/duration.ts';
 import {
+  duration,
   flag,
   hasMethods,
   like,
@@ -54,10 +56,10 @@ export interface PostgresStorageOptions {
    */
   readonly sessionGraceMs?: number | undefined;
   /**
-   * How long a statement may take, in ms; 1 s more for each MiB that it sends. After that, the call fails with
-   * OVERLOADED. Default 10,000.
+   * How long a statement may take: milliseconds, or text; 1 s more for each MiB that it sends. After that, the call
+   * fails with OVERLOADED. Default `10s`.
    */
-  readonly queryTimeoutMs?: number | undefined;
+  readonly timeout?: Duration | undefined;
 }
 
 export interface Settings {
@@ -74,7 +76,7 @@ const SOURCES = ['pool', 'sql', 'pglite', 'url'] as const;
 type Source = Pick<PostgresStorageOptions, (typeof SOURCES)[number]>;
 
 /** The checks of the options that `postgresDatabase` has too. */
-export const SOURCE_CHECKS: OptionChecks<Source & Pick<PostgresStorageOptions, 'queryTimeoutMs'>> = {
+export const SOURCE_CHECKS: OptionChecks<Source & Pick<PostgresStorageOptions, 'timeout'>> = {
   pool: withMethods('a Pool of `pg`', 'connect', 'on', 'end'),
   sql: optional<PostgresJsSql>(
     'an instance of `postgres`',
@@ -82,7 +84,7 @@ export const SOURCE_CHECKS: OptionChecks<Source & Pick<PostgresStorageOptions, '
   ),
   pglite: withMethods('an instance of PGlite', 'query', 'transaction', 'listen'),
   url: optional('an address that begins with postgres:// or postgresql://', like(/^postgres(ql)?:\/\//)),
-  queryTimeoutMs: wholeNumber(100, 600_000),
+  timeout: duration(100, 600_000),
 };
 
 const CHECKS: OptionChecks<PostgresStorageOptions> = {
@@ -103,7 +105,7 @@ export function readPostgresOptions(options: PostgresStorageOptions): Settings {
     namespace = 'default',
     sessions = true,
   } = readOptions('postgresStorage', options, CHECKS);
-  const { sessionGraceMs = 1500, queryTimeoutMs = 10_000 } = options;
+  const { sessionGraceMs = 1500, timeout = '10s' } = options;
   const fail = (message: string): never => {
     throw new TypeError(`postgresStorage: ${message}`);
   };
@@ -122,7 +124,7 @@ export function readPostgresOptions(options: PostgresStorageOptions): Settings {
     namespace,
     sessions,
     sessionGraceMs,
-    queryTimeoutMs,
+    queryTimeoutMs: toMs(timeout),
   };
 }
 

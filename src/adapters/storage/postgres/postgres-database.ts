@@ -1,5 +1,6 @@
 /** A Postgres database as an SQL database for `operation: storage`. */
 
+import { type Duration, toMs } from '../../../engine/base/duration.ts';
 import { isTextList, optional, readOptions } from '../../../engine/base/read-options.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../engine/base/json.ts';
@@ -15,8 +16,8 @@ import { readSent } from './part-stream.ts';
 
 /** Exactly one of `pool`, `sql`, `pglite` and `url` says where the data is. */
 export interface PostgresDatabaseOptions extends Pick<PostgresStorageOptions, 'pool' | 'sql' | 'pglite' | 'url'> {
-  /** How long a statement may take, in ms. After that, it fails with TIMEOUT. Default 30,000. */
-  readonly queryTimeoutMs?: number | undefined;
+  /** How long a statement may take: milliseconds, or text. After that, it fails with TIMEOUT. Default `30s`. */
+  readonly timeout?: Duration | undefined;
   /** Schemas that no statement may name. Name those of `postgresStorage` if they are in the same database. Default `['ensemble']`. */
   readonly hiddenSchemas?: readonly string[] | undefined;
 }
@@ -207,9 +208,9 @@ function toFailure(error: unknown, values: readonly Json[], timeoutMs: number): 
 }
 
 function settingsOf(options: PostgresDatabaseOptions) {
-  const { queryTimeoutMs = 30_000, hiddenSchemas = ['ensemble'] } = readOptions('postgresDatabase', options, {
+  const { timeout = '30s', hiddenSchemas = ['ensemble'] } = readOptions('postgresDatabase', options, {
     ...SOURCE_CHECKS,
     hiddenSchemas: optional('a list of names', isTextList),
   });
-  return { source: readSource('postgresDatabase', options), queryTimeoutMs, hiddenSchemas };
+  return { source: readSource('postgresDatabase', options), queryTimeoutMs: toMs(timeout), hiddenSchemas };
 }

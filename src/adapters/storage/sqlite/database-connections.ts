@@ -4,7 +4,7 @@ import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engi
 import type { Json } from '../../../engine/base/json.ts';
 import { withoutValues } from '../../../engine/ports/sql-rules.ts';
 import { type DatabaseHandle, type SqliteHandle, toHandle } from './database-handle.ts';
-import type { SqliteDatabaseOptions } from './database-options.ts';
+import type { SqliteDatabaseSettings } from './database-options.ts';
 import { isCorrupt, isTransient, READ_ONLY, resultCode, toStorageError } from './failure.ts';
 import { loadSqlite, type SqliteDriverName } from './load-driver.ts';
 
@@ -22,7 +22,7 @@ export async function openConnections({
   database,
   busyTimeoutMs,
   driver,
-}: SqliteDatabaseOptions): Promise<Opened> {
+}: SqliteDatabaseSettings): Promise<Opened> {
   if (database) return check(toHandle(database), 'the database of the app', undefined);
   const path = file as string;
   const { name, module } = await loadSqlite(driver, 'sqliteDatabase');

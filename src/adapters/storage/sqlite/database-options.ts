@@ -1,5 +1,6 @@
 /** The options of `sqliteDatabase`, and their checks. */
 
+import { type Duration, toMs } from '../../../engine/base/duration.ts';
 import { readOptions, withMethods } from '../../../engine/base/read-options.ts';
 import type { SqliteHandle } from './database-handle.ts';
 import type { SqliteDriverName } from './load-driver.ts';
@@ -11,18 +12,22 @@ export interface SqliteDatabaseOptions {
   readonly path?: string | undefined;
   /** An open database of `node:sqlite`, `better-sqlite3`, `libsql` or `bun:sqlite`. It stays open. */
   readonly database?: SqliteHandle | undefined;
-  /** For `path`: how long a statement waits, in ms, while another process writes. Default 5,000. */
-  readonly busyTimeoutMs?: number | undefined;
+  /** For `path`: how long a statement waits while another process writes: milliseconds, or text. Default `5s`. */
+  readonly timeout?: Duration | undefined;
   /** For `path`. Default: the runtime's own driver, otherwise the package `libsql`. */
   readonly driver?: SqliteDriverName | undefined;
 }
 
+export interface SqliteDatabaseSettings extends Omit<SqliteDatabaseOptions, 'timeout'> {
+  readonly busyTimeoutMs?: number;
+}
+
 /** @throws TypeError for an invalid option */
-export function readDatabaseOptions(options: SqliteDatabaseOptions): SqliteDatabaseOptions {
+export function readDatabaseOptions(options: SqliteDatabaseOptions): SqliteDatabaseSettings {
   const {
     path,
     database,
-    busyTimeoutMs = 5000,
+    timeout = '5s',
     driver,
   } = readOptions('sqliteDatabase', options, {
     ...FILE_CHECKS,
@@ -31,9 +36,9 @@ export function readDatabaseOptions(options: SqliteDatabaseOptions): SqliteDatab
   if ((path === undefined) === (database === undefined))
     throw new TypeError('sqliteDatabase: either `path` or `database` must say where the data is');
   if (database !== undefined) {
-    if (options.busyTimeoutMs !== undefined || driver !== undefined)
-      throw new TypeError('sqliteDatabase: `busyTimeoutMs` and `driver` are for `path`; an open database has its own');
+    if (options.timeout !== undefined || driver !== undefined)
+      throw new TypeError('sqliteDatabase: `timeout` and `driver` are for `path`; an open database has its own');
     return { database };
   }
-  return { path: path as string, busyTimeoutMs, ...(driver && { driver }) };
+  return { path: path as string, busyTimeoutMs: toMs(timeout), ...(driver && { driver }) };
 }

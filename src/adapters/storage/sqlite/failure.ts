@@ -75,7 +75,7 @@ export function toStorageError(error: unknown, path: string, row?: string): unkn
   const details = { sqlite: code };
   if (isBusy(error)) {
     const message =
-      'another process has locked the SQLite file for longer than busyTimeoutMs; nothing was stored, try again';
+      'another process has locked the SQLite file for longer than `timeout`; nothing was stored, try again';
     return new OrchestratorError('OVERLOADED', message, { cause: error, details, retryable: true });
   }
   if (code === FULL) {

@@ -1,6 +1,7 @@
 /** The options of the SQLite storage, and their checks. */
 
-import { oneOf, optional, readOptions, required, wholeNumber } from '../../../engine/base/read-options.ts';
+import { type Duration, toMs } from '../../../engine/base/duration.ts';
+import { oneOf, optional, readOptions, required, duration } from '../../../engine/base/read-options.ts';
 import { isPlainText, NAMESPACE } from '../../../engine/ports/data.ts';
 import { DRIVERS, type SqliteDriverName } from './load-driver.ts';
 
@@ -13,9 +14,9 @@ export interface SqliteStorageOptions {
   /** Separates apps that share one file: each app sees only its own data. At most 128 characters. Default `default`. */
   readonly namespace?: string | undefined;
   /**
-   * How long a write waits, in ms, while another process writes. After that it fails with OVERLOADED. Default 5,000.
+   * How long a write waits while another process writes: milliseconds, or text. After that it fails with OVERLOADED. Default `5s`.
    */
-  readonly busyTimeoutMs?: number | undefined;
+  readonly timeout?: Duration | undefined;
   /**
    * `full`: stored data survives a power failure. `normal`: stored data survives a crash of the process, but a power
    * failure may lose the last moments; many times faster. Default `full`.
@@ -37,7 +38,7 @@ const FILE_RULE = 'the name of a file, or `:memory:`, and not a URL';
 /** The checks of the options that `sqliteDatabase` has too. */
 export const FILE_CHECKS = {
   path: optional(FILE_RULE, isFileName),
-  busyTimeoutMs: wholeNumber(0, 600_000),
+  timeout: duration(1, 600_000),
   driver: oneOf(...DRIVERS),
 };
 
@@ -54,6 +55,6 @@ export function readSqliteOptions(options: SqliteStorageOptions): Settings {
     namespace: NAMESPACE,
     synchronous: oneOf('full', 'normal'),
   });
-  const { path, namespace = 'default', busyTimeoutMs = 5000, synchronous = 'full', driver } = given;
-  return { path, namespace, busyTimeoutMs, synchronous, driver };
+  const { path, namespace = 'default', timeout = '5s', synchronous = 'full', driver } = given;
+  return { path, namespace, busyTimeoutMs: toMs(timeout), synchronous, driver };
 }
