@@ -1,5 +1,5 @@
 /**
- * What only authors of storages and engines need: the ports, and the functions that the built-in storages use, too.
+ * What only authors of adapters need: all types of the ports, and the functions that the built-in storages use, too.
  *
  * @module ensemble-orchestrator/adapter
  */
@@ -8,7 +8,7 @@
 export type { CallerSignal } from './engine/base/caller-signal.ts';
 export type { Json, JsonObject } from './engine/base/json.ts';
 export type {
-  AgentRun,
+  AgentResult,
   ErrorCause,
   Execution,
   ExecutionError,
@@ -34,6 +34,31 @@ export type { StoredToken, TokenScope } from './engine/model/token.ts';
 export type * from './engine/ports/data.ts';
 export type { MaybePromise } from './engine/ports/operation.ts';
 export type * from './engine/ports/storage.ts';
+export type * from './engine/ports/limit-store.ts';
+export type {
+  ComponentSource,
+  DeploymentChange,
+  Registration,
+  StoredComponent,
+} from './engine/ports/component-source.ts';
+export type * from './engine/ports/template-engine.ts';
+export type { CancelTimer, Clock, TimerOptions } from './engine/ports/clock.ts';
+export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from './engine/ports/http.ts';
+export type * from './engine/ports/mail.ts';
+export type * from './engine/ports/model.ts';
+export type { SmsMessage, SmsSender } from './engine/ports/sms.ts';
+export type { StandardIssue, StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
+export type {
+  McpClient,
+  ToolAnswer,
+  ToolCall,
+  ToolDescription,
+  ToolServer,
+  ToolServerAccess,
+  ToolServerAuth,
+  ToolServerOptions,
+  ToolTransport,
+} from './engine/ports/tool-server.ts';
 export type { TokenStore } from './engine/ports/token-store.ts';
 
 // Parts
@@ -53,7 +78,7 @@ export {
 } from './engine/model/execution.ts';
 export {
   type StoredProgress,
-  toAgentRuns,
+  toAgentResults,
   toExecution,
   toListed,
   tooManyMatches,
@@ -90,7 +115,7 @@ export {
   type ErrorCode,
   type ErrorDetails,
   type ErrorOptions,
-  type ErrorWithCode,
+  type OrchestratorErrorOf,
   isOrchestratorError,
   OrchestratorError,
 } from './engine/base/errors.ts';

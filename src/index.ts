@@ -65,7 +65,7 @@ export type { Limits, RequestLimit, RequestSender } from './engine/access/limits
 export type { LimitsOptions } from './engine/access/plans.ts';
 export type { TrustProxy } from './engine/access/client-address.ts';
 export type { Usage, UsageReader, UsedOfLimit } from './engine/access/usage.ts';
-export type { LimitStore, RateAnswer, RateUse, RateWindow } from './engine/ports/limit-store.ts';
+export type { LimitStore } from './engine/ports/limit-store.ts';
 export type { EventTicket } from './orchestrator/runs/event-tickets.ts';
 export type { ExecutionHistory } from './engine/model/execution-history.ts';
 export type {
@@ -99,12 +99,7 @@ export type {
   Split,
   UsedComponent,
 } from './engine/model/component.ts';
-export type {
-  ComponentSource,
-  DeploymentChange,
-  Registration,
-  StoredComponent,
-} from './engine/ports/component-source.ts';
+export type { ComponentSource } from './engine/ports/component-source.ts';
 export type { TemplateEngine } from './engine/ports/template-engine.ts';
 export type { Job, JobAction, JobFailure, JobFilter, JobOptions, Jobs } from './orchestrator/jobs/jobs.ts';
 export type { Schedule, Schedules } from './orchestrator/schedules/schedule-control.ts';
@@ -122,7 +117,7 @@ export type { SignalLinks, SignalLinkStatus } from './orchestrator/signals/signa
 export type { SignalOptions } from './orchestrator/signals/signals.ts';
 export type { CreatedToken, ImportedToken, NewToken, TokenItem, Tokens } from './engine/access/tokens.ts';
 export type {
-  AgentRun,
+  AgentResult,
   ErrorCause,
   Execution,
   ExecutionError,
@@ -143,11 +138,11 @@ export type {
   EventDetails,
   EventError,
   EventKind,
-  EventSubject,
+  ExecutionOfEvent,
   OrchestratorEvent,
 } from './engine/model/event.ts';
 export type { EventListener } from './engine/events/emitter.ts';
-export type { NumberedEvent } from './engine/events/execution-events.ts';
+export type { StoredEvent } from './engine/events/execution-events.ts';
 export type { Plan, PlanFigures, PlanName } from './engine/model/plan.ts';
 export type { Principal, TokenScope } from './engine/model/token.ts';
 
@@ -192,14 +187,14 @@ export { memoryStorage, type MemoryStorageOptions } from './adapters/storage/mem
 // The types of options, which adapters implement. The entry `adapter` has what else their authors need.
 export type { Duration } from './engine/base/duration.ts';
 export type { Json, JsonObject } from './engine/base/json.ts';
-export type { CancelTimer, Clock, TimerOptions } from './engine/ports/clock.ts';
+export type { Clock } from './engine/ports/clock.ts';
 export type { KvStore, ObjectStore } from './engine/ports/data.ts';
 export type { ExecutionEngine } from './engine/ports/execution-engine.ts';
-export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from './engine/ports/http.ts';
+export type { HttpClient, HttpRequest, HttpResponse } from './engine/ports/http.ts';
 export type { Logger } from './engine/ports/logger.ts';
-export type * from './engine/ports/mail.ts';
-export type * from './engine/ports/model.ts';
-export type { SmsMessage, SmsSender } from './engine/ports/sms.ts';
+export type { MailSender } from './engine/ports/mail.ts';
+export type { ModelPrices, ModelProvider } from './engine/ports/model.ts';
+export type { SmsSender } from './engine/ports/sms.ts';
 export type {
   AgentAnswer,
   AgentCall,
@@ -211,19 +206,9 @@ export type {
   OperationContext,
   OperationPart,
 } from './engine/ports/operation.ts';
-export type { StandardIssue, StandardResult, StandardSchema } from './engine/ports/standard-schema.ts';
+export type { StandardSchema } from './engine/ports/standard-schema.ts';
 export type { Storage } from './engine/ports/storage.ts';
-export type {
-  McpClient,
-  ToolAnswer,
-  ToolCall,
-  ToolDescription,
-  ToolServer,
-  ToolServerAccess,
-  ToolServerAuth,
-  ToolServerOptions,
-  ToolTransport,
-} from './engine/ports/tool-server.ts';
+export type { McpClient, ToolServerAuth, ToolServerOptions } from './engine/ports/tool-server.ts';
 
 // Errors
 export {
@@ -231,7 +216,7 @@ export {
   type ErrorCode,
   type ErrorDetails,
   type ErrorOptions,
-  type ErrorWithCode,
+  type OrchestratorErrorOf,
   isOrchestratorError,
   OrchestratorError,
 } from './engine/base/errors.ts';

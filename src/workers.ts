@@ -8,7 +8,7 @@ export type { Worker, WorkerContext } from './adapters/hosts/workers/to-worker.t
 export type {
   DurableObjectParts,
   OrchestratingObject,
-  WokenOrchestrator,
+  WakeableOrchestrator,
 } from './adapters/hosts/workers/to-durable-object.ts';
 export { toDurableObject } from './adapters/hosts/workers/to-durable-object.ts';
 export { toWorker } from './adapters/hosts/workers/to-worker.ts';

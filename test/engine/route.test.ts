@@ -1,7 +1,8 @@
 /** Routes with member and prompt targets, and the form of the specification from text to result. */
 
 import { describe, expect, it } from 'vitest';
-import { type ModelRequest, OrchestratorError } from '../../src/index.ts';
+import type { ModelRequest } from '../../src/adapter.ts';
+import { OrchestratorError } from '../../src/index.ts';
 import { createTestOrchestrator, fakeModel, stubHttp } from '../../src/testing.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 

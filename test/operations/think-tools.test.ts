@@ -1,7 +1,8 @@
 /** A `think` agent with tools: which tools the model gets, what its calls do, and what of it survives a crash. */
 
 import { describe, expect, it } from 'vitest';
-import type { Json, JsonObject, ModelRequest } from '../../src/index.ts';
+import type { ModelRequest } from '../../src/adapter.ts';
+import type { Json, JsonObject } from '../../src/index.ts';
 import { memoryStorage } from '../../src/index.ts';
 import { sqliteStorage } from '../../src/sqlite.ts';
 import {

@@ -80,7 +80,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
     'memoryKv',
     'memoryObjects',
     'memoryTokens',
-    'toAgentRuns',
+    'toAgentResults',
     'toExecution',
     'toListed',
     'toSummary',

@@ -1,7 +1,8 @@
 /** The mail suite passes for the sender in memory, and fails for senders that break its rules. */
 
 import { describe, expect, it } from 'vitest';
-import { type MailMessage, type MailSender, memoryMail } from '../../src/index.ts';
+import type { MailMessage } from '../../src/adapter.ts';
+import { type MailSender, memoryMail } from '../../src/index.ts';
 import { type MailSuiteOptions, type MailWorld, mailSuite } from '../../src/testing.ts';
 
 /** A sender that changes each message before it is kept. */

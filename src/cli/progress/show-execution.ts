@@ -1,6 +1,6 @@
 /** One execution's record as text for people. */
 
-import type { AgentRun, Execution, ExecutionTrigger } from '../../engine/model/execution.ts';
+import type { AgentResult, Execution, ExecutionTrigger } from '../../engine/model/execution.ts';
 import type { ExecutionStep, StepStatus } from '../../engine/model/execution-step.ts';
 import { describeError } from './show-error.ts';
 import { count, cutText, fitText, formatDuration, oneLine, printJson, textWidth } from '../terminal/text.ts';
@@ -138,7 +138,7 @@ function columnWidth(texts: readonly string[], width: number | undefined): numbe
   );
 }
 
-function describeRun(run: AgentRun, nameWidth: number, repeated: boolean, width: number | undefined): string[] {
+function describeRun(run: AgentResult, nameWidth: number, repeated: boolean, width: number | undefined): string[] {
   const { name, key, status, attempts, duration, output, outputOmitted, error } = run;
   const facts = [formatDuration(duration).padStart(6)];
   if (attempts > 1) facts.push(count(attempts, 'attempt'));

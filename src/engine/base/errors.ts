@@ -259,7 +259,7 @@ export interface ErrorDetails {
 }
 
 /** An {@link OrchestratorError} with one of the codes `C`. `switch (error.code)` narrows `error.details`. */
-export type ErrorWithCode<C extends ErrorCode> = {
+export type OrchestratorErrorOf<C extends ErrorCode> = {
   readonly [K in C]: OrchestratorError & { readonly code: K; readonly details: ErrorDetails[K] };
 }[C];
 
@@ -313,7 +313,7 @@ export class OrchestratorError extends Error {
 export function isOrchestratorError<C extends ErrorCode = ErrorCode>(
   error: unknown,
   code?: C,
-): error is ErrorWithCode<C> {
+): error is OrchestratorErrorOf<C> {
   if (typeof error !== 'object' || error === null || !hasMark(error)) return false;
   return code === undefined || (error as OrchestratorError).code === code;
 }

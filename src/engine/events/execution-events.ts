@@ -1,7 +1,7 @@
 /** The events of one execution, derived from what is stored of it: any process can read them again, from any event on. */
 
 import { endEvent } from '../model/end-event.ts';
-import type { EventSubject, OrchestratorEvent } from '../model/event.ts';
+import type { ExecutionOfEvent, OrchestratorEvent } from '../model/event.ts';
 import { type ExecutionSummary, isFinal } from '../model/execution.ts';
 import { otherRecord, toStepEvent } from '../model/step-event.ts';
 import type { NewExecution, StepRecord } from '../model/stored-execution.ts';
@@ -20,7 +20,7 @@ export interface TextSource {
 }
 
 /** An event and its id: a number that grows in the execution, beginning with 1. Some numbers have no event. */
-export interface NumberedEvent {
+export interface StoredEvent {
   /** An `agent.delta` is not stored: it has the id of the stored event before it. */
   readonly id: string;
   readonly event: OrchestratorEvent;
@@ -50,7 +50,7 @@ export async function* executionEvents(source: {
   /** Events up to this id are skipped. */
   readonly after: number;
   readonly signal?: AbortSignal | undefined;
-}): AsyncIterableIterator<NumberedEvent> {
+}): AsyncIterableIterator<StoredEvent> {
   const { records, watch, events, id, turns, after, signal } = source;
   const follower = watch.follow(id);
   const texts = createLiveTexts();
@@ -82,7 +82,7 @@ export async function* executionEvents(source: {
 }
 
 /** The texts that come before the reader is woken. */
-async function* untilWoken(waking: Promise<void>, texts: LiveTexts, id: string): AsyncGenerator<NumberedEvent, void> {
+async function* untilWoken(waking: Promise<void>, texts: LiveTexts, id: string): AsyncGenerator<StoredEvent, void> {
   let isWoken = false;
   const woken = waking.then(() => {
     isWoken = true;
@@ -107,7 +107,7 @@ async function* stored(
   { id, ensemble }: ExecutionSummary,
   from: ReadPosition,
   after: number,
-): AsyncGenerator<NumberedEvent, ReadPosition> {
+): AsyncGenerator<StoredEvent, ReadPosition> {
   let { position, key } = from;
   for (;;) {
     const query = { after: key, limit: PAGE, bytes: READ_BYTES, notes: true };
@@ -135,7 +135,7 @@ function started({ id, ensemble, input, createdAt }: NewExecution): Orchestrator
 
 async function ofStep(
   { executions }: RecordReader,
-  about: EventSubject,
+  about: ExecutionOfEvent,
   record: StepRecord,
 ): Promise<OrchestratorEvent | undefined> {
   const otherKey = otherRecord(record);

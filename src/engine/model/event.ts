@@ -11,13 +11,13 @@ export interface EventError {
 }
 
 /** In the `data` of every event. */
-export interface EventSubject {
+export interface ExecutionOfEvent {
   readonly executionId: string;
   /** The ensemble of the execution. */
   readonly ensemble: string;
 }
 
-/** The kinds of events, and what the `data` of each has besides the {@link EventSubject}. Durations are in ms. */
+/** The kinds of events, and what the `data` of each has besides the {@link ExecutionOfEvent}. Durations are in ms. */
 export interface EventDetails {
   'execution.started': { readonly id: string; readonly input: Json };
   'execution.completed': {
@@ -174,7 +174,7 @@ export const EVENTS_APART: ReadonlySet<EventKind> = new Set([
 export type EventKind = keyof EventDetails;
 
 /** The `data` of each kind of event. */
-export type EventData = { readonly [K in EventKind]: EventSubject & EventDetails[K] };
+export type EventData = { readonly [K in EventKind]: ExecutionOfEvent & EventDetails[K] };
 
 export const EVENT_KINDS: Readonly<Record<EventKind, true>> = {
   'execution.started': true,

@@ -5,7 +5,7 @@ import { cloneJson, type Json } from '../base/json.ts';
 import { jsonTextBytes, maxJsonTextBytes } from '../base/measure-json.ts';
 import {
   AGENTS_IN_RECORD,
-  type AgentRun,
+  type AgentResult,
   type Execution,
   type ExecutionError,
   type ExecutionStatus,
@@ -56,7 +56,7 @@ export function toExecution(
   accepted: NewExecution,
   progress: StoredProgress,
   end: ExecutionEnd | undefined,
-  runs: readonly AgentRun[],
+  runs: readonly AgentResult[],
   agents: number,
 ): Execution {
   const { id, ensemble, version, trigger, tags, input, createdAt, deadlineAt, retryOf } = accepted;
@@ -110,13 +110,13 @@ export function toExecution(
  * The agent runs of a record: the first 1,000, with the outputs of the first ones up to 4 MiB in total.
  * @param steps - without decisions, in the order in which they were stored. `outputOmitted` marks an output that was not read
  */
-export function toAgentRuns(steps: readonly (StepRecord & { readonly outputOmitted?: true })[]): AgentRun[] {
+export function toAgentResults(steps: readonly (StepRecord & { readonly outputOmitted?: true })[]): AgentResult[] {
   const count = Math.min(steps.length, AGENTS_IN_RECORD);
-  const runs: AgentRun[] = [];
+  const runs: AgentResult[] = [];
   let most = 0;
   for (let i = 0; i < count; i++) {
     const step = steps[i] as StepRecord & { readonly outputOmitted?: true };
-    const run = toAgentRun(step);
+    const run = toAgentResult(step);
     runs.push(step.outputOmitted ? { ...run, outputOmitted: true } : run);
     if (step.outputOmitted) most = Number.POSITIVE_INFINITY;
     else if (most <= OUTPUTS_IN_RECORD_BYTES) most += maxJsonTextBytes(step.output, OUTPUTS_IN_RECORD_BYTES);
@@ -124,7 +124,7 @@ export function toAgentRuns(steps: readonly (StepRecord & { readonly outputOmitt
   return most <= OUTPUTS_IN_RECORD_BYTES ? runs : omitOutputs(runs);
 }
 
-function omitOutputs(runs: readonly AgentRun[]): AgentRun[] {
+function omitOutputs(runs: readonly AgentResult[]): AgentResult[] {
   const budget = outputBudget();
   return runs.map((run) => {
     const bytes = run.outputOmitted ? OUTPUTS_IN_RECORD_BYTES + 1 : jsonTextBytes(run.output, OUTPUTS_IN_RECORD_BYTES);
@@ -182,7 +182,7 @@ export function tooManyMatches(search: string): OrchestratorError {
   return new OrchestratorError('INVALID_REQUEST', message, { details: { limit: MAX_MATCHES } });
 }
 
-export function toAgentRun(step: StepRecord): AgentRun {
+export function toAgentResult(step: StepRecord): AgentResult {
   const { name, key, attempts, startedAt, duration, output, error } = step;
   const status = step.retryAt === undefined ? step.status : 'retrying';
   if (error) return { name, key, status, attempts, startedAt, duration, output, error };

@@ -83,7 +83,7 @@ export interface ExecutionTrigger {
 }
 
 /** One agent's run in an execution. Agents that were skipped have none. */
-export interface AgentRun {
+export interface AgentResult {
   /** The name of its result in the flow. */
   readonly name: string;
   /** Its position in the flow, such as `flow[3]` or `flow[2].foreach[7].steps[0]`. Unique in the execution. */
@@ -200,7 +200,7 @@ export interface Execution<Output = Json> {
   /** The versions of components that it used, in the order of their first use. Absent if it used none. */
   readonly components?: readonly UsedComponent[];
   /** The first 1,000 runs in the order in which they were stored, with the first outputs up to 4 MiB in total. */
-  readonly agents: readonly AgentRun[];
+  readonly agents: readonly AgentResult[];
   /**
    * In a listing: which of the values are larger than 4 KiB of JSON text. They are null in the listing, and the record has them.
    * Absent if all values are included.

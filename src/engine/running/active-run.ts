@@ -14,7 +14,7 @@
 import { isOrchestratorError, OrchestratorError } from '../base/errors.ts';
 import { signalsOfEnd } from '../model/child.ts';
 import type { Execution } from '../model/execution.ts';
-import { toAgentRuns, toExecution } from '../model/execution-record.ts';
+import { toAgentResults, toExecution } from '../model/execution-record.ts';
 import type { ExecutionEnd, Release } from '../model/stored-execution.ts';
 import type { ExecutionOutcome, InterpretedRun, LoadedDefinition } from '../ports/execution-engine.ts';
 import { JournalLostError } from '../ports/journal.ts';
@@ -170,7 +170,7 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
       execution,
       { status: 'running', startedAt, recoveries },
       end,
-      toAgentRuns(this.#journal.reported.list),
+      toAgentResults(this.#journal.reported.list),
       end.agents,
     );
   }

@@ -59,10 +59,10 @@ const executions: Readonly<Record<string, Operation>> = {
   },
   'GET /executions/:id/agents': {
     ...{ id: 'listAgentRuns', summary: 'Lists the agent runs of an execution', query: PAGE },
-    replies: { 200: 'AgentRuns' },
+    replies: { 200: 'AgentResults' },
   },
   'GET /executions/:id/agents/:key': {
-    ...{ id: 'getAgentRun', summary: 'An agent run with its output', replies: { 200: 'AgentRun' } },
+    ...{ id: 'getAgentRun', summary: 'An agent run with its output', replies: { 200: 'AgentResult' } },
   },
   'GET /executions/:id/steps': {
     ...{ id: 'listSteps', summary: 'Lists the steps of an execution, of every kind', query: PAGE },

@@ -71,14 +71,14 @@ const executionShapes: Readonly<Record<string, Schema>> = {
     kind: oneOf(['signal', 'sleep', 'retry', 'child']),
     ...{ 'name?': text, 'executionId?': text, since: instant, 'until?': instant },
   }),
-  AgentRun: object({
+  AgentResult: object({
     name: text,
     key: text,
     status: oneOf(['completed', 'failed', 'retrying']),
     ...{ attempts: whole, startedAt: instant, duration: ms, output: json, 'outputOmitted?': { const: true } },
     'error?': ref('ExecutionError'),
   }),
-  AgentRuns: page('agents', 'AgentRun'),
+  AgentResults: page('agents', 'AgentResult'),
   UsedComponent: object({
     kind: oneOf(COMPONENT_KINDS),
     ...{ name: text, ref: text, version: text, 'split?': anyObject },
@@ -90,7 +90,7 @@ const executionShapes: Readonly<Record<string, Schema>> = {
     ...{ 'retryOf?': text, 'retriedBy?': text, 'parentId?': text, metrics: ref('Metrics') },
     ...{ waitingFor: list(ref('PendingWait')), 'waitingForOmitted?': whole, recoveries: whole },
     'components?': list(ref('UsedComponent')),
-    agents: list(ref('AgentRun')),
+    agents: list(ref('AgentResult')),
     'omitted?': list(oneOf(['input', 'output', 'partialOutput'])),
   }),
   Executions: page('executions', 'Execution'),

@@ -6,7 +6,7 @@ import { type CallerSignal, createCallerSignals } from '../../engine/base/caller
 import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { keepEvents } from '../../engine/events/event-stream.ts';
-import { executionEvents, type NumberedEvent } from '../../engine/events/execution-events.ts';
+import { executionEvents, type StoredEvent } from '../../engine/events/execution-events.ts';
 import type { MaskText } from '../../engine/interpreter/mask-secrets.ts';
 import type { RunPorts } from '../../engine/interpreter/run.ts';
 import { runEnsemble } from '../../engine/interpreter/run-ensemble.ts';
@@ -101,7 +101,7 @@ export interface ExecutionService {
   /** The handle of a stored execution, in whatever process it runs. */
   handleOf(id: string): ExecutionHandle;
   /** The events of a stored execution, after the event with this id. 0: from the first. */
-  storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<NumberedEvent>;
+  storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<StoredEvent>;
   /** The form in which the engine runs an ensemble. */
   toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
   readonly engine: AttachedEngine;

@@ -1,14 +1,14 @@
 /** The stored executions, as the public `orchestrator.executions`. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { NumberedEvent } from '../../engine/events/execution-events.ts';
+import type { StoredEvent } from '../../engine/events/execution-events.ts';
 import { cloneJson } from '../../engine/base/json.ts';
 import { isCompletedChild } from '../../engine/model/child.ts';
 import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine/model/cursor.ts';
-import { type AgentRun, type Execution, type ExecutionSummary, isFinal } from '../../engine/model/execution.ts';
+import { type AgentResult, type Execution, type ExecutionSummary, isFinal } from '../../engine/model/execution.ts';
 import { withoutStack } from '../../engine/model/execution-error.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
-import { endedBadly, toAgentRun } from '../../engine/model/execution-record.ts';
+import { endedBadly, toAgentResult } from '../../engine/model/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
 import { isPart } from '../../engine/model/step-kind.ts';
 import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
@@ -94,7 +94,7 @@ export interface Executions<Signal extends string = string> {
     filter?: ExecutionFilter,
   ): Promise<{ readonly executions: readonly Execution<unknown>[]; readonly nextCursor?: string }>;
   /** One agent run with its output, by its `key`. @throws NOT_FOUND */
-  agent(id: string, key: string): Promise<AgentRun>;
+  agent(id: string, key: string): Promise<AgentResult>;
   /**
    * All agent runs, in pages, in the order in which they were stored. A page ends early if its outputs have 8 MiB.
    * @throws NOT_FOUND, INVALID_CURSOR, INVALID_REQUEST
@@ -102,7 +102,7 @@ export interface Executions<Signal extends string = string> {
   agents(
     id: string,
     page?: { readonly limit?: number; readonly cursor?: string },
-  ): Promise<{ readonly agents: readonly AgentRun[]; readonly nextCursor?: string }>;
+  ): Promise<{ readonly agents: readonly AgentResult[]; readonly nextCursor?: string }>;
   /**
    * The steps of every kind, in pages, in the order in which they began to be known: agents, blocks, routes, waits, sleeps, children,
    * and those that were skipped. A page ends early if its outputs have 8 MiB.
@@ -123,7 +123,7 @@ export interface Executions<Signal extends string = string> {
   events(
     id: string,
     options?: { readonly after?: string; readonly signal?: AbortSignal },
-  ): AsyncIterableIterator<NumberedEvent>;
+  ): AsyncIterableIterator<StoredEvent>;
   /**
    * A ticket with which anyone can open the event stream of this execution over HTTP for 60 seconds, as `?ticket=`. It is for a
    * browser's `EventSource`, which sends no header. Every process of the store accepts it, also after a restart.
@@ -240,7 +240,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     async agent(id, key) {
       const { id: executionId } = await statusOf(id);
       const step = await records.executions.getStep(executionId, String(key));
-      if (step && !step.note) return cloneJson(toAgentRun(step));
+      if (step && !step.note) return cloneJson(toAgentResult(step));
       throw new OrchestratorError('NOT_FOUND', `execution ${executionId} has no agent run ${key}`);
     },
     async agents(id, given = {}) {
@@ -253,7 +253,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       const steps = await records.executions.listSteps(executionId, { after, limit: size + 1 });
       const page = steps.slice(0, size);
       const last = page.at(-1)?.key;
-      const agents = page.map((step) => cloneJson(toAgentRun(step)));
+      const agents = page.map((step) => cloneJson(toAgentResult(step)));
       const hasMore = last !== undefined && (steps.length > size || (await hasMoreAfter(executionId, last)));
       return hasMore ? { agents, nextCursor: encodeCursor(last, filter) } : { agents };
     },

@@ -3,7 +3,7 @@
 import type { Json } from '../../engine/base/json.ts';
 import {
   AGENTS_IN_RECORD,
-  type AgentRun,
+  type AgentResult,
   type Execution,
   type ExecutionError,
   isFinal,
@@ -180,7 +180,7 @@ async function outcomeOf(
   isResumed = false,
 ): Promise<Outcome> {
   const record = (await world.reader.executions.get(id)) as Execution;
-  const runs: AgentRun[] = [...record.agents];
+  const runs: AgentResult[] = [...record.agents];
   if ((flow.inProgress ?? 1) > 1) runs.sort((a, b) => (a.key < b.key ? -1 : 1));
   const { status, error } = record;
   const output = outputsOf(record);
@@ -230,7 +230,7 @@ function storesAtEnd({ ensemble }: Flow): boolean {
 }
 
 /** A record without the values that differ between two runs: ids, instants and durations. */
-function comparable(record: Execution, runs: readonly AgentRun[]): unknown {
+function comparable(record: Execution, runs: readonly AgentResult[]): unknown {
   const { ensemble, version, status, trigger, input, metrics, retryOf } = record;
   const output = outputsOf(record);
   const error = withoutChildIds(record.error);

@@ -1,7 +1,7 @@
 /** The part of an orchestrator that the engine suite uses. The caller passes it in, because an adapter does not create one. */
 
 import type { Json } from '../../engine/base/json.ts';
-import type { AgentRun, Execution, ExecutionStatus } from '../../engine/model/execution.ts';
+import type { AgentResult, Execution, ExecutionStatus } from '../../engine/model/execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { ExecutionEngine } from '../../engine/ports/execution-engine.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
@@ -63,7 +63,7 @@ export interface Subject {
     agents(
       id: string,
       page?: { readonly limit?: number; readonly cursor?: string },
-    ): Promise<{ readonly agents: readonly AgentRun[]; readonly nextCursor?: string }>;
+    ): Promise<{ readonly agents: readonly AgentResult[]; readonly nextCursor?: string }>;
     events(id: string): AsyncIterableIterator<{ readonly id: string; readonly event: SubjectEvent }>;
     cancel(id: string): Promise<Execution<unknown>>;
     retry(id: string): Promise<SubjectHandle>;

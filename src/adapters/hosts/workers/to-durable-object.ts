@@ -4,20 +4,20 @@ import type { DurableObjectContext, HttpHandler } from '../../../engine/ports/ho
 import { answerWith } from './to-worker.ts';
 
 /** What an object needs of its orchestrator. Every `Orchestrator` has it. */
-export interface WokenOrchestrator {
+export interface WakeableOrchestrator {
   ready(): Promise<void>;
   runDue(): Promise<unknown>;
 }
 
 /** What an instance of the class serves. */
-export interface DurableObjectParts<O extends WokenOrchestrator = WokenOrchestrator> {
+export interface DurableObjectParts<O extends WakeableOrchestrator = WakeableOrchestrator> {
   /** Its storage is `durableObjectStorage(ctx)`. */
   readonly orchestrator: O;
   /** Answers the requests to the object. Without it, they are answered with 404. */
   readonly handler?: HttpHandler;
 }
 
-export interface OrchestratingObject<O extends WokenOrchestrator = WokenOrchestrator> {
+export interface OrchestratingObject<O extends WakeableOrchestrator = WakeableOrchestrator> {
   /** For methods that a subclass adds. */
   readonly orchestrator: O;
   fetch(request: Request): Promise<Response>;
@@ -42,7 +42,7 @@ export interface OrchestratingObject<O extends WokenOrchestrator = WokenOrchestr
  * });
  * ```
  */
-export function toDurableObject<Context extends DurableObjectContext, Env, O extends WokenOrchestrator>(
+export function toDurableObject<Context extends DurableObjectContext, Env, O extends WakeableOrchestrator>(
   create: (ctx: Context, env: Env) => DurableObjectParts<O>,
 ): new (
   ctx: Context,

@@ -1,9 +1,9 @@
 /** Reads executions and steps in the memory storage. */
 
 import { jsonTextBytes } from '../../../engine/base/measure-json.ts';
-import { type AgentRun, type Execution, MAX_MATCHES, PAGE_BYTES } from '../../../engine/model/execution.ts';
+import { type AgentResult, type Execution, MAX_MATCHES, PAGE_BYTES } from '../../../engine/model/execution.ts';
 import {
-  toAgentRuns,
+  toAgentResults,
   toExecution,
   toListed,
   tooManyMatches,
@@ -36,7 +36,7 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
     },
     get(id, { agents = true } = {}) {
       const stored = executions.get(id);
-      return stored && toRecord(stored, agents ? toAgentRuns(runsOf(stored)) : [], keys);
+      return stored && toRecord(stored, agents ? toAgentResults(runsOf(stored)) : [], keys);
     },
     list(query) {
       const { limit, search } = query;
@@ -98,7 +98,7 @@ function statusOf({ status, end }: StoredExecution) {
   return end?.status ?? status;
 }
 
-function toRecord(stored: StoredExecution, runs: readonly AgentRun[], keys: MemoryState['keys']): Execution {
+function toRecord(stored: StoredExecution, runs: readonly AgentResult[], keys: MemoryState['keys']): Execution {
   const { execution, end } = stored;
   if (!end) return toExecution(execution, stored, end, runs, countRuns(stored));
   const retriedBy = end.status === 'completed' ? undefined : keys.get(retryKeyOf(execution.id));

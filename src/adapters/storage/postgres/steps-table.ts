@@ -2,7 +2,7 @@
 
 import {
   AGENTS_IN_RECORD,
-  type AgentRun,
+  type AgentResult,
   OUTPUTS_IN_RECORD_BYTES,
   PAGE_BYTES,
   SHORT_OUTPUT_BYTES,
@@ -18,7 +18,7 @@ import { STEP } from './record-columns.ts';
 /** The methods of the storage port in this file. */
 export interface StepsTable extends Pick<ExecutionStore, 'listSteps' | 'getStep' | 'skipSteps' | 'listEndedWaits'> {
   /** The agent runs of an execution's record. Outputs beyond the record's limit are left out. */
-  readRuns(executionId: string): Promise<readonly AgentRun[]>;
+  readRuns(executionId: string): Promise<readonly AgentResult[]>;
 }
 
 /** More bytes than all outputs can have together. */

@@ -5,7 +5,7 @@
 
 import { isOrchestratorError } from '../../../engine/base/errors.ts';
 import type {
-  AgentRun,
+  AgentResult,
   Execution,
   ExecutionError,
   ExecutionStatus,
@@ -15,7 +15,7 @@ import type {
 } from '../../../engine/model/execution.ts';
 import {
   type StoredProgress,
-  toAgentRun,
+  toAgentResult,
   toExecution,
   toSummary,
   withoutValues,
@@ -40,7 +40,7 @@ import {
 } from './columns.ts';
 
 /** @throws INTERNAL when a column is damaged */
-export function readExecution(row: StoredRow, runs: readonly AgentRun[]): Execution {
+export function readExecution(row: StoredRow, runs: readonly AgentResult[]): Execution {
   const name = nameOf(row);
   const startedAt = row.started_at === null ? undefined : readNumber(row, 'started_at', name);
   const { handover, resumedAt } = readHandover(row, name);
@@ -144,9 +144,9 @@ export function readStep(row: StoredRow, executionId: string): StepRecord {
  * Builds an agent run of a record. When the row has no output, the record omits the output.
  * @throws INTERNAL when a column is damaged
  */
-export function readRun(row: StoredRow, executionId: string): AgentRun {
-  if (row.output !== null) return toAgentRun(readStep(row, executionId));
-  return { ...toAgentRun(readStep({ ...row, output: 'null' }, executionId)), outputOmitted: true };
+export function readRun(row: StoredRow, executionId: string): AgentResult {
+  if (row.output !== null) return toAgentResult(readStep(row, executionId));
+  return { ...toAgentResult(readStep({ ...row, output: 'null' }, executionId)), outputOmitted: true };
 }
 
 /** The execution's id; the stored text when the id is damaged. */

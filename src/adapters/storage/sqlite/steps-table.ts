@@ -2,7 +2,7 @@
 
 import {
   AGENTS_IN_RECORD,
-  type AgentRun,
+  type AgentResult,
   OUTPUTS_IN_RECORD_BYTES,
   PAGE_BYTES,
   SHORT_OUTPUT_BYTES,
@@ -20,7 +20,7 @@ import { byteLength, SHORT_STEP, STEP } from './record-columns.ts';
 export interface StepsTable extends Pick<ExecutionStore, 'getStep' | 'skipSteps' | 'listEndedWaits'> {
   listSteps(executionId: string, query: StepQuery): readonly StepRecord[];
   /** The agent runs of an execution's record. Outputs beyond the record's limit are left out. */
-  readRuns(executionId: string): readonly AgentRun[];
+  readRuns(executionId: string): readonly AgentResult[];
 }
 
 const PICKED = 'FROM ensemble_steps WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq';
