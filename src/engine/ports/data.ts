@@ -2,7 +2,6 @@
 
 import { OrchestratorError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json.ts';
-import { optional } from '../base/read-options.ts';
 import type { MaybePromise } from './operation.ts';
 
 /**
@@ -13,12 +12,6 @@ export const MAX_KEY_BYTES = 512;
 
 // Drivers cut text at a NUL, and replace half of a surrogate pair.
 const LONE_SURROGATE = /\p{Surrogate}/u;
-
-/** The check of the option `namespace` of a storage. */
-export const NAMESPACE = optional<string>(
-  'text of 1 to 128 characters',
-  (text) => typeof text === 'string' && text !== '' && text.length <= 128 && isPlainText(text),
-);
 
 /** Whether UTF-8 can represent a text, and no driver changes it: it has no NUL and no halves of surrogate pairs. */
 export function isPlainText(text: string): boolean {

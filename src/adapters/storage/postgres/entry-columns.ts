@@ -9,7 +9,7 @@ import type {
 } from '../../../engine/model/stored-execution.ts';
 import type { NewDelivery } from '../../../engine/model/delivery.ts';
 import { toHandoverColumn, toOptionalJsonColumn } from '../sql/columns.ts';
-import { NEW_DELIVERY } from '../sql/deliveries-table.ts';
+import { NEW_DELIVERY } from '../sql/tables/deliveries-table.ts';
 import { toTextColumn } from './columns.ts';
 import type { Counted } from './count-charges.ts';
 import { type SqlParam, toArray } from './driver.ts';

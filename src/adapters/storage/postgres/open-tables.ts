@@ -1,31 +1,25 @@
 /** Connects to the database, brings the schema up to date, and prepares the tables. */
 
 import type { Storage, StorageParts } from '../../../engine/ports/storage.ts';
-import { SCHEDULES, STATES } from '../sql/versioned.ts';
 import { chargesTable } from './charges-table.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
-import { definitionsTable } from './definitions-table.ts';
 import { postgresDialect } from './dialect.ts';
-import { deliveriesTable } from '../sql/deliveries-table.ts';
-import { documentsTable } from '../sql/documents-table.ts';
+import { deliveriesTable } from '../sql/tables/deliveries-table.ts';
+import { sharedTables } from '../sql/tables/create-tables.ts';
 import { hash32, statement } from './driver.ts';
 import { createEnding } from './ending.ts';
 import { executionsTable } from './executions-table.ts';
-import { kvTable } from './kv-table.ts';
 import { openClient } from './load-driver.ts';
 import { migrate } from './migrations.ts';
 import { tableNames } from './names.ts';
 import { createNotifier } from './notifier.ts';
-import { objectsTable } from './objects-table.ts';
 import type { Settings } from './options.ts';
 import { ratesTable } from './rates-table.ts';
 import { reach } from './reach.ts';
 import { createSessions } from './sessions.ts';
 import { signalsTable } from './signals-table.ts';
 import { readProcesses } from './this-process.ts';
-import { tokensTable } from './tokens-table.ts';
-import { versionedTable } from './versioned-table.ts';
 import { workersTable } from './workers-table.ts';
 
 /** An open storage without its capabilities. It throws the driver's errors. */
@@ -57,7 +51,6 @@ export async function openTables(settings: Settings): Promise<Tables> {
   const signals = signalsTable(client, names, namespace, onFreed);
   const usage = chargesTable(client, names, namespace);
   const dialect = postgresDialect(client, names);
-  const { read, write: advance } = versionedTable(client, namespace, names.schedules, SCHEDULES);
   return {
     workers: workersTable({
       ...{ client, names, namespace, sessions, sessionGraceMs, onFreed },
@@ -70,16 +63,10 @@ export async function openTables(settings: Settings): Promise<Tables> {
       ...executionsTable(client, names, namespace),
     },
     signals,
-    state: versionedTable(client, namespace, names.states, STATES),
-    schedules: { read, advance },
-    definitions: definitionsTable(client, names, namespace),
-    documents: documentsTable(dialect, namespace),
+    ...sharedTables(dialect, namespace),
     deliveries: deliveriesTable(dialect, namespace),
     usage: { charged: usage.charged, running: usage.running },
     rates: ratesTable(client, names, namespace),
-    tokens: tokensTable(client, names, namespace),
-    kv: kvTable(client, names, namespace),
-    objects: objectsTable(client, names, namespace),
     watch: async (listener) => (await sessions?.watch(listener)) ?? (() => undefined),
     async close() {
       await notifier.flush();

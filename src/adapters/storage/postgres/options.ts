@@ -12,7 +12,7 @@ import {
   wholeNumber,
   withMethods,
 } from '../../../engine/base/read-options.ts';
-import { NAMESPACE } from '../../../engine/ports/data.ts';
+import { NAMESPACE } from '../sql/namespace.ts';
 import type { PgPool } from './pg-driver.ts';
 import type { PgliteDatabase } from './pglite-driver.ts';
 import type { PostgresJsSql } from './postgres-js-driver.ts';

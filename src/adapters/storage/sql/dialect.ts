@@ -6,10 +6,18 @@
 import type { MaybePromise } from '../../../engine/base/maybe-promise.ts';
 import type { StoredRow } from './columns.ts';
 
-export type SqlParam = string | number | null;
+export type SqlParam = string | number | null | Uint8Array;
 
 /** The tables that are written once. */
-export type TableName = 'documents' | 'deliveries';
+export type TableName =
+  | 'documents'
+  | 'deliveries'
+  | 'definitions'
+  | 'states'
+  | 'schedules'
+  | 'tokens'
+  | 'kv'
+  | 'objects';
 
 /** A prepared statement. */
 export interface SqlQuery {
@@ -31,6 +39,17 @@ export interface SqlDialect {
   prepareTake(select: string, update: string, columns: readonly string[]): Pick<SqlQuery, 'rows'>;
   /** Text as a column value, also with characters that the database does not take. */
   text(text: string): string;
+  /** The column `key` of a row, which is kept as it is. */
+  readonly key: { readonly select: string; read(value: string): string };
+  readonly bytes: {
+    /** The expression that selects a column of bytes. */
+    select(column: string): string;
+    /** @returns undefined for a damaged value */
+    read(value: unknown): Uint8Array | undefined;
+    /** The expression that stores a parameter as bytes. */
+    insert(parameter: string): string;
+    param(content: Uint8Array): SqlParam;
+  };
   /**
    * Ends a subquery of rows to delete, which other processes may be deleting. Put the subquery in `WITH ... AS MATERIALIZED`: elsewhere
    * Postgres may evaluate it several times, and take more rows than its limit.

@@ -3,7 +3,7 @@
 import { MAX_MATCHES } from '../../../engine/model/execution.ts';
 import { tooManyMatches } from '../../../engine/model/execution-record.ts';
 import type { ExecutionPosition, ExecutionQuery } from '../../../engine/ports/storage.ts';
-import { firstAfter } from './key-range.ts';
+import { firstAfter } from './tables/key-range.ts';
 
 /** The filters that an index answers. `created` is the index of all executions. */
 export type Walk = 'search' | 'parentId' | 'tag' | 'status' | 'ensemble' | 'created';

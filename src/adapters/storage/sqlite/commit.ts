@@ -3,7 +3,7 @@
 import type { CommitEntry, NewExecution } from '../../../engine/model/stored-execution.ts';
 import type { CommitResult, Storage } from '../../../engine/ports/storage.ts';
 import { toTextColumn } from './columns.ts';
-import type { DeliveriesTable } from '../sql/deliveries-table.ts';
+import type { DeliveriesTable } from '../sql/tables/deliveries-table.ts';
 import type { BatchCharges, ChargesTable } from './charges-table.ts';
 import type { RunTransaction, SqlConnection } from './driver.ts';
 import { commitStatements, type Fence } from './commit-statements.ts';

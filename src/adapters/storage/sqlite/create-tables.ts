@@ -1,24 +1,18 @@
 /** Prepares each statement of the storage once, on an open database. */
 
 import type { Storage, StorageParts } from '../../../engine/ports/storage.ts';
-import { SCHEDULES, STATES } from '../sql/versioned.ts';
 import { chargesTable } from './charges-table.ts';
 import { createClaiming } from './claim.ts';
 import { createCommit } from './commit.ts';
 import { createUnreadable } from './damaged.ts';
-import { definitionsTable } from './definitions-table.ts';
 import { sqliteDialect } from './dialect.ts';
-import { deliveriesTable } from '../sql/deliveries-table.ts';
-import { documentsTable } from '../sql/documents-table.ts';
+import { deliveriesTable } from '../sql/tables/deliveries-table.ts';
+import { sharedTables } from '../sql/tables/create-tables.ts';
 import { createTransaction, type SqlConnection } from './driver.ts';
 import { createEnding } from './ending.ts';
 import { executionsTable } from './executions-table.ts';
-import { kvTable } from './kv-table.ts';
-import { objectsTable } from './objects-table.ts';
 import { ratesTable } from './rates-table.ts';
 import { createPutSignal, signalsTable } from './signals-table.ts';
-import { tokensTable } from './tokens-table.ts';
-import { versionedTable } from './versioned-table.ts';
 import type { WorkerLock } from './worker-lock.ts';
 import { workersTable } from './workers-table.ts';
 
@@ -33,7 +27,6 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
   const charges = chargesTable(connection, namespace);
   const dialect = sqliteDialect(connection);
   const deliveries = deliveriesTable(dialect, namespace);
-  const { read, write: advance } = versionedTable(connection, namespace, 'ensemble_schedules', SCHEDULES);
   return {
     commit: createCommit(connection, namespace, { transaction, putSignal, charges, deliveries }),
     workers: workersTable(connection, namespace, { transaction, lock, unreadable }),
@@ -43,15 +36,9 @@ export function createTables(connection: SqlConnection, namespace: string, lock:
       ...executionsTable(connection, namespace),
     },
     signals: signalsTable(connection, namespace, transaction, putSignal),
-    state: versionedTable(connection, namespace, 'ensemble_states', STATES),
-    schedules: { read, advance },
-    definitions: definitionsTable(connection, namespace),
-    documents: documentsTable(dialect, namespace),
+    ...sharedTables(dialect, namespace),
     deliveries,
     usage: { charged: charges.charged, running: charges.running },
     rates: ratesTable(connection, namespace, transaction),
-    tokens: tokensTable(connection, namespace),
-    kv: kvTable(connection, namespace),
-    objects: objectsTable(connection, namespace),
   };
 }

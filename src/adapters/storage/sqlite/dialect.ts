@@ -29,6 +29,16 @@ export function sqliteDialect(connection: SqlConnection): SqlDialect {
       };
     },
     text: toTextColumn,
+    key: { select: 'key', read: (key) => key },
+    bytes: {
+      select: (column) => column,
+      // Some drivers give a Buffer.
+      read: (value) =>
+        value instanceof Uint8Array ? new Uint8Array(value.buffer, value.byteOffset, value.byteLength) : undefined,
+      // Node.js 22 passes an empty array of bytes as NULL.
+      insert: (parameter) => `coalesce(${parameter}, x'')`,
+      param: (content) => content,
+    },
     skipLocked: '',
   };
 }

@@ -2,7 +2,8 @@
 
 import { type Duration, toMs } from '../../../engine/base/duration.ts';
 import { oneOf, optional, readOptions, required, duration } from '../../../engine/base/read-options.ts';
-import { isPlainText, NAMESPACE } from '../../../engine/ports/data.ts';
+import { isPlainText } from '../../../engine/ports/data.ts';
+import { NAMESPACE } from '../sql/namespace.ts';
 import { DRIVERS, type SqliteDriverName } from './load-driver.ts';
 
 export interface SqliteStorageOptions {

@@ -1,10 +1,10 @@
 /** The range of keys of one page, as SQL. */
 
-import { isPlainText, type KeyPage } from '../../../engine/ports/data.ts';
+import { isPlainText, type KeyPage } from '../../../../engine/ports/data.ts';
 
 export interface KeyRange {
-  /** Conditions on the column `key`, with a `?` for each parameter. */
-  readonly where: string;
+  /** Conditions on the column `key`. @param first - the number of the first parameter */
+  where(first: number): string;
   readonly params: readonly string[];
 }
 
@@ -15,9 +15,15 @@ export interface KeyRange {
 export function keyRange({ prefix = '', after }: Pick<KeyPage, 'prefix' | 'after'>): KeyRange | undefined {
   if (!isPlainText(prefix)) return undefined;
   const end = firstAfter(prefix);
+  const bounds: readonly (readonly [is: string, text: string | undefined])[] = [
+    ['>=', prefix],
+    ['>', after],
+    ['<', end],
+  ];
+  const given = bounds.filter((bound): bound is [string, string] => bound[1] !== undefined);
   return {
-    where: `key >= ?${after === undefined ? '' : ' AND key > ?'}${end === undefined ? '' : ' AND key < ?'}`,
-    params: [prefix, ...(after === undefined ? [] : [after]), ...(end === undefined ? [] : [end])],
+    where: (first) => given.map(([is], i) => `key ${is} $${first + i}`).join(' AND '),
+    params: given.map(([, text]) => text),
   };
 }
 

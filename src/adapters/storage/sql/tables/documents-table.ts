@@ -1,10 +1,10 @@
 /** Documents, which change under a version check and may expire. */
 
-import { andThen } from '../../../engine/base/maybe-promise.ts';
-import type { DocumentStore, StoredDocument } from '../../../engine/ports/document-store.ts';
-import { sweepSometimes } from '../sweep-sometimes.ts';
-import { readNumber, readObject, readText, type StoredRow, toJsonColumn } from './columns.ts';
-import type { SqlDialect } from './dialect.ts';
+import { andThen } from '../../../../engine/base/maybe-promise.ts';
+import type { DocumentStore, StoredDocument } from '../../../../engine/ports/document-store.ts';
+import { sweepSometimes } from '../../sweep-sometimes.ts';
+import { readNumber, readObject, readText, type StoredRow, toJsonColumn } from '../columns.ts';
+import type { SqlDialect } from '../dialect.ts';
 
 /** How many expired documents a write deletes in passing. */
 const MAX_SWEPT = 1000;

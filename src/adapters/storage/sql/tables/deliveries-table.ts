@@ -1,6 +1,6 @@
 /** Deliveries. Commits insert them; a Postgres commit does so in a statement of its own. */
 
-import { andThen, type MaybePromise } from '../../../engine/base/maybe-promise.ts';
+import { andThen, type MaybePromise } from '../../../../engine/base/maybe-promise.ts';
 import {
   type DeliveryAttempt,
   type DeliveryState,
@@ -9,10 +9,10 @@ import {
   type NewDelivery,
   type NotifiedEvent,
   type StoredDelivery,
-} from '../../../engine/model/delivery.ts';
-import type { DeliveryQuery, DeliveryStore, SettledDelivery } from '../../../engine/ports/delivery-store.ts';
-import { readJson, readNumber, readText, type StoredRow, toJsonColumn } from './columns.ts';
-import type { SqlDialect, SqlParam, SqlQuery } from './dialect.ts';
+} from '../../../../engine/model/delivery.ts';
+import type { DeliveryQuery, DeliveryStore, SettledDelivery } from '../../../../engine/ports/delivery-store.ts';
+import { readJson, readNumber, readText, type StoredRow, toJsonColumn } from '../columns.ts';
+import type { SqlDialect, SqlParam, SqlQuery } from '../dialect.ts';
 
 export interface DeliveriesTable extends DeliveryStore {
   /** Stores a delivery, unless its id is stored already. */
