@@ -14,9 +14,9 @@ const LONGER: Readonly<Record<string, string>> = {};
 const MAX_FUNCTION_LINES = 60;
 /** Functions that may be longer, each with its reason. */
 const LONGER_FUNCTIONS: Readonly<Record<string, string>> = {
-  'adapters/storage/postgres/claim.ts createClaiming': 'the texts of its SQL statements',
-  'adapters/storage/postgres/workers-table.ts workersTable': 'the texts of its SQL statements',
-  'adapters/storage/sqlite/claim.ts createClaiming': 'the texts of its SQL statements',
+  'adapters/storage/postgres/tables/claim.ts createClaiming': 'the texts of its SQL statements',
+  'adapters/storage/postgres/tables/workers-table.ts workersTable': 'the texts of its SQL statements',
+  'adapters/storage/sqlite/tables/claim.ts createClaiming': 'the texts of its SQL statements',
   'cli/graph/flow-tree.ts apply': 'one case for each kind of event',
 };
 

@@ -1,8 +1,8 @@
 /** Errors of drivers: an unreachable store, or a value that no store can hold. */
 
 import { describe, expect, it } from 'vitest';
-import { ofDriver, toStorageError as ofPostgres } from '../../src/adapters/storage/postgres/failure.ts';
-import { toStorageError as ofSqlite } from '../../src/adapters/storage/sqlite/failure.ts';
+import { ofDriver, toStorageError as ofPostgres } from '../../src/adapters/storage/postgres/drivers/failure.ts';
+import { toStorageError as ofSqlite } from '../../src/adapters/storage/sqlite/drivers/failure.ts';
 
 const coded = (message: string, code: string) => Object.assign(new Error(message), { code });
 

@@ -3,8 +3,8 @@
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DUE_IN_POSTGRES, DUE_IN_SQLITE } from '../../src/adapters/storage/sql/due.ts';
-import type { SqlConnection } from '../../src/adapters/storage/sqlite/driver.ts';
-import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
+import type { SqlConnection } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
+import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
 import { dueWhenCancelled, dueWhenReleased, dueWhenSignalled, isDueAsReleased } from '../../src/engine/model/due.ts';
 import type { Release } from '../../src/engine/model/stored-execution.ts';
 import { signal } from '../../src/testing-kit/storage-suite/context.ts';

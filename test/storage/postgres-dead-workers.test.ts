@@ -4,14 +4,14 @@ import type { WorkerStore } from '../../src/engine/ports/storage.ts';
 import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import type { SqlClient } from '../../src/adapters/storage/postgres/driver.ts';
-import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
-import { lockKey } from '../../src/adapters/storage/postgres/migrations.ts';
-import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
+import type { SqlClient } from '../../src/adapters/storage/postgres/drivers/driver.ts';
+import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
+import { lockKey } from '../../src/adapters/storage/postgres/tables/migrations.ts';
+import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { type Processes, readProcesses } from '../../src/adapters/storage/postgres/this-process.ts';
-import { workersTable } from '../../src/adapters/storage/postgres/workers-table.ts';
+import { type Processes, readProcesses } from '../../src/adapters/storage/postgres/tables/this-process.ts';
+import { workersTable } from '../../src/adapters/storage/postgres/tables/workers-table.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import {
   accept,

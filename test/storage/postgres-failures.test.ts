@@ -1,7 +1,7 @@
 /** Recorded errors of Postgres, its drivers and poolers: which are transient, and which the user must fix. */
 
 import { describe, expect, it } from 'vitest';
-import { leavesConnection, toStorageError } from '../../src/adapters/storage/postgres/failure.ts';
+import { leavesConnection, toStorageError } from '../../src/adapters/storage/postgres/drivers/failure.ts';
 
 const transient = { code: 'OVERLOADED', retryable: true };
 const misconfigured = { code: 'NOT_CONFIGURED', retryable: false };

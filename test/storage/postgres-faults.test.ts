@@ -3,12 +3,12 @@
 import { createServer, type Server } from 'node:net';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { type SessionEvents, type SqlClient, statement } from '../../src/adapters/storage/postgres/driver.ts';
-import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
-import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
+import { type SessionEvents, type SqlClient, statement } from '../../src/adapters/storage/postgres/drivers/driver.ts';
+import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
+import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
-import { createSessions } from '../../src/adapters/storage/postgres/sessions.ts';
+import { createSessions } from '../../src/adapters/storage/postgres/tables/sessions.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import {
   accept,

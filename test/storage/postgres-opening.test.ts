@@ -3,8 +3,8 @@
 import pg from 'pg';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
-import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/migrations.ts';
+import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
+import { MIGRATIONS, migrate } from '../../src/adapters/storage/postgres/tables/migrations.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { accept, enqueue, execution, executionId, register, T0 } from '../../src/testing-kit/storage-suite/context.ts';

@@ -2,17 +2,17 @@
 
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { chargesTable } from '../../src/adapters/storage/postgres/charges-table.ts';
-import { createClaiming } from '../../src/adapters/storage/postgres/claim.ts';
-import { createCommit } from '../../src/adapters/storage/postgres/commit.ts';
-import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/driver.ts';
-import { createEnding } from '../../src/adapters/storage/postgres/ending.ts';
-import { executionsTable } from '../../src/adapters/storage/postgres/executions-table.ts';
-import { openClient } from '../../src/adapters/storage/postgres/load-driver.ts';
-import { migrate } from '../../src/adapters/storage/postgres/migrations.ts';
-import { tableNames } from '../../src/adapters/storage/postgres/names.ts';
+import { chargesTable } from '../../src/adapters/storage/postgres/tables/charges-table.ts';
+import { createClaiming } from '../../src/adapters/storage/postgres/tables/claim.ts';
+import { createCommit } from '../../src/adapters/storage/postgres/tables/commit.ts';
+import type { SqlClient, SqlParam, Statement } from '../../src/adapters/storage/postgres/drivers/driver.ts';
+import { createEnding } from '../../src/adapters/storage/postgres/tables/ending.ts';
+import { executionsTable } from '../../src/adapters/storage/postgres/tables/executions-table.ts';
+import { openClient } from '../../src/adapters/storage/postgres/drivers/load-driver.ts';
+import { migrate } from '../../src/adapters/storage/postgres/tables/migrations.ts';
+import { tableNames } from '../../src/adapters/storage/postgres/tables/names.ts';
 import { readPostgresOptions } from '../../src/adapters/storage/postgres/options.ts';
-import { signalsTable } from '../../src/adapters/storage/postgres/signals-table.ts';
+import { signalsTable } from '../../src/adapters/storage/postgres/tables/signals-table.ts';
 import type { CommitEntry } from '../../src/engine/model/stored-execution.ts';
 import {
   change,

@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from 'vitest';
 import { outputsOf } from '../../src/engine/model/execution-record.ts';
-import type { SqlDriver } from '../../src/adapters/storage/sqlite/driver.ts';
-import { toStorageError } from '../../src/adapters/storage/sqlite/failure.ts';
-import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
-import { openTables } from '../../src/adapters/storage/sqlite/open-tables.ts';
+import type { SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
+import { toStorageError } from '../../src/adapters/storage/sqlite/drivers/failure.ts';
+import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
+import { openTables } from '../../src/adapters/storage/sqlite/tables/open-tables.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { CommitEntry, StepRecord } from '../../src/engine/model/stored-execution.ts';
 import type { Execution } from '../../src/engine/model/execution.ts';

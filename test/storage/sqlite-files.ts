@@ -4,8 +4,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll } from 'vitest';
-import type { SqlConnection } from '../../src/adapters/storage/sqlite/driver.ts';
-import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
+import type { SqlConnection } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
+import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'ensemble-sqlite-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,9 +1,9 @@
 /** How SQLite runs each statement of the storage: by an index, however much is stored. */
 
 import { describe, expect, it } from 'vitest';
-import type { SqlConnection, SqlDriver } from '../../src/adapters/storage/sqlite/driver.ts';
-import { loadDriver } from '../../src/adapters/storage/sqlite/load-driver.ts';
-import { openTables } from '../../src/adapters/storage/sqlite/open-tables.ts';
+import type { SqlConnection, SqlDriver } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
+import { loadDriver } from '../../src/adapters/storage/sqlite/drivers/load-driver.ts';
+import { openTables } from '../../src/adapters/storage/sqlite/tables/open-tables.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { ExecutionQuery, Storage } from '../../src/engine/ports/storage.ts';
 import {

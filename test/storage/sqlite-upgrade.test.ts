@@ -1,8 +1,8 @@
 /** Stores of earlier versions open in this version: running executions continue, and the data stays. */
 
 import { describe, expect, it } from 'vitest';
-import type { SqlConnection } from '../../src/adapters/storage/sqlite/driver.ts';
-import { MIGRATIONS, migrate, readVersion } from '../../src/adapters/storage/sqlite/migrations.ts';
+import type { SqlConnection } from '../../src/adapters/storage/sqlite/drivers/driver.ts';
+import { MIGRATIONS, migrate, readVersion } from '../../src/adapters/storage/sqlite/tables/migrations.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { StepRecord } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';

@@ -13,9 +13,9 @@ import {
   withMethods,
 } from '../../../engine/base/read-options.ts';
 import { NAMESPACE } from '../sql/namespace.ts';
-import type { PgPool } from './pg-driver.ts';
-import type { PgliteDatabase } from './pglite-driver.ts';
-import type { PostgresJsSql } from './postgres-js-driver.ts';
+import type { PgPool } from './drivers/pg-driver.ts';
+import type { PgliteDatabase } from './drivers/pglite-driver.ts';
+import type { PostgresJsSql } from './drivers/postgres-js-driver.ts';
 
 /** Exactly one of the first four options says where the database is. */
 export interface PostgresStorageOptions {

@@ -4,8 +4,8 @@ import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
 import { callPart, createParts } from '../../../engine/ports/storage-methods.ts';
 import { withStreams } from '../with-streams.ts';
-import { toStorageError } from './failure.ts';
-import { openTables, type Tables } from './open-tables.ts';
+import { toStorageError } from './drivers/failure.ts';
+import { openTables, type Tables } from './tables/open-tables.ts';
 import { type PostgresStorageOptions, readPostgresOptions } from './options.ts';
 
 /**

@@ -3,12 +3,12 @@
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { DurableObjectContext } from '../../../engine/ports/host.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
-import { createTables, type Tables } from './create-tables.ts';
-import { durableObjectConnection } from './durable-object-driver.ts';
-import { splitObjects } from './durable-object-objects.ts';
-import { migrate } from './migrations.ts';
-import { type OnTables, toStorage } from './to-storage.ts';
-import { memoryLock } from './worker-lock.ts';
+import { createTables, type Tables } from './tables/create-tables.ts';
+import { durableObjectConnection } from './drivers/durable-object-driver.ts';
+import { splitObjects } from './tables/durable-object-objects.ts';
+import { migrate } from './tables/migrations.ts';
+import { type OnTables, toStorage } from './tables/to-storage.ts';
+import { memoryLock } from './tables/worker-lock.ts';
 
 /** The name of the store in error messages. */
 const STORE = 'durableObjectStorage: the database of this Durable Object';

@@ -4,7 +4,7 @@ import { type Duration, toMs } from '../../../engine/base/duration.ts';
 import { oneOf, optional, readOptions, required, duration } from '../../../engine/base/read-options.ts';
 import { isPlainText } from '../../../engine/ports/data.ts';
 import { NAMESPACE } from '../sql/namespace.ts';
-import { DRIVERS, type SqliteDriverName } from './load-driver.ts';
+import { DRIVERS, type SqliteDriverName } from './drivers/load-driver.ts';
 
 export interface SqliteStorageOptions {
   /**

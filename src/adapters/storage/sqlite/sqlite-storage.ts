@@ -3,11 +3,11 @@
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import type { MaybePromise } from '../../../engine/ports/operation.ts';
 import type { Storage } from '../../../engine/ports/storage.ts';
-import { toStorageError } from './failure.ts';
-import { loadDriver } from './load-driver.ts';
-import { type OpenTables, openTables } from './open-tables.ts';
+import { toStorageError } from './drivers/failure.ts';
+import { loadDriver } from './drivers/load-driver.ts';
+import { type OpenTables, openTables } from './tables/open-tables.ts';
 import { readSqliteOptions, type SqliteStorageOptions } from './options.ts';
-import { type OnTables, toStorage } from './to-storage.ts';
+import { type OnTables, toStorage } from './tables/to-storage.ts';
 
 /**
  * Keeps executions, definitions, state, tokens, values and objects in one SQLite file. One process at a time works on

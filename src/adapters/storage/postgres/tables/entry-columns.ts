@@ -1,0 +1,140 @@
+/** The columns that the parts of an entry are written to: their names, their types, and their values in an entry. */
+
+import type {
+  CommitEntry,
+  ExecutionEnd,
+  NewExecution,
+  StateChange,
+  StepRecord,
+} from '../../../../engine/model/stored-execution.ts';
+import type { NewDelivery } from '../../../../engine/model/delivery.ts';
+import { toHandoverColumn, toOptionalJsonColumn } from '../../sql/columns.ts';
+import { NEW_DELIVERY } from '../../sql/tables/deliveries-table.ts';
+import { toTextColumn } from './columns.ts';
+import type { Counted } from './count-charges.ts';
+import { type SqlParam, toArray } from '../drivers/driver.ts';
+
+/** A part of an entry, with its entry. */
+export interface EntryPart<Part> {
+  readonly entry: CommitEntry;
+  part: Part;
+  /** The part's value as JSON, converted once because it can be large. */
+  json: string;
+}
+
+type Value = string | number | null;
+export type Column<Part> = readonly [name: string, type: string, value: (entryPart: EntryPart<Part>) => Value];
+
+const toOptionalText = (text: string | undefined) => (text === undefined ? null : toTextColumn(text));
+
+/** The execution of a part. A part of a start has no epoch, because the statement starts it. */
+export const FENCE: readonly Column<unknown>[] = [
+  ['id', 'text', ({ entry }) => toTextColumn(entry.executionId)],
+  ['epoch', 'integer', ({ entry }) => (entry.start ? null : entry.epoch)],
+];
+
+export const START: readonly Column<NewExecution>[] = [
+  ['id', 'text', ({ part }) => toTextColumn(part.id)],
+  ['ensemble', 'text', ({ part }) => toTextColumn(part.ensemble)],
+  ['version', 'text', ({ part }) => toTextColumn(part.version)],
+  ['status', 'text', ({ entry }) => entry.release?.status ?? 'running'],
+  ['epoch', 'integer', ({ entry }) => entry.epoch],
+  ['seed', 'text', ({ part }) => toTextColumn(part.seed)],
+  ['started_by', 'text', ({ part }) => toOptionalJsonColumn(part.trigger)],
+  ['created_at', 'bigint', ({ part }) => part.createdAt],
+  ['deadline_at', 'bigint', ({ part }) => part.deadlineAt ?? null],
+  ['retry_of', 'text', ({ part }) => toOptionalText(part.retryOf)],
+  ['due_at', 'bigint', ({ entry }) => entry.release?.dueAt ?? null],
+  ['input', 'text', ({ json }) => json],
+  ['parent_id', 'text', ({ part }) => toOptionalText(part.trigger.parentId)],
+  ['root_id', 'text', ({ part }) => toOptionalText(part.trigger.rootId)],
+  ['idempotency_key', 'text', ({ part }) => toOptionalText(part.idempotencyKey)],
+  ['tags', 'text', ({ part }) => toOptionalJsonColumn(part.tags)],
+  ['account', 'text', ({ entry: { charge } }) => (charge?.slots === undefined ? null : toTextColumn(charge.account))],
+];
+
+/** The columns after those of a start, if one of them expects a document: the start is written only if the document has the tag. */
+export const EXPECTS: readonly Column<unknown>[] = [
+  ['document_kind', 'text', ({ entry }) => entry.expects?.kind ?? null],
+  ['document_name', 'text', ({ entry }) => entry.expects?.name ?? null],
+  ['document_tag', 'text', ({ entry }) => toOptionalText(entry.expects?.tag)],
+];
+
+/** What a start counts for its caller. */
+export const CHARGE: readonly Column<Counted>[] = [
+  ['id', 'text', ({ entry }) => toTextColumn(entry.executionId)],
+  ['account', 'text', ({ part }) => toTextColumn(part.account)],
+  ['period', 'text', ({ part }) => part.period],
+  ['count', 'integer', ({ part }) => part.count],
+  ['max', 'bigint', ({ part }) => part.max],
+];
+
+/** One tag of a start, as it is: it has no character that a driver would alter. */
+export const TAG: readonly Column<string>[] = [
+  ['id', 'text', ({ entry }) => toTextColumn(entry.executionId)],
+  ['created_at', 'bigint', ({ entry }) => entry.start?.createdAt ?? null],
+  ['tag', 'text', ({ part }) => part],
+];
+
+export const STEP: readonly Column<StepRecord>[] = [
+  ...FENCE,
+  ['key', 'text', ({ part }) => toTextColumn(part.key)],
+  ['name', 'text', ({ part }) => toTextColumn(part.name)],
+  ['status', 'text', ({ part }) => part.status],
+  ['attempts', 'integer', ({ part }) => part.attempts],
+  ['started_at', 'bigint', ({ part }) => part.startedAt],
+  ['duration', 'double precision', ({ part }) => part.duration],
+  ['retry_at', 'bigint', ({ part }) => part.retryAt ?? null],
+  ['note', 'boolean', ({ part }) => String(part.note ?? false)],
+  ['error', 'text', ({ part }) => toOptionalJsonColumn(part.error)],
+  ['output', 'text', ({ json }) => json],
+];
+
+/** An end, or a release, which has no part. */
+export const SETTLE: readonly Column<ExecutionEnd | undefined>[] = [
+  ...FENCE,
+  ['status', 'text', ({ entry, part }) => (part ?? entry.release)?.status ?? 'running'],
+  ['due_at', 'bigint', ({ entry }) => entry.release?.dueAt ?? null],
+  ['finished_at', 'bigint', ({ part }) => part?.finishedAt ?? null],
+  ['duration', 'double precision', ({ part }) => part?.duration ?? null],
+  ['agents', 'integer', ({ part }) => part?.agents ?? null],
+  ['seen', 'integer', ({ entry }) => entry.release?.signals ?? null],
+  ['waits_for', 'text', ({ entry }) => toOptionalJsonColumn(entry.release?.waitsFor?.map(toTextColumn))],
+  ['handover', 'text', ({ entry }) => toHandoverColumn(entry)],
+  ['error', 'text', ({ part }) => toOptionalJsonColumn(part?.error)],
+  ['output', 'text', ({ part, json }) => (part ? json : null)],
+];
+
+export const STATE: readonly Column<StateChange>[] = [
+  ...FENCE,
+  ['ensemble', 'text', ({ part }) => toTextColumn(part.ensemble)],
+  ['expected', 'integer', ({ part }) => part.expectedVersion],
+  ['updated_at', 'bigint', ({ part }) => part.updatedAt],
+  ['value', 'text', ({ json }) => json],
+];
+
+/** A delivery. Its names are those of the table with a prefix, because `id` is that of the execution. */
+export const DELIVERY: readonly Column<NewDelivery>[] = [
+  ...FENCE,
+  ...NEW_DELIVERY.map(([name, type, value]): Column<NewDelivery> => {
+    const toValue = ({ part }: EntryPart<NewDelivery>) => {
+      const given = value(part);
+      return typeof given === 'string' ? toTextColumn(given) : given;
+    };
+    return [`new_${name}`, type, toValue];
+  }),
+];
+
+/** The column after those of a part, if entries may change states: the part is written only if this state was changed. */
+export const GATED: Column<unknown> = ['ensemble', 'text', ({ entry }) => toOptionalText(entry.state?.ensemble)];
+
+/** A part as one value for each column. */
+export function toRow<Part>(part: EntryPart<Part>, columns: readonly Column<Part>[]): SqlParam[] {
+  return columns.map(([, , value]) => value(part));
+}
+
+/** Parts as one array for each column, and how many there are; nothing for no parts. */
+export function toArrays<Part>(parts: readonly EntryPart<Part>[], columns: readonly Column<Part>[]): SqlParam[] {
+  if (parts.length === 0) return [];
+  return [...columns.map(([, , value]) => toArray(parts.map(value))), parts.length];
+}

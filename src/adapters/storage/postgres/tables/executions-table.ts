@@ -1,0 +1,61 @@
+/** Reads executions: one, a list, a count. */
+
+import type { ExecutionReader } from '../../../../engine/ports/storage.ts';
+import { readNumber } from '../../sql/columns.ts';
+import { readAccepted, readExecution, readId, readListed, readSummary } from '../../sql/read-execution.ts';
+import { toTextColumn } from './columns.ts';
+import { type SqlClient, statement } from '../drivers/driver.ts';
+import { executionList } from './list-executions.ts';
+import type { Names } from './names.ts';
+import { ACCEPTED, computedColumn, RECORD, SUMMARY } from './record-columns.ts';
+import { stepsTable } from './steps-table.ts';
+
+/** The methods of the storage port in this file. */
+export type ExecutionsTable = Omit<ExecutionReader, 'findEnded'>;
+
+export function executionsTable(client: SqlClient, names: Names, namespace: string): ExecutionsTable {
+  const { executions } = names;
+  const columns = RECORD.map((column) => computedColumn(column, names) ?? `e.${column}`).join(', ');
+  const { readRuns, ...stepMethods } = stepsTable(client, names, namespace);
+  const selectStatus = statement(
+    `SELECT ${SUMMARY.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,
+    SUMMARY,
+  );
+  const select = statement(`SELECT ${columns} FROM ${executions} e WHERE e.namespace = $1 AND e.id = $2`, RECORD);
+  const selectAccepted = statement(
+    `SELECT ${ACCEPTED.join(', ')} FROM ${executions} WHERE namespace = $1 AND id = $2`,
+    ACCEPTED,
+  );
+  const selectByKey = statement(`SELECT id FROM ${executions} WHERE idempotency_key = $2 AND namespace = $1`, ['id']);
+  const countDescendants = statement(
+    `SELECT count(*) AS descendants
+    FROM (SELECT 1 FROM ${executions} WHERE root_id = $2 AND namespace = $1 LIMIT $3::bigint) d`,
+    ['descendants'],
+  );
+  const list = executionList(client, names, namespace);
+
+  return {
+    async countDescendants(rootId, limit) {
+      const [row = {}] = (await client.run(countDescendants, [namespace, toTextColumn(rootId), limit])).rows;
+      return readNumber(row, 'descendants', 'a count');
+    },
+    async findByKey(key) {
+      const [row] = (await client.run(selectByKey, [namespace, toTextColumn(key)])).rows;
+      return row && readId(row);
+    },
+    async getAccepted(id) {
+      const [row] = (await client.run(selectAccepted, [namespace, toTextColumn(id)])).rows;
+      return row && readAccepted(row);
+    },
+    async getStatus(id) {
+      const [row] = (await client.run(selectStatus, [namespace, toTextColumn(id)])).rows;
+      return row && readSummary(row);
+    },
+    async get(id, { agents = true } = {}) {
+      const [row] = (await client.run(select, [namespace, toTextColumn(id)])).rows;
+      return row && readExecution(row, agents ? await readRuns(id) : []);
+    },
+    list: async (query) => (await list(query)).map(readListed),
+    ...stepMethods,
+  };
+}

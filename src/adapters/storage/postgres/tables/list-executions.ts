@@ -1,0 +1,138 @@
+/** Lists executions, newest first: finds them by one index, then reads only the rows that it returns. */
+
+import {
+  EXECUTION_STATUSES,
+  type ExecutionStatus,
+  LISTED_VALUE_BYTES,
+  MAX_MATCHES,
+} from '../../../../engine/model/execution.ts';
+import type { ExecutionQuery } from '../../../../engine/ports/storage.ts';
+import { readNumber } from '../../sql/columns.ts';
+import { boundsOf, MAX_COUNTED, refuseManyMatches, textRange, type Walk, walksOf } from '../../sql/listing.ts';
+import { toTextColumn } from './columns.ts';
+import { type SqlClient, type SqlParam, type SqlRow, statement } from '../drivers/driver.ts';
+import type { Names } from './names.ts';
+import { computedColumn, RECORD } from './record-columns.ts';
+
+/**
+ * The status is a literal in a statement, because the index of executions that have not completed serves only such
+ * statements.
+ */
+const STATUSES: Readonly<Record<ExecutionStatus, string>> = {
+  ...{ queued: 'queued', running: 'running', waiting: 'waiting', completed: 'completed' },
+  ...{ failed: 'failed', timed_out: 'timed_out', cancelled: 'cancelled' },
+};
+/** A query whose filters may be undefined. */
+type Listing = { readonly [K in keyof ExecutionQuery]: ExecutionQuery[K] | undefined };
+/** Adds a parameter to a statement. @returns its place, such as `$2` */
+type Param = (value: SqlParam) => string;
+const LISTED = [...RECORD, 'input_omitted', 'output_omitted'];
+
+export function executionList(
+  client: SqlClient,
+  names: Names,
+  namespace: string,
+): (query: ExecutionQuery) => Promise<readonly SqlRow[]> {
+  const { executions, tags } = names;
+  const listed = LISTED.map((column) => computedColumn(column, names) ?? listedColumn(column)).join(', ');
+
+  /**
+   * Executions by the index that answers one filter, in the order of a list; those of an ensemble status by status.
+   * Expressions such as `e.ensemble || ''` keep the planner from the index of another filter.
+   * @param columns - of the execution `e`
+   */
+  const find = (walk: Walk, query: Listing, param: Param, columns: string, limit: string): string => {
+    const { ensemble, status, parentId, tag, search } = query;
+    const { createdAt = Number.MAX_SAFE_INTEGER, id = '', since } = boundsOf(query);
+    const as = walk === 'tag' ? 't' : 'e';
+    const by = (filter: Walk, column: string) => (filter === walk ? `e.${column}` : `(e.${column} || '')`);
+    const row = (from: string) =>
+      `CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = ${from}.id LIMIT 1) e`;
+    let from = `${executions} e`;
+    if (walk === 'tag') from = `${tags} t ${row('t')}`;
+    if (search !== undefined) from = `(${matching(search, param)}) x ${row('x')}`;
+    const where = [
+      `${as}.namespace = $1`,
+      `(${as}.created_at, ${as}.id) < (${param(createdAt)}::bigint, ${param(toTextColumn(id))})`,
+      `${as}.created_at >= ${param(since)}::bigint`,
+      ...(ensemble === undefined ? [] : [`${by('ensemble', 'ensemble')} = ${param(toTextColumn(ensemble))}`]),
+      ...(parentId === undefined ? [] : [`${by('parentId', 'parent_id')} = ${param(toTextColumn(parentId))}`]),
+      ...(walk === 'ensemble' ? ['e.status = s.status'] : []),
+      ...(walk === 'ensemble' || status === undefined ? [] : [`${by('status', 'status')} = '${STATUSES[status]}'`]),
+      ...(tag === undefined ? [] : [walk === 'tag' ? `t.tag = ${param(tag)}` : hasTag(param(tag))]),
+    ];
+    const found = `SELECT ${columns} FROM ${from} WHERE ${where.join(' AND ')}
+      ORDER BY ${as}.created_at DESC, ${as}.id DESC LIMIT ${limit}`;
+    if (walk !== 'ensemble') return found;
+    const statuses = (status === undefined ? EXECUTION_STATUSES : [status]).map((one) => `'${STATUSES[one]}'`);
+    return `SELECT f.* FROM unnest(ARRAY[${statuses.join(', ')}]) s(status) CROSS JOIN LATERAL (${found}) f`;
+  };
+  const hasTag = (tag: string) =>
+    `(SELECT true FROM ${tags} g WHERE g.namespace = $1 AND g.tag = ${tag} AND g.created_at = e.created_at AND g.id = e.id)`;
+  /** The ids of the executions whose id, or one of whose tags, begins with a text. */
+  const matching = (search: string, param: Param) => {
+    const [from, to] = textRange(search).map(param);
+    return `SELECT id FROM ${executions} WHERE namespace = $1 AND id >= ${from} AND id < ${to}
+      UNION SELECT id FROM ${tags} WHERE namespace = $1 AND tag >= ${from} AND tag < ${to}`;
+  };
+
+  const run = async (columns: readonly string[], text: (param: Param) => string) => {
+    const params: SqlParam[] = [namespace];
+    const sql = text((value) => `$${params.push(value)}`);
+    return (await client.run(statement(sql, columns), params)).rows;
+  };
+
+  const count = async (walk: Walk, query: ExecutionQuery): Promise<number> => {
+    const { tag, status, ensemble, ...bounds } = query;
+    const only = { tag: { tag }, status: { status }, ensemble: { ensemble, status } }[walk as 'tag'];
+    const [row = {}] = await run(['entries'], (param) => {
+      const entries = find(walk, { ...bounds, ...only }, param, '1', `${MAX_COUNTED}`);
+      return `SELECT count(*) AS entries FROM (SELECT FROM (${entries}) m LIMIT ${MAX_COUNTED}) c`;
+    });
+    return readNumber(row, 'entries', 'a count');
+  };
+
+  const shortestOf = async (query: ExecutionQuery): Promise<Walk> => {
+    const walks = walksOf(query);
+    let [best] = walks;
+    if (walks.length === 1) return best;
+    let entries = Number.POSITIVE_INFINITY;
+    for (const walk of walks) {
+      const counted = await count(walk, query);
+      if (counted < entries) [best, entries] = [walk, counted];
+    }
+    return best;
+  };
+
+  const checkMatches = async (search: string) => {
+    const [row = {}] = await run(['ids', 'tags'], (param) => {
+      const [from, to] = textRange(search).map(param);
+      const most = (table: string, column: string) => `(SELECT count(*) FROM (
+        SELECT FROM ${table} WHERE namespace = $1 AND ${column} >= ${from} AND ${column} < ${to} LIMIT ${MAX_MATCHES + 1}) m)`;
+      return `SELECT ${most(executions, 'id')} AS ids, ${most(tags, 'tag')} AS tags`;
+    });
+    refuseManyMatches(search, readNumber(row, 'ids', 'a count'), readNumber(row, 'tags', 'a count'));
+  };
+
+  return async (query) => {
+    if (query.search !== undefined) await checkMatches(query.search);
+    const walk = await shortestOf(query);
+    return run(LISTED, (param) => {
+      const limit = `${param(query.limit)}::bigint`;
+      if (walk !== 'search' && walk !== 'ensemble') return find(walk, query, param, listed, limit);
+      // These are sorted, so their long columns are read after that.
+      const found = find(walk, query, param, 'e.created_at, e.id', limit);
+      return `SELECT ${listed} FROM (SELECT * FROM (${found}) m ORDER BY created_at DESC, id DESC LIMIT ${limit}) f
+        CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = f.id LIMIT 1) e
+        ORDER BY f.created_at DESC, f.id DESC`;
+    });
+  };
+}
+
+/** A column of a list. A large value is not read; `input_omitted` and `output_omitted` say so. */
+function listedColumn(column: string): string {
+  const [value = column, omitted] = column.split('_omitted');
+  if (omitted !== undefined) return `octet_length(e.${value}) > ${LISTED_VALUE_BYTES} AS ${column}`;
+  if (column !== 'input' && column !== 'output') return `e.${column}`;
+  return `CASE WHEN octet_length(e.${column}) <= ${LISTED_VALUE_BYTES} THEN e.${column} END AS ${column}`;
+}

@@ -1,0 +1,38 @@
+/** The columns that executions and steps are read from. */
+
+import { retriedByOf } from '../../sql/read-execution.ts';
+import type { Names } from './names.ts';
+
+/** An execution as it was accepted. */
+export const ACCEPTED = [
+  ...['id', 'ensemble', 'version', 'started_by', 'input', 'seed'],
+  ...['created_at', 'deadline_at', 'retry_of', 'idempotency_key', 'tags'],
+];
+/** A whole execution. Agent runs are counted until it ends; then their number is stored. */
+export const RECORD = [
+  ...ACCEPTED,
+  ...['status', 'started_at', 'finished_at', 'duration', 'agents', 'error', 'output'],
+  ...['recoveries', 'handover', 'resumed_at', 'retried_by'],
+];
+/** An execution's status, without values. */
+export const SUMMARY = ['id', 'ensemble', 'version', 'status', 'started_by', 'created_at', 'finished_at'];
+/** A whole step. */
+export const STEP = [
+  ...['key', 'name', 'status', 'attempts', 'started_at', 'duration'],
+  ...['retry_at', 'note', 'error', 'output'],
+];
+
+/** A column of a record that is not a column of the table `e` alone. Undefined for any other. */
+export function computedColumn(
+  column: string,
+  { executions, steps }: Pick<Names, 'executions' | 'steps'>,
+): string | undefined {
+  if (column === 'agents') return agentsOf(steps);
+  return column === 'retried_by' ? retriedByOf(executions, 'e') : undefined;
+}
+
+/** The number of agent runs: counted until the execution ends, then stored. */
+function agentsOf(steps: string): string {
+  const counted = `SELECT count(*) FROM ${steps} s WHERE s.execution = e.ref AND s.retry_at IS NULL AND NOT s.note`;
+  return `coalesce(e.agents, (${counted})) AS agents`;
+}

@@ -1,0 +1,44 @@
+/** Prepares each statement of the storage once, on an open database. */
+
+import type { Storage, StorageParts } from '../../../../engine/ports/storage.ts';
+import { chargesTable } from './charges-table.ts';
+import { createClaiming } from './claim.ts';
+import { createCommit } from './commit.ts';
+import { createUnreadable } from './damaged.ts';
+import { sqliteDialect } from './dialect.ts';
+import { deliveriesTable } from '../../sql/tables/deliveries-table.ts';
+import { sharedTables } from '../../sql/tables/create-tables.ts';
+import { createTransaction, type SqlConnection } from '../drivers/driver.ts';
+import { createEnding } from './ending.ts';
+import { executionsTable } from './executions-table.ts';
+import { ratesTable } from './rates-table.ts';
+import { createPutSignal, signalsTable } from './signals-table.ts';
+import type { WorkerLock } from './worker-lock.ts';
+import { workersTable } from './workers-table.ts';
+
+/** The storage port on open tables. It throws the driver's errors. */
+export type Tables = StorageParts & Pick<Storage, 'commit'>;
+
+/** @param connection - a database with the newest schema */
+export function createTables(connection: SqlConnection, namespace: string, lock: WorkerLock): Tables {
+  const transaction = createTransaction(connection);
+  const putSignal = createPutSignal(connection, namespace);
+  const unreadable = createUnreadable();
+  const charges = chargesTable(connection, namespace);
+  const dialect = sqliteDialect(connection);
+  const deliveries = deliveriesTable(dialect, namespace);
+  return {
+    commit: createCommit(connection, namespace, { transaction, putSignal, charges, deliveries }),
+    workers: workersTable(connection, namespace, { transaction, lock, unreadable }),
+    executions: {
+      ...createClaiming(connection, namespace, transaction, unreadable),
+      ...createEnding(connection, namespace, transaction),
+      ...executionsTable(connection, namespace),
+    },
+    signals: signalsTable(connection, namespace, transaction, putSignal),
+    ...sharedTables(dialect, namespace),
+    deliveries,
+    usage: { charged: charges.charged, running: charges.running },
+    rates: ratesTable(connection, namespace, transaction),
+  };
+}

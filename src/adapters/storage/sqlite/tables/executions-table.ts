@@ -1,0 +1,51 @@
+/** Reads executions: one, a list, a count. */
+
+import type { ExecutionReader } from '../../../../engine/ports/storage.ts';
+import { readAccepted, readExecution, readId, readListed, readSummary } from '../../sql/read-execution.ts';
+import { toLiteral, toTextColumn } from './columns.ts';
+import type { SqlConnection } from '../drivers/driver.ts';
+import { executionList } from './list-executions.ts';
+import { GIVEN, RECORD, SUMMARY } from './record-columns.ts';
+import { stepsTable } from './steps-table.ts';
+
+/** The methods of the storage port in this file. */
+export type ExecutionsTable = Omit<ExecutionReader, 'findEnded'>;
+
+export function executionsTable(connection: SqlConnection, namespace: string): ExecutionsTable {
+  const here = `namespace = ${toLiteral(namespace)}`;
+  const select = connection.prepare(`SELECT ${RECORD} FROM ensemble_executions WHERE namespace = ? AND id = ?`);
+  const selectAccepted = connection.prepare(`
+    SELECT id, ensemble, version, seed, started_by, created_at, deadline_at, input, ${GIVEN}
+    FROM ensemble_executions WHERE namespace = ? AND id = ?`);
+  const selectByKey = connection.prepare(`
+    SELECT id FROM ensemble_executions INDEXED BY ensemble_executions_by_key WHERE ${here} AND idempotency_key = ?`);
+  const selectStatus = connection.prepare(`SELECT ${SUMMARY} FROM ensemble_executions WHERE namespace = ? AND id = ?`);
+  const countDescendants = connection.prepare(`
+    SELECT count(*) AS descendants FROM (
+      SELECT 1 FROM ensemble_executions INDEXED BY ensemble_executions_by_root WHERE ${here} AND root_id = ? LIMIT ?
+    )`);
+  const { readRuns, ...steps } = stepsTable(connection, namespace);
+  const list = executionList(connection, namespace);
+
+  return {
+    countDescendants: (rootId, limit) => countDescendants.all([toTextColumn(rootId), limit])[0]?.descendants as number,
+    findByKey(key) {
+      const [row] = selectByKey.all([toTextColumn(key)]);
+      return row && readId(row);
+    },
+    getAccepted(id) {
+      const [row] = selectAccepted.all([namespace, toTextColumn(id)]);
+      return row && readAccepted(row);
+    },
+    getStatus(id) {
+      const [row] = selectStatus.all([namespace, toTextColumn(id)]);
+      return row && readSummary(row);
+    },
+    get(id, { agents = true } = {}) {
+      const [row] = select.all([namespace, toTextColumn(id)]);
+      return row && readExecution(row, agents ? readRuns(id) : []);
+    },
+    list: (query) => list(query).map(readListed),
+    ...steps,
+  };
+}
