@@ -1,28 +1,11 @@
+import { readdirSync } from 'node:fs';
 import { defineConfig } from 'tsup';
 
-const names = [
-  'index',
-  'node',
-  'deno',
-  'bun',
-  'workers',
-  'sqlite',
-  'postgres',
-  'redis',
-  's3',
-  'cloudflare',
-  'git',
-  'liquid',
-  'mcp',
-  'ai',
-  'twilio',
-  'sandbox',
-  'smtp',
-  'pdf',
-  'adapter',
-  'testing',
-];
-const entries = Object.fromEntries(names.map((name) => [name, `src/${name}.ts`]));
+const names = readdirSync('src/entries').map((file) => file.replace(/\.ts$/, ''));
+const entries = {
+  index: 'src/index.ts',
+  ...Object.fromEntries(names.map((name) => [name, `src/entries/${name}.ts`])),
+};
 
 export default defineConfig({
   entry: {

@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
-// The names of the package resolve to the source: `ensemble-orchestrator/testing` is src/testing.ts.
+// The names of the package resolve to the source: `ensemble-orchestrator/testing` is src/entries/testing.ts.
 const src = fileURLToPath(new URL('./src', import.meta.url));
 
 // `.ci/run` sets a file name, and counts the tests in that report.

@@ -14,11 +14,11 @@ import { checkUses } from '../orchestrator/components/check-uses.ts';
 import { checkEnsemble, loadEnsembles } from '../orchestrator/definitions/load-definitions.ts';
 import { type OpenedProject, openProject, type ProjectOptions } from '../project/load-project.ts';
 import { definitionSchema, type ProjectNames } from './schema/definition-schema.ts';
-import { nodeHttp, toNodeListener } from '../node.ts';
-import { type GitComponents, gitComponents } from '../git.ts';
+import { nodeHttp, toNodeListener } from '../entries/node.ts';
+import { type GitComponents, gitComponents } from '../entries/git.ts';
 import { compileHost, createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { sharedSecrets } from '../orchestrator/webhooks/shared-secrets.ts';
-import { sqliteStorage } from '../sqlite.ts';
+import { sqliteStorage } from '../entries/sqlite.ts';
 import type { Webhook } from '../engine/model/webhook.ts';
 import { signAsSender } from '../engine/signing/sign-as-sender.ts';
 export { verifySignature } from '../engine/signing/sign-payload.ts';
@@ -145,7 +145,7 @@ export function componentsOf(storage: Storage): NonNullable<ProjectOptions['comp
 
 /** A store in Postgres. Its module is loaded now, its driver at the first use. @throws TypeError when it is not the URL of a Postgres database */
 export async function postgresStorage(connectionString: string): Promise<Storage> {
-  const postgres = await import('../postgres.ts');
+  const postgres = await import('../entries/postgres.ts');
   return postgres.postgresStorage({ url: connectionString });
 }
 

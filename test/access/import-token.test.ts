@@ -5,7 +5,7 @@ import { memoryTokens } from '../../src/adapters/storage/memory/tokens.ts';
 import { createTokenValue, tokenDigest } from '../../src/engine/access/token-value.ts';
 import { createTokens, type ImportedToken } from '../../src/engine/access/tokens.ts';
 import { createIdSource } from '../../src/engine/model/id.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 
 function made(store = memoryTokens()) {
   const clock = manualClock();

@@ -3,7 +3,7 @@ import { memoryTokens } from '../../src/adapters/storage/memory/tokens.ts';
 import { createTokens, type NewToken } from '../../src/engine/access/tokens.ts';
 import { createIdSource } from '../../src/engine/model/id.ts';
 import { SCOPES } from '../../src/engine/model/token.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 
 function made(brand = 'service') {
   const clock = manualClock();

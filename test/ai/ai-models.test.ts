@@ -1,7 +1,7 @@
 /** `aiModels` with models of each version of the AI SDK's specification, and with what is not a provider. */
 
 import { describe, expect, it } from 'vitest';
-import { type AiProvider, aiModels } from '../../src/ai.ts';
+import { type AiProvider, aiModels } from '../../src/entries/ai.ts';
 import { request } from './wire.ts';
 
 const model = (given: object) =>

@@ -1,7 +1,7 @@
 /** `aiModels` with Anthropic's provider, against the wire format of the Messages API. */
 
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { aiModels } from '../../src/ai.ts';
+import { aiModels } from '../../src/entries/ai.ts';
 import type { ModelAnswer, ModelProvider } from '../../src/engine/ports/model.ts';
 import { events, json, type ModelServer, modelServer } from './model-server.ts';
 import { providers } from './providers.ts';

@@ -1,8 +1,8 @@
 /** `think` agents over providers of the AI SDK: what is stored of an answer is enough for the next request, also after a crash. */
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { aiModels } from '../../src/ai.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { aiModels } from '../../src/entries/ai.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { chunks, json, type ModelServer, modelServer } from './model-server.ts';
 import { providers } from './providers.ts';
 import { chunk, completion, message, SCHEMA, usageChunk } from './wire.ts';

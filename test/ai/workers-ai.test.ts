@@ -1,7 +1,7 @@
 /** `aiModels` with the provider of Workers AI, over a binding in its wire format. */
 
 import { expect, it } from 'vitest';
-import { aiModels } from '../../src/ai.ts';
+import { aiModels } from '../../src/entries/ai.ts';
 import { aiBinding, inferenceError, USAGE } from './ai-binding.ts';
 import { providers } from './providers.ts';
 import { request, SCHEMA, WEATHER } from './wire.ts';

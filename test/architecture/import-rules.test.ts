@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
 import { mayImport, RULES, layerOf, ruleFor } from './layers.ts';
+import { PORTABLE_ENTRIES } from '../portable-entries.ts';
 import { findCycles, ROOT, reachedPackages, readSourceGraph, toGraph } from './source-graph.ts';
 
 const graph = readSourceGraph();
@@ -12,14 +13,9 @@ const manifest: { readonly dependencies: Readonly<Record<string, string>> } = JS
   readFileSync(join(ROOT, 'package.json'), 'utf8'),
 );
 
-/** What runs everywhere: four entries, and every HTTP handler. The other entries may use what their host has. */
+/** What runs everywhere: the portable entries, and every HTTP handler. The other entries may use what their host has. */
 const PORTABLE = [
-  'index.ts',
-  'testing.ts',
-  'adapter.ts',
-  'ai.ts',
-  'twilio.ts',
-  'cloudflare.ts',
+  ...PORTABLE_ENTRIES.map((name) => (name === 'index' ? 'index.ts' : `entries/${name}.ts`)),
   ...[...graph.keys()].filter((path) => path.startsWith('http-handlers/')),
 ];
 /** What the command line needs; no library entry loads it. */
@@ -83,15 +79,15 @@ describe('what the entries reach', () => {
   );
 
   it.each([
-    ['s3.ts', 'aws4fetch'],
-    ['redis.ts', 'ioredis'],
+    ['entries/s3.ts', 'aws4fetch'],
+    ['entries/redis.ts', 'ioredis'],
   ])('src/%s reaches no `node:` module, and no package but its own, %s', (entry, own) => {
     const foreign = [...reachedPackages(graph, entry).keys()].filter((name) => name !== own);
     expect(foreign).toEqual([]);
   });
 
   it('no library entry reaches a package of the command line', () => {
-    const ways = ['index.ts', 'testing.ts', 'node.ts'].flatMap((entry) =>
+    const ways = ['index.ts', 'entries/testing.ts', 'entries/node.ts'].flatMap((entry) =>
       [...reachedPackages(graph, entry)]
         .filter(([name]) => COMMAND_LINE_ONLY.includes(name))
         .map(([, way]) => way.join(' -> ')),

@@ -5,29 +5,6 @@ const CORE = ['base', 'model', 'ports'] as const;
 const LANGUAGE = [...CORE, 'signing', 'json-schema', 'expression', 'compiled'] as const;
 const DEFINITION = ['definition/source', 'definition/forms', 'definition/read', 'definition/compile'] as const;
 const ENGINE = [...LANGUAGE, ...DEFINITION, 'interpreter', 'running', 'events', 'access'] as const;
-/** Entries with one host, one family of adapters, or what authors of adapters need. */
-const ADAPTER_ENTRIES = [
-  'deno',
-  'bun',
-  'workers',
-  'sqlite',
-  'postgres',
-  'redis',
-  's3',
-  'cloudflare',
-  'git',
-  'liquid',
-  'mcp',
-  'ai',
-  'twilio',
-
-  'sandbox',
-  'smtp',
-
-  'pdf',
-  'adapter',
-] as const;
-
 export interface Rule {
   /** Layers that may be imported, besides the layer itself. A name that ends in `/` means every layer under it. */
   readonly may: readonly string[];
@@ -65,15 +42,15 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'testing-kit': { may: [...CORE, 'adapters/'], types: ['orchestrator', 'authoring'] },
 
   index: { may: [...ENGINE, 'authoring', 'orchestrator', 'project', 'operations/', 'adapters/', 'http-handlers'] },
-  testing: { may: [...CORE, 'authoring', 'orchestrator', 'adapters/', 'testing-kit'] },
-  node: { may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers'] },
-  ...Object.fromEntries(ADAPTER_ENTRIES.map((entry) => [entry, { may: [...CORE, 'running', 'adapters/'] }])),
+  'entries/testing': { may: [...CORE, 'authoring', 'orchestrator', 'adapters/', 'testing-kit'] },
+  'entries/node': { may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers'] },
+  'entries/': { may: [...CORE, 'running', 'adapters/'] },
 
   'cli/schema': { may: [...CORE, 'json-schema', 'definition/forms'] },
   'cli/start': {
     may: [
       ...[...CORE, ...DEFINITION, 'access', 'signing', 'orchestrator', 'project', 'cli/schema'],
-      ...['index', 'node', 'git', 'sqlite', 'postgres'],
+      ...['index', 'entries/'],
     ],
   },
   cli: { may: ['base', 'model', 'cli/start'], types: ['orchestrator'] },
@@ -90,7 +67,7 @@ export function layerOf(path: string): string {
   if (path === 'cli/start.ts') return 'cli/start';
   if (path.startsWith('cli/schema/')) return 'cli/schema';
   if (first === 'engine') return second === 'definition' ? `definition/${third}` : (second as string);
-  if (first === 'operations' || first === 'adapters') return `${first}/${second}`;
+  if (['operations', 'adapters', 'entries'].includes(first)) return `${first}/${second}`;
   return first;
 }
 

@@ -103,6 +103,7 @@ export function reachedPackages(graph: SourceGraph, entry: string): ReadonlyMap<
       else if (!reached.has(packageOf(specifier))) reached.set(packageOf(specifier), [...trail, path, specifier]);
     }
   };
+  if (!graph.has(entry)) throw new Error(`there is no src/${entry}`);
   walk(entry, []);
   return reached;
 }

@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
-import { replay } from '../../src/testing.ts';
+import { replay } from '../../src/entries/testing.ts';
 import { ensemble, ensureBuilt } from './cli-process.ts';
 import { makeProject, serveProject } from './served-project.ts';
 

@@ -10,7 +10,7 @@ import { printMermaid } from '../../src/cli/graph/print-mermaid.ts';
 import { readDefinition } from '../../src/cli/start.ts';
 import { executionMarks } from '../../src/cli/graph/execution-marks.ts';
 import type { EnsembleDefinition } from '../../src/engine/model/ensemble.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { ROOT } from './cli-process.ts';
 
 const step = (agent: string) => `{ agent: ${agent}, operation: code, config: { script: x } }`;

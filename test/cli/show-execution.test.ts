@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { describeExecution } from '../../src/cli/progress/show-execution.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 const NAME = 'charge-the-card-of-the-customer-once';
 

@@ -3,9 +3,9 @@
 import { readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { gitComponents } from '../../src/git.ts';
+import { gitComponents } from '../../src/entries/git.ts';
 import { createOrchestrator } from '../../src/index.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import { commitFiles, git, hasGit, newRepository, writeFiles } from './repositories.ts';
 
 const COMPONENTS = `# Who greets whom.

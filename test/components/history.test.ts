@@ -7,8 +7,8 @@ import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-st
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import type { ComponentSource, Deployment, Storage } from '../../src/index.ts';
 import { memoryStorage } from '../../src/index.ts';
-import { gitComponents } from '../../src/git.ts';
-import { manualClock } from '../../src/testing.ts';
+import { gitComponents } from '../../src/entries/git.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 import { hasGit, newRepository } from './repositories.ts';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createOrchestrator, defineOperation, type OrchestratorOptions } from '../../src/index.ts';
-import { liquidTemplates } from '../../src/liquid.ts';
+import { liquidTemplates } from '../../src/entries/liquid.ts';
 
 const show = defineOperation({
   name: 'show',

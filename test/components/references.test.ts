@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { createOrchestrator, defineOperation, memoryMail, memoryStorage } from '../../src/index.ts';
 import type { OrchestratorOptions } from '../../src/index.ts';
-import { fakeModel, manualClock } from '../../src/testing.ts';
-import { sqliteDatabase } from '../../src/sqlite.ts';
+import { fakeModel, manualClock } from '../../src/entries/testing.ts';
+import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 

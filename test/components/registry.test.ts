@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createOrchestrator, memoryStorage } from '../../src/index.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 
 const DAY = 86_400_000;
 

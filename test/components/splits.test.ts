@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createOrchestrator, defineOperation, memoryStorage, type NewDeployment } from '../../src/index.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 
 const show = defineOperation({ name: 'show', run: ({ config }) => config });
 const GREETING = `

@@ -7,7 +7,7 @@ import * as z from 'zod';
 import * as mini from 'zod/mini';
 import type { StandardSchema } from '../../src/engine/ports/standard-schema.ts';
 import { createOrchestrator, defineOperation, isOrchestratorError, type JsonObject } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 /** `path: message (suggestion)` of each problem of a config. */
 function problemsOf(config: object, schema: StandardSchema<unknown, unknown>): string[] {

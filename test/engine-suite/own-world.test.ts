@@ -4,9 +4,15 @@
  */
 
 import { describe, expect, it } from 'vitest';
-import { type CommitResult, callPart, createParts, type Storage, type StorageParts } from '../../src/adapter.ts';
+import {
+  type CommitResult,
+  callPart,
+  createParts,
+  type Storage,
+  type StorageParts,
+} from '../../src/entries/adapter.ts';
 import { embeddedEngine, memoryStorage } from '../../src/index.ts';
-import { type EngineWorld, engineSuite, manualClock } from '../../src/testing.ts';
+import { type EngineWorld, engineSuite, manualClock } from '../../src/entries/testing.ts';
 
 interface Message {
   readonly part: keyof StorageParts | 'commit';

@@ -3,8 +3,8 @@
 import { describe, expect, it, test } from 'vitest';
 import type { OperationContext, OperationPart } from '../../src/index.ts';
 import { defineOperation, memoryStorage } from '../../src/index.ts';
-import { sqliteStorage } from '../../src/sqlite.ts';
-import { createTestOrchestrator, replay } from '../../src/testing.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { createTestOrchestrator, replay } from '../../src/entries/testing.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 
 const tool = (number: number, name = `t${number}`): OperationPart => ({ kind: 'tool', number, name });

@@ -3,7 +3,7 @@
 import { expect, it } from 'vitest';
 import type { OperationContext } from '../../src/index.ts';
 import { defineOperation } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 it.each([
   ['after a crash', true],

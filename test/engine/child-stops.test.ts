@@ -5,7 +5,7 @@ import { embeddedEngine } from '../../src/adapters/embedded-engine/embedded-engi
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Execution } from '../../src/engine/model/execution.ts';
 import type { Script } from '../../src/operations/code/code-operation.ts';
-import type { TestOrchestratorOptions } from '../../src/testing.ts';
+import type { TestOrchestratorOptions } from '../../src/entries/testing.ts';
 import { childrenOf, code, deferred, echo, ok, type Scene, scene, turns, when } from './scene.ts';
 
 const obedient: Script = ({ signal }) =>

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { NewExecution } from '../../src/engine/model/stored-execution.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import { code, echo, ok, scene, when } from './scene.ts';
 
 /** Writes to everything that it can reach, and returns what it read before. */

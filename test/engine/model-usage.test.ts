@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Operation } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 /** Calls a model `calls` times; each call uses 10 and 1 tokens. Then fails or hangs, if told so. */
 function model({ made, price }: { readonly made: string[]; readonly price?: number }): Operation<{

@@ -12,7 +12,7 @@ import type { EngineHost, InterpretedRun, LoadedDefinition } from '../../src/eng
 import type { Logger } from '../../src/engine/ports/logger.ts';
 import type { Storage, StoredDefinition } from '../../src/engine/ports/storage.ts';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 
 const silent: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 const DEFINITION: StoredDefinition = { version: execution(1).version, definition: {}, needs: [] };

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
-import { stubHttp } from '../../src/testing.ts';
+import { stubHttp } from '../../src/entries/testing.ts';
 import { boom, code, ok, scene, when } from './scene.ts';
 
 /** Runs an agent that fails `failures` times. @returns the waits between its attempts, ms */

@@ -1,9 +1,9 @@
 /** Routes with member and prompt targets, and the form of the specification from text to result. */
 
 import { describe, expect, it } from 'vitest';
-import type { ModelRequest } from '../../src/adapter.ts';
+import type { ModelRequest } from '../../src/entries/adapter.ts';
 import { OrchestratorError } from '../../src/index.ts';
-import { createTestOrchestrator, fakeModel, stubHttp } from '../../src/testing.ts';
+import { createTestOrchestrator, fakeModel, stubHttp } from '../../src/entries/testing.ts';
 import { boom, code, deferred, echo, ok, scene, turns, when } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

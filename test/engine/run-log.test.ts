@@ -8,9 +8,9 @@ import {
   type LoadedDefinition,
   type NewExecution,
   type RunLog,
-} from '../../src/adapter.ts';
+} from '../../src/entries/adapter.ts';
 import { createOrchestrator, type ExecutionEngine, memoryStorage } from '../../src/index.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 
 /** The log of one execution: every entry that its runs wrote. */
 interface Log {

@@ -4,7 +4,7 @@ import type { Execution } from '../../src/engine/model/execution.ts';
 import type { Script } from '../../src/operations/code/code-operation.ts';
 import type { ExecuteOptions } from '../../src/orchestrator/runs/execute-options.ts';
 import type { ExecutionHandle } from '../../src/orchestrator/runs/execution-service.ts';
-import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/testing.ts';
+import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { isOrchestratorError } from '../../src/index.ts';
 import type { JsonObject } from '../../src/engine/base/json.ts';
 import type { AnyOperation } from '../../src/engine/ports/operation.ts';
-import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/testing.ts';
+import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 import * as z from 'zod/mini';
 
 type Fields = Readonly<Record<string, unknown>>;

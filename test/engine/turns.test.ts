@@ -7,7 +7,7 @@ import { manualClock } from '../../src/testing-kit/manual-clock.ts';
 import type { Clock } from '../../src/engine/ports/clock.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import { sqliteStorage } from '../../src/sqlite.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { code } from './scene.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { manualClock } from '../../src/testing-kit/manual-clock.ts';
-import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/testing.ts';
+import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 
 const open = (flow: readonly object[], outputs: object = {}, more: TestOrchestratorOptions = {}) =>
   createTestOrchestrator({ ensembles: [{ name: 'e', flow, outputs } as never], ...more });

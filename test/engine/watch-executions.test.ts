@@ -4,7 +4,7 @@ import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { accept, entry, execution, WORKER, step } from '../../src/testing-kit/storage-suite/context.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { watchedStorage } from '../storage/watched-storage.ts';
 import { ok, scene } from './scene.ts';
 

@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, expect, it, onTestFinished } from 'vitest';
-import { folderObjects } from '../../src/node.ts';
+import { folderObjects } from '../../src/entries/node.ts';
 import { ensemble, ensureBuilt, ROOT } from '../cli/cli-process.ts';
 import { smtpPeer } from '../mail/smtp-peer.ts';
 import { readPdf } from '../pdf/read-pdf.ts';

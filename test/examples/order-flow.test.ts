@@ -7,8 +7,8 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { JsonObject } from '../../src/index.ts';
-import { loadProject } from '../../src/node.ts';
-import { createTestOrchestrator, manualClock } from '../../src/testing.ts';
+import { loadProject } from '../../src/entries/node.ts';
+import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
 import { ensemble, ensureBuilt, ROOT } from '../cli/cli-process.ts';
 
 const EXAMPLE = join(ROOT, 'examples/order-flow');

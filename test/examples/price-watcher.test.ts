@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { loadProject } from '../../src/node.ts';
-import { createTestOrchestrator, stubHttp } from '../../src/testing.ts';
+import { loadProject } from '../../src/entries/node.ts';
+import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';
 import { ensemble, ensureBuilt, ROOT } from '../cli/cli-process.ts';
 
 const EXAMPLE = join(ROOT, 'examples/price-watcher');

@@ -7,7 +7,7 @@ import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { callPart, createParts } from '../../src/engine/ports/storage-methods.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import { createService, post, readResponse } from './service.ts';
 
 const HELLO = `name: hello

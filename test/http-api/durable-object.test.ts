@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createHandler, createOrchestrator } from '../../src/index.ts';
-import { durableObjectStorage, toDurableObject } from '../../src/workers.ts';
+import { durableObjectStorage, toDurableObject } from '../../src/entries/workers.ts';
 
 function context() {
   const background: Promise<unknown>[] = [];

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createRequestKeys } from '../../src/engine/access/request-keys.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import { createService, post, readResponse } from './service.ts';
 
 async function open(more: OrchestratorOptions = {}) {

@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { createHandler, createOrchestrator } from '../../src/index.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import { checked } from './check-response.ts';
 
 it('schedules are listed, paused, resumed, and run now', async () => {

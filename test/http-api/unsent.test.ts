@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { createHandler, type Orchestrator } from '../../src/index.ts';
-import { toNodeListener } from '../../src/node.ts';
+import { toNodeListener } from '../../src/entries/node.ts';
 import { createService } from './service.ts';
 
 const KB = 1024;

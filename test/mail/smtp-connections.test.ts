@@ -1,7 +1,7 @@
 /** The connections of the SMTP sender: TLS, logins, how many there are, and how long they live. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { smtpMail } from '../../src/smtp.ts';
+import { smtpMail } from '../../src/entries/smtp.ts';
 import { certificateFor } from './certificate.ts';
 import { failureOf, mailOf, type SmtpPeer, sendOptions, smtpPeer } from './smtp-peer.ts';
 

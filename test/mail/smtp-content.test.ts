@@ -1,7 +1,7 @@
 /** Mail over SMTP arrives at a real server as it was sent, and nothing in it is read again. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { smtpMail } from '../../src/smtp.ts';
+import { smtpMail } from '../../src/entries/smtp.ts';
 import { failureOf, mailOf, type SmtpPeer, sendOptions, smtpPeer } from './smtp-peer.ts';
 
 let peer: SmtpPeer;

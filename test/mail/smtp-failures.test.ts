@@ -1,7 +1,7 @@
 /** What the SMTP sender reports when the mail server fails at each command. */
 
 import { afterEach, describe, expect, it } from 'vitest';
-import { smtpMail } from '../../src/smtp.ts';
+import { smtpMail } from '../../src/entries/smtp.ts';
 import { failureOf, mailOf, sendOptions } from './smtp-peer.ts';
 import { type Fault, type ScriptedServer, type Stage, scriptedServer } from './scripted-server.ts';
 

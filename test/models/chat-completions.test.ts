@@ -3,7 +3,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import { chatCompletions } from '../../src/adapters/models/chat-completions.ts';
 import type { ModelServerOptions } from '../../src/adapters/models/model-server-options.ts';
-import type { ModelRequest } from '../../src/adapter.ts';
+import type { ModelRequest } from '../../src/entries/adapter.ts';
 import { fetchHttp, type HttpClient, isOrchestratorError } from '../../src/index.ts';
 import { completion, type ModelServer, type ScriptedAnswer, startModelServer, streamOf } from './model-server.ts';
 

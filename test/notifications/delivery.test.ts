@@ -3,7 +3,7 @@
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { fetchHttp, memoryStorage, verifySignature } from '../../src/index.ts';
-import type { StubReply } from '../../src/testing.ts';
+import type { StubReply } from '../../src/entries/testing.ts';
 import { headerOf, notifying, setUp, URL } from './setup.ts';
 
 const COMPLETED = 'events: [execution.completed]';

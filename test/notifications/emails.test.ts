@@ -1,7 +1,7 @@
 /** Notifications by e-mail: both parts, the subject, which sender is used, and what is tried again. */
 
 import { describe, expect, it } from 'vitest';
-import type { MailMessage, MailSender } from '../../src/adapter.ts';
+import type { MailMessage, MailSender } from '../../src/entries/adapter.ts';
 import { createOrchestrator, OrchestratorError } from '../../src/index.ts';
 import { ALL_EVENTS, setUp } from './setup.ts';
 

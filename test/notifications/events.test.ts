@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { embeddedEngine, memoryStorage, type OrchestratorOptions } from '../../src/index.ts';
-import type { Storage } from '../../src/adapter.ts';
+import type { Storage } from '../../src/entries/adapter.ts';
 import { ALL_EVENTS, eventOf, notifying, setUp } from './setup.ts';
 
 const T0 = '2026-01-01T00:00:00.000Z';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createHandler, type OrchestratorEvent } from '../../src/index.ts';
-import { nodeHttp } from '../../src/node.ts';
+import { nodeHttp } from '../../src/entries/node.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { notifying, setUp, URL } from './setup.ts';

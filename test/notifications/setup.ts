@@ -1,7 +1,7 @@
 /** An orchestrator on a manual clock, whose notifications go to a stub. */
 
-import type { StubAnswer, StubCall, StubHttp } from '../../src/testing.ts';
-import { manualClock, stubHttp } from '../../src/testing.ts';
+import type { StubAnswer, StubCall, StubHttp } from '../../src/entries/testing.ts';
+import { manualClock, stubHttp } from '../../src/entries/testing.ts';
 import { createOrchestrator, type OrchestratorOptions } from '../../src/index.ts';
 
 export const URL = 'https://shop.example/hooks';

@@ -12,7 +12,7 @@ import { OPERATIONS } from '../../src/http-handlers/openapi/operations.ts';
 import { serve } from '../http-api/hosts.ts';
 import { renderPage } from './render-page.ts';
 import { OPEN_API } from '../http-api/check-response.ts';
-import { toNodeListener } from '../../src/node.ts';
+import { toNodeListener } from '../../src/entries/node.ts';
 
 type Greet = (
   baseUrl: string,

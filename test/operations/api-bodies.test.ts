@@ -5,7 +5,7 @@ import type { JsonObject } from '../../src/engine/base/json.ts';
 import type { HttpRequest } from '../../src/engine/ports/http.ts';
 import { apiOperation } from '../../src/operations/api/api-operation.ts';
 import type { ApiConfig } from '../../src/operations/api/config.ts';
-import { createTestOrchestrator, stubHttp } from '../../src/testing.ts';
+import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';
 import { operationContext } from './operation-context.ts';
 
 const url = 'https://peer.example/upload';

@@ -5,7 +5,7 @@ import type { Json, JsonObject } from '../../src/engine/base/json.ts';
 import { apiOperation } from '../../src/operations/api/api-operation.ts';
 import type { ApiConfig } from '../../src/operations/api/config.ts';
 import { type PagedOutput, nextLink } from '../../src/operations/api/paginate.ts';
-import { createTestOrchestrator, type StubHttp, type StubReply, stubHttp } from '../../src/testing.ts';
+import { createTestOrchestrator, type StubHttp, type StubReply, stubHttp } from '../../src/entries/testing.ts';
 import { operationContext } from './operation-context.ts';
 
 const url = 'https://shop.example/items';

@@ -7,7 +7,7 @@ import type { HttpClient, HttpRequest, HttpResponse } from '../../src/engine/por
 import type { ApiConfig } from '../../src/operations/api/config.ts';
 import type { ApiOutput } from '../../src/operations/api/answer.ts';
 import { apiOperation } from '../../src/operations/api/api-operation.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { type BadPeer, startBadPeer } from '../http/bad-peer.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:00Z');

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createOrchestrator, isOrchestratorError, type Script } from '../../src/index.ts';
-import { createTestOrchestrator, manualClock } from '../../src/testing.ts';
+import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
 
 const flow = (script: string, more = {}) => [{ agent: 'a', operation: 'code', config: { script }, ...more }];
 

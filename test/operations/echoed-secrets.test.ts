@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { createHandler, createOrchestrator, type OrchestratorEvent } from '../../src/index.ts';
-import { mcpClient } from '../../src/mcp.ts';
+import { mcpClient } from '../../src/entries/mcp.ts';
 import { type LocalServer, localHttp, reply, startServer } from './tool-server.ts';
 
 let server: LocalServer;

@@ -13,8 +13,8 @@ import {
   OrchestratorError,
 } from '../../src/index.ts';
 import { emailOperation } from '../../src/operations/email/email-operation.ts';
-import { sqliteStorage } from '../../src/sqlite.ts';
-import { createTestOrchestrator, manualClock, stubHttp, type TestOrchestrator } from '../../src/testing.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { createTestOrchestrator, manualClock, stubHttp, type TestOrchestrator } from '../../src/entries/testing.ts';
 import { newFile } from '../storage/sqlite-files.ts';
 import { operationContext } from './operation-context.ts';
 

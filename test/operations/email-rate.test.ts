@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { type BatchOutput, createOrchestrator, fetchHttp, type MailSender } from '../../src/index.ts';
-import { createTestOrchestrator, manualClock } from '../../src/testing.ts';
+import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
 
 const ensemble = (rateLimit: number, recipients: number) => ({
   name: 'e',

@@ -9,7 +9,7 @@ import {
   memoryMail,
   OrchestratorError,
 } from '../../src/index.ts';
-import { createTestOrchestrator, stubHttp } from '../../src/testing.ts';
+import { createTestOrchestrator, stubHttp } from '../../src/entries/testing.ts';
 
 const PLAIN = { from: 'shop@example.com', to: 'ada@example.com', subject: 'Hello', body: 'Hello Ada' };
 

@@ -7,7 +7,7 @@ import { pipeline } from 'node:stream/promises';
 import { createOrchestrator } from '../../src/index.ts';
 import { memoryObjects } from '../../src/adapters/storage/memory/data.ts';
 import type { ObjectStore } from '../../src/engine/ports/data.ts';
-import { sqliteDatabase } from '../../src/sqlite.ts';
+import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 
 const [folder = '', rows = ''] = process.argv.slice(2);
 

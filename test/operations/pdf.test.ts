@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { createOrchestrator, isOrchestratorError, type JsonObject, OrchestratorError } from '../../src/index.ts';
-import type { PdfDocument, PdfRenderer, PdfRequest } from '../../src/pdf.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import type { PdfDocument, PdfRenderer, PdfRequest } from '../../src/entries/pdf.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 const MM = 72 / 25.4;
 const PDF = Buffer.from('%PDF-1.3 pages');

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { isOrchestratorError, OrchestratorError } from '../../src/index.ts';
-import { createTestOrchestrator, memorySms, type TestOrchestratorOptions } from '../../src/testing.ts';
+import { createTestOrchestrator, memorySms, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { memoryObjects } from '../../src/adapters/storage/memory/data.ts';
 import type { JsonObject } from '../../src/engine/base/json.ts';
 import type { ObjectStore } from '../../src/engine/ports/data.ts';
-import { sqliteDatabase } from '../../src/sqlite.ts';
+import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { runConfigs } from './storage-run.ts';
 
 const exportOf = (query: string, more: JsonObject = {}): JsonObject => ({

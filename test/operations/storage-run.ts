@@ -2,8 +2,8 @@
 
 import type { JsonObject } from '../../src/engine/base/json.ts';
 import type { Binding } from '../../src/operations/storage/storage-operation.ts';
-import { sqliteDatabase } from '../../src/sqlite.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { sqliteDatabase } from '../../src/entries/sqlite.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 export type Bindings = Readonly<Record<string, Binding>>;
 

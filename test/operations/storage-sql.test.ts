@@ -3,8 +3,8 @@
 import { describe, expect, it } from 'vitest';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
 import type { JsonObject } from '../../src/engine/base/json.ts';
-import { sqliteDatabase } from '../../src/sqlite.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { sqliteDatabase } from '../../src/entries/sqlite.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { execute, query, runConfigs, TABLE } from './storage-run.ts';
 
 function refused(config: JsonObject, bindings = {}): readonly string[] {

@@ -4,8 +4,8 @@ import { isOrchestratorError, OrchestratorError } from '../../src/engine/base/er
 import type { JsonObject } from '../../src/engine/base/json.ts';
 import type { Logger } from '../../src/engine/ports/logger.ts';
 import type { Binding } from '../../src/operations/storage/storage-operation.ts';
-import { sqliteDatabase } from '../../src/sqlite.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { sqliteDatabase } from '../../src/entries/sqlite.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 /** Runs one config after the other in one execution, and returns their outputs and errors. */
 function store(

@@ -1,7 +1,7 @@
 /** `executions.retry` of an execution whose `think` agent failed: what is stored is used, and a stored failure is not met again. */
 
 import { expect, it } from 'vitest';
-import { createTestOrchestrator, fakeModel } from '../../src/testing.ts';
+import { createTestOrchestrator, fakeModel } from '../../src/entries/testing.ts';
 
 it('a retried execution asks the model again after two stored answers that did not fit the schema', async () => {
   const fake = fakeModel(['no JSON', 'still no JSON', '{"n":7}']);

@@ -1,10 +1,10 @@
 /** A `think` agent with tools: which tools the model gets, what its calls do, and what of it survives a crash. */
 
 import { describe, expect, it } from 'vitest';
-import type { ModelRequest } from '../../src/adapter.ts';
+import type { ModelRequest } from '../../src/entries/adapter.ts';
 import type { Json, JsonObject } from '../../src/index.ts';
 import { memoryStorage } from '../../src/index.ts';
-import { sqliteStorage } from '../../src/sqlite.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import {
   createTestOrchestrator,
   type FakeAnswer,
@@ -12,7 +12,7 @@ import {
   type StubAnswer,
   stubHttp,
   type TestOrchestratorOptions,
-} from '../../src/testing.ts';
+} from '../../src/entries/testing.ts';
 
 const NEVER = () => new Promise<never>(() => {});
 const call = (name: string, args: Json = {}) => ({ name, arguments: args });

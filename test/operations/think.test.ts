@@ -2,7 +2,12 @@
 
 import { describe, expect, it } from 'vitest';
 import { isOrchestratorError, OrchestratorError } from '../../src/index.ts';
-import { createTestOrchestrator, type FakeAnswer, fakeModel, type TestOrchestratorOptions } from '../../src/testing.ts';
+import {
+  createTestOrchestrator,
+  type FakeAnswer,
+  fakeModel,
+  type TestOrchestratorOptions,
+} from '../../src/entries/testing.ts';
 
 type Config = Record<string, unknown>;
 

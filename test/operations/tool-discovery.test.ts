@@ -3,7 +3,7 @@
 import { afterEach, beforeEach, describe, expect, it, test } from 'vitest';
 import { toolServers } from '../../src/adapters/tool-servers/tool-servers.ts';
 import type { ToolServers } from '../../src/engine/ports/tool-server.ts';
-import { createTestOrchestrator, manualClock } from '../../src/testing.ts';
+import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
 import { type Answer, type LocalServer, localHttp, reply, startServer } from './tool-server.ts';
 
 const LOOKUP = {

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { code, echo, ok, scene } from '../engine/scene.ts';
 import { watchedStorage } from '../storage/watched-storage.ts';
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { ExecutionError } from '../../src/engine/model/execution.ts';
 import type { Script } from '../../src/operations/code/code-operation.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { code, echo, ok, scene, when } from '../engine/scene.ts';

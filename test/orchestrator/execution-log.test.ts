@@ -8,7 +8,7 @@ import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.
 import { OrchestratorError } from '../../src/engine/base/errors.ts';
 import type { Logger } from '../../src/engine/ports/logger.ts';
 import { createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 import { boom, code, ok, scene, turns } from '../engine/scene.ts';
 
 interface Line extends Readonly<Record<string, unknown>> {

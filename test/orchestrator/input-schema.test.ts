@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import * as z from 'zod';
 import { createHandler, createOrchestrator, defineEnsemble, type StandardSchema } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 const order = defineEnsemble({
   name: 'order',

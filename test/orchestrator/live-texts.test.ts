@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Operation, OrchestratorEvent, OrchestratorOptions } from '../../src/index.ts';
 import { createHandler } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { deferred, turns } from '../engine/scene.ts';
 
 /** Writes what the test tells it to. */

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { createOrchestrator, memoryStorage, type OrchestratorOptions } from '../../src/index.ts';
-import { manualClock, stubHttp } from '../../src/testing.ts';
+import { manualClock, stubHttp } from '../../src/entries/testing.ts';
 import { turns } from '../engine/scene.ts';
 
 const URL = 'https://server.example';

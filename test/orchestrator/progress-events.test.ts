@@ -2,7 +2,7 @@
 
 import { expect, it } from 'vitest';
 import { createOrchestrator } from '../../src/index.ts';
-import { createTestOrchestrator, manualClock } from '../../src/testing.ts';
+import { createTestOrchestrator, manualClock } from '../../src/entries/testing.ts';
 
 it('reports the items of each loop and the end of each wait, with the position of the step', async () => {
   const { orchestrator, clock } = createTestOrchestrator({

@@ -6,7 +6,7 @@ import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import { checkEnsemble } from '../../src/orchestrator/definitions/load-definitions.ts';
 import type { OrchestratorOptions } from '../../src/orchestrator/options.ts';
 import { compileHost, createOrchestrator } from '../../src/orchestrator/create-orchestrator.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 const SECRET = 'a secret that nobody can guess, 1';
 const URL_BASE = 'https://flows.example/service';

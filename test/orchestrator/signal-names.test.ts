@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { createService, post, readResponse } from '../http-api/service.ts';
 
 const ask = (flow: unknown, more: object = {}) => ({ name: 'ask', flow, ...more }) as never;

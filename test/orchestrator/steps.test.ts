@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { ExecutionStep } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 const code = (agent: string, fields: object = {}) => ({
   agent,

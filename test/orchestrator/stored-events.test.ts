@@ -8,8 +8,8 @@ import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage
 import { openStorageWorld } from '../../src/testing-kit/engine-suite/storage-world.ts';
 import { inWorld } from '../../src/testing-kit/engine-suite/world.ts';
 import { accept, entry, execution, step, WORKER } from '../../src/testing-kit/storage-suite/context.ts';
-import { sqliteStorage } from '../../src/sqlite.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { turns } from '../engine/scene.ts';
 import { scaled } from '../slowdown.ts';
 

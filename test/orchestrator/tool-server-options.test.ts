@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it, test } from 'vitest';
 import { createOrchestrator, type OrchestratorOptions } from '../../src/index.ts';
-import { loadProject } from '../../src/node.ts';
+import { loadProject } from '../../src/entries/node.ts';
 
 const url = 'https://tools.example/v1';
 const tokenUrl = 'https://login.example/token';

@@ -21,9 +21,6 @@ interface Manifest {
 
 export const manifest: Manifest = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
 
-/** Entries that run on every runtime. */
-export const PORTABLE_ENTRIES = ['index', 'testing', 'adapter', 'ai', 'twilio', 'cloudflare'] as const;
-
 /** Every JavaScript file of the build, with its text. */
 export function builtFiles(): readonly { readonly name: string; readonly text: string }[] {
   const names = readdirSync(DIST).filter((name) => name.endsWith('.js'));

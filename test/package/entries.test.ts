@@ -1,6 +1,6 @@
 /** The content of the package: its entries, their names and their types, and nothing else. */
 
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import ts from 'typescript';
 import { describe, expect, it } from 'vitest';
@@ -110,6 +110,11 @@ const codeEntries = Object.entries(manifest.exports).filter(([, target]) => type
 const specifier = (entry: string) => `ensemble-orchestrator${entry.slice(1)}`;
 
 describe('the entries of the package', () => {
+  it('are src/index.ts and the files of src/entries/', () => {
+    const files = readdirSync(join(ROOT, 'src/entries')).map((file) => `./${file.replace(/\.ts$/, '')}`);
+    expect(codeEntries.map(([entry]) => entry).sort()).toEqual(['.', ...files].sort());
+  });
+
   it.each(codeEntries)('%s has its code and its types, the types first', (_entry, target) => {
     expect(Object.keys(target)).toEqual(['types', 'default']);
     for (const path of Object.values(target)) expect(existsSync(join(ROOT, path)), path).toBe(true);

@@ -1,22 +1,22 @@
 /** Every factory refuses an option that it does not know, with the nearest one. */
 
 import { describe, expect, it } from 'vitest';
-import { aiModels } from '../../src/ai.ts';
-import { liquidTemplates } from '../../src/liquid.ts';
-import { gitComponents } from '../../src/git.ts';
+import { aiModels } from '../../src/entries/ai.ts';
+import { liquidTemplates } from '../../src/entries/liquid.ts';
+import { gitComponents } from '../../src/entries/git.ts';
 import { embeddedEngine, fetchHttp, memoryMail, memoryStorage, thirdpartyMail } from '../../src/index.ts';
-import { mcpClient } from '../../src/mcp.ts';
-import { nodeHttp } from '../../src/node.ts';
-import { chromiumPdf, cloudflarePdf, embeddedPdf } from '../../src/pdf.ts';
-import { postgresDatabase, postgresStorage } from '../../src/postgres.ts';
-import { redisKv, redisLimits } from '../../src/redis.ts';
-import { s3Objects } from '../../src/s3.ts';
-import { sandbox } from '../../src/sandbox.ts';
-import { smtpMail } from '../../src/smtp.ts';
-import { sqliteDatabase, sqliteStorage } from '../../src/sqlite.ts';
-import { manualClock, memorySms } from '../../src/testing.ts';
-import { twilioSms } from '../../src/twilio.ts';
-import { platformMail } from '../../src/workers.ts';
+import { mcpClient } from '../../src/entries/mcp.ts';
+import { nodeHttp } from '../../src/entries/node.ts';
+import { chromiumPdf, cloudflarePdf, embeddedPdf } from '../../src/entries/pdf.ts';
+import { postgresDatabase, postgresStorage } from '../../src/entries/postgres.ts';
+import { redisKv, redisLimits } from '../../src/entries/redis.ts';
+import { s3Objects } from '../../src/entries/s3.ts';
+import { sandbox } from '../../src/entries/sandbox.ts';
+import { smtpMail } from '../../src/entries/smtp.ts';
+import { sqliteDatabase, sqliteStorage } from '../../src/entries/sqlite.ts';
+import { manualClock, memorySms } from '../../src/entries/testing.ts';
+import { twilioSms } from '../../src/entries/twilio.ts';
+import { platformMail } from '../../src/entries/workers.ts';
 
 type Factory = (options: never) => unknown;
 

@@ -7,14 +7,14 @@ import { build } from 'esbuild';
 
 const ROOT = join(import.meta.dirname, '../..');
 
-type Library = typeof import('../../src/pdf.ts');
+type Library = typeof import('../../src/entries/pdf.ts');
 
 /** @returns the entry, and a function that removes its files. The folder is inside of node_modules, so that packages are found */
 export async function buildPdf(): Promise<{ readonly library: Library; readonly folder: string; remove(): void }> {
   const folder = join(ROOT, 'node_modules/.cache/ensemble-orchestrator', `pdf-${process.pid}-${Date.now()}`);
   mkdirSync(folder, { recursive: true });
   await build({
-    entryPoints: { pdf: join(ROOT, 'src/pdf.ts'), 'pdf-thread': join(ROOT, 'src/adapters/pdf/pdf-thread.ts') },
+    entryPoints: { pdf: join(ROOT, 'src/entries/pdf.ts'), 'pdf-thread': join(ROOT, 'src/adapters/pdf/pdf-thread.ts') },
     outdir: folder,
     bundle: true,
     splitting: true,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { countPages } from '../../src/adapters/pdf/count-pages.ts';
-import { type ChromiumPdfOptions, chromiumPdf, type PdfRequest } from '../../src/pdf.ts';
+import { type ChromiumPdfOptions, chromiumPdf, type PdfRequest } from '../../src/entries/pdf.ts';
 import { INVOICE, REPORT, references, request, startListener } from './documents.ts';
 import { readPdf } from './read-pdf.ts';
 

@@ -3,7 +3,7 @@
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from 'vitest';
-import { type CloudflarePdfOptions, cloudflarePdf } from '../../src/pdf.ts';
+import { type CloudflarePdfOptions, cloudflarePdf } from '../../src/entries/pdf.ts';
 import { request } from './documents.ts';
 
 const TOKEN = 'cf-token-0123456789';

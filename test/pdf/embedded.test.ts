@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { EmbeddedPdfOptions, PdfRenderer, PdfRequest } from '../../src/pdf.ts';
+import type { EmbeddedPdfOptions, PdfRenderer, PdfRequest } from '../../src/entries/pdf.ts';
 import { buildPdf } from './built-pdf.ts';
 import { INVOICE, JPEG, png, REPORT, references, request, startListener } from './documents.ts';
 import { readPdf } from './read-pdf.ts';

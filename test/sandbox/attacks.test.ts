@@ -1,7 +1,7 @@
 /** Hostile source text: it reads nothing of the host, changes nothing in it, and ends at its limits. */
 
 import { describe, expect, it } from 'vitest';
-import { type SandboxOptions, sandbox } from '../../src/sandbox.ts';
+import { type SandboxOptions, sandbox } from '../../src/entries/sandbox.ts';
 import { type LoggedLine, sandboxContext } from './sandbox-context.ts';
 
 const PATIENT = 60_000;

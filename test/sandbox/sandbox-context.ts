@@ -1,6 +1,6 @@
 /** The context of a sandboxed script, for tests that call it without an orchestrator. */
 
-import type { SandboxContext } from '../../src/sandbox.ts';
+import type { SandboxContext } from '../../src/entries/sandbox.ts';
 import { operationContext } from '../operations/operation-context.ts';
 
 export interface LoggedLine {

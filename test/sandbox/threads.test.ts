@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { build } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SandboxOptions } from '../../src/sandbox.ts';
+import type { SandboxOptions } from '../../src/entries/sandbox.ts';
 import { type LoggedLine, sandboxContext } from './sandbox-context.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -16,13 +16,13 @@ const PATIENT = 60_000;
 /** A search that QuickJS makes in one step of many minutes. */
 const ONE_LONG_STEP = "export default () => { const s = 'a'.repeat(4e5); return s.indexOf(s.slice(0, 2e5) + 'b') }";
 
-let library: typeof import('../../src/sandbox.ts');
+let library: typeof import('../../src/entries/sandbox.ts');
 
 beforeAll(async () => {
   mkdirSync(FOLDER, { recursive: true });
   await build({
     entryPoints: {
-      sandbox: join(ROOT, 'src/sandbox.ts'),
+      sandbox: join(ROOT, 'src/entries/sandbox.ts'),
       'sandbox-thread': join(ROOT, 'src/adapters/sandbox/sandbox-thread.ts'),
     },
     outdir: FOLDER,

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Execution } from '../../src/engine/model/execution.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { allExecutions, DAY, HOUR } from './schedule-world.ts';
 
 const INVOICES = {

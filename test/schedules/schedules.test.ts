@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/engine/ports/clock.ts';
 import { createOrchestrator, memoryStorage } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import { allExecutions, createWorld, DAY, HOUR, MINUTE, settle, T0, ticksOf } from './schedule-world.ts';
 
 /** A promise that the test resolves. */

@@ -2,7 +2,7 @@
 
 import { afterEach, describe, expect, it } from 'vitest';
 import { createOrchestrator, fetchHttp, isOrchestratorError } from '../../src/index.ts';
-import { type SmsMessage, type TwilioOptions, twilioSms } from '../../src/twilio.ts';
+import { type SmsMessage, type TwilioOptions, twilioSms } from '../../src/entries/twilio.ts';
 import { ACCOUNT, refusal, startTwilioServer, TOKEN, type TwilioAnswer, type TwilioServer } from './twilio-server.ts';
 
 const open: TwilioServer[] = [];

@@ -2,8 +2,8 @@
 
 import { describe, expect, it } from 'vitest';
 import { createOrchestrator, memoryStorage, type OrchestratorOptions } from '../../src/index.ts';
-import { sqliteStorage } from '../../src/sqlite.ts';
-import { manualClock } from '../../src/testing.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 
 /** A bank that books each key once. Its answers are lost until `answers` is set. */
 function createBank() {

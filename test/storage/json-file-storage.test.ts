@@ -4,8 +4,8 @@ import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSyn
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { callPart, createParts, type Storage } from '../../src/adapter.ts';
-import { dataSuite, engineSuite, storageSuite, tokenSuite } from '../../src/testing.ts';
+import { callPart, createParts, type Storage } from '../../src/entries/adapter.ts';
+import { dataSuite, engineSuite, storageSuite, tokenSuite } from '../../src/entries/testing.ts';
 import { readBlocks, ROOT } from '../docs/code-blocks.ts';
 import { flowShare } from '../engine-suite/share.ts';
 

@@ -5,7 +5,7 @@ import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage
 import { describe, expect, it } from 'vitest';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 import {
   accept,
   claim,

@@ -2,8 +2,8 @@
 
 import { describe, expect, it, vi } from 'vitest';
 import { packageFailure } from '../../src/engine/base/package-failure.ts';
-import { redisKv } from '../../src/redis.ts';
-import { s3Objects } from '../../src/s3.ts';
+import { redisKv } from '../../src/entries/redis.ts';
+import { s3Objects } from '../../src/entries/s3.ts';
 
 vi.mock('ioredis', () => {
   throw new Error("Cannot find package 'ioredis'");

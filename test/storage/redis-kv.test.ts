@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
-import { redisKv } from '../../src/redis.ts';
+import { redisKv } from '../../src/entries/redis.ts';
 import { dataSuite } from '../../src/testing-kit/data-suite.ts';
 import { cleanUp, findRedis, newPrefix, SERVER } from './redis-server.ts';
 

@@ -2,7 +2,7 @@
 
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, it } from 'vitest';
-import { redisLimits } from '../../src/redis.ts';
+import { redisLimits } from '../../src/entries/redis.ts';
 import { limitStoreSuite } from '../../src/testing-kit/limit-store-suite.ts';
 import { cleanUp, findRedis, newPrefix, SERVER } from './redis-server.ts';
 

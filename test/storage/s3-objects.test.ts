@@ -7,8 +7,8 @@ import S3rver from 's3rver';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import type { HttpRequest } from '../../src/index.ts';
 import { fetchHttp } from '../../src/index.ts';
-import { nodeHttp } from '../../src/node.ts';
-import { type S3ObjectsOptions, s3Objects } from '../../src/s3.ts';
+import { nodeHttp } from '../../src/entries/node.ts';
+import { type S3ObjectsOptions, s3Objects } from '../../src/entries/s3.ts';
 import { dataSuite } from '../../src/testing-kit/data-suite.ts';
 import { BUCKET, KEYS, startS3 } from './s3-server.ts';
 

@@ -3,7 +3,7 @@
 import { existsSync } from 'node:fs';
 import Libsql from 'libsql';
 import { describe, expect, it } from 'vitest';
-import { sqliteDatabase, sqliteStorage } from '../../src/sqlite.ts';
+import { sqliteDatabase, sqliteStorage } from '../../src/entries/sqlite.ts';
 import type { SqlStatement } from '../../src/engine/ports/data.ts';
 import { sqlSuite } from '../../src/testing-kit/sql-suite.ts';
 import { newFile } from './sqlite-files.ts';

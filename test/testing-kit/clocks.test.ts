@@ -2,7 +2,7 @@
 
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
-import { manualClock } from '../../src/testing.ts';
+import { manualClock } from '../../src/entries/testing.ts';
 
 describe('manualClock', () => {
   it('begins on 2026-01-01 or at `now`, and changes only when a test advances it', async () => {

@@ -5,7 +5,7 @@ import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.
 import type { Storage } from '../../src/engine/ports/storage.ts';
 import { postgresStorage } from '../../src/adapters/storage/postgres/postgres-storage.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
-import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/testing.ts';
+import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 import { boom, code, deferred, ok, scene, turns } from '../engine/scene.ts';
 import { createDatabase, findServer } from '../storage/postgres-server.ts';
 

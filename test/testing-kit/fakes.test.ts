@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { HttpRequest } from '../../src/engine/ports/http.ts';
-import { type StubHttp, stubHttp } from '../../src/testing.ts';
+import { type StubHttp, stubHttp } from '../../src/entries/testing.ts';
 
 const call = async (http: StubHttp, url: string, request: Partial<HttpRequest> = {}) => {
   const { status, headers, body } = await http.send({ method: 'GET', url, ...request });

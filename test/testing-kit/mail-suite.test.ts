@@ -1,9 +1,9 @@
 /** The mail suite passes for the sender in memory, and fails for senders that break its rules. */
 
 import { describe, expect, it } from 'vitest';
-import type { MailMessage } from '../../src/adapter.ts';
+import type { MailMessage } from '../../src/entries/adapter.ts';
 import { type MailSender, memoryMail } from '../../src/index.ts';
-import { type MailSuiteOptions, type MailWorld, mailSuite } from '../../src/testing.ts';
+import { type MailSuiteOptions, type MailWorld, mailSuite } from '../../src/entries/testing.ts';
 
 /** A sender that changes each message before it is kept. */
 function worldThat(change: (message: MailMessage) => MailMessage): MailWorld {

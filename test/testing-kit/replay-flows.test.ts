@@ -11,7 +11,7 @@ import { FORM_FLOWS, PARALLEL_FLOWS } from '../../src/testing-kit/engine-suite/f
 import { WAIT_FLOWS } from '../../src/testing-kit/engine-suite/flows-of-waits.ts';
 import { suiteScripts } from '../../src/testing-kit/engine-suite/scripts.ts';
 import type { Subject, SuiteScript } from '../../src/testing-kit/engine-suite/subject.ts';
-import { createTestOrchestrator, manualClock, replay } from '../../src/testing.ts';
+import { createTestOrchestrator, manualClock, replay } from '../../src/entries/testing.ts';
 import type { Script } from '../../src/testing-kit/stub-script.ts';
 
 const FLOWS: readonly Flow[] = [

@@ -3,7 +3,7 @@
 import { describe, expect, it } from 'vitest';
 import type { ExecutionHistory } from '../../src/engine/model/execution-history.ts';
 import type { Storage } from '../../src/engine/ports/storage.ts';
-import { createTestOrchestrator, replay } from '../../src/testing.ts';
+import { createTestOrchestrator, replay } from '../../src/entries/testing.ts';
 import { boom, code, echo, ok, scene, when } from '../engine/scene.ts';
 
 type Step = Readonly<Record<string, unknown>>;

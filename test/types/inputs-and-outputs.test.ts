@@ -18,7 +18,7 @@ import {
   type OutputsOf,
   type Script,
 } from '../../src/index.ts';
-import { createTestOrchestrator } from '../../src/testing.ts';
+import { createTestOrchestrator } from '../../src/entries/testing.ts';
 
 const order = defineEnsemble({
   name: 'order',

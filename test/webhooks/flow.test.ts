@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { signPayload } from '../../src/engine/signing/sign-payload.ts';
-import { sqliteStorage } from '../../src/sqlite.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { echo, openWebhooks } from './world.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'webhook-flow-'));

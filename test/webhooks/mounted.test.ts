@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, it, onTestFinished } from 'vitest';
 import { signPayload } from '../../src/engine/signing/sign-payload.ts';
-import { toNodeListener } from '../../src/node.ts';
+import { toNodeListener } from '../../src/entries/node.ts';
 import { echo, openWebhooks } from './world.ts';
 
 it('a listener with `next` serves the webhooks of code and storage, and leaves unknown ones to the app', async () => {

@@ -4,7 +4,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { sqliteStorage } from '../../src/sqlite.ts';
+import { sqliteStorage } from '../../src/entries/sqlite.ts';
 import { echo, openWebhooks } from './world.ts';
 
 async function openTwo(code: readonly object[] = []) {

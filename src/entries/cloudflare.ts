@@ -4,12 +4,12 @@
  * @module ensemble-orchestrator/cloudflare
  */
 
-export { type D1DatabaseBinding, type D1Statement, d1Database } from './adapters/storage/cloudflare/d1-database.ts';
+export { type D1DatabaseBinding, type D1Statement, d1Database } from '../adapters/storage/cloudflare/d1-database.ts';
 export {
   type KvNamespaceBinding,
   type KvNamespacePage,
   kvNamespace,
-} from './adapters/storage/cloudflare/kv-namespace.ts';
+} from '../adapters/storage/cloudflare/kv-namespace.ts';
 export {
   type R2BucketBinding,
   type R2Description,
@@ -17,4 +17,4 @@ export {
   type R2Upload,
   type R2UploadedPart,
   r2Bucket,
-} from './adapters/storage/cloudflare/r2-bucket.ts';
+} from '../adapters/storage/cloudflare/r2-bucket.ts';

@@ -4,4 +4,4 @@
  * @module ensemble-orchestrator/mcp
  */
 
-export { type McpClientOptions, mcpClient } from './adapters/mcp/mcp-client.ts';
+export { type McpClientOptions, mcpClient } from '../adapters/mcp/mcp-client.ts';

@@ -8,4 +8,4 @@ export {
   type GitComponents,
   type GitComponentsOptions,
   gitComponents,
-} from './adapters/components/git/git-components.ts';
+} from '../adapters/components/git/git-components.ts';

@@ -4,64 +4,64 @@
  * @module ensemble-orchestrator/testing
  */
 
-import { memoryStorage } from './adapters/storage/memory/memory-storage.ts';
-import { declareEngineSuite, type EngineSuiteOptions } from './testing-kit/engine-suite.ts';
-import { type ManualClock, manualClock } from './testing-kit/manual-clock.ts';
-import { type StubHttp, stubHttp } from './testing-kit/stub-http.ts';
-import { replayHistory, type ReplayResult } from './testing-kit/replay/replay-history.ts';
-import { type Script, type ScriptStub, stubbedScripts } from './testing-kit/stub-script.ts';
-import { startTestProcess, type TestProcess } from './testing-kit/test-process.ts';
-import type { AgentSource, EnsembleSource, EnsembleTypes, TypedOptions } from './authoring/define.ts';
-import type { Execution } from './engine/model/execution.ts';
-import type { ExecutionHistory } from './engine/model/execution-history.ts';
-import { checkOptions, type OrchestratorOptions } from './orchestrator/options.ts';
-import { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
-import type { ExecuteOptions, RetryOptions } from './orchestrator/runs/execute-options.ts';
-import type { ExecutionHandle } from './orchestrator/runs/execution-service.ts';
+import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
+import { declareEngineSuite, type EngineSuiteOptions } from '../testing-kit/engine-suite.ts';
+import { type ManualClock, manualClock } from '../testing-kit/manual-clock.ts';
+import { type StubHttp, stubHttp } from '../testing-kit/stub-http.ts';
+import { replayHistory, type ReplayResult } from '../testing-kit/replay/replay-history.ts';
+import { type Script, type ScriptStub, stubbedScripts } from '../testing-kit/stub-script.ts';
+import { startTestProcess, type TestProcess } from '../testing-kit/test-process.ts';
+import type { AgentSource, EnsembleSource, EnsembleTypes, TypedOptions } from '../authoring/define.ts';
+import type { Execution } from '../engine/model/execution.ts';
+import type { ExecutionHistory } from '../engine/model/execution-history.ts';
+import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
+import { createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
+import type { ExecuteOptions, RetryOptions } from '../orchestrator/runs/execute-options.ts';
+import type { ExecutionHandle } from '../orchestrator/runs/execution-service.ts';
 
-export { type DataStores, type DataSuiteOptions, dataSuite } from './testing-kit/data-suite.ts';
+export { type DataStores, type DataSuiteOptions, dataSuite } from '../testing-kit/data-suite.ts';
 export type {
   EngineProcessOptions,
   EngineProcess,
   EngineWorld,
   SimulatedProcess,
   WorldReader,
-} from './testing-kit/engine-suite/engine-world.ts';
-export type { SuiteStore } from './testing-kit/engine-suite/storage-world.ts';
+} from '../testing-kit/engine-suite/engine-world.ts';
+export type { SuiteStore } from '../testing-kit/engine-suite/storage-world.ts';
 export type {
   EngineSuiteOptions,
   StorageEngineSuiteOptions,
   WorldEngineSuiteOptions,
-} from './testing-kit/engine-suite.ts';
-export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from './testing-kit/fake-model.ts';
-export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from './testing-kit/http-suite.ts';
-export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from './adapters/mail/memory-mail.ts';
-export type { MailWorld, ReceivedMail } from './testing-kit/mail-suite/context.ts';
-export { type MailSuiteOptions, mailSuite } from './testing-kit/mail-suite.ts';
-export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from './testing-kit/memory-sms.ts';
-export { type ManualClock, type ManualClockOptions, manualClock } from './testing-kit/manual-clock.ts';
-export { type StorageSuiteOptions, storageSuite } from './testing-kit/storage-suite.ts';
+} from '../testing-kit/engine-suite.ts';
+export { type FakeAnswer, type FakeModel, type FakeReply, fakeModel } from '../testing-kit/fake-model.ts';
+export { type HttpSuiteOptions, httpSuite, type SuiteRunner } from '../testing-kit/http-suite.ts';
+export { type KeptMail, type MemoryMail, type MemoryMailOptions, memoryMail } from '../adapters/mail/memory-mail.ts';
+export type { MailWorld, ReceivedMail } from '../testing-kit/mail-suite/context.ts';
+export { type MailSuiteOptions, mailSuite } from '../testing-kit/mail-suite.ts';
+export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from '../testing-kit/memory-sms.ts';
+export { type ManualClock, type ManualClockOptions, manualClock } from '../testing-kit/manual-clock.ts';
+export { type StorageSuiteOptions, storageSuite } from '../testing-kit/storage-suite.ts';
 export {
   type StubAnswer,
   type StubCall,
   type StubHttp,
   type StubReply,
   stubHttp,
-} from './testing-kit/stub-http.ts';
+} from '../testing-kit/stub-http.ts';
 export {
   type LimitStoreHolder,
   type LimitStoreSuiteOptions,
   limitStoreSuite,
-} from './testing-kit/limit-store-suite.ts';
+} from '../testing-kit/limit-store-suite.ts';
 export {
   type ComponentSourceHolder,
   type ComponentSuiteOptions,
   componentSuite,
-} from './testing-kit/component-suite.ts';
-export type { ReplayDifference } from './testing-kit/replay/replay-journal.ts';
-export type { ReplayResult } from './testing-kit/replay/replay-history.ts';
-export type { ScriptCall, ScriptStub } from './testing-kit/stub-script.ts';
-export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from './testing-kit/token-suite.ts';
+} from '../testing-kit/component-suite.ts';
+export type { ReplayDifference } from '../testing-kit/replay/replay-journal.ts';
+export type { ReplayResult } from '../testing-kit/replay/replay-history.ts';
+export type { ScriptCall, ScriptStub } from '../testing-kit/stub-script.ts';
+export { type TokenHolder, type TokenSuiteOptions, tokenSuite } from '../testing-kit/token-suite.ts';
 
 export interface TestOrchestratorOptions<E extends readonly EnsembleSource[] = readonly EnsembleSource[]>
   extends Omit<OrchestratorOptions<E>, 'clock'> {

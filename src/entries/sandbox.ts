@@ -10,4 +10,4 @@ export {
   type SandboxOptions,
   type SourceProblem,
   sandbox,
-} from './adapters/sandbox/sandbox.ts';
+} from '../adapters/sandbox/sandbox.ts';

@@ -1,0 +1,21 @@
+/**
+ * The public names for Workers, in addition to those of the main entry.
+ *
+ * @module ensemble-orchestrator/workers
+ */
+
+export type { Worker, WorkerContext } from '../adapters/hosts/workers/to-worker.ts';
+export type {
+  DurableObjectParts,
+  OrchestratingObject,
+  WakeableOrchestrator,
+} from '../adapters/hosts/workers/to-durable-object.ts';
+export { toDurableObject } from '../adapters/hosts/workers/to-durable-object.ts';
+export { toWorker } from '../adapters/hosts/workers/to-worker.ts';
+export type { DurableObjectContext } from '../engine/ports/host.ts';
+export { durableObjectStorage } from '../adapters/storage/sqlite/durable-object-storage.ts';
+export {
+  platformMail,
+  type PlatformMailBinding,
+  type PlatformMailOptions,
+} from '../adapters/mail/platform-mail.ts';
