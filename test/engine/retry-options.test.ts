@@ -110,7 +110,7 @@ describe('durations as text', () => {
     const { orchestrator } = scene([]);
     expect(() => scene([], { retention: '1 week ago' })).toThrow(
       TypeError(
-        'createOrchestrator: `retention` must be a duration such as `30s` or `5m`, or milliseconds, above 0, not 1 week ago',
+        "createOrchestrator: `retention` must be a duration such as `30s` or `5m`, or milliseconds, above 0, not '1 week ago'",
       ),
     );
     await expect(orchestrator.close({ grace: 'soon' })).rejects.toThrow(

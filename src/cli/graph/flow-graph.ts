@@ -1,7 +1,8 @@
 /** A flow as a graph: the order of steps, and the conditions between them. Pure, and independent of how the graph is printed. */
 
 import type { AgentBehaviour, AgentStep, EnsembleDefinition, StepDefinition } from '../../engine/model/ensemble.ts';
-import { expressionText, type PlacedList, placedLists, titleOf, verbOf } from './flow-places.ts';
+import { expressionText, type PlacedList, placedLists, titleOf } from './flow-places.ts';
+import { type StepOf, type StepVerb, verbOf } from '../../engine/model/step-verb.ts';
 
 export interface GraphNode {
   readonly kind: 'node';
@@ -72,19 +73,17 @@ function drawList(list: Pick<PlacedList, 'place' | 'steps'>, before: readonly Ex
 }
 
 function drawStep(step: StepDefinition, place: string, before: readonly Exit[], drawing: Drawing): readonly Exit[] {
-  const draw = DRAWINGS[verbOf(step)] as Draw<StepDefinition> | undefined;
-  return (draw ?? drawWait)(step, place, before, drawing);
+  const verb = verbOf(step);
+  const draw = verb === undefined ? drawWait : (DRAWINGS[verb] as Draw<StepDefinition>);
+  return draw(step, place, before, drawing);
 }
 
-/** How each verb is drawn. All other verbs are one node, as for a step without inner steps, such as a wait. */
-const DRAWINGS: Readonly<Record<string, Draw<never>>> = {
-  agent: drawAgent as Draw<never>,
-  if: drawChoice as Draw<never>,
-  switch: drawChoice as Draw<never>,
-  foreach: drawLoop as Draw<never>,
-  while: drawLoop as Draw<never>,
-  parallel: drawParallel as Draw<never>,
-  try: drawTry as Draw<never>,
+/** How each form is drawn. A step without inner steps is one node. */
+const DRAWINGS: { readonly [V in StepVerb]: Draw<StepOf<V>> } = {
+  agent: drawAgent,
+  ...{ if: drawChoice, switch: drawChoice, foreach: drawLoop, while: drawLoop },
+  ...{ parallel: drawParallel, try: drawTry },
+  ...{ sleep: drawWait, wait: drawWait, ensemble: drawWait },
 };
 
 function node(
@@ -148,16 +147,14 @@ function behaviourOf(step: AgentStep, { agents }: Drawing): AgentBehaviour {
   return { ...agents.get(step.agent), ...(condition !== undefined && { condition }) };
 }
 
-const OTHERWISE: Readonly<Record<string, string>> = { if: 'else', switch: 'default' };
-
 function drawChoice(step: StepDefinition, place: string, before: readonly Exit[], drawing: Drawing): readonly Exit[] {
   const [{ from }] = node({ place, shape: 'decision', lines: [titleOf(step)] }, before, drawing);
   const lists = placedLists(step, place);
-  const last = OTHERWISE[verbOf(step)];
+  const last = 'if' in step ? 'else' : 'default';
   const exits = lists.flatMap((list) => drawList(list, [{ from, label: wordOf(list) }], drawing));
   return lists.some(({ part }) => part === last)
     ? exits
-    : [...exits, { from, label: wordOf({ part: last ?? '', label: '' }) }];
+    : [...exits, { from, label: wordOf({ part: last, label: '' }) }];
 }
 
 function wordOf({ part, label }: Pick<PlacedList, 'part' | 'label'>): string {

@@ -1,6 +1,7 @@
 /** The titles and the places of the steps of a flow, for everything that shows a flow. */
 
 import type { StepDefinition } from '../../engine/model/ensemble.ts';
+import { type StepOf, type StepVerb, verbOf as knownVerb } from '../../engine/model/step-verb.ts';
 import { innerLists } from '../start.ts';
 
 /** A list of steps inside a step. */
@@ -28,8 +29,7 @@ const OTHER_KEYS: ReadonlySet<string> = new Set([
 
 /** The key that says what a step does. For a step that this version does not know, the first key that may be a verb. */
 export function verbOf(step: StepDefinition): string {
-  for (const verb of Object.keys(TITLES)) if (Object.hasOwn(step, verb)) return verb;
-  return Object.keys(step).find((key) => !OTHER_KEYS.has(key)) ?? 'step';
+  return knownVerb(step) ?? Object.keys(step).find((key) => !OTHER_KEYS.has(key)) ?? 'step';
 }
 
 /** The lists inside a step, with their places. */
@@ -61,26 +61,13 @@ export function passOf(key: string): string | undefined {
 
 /** A step in a few words; for an agent, its name. */
 export function titleOf(step: StepDefinition): string {
-  const verb = verbOf(step);
-  return TITLES[verb]?.(step as never) ?? `${verb} ${expressionText((step as never)[verb])}`;
+  const verb = knownVerb(step);
+  if (verb !== undefined) return TITLES[verb](step as never);
+  const other = verbOf(step);
+  return `${other} ${expressionText((step as never)[other])}`;
 }
 
-type With<V extends string> = Extract<StepDefinition, Readonly<Record<V, unknown>>>;
-type Titles = {
-  readonly [V in
-    | 'agent'
-    | 'if'
-    | 'switch'
-    | 'foreach'
-    | 'while'
-    | 'parallel'
-    | 'try'
-    | 'sleep'
-    | 'wait'
-    | 'ensemble']: (step: With<V>) => string;
-};
-
-const TITLES: Titles & Readonly<Record<string, ((step: never) => string) | undefined>> = {
+const TITLES: { readonly [V in StepVerb]: (step: StepOf<V>) => string } = {
   agent: ({ agent, name }) => name ?? agent,
   if: (step) => `if ${expressionText(step.if)}`,
   switch: (step) => `switch ${expressionText(step.switch)}`,

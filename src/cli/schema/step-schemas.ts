@@ -73,7 +73,8 @@ export interface StepNames {
 /** `step`, and the schemas to which it leads. */
 export function stepSchemas(agentStep: ObjectSchema, names: StepNames): Record<string, Schema> {
   const forms: Record<string, ObjectSchema> = { agent: agentStep };
-  for (const [verb, form] of Object.entries(FLOW_FORMS)) forms[verb] = flowStep(verb, formToJson(form()), names);
+  for (const [verb, { schema }] of Object.entries(FLOW_FORMS))
+    forms[verb] = flowStep(verb, formToJson(schema()), names);
   const named = Object.entries(forms).map(([verb, form]) => [`${verb}Step`, form]);
   return { step: stepByVerb(Object.keys(forms)), stepWithoutVerb: withoutVerb(forms), ...Object.fromEntries(named) };
 }

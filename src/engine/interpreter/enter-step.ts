@@ -29,8 +29,11 @@ export function addGuard(guard: CompiledGuard, outer: GuardChain, scope: RunScop
   return { reads: guard.reads, outer, since: scope.run.failed, list };
 }
 
-/** The steps that do work of their own; the others choose or contain steps. */
-const OWN_WORK: ReadonlySet<CompiledStep['kind']> = new Set(['agent', 'ensemble', 'sleep', 'wait']);
+/** Whether a step does work of its own; the others choose or contain steps. */
+const OWN_WORK: Readonly<Record<CompiledStep['kind'], boolean>> = {
+  ...{ agent: true, ensemble: true, sleep: true, wait: true },
+  ...{ route: false, if: false, switch: false, foreach: false, while: false, parallel: false, try: false },
+};
 
 /**
  * Takes the snapshot of the state that the step reads, and evaluates its condition. A step whose condition does not hold is skipped;
@@ -78,7 +81,7 @@ function followCondition(
 
 /** @returns the guards */
 function markHandled({ kind }: CompiledStep, scope: RunScope, guards: GuardChain): GuardChain {
-  if (scope.run.unhandled === 0 || !OWN_WORK.has(kind)) return guards;
+  if (scope.run.unhandled === 0 || !OWN_WORK[kind]) return guards;
   for (let chain: GuardChain | undefined = guards; chain; chain = chain.outer) {
     for (const slot of chain.reads) scope.handle(slot, chain.since);
   }

@@ -25,7 +25,7 @@
 
 import { isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledIfStep, CompiledList, CompiledStep } from '../compiled/compiled-ensemble.ts';
-import { addGuard, enterStep, type GuardChain } from './enter-step.ts';
+import { addGuard, enterStep, type GuardChain, type RunBody } from './enter-step.ts';
 import { evaluateGuard } from './guards.ts';
 import { markRefused, markStep } from './marks.ts';
 import { endsWalk } from './open-failures.ts';
@@ -51,7 +51,8 @@ export async function runList(list: CompiledList, scope: RunScope, guards: Guard
     const entering = enterStep(step, scope, guards);
     const entered = isPromise(entering) ? await entering : entering;
     if (entered) {
-      const stepped = runStep(step, scope, entered);
+      const run = RUNNERS[step.kind] as Run<CompiledStep>;
+      const stepped = run(step, scope, entered, runList);
       const reachedEnd = isPromise(stepped) ? await stepped : stepped;
       if (!reachedEnd) return false;
     }
@@ -60,33 +61,22 @@ export async function runList(list: CompiledList, scope: RunScope, guards: Guard
   return true;
 }
 
-/** @param guards - the guards that led to the step, its own condition included */
-function runStep(step: CompiledStep, scope: RunScope, guards: GuardChain): MaybePromise<boolean> {
-  switch (step.kind) {
-    case 'agent':
-      return runAgent(step, scope);
-    case 'route':
-      return runRoute(step, scope, guards);
-    case 'if':
-      return runIf(step, scope, guards);
-    case 'switch':
-      return runSwitch(step, scope, guards, runList);
-    case 'foreach':
-      return runForeach(step, scope, guards, runList);
-    case 'while':
-      return runWhile(step, scope, guards, runList);
-    case 'parallel':
-      return runParallel(step, scope, guards, runList);
-    case 'try':
-      return runTry(step, scope, guards, runList);
-    case 'ensemble':
-      return runChild(step, scope);
-    case 'sleep':
-      return runSleep(step, scope);
-    case 'wait':
-      return runWait(step, scope);
-  }
-}
+type Run<S> = (step: S, scope: RunScope, guards: GuardChain, runBody: RunBody) => MaybePromise<boolean>;
+
+/** How each form runs. `guards`: those that led to the step, its own condition included. */
+const RUNNERS: { readonly [K in CompiledStep['kind']]: Run<Extract<CompiledStep, { readonly kind: K }>> } = {
+  agent: (step, scope) => runAgent(step, scope),
+  route: runRoute,
+  if: runIf,
+  switch: runSwitch,
+  foreach: runForeach,
+  while: runWhile,
+  parallel: runParallel,
+  try: runTry,
+  ensemble: runChild,
+  sleep: runSleep,
+  wait: runWait,
+};
 
 const THEN = { chose: 'then' };
 const ELSE = { chose: 'else' };

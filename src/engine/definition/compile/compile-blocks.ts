@@ -31,7 +31,7 @@ type Parent = CompiledList['parent'];
 
 const DEFAULT_ROUNDS = 1000;
 
-export function compileForeach(step: ForeachStep, place: StepPlace, parent: Parent, level: Level): CompiledForeachStep {
+export function compileForeach(step: ForeachStep, place: StepPlace, level: Level, parent: Parent): CompiledForeachStep {
   const { context, names, fields } = level;
   const at = (key: string): Path => [...place.path, key];
   const as = step.as ?? 'item';
@@ -90,7 +90,7 @@ function checkNotEmpty(steps: readonly StepDefinition[], path: Path, { context }
   if (steps.length === 0) context.report({ path, message: 'must have at least one step' });
 }
 
-export function compileWhile(step: WhileStep, place: StepPlace, parent: Parent, level: Level): CompiledWhileStep {
+export function compileWhile(step: WhileStep, place: StepPlace, level: Level, parent: Parent): CompiledWhileStep {
   const path = [...place.path, 'steps'];
   checkNotEmpty(step.steps, path, level);
   const guard = level.fields.guard(step.while, [...place.path, 'while']);
@@ -107,8 +107,8 @@ export function compileWhile(step: WhileStep, place: StepPlace, parent: Parent, 
 export function compileParallel(
   step: ParallelStep,
   place: StepPlace,
-  parent: Parent,
   level: Level,
+  parent: Parent,
 ): CompiledParallelStep {
   const { names, context } = level;
   const path = [...place.path, 'parallel'];
@@ -141,7 +141,7 @@ function labelOf(step: StepDefinition): string | undefined {
   return 'agent' in step ? step.agent : undefined;
 }
 
-export function compileTry(step: TryStep, place: StepPlace, parent: Parent, level: Level): CompiledTryStep {
+export function compileTry(step: TryStep, place: StepPlace, level: Level, parent: Parent): CompiledTryStep {
   const at = (key: string): Path => [...place.path, key];
   checkNotEmpty(step.try, at('try'), level);
   const { dropped, report } = level.context;

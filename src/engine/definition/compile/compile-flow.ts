@@ -1,6 +1,7 @@
 /** Compiles lists of steps to the lists that the interpreter runs, with the names and the guards of each step. */
 
 import type { AgentStep, EnsembleStep, IfStep, StepDefinition, SwitchStep } from '../../model/ensemble.ts';
+import { type StepOf, type StepVerb, verbOf } from '../../model/step-verb.ts';
 import { compileAgentStep } from './compile-agent.ts';
 import { compileForeach, compileParallel, compileTry, compileWhile } from './compile-blocks.ts';
 import { createFieldCompiler } from './compile-fields.ts';
@@ -81,7 +82,8 @@ function compileStep(
 ): CompiledStep | undefined {
   // The steps of a `while` read the results of the round before. Other steps can't read their own result before they have run.
   if ('while' in step) reach(step, place, level);
-  const compiled = compileByVerb(step, place, parent, level);
+  const compile = COMPILERS[verbOf(step) as StepVerb] as Compile<StepDefinition>;
+  const compiled = compile(step, place, level, parent);
   reach(step, place, level);
   return compiled;
 }
@@ -90,23 +92,21 @@ function reach(step: StepDefinition, place: StepPlace, { names, context }: Level
   for (const name of reachedWith(step, place.path, context)) names.reach(name);
 }
 
-function compileByVerb(
-  step: StepDefinition,
-  place: StepPlace,
-  parent: CompiledList['parent'],
-  level: Level,
-): CompiledStep | undefined {
-  if ('agent' in step) return compileAgent(step, place, level);
-  if ('if' in step) return compileIf(step, place, parent, level);
-  if ('switch' in step) return compileSwitch(step, place, parent, level);
-  if ('foreach' in step) return compileForeach(step, place, parent, level);
-  if ('while' in step) return compileWhile(step, place, parent, level);
-  if ('parallel' in step) return compileParallel(step, place, parent, level);
-  if ('try' in step) return compileTry(step, place, parent, level);
-  if ('wait' in step) return compileWait(step, place, level);
-  if ('ensemble' in step) return compileEnsembleStep(step, place, level);
-  return compileSleep(step, place, level);
-}
+type Compile<S> = (step: S, place: StepPlace, level: Level, parent: CompiledList['parent']) => CompiledStep | undefined;
+
+/** How each form is compiled. */
+const COMPILERS: { readonly [V in StepVerb]: Compile<StepOf<V>> } = {
+  agent: compileAgent,
+  if: compileIf,
+  switch: compileSwitch,
+  foreach: compileForeach,
+  while: compileWhile,
+  parallel: compileParallel,
+  try: compileTry,
+  sleep: compileSleep,
+  wait: compileWait,
+  ensemble: compileEnsembleStep,
+};
 
 function compileAgent(step: AgentStep, place: StepPlace, level: Level): CompiledStep | undefined {
   const { names, context } = level;
@@ -120,7 +120,7 @@ function compileAgent(step: AgentStep, place: StepPlace, level: Level): Compiled
   return compileAgentStep(resolved, at, names, context);
 }
 
-function compileIf(step: IfStep, place: StepPlace, parent: CompiledList['parent'], level: Level): CompiledIfStep {
+function compileIf(step: IfStep, place: StepPlace, level: Level, parent: CompiledList['parent']): CompiledIfStep {
   const branch = (steps: readonly StepDefinition[], key: string) =>
     compileList(steps, { path: [...place.path, key], key: `${place.key}.${key}`, parent, last: place.last }, level);
   const guard = level.fields.guard(step.if, [...place.path, 'if']);
@@ -137,8 +137,8 @@ function compileIf(step: IfStep, place: StepPlace, parent: CompiledList['parent'
 function compileSwitch(
   step: SwitchStep,
   place: StepPlace,
-  parent: CompiledList['parent'],
   level: Level,
+  parent: CompiledList['parent'],
 ): CompiledSwitchStep {
   const { key, last } = place;
   const branch = (steps: readonly StepDefinition[], path: readonly string[]) => {

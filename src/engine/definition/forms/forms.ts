@@ -3,7 +3,7 @@
 import * as z from 'zod/mini';
 import { durationSchema } from '../../base/duration-schema.ts';
 import { once } from '../../base/once.ts';
-import { FLOW_FORMS } from './flow-forms.ts';
+import { FLOW_FORMS, type StepLanguage } from './flow-forms.ts';
 import {
   duration,
   flag,
@@ -125,7 +125,11 @@ export const agentStepSchema = form(
   inConfig,
 );
 /** The form of each verb. */
-export const STEP_FORMS = { agent: agentStepSchema, member: agentStepSchema, ...FLOW_FORMS } as const;
+export const STEP_FORMS = {
+  agent: { schema: agentStepSchema, lists: [] },
+  member: { schema: agentStepSchema, lists: [] },
+  ...FLOW_FORMS,
+} satisfies Readonly<Record<string, StepLanguage>>;
 
 const outputMap = once(() => z.record(z.string(), z.unknown(), { error: 'must be a map of output names to values' }));
 

@@ -3,14 +3,13 @@
 import type * as z from 'zod/mini';
 import type { StepDefinition } from '../../model/ensemble.ts';
 import { suggestName } from '../../base/suggest-name.ts';
-import { checkShape, type StandIns } from '../forms/check-shape.ts';
+import { checkShape } from '../forms/check-shape.ts';
 import type { DroppedParts } from '../forms/dropped-parts.ts';
-import { sleepUntilSchema } from '../forms/flow-forms.ts';
+import { innerLists, sleepUntilSchema, type StepLanguage } from '../forms/flow-forms.ts';
 import { STEP_FORMS } from '../forms/forms.ts';
 import type { Path } from '../source/problem.ts';
 import { type Fields, type Place, pathKey, type Reader, readBehaviour, readSpelling } from './read-older-form.ts';
-import { innerLists } from '../forms/step-lists.ts';
-import { type Verb, verbOf } from '../forms/step-verb.ts';
+import { verbOf } from '../forms/step-verb.ts';
 
 /** What is collected while the parts of a definition are read, besides problems. */
 export interface PartReader extends Reader {
@@ -18,28 +17,6 @@ export interface PartReader extends Reader {
   /** The names in wrong parts. An expression that reads such a name is not reported. */
   readonly brokenNames: Set<string>;
 }
-
-// Replace a wrong part of a step, so that its inner steps are still checked.
-const STAND_INS: Partial<Record<Verb, StandIns>> = {
-  if: { if: false, then: [] },
-  foreach: { foreach: [], steps: [] },
-  parallel: { parallel: [] },
-  switch: { switch: false, cases: {} },
-  while: { while: false, steps: [] },
-  try: { try: [] },
-  sleep: { sleep: 0 },
-  wait: { wait: 'signal' },
-};
-
-/** The keys of each form that hold lists of steps. The lists under `cases` have names and are read separately. */
-const LISTS: Partial<Record<Verb, readonly string[]>> = {
-  if: ['then', 'else'],
-  foreach: ['steps'],
-  parallel: ['parallel'],
-  switch: ['default'],
-  while: ['steps'],
-  try: ['try', 'catch', 'finally'],
-};
 
 /** Reads a list of steps. A value that is not a list is reported already and gives no steps. */
 export function readSteps(entries: unknown, place: Place, reader: PartReader): StepDefinition[] {
@@ -59,8 +36,9 @@ function readStep(entry: unknown, place: Place, reader: PartReader): StepDefinit
   const verb = verbOf(entry, place.source, reader.report);
   if (!verb) return undefined;
   const isInstant = verb === 'sleep' && isMap((entry as Fields).sleep);
-  const schema = isInstant ? sleepUntilSchema() : STEP_FORMS[verb]();
-  const standIns = isInstant ? { sleep: { until: 0 } } : STAND_INS[verb];
+  const language: StepLanguage = STEP_FORMS[verb];
+  const schema = isInstant ? sleepUntilSchema() : language.schema();
+  const standIns = isInstant ? { sleep: { until: 0 } } : language.standIns;
   const checked = checkShape<z.ZodMiniType>(schema, entry, place.source, reader, standIns) as Fields | undefined;
   if (!checked) return undefined;
   const fields: Fields = { ...checked };
@@ -71,8 +49,9 @@ function readStep(entry: unknown, place: Place, reader: PartReader): StepDefinit
     return fields.agent === undefined ? undefined : (fields as unknown as StepDefinition);
   }
   readSpelling(fields, 'condition', ['when'], place, reader);
-  for (const key of LISTS[verb] ?? []) if (fields[key]) fields[key] = readSteps(fields[key], under(key), reader);
-  if (verb === 'switch') fields.cases = readCases((entry as Fields).cases, fields.cases, under('cases'), reader);
+  for (const key of language.lists) if (fields[key]) fields[key] = readSteps(fields[key], under(key), reader);
+  const { named } = language;
+  if (named !== undefined) fields[named] = readNamed((entry as Fields)[named], fields[named], under(named), reader);
   if (verb === 'until') {
     fields.sleep = { until: fields.until };
     delete fields.until;
@@ -82,7 +61,7 @@ function readStep(entry: unknown, place: Place, reader: PartReader): StepDefinit
 }
 
 // A case without steps replaces a case that can't be read.
-function readCases(written: unknown, checked: unknown, place: Place, reader: PartReader): Fields {
+function readNamed(written: unknown, checked: unknown, place: Place, reader: PartReader): Fields {
   const read = (name: string) => {
     const at = { path: [...place.path, name], source: [...place.source, name] };
     return [name, readSteps((checked as Fields)[name], at, reader)];
