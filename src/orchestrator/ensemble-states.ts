@@ -7,7 +7,6 @@ import type { Clock } from '../engine/ports/clock.ts';
 import type { StateStore } from '../engine/ports/storage.ts';
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from './changes.ts';
 import type { Ensembles } from './definitions/definitions.ts';
-import { mergePatch } from './merge-patch.ts';
 import { refuseUnknownKeys } from '../engine/base/read-options.ts';
 
 export interface EnsembleState {
@@ -108,4 +107,14 @@ function readState(given: unknown, what: string): JsonObject {
     throw thrown;
   }
   throw refuse('', 'must be an object');
+}
+
+/** @returns a new object; neither argument is changed */
+function mergePatch(target: Json, patch: JsonObject): JsonObject {
+  const merged = new Map<string, Json>(isMap(target) ? Object.entries(target) : []);
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, isMap(value) ? mergePatch(merged.get(key) ?? null, value) : value);
+  }
+  return Object.fromEntries(merged);
 }

@@ -20,6 +20,17 @@ const LONGER_FUNCTIONS: Readonly<Record<string, string>> = {
   'cli/graph/flow-tree.ts apply': 'one case for each kind of event',
 };
 
+const MIN_LINES = 40;
+/** Folders in which each file is one of a kind, and the index of the folder is their importer. */
+const FAMILIES =
+  /^(entries|adapters\/hosts|adapters\/storage\/.*(tables|drivers|database)|cli\/commands|cli\/project|engine\/ports|engine\/expression|http-handlers(\/api)?|project|testing-kit\/.*)\//;
+/** Other short files with one importer, each with its reason. */
+const SHORT: Readonly<Record<string, string>> = {
+  'adapters/mcp/client-package.ts': 'it is loaded with `import()`',
+  'engine/running/usage-total.ts': 'its importer has the largest size',
+  'orchestrator/runs/log-end.ts': 'its importer has the largest size',
+};
+
 const VAGUE = /^(utils?|helpers?|common|misc|manager)$/;
 const FORBIDDEN: Readonly<Partial<Record<ts.SyntaxKind, string>>> = {
   [ts.SyntaxKind.EnumDeclaration]: 'an enum',
@@ -129,6 +140,18 @@ describe('code style', () => {
   it('the list of longer files names only files that are longer', () => {
     const short = Object.keys(LONGER).filter((path) => lines(graph.get(path)?.text ?? '') <= MAX_LINES);
     expect(short).toEqual([]);
+  });
+
+  it(`a file of fewer than ${MIN_LINES} lines with one importer joins it, unless it is one of a family or has a reason`, () => {
+    const importers = new Map<string, Set<string>>();
+    for (const { path, imports } of graph.values())
+      for (const { file } of imports)
+        if (file !== undefined) importers.set(file, (importers.get(file) ?? new Set()).add(path));
+    const short = [...graph.values()]
+      .filter(({ path, text }) => lines(text) < MIN_LINES && importers.get(path)?.size === 1 && !FAMILIES.test(path))
+      .map(({ path }) => path);
+    expect(short.filter((path) => SHORT[path] === undefined)).toEqual([]);
+    expect(Object.keys(SHORT).filter((path) => !short.includes(path))).toEqual([]);
   });
 
   it(`a function has at most ${MAX_FUNCTION_LINES} lines of its own, except those with a reason`, () => {

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import type { Json } from '../../src/engine/base/json.ts';
-import { checkSql, type SqlUse } from '../../src/engine/ports/sql-rules.ts';
+import { checkSql, type SqlUse } from '../../src/adapters/storage/sql/sql-rules.ts';
 import type { SqlDialect } from '../../src/engine/ports/sql-text.ts';
 
 function check(sql: string, dialect: SqlDialect, use: SqlUse = 'read', values: readonly Json[] = []) {

@@ -16,7 +16,7 @@ import { createEngineState, type EngineState } from './engine-state.ts';
 import { runCycle, startPolling } from './poll.ts';
 import { checkLater } from './launch-run.ts';
 import { createRunRecords } from './run-log.ts';
-import { whenEnded } from './when-ended.ts';
+import { type Execution, isFinal } from '../../engine/model/execution.ts';
 
 /**
  * Runs executions in this process. Several processes on one shared storage share the work, and resume the executions of processes
@@ -67,4 +67,24 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): At
     },
     close: (graceMs) => closeEngine(engine, graceMs),
   };
+}
+
+/** See `AttachedEngine.whenEnded`. */
+async function whenEnded(engine: EngineState, id: string, maxWaitMs: number): Promise<Execution | undefined> {
+  const { runs, storage, clock, waiters } = engine;
+  for (let run = runs.get(id); run; run = runs.get(id)) {
+    const record = await run.finished;
+    if (record) return record;
+    if (run.dueAt !== undefined && run.dueAt - clock.now() > maxWaitMs) return undefined;
+  }
+  if (engine.isClosing && !runs.pending) {
+    const known = await storage.executions.getStatus(id);
+    if (!known || isFinal(known.status)) return known && storage.executions.get(id);
+    throw new OrchestratorError(
+      'OVERLOADED',
+      `the orchestrator is closed; execution ${id} continues in another process`,
+    );
+  }
+  startPolling(engine);
+  return waiters.wait(id, maxWaitMs);
 }

@@ -18,8 +18,8 @@ import type { Run } from './active-runs.ts';
 import { releaseLater } from './deferred-writes.ts';
 import type { EngineState } from './engine-state.ts';
 import { launchRun } from './launch-run.ts';
-import { loadDefinition } from './load-definition.ts';
 import { FIRST_DEATH_BLAME, MAX_BLAME } from './suspects.ts';
+import type { MaybePromise } from '../../engine/ports/operation.ts';
 
 /** An execution that was reclaimed from dead workers more often than this is ended, whatever the causes of death. */
 const MAX_RECOVERIES = 100;
@@ -257,3 +257,31 @@ async function findOutbox(engine: EngineState, { version, ensemble }: NewExecuti
 
 const DONE = () => true;
 const NOT_DONE = () => false;
+
+/**
+ * Loads a definition. Concurrent callers share one read: hundreds of executions are claimed at once.
+ * @returns the reason when this process can't run it, undefined when the definition is not stored
+ */
+function loadDefinition(
+  engine: EngineState,
+  version: string,
+  ensemble: string,
+): MaybePromise<LoadedDefinition | string | undefined> {
+  const { definitions } = engine.resume;
+  const key = `${version} ${ensemble}`;
+  const known = definitions.get(key);
+  if (known !== undefined) return known;
+  const found = restore(engine, version, ensemble);
+  definitions.set(key, found);
+  const keep = (loaded: LoadedDefinition | string | undefined) => {
+    if (typeof loaded === 'object') definitions.set(key, loaded);
+    else definitions.delete(key);
+  };
+  found.then(keep, () => definitions.delete(key));
+  return found;
+}
+
+async function restore({ host, storage, withRetry }: EngineState, version: string, ensemble: string) {
+  const definition = await withRetry(() => storage.definitions.get(version));
+  return definition && host.restore(definition, ensemble);
+}

@@ -8,10 +8,11 @@ import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/h
 import { type AddressRules, addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
 import { bodyCollector, fragmented } from './body-collector.ts';
-import { decodeBody } from './decode-body.ts';
-import { collectHeaders, contentCoding, toExchangeFailure, underDeadline } from './exchange.ts';
+import { collectHeaders, contentCoding, toExchangeFailure, underDeadline, type ContentCoding } from './exchange.ts';
 import { nameLookups, type ResolveName } from './name-lookups.ts';
 import { SOCKET_CHECKS, socketSlots } from './socket-slots.ts';
+import { pipeline, type Transform } from 'node:stream';
+import { createBrotliDecompress, createGunzip, createInflate, createInflateRaw } from 'node:zlib';
 
 export interface NodeHttpOptions {
   /** As for `fetchHttp`. A listed name may resolve to any address. A listed range allows the addresses of all names in it. */
@@ -161,4 +162,34 @@ function begin(request: AdmittedRequest, agents: Agents, lookup: LookupFunction)
 
 function* rawPairs(raw: readonly string[]): Generator<readonly [string, string]> {
   for (let i = 0; i + 1 < raw.length; i += 2) yield [raw[i] as string, raw[i + 1] as string];
+}
+
+/**
+ * Yields the decoded pieces. Decodes only what the reader asks for. An empty body stays empty. If the reader stops early, the decoder
+ * is destroyed, but not the source.
+ *
+ * @throws zlib's error if the body ends early or does not have the coding
+ */
+export async function* decodeBody(
+  source: AsyncIterable<Uint8Array>,
+  coding: ContentCoding,
+): AsyncGenerator<Uint8Array> {
+  const pieces = source[Symbol.asyncIterator]();
+  const first = await pieces.next();
+  if (first.done) return;
+  const decoder = createDecoder(coding, first.value);
+  const encoded = async function* () {
+    yield first.value;
+    for (let next = await pieces.next(); !next.done; next = await pieces.next()) yield next.value;
+  };
+  // The loop below throws the error that this callback ignores.
+  pipeline(encoded(), decoder, () => {});
+  for await (const chunk of decoder) yield chunk;
+}
+
+function createDecoder(coding: ContentCoding, firstPiece: Uint8Array): Transform {
+  if (coding === 'gzip') return createGunzip();
+  if (coding === 'br') return createBrotliDecompress();
+  // By the standard, `deflate` means zlib's format, but some servers send the bare stream. A zlib header has 8 in its low nibble.
+  return ((firstPiece[0] ?? 0) & 0x0f) === 0x08 ? createInflate() : createInflateRaw();
 }

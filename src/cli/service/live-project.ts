@@ -2,7 +2,7 @@
 
 import { messageOf } from '../../engine/base/errors.ts';
 import * as start from '../start.ts';
-import { keepOpen } from './keep-open.ts';
+import type { Storage } from '../start.ts';
 
 export interface LiveProject {
   /** The current one. */
@@ -100,4 +100,21 @@ function closeAfter(engine: start.ExecutionEngine, last: () => Promise<void>): s
       };
     },
   };
+}
+
+/**
+ * Returns the storage, whose `close` does nothing. It counts as shared: an orchestrator that is closed leaves its executions to the next
+ * one, also where the storage is in memory.
+ */
+function keepOpen(storage: Storage): Storage {
+  const own = { capabilities: { ...storage.capabilities, shared: true }, close() {} };
+  // Methods run with the storage itself as `this`, so that classes with private fields work.
+  return new Proxy({} as Storage, {
+    get(_empty, key) {
+      if (Object.hasOwn(own, key)) return own[key as keyof typeof own];
+      const value: unknown = Reflect.get(storage, key);
+      return typeof value === 'function' ? value.bind(storage) : value;
+    },
+    has: (_empty, key) => key in storage,
+  });
 }

@@ -21,8 +21,7 @@ import { type ComputedOutput, computeOutput } from './compute-outputs.ts';
 import { NO_GUARDS } from './enter-step.ts';
 import { markResumed } from './marks.ts';
 import { toFailure } from './failure.ts';
-import { Run, type RunPorts } from './run.ts';
-import { runCall } from './run-call.ts';
+import { Run, type RunPorts, type RunCall } from './run.ts';
 import { runList } from './run-list.ts';
 import { RunScope } from './run-scope.ts';
 
@@ -199,3 +198,19 @@ function crashOf(thrown: unknown, scope: RunScope): ExecutionError {
   ports.logger?.error({ ...logged, err: thrown }, 'an execution ended on an internal error');
   return { code: 'INTERNAL', message: 'an internal error ended the execution; the log has the cause' };
 }
+
+const runCall: RunCall = async ({ callee, input, keyPrefix, cancellation, caller }) => {
+  const { accepted, compiled, journal, ports, worker } = caller;
+  const run = new Run(compiled, { ...accepted, input }, journal, ports, cancellation, runCall, worker);
+  const scope = new RunScope(run, undefined, callee.slots, cancellation, keyPrefix);
+  const forgetExit = caller.exit.onStop((reason) => run.exit.stop(reason));
+  // The caller is at work while the agent waits for a retry, so the run is not suspended.
+  journal.branches(1);
+  try {
+    await runList(callee.flow, scope, NO_GUARDS);
+  } finally {
+    journal.branches(-1);
+    forgetExit();
+  }
+  return scope.results[0];
+};

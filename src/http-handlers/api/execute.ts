@@ -2,7 +2,7 @@
 
 import * as z from 'zod/mini';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Execution } from '../../engine/model/execution.ts';
+import { type Execution, type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import { areTags, isOwnId, START_RULES } from '../../engine/model/start-once.ts';
 import { hasScope } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
@@ -17,7 +17,7 @@ import { isObject, readJson } from '../read-json.ts';
 import { errorReply, type Reply } from '../reply.ts';
 import { readHops } from '../read-hops.ts';
 import { readIdempotencyKey } from '../run-once.ts';
-import { acceptedReply } from './accepted.ts';
+import { locationOf } from '../location.ts';
 
 const TAGS = { type: 'array', items: { type: 'string', maxLength: 128 }, maxItems: 16 };
 
@@ -142,4 +142,31 @@ function failed(
   const isShown = error?.details !== undefined && principal !== undefined && hasScope(principal, 'read:executions');
   const details = { executionId: id, status, ...cause, ...(isShown && { details: error.details }), metrics, duration };
   return errorReply(new OrchestratorError(code, message, { details }));
+}
+
+/**
+ * Never rejects: the execution was accepted, so no error may make the caller start it again.
+ *
+ * @param id - of an execution that was accepted
+ */
+async function acceptedReply(call: HttpCall, id: string): Promise<Reply> {
+  return {
+    status: 202,
+    json: { executionId: id, status: await statusOf(call, id) },
+    headers: locationOf(call, `/executions/${id}`),
+  };
+}
+
+/** An execution that has ended in the meantime is reported as `running`: only its record says how it ended. */
+async function statusOf({ parts, requestId }: HttpCall, id: string): Promise<ExecutionStatus> {
+  try {
+    const { status } = await parts.orchestrator.executions.status(id);
+    return isFinal(status) ? 'running' : status;
+  } catch (thrown) {
+    parts.logger.warn(
+      { err: thrown, requestId, executionId: id },
+      'the status of an accepted execution could not be read',
+    );
+    return 'running';
+  }
 }

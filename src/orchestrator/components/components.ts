@@ -12,6 +12,8 @@ import {
   compareVersions,
   type Deployment,
   type ResolvedComponent,
+  type ComponentContent,
+  MAX_CONTENT,
 } from '../../engine/model/component.ts';
 import {
   readFilePath,
@@ -32,9 +34,15 @@ import type { ComponentSource, ResolveComponent, StoredComponent } from '../../e
 import { alwaysChanged, type ChangeOptions, refuseOtherVersion } from '../changes.ts';
 import type { Page } from '../definitions/definitions.ts';
 import type { ComponentCache } from './component-cache.ts';
-import { readContent } from './read-content.ts';
 import { DEPLOYMENT_KEYS, type NewDeployment, newDeployment, readEnvironment } from './new-deployment.ts';
 import { latestOf, noComponent } from './resolve-component.ts';
+import {
+  compileComponentText,
+  HAS_TAGS,
+  readComponentConfig,
+  type TextLanguage,
+} from '../../engine/definition/compile/compile-references.ts';
+import { ExpressionSyntaxError } from '../../engine/expression/expression-syntax-error.ts';
 
 /** A component, as it is registered. A change of it can expect its `tag` (`ifMatch`). */
 export interface Component extends Omit<StoredComponent, 'versions' | 'deployments'> {
@@ -297,4 +305,27 @@ function toComponent(stored: StoredComponent): Component {
   const { versions: _versions, deployments: _deployments, ...component } = stored;
   const latest = latestOf(stored);
   return { ...component, ...(latest !== undefined && { latest }) };
+}
+
+/** @throws INVALID_REQUEST for a text that can't be one of its kind */
+function readContent(
+  kind: ComponentKind,
+  content: unknown,
+  metadata: ComponentMetadata,
+  language: TextLanguage,
+): ComponentContent {
+  if (typeof content !== 'string' || content.trim() === '')
+    return refuse(`\`content\` must be the text of the ${kind}`);
+  if (content.length > MAX_CONTENT)
+    return refuse(`\`content\` has ${content.length} characters, and at most ${MAX_CONTENT} are allowed`);
+  try {
+    if (kind === 'config') readComponentConfig(content);
+    else if (language.templates || kind !== 'template' || !HAS_TAGS.test(content))
+      // A process that only creates versions may have no language for templates with tags.
+      compileComponentText(kind, content, false, language);
+  } catch (error) {
+    if (error instanceof ExpressionSyntaxError) refuse(`\`content\` can't be read as a ${kind}: ${error.message}`);
+    throw error;
+  }
+  return { kind, content, metadata };
 }

@@ -1,23 +1,35 @@
 /** The stored executions, as the public `orchestrator.executions`. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { StoredEvent } from '../../engine/events/execution-events.ts';
+import type { StoredEvent, Turns } from '../../engine/events/execution-events.ts';
 import { cloneJson } from '../../engine/base/json.ts';
 import { isCompletedChild } from '../../engine/model/child.ts';
 import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine/model/cursor.ts';
-import { type AgentResult, type Execution, type ExecutionSummary, isFinal } from '../../engine/model/execution.ts';
+import {
+  type AgentResult,
+  type Execution,
+  type ExecutionSummary,
+  isFinal,
+  type FinalStatus,
+} from '../../engine/model/execution.ts';
 import { withoutStack } from '../../engine/model/execution-error.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
-import { endedBadly, toAgentResult } from '../../engine/model/execution-record.ts';
+import { endedBadly, toAgentResult, outputsOf } from '../../engine/model/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
-import { isPart } from '../../engine/model/step-kind.ts';
+import { isPart, isMark } from '../../engine/model/step-kind.ts';
 import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import { isKeptRequest } from '../../engine/model/kept-request.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { retryKeyOf } from '../../engine/model/start-once.ts';
-import type { ExecutionPosition, ExecutionQuery, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
+import type {
+  ExecutionPosition,
+  ExecutionQuery,
+  StoredDefinition,
+  Storage,
+  RecordReader,
+} from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
@@ -29,8 +41,6 @@ import { newestOf } from './find-first.ts';
 import { listSteps, STEP_KEY, type StepPage } from './list-steps.ts';
 import { createSignalCheck } from '../signals/awaited-names.ts';
 import { type SignalOptions, toSignal } from '../signals/signals.ts';
-import { readHistory } from './read-history.ts';
-import { readRecords } from './read-records.ts';
 
 export type { ExecutionFilter };
 
@@ -296,4 +306,36 @@ function isResult(step: StepRecord): boolean {
 
 function conflict({ id: executionId, status }: ExecutionSummary, message: string): OrchestratorError {
   return new OrchestratorError('CONFLICT', message, { details: { executionId, status } });
+}
+
+/** @throws NOT_FOUND */
+async function readHistory(records: RecordReader, turns: Turns, id: string): Promise<ExecutionHistory> {
+  const { executions } = records;
+  const [execution, record] = [await executions.getAccepted(id), await executions.get(id, { agents: false })];
+  if (!execution || !record) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
+  const steps: StepRecord[] = [];
+  for await (const step of readRecords(records, turns, id)) if (!isMark(step)) steps.push(cloneJson(step));
+  const { status, error, finishedAt } = record;
+  const output = outputsOf(record);
+  const end = finishedAt !== undefined && isFinal(status) && { status: status as FinalStatus, output, finishedAt };
+  const history: ExecutionHistory = {
+    ...{ format: 1, execution: cloneJson(execution), status, steps },
+    ...(end && { end: cloneJson(error ? { ...end, error } : end) }),
+  };
+  return history;
+}
+
+/** How many records, and bytes of their outputs, are read at once. */
+const PAGE = 250;
+const READ_BYTES = 1024 * 1024;
+
+/** The records, with decisions and marks, in the order in which they were first stored. */
+export async function* readRecords({ executions }: RecordReader, turns: Turns, id: string): AsyncGenerator<StepRecord> {
+  for (let after: string | undefined; ; ) {
+    await turns.pause();
+    const page = await executions.listSteps(id, { after, limit: PAGE, bytes: READ_BYTES, notes: true });
+    if (page.length === 0) return;
+    yield* page;
+    after = page.at(-1)?.key;
+  }
 }

@@ -1,13 +1,39 @@
 /** Prepares the input of an execution: by the `inputSchema` of the ensemble, then as JSON by its `inputs`. */
 
-import type { Json } from '../../engine/base/json.ts';
+import { type Json, copyJson, JsonError } from '../../engine/base/json.ts';
 import { isPromise, type MaybePromise } from '../../engine/base/maybe-promise.ts';
-import { acceptInput } from '../../engine/definition/compile/accept-input.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { shortList } from '../../engine/base/read-shape.ts';
+import type { CompiledEnsemble } from '../../engine/compiled/compiled-ensemble.ts';
 
 /** @throws INVALID_INPUT; what the schema throws. The promise of an asynchronous schema rejects with them */
 export function readInput({ compiled, checkInput }: LoadedEnsemble, given: unknown): MaybePromise<Json> {
   if (!checkInput) return acceptInput(compiled, given);
   const checked = checkInput(given);
   return isPromise(checked) ? checked.then((value) => acceptInput(compiled, value)) : acceptInput(compiled, checked);
+}
+
+/** @throws INVALID_INPUT when the value is not JSON, or doesn't fit the declared `inputs` */
+function acceptInput(compiled: CompiledEnsemble, given: unknown): Json {
+  let input: Json;
+  try {
+    input = copyJson(given === undefined ? {} : given);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    throw invalidInput(compiled.name, [error.problem]);
+  }
+  const checked = compiled.checkInput(input);
+  if ('problems' in checked) throw invalidInput(compiled.name, checked.problems);
+  return checked.value;
+}
+
+function invalidInput(
+  name: string,
+  issues: readonly { readonly path: string; readonly message: string }[],
+): OrchestratorError {
+  const text = shortList(issues.map(({ path, message }) => `${path || 'the input'} ${message}`));
+  return new OrchestratorError('INVALID_INPUT', `the input of \`${name}\` does not fit: ${text}`, {
+    details: { issues },
+  });
 }

@@ -5,7 +5,7 @@ import fs, { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { once } from '../../../engine/base/once.ts';
-import { type Git, loadGit } from './load-isomorphic-git.ts';
+import { packageFailure } from '../../../engine/base/package-failure.ts';
 
 /** A person or a program at an instant. */
 export interface Signature {
@@ -190,4 +190,15 @@ function unreadable(message: string): OrchestratorError {
 function signatureOf({ name, email, at }: Signature) {
   const clean = (text: string) => text.replace(/[<>\p{Cc}]+/gu, ' ').trim();
   return { name: clean(name), email: clean(email), timestamp: Math.floor(at / 1000), timezoneOffset: 0 };
+}
+
+type Git = typeof import('isomorphic-git');
+
+/** @throws NOT_CONFIGURED when the package can't be loaded */
+async function loadGit(load: () => Promise<Git> = () => import('isomorphic-git')): Promise<Git> {
+  try {
+    return await load();
+  } catch (cause) {
+    throw packageFailure(cause, { who: 'gitComponents', name: 'isomorphic-git', version: 'version 1.44 or later' });
+  }
 }

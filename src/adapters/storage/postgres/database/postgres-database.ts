@@ -5,7 +5,7 @@ import { isTextList, optional, readOptions } from '../../../../engine/base/read-
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../../../engine/base/json.ts';
 import type { SqlDatabase, SqlStatement } from '../../../../engine/ports/data.ts';
-import { checkSql, type SqlUse, toBound, withoutValues } from '../../../../engine/ports/sql-rules.ts';
+import { checkSql, type SqlUse, toBound, withoutValues } from '../../sql/sql-rules.ts';
 import { VALUE_MARK } from '../../../../engine/ports/sql-text.ts';
 import { toRows } from './database-rows.ts';
 import { type SqlClient, type SqlTransaction, statement } from '../drivers/driver.ts';

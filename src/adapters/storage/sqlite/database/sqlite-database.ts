@@ -4,7 +4,7 @@ import { OrchestratorError } from '../../../../engine/base/errors.ts';
 import type { Json } from '../../../../engine/base/json.ts';
 import { nextTurn } from '../../../../engine/base/next-turn.ts';
 import type { SqlDatabase, SqlStatement } from '../../../../engine/ports/data.ts';
-import { checkSql, type SqlUse } from '../../../../engine/ports/sql-rules.ts';
+import { checkSql, type SqlUse } from '../../sql/sql-rules.ts';
 import { type Opened, openConnections, toFailure } from './database-connections.ts';
 import type { BoundValue, DatabaseHandle } from './database-handle.ts';
 import { readDatabaseOptions, type SqliteDatabaseOptions } from './database-options.ts';
