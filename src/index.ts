@@ -48,7 +48,7 @@ export type * from './engine/model/ensemble.ts';
 export type { ErrorsOptions, OrchestratorOptions, SignalLinksOptions } from './orchestrator/options.ts';
 export { createOrchestrator, type Orchestrator } from './orchestrator/create-orchestrator.ts';
 export type { ExecuteOptions, RetryOptions } from './orchestrator/runs/execute-options.ts';
-export type { ExecutionHandle } from './orchestrator/runs/execution-service.ts';
+export type { ExecutionHandle } from './orchestrator/runs/handles.ts';
 export type {
   AgentItem,
   Agents,

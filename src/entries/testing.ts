@@ -17,7 +17,7 @@ import type { ExecutionHistory } from '../engine/model/execution-history.ts';
 import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
 import { createOrchestrator, type Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import type { ExecuteOptions, RetryOptions } from '../orchestrator/runs/execute-options.ts';
-import type { ExecutionHandle } from '../orchestrator/runs/execution-service.ts';
+import type { ExecutionHandle } from '../orchestrator/runs/handles.ts';
 
 export { type DataStores, type DataSuiteOptions, dataSuite } from '../testing-kit/data-suite.ts';
 export type {

@@ -2,7 +2,7 @@
 
 import { withTimeout } from '../engine/base/with-timeout.ts';
 import type { Execution } from '../engine/model/execution.ts';
-import type { ExecutionHandle } from '../orchestrator/runs/execution-service.ts';
+import type { ExecutionHandle } from '../orchestrator/runs/handles.ts';
 import type { HttpCall } from './call.ts';
 
 /** A caller gets 202 when its execution has nothing to do but wait for longer than this, in ms. */

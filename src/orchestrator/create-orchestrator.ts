@@ -40,7 +40,8 @@ import { checkOptions, DEFAULT_BRAND, DEFAULT_RETENTION, type OrchestratorOption
 import { createRestore } from './definitions/restore-definitions.ts';
 import { connectToolServers, registerOperations } from './register-operations.ts';
 import type { ExecuteOptions } from './runs/execute-options.ts';
-import { createExecutionService, type ExecutionHandle, type ExecutionService } from './runs/execution-service.ts';
+import { createExecutionService, type ExecutionService } from './runs/execution-service.ts';
+import type { ExecutionHandle } from './runs/handles.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
 import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
 import type { Jobs } from './jobs/jobs.ts';

@@ -3,7 +3,7 @@
 import type { Execution } from '../../src/engine/model/execution.ts';
 import type { Script } from '../../src/operations/code/code-operation.ts';
 import type { ExecuteOptions } from '../../src/orchestrator/runs/execute-options.ts';
-import type { ExecutionHandle } from '../../src/orchestrator/runs/execution-service.ts';
+import type { ExecutionHandle } from '../../src/orchestrator/runs/handles.ts';
 import { createTestOrchestrator, type TestOrchestratorOptions } from '../../src/entries/testing.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

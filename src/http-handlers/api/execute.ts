@@ -8,7 +8,7 @@ import { hasScope } from '../../engine/model/token.ts';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
 import type { ExecuteOptions } from '../../orchestrator/runs/execute-options.ts';
-import type { ExecutionHandle } from '../../orchestrator/runs/execution-service.ts';
+import type { ExecutionHandle } from '../../orchestrator/runs/handles.ts';
 import { awaitEnd } from '../await-end.ts';
 import { noted, objectField } from '../body-fields.ts';
 import type { HttpCall } from '../call.ts';

@@ -12,7 +12,8 @@ import type { ScheduleStore } from '../../engine/ports/schedule-store.ts';
 import { alwaysChanged } from '../changes.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { ExecuteOptions } from '../runs/execute-options.ts';
-import type { ExecutionHandle, ExecutionService } from '../runs/execution-service.ts';
+import type { ExecutionService } from '../runs/execution-service.ts';
+import type { ExecutionHandle } from '../runs/handles.ts';
 import { startOf } from './drive-schedule.ts';
 
 /** A schedule of an ensemble. Instants are Unix ms. */

@@ -1,0 +1,81 @@
+/** Accepts a start: ensemble, input and options -> the new execution, and how the engine begins it. */
+
+import type { Plans } from '../../engine/access/plans.ts';
+import { createCallerSignals } from '../../engine/base/caller-signal.ts';
+import { toMs } from '../../engine/base/duration.ts';
+import type { Json } from '../../engine/base/json.ts';
+import type { IdSource } from '../../engine/model/id.ts';
+import { type Charge, monthOf } from '../../engine/model/quota.ts';
+import { toStoredKey, toTags } from '../../engine/model/start-once.ts';
+import type { NewExecution } from '../../engine/model/stored-execution.ts';
+import type { Principal } from '../../engine/model/token.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { AttachedEngine, BeginOptions } from '../../engine/ports/execution-engine.ts';
+import type { Storage } from '../../engine/ports/storage.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import { checkExecuteOptions } from '../options.ts';
+import { type ExecuteOptions, type Origin, toTrigger } from './execute-options.ts';
+import { checkPlace, type NewExecutionId } from './execution-ids.ts';
+import { newExecution } from './new-execution.ts';
+
+export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
+
+export interface Acceptance {
+  /** @throws TypeError for a wrong option */
+  accept(ensemble: LoadedEnsemble, input: Json, options: ExecuteOptions, origin?: Origin): NewExecution;
+  beginOptions(
+    ensemble: LoadedEnsemble,
+    execution: NewExecution,
+    options: ExecuteOptions,
+    mayQueue: boolean,
+  ): BeginOptions;
+  /** What a start costs its caller. */
+  chargeOf(principal: Principal | undefined, createdAt: number): Charge | undefined;
+}
+
+export function createAcceptance(parts: {
+  readonly clock: Clock;
+  readonly storage: Storage;
+  readonly ids: IdSource;
+  readonly newId: NewExecutionId;
+  readonly plans: Plans;
+  readonly engine: AttachedEngine;
+}): Acceptance {
+  const { clock, storage, ids, newId, plans, engine } = parts;
+  const toCallerSignal = createCallerSignals();
+  let month = monthOf(0);
+
+  const chargeOf: Acceptance['chargeOf'] = (principal, createdAt) => {
+    if (!principal) return undefined;
+    const { executions: limit, concurrent: slots } = plans.limitsOf(principal.plan);
+    if (createdAt < month.start || createdAt >= month.end) month = monthOf(createdAt);
+    return { account: principal.tokenId, period: month.name, limit, slots };
+  };
+  return {
+    accept(ensemble, input, options, origin) {
+      if (options !== NO_OPTIONS) checkExecuteOptions(options);
+      const createdAt = clock.now();
+      if (options.id !== undefined) checkPlace(options.id, storage, engine);
+      const beginning = {
+        id: options.id ?? newId(ensemble.compiled.name, createdAt),
+        trigger: toTrigger(options, origin),
+        input,
+        seed: ids.seed(),
+        createdAt,
+        idempotencyKey: toStoredKey(options),
+        tags: toTags(options.tags),
+      };
+      return newExecution(ensemble.compiled, beginning, {
+        timeoutMs: options.timeout === undefined ? undefined : toMs(options.timeout),
+      });
+    },
+    beginOptions: ({ expects }, { createdAt }, { signal, principal, overLimit = 'queue' }, mayQueue) => ({
+      mayQueue,
+      signal: signal && toCallerSignal(signal),
+      expects,
+      charge: chargeOf(principal, createdAt),
+      refuseWithoutSlot: overLimit === 'refuse',
+    }),
+    chargeOf,
+  };
+}
