@@ -6,7 +6,7 @@ import { PORTABLE_ENTRIES } from '../portable-entries.ts';
 import { bundle, codeFromStrings, gzipped } from './worker-bundle.ts';
 
 const KB = 1000;
-/** Limits in gzipped bytes, minified. docs/decisions/0014, 0042, 0058, 0067, 0079 and 0082 to 0085 list what they consist of. A further kilobyte needs a reason. */
+/** Limits in gzipped bytes, minified. docs/decisions/0014 lists what they consist of. A further kilobyte needs a reason. */
 const MAX_WITH_DEPENDENCIES = 304 * KB;
 const MAX_OWN = 236 * KB;
 const MAX_AI = 8 * KB;
