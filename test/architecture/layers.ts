@@ -33,6 +33,9 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'operations/': { may: [...CORE, 'expression', 'json-schema'] },
   'adapters/': { may: [...CORE, 'json-schema'] },
   'adapters/embedded-engine': { may: [...CORE, 'running'] },
+  'adapters/threads': { may: CORE },
+  'adapters/pdf': { may: [...CORE, 'json-schema', 'adapters/threads'] },
+  'adapters/sandbox': { may: [...CORE, 'json-schema', 'adapters/threads'] },
   'adapters/tool-servers': { may: [...CORE, 'signing', 'json-schema'] },
 
   authoring: { may: ['base', 'model', 'ports'], types: ['operations/'] },
