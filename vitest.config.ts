@@ -11,7 +11,7 @@ export default defineConfig({
   resolve: {
     alias: [
       { find: /^ensemble-orchestrator$/, replacement: `${src}/index.ts` },
-      { find: /^ensemble-orchestrator\/(.+)$/, replacement: `${src}/$1.ts` },
+      { find: /^ensemble-orchestrator\/(.+)$/, replacement: `${src}/entries/$1.ts` },
     ],
   },
   test: {
