@@ -4,7 +4,8 @@ import { readFileSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { git, hasGit, writeFiles } from '../components/repositories.ts';
-import { type CliOptions, ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
+import { type CliOptions, ensureBuilt, makeFolder } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 import { serveProject } from './served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);

@@ -2,7 +2,8 @@
 
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
-import { ensemble, ensureBuilt, makeFolder, ROOT, startEnsemble } from './cli-process.ts';
+import { ensemble as ensembleProcess, ensureBuilt, makeFolder, ROOT, startEnsemble } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 import { serveProject, until } from './served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);
@@ -40,7 +41,8 @@ describe('ensemble delivery and ensemble listen', () => {
   it('ensemble run sends the notifications of its execution before it ends, and says what was not delivered', async () => {
     const receiver = await startReceiver('--secret-env', 'SECRET');
     const cwd = makeFolder(PROJECT);
-    const run = (url: string) => ensemble(['run', 'pay'], { cwd, env: { HOOK_URL: url, HOOK_SECRET: SECRET } });
+    // `run` reads the variables of its process.
+    const run = (url: string) => ensembleProcess(['run', 'pay'], { cwd, env: { HOOK_URL: url, HOOK_SECRET: SECRET } });
     const { code, stderr } = await run(receiver.url);
     expect([code, stderr]).toEqual([0, expect.not.stringContaining('not delivered')]);
     await until(async () => receiver.printed().includes('signature: valid'));
@@ -73,6 +75,7 @@ describe('ensemble delivery and ensemble listen', () => {
     expect(shown).toMatch(/attempt 1 {2}\d{4}-.* 204\nbody {7}\{"event":"execution\.completed"/);
     expect((await client('redeliver', id)).code).toBe(0);
     await until(async () => receiver.printed().includes('attempt 2'));
+    await until(async () => (await client('list', '--status', 'succeeded', '--json')).stdout.includes(id));
     expect((await client('replay', '--status', 'succeeded', '--since', '1h')).code).toBe(0);
     await until(async () => receiver.printed().includes('attempt 3'));
     expect(await client('show', 'dlv_1')).toMatchObject({

@@ -3,7 +3,8 @@
 import { appendFileSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensemble, ensureBuilt, makeFolder, startEnsemble } from './cli-process.ts';
+import { ensureBuilt, makeFolder, startEnsemble } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 import {
   begin,
   GATED,

@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, expect, it } from 'vitest';
 import { replay } from '../../src/entries/testing.ts';
-import { ensemble, ensureBuilt } from './cli-process.ts';
+import { ensureBuilt } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 import { makeProject, serveProject } from './served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);

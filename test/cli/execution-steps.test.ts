@@ -1,7 +1,8 @@
 /** `ensemble execution show --steps` and `watch`: steps of every kind, from a store and from a running server. */
 
 import { beforeAll, expect, it } from 'vitest';
-import { ensemble, ensureBuilt } from './cli-process.ts';
+import { ensureBuilt } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 import { GREET, makeProject, serveProject } from './served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);

@@ -3,7 +3,8 @@
 import { createServer } from 'node:http';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { readEventStream } from '../../src/cli/service/remote.ts';
-import { ensemble, ensureBuilt, startEnsemble } from './cli-process.ts';
+import { ensureBuilt, startEnsemble } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 import { GATED, GREET, listen, makeProject, type Served, serveProject, startGate } from './served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);

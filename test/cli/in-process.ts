@@ -7,7 +7,7 @@ import { CliError } from '../../src/cli/terminal/cli-error.ts';
 import { createOutput } from '../../src/cli/terminal/output.ts';
 import { createProgram } from '../../src/cli/program.ts';
 import { isOrchestratorError } from '../../src/engine/base/errors.ts';
-import type { Ran } from './cli-process.ts';
+import { type CliOptions, type Ran, ROOT } from './cli-process.ts';
 
 /** A person at a terminal. */
 export interface Person {
@@ -15,14 +15,24 @@ export interface Person {
   types(shown: string): string | null | undefined;
 }
 
+/** Like `ensemble` of `cli-process.ts`: for tests in which the process is not what is tested. */
+export function ensemble(args: readonly string[], { cwd = ROOT, ...given }: CliOptions = {}): Promise<Ran> {
+  return ensembleHere(args, cwd, undefined, given);
+}
+
 /**
  * @param cwd - the folder in which the command runs
- * @param person - without one, stdin and stderr are no terminal, and stdin is empty
+ * @param person - without one, stdin and stderr are no terminal
  */
-export async function ensembleHere(args: readonly string[], cwd: string, person?: Person): Promise<Ran> {
+export async function ensembleHere(
+  args: readonly string[],
+  cwd: string,
+  person?: Person,
+  { stdin: text = '', env = {} }: Omit<CliOptions, 'cwd'> = {},
+): Promise<Ran> {
   const written = { stdout: '', stderr: '' };
   const stdin = Object.assign(new PassThrough(), { isTTY: person !== undefined });
-  if (!person) stdin.end();
+  if (!person) stdin.end(text);
   let answered = 0;
   const stream = (name: keyof typeof written) => ({
     isTTY: name === 'stderr' && person !== undefined,
@@ -40,7 +50,7 @@ export async function ensembleHere(args: readonly string[], cwd: string, person?
     stdin,
     stdout: stream('stdout'),
     stderr: stream('stderr'),
-    env: person ? { TERM: 'dumb' } : {},
+    env: person ? { TERM: 'dumb' } : env,
     on: signals.on.bind(signals),
     off: signals.off.bind(signals),
   };

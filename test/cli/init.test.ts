@@ -4,7 +4,8 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensemble, ensureBuilt, makeFolder, ROOT } from './cli-process.ts';
+import { ensureBuilt, makeFolder, ROOT } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 import { serveProject } from './served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);

@@ -3,7 +3,8 @@
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { CLI, ensemble, ensureBuilt, makeFolder, startEnsemble } from './cli-process.ts';
+import { CLI, ensemble as ensembleProcess, ensureBuilt, makeFolder, startEnsemble } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 
 beforeAll(ensureBuilt, 60_000);
 
@@ -63,7 +64,7 @@ describe('ensemble run', () => {
       ...GREET,
       'scripts/hello.mjs': "export default () => { console.log('noise'); return 1; };\n",
     });
-    const { code, stdout, stderr } = await ensemble(['run', 'greet', '--json', '--input', ADA], { cwd });
+    const { code, stdout, stderr } = await ensembleProcess(['run', 'greet', '--json', '--input', ADA], { cwd });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject({
       ensemble: 'greet',
@@ -85,7 +86,7 @@ describe('ensemble run', () => {
     const script =
       "export default ({ logger }) => { console.log('printed'); logger.info({ n: 1 }, 'logged'); return 1; };\n";
     const cwd = makeFolder({ ...GREET, 'scripts/hello.mjs': script });
-    const { stdout, stderr } = await ensemble(['run', 'greet', '--input', ADA], { cwd });
+    const { stdout, stderr } = await ensembleProcess(['run', 'greet', '--input', ADA], { cwd });
     expect(JSON.parse(stdout)).toEqual({ text: 1 });
     expect(stderr).toMatch(/^printed\ninfo {2}logged \{"agent":"hello","n":1\}\n/);
   });

@@ -4,7 +4,8 @@ import { existsSync, truncateSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
+import { ensureBuilt, makeFolder } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 import { GREET, listen, makeProject, serveProject } from './served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);

@@ -1,7 +1,8 @@
 /** `ensemble validate`: problems with their place and source lines. */
 
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
+import { ensemble as ensembleProcess, ensureBuilt, makeFolder } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 
 beforeAll(ensureBuilt, 60_000);
 
@@ -120,7 +121,8 @@ describe('ensemble validate', () => {
       'ensembles/again.yaml': GOOD.replace('good', 'again'),
       'scripts/one.mjs': 'export default () => {\n  return 1 +;\n};\n',
     });
-    const { code, stderr } = await ensemble(['validate'], { cwd });
+    // The test runner has another parser.
+    const { code, stderr } = await ensembleProcess(['validate'], { cwd });
     expect(code).toBe(1);
     expect(stderr).toBe(
       "scripts/one.mjs: can't be imported: SyntaxError: Unexpected token ';'; to see where, run: node scripts/one.mjs\n\n✗ 1 problem in 1 of 3 files\n",

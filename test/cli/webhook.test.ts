@@ -3,7 +3,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { ensemble, ensureBuilt, makeFolder } from './cli-process.ts';
+import { ensureBuilt, makeFolder } from './cli-process.ts';
+import { ensemble } from './in-process.ts';
 import { serveProject } from './served-project.ts';
 
 beforeAll(ensureBuilt, 60_000);
