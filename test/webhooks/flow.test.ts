@@ -45,7 +45,7 @@ describe('the limit of public webhooks', () => {
   it.each([
     [{ requests: -1 }, 'requests'],
     [{ window: 0 }, 'window'],
-    [{ concurrent: 1 }, 'requests and window'],
+    [{ concurrent: 1 }, '`webhooks` has `concurrent`; its keys are requests, window'],
   ])('%j is refused', (webhooks, named) => {
     expect(() => openWebhooks([], { limits: { webhooks: webhooks as never } })).toThrow(named);
   });
