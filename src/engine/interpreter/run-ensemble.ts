@@ -15,7 +15,6 @@ import {
   cancellationError,
   isAtOnce,
   isLimit,
-  type StopReason,
 } from './cancellation-scope.ts';
 import { type ComputedOutput, computeOutput } from './compute-outputs.ts';
 import { NO_GUARDS } from './enter-step.ts';
@@ -52,61 +51,60 @@ export function runEnsemble(
   let cancelTimer: (() => void) | undefined;
   let stopListening: (() => void) | undefined;
   let ended = false;
-  let settle: (outcome: ExecutionOutcome) => void = () => {};
-  let end: (crash?: ExecutionError) => void = () => {};
+  let settle: (outcome: MaybePromise<ExecutionOutcome>) => void = () => {};
   const outcome = new Promise<ExecutionOutcome>((resolve) => {
     settle = resolve;
-    end = (crash) => {
-      if (ended) return;
-      ended = true;
-      cancelTimer?.();
-      stopListening?.();
-      resolve(conclude(scope, crash, checkOutput));
-    };
-    // A step that ignores its abort signal does not delay the end; its later result is dropped.
-    const onCancellation = (reason: StopReason) => {
-      if (ended) return;
-      cancelTimer?.();
-      // Blocks have their own grace periods, and put their results together: the walk ends after them.
-      if (scope.run.blocks > 0) return;
-      if (isAtOnce(reason)) end();
-      else cancelTimer = ports.clock.setTimer(CANCELLATION_GRACE_MS, end);
-    };
-    cancellation.onStop(onCancellation);
-    // The stored records are replayed first, so that the outputs of a run that is stopped then include them.
-    const endReplay = () => {
-      if (ended) return;
-      if (cancelled || signal?.aborted) cancel();
-      else if (accepted.deadlineAt !== undefined) cancelTimer = armDeadline(accepted.deadlineAt, reached, scope.run);
-    };
-    journal.onReplayEnd(() => {
-      scope.run.endReplay();
-      scope.run.whenReplayed(endReplay);
-    });
-    stopListening = signal?.onAbort(cancel);
-    runList(compiled.flow, scope, NO_GUARDS).then(
-      () => end(),
-      (thrown) => {
-        if (thrown instanceof JournalLostError) {
-          abandon(thrown.cause);
-          return;
-        }
-        end(crashOf(thrown, scope));
-        scope.run.exit.stop('abandoned');
-        cancellation.stop('abandoned');
-      },
-    );
   });
-  const abandon = (cause?: unknown) => {
-    if (!ended) settle({ status: 'lost', output: null, cause });
+  const forgetTriggers = () => {
     ended = true;
     cancelTimer?.();
     stopListening?.();
-    scope.run.exit.stop('abandoned');
+  };
+  const end = (crash?: ExecutionError) => {
+    if (ended) return;
+    forgetTriggers();
+    settle(conclude(scope, crash, checkOutput));
+  };
+  const abandon = (cause?: unknown) => {
+    if (!ended) settle({ status: 'lost', output: null, cause });
+    forgetTriggers();
+    run.exit.stop('abandoned');
     cancellation.stop('abandoned');
   };
+  // A step that ignores its abort signal does not delay the end; its later result is dropped.
+  cancellation.onStop((reason) => {
+    if (ended) return;
+    cancelTimer?.();
+    // Blocks have their own grace periods, and put their results together: the walk ends after them.
+    if (run.blocks > 0) return;
+    if (isAtOnce(reason)) end();
+    else cancelTimer = ports.clock.setTimer(CANCELLATION_GRACE_MS, end);
+  });
+  // The stored records are replayed first, so that the outputs of a run that is stopped then include them.
+  const endReplay = () => {
+    if (ended) return;
+    if (cancelled || signal?.aborted) cancel();
+    else if (accepted.deadlineAt !== undefined) cancelTimer = armDeadline(accepted.deadlineAt, reached, run);
+  };
+  journal.onReplayEnd(() => {
+    run.endReplay();
+    run.whenReplayed(endReplay);
+  });
+  stopListening = signal?.onAbort(cancel);
+  runList(compiled.flow, scope, NO_GUARDS).then(
+    () => end(),
+    (thrown) => {
+      if (thrown instanceof JournalLostError) {
+        abandon(thrown.cause);
+        return;
+      }
+      end(crashOf(thrown, scope));
+      run.exit.stop('abandoned');
+      cancellation.stop('abandoned');
+    },
+  );
   const stop: InterpretedRun['stop'] = (reason, atOnce = false) => {
-    if (atOnce) scope.run.exit.stop('abandoned');
+    if (atOnce) run.exit.stop('abandoned');
     cancellation.stop(reason);
     if (atOnce) end();
   };
