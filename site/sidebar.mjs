@@ -34,7 +34,7 @@ export function docsSidebar() {
     {
       text: 'All decisions',
       collapsed: true,
-      items: decisions.map((path) => ({ text: readTitle(path), link: `/${path}` })),
+      items: decisions.map((path) => withoutIndex({ text: readTitle(path), link: `/${pagePath(path)}` })),
     },
   ];
 }
