@@ -36,6 +36,7 @@ import {
   readOptions,
   refuseUnknownKeys,
   required,
+  someText,
   withMethods,
 } from '../engine/base/read-options.ts';
 import { checkToolServer } from './tool-server-options.ts';
@@ -227,7 +228,7 @@ function checkSignalLinks(options: SignalLinksOptions): void {
 function checkPageTexts(texts: SignalPageTexts, what: string): void {
   const { states = {} } = readOptions(what, texts, {
     lang: optional("the tag of a language, such as 'de'", like(/^[A-Za-z0-9-]{2,35}$/)),
-    confirm: optional('text', (value) => typeof value === 'string'),
+    confirm: someText,
     states: optional('an object with states as keys', isRecord),
   });
   refuseUnknownKeys(states, SIGNAL_LINK_STATES, `${what}.states`);
@@ -242,18 +243,16 @@ export function secretsOf({ secret }: SignalLinksOptions): readonly string[] {
 }
 
 const EXECUTE_KEYS = [
-  ...[
-    'signal',
-    'timeout',
-    'trigger',
-    'hops',
-    'events',
-    'id',
-    'idempotencyKey',
-    'idempotencyScope',
-    'tags',
-    'principal',
-  ],
+  'signal',
+  'timeout',
+  'trigger',
+  'hops',
+  'events',
+  'id',
+  'idempotencyKey',
+  'idempotencyScope',
+  'tags',
+  'principal',
   'overLimit',
 ];
 

@@ -193,6 +193,7 @@ describe('options of the sandbox', () => {
   it.each([
     [{ timeoutMs: 5 }, 'did you mean `timeout`?'],
     [{ timeout: 0 }, '`timeout` must be a duration such as `30s` or `5m`, or milliseconds, from 1 to 60,000 ms, not 0'],
+    [{ timeout: 1.5 }, '`timeout` must be a duration'],
     [{ memoryBytes: 1 }, '`memoryBytes` must be a whole number'],
     [{ stackBytes: 2 ** 20 }, '`stackBytes` must be a whole number'],
     [{ threads: 0.5 }, '`threads` must be a whole number from 0 to 64'],

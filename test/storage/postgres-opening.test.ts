@@ -28,6 +28,7 @@ describe('options', () => {
     ['`namespace` must be text of 1 to 128 characters', { pool, namespace: '' }],
     ['`namespace` must be text of 1 to 128 characters', { pool, namespace: 'a\u0000' }],
     ['`sessions` must be true or false', { pool, sessions: 1 }],
+    ['`timeout` must be a duration', { pool, timeout: 100.5 }],
     ['`sessionGraceMs` must be a whole number from 500 to 600,000, not 100', { pool, sessionGraceMs: 100 }],
     ['`sessionGraceMs` has no effect with sessions: false', { pool, sessionGraceMs: 5000, sessions: false }],
     [

@@ -1,6 +1,6 @@
 /** A mail sender over the HTTP API of Resend, and of services that speak the same format. */
 
-import { httpAddress, optional, readOptions } from '../../engine/base/read-options.ts';
+import { optional, readOptions } from '../../engine/base/read-options.ts';
 import { toBase64 } from '../../engine/base/base64.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
@@ -29,7 +29,10 @@ const NO_KEY = "thirdpartyMail has no key: give `apiKey` in the agent's config, 
 export function thirdpartyMail(options: ThirdpartyMailOptions = {}): MailSender {
   const { apiKey, url = 'https://api.resend.com/emails' } = readOptions('thirdpartyMail', options, {
     apiKey: optional('text that is not empty', isKey),
-    url: httpAddress,
+    url: optional<string>(
+      'an http or https address',
+      (text) => URL.canParse(text) && /^https?:$/.test(new URL(text).protocol),
+    ),
   });
   return Object.freeze({
     settings: ['apiKey'],

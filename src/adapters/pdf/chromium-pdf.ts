@@ -1,6 +1,6 @@
 /** The PDF renderer that prints with a Chromium of this computer, through playwright-core. */
 
-import { flag, isText, optional, readOptions, wholeNumber } from '../../engine/base/read-options.ts';
+import { flag, readOptions, someText, wholeNumber } from '../../engine/base/read-options.ts';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import pLimit from 'p-limit';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
@@ -59,7 +59,7 @@ interface Chromium {
  */
 export function chromiumPdf(options: ChromiumPdfOptions = {}): PdfRenderer {
   const { concurrency = 2 } = readOptions('chromiumPdf', options, {
-    executablePath: optional('the path of a program', isText),
+    executablePath: someText,
     sandbox: flag,
     concurrency: wholeNumber(1, 16),
   });

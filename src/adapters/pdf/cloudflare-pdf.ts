@@ -1,6 +1,6 @@
 /** The PDF renderer of Cloudflare's Browser Rendering, over its HTTP API. */
 
-import { httpAddress, like, readOptions, required } from '../../engine/base/read-options.ts';
+import { like, optional, readOptions, required } from '../../engine/base/read-options.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { isRetryableStatus, retryAfterOf } from '../../engine/model/retry-after.ts';
 import type { HttpResponse } from '../../engine/ports/http.ts';
@@ -34,7 +34,7 @@ export function cloudflarePdf(options: CloudflarePdfOptions): PdfRenderer {
   } = readOptions('cloudflarePdf', options, {
     accountId: required('the id of an account', like(/^[A-Za-z0-9_-]{1,100}$/)),
     apiToken: required('a token of the API', like(/^[\x21-\x7e]{1,1000}$/)),
-    url: httpAddress,
+    url: optional('an http(s) address without a query', like(/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/)),
   });
   const target = `${url.replace(/\/+$/, '')}/accounts/${accountId}/browser-rendering/pdf`;
   return Object.freeze<PdfRenderer>({

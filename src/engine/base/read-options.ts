@@ -74,20 +74,25 @@ export function oneOf(...values: readonly string[]): OptionCheck {
   return withValue(optional(rule, (value: string) => values.includes(value)));
 }
 
-/** @param minMs - the least, in ms */
-export function duration(minMs = 1, maxMs = Number.POSITIVE_INFINITY): OptionCheck {
-  const limits = maxMs === Number.POSITIVE_INFINITY ? 'above 0' : `from ${minMs} to ${grouped(maxMs)} ms`;
+/** A duration above 0. With a maximum, it is a whole number of milliseconds. */
+export function duration(minMs = 0, maxMs?: number): OptionCheck {
+  const rule = maxMs === undefined ? 'above 0' : `from ${grouped(minMs)} to ${grouped(maxMs)} ms`;
+  const isWithin = (ms: number) => ms >= minMs && (maxMs === undefined || (Number.isSafeInteger(ms) && ms <= maxMs));
   return (value) => {
-    const ms = toMs(value as Duration);
-    return value === undefined || (isDuration(value) && ms >= minMs && ms <= maxMs)
-      ? undefined
-      : `${DURATION_RULE}, ${limits}, not ${describe(value)}`;
+    if (value === undefined || (isDuration(value) && isWithin(toMs(value as Duration)))) return undefined;
+    return `${DURATION_RULE}, ${rule}, not ${describe(value)}`;
   };
 }
 
-export const httpAddress: OptionCheck = optional(
+export const someText: OptionCheck = optional('text', (value) => typeof value === 'string');
+
+export const httpAddress: OptionCheck = optional<string>(
   'an http or https address without a user name, a query and a fragment',
-  like(/^https?:\/\/[^/?#@\s]+(?:\/[^?#\s]*)?$/),
+  (text) => {
+    if (!URL.canParse(text)) return false;
+    const { protocol, username, search, hash } = new URL(text);
+    return /^https?:$/.test(protocol) && username === '' && search === '' && hash === '';
+  },
 );
 
 /** Text that is not empty. */

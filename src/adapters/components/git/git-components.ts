@@ -9,7 +9,7 @@ import { join } from 'node:path';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { hashJson } from '../../../engine/base/hash.ts';
 import type { Json } from '../../../engine/base/json.ts';
-import { checkedLater, isText, optional, readOptions, required } from '../../../engine/base/read-options.ts';
+import { checkedLater, isText, readOptions, required, someText } from '../../../engine/base/read-options.ts';
 import {
   type ComponentContent,
   type ComponentVersion,
@@ -93,7 +93,7 @@ export function gitComponents(options: GitComponentsOptions): GitComponents {
     path: required('the path of a folder', isText),
     author: checkedLater,
   });
-  readOptions('gitComponents: author', author, { name: required('text', isText), email: optional('text', isText) });
+  readOptions('gitComponents: author', author, { name: required('text', isText), email: someText });
   let opened: Promise<Opened> | undefined;
   const open = () => {
     opened ??= openRepository(path).catch((error: unknown) => {

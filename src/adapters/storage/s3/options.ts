@@ -3,12 +3,14 @@
 import {
   duration,
   flag,
+  httpAddress,
   isText,
   like,
-  type OptionChecks,
   optional,
+  type OptionChecks,
   readOptions,
   required,
+  someText,
   wholeNumber,
   withMethods,
 } from '../../../engine/base/read-options.ts';
@@ -53,12 +55,12 @@ const GIB = 2 ** 30;
 
 const TEXT = required('text', isText);
 const CHECKS: OptionChecks<S3ObjectsOptions> = {
-  url: optional('an http: or https: address without user, query and fragment', isServer),
+  url: httpAddress,
   region: required('lower-case letters, digits and hyphens', like(/^[a-z0-9-]+$/)),
   bucket: required('3 to 63 lower-case letters, digits, dots and hyphens', like(/^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/)),
   accessKeyId: TEXT,
   secretAccessKey: TEXT,
-  sessionToken: optional('text', isText),
+  sessionToken: someText,
   prefix: optional(
     `text of at most ${MAX_PREFIX_BYTES} bytes, without NUL and the segments . and ..`,
     (prefix: string) =>
@@ -69,7 +71,7 @@ const CHECKS: OptionChecks<S3ObjectsOptions> = {
   http: withMethods('an HttpClient', 'send'),
   forcePathStyle: flag,
   maxObjectBytes: wholeNumber(1),
-  timeout: duration(),
+  timeout: duration(1),
 };
 
 /** @throws TypeError for options that can't be right */
@@ -84,10 +86,4 @@ function baseOf({ url: server, region, bucket, forcePathStyle }: S3ObjectsOption
   // The certificate of a host has no names with further dots.
   if (forcePathStyle ?? (server !== undefined || bucket.includes('.'))) return `${url.origin}${path}/${bucket}`;
   return `${url.protocol}//${bucket}.${url.host}${path}`;
-}
-
-function isServer(text: string): boolean {
-  if (!URL.canParse(text)) return false;
-  const { protocol, username, search, hash } = new URL(text);
-  return /^https?:$/.test(protocol) && username === '' && search === '' && hash === '';
 }
