@@ -53,7 +53,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'cli/start': {
     may: [
       ...[...CORE, ...DEFINITION, 'access', 'signing', 'orchestrator', 'project', 'cli/schema'],
-      ...['index', 'entries/'],
+      ...['index', 'entries/node', 'entries/git', 'entries/sqlite', 'entries/postgres'],
     ],
   },
   cli: { may: ['base', 'model', 'cli/start'], types: ['orchestrator'] },
