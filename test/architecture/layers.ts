@@ -12,6 +12,9 @@ export interface Rule {
   readonly types?: readonly string[];
 }
 
+/** An entry with one host, one family of adapters, or what authors of adapters need. */
+const ADAPTER_ENTRY: Rule = { may: [...CORE, 'running', 'adapters/'] };
+
 /** One line a layer, in the order in which imports point: a layer may import those above it, never those below. */
 export const RULES: Readonly<Record<string, Rule>> = {
   base: { may: [] },
@@ -47,7 +50,8 @@ export const RULES: Readonly<Record<string, Rule>> = {
   index: { may: [...ENGINE, 'authoring', 'orchestrator', 'project', 'operations/', 'adapters/', 'http-handlers'] },
   'entries/testing': { may: [...CORE, 'authoring', 'orchestrator', 'adapters/', 'testing-kit'] },
   'entries/node': { may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers'] },
-  'entries/': { may: [...CORE, 'running', 'adapters/'] },
+  'entries/': ADAPTER_ENTRY,
+  ...{ 'entries/git': ADAPTER_ENTRY, 'entries/sqlite': ADAPTER_ENTRY, 'entries/postgres': ADAPTER_ENTRY },
 
   'cli/schema': { may: [...CORE, 'json-schema', 'definition/forms'] },
   'cli/start': {
