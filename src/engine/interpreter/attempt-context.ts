@@ -10,9 +10,9 @@ import { isPromise } from '../base/maybe-promise.ts';
 import { keyAt } from '../model/seed.ts';
 import { type Logger, SILENT } from '../ports/logger.ts';
 import type { ExecutionInfo, OperationContext } from '../ports/operation.ts';
+import type { Attempt } from './attempt.ts';
 import { callAgent, type PartPlace, runPart } from './attempt-parts.ts';
 import { cancellationError, isAtOnce } from './cancellation-scope.ts';
-import type { AttemptPlace } from './attempt-place.ts';
 import type { RunScope } from './run-scope.ts';
 
 export class AttemptContext implements OperationContext {
@@ -20,7 +20,7 @@ export class AttemptContext implements OperationContext {
   readonly #step: CompiledAgentStep;
   readonly #scope: RunScope;
   readonly #key: string;
-  readonly #attempt: AttemptPlace;
+  readonly #attempt: Attempt;
   readonly #evaluatedInput: Json | undefined;
   #input: Json | undefined;
   #logger: Logger | undefined;
@@ -30,8 +30,9 @@ export class AttemptContext implements OperationContext {
   #place: PartPlace | undefined;
   #isReleased = false;
 
-  constructor(step: CompiledAgentStep, scope: RunScope, attempt: AttemptPlace) {
-    const { key } = attempt;
+  /** @param step - the step of the attempt, with the texts of components in its config */
+  constructor(attempt: Attempt, step: CompiledAgentStep) {
+    const { scope, key } = attempt;
     this.#step = step;
     this.#scope = scope;
     this.#key = key;

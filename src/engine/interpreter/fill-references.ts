@@ -5,16 +5,13 @@ import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts'
 import type { CompiledAgentStep, CompiledReferences } from '../compiled/compiled-ensemble.ts';
 import type { ResolvedComponent } from '../model/component.ts';
 import type { Resolution } from '../ports/component-source.ts';
-import type { AttemptPlace } from './attempt-place.ts';
+import type { Attempt } from './attempt.ts';
 import type { Run } from './run.ts';
-import type { RunScope } from './run-scope.ts';
 
 /** @throws VERSION_NOT_FOUND; INVALID_DEFINITION for a text that can't be used; what the source of the components throws */
 export function fillReferences(
-  step: CompiledAgentStep,
+  { step, scope, key }: Attempt,
   references: CompiledReferences,
-  scope: RunScope,
-  { key }: AttemptPlace,
 ): MaybePromise<CompiledAgentStep> {
   const texts = references.all.map((evaluate) => String(evaluate(scope.begin(key, 'components'))));
   const prompt = step.takesPrompt ? scope.findPrompt() : undefined;

@@ -8,11 +8,11 @@ import type { NameSlot } from '../compiled/name-slot.ts';
 import { markOfAttempt } from '../model/step-kind.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StateUpdate, StepOptions, StoreRecord } from '../ports/journal.ts';
-import { runAttempt } from './attempt.ts';
-import type { AttemptPlace } from './attempt-place.ts';
+import type { Attempt } from './attempt.ts';
 import { toFailure } from './failure.ts';
 import { checkDecisionSize, stopsReplay } from './guards.ts';
 import { emitRecord } from './marks.ts';
+import { runAttempt } from './run-attempt.ts';
 import type { RunScope } from './run-scope.ts';
 import { waitUntil } from './wait-until.ts';
 
@@ -28,11 +28,12 @@ const LARGE_BYTES = 65_536;
  * @returns false when the run was stopped before there was a result
  */
 export function runAgent(step: CompiledAgentStep, scope: RunScope, router?: NameSlot): MaybePromise<boolean> {
-  const { run } = scope;
-  const { clock } = run.ports;
-  const key = scope.keyPrefix === '' ? step.key : scope.keyPrefix + step.key;
-  const place: AttemptPlace = {
-    key,
+  const { clock } = scope.run.ports;
+  const first: Attempt = {
+    step,
+    scope,
+    router,
+    key: scope.keyPrefix === '' ? step.key : scope.keyPrefix + step.key,
     number: 1,
     startedAt: clock.now(),
     monotonic: clock.monotonic(),
@@ -41,69 +42,53 @@ export function runAgent(step: CompiledAgentStep, scope: RunScope, router?: Name
     cutOff: 0,
     parts: undefined,
   };
-  const record = attempt(step, scope, place);
-  if (isPromise(record)) return record.then((stored) => afterAttempt(stored, step, scope, place, router));
-  return afterAttempt(record, step, scope, place, router);
+  const record = recordOf(first);
+  return isPromise(record) ? record.then((stored) => afterFirst(stored, first)) : afterFirst(record, first);
 }
 
-function attempt(step: CompiledAgentStep, scope: RunScope, place: AttemptPlace): MaybePromise<StepRecord | undefined> {
+/** What is stored of the attempt, or what running it leaves. */
+function recordOf(attempt: Attempt): MaybePromise<StepRecord | undefined> {
+  const { step, scope, key, number } = attempt;
   const plain = step.last ? LAST : NOT_LAST;
-  if (stopsReplay(place.key, scope, place.number)) return undefined;
-  const options = step.setState ? { ...plain, state: stateUpdate(step, scope, place.key, step.setState) } : plain;
+  if (stopsReplay(key, scope, number)) return undefined;
+  const options = step.setState ? { ...plain, state: stateUpdate(step, scope, key, step.setState) } : plain;
   return scope.run.journal.step(
-    place.key,
-    place.number,
+    key,
+    number,
     (store) => {
       const ready = scope.endReplay();
-      return ready ? ready.then(() => begin(step, scope, place, store)) : begin(step, scope, place, store);
+      return ready ? ready.then(() => begin(attempt, store)) : begin(attempt, store);
     },
     options,
     step.name,
   );
 }
 
-function begin(
-  step: CompiledAgentStep,
-  scope: RunScope,
-  place: AttemptPlace,
-  store: StoreRecord,
-): MaybePromise<StepRecord | undefined> {
-  if (place.number === 1) scope.run.emit?.('agent.started', { agent: step.name, key: place.key });
-  return runAttempt(step, scope, place, store);
+function begin(attempt: Attempt, store: StoreRecord): MaybePromise<StepRecord | undefined> {
+  const { step, scope, key, number } = attempt;
+  if (number === 1) scope.run.emit?.('agent.started', { agent: step.name, key });
+  return runAttempt(attempt, store);
 }
 
-function afterAttempt(
-  record: StepRecord | undefined,
-  step: CompiledAgentStep,
-  scope: RunScope,
-  place: AttemptPlace,
-  router: NameSlot | undefined,
-): MaybePromise<boolean> {
-  if (record?.retryAt === undefined) return putResult(record, step, scope, router, place);
-  return retry(record, step, scope, place, router);
+function afterFirst(record: StepRecord | undefined, first: Attempt): MaybePromise<boolean> {
+  return record?.retryAt === undefined ? putResult(record, first) : retry(record, first);
 }
 
-async function retry(
-  failed: StepRecord,
-  step: CompiledAgentStep,
-  scope: RunScope,
-  first: AttemptPlace,
-  router: NameSlot | undefined,
-): Promise<boolean> {
-  let place = first;
+async function retry(failed: StepRecord, first: Attempt): Promise<boolean> {
+  const { step, scope, key } = first;
+  let attempt = first;
   let record: StepRecord | undefined = failed;
   while (record?.retryAt !== undefined) {
-    if (place.made) emitRecord(markOfAttempt(record), scope.run);
-    if (!(await waitUntil(record.retryAt, first.key, { key: first.key, kind: 'retry', name: step.name }, scope)))
-      return false;
+    if (attempt.made) emitRecord(markOfAttempt(record), scope.run);
+    if (!(await waitUntil(record.retryAt, key, { key, kind: 'retry', name: step.name }, scope))) return false;
     const { startedAt, attempts: number } = record;
     // If the first attempt ran in another process, only wall time says how long the step took so far.
     const monotonic = first.made ? first.monotonic : monotonicOf(startedAt, record.retryAt, scope);
-    const { cutOff, parts } = place;
-    place = { ...first, startedAt, monotonic, number: number + 1, made: false, bytes: 0, cutOff, parts };
-    record = await attempt(step, scope, place);
+    const { cutOff, parts } = attempt;
+    attempt = { ...first, startedAt, monotonic, number: number + 1, made: false, bytes: 0, cutOff, parts };
+    record = await recordOf(attempt);
   }
-  return putResult(record, step, scope, router, place);
+  return putResult(record, attempt);
 }
 
 /** The monotonic instant of a wall instant, computed at the end of a wait: a wall clock that was set back makes no wait shorter. */
@@ -112,13 +97,7 @@ function monotonicOf(instant: number, waitedUntil: number, { run }: RunScope): n
   return clock.monotonic() - Math.max(0, Math.max(waitedUntil, clock.now()) - instant);
 }
 
-function putResult(
-  record: StepRecord | undefined,
-  step: CompiledAgentStep,
-  scope: RunScope,
-  router: NameSlot | undefined,
-  { made, bytes }: AttemptPlace,
-): boolean {
+function putResult(record: StepRecord | undefined, { step, scope, router, made, bytes }: Attempt): boolean {
   if (!record) return false;
   scope.lastCommitAt = record.startedAt + record.duration;
   scope.put(step.slot.slot, record, made ? bytes : countedBytes(record.output));
