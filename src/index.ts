@@ -130,7 +130,7 @@ export type {
   TokenUsage,
 } from './engine/model/execution.ts';
 export type { ExecutionStep, StepStatus } from './engine/model/execution-step.ts';
-export type { StepPage } from './orchestrator/runs/list-steps.ts';
+export type { StepPage, StepPageOptions } from './orchestrator/runs/list-steps.ts';
 export type { StepKind } from './engine/model/step-kind.ts';
 export type {
   EventData,

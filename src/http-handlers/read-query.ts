@@ -30,6 +30,12 @@ export function readLimit(text: string | undefined): number | undefined {
   return Math.min(limit, Number.MAX_SAFE_INTEGER);
 }
 
+/** A whole number. @throws INVALID_REQUEST */
+export function readCount(text: string | undefined, name: string): number | undefined {
+  if (text === undefined || /^\d{1,15}$/.test(text)) return text === undefined ? undefined : Number(text);
+  throw wrong(`\`${name}\` must be a whole number, not ${quote(text)}`);
+}
+
 /** `true` or `false`. @throws INVALID_REQUEST */
 export function readFlag(text: string | undefined, name: string): boolean | undefined {
   if (text === undefined || text === 'true' || text === 'false')

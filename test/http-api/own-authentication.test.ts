@@ -28,6 +28,17 @@ describe.each(HOSTS)('authenticate by $host', ({ open }) => {
     });
   });
 
+  it('`GET /caller` says who calls and what it may do, for a principal and for a token', async () => {
+    const { service, ask } = await serve(byCookie);
+    const caller = async (headers: Record<string, string>) =>
+      (await readResponse(ask('/api/v1/caller', { headers }))).body;
+    expect(await caller(ada)).toEqual({ id: 'ada', name: 'ada', scopes: ['read:executions'], plan: 'free' });
+    expect(await caller(await service.bearer('admin'))).toEqual({
+      id: expect.stringMatching(/^tok_/),
+      ...{ name: 'test', scopes: ['admin'], plan: 'enterprise' },
+    });
+  });
+
   it('for undefined the API token of the request counts, and without one the response is 401', async () => {
     const { service, ask } = await serve(byCookie);
     const headers = await service.bearer('read:executions');

@@ -27,6 +27,7 @@ const rowsOf = (path: string, kind: 'ensembles' | 'agents', known: string): read
 /** Every route of the API but the public ones: method, path, the required scope, and the status with that scope. */
 const ROUTES: readonly Row[] = [
   ['GET', '/api/v1/usage', 'any', 200],
+  ['GET', '/api/v1/caller', 'any', 200],
   ['GET', '/api/v1/tokens', 'admin', 200],
   ['POST', '/api/v1/tokens', 'admin', 201],
   ['DELETE', '/api/v1/tokens/tok_01M7WWEK7KT35PGB6V8KCP7X7Z', 'admin', 404],
@@ -37,6 +38,7 @@ const ROUTES: readonly Row[] = [
   ['GET', `/api/v1/executions/${NOBODY}/agents`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/agents/a`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/steps`, 'read:executions', 404],
+  ['GET', `/api/v1/executions/${NOBODY}/definition`, 'read:ensembles', 404],
   ['GET', `/api/v1/executions/${NOBODY}/events`, 'read:executions', 404],
   ['POST', `/api/v1/executions/${NOBODY}/events/ticket`, 'read:executions', 404],
   ['POST', `/api/v1/executions/${NOBODY}/cancel`, 'execute:ensembles', 404],

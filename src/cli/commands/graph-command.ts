@@ -9,7 +9,7 @@ import { type PlaceOptions, withService } from '../service/open-service.ts';
 import type { Output } from '../terminal/output.ts';
 import { type Direction, MERMAID_EDGES, printMermaid } from '../graph/print-mermaid.ts';
 import { readPages } from '../service/read-pages.ts';
-import type { Service, ServiceHost } from '../service/service.ts';
+import type { ServiceHost } from '../service/service.ts';
 import { executionMarks } from '../graph/execution-marks.ts';
 
 export interface GraphOptions extends PlaceOptions {
@@ -32,7 +32,7 @@ export async function graph(
     throw wrongUsage('--storage, --url and --token say where an execution is: name it with --execution');
   const found = target === undefined ? undefined : await findDefinition(target, options.dir, output, host.cwd);
   if (target !== undefined && !found) return 1;
-  const given = execution === undefined ? found : await readRun(execution, found, options, output, host);
+  const given = execution === undefined ? found : await readRun(execution, found, options, host);
   const { definition, agents = [], ran } = given as Partial<RunGraph> & Pick<RunGraph, 'definition'>;
   const drawn = flowGraph(definition, new Map(agents.map((agent) => [agent.name, agent])));
   if (drawn.edges.length > MERMAID_EDGES) {
@@ -58,7 +58,6 @@ async function readRun(
   id: string,
   found: FoundDefinition | undefined,
   options: GraphOptions,
-  output: Output,
   host: ServiceHost,
 ): Promise<RunGraph> {
   // With --url or --storage, --dir names only the project of the definition, not the place of the execution.
@@ -70,26 +69,8 @@ async function readRun(
       throw new CliError(
         `execution ${execution.id} belongs to \`${execution.ensemble}\`, not to \`${found.definition.name}\``,
       );
-    const drawn = found ?? (await definitionOf(service, execution, output));
+    const drawn = found ?? { definition: (await service.executions.definition(execution.id)).definition, agents: [] };
     const { items } = await readPages('steps', (page) => service.executions.steps(execution.id, page));
     return { ...drawn, ran: { execution, steps: items } };
   });
-}
-
-async function definitionOf(
-  { executions }: Service,
-  execution: Execution<unknown>,
-  { say, colors }: Output,
-): Promise<FoundDefinition> {
-  const { id, ensemble, version } = execution;
-  if (ensemble.startsWith('agent:'))
-    throw new CliError(`execution ${id} ran the agent \`${ensemble.slice('agent:'.length)}\` alone: it has no flow`);
-  const stored = await executions.definition(execution);
-  if (!stored)
-    throw new CliError(`the definition ${version} of execution ${id} is not stored; name the ensemble or its file`);
-  if (stored.version !== version) {
-    const shown = `the graph shows the server's current \`${ensemble}\`; execution ${id} began with another version`;
-    say(`${colors.yellow('warning:')} ${shown}\n`);
-  }
-  return { definition: stored.definition, agents: [] };
 }

@@ -33,7 +33,8 @@ export async function watchExecution(
     }
     return end?.event === 'execution.completed' ? 0 : 1;
   }
-  const definition = output.live ? await definitionOf(executions, id) : undefined;
+  // Without its definition, the flow of an execution is not shown.
+  const definition = output.live ? await executions.definition(id).catch(() => undefined) : undefined;
   const shown = show(output, definition);
   let end: OrchestratorEvent | undefined;
   try {
@@ -50,14 +51,7 @@ export async function watchExecution(
 
 type Definition = Awaited<ReturnType<Service['executions']['definition']>>;
 
-/** The definition of the execution; undefined when it is not available, and the flow is not shown. */
-async function definitionOf(executions: Service['executions'], id: string): Promise<Definition> {
-  const execution = await executions.get(id);
-  const found = await executions.definition(execution).catch(() => undefined);
-  return found?.version === execution.version ? found : undefined;
-}
-
-function show({ stream, colors, live }: Output, found: Definition) {
+function show({ stream, colors, live }: Output, found: Definition | undefined) {
   // While an event is applied, the clock shows the event's own time.
   let at: number | undefined;
   const now = () => ({ monotonic: at ?? Date.now(), wall: Date.now() });

@@ -1,7 +1,6 @@
 /** Opens what commands such as `token` and `execution` use: a store of this machine, or a running server. */
 
 import { userInfo } from 'node:os';
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { wrongUsage } from '../terminal/cli-error.ts';
 import { type Client, type ClientNeeds, type ClientOptions, openClient } from './open-store.ts';
 import { connect } from './remote.ts';
@@ -43,7 +42,7 @@ export async function withService<T>(
   }
 }
 
-function asService({ orchestrator, storage, folder, repository }: Client): Service {
+function asService({ orchestrator, folder, repository }: Client): Service {
   const { executions, components } = orchestrator;
   const actor = userInfo().username;
   return {
@@ -64,10 +63,6 @@ function asService({ orchestrator, storage, folder, repository }: Client): Servi
     executions: {
       ...executions,
       retry: async (id, options) => executions.get((await executions.retry(id, options)).id),
-      async definition({ version }) {
-        const stored = await storage.definitions.get(version);
-        return stored && { version, definition: stored.definition as unknown as EnsembleDefinition };
-      },
     },
     close: () => orchestrator.close(),
   };

@@ -93,7 +93,7 @@ export function connect(url: string, token: string | undefined): Service {
       },
       agents: (id, page) => request(`/executions/${encodeURIComponent(id)}/agents?${toQuery(page)}`, 'agents') as never,
       steps: (id, page) => request(`/executions/${encodeURIComponent(id)}/steps?${toQuery(page)}`, 'steps') as never,
-      definition: ({ ensemble }) => request(`/ensembles/${encodeURIComponent(ensemble)}`, 'definition') as never,
+      definition: (id) => request(`/executions/${encodeURIComponent(id)}/definition`, 'definition') as never,
       events: (id, options) => followEvents(send, host, id, options),
       cancel: (id) => request(`/executions/${encodeURIComponent(id)}/cancel`, 'status', { method: 'POST' }) as never,
       signal: (id, name, payload = null, { idempotencyKey } = {}) =>

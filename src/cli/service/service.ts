@@ -1,7 +1,6 @@
 /** The interface through which commands use a store or a running server. */
 
 import type { ResolvedComponent } from '../../engine/model/component.ts';
-import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import type { Execution } from '../../engine/model/execution.ts';
 import type { GitComponents, Orchestrator } from '../start.ts';
 
@@ -10,12 +9,10 @@ export interface Service {
   readonly tokens: Pick<Orchestrator['tokens'], 'create' | 'list' | 'revoke'>;
   readonly executions: Pick<
     Orchestrator['executions'],
-    'get' | 'list' | 'agents' | 'steps' | 'events' | 'cancel' | 'signal' | 'history'
+    'get' | 'list' | 'agents' | 'steps' | 'definition' | 'events' | 'cancel' | 'signal' | 'history'
   > & {
     /** Returns the record of the newest execution of the chain. */
     retry(id: string, options: { readonly newKeys?: true; readonly input?: unknown }): Promise<Execution<unknown>>;
-    /** The definition with which the execution began. A server returns the current definition of its ensemble instead. */
-    definition(execution: Pick<Execution<unknown>, 'ensemble' | 'version'>): Promise<ServiceDefinition | undefined>;
   };
   readonly deliveries: Pick<
     Orchestrator['deliveries'],
@@ -42,12 +39,6 @@ export interface Service {
     readonly repository?: Pick<GitComponents, 'readCommitted'> | undefined;
   };
   close(): Promise<void>;
-}
-
-export interface ServiceDefinition {
-  /** The hash of the definition. */
-  readonly version: string;
-  readonly definition: EnsembleDefinition;
 }
 
 export interface ServiceHost {

@@ -41,6 +41,8 @@ export interface ExecutionStep {
    * did: `{ chose }`, `{ route, target }`, `{ items }`, `{ rounds }` or `{ winner }`. Absent for other steps, and without a result.
    */
   readonly output?: Json;
+  /** Its output is larger than the listing was asked to show. */
+  readonly outputOmitted?: true;
 }
 
 /** What is known of the execution of a step. */

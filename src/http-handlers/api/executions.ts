@@ -7,7 +7,7 @@ import { NAME_PATTERN } from '../../engine/model/name.ts';
 import { isStillAllowed } from '../authenticate.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readExecutionId, readId } from '../read-id.ts';
-import { readInstantParameter, readLimit, readQuery } from '../read-query.ts';
+import { readCount, readInstantParameter, readLimit, readQuery } from '../read-query.ts';
 import { EVENT_STREAM, type Reply } from '../reply.ts';
 import { eventStream } from './event-stream.ts';
 
@@ -64,7 +64,18 @@ export async function listAgentRuns(call: HttpCall): Promise<Reply> {
 
 export async function listSteps(call: HttpCall): Promise<Reply> {
   const id = readId(call, 'execution');
-  return { status: 200, json: await known(call.parts.orchestrator.executions.steps(id, pageOf(call))) };
+  const query = readQuery(call.request.query, ['limit', 'cursor', 'maxOutput']);
+  const maxOutput = readCount(query.maxOutput, 'maxOutput');
+  const page = { limit: isHead(call) ? 1 : readLimit(query.limit), cursor: query.cursor, maxOutput };
+  return { status: 200, json: await known(call.parts.orchestrator.executions.steps(id, page)) };
+}
+
+/** The definition with which the execution began. */
+export async function getDefinition(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'execution');
+  const { executions } = call.parts.orchestrator;
+  await known(executions.status(id));
+  return { status: 200, json: await executions.definition(id) };
 }
 
 export async function getAgentRun(call: HttpCall): Promise<Reply> {

@@ -32,14 +32,22 @@ import {
   retryExecution,
   signalExecution,
 } from './execution-control.ts';
-import { getAgentRun, getExecution, listAgentRuns, listExecutions, listSteps, streamEvents } from './executions.ts';
+import {
+  getAgentRun,
+  getDefinition,
+  getExecution,
+  listAgentRuns,
+  listExecutions,
+  listSteps,
+  streamEvents,
+} from './executions.ts';
 import { health } from './health.ts';
 import { createJob, getJob, listJobs, stopJob } from './jobs.ts';
 import { openApi } from './openapi.ts';
 import { listSchedules, pauseSchedule, resumeSchedule, runSchedule } from './schedules.ts';
 import { clearState, getState, patchState, putState } from './state.ts';
 import { createToken, listTokens, revokeToken } from './tokens.ts';
-import { getUsage } from './usage.ts';
+import { getCaller, getUsage } from './usage.ts';
 import { listWorkflows } from './workflows.ts';
 
 function routesOf(path: string, kind: 'ensemble' | 'agent'): readonly Route[] {
@@ -67,6 +75,7 @@ export const API_ROUTES: readonly Route[] = [
   { method: 'GET', path: '/api/v1/openapi.json', scope: 'public', run: openApi(() => API_ROUTES) },
 
   { method: 'GET', path: '/api/v1/usage', scope: 'any', run: getUsage },
+  { method: 'GET', path: '/api/v1/caller', scope: 'any', run: getCaller },
 
   { method: 'POST', path: '/api/v1/tokens', scope: 'admin', run: createToken },
   { method: 'GET', path: '/api/v1/tokens', scope: 'admin', readsQuery: true, run: listTokens },
@@ -119,6 +128,13 @@ export const API_ROUTES: readonly Route[] = [
     readsQuery: true,
     maxBytes: PAGE_BYTES,
     run: listSteps,
+  },
+  {
+    method: 'GET',
+    path: '/api/v1/executions/:id/definition',
+    scope: 'read:ensembles',
+    maxBytes: VALUE_BYTES,
+    run: getDefinition,
   },
   {
     method: 'GET',

@@ -65,8 +65,13 @@ const executions: Readonly<Record<string, Operation>> = {
     ...{ id: 'getAgentRun', summary: 'An agent run with its output', replies: { 200: 'AgentResult' } },
   },
   'GET /executions/:id/steps': {
-    ...{ id: 'listSteps', summary: 'Lists the steps of an execution, of every kind', query: PAGE },
+    ...{ id: 'listSteps', summary: 'Lists the steps of an execution, of every kind' },
+    query: [...PAGE, 'maxOutput'],
     replies: { 200: 'Steps' },
+  },
+  'GET /executions/:id/definition': {
+    ...{ id: 'getExecutedDefinition', summary: 'The definition with which an execution began' },
+    replies: { 200: 'ExecutedDefinition' },
   },
   'GET /executions/:id/events': {
     ...{ id: 'streamEvents', summary: 'The events of an execution, as server-sent events', query: ['after', 'ticket'] },
@@ -197,6 +202,7 @@ const components: Readonly<Record<string, Operation>> = {
 export const OPERATIONS: Readonly<Record<string, Operation>> = {
   'GET /health': { id: 'health', summary: 'Whether the service and its storage work', replies: { 200: 'Health' } },
   'GET /openapi.json': { id: 'openApi', summary: 'This document', replies: { 200: undefined } },
+  'GET /caller': { id: 'getCaller', summary: 'Who the caller is, and what it may do', replies: { 200: 'Caller' } },
   'GET /usage': { id: 'getUsage', summary: 'What the caller has used', replies: { 200: 'Usage' } },
   'POST /tokens': {
     ...{ id: 'createToken', summary: 'Creates a token', body: tokenBody, replies: { 201: 'NewToken' } },

@@ -39,7 +39,8 @@ import type { RetryOptions } from './execute-options.ts';
 import type { ExecutionService } from './execution-service.ts';
 import type { ExecutionHandle } from './handles.ts';
 import { newestOf } from './find-first.ts';
-import { listSteps, STEP_KEY, type StepPage } from './list-steps.ts';
+import { listSteps, STEP_KEY, type StepPage, type StepPageOptions } from './list-steps.ts';
+import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { createSignalCheck } from '../signals/awaited-names.ts';
 import { type SignalOptions, toSignal } from '../signals/signals.ts';
 
@@ -119,7 +120,12 @@ export interface Executions<Signal extends string = string> {
    * and those that were skipped. A page ends early if its outputs have 8 MiB.
    * @throws NOT_FOUND, INVALID_CURSOR, INVALID_REQUEST
    */
-  steps(id: string, page?: { readonly limit?: number; readonly cursor?: string }): Promise<StepPage>;
+  steps(id: string, page?: StepPageOptions): Promise<StepPage>;
+  /**
+   * The definition with which an execution began, without the shared agents that it names.
+   * @throws NOT_FOUND, also for an execution of an agent alone, and if the store does not have the definition
+   */
+  definition(id: string): Promise<ExecutedDefinition>;
   /**
    * What is stored of an execution: how it began, all its step records with their outputs, the decisions and the signals that it took,
    * and its end. It is JSON. `replay` of the testing kit takes it. It holds what no response masks, so keep it as safe as the store.
@@ -151,6 +157,14 @@ export interface Executions<Signal extends string = string> {
    * @throws UNAUTHORIZED for a ticket that is not valid for this execution; TOKEN_EXPIRED with `details.expiredAt` (Unix ms)
    */
   verifyTicket(id: string, ticket: string, options?: { readonly isOpen?: boolean }): Promise<Principal>;
+}
+
+/** The definition with which an execution began. */
+export interface ExecutedDefinition {
+  readonly ensemble: string;
+  /** The hash of the definition. */
+  readonly version: string;
+  readonly definition: EnsembleDefinition;
 }
 
 export interface ExecutionsParts {
@@ -269,8 +283,19 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       return hasMore ? { agents, nextCursor: encodeCursor(last, filter) } : { agents };
     },
     async steps(id, given = {}) {
-      refuseUnknownKeys(given, ['limit', 'cursor'], 'executions.steps');
+      refuseUnknownKeys(given, ['limit', 'cursor', 'maxOutput'], 'executions.steps');
       return listSteps(records, clock, await statusOf(id), given);
+    },
+    async definition(id) {
+      const { id: executionId, ensemble, version } = await statusOf(id);
+      const isFlow = !ensemble.startsWith('agent:');
+      const stored = isFlow ? await definitions.get(version) : undefined;
+      if (stored)
+        return { ensemble, version, definition: cloneJson(stored.definition) as unknown as EnsembleDefinition };
+      const what = isFlow
+        ? `the definition ${version} of execution ${executionId} is not stored`
+        : `execution ${executionId} ran an agent alone: it has no flow`;
+      throw new OrchestratorError('NOT_FOUND', what);
     },
     history: async (id) => readHistory(records, turns, (await statusOf(id)).id),
     async *events(id, options = {}) {

@@ -1,6 +1,7 @@
 /** Lists the steps of an execution in pages, in the order in which they began to be known. */
 
-import { cloneJson } from '../../engine/base/json.ts';
+import { cloneJson, type Json } from '../../engine/base/json.ts';
+import { jsonTextBytes } from '../../engine/base/measure-json.ts';
 import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor.ts';
 import { type ExecutionSummary, isFinal } from '../../engine/model/execution.ts';
 import {
@@ -19,6 +20,14 @@ export interface StepPage {
   readonly nextCursor?: string;
 }
 
+export interface StepPageOptions {
+  /** How many steps a page has at most. Default 100, at most 250. */
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+  /** The size of the largest outputs that are listed, in bytes of JSON. A step with a larger one has `outputOmitted`. Default: no limit. */
+  readonly maxOutput?: number | undefined;
+}
+
 /** The form of a cursor's entry. */
 export const STEP_KEY = /^.+$/s;
 /** What a step is inside of, if something may stop it before its end. */
@@ -29,7 +38,7 @@ export async function listSteps(
   { executions }: RecordReader,
   clock: Clock,
   summary: ExecutionSummary,
-  { limit, cursor }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+  { limit, cursor, maxOutput }: StepPageOptions,
 ): Promise<StepPage> {
   const { id, status, finishedAt } = summary;
   const size = pageLimit(limit);
@@ -57,7 +66,7 @@ export async function listSteps(
     const other = otherKey === null ? undefined : await read(otherKey);
     const hasEnded = other !== undefined || (otherKey === null && record.retryAt === undefined);
     const found = toExecutionStep(record, other, hasEnded || context.isOver ? context : await contextOf(record));
-    return found && cloneJson(found);
+    return found && cloneJson(withinSize(found, maxOutput));
   };
 
   const steps: ExecutionStep[] = [];
@@ -79,4 +88,11 @@ export async function listSteps(
     const isAll = (await executions.listSteps(id, { after, limit: 1, notes: true })).length === 0;
     return isAll ? { steps } : { steps, nextCursor: encodeCursor(last, filter) };
   }
+}
+
+function withinSize(step: ExecutionStep, maxOutput: number | undefined): ExecutionStep {
+  const { output, ...rest } = step;
+  return maxOutput === undefined || output === undefined || jsonTextBytes(output as Json, maxOutput) <= maxOutput
+    ? step
+    : { ...rest, outputOmitted: true };
 }
