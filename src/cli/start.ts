@@ -25,7 +25,6 @@ export { verifySignature } from '../engine/signing/sign-payload.ts';
 
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { awaitedNames } from '../orchestrator/signals/awaited-names.ts';
-export { innerLists } from '../engine/definition/forms/flow-forms.ts';
 export type { DefinitionIssue, FileIssues, GitComponents, OpenedProject, Orchestrator, ProjectOptions };
 export { embeddedEngine, memoryStorage, parseEnsemble, signAsSender, sqliteStorage };
 export type ExecutionEngine = NonNullable<ProjectOptions['engine']>;

@@ -1,7 +1,7 @@
 /** Progress for a log or a pipe, where lines can't be redrawn: a line for each event. */
 
 import { type AgentRow, createAgentRows } from './agent-rows.ts';
-import { passOf } from '../graph/flow-places.ts';
+import { passOf } from '../../engine/model/flow-places.ts';
 import type { ProgressDisplay, ProgressOptions } from './live-progress.ts';
 import type { OrchestratorEvent } from '../../engine/model/event.ts';
 import { count, formatDuration, oneLine } from '../terminal/text.ts';

@@ -2,6 +2,7 @@
 
 import { messageOf } from '../../engine/base/errors.ts';
 import { suggestName } from '../../engine/base/suggest-name.ts';
+import { innerLists } from '../../engine/model/inner-lists.ts';
 import * as start from '../start.ts';
 import { wrongUsage } from '../terminal/cli-error.ts';
 import { oneLine } from '../terminal/text.ts';
@@ -80,7 +81,7 @@ async function namesOf({ ensembles }: start.Orchestrator, ensemble: string): Pro
 function childrenOf(steps: readonly object[]): string[] {
   return steps.flatMap((step) => {
     const { ensemble } = step as { readonly ensemble?: string };
-    const inner = start.innerLists(step).flatMap((list) => childrenOf(list.steps));
+    const inner = innerLists(step).flatMap((list) => childrenOf(list.steps));
     return ensemble === undefined ? inner : [ensemble, ...inner];
   });
 }

@@ -23,7 +23,7 @@ import type { Path, Problem } from '../source/problem.ts';
 import { refuseExpressions } from './refuse-expressions.ts';
 import { refuseSecrets } from './refuse-secrets.ts';
 import type { EnsembleCall, FlowContext } from './resolve-agent.ts';
-import { innerLists } from '../forms/flow-forms.ts';
+import { innerLists } from '../../model/inner-lists.ts';
 
 export interface CompileResult {
   /** Valid only when there are no problems. */

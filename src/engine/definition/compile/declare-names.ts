@@ -5,7 +5,7 @@ import { checkNotReserved } from '../forms/check-shape.ts';
 import type { Names } from './names.ts';
 import type { Path } from '../source/problem.ts';
 import type { FlowContext } from './resolve-agent.ts';
-import { hasExclusiveLists, innerLists } from '../forms/flow-forms.ts';
+import { hasExclusiveLists, innerLists } from '../../model/inner-lists.ts';
 
 type Declared = Map<string, Path>;
 

@@ -2,9 +2,8 @@
 
 import * as z from 'zod/mini';
 import { once } from '../../base/once.ts';
-import type { StepDefinition } from '../../model/ensemble.ts';
 import { NAME_RULE } from '../../model/name.ts';
-import { type StepVerb, verbOf } from '../../model/step-verb.ts';
+import type { StepVerb } from '../../model/step-verb.ts';
 import type { StandIns } from './check-shape.ts';
 import { flag, form, guard, hintsFor, type KeyHint, name, steps, text, whole } from './form.ts';
 
@@ -176,71 +175,23 @@ export const ensembleStepSchema = form(
   }),
 );
 
-/** What the stages that read a definition know of one form of a step. */
+/** What the stages that read a definition know of one form of a step. `STEP_LISTS` of the model has the lists in it. */
 export interface StepLanguage {
   readonly schema: () => z.ZodMiniType;
-  /** The keys that hold lists of steps. */
-  readonly lists: readonly string[];
-  /** The key that holds lists of steps by names. */
-  readonly named?: string;
-  /** At most one of its lists runs, so that several of them may use the same name. */
-  readonly isExclusive?: true;
   /** What replaces a wrong part, so that its inner steps are still checked. */
   readonly standIns?: StandIns;
 }
 
 /** The forms of all verbs and their other spellings, without agent steps. */
 export const FLOW_FORMS = {
-  if: { schema: ifStepSchema, lists: ['then', 'else'], isExclusive: true, standIns: { if: false, then: [] } },
-  foreach: { schema: foreachStepSchema, lists: ['steps'], standIns: { foreach: [], steps: [] } },
-  parallel: { schema: parallelStepSchema, lists: ['parallel'], standIns: { parallel: [] } },
-  switch: {
-    schema: switchStepSchema,
-    lists: ['default'],
-    named: 'cases',
-    isExclusive: true,
-    standIns: { switch: false, cases: {} },
-  },
-  while: { schema: whileStepSchema, lists: ['steps'], standIns: { while: false, steps: [] } },
-  try: { schema: tryStepSchema, lists: ['try', 'catch', 'finally'], standIns: { try: [] } },
-  sleep: { schema: sleepStepSchema, lists: [], standIns: { sleep: 0 } },
-  until: { schema: untilStepSchema, lists: [] },
-  wait: { schema: waitStepSchema, lists: [], standIns: { wait: 'signal' } },
-  ensemble: { schema: ensembleStepSchema, lists: [] },
+  if: { schema: ifStepSchema, standIns: { if: false, then: [] } },
+  foreach: { schema: foreachStepSchema, standIns: { foreach: [], steps: [] } },
+  parallel: { schema: parallelStepSchema, standIns: { parallel: [] } },
+  switch: { schema: switchStepSchema, standIns: { switch: false, cases: {} } },
+  while: { schema: whileStepSchema, standIns: { while: false, steps: [] } },
+  try: { schema: tryStepSchema, standIns: { try: [] } },
+  sleep: { schema: sleepStepSchema, standIns: { sleep: 0 } },
+  until: { schema: untilStepSchema },
+  wait: { schema: waitStepSchema, standIns: { wait: 'signal' } },
+  ensemble: { schema: ensembleStepSchema },
 } satisfies Readonly<Record<Exclude<StepVerb, 'agent'> | 'until', StepLanguage>>;
-
-/** A list of steps inside a step. */
-export interface InnerList {
-  /** Its path in the step, such as `['then']` or `['cases', 'refund']`. */
-  readonly path: readonly string[];
-  readonly steps: readonly StepDefinition[];
-}
-
-const LANGUAGES: readonly StepLanguage[] = Object.values(FLOW_FORMS);
-const NAMED_LISTS = LANGUAGES.flatMap(({ named }) => named ?? []);
-const LISTS = [...new Set(LANGUAGES.flatMap(({ lists }) => lists))];
-
-/**
- * The lists of steps in a step, in a fixed order. In an unchecked step, values that are not lists are left out. Everything that visits
- * the steps of a flow calls it.
- */
-export function innerLists(step: object): InnerList[] {
-  const fields = step as Readonly<Record<string, unknown>>;
-  const lists: InnerList[] = [];
-  const add = (path: readonly string[], steps: unknown) => {
-    if (Array.isArray(steps)) lists.push({ path, steps });
-  };
-  for (const key of NAMED_LISTS) {
-    const named = fields[key];
-    if (typeof named !== 'object' || named === null) continue;
-    for (const [name, steps] of Object.entries(named)) add([key, name], steps);
-  }
-  for (const key of LISTS) if (Object.hasOwn(fields, key)) add([key], fields[key]);
-  return lists;
-}
-
-/** Whether at most one of the step's lists runs. */
-export function hasExclusiveLists(step: StepDefinition): boolean {
-  const verb = verbOf(step);
-  return verb !== undefined && verb !== 'agent' && (FLOW_FORMS[verb] as StepLanguage).isExclusive === true;
-}

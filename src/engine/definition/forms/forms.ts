@@ -126,8 +126,8 @@ export const agentStepSchema = form(
 );
 /** The form of each verb. */
 export const STEP_FORMS = {
-  agent: { schema: agentStepSchema, lists: [] },
-  member: { schema: agentStepSchema, lists: [] },
+  agent: { schema: agentStepSchema },
+  member: { schema: agentStepSchema },
   ...FLOW_FORMS,
 } satisfies Readonly<Record<string, StepLanguage>>;
 

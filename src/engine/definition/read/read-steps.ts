@@ -5,7 +5,8 @@ import type { StepDefinition } from '../../model/ensemble.ts';
 import { suggestName } from '../../base/suggest-name.ts';
 import { checkShape } from '../forms/check-shape.ts';
 import type { DroppedParts } from '../forms/dropped-parts.ts';
-import { innerLists, sleepUntilSchema, type StepLanguage } from '../forms/flow-forms.ts';
+import { innerLists, listsOf } from '../../model/inner-lists.ts';
+import { sleepUntilSchema, type StepLanguage } from '../forms/flow-forms.ts';
 import { STEP_FORMS } from '../forms/forms.ts';
 import type { Path } from '../source/problem.ts';
 import { type Fields, type Place, pathKey, type Reader, readBehaviour, readSpelling } from './read-older-form.ts';
@@ -49,8 +50,8 @@ function readStep(entry: unknown, place: Place, reader: PartReader): StepDefinit
     return fields.agent === undefined ? undefined : (fields as unknown as StepDefinition);
   }
   readSpelling(fields, 'condition', ['when'], place, reader);
-  for (const key of language.lists) if (fields[key]) fields[key] = readSteps(fields[key], under(key), reader);
-  const { named } = language;
+  const { lists, named } = listsOf(verb);
+  for (const key of lists) if (fields[key]) fields[key] = readSteps(fields[key], under(key), reader);
   if (named !== undefined) fields[named] = readNamed((entry as Fields)[named], fields[named], under(named), reader);
   if (verb === 'until') {
     fields.sleep = { until: fields.until };

@@ -1,8 +1,8 @@
 /** The titles and the places of the steps of a flow, for everything that shows a flow. */
 
-import type { StepDefinition } from '../../engine/model/ensemble.ts';
-import { type StepOf, type StepVerb, verbOf as knownVerb } from '../../engine/model/step-verb.ts';
-import { innerLists } from '../start.ts';
+import type { StepDefinition } from './ensemble.ts';
+import { innerLists } from './inner-lists.ts';
+import { type StepOf, type StepVerb, verbOf as knownVerb } from './step-verb.ts';
 
 /** A list of steps inside a step. */
 export interface PlacedList {
