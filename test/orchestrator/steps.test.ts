@@ -34,8 +34,12 @@ function open(flow: readonly object[], { child = [] as readonly object[], ...fie
 }
 
 type Opened = ReturnType<typeof open>;
-const stepsOf = async ({ orchestrator }: Opened, id: string): Promise<readonly ExecutionStep[]> =>
-  (await orchestrator.executions.steps(id)).steps;
+/** All steps. Each one is also found by its key. */
+const stepsOf = async ({ orchestrator: { executions } }: Opened, id: string): Promise<readonly ExecutionStep[]> => {
+  const { steps } = await executions.steps(id);
+  for (const step of steps) expect(await executions.step(id, step.key)).toEqual(step);
+  return steps;
+};
 const short = (steps: readonly ExecutionStep[]) =>
   steps.map(({ key, kind, name, status, output }) =>
     [key, kind, name, status, output === undefined ? '' : JSON.stringify(output)].join(' ').trim(),

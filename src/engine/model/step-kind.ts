@@ -155,3 +155,27 @@ export function markKey(step: string, kind: StepKind, fact: StepFact, number?: n
 export function resumedKey(recoveries: number): string {
   return `run!resumed[${recoveries}]`;
 }
+
+const ENDED_BEFORE: readonly StepKind[] = [
+  'agent',
+  'if',
+  'switch',
+  'foreach',
+  'while',
+  'parallel',
+  'try',
+  'sleep',
+  'wait',
+  'ensemble',
+];
+
+/** The keys of all records that may stand for a step, the likely ones first. */
+export function keysOfStep(step: string): readonly string[] {
+  return [
+    step,
+    ...(['wait', 'foreach', 'parallel', 'while', 'try'] as const).map((kind) => markKey(step, kind, 'begun')),
+    ...DECISIONS.map(([suffix]) => step + suffix),
+    ...(['if', 'switch', 'route'] as const).map((kind) => markKey(step, kind, 'chose')),
+    ...ENDED_BEFORE.flatMap((kind) => [markKey(step, kind, 'skipped'), markKey(step, kind, 'failed')]),
+  ];
+}

@@ -70,6 +70,13 @@ export async function listSteps(call: HttpCall): Promise<Reply> {
   return { status: 200, json: await known(call.parts.orchestrator.executions.steps(id, page)) };
 }
 
+export async function getStep(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'execution');
+  const { executions } = call.parts.orchestrator;
+  await known(executions.status(id));
+  return { status: 200, json: await executions.step(id, call.params.key ?? '') };
+}
+
 /** The definition with which the execution began. */
 export async function getDefinition(call: HttpCall): Promise<Reply> {
   const id = readId(call, 'execution');

@@ -35,6 +35,7 @@ import {
 import {
   getAgentRun,
   getDefinition,
+  getStep,
   getExecution,
   listAgentRuns,
   listExecutions,
@@ -128,6 +129,13 @@ export const API_ROUTES: readonly Route[] = [
     readsQuery: true,
     maxBytes: PAGE_BYTES,
     run: listSteps,
+  },
+  {
+    method: 'GET',
+    path: '/api/v1/executions/:id/steps/:key',
+    scope: 'read:executions',
+    maxBytes: VALUE_BYTES,
+    run: getStep,
   },
   {
     method: 'GET',

@@ -69,6 +69,9 @@ const executions: Readonly<Record<string, Operation>> = {
     query: [...PAGE, 'maxOutput'],
     replies: { 200: 'Steps' },
   },
+  'GET /executions/:id/steps/:key': {
+    ...{ id: 'getStep', summary: 'A step with its output', replies: { 200: 'Step' } },
+  },
   'GET /executions/:id/definition': {
     ...{ id: 'getExecutedDefinition', summary: 'The definition with which an execution began' },
     replies: { 200: 'ExecutedDefinition' },

@@ -39,7 +39,8 @@ import type { RetryOptions } from './execute-options.ts';
 import type { ExecutionService } from './execution-service.ts';
 import type { ExecutionHandle } from './handles.ts';
 import { newestOf } from './find-first.ts';
-import { listSteps, STEP_KEY, type StepPage, type StepPageOptions } from './list-steps.ts';
+import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import { listSteps, readStep, STEP_KEY, type StepPage, type StepPageOptions } from './list-steps.ts';
 import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { createSignalCheck } from '../signals/awaited-names.ts';
 import { type SignalOptions, toSignal } from '../signals/signals.ts';
@@ -121,6 +122,8 @@ export interface Executions<Signal extends string = string> {
    * @throws NOT_FOUND, INVALID_CURSOR, INVALID_REQUEST
    */
   steps(id: string, page?: StepPageOptions): Promise<StepPage>;
+  /** One step with its output, by its `key`. @throws NOT_FOUND */
+  step(id: string, key: string): Promise<ExecutionStep>;
   /**
    * The definition with which an execution began, without the shared agents that it names.
    * @throws NOT_FOUND, also for an execution of an agent alone, and if the store does not have the definition
@@ -285,6 +288,12 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     async steps(id, given = {}) {
       refuseUnknownKeys(given, ['limit', 'cursor', 'maxOutput'], 'executions.steps');
       return listSteps(records, clock, await statusOf(id), given);
+    },
+    async step(id, key) {
+      const summary = await statusOf(id);
+      const step = await readStep(records, clock, summary, String(key));
+      if (step) return step;
+      throw new OrchestratorError('NOT_FOUND', `execution ${summary.id} has no step ${key}`);
     },
     async definition(id) {
       const { id: executionId, ensemble, version } = await statusOf(id);

@@ -10,7 +10,7 @@ import {
   type StepContext,
   toExecutionStep,
 } from '../../engine/model/execution-step.ts';
-import { markKey, roleOf, type StepKind } from '../../engine/model/step-kind.ts';
+import { keysOfStep, markKey, roleOf, type StepKind } from '../../engine/model/step-kind.ts';
 import type { StepRecord } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { RecordReader } from '../../engine/ports/storage.ts';
@@ -33,16 +33,10 @@ export const STEP_KEY = /^.+$/s;
 /** What a step is inside of, if something may stop it before its end. */
 const AROUND = /\.(foreach|parallel)\[\d+\]/g;
 
-/** @throws INVALID_CURSOR, INVALID_REQUEST */
-export async function listSteps(
-  { executions }: RecordReader,
-  clock: Clock,
-  summary: ExecutionSummary,
-  { limit, cursor, maxOutput }: StepPageOptions,
-): Promise<StepPage> {
-  const { id, status, finishedAt } = summary;
-  const size = pageLimit(limit);
-  const filter = `${id} steps`;
+type Reads = Pick<RecordReader['executions'], 'getStep'>;
+
+/** @returns a function that makes the step of a record; undefined if the record does not stand for a step */
+function stepsOf(executions: Reads, clock: Clock, { id, status, finishedAt }: ExecutionSummary) {
   const now = clock.now();
   const context: StepContext = isFinal(status) ? { isOver: true, at: finishedAt ?? now } : { isOver: false, at: now };
   const ends = new Map<string, Promise<StepRecord | undefined>>();
@@ -60,15 +54,26 @@ export async function listSteps(
     }
     return context;
   };
-  const toStep = async (record: StepRecord): Promise<ExecutionStep | undefined> => {
+  return async (record: StepRecord): Promise<ExecutionStep | undefined> => {
     const otherKey = recordOfEnd(record);
     if (otherKey === undefined) return undefined;
     const other = otherKey === null ? undefined : await read(otherKey);
     const hasEnded = other !== undefined || (otherKey === null && record.retryAt === undefined);
-    const found = toExecutionStep(record, other, hasEnded || context.isOver ? context : await contextOf(record));
-    return found && cloneJson(withinSize(found, maxOutput));
+    return toExecutionStep(record, other, hasEnded || context.isOver ? context : await contextOf(record));
   };
+}
 
+/** @throws INVALID_CURSOR, INVALID_REQUEST */
+export async function listSteps(
+  { executions }: RecordReader,
+  clock: Clock,
+  summary: ExecutionSummary,
+  { limit, cursor, maxOutput }: StepPageOptions,
+): Promise<StepPage> {
+  const { id } = summary;
+  const size = pageLimit(limit);
+  const filter = `${id} steps`;
+  const toStep = stepsOf(executions, clock, summary);
   const steps: ExecutionStep[] = [];
   let last = '';
   let after = cursor === undefined ? undefined : decodeCursor(cursor, filter, STEP_KEY);
@@ -78,7 +83,7 @@ export async function listSteps(
     for (const [i, step] of found.entries()) {
       if (!step) continue;
       if (steps.length === size) return { steps, nextCursor: encodeCursor(last, filter) };
-      steps.push(step);
+      steps.push(cloneJson(withinSize(step, maxOutput)));
       last = (records[i] as StepRecord).key;
     }
     after = records.at(-1)?.key;
@@ -88,6 +93,22 @@ export async function listSteps(
     const isAll = (await executions.listSteps(id, { after, limit: 1, notes: true })).length === 0;
     return isAll ? { steps } : { steps, nextCursor: encodeCursor(last, filter) };
   }
+}
+
+/** @returns undefined if the execution has no such step */
+export async function readStep(
+  { executions }: RecordReader,
+  clock: Clock,
+  summary: ExecutionSummary,
+  key: string,
+): Promise<ExecutionStep | undefined> {
+  const toStep = stepsOf(executions, clock, summary);
+  for (const own of keysOfStep(key)) {
+    const record = await executions.getStep(summary.id, own);
+    const step = record && (await toStep(record));
+    if (step?.key === key) return cloneJson(step);
+  }
+  return undefined;
 }
 
 function withinSize(step: ExecutionStep, maxOutput: number | undefined): ExecutionStep {
