@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs';
 import { defineConfig } from 'tsup';
+import { forEsbuild } from './scripts/dashboard-assets.ts';
 
 const names = readdirSync('src/entries').map((file) => file.replace(/\.ts$/, ''));
 const entries = {
@@ -22,4 +23,5 @@ export default defineConfig({
   clean: true,
   silent: true,
   splitting: true,
+  esbuildPlugins: [forEsbuild],
 });

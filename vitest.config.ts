@@ -1,5 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
+import { forVite } from './scripts/dashboard-assets.ts';
 
 // The names of the package resolve to the source: `ensemble-orchestrator/testing` is src/entries/testing.ts.
 const src = fileURLToPath(new URL('./src', import.meta.url));
@@ -8,6 +9,7 @@ const src = fileURLToPath(new URL('./src', import.meta.url));
 const report = process.env.VITEST_REPORT;
 
 export default defineConfig({
+  plugins: [forVite],
   resolve: {
     alias: [
       { find: /^ensemble-orchestrator$/, replacement: `${src}/index.ts` },

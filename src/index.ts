@@ -103,7 +103,7 @@ export type { ComponentSource } from './engine/ports/component-source.ts';
 export type { TemplateEngine } from './engine/ports/template-engine.ts';
 export type { Job, JobAction, JobFailure, JobFilter, JobOptions, Jobs } from './orchestrator/jobs/jobs.ts';
 export type { Schedule, Schedules } from './orchestrator/schedules/schedule-control.ts';
-export type { ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';
+export type { ExecutedDefinition, ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';
 export type { WebhookItem, Webhooks } from './orchestrator/webhooks/webhooks.ts';
 export type { SignatureScheme } from './engine/model/webhook.ts';
 export {
@@ -172,6 +172,7 @@ export { createApiHandler } from './http-handlers/create-api-handler.ts';
 export { createHandler } from './http-handlers/create-handler.ts';
 export { createWebhookHandler } from './http-handlers/create-webhook-handler.ts';
 export type { Authenticate, HostPrincipal } from './http-handlers/host-principal.ts';
+export type { FullHandlerOptions } from './http-handlers/create-handler.ts';
 export type { HandlerOptions } from './http-handlers/handler-options.ts';
 export type { HandlerResult, HostInfo, HttpHandler } from './engine/ports/host.ts';
 

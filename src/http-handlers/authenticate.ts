@@ -1,7 +1,7 @@
 /** The second stage of the pipeline: identifies the caller, or says why it can't, as a value (RFC 6750; the specification's API tokens, rules 1 and 4). */
 
 import { isOrchestratorError, messageOf, OrchestratorError } from '../engine/base/errors.ts';
-import { hasScope, type Principal } from '../engine/model/token.ts';
+import { hasScope, type Principal, SCOPES } from '../engine/model/token.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { HandlerParts, HttpCall } from './call.ts';
 import { type Authenticate, readPrincipal } from './host-principal.ts';
@@ -32,6 +32,16 @@ const SCHEME = 'bearer ';
  * @throws what the storage throws; INTERNAL when `authenticate` of the host fails
  */
 export async function authenticate(arrival: Arrival, found: Found | undefined, isOpen = false): Promise<Caller> {
+  const caller = await identify(arrival, found, isOpen);
+  return arrival.parts.readOnly && 'principal' in caller ? { principal: readingOnly(caller.principal) } : caller;
+}
+
+function readingOnly(principal: Principal): Principal {
+  const reads = SCOPES.filter((scope) => scope.startsWith('read:') && hasScope(principal, scope));
+  return { ...principal, scopes: reads };
+}
+
+async function identify(arrival: Arrival, found: Found | undefined, isOpen: boolean): Promise<Caller> {
   const { request, parts } = arrival;
   const ticket = found?.route.takesTicket ? new URLSearchParams(request.query).get('ticket') : null;
   if (found && ticket !== null) {

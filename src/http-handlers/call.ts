@@ -34,6 +34,8 @@ export interface HandlerParts {
   readonly findAddress: FindAddress;
   /** The host's own check of callers. */
   readonly authenticate: Authenticate | undefined;
+  /** Whether every caller has the scopes that read at most. */
+  readonly readOnly: boolean;
   readonly setTimer: Clock['setTimer'];
   readonly monotonic: Clock['monotonic'];
   readonly logger: Logger;

@@ -1,15 +1,28 @@
 /** `createHandler()`: everything that the service offers over HTTP, as one handler. */
 
-import type { HttpHandler } from '../engine/ports/host.ts';
+import { OrchestratorError } from '../engine/base/errors.ts';
+import { once } from '../engine/base/once.ts';
+import { isRecord, optional } from '../engine/base/read-options.ts';
+import { type HttpHandler, type RawHandler, rawHandlerOf } from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { createApiRouter } from './create-api-handler.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
-import { toHandler } from './to-handler.ts';
+import type { HandlerParts } from './call.ts';
+import { answerRequest } from './pipeline.ts';
+import { handlerOf, toHandler } from './to-handler.ts';
 import { findWebhook, isWebhookPath } from './webhooks/find-webhook.ts';
 
+export interface FullHandlerOptions extends HandlerOptions {
+  /**
+   * Serves the dashboard: `true` at `/dashboard`, with the options of this handler. Where the code is bundled into one file, as for
+   * Workers, pass a handler that `createDashboard` made. Default: none.
+   */
+  readonly dashboard?: boolean | HttpHandler | undefined;
+}
+
 /**
- * Serves everything of an orchestrator over HTTP: the API, as `createApiHandler`, and the inbound webhooks, as
- * `createWebhookHandler`.
+ * Serves everything of an orchestrator over HTTP: the API, as `createApiHandler`, the inbound webhooks, as
+ * `createWebhookHandler`, and the dashboard, if it is asked for.
  *
  * @throws TypeError for an unknown option or a wrong value
  *
@@ -17,17 +30,58 @@ import { findWebhook, isWebhookPath } from './webhooks/find-webhook.ts';
  * ```ts
  * import { createHandler, createOrchestrator } from 'ensemble-orchestrator';
  *
- * const handler = createHandler(createOrchestrator(), { basePath: '/service' });
+ * const handler = createHandler(createOrchestrator(), { basePath: '/service', dashboard: true });
  * const result = await handler.handle(new Request('http://localhost/about'));
  * console.log(result.matched); // false
  * ```
  */
-export function createHandler<T>(orchestrator: Orchestrator<T>, options: HandlerOptions = {}): HttpHandler {
-  const parts = readHandlerOptions(orchestrator as unknown as Orchestrator, options);
+export function createHandler<T>(orchestrator: Orchestrator<T>, options: FullHandlerOptions = {}): HttpHandler {
+  const given = orchestrator as unknown as Orchestrator;
+  const { dashboard, ...shared } = options;
+  const parts = readHandlerOptions(given, options, { dashboard: DASHBOARD });
   const router = createApiRouter(parts);
-  return toHandler(
+  const service = toHandler(
     parts,
     (request) => router.match(request.path) ?? findWebhook(request, parts),
     (request) => (isWebhookPath(request, parts) ? 'no-webhook' : 'nothing'),
   );
+  if (dashboard === undefined || dashboard === false) return service;
+  const first = dashboard === true ? loadedLater(given, shared, parts) : (rawHandlerOf(dashboard) as RawHandler);
+  const second = rawHandlerOf(service) as RawHandler;
+  const answer = async (...[request, host, ownPathsOnly]: Parameters<RawHandler>) =>
+    (await first(request, host, true)) ?? second(request, host, ownPathsOnly);
+  return handlerOf((...call) => answer(...call) as ReturnType<RawHandler>, parts);
+}
+
+const DASHBOARD = optional<boolean | HttpHandler>(
+  'true, false, or a handler of createDashboard()',
+  (value) => typeof value === 'boolean' || (isRecord(value) && rawHandlerOf(value) !== undefined),
+);
+/** Bundlers must not put the page into every app, so they must not see the name in the `import`. */
+const DASHBOARD_ENTRY = ['ensemble-orchestrator', 'dashboard'];
+
+/** The dashboard, loaded when it is first asked for. */
+function loadedLater(orchestrator: Orchestrator, options: HandlerOptions, parts: HandlerParts): RawHandler {
+  const basePath = `${parts.basePath}/dashboard`;
+  const load = once(async () => {
+    const entry: typeof import('./create-dashboard.ts') = await import(DASHBOARD_ENTRY.join('/'));
+    return rawHandlerOf(entry.createDashboard(orchestrator, { ...options, basePath })) as RawHandler;
+  });
+  const answer = async (...[request, host]: Parameters<RawHandler>) => {
+    try {
+      return (await load())(request, host, false);
+    } catch (cause) {
+      const message =
+        "the dashboard can't be loaded in this bundle: pass `dashboard: createDashboard(orchestrator)` of ensemble-orchestrator/dashboard";
+      const error = new OrchestratorError('NOT_CONFIGURED', message, { cause });
+      const run = () => Promise.reject(error);
+      const routes = new Map([[request.method, { method: 'GET', path: '', scope: 'public', run } as const]]);
+      return answerRequest(request, host, { resource: { head: '', rest: [], routes, allow: '' }, params: {} }, parts);
+    }
+  };
+  return (request, host) => {
+    const { path } = request;
+    const isOwn = path === basePath || path.startsWith(`${basePath}/`);
+    return isOwn ? (answer(request, host, false) as ReturnType<RawHandler>) : undefined;
+  };
 }

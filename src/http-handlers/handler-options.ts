@@ -88,13 +88,23 @@ const CHECKS: OptionChecks<HandlerOptions> = {
   clock: withMethods('a Clock such as systemClock()', 'setTimer'),
 };
 
-/** @throws TypeError for an unknown key or a value of a wrong kind */
-export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerOptions): HandlerParts {
+/**
+ * @param more - the checks of the options that only this handler has
+ * @throws TypeError for an unknown key or a value of a wrong kind
+ */
+export function readHandlerOptions<O extends HandlerOptions>(
+  orchestrator: Orchestrator,
+  options: O,
+  more?: OptionChecks<Omit<O, keyof HandlerOptions>>,
+): HandlerParts {
   if (typeof orchestrator?.start !== 'function')
     throw new TypeError('a handler needs an orchestrator of createOrchestrator()');
   // An orchestrator that does not come from createOrchestrator(), such as a wrapper, has none of these.
   const served = (orchestrator as { readonly [MASKING]?: ServedParts })[MASKING];
-  const { logger, maxInFlightBytes = 64 * MIB } = readOptions('handler', options, CHECKS);
+  const { logger, maxInFlightBytes = 64 * MIB } = readOptions<HandlerOptions>('handler', options, {
+    ...CHECKS,
+    ...more,
+  });
   const bodies = new ByteBudget(maxInFlightBytes);
   return {
     orchestrator,
@@ -115,6 +125,7 @@ export function readHandlerOptions(orchestrator: Orchestrator, options: HandlerO
     findAddress: createFindAddress(options.trustProxy),
     cors: corsRule(options.cors),
     authenticate: options.authenticate,
+    readOnly: false,
     logger: loggerOf(logger && (served?.logger(logger) ?? logger), served?.log ?? SILENT),
     monotonic: options.clock?.monotonic ?? platformInstant,
     setTimer: options.clock?.setTimer ?? platformTimers(globalThis as Immediates),

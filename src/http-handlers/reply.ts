@@ -11,7 +11,7 @@ export interface Reply {
   readonly status: number;
   /** Becomes the JSON body. Without it the response has no body, unless there is a page or a stream. */
   readonly json?: unknown;
-  /** A whole page. */
+  /** A whole page, or another text whose content type is in `headers`. */
   readonly html?: string;
   /** Server-sent events. */
   readonly stream?: ReadableStream<Uint8Array>;

@@ -24,9 +24,14 @@ export function toHandler(
     const found = find(request);
     return isPromise(found) ? found.then(answer) : answer(found);
   };
+  return handlerOf(handleRaw, parts);
+}
+
+/** The handler of a raw handler. */
+export function handlerOf(handleRaw: RawHandler, { setTimer }: Pick<HandlerParts, 'setTimer'>): HttpHandler {
   const answered = async (request: Request, host: Parameters<RawHandler>[1], ownPathsOnly: boolean) => {
     const answer = await handleRaw(new FetchedRequest(request), host, ownPathsOnly);
-    return answer && toResponse(answer, parts.setTimer);
+    return answer && toResponse(answer, setTimer);
   };
   const handler: HttpHandler = {
     fetch: (request, host = NO_HOST) => answered(request, host, false) as Promise<Response>,

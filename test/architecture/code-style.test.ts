@@ -222,7 +222,7 @@ describe('code style', () => {
   it('files are in kebab-case, and none has a name that says nothing', () => {
     const parts = [...graph.keys()].flatMap((path) =>
       path
-        .replace(/\.ts$/, '')
+        .replace(/\.tsx?$/, '')
         .split('/')
         .map((part) => ({ path, part })),
     );

@@ -45,9 +45,11 @@ export const RULES: Readonly<Record<string, Rule>> = {
   orchestrator: { may: [...ENGINE, 'operations/', 'adapters/'], types: ['authoring'] },
   project: { may: [...CORE, ...DEFINITION, 'orchestrator', 'adapters/'], types: ['authoring'] },
   'http-handlers': { may: [...CORE, 'signing', 'access'], types: ['orchestrator'] },
+  dashboard: { may: ['base', 'model'], types: ['access', 'orchestrator'] },
   'testing-kit': { may: [...CORE, 'adapters/'], types: ['orchestrator', 'authoring'] },
 
   index: { may: [...ENGINE, 'authoring', 'orchestrator', 'project', 'operations/', 'adapters/', 'http-handlers'] },
+  'entries/dashboard': { may: ['http-handlers'] },
   'entries/testing': { may: [...CORE, 'authoring', 'orchestrator', 'adapters/', 'testing-kit'] },
   'entries/node': { may: [...CORE, 'orchestrator', 'project', 'adapters/', 'http-handlers'] },
   'entries/': ADAPTER_ENTRY,
@@ -69,7 +71,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
  * library.
  */
 export function layerOf(path: string): string {
-  const parts = path.replace(/\.ts$/, '').split('/');
+  const parts = path.replace(/\.tsx?$/, '').split('/');
   const [first, second, third] = parts as [string, string | undefined, string | undefined];
   if (path === 'cli/start.ts') return 'cli/start';
   if (path.startsWith('cli/schema/')) return 'cli/schema';

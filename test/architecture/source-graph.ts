@@ -30,7 +30,7 @@ export interface SourceFile {
 export type SourceGraph = ReadonlyMap<string, SourceFile>;
 
 export function readSourceGraph(): SourceGraph {
-  const paths = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((path) => path.endsWith('.ts'));
+  const paths = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((path) => /(?<!\.d)\.tsx?$/.test(path));
   return toGraph(paths.sort().map((path) => [path.split(sep).join('/'), readFileSync(join(SRC, path), 'utf8')]));
 }
 

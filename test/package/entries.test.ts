@@ -55,6 +55,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './twilio': ['twilioSms'],
   './sandbox': ['sandbox'],
   './smtp': ['smtpMail'],
+  './dashboard': ['createDashboard'],
   './pdf': ['chromiumPdf', 'cloudflarePdf', 'embeddedPdf'],
   './adapter': [
     'AGENTS_IN_RECORD',

@@ -2,9 +2,17 @@
 
 import { describe, expect, it } from 'vitest';
 import { aiModels } from '../../src/entries/ai.ts';
+import { createDashboard } from '../../src/entries/dashboard.ts';
 import { liquidTemplates } from '../../src/entries/liquid.ts';
 import { gitComponents } from '../../src/entries/git.ts';
-import { embeddedEngine, fetchHttp, memoryMail, memoryStorage, thirdpartyMail } from '../../src/index.ts';
+import {
+  createOrchestrator,
+  embeddedEngine,
+  fetchHttp,
+  memoryMail,
+  memoryStorage,
+  thirdpartyMail,
+} from '../../src/index.ts';
 import { mcpClient } from '../../src/entries/mcp.ts';
 import { nodeHttp } from '../../src/entries/node.ts';
 import { chromiumPdf, cloudflarePdf, embeddedPdf } from '../../src/entries/pdf.ts';
@@ -23,6 +31,7 @@ type Factory = (options: never) => unknown;
 const FACTORIES: Readonly<Record<string, readonly [factory: Factory, wrong: string, near: string]>> = {
   aiModels: [(options) => aiModels(() => ({}) as never, options), 'price', 'prices'],
   chromiumPdf: [chromiumPdf, 'concurency', 'concurrency'],
+  createDashboard: [(options) => createDashboard(createOrchestrator(), options), 'readonly', 'readOnly'],
   cloudflarePdf: [cloudflarePdf, 'acountId', 'accountId'],
   embeddedEngine: [embeddedEngine, 'leaseMS', 'leaseMs'],
   embeddedPdf: [embeddedPdf, 'thread', 'threads'],

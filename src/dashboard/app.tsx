@@ -1,0 +1,56 @@
+/** Signs a caller in: by the login of the host, or by an API token, which stays in this tab. */
+
+import { useEffect, useMemo, useState } from 'preact/hooks';
+import type { TokenScope } from '../engine/model/token.ts';
+import { type ApiProblem, createClient } from './api/client.ts';
+import { toProblem } from './api/use-data.ts';
+import { AppContext, type AppState, type Caller } from './app-state.ts';
+import { SignIn } from './sign-in.tsx';
+import { Shell } from './shell.tsx';
+
+const MESSAGE_MS = 6_000;
+/** Other dashboards of the same origin have a token of their own. */
+const storageKey = () => `ensemble-token ${location.pathname}`;
+
+export function App() {
+  const [token, setToken] = useState(() => sessionStorage.getItem(storageKey()) ?? undefined);
+  const [caller, setCaller] = useState<Caller>();
+  const [problem, setProblem] = useState<ApiProblem>();
+  const [message, setMessage] = useState('');
+
+  const client = useMemo(() => createClient(token, () => setCaller(undefined)), [token]);
+  useEffect(() => {
+    setProblem(undefined);
+    client.get<Caller>('/caller').then(setCaller, (thrown) => setProblem(toProblem(thrown)));
+  }, [client]);
+  useEffect(() => {
+    const timer = setTimeout(() => setMessage(''), MESSAGE_MS);
+    return () => clearTimeout(timer);
+  }, [message]);
+
+  const signIn = (given: string) => {
+    sessionStorage.setItem(storageKey(), given);
+    setToken(given);
+  };
+  const signOut = () => {
+    sessionStorage.removeItem(storageKey());
+    setCaller(undefined);
+    setToken(undefined);
+  };
+  if (!caller) return <SignIn isKnown={token !== undefined} problem={problem} onToken={signIn} onForget={signOut} />;
+  const state: AppState = {
+    client,
+    caller,
+    can: (scope: TokenScope) => caller.scopes.includes(scope) || caller.scopes.includes('admin'),
+    say: setMessage,
+    signOut: token === undefined ? undefined : signOut,
+  };
+  return (
+    <AppContext.Provider value={state}>
+      <Shell />
+      <div class="message" role="status" aria-live="polite">
+        {message}
+      </div>
+    </AppContext.Provider>
+  );
+}

@@ -1,0 +1,87 @@
+/** What a person can do with an execution: cancel it, retry it, and copy the command that shows it. */
+
+import { useState } from 'preact/hooks';
+import type { Execution } from '../../engine/model/execution.ts';
+import { goTo } from '../address.ts';
+import { at } from '../api/client.ts';
+import { useApp } from '../app-state.ts';
+import { CopyButton } from '../parts/copy-button.tsx';
+import { Confirm } from '../parts/dialog.tsx';
+import { JsonField, readJson } from '../parts/json-field.tsx';
+
+interface ActionsProps {
+  readonly execution: Execution<unknown>;
+  onChange(): void;
+}
+
+export function Actions({ execution, onChange }: ActionsProps) {
+  const { can } = useApp();
+  const [asks, setAsks] = useState<'cancel' | 'retry'>();
+  const { id, status, finishedAt, retriedBy } = execution;
+  const mayChange = can('execute:ensembles');
+  const canRetry = ['failed', 'timed_out', 'cancelled'].includes(status) && retriedBy === undefined;
+  const close = () => setAsks(undefined);
+  return (
+    <span class="buttons">
+      {mayChange && finishedAt === undefined && (
+        <button type="button" onClick={() => setAsks('cancel')}>
+          Cancel
+        </button>
+      )}
+      {mayChange && canRetry && (
+        <button type="button" class="primary" onClick={() => setAsks('retry')}>
+          Retry
+        </button>
+      )}
+      <CopyButton text={() => `ensemble execution get ${id} --url ${serverUrl()}`}>Copy as command</CopyButton>
+      {asks === 'cancel' && <CancelDialog id={id} onDone={onChange} onClose={close} />}
+      {asks === 'retry' && <RetryDialog execution={execution} onClose={close} />}
+    </span>
+  );
+}
+
+/** The address below which the API of this page is. */
+function serverUrl(): string {
+  return new URL('.', location.href).href.replace(/\/$/, '');
+}
+
+function CancelDialog({ id, onDone, onClose }: { readonly id: string; onDone(): void; onClose(): void }) {
+  const { client, say } = useApp();
+  const cancel = async () => {
+    await client.send('POST', at`/executions/${id}/cancel`);
+    say('It stops at its next step.');
+    onDone();
+  };
+  return (
+    <Confirm title="Cancel this execution" action="Cancel it" isDanger onConfirm={cancel} onClose={onClose}>
+      <p>
+        The running step is aborted, no further step begins, and its children are cancelled. What has been done is not
+        undone.
+      </p>
+    </Confirm>
+  );
+}
+
+function RetryDialog({ execution, onClose }: { readonly execution: Execution<unknown>; onClose(): void }) {
+  const { client } = useApp();
+  const first = JSON.stringify(execution.input ?? {}, null, 2);
+  const [input, setInput] = useState(first);
+  const [newKeys, setNewKeys] = useState(false);
+  const retry = async () => {
+    const body = { ...(newKeys && { newKeys }), ...(input !== first && { input: readJson(input, 'the input') }) };
+    const started = await client.send<{ readonly id?: string; readonly executionId?: string }>(
+      ...(['POST', at`/executions/${execution.id}/retry`, body] as const),
+    );
+    goTo(['executions', started.id ?? started.executionId ?? '']);
+  };
+  return (
+    <Confirm title="Retry this execution" action="Retry it" onConfirm={retry} onClose={onClose}>
+      <p>A new execution begins with the results of the steps that succeeded. Those don't run again.</p>
+      <JsonField label="Input" value={input} rows={8} onValue={setInput} />
+      <label class="check">
+        <input type="checkbox" checked={newKeys} onChange={() => setNewKeys(!newKeys)} />
+        Use new idempotency keys: receivers treat its calls as new ones
+      </label>
+    </Confirm>
+  );
+}

@@ -1,0 +1,31 @@
+/** The error of an execution or a step, with what the caller may see of its reason. */
+
+import type { ExecutionError } from '../../engine/model/execution.ts';
+import { visible } from '../format.ts';
+import { Value } from '../parts/value-tree.tsx';
+
+export function ErrorOf({ error }: { readonly error: ExecutionError }) {
+  const { code, message, agent, details, stack, cause } = error;
+  return (
+    <div class="failure">
+      <p>
+        <strong>{code}</strong>
+        {agent && (
+          <>
+            {' '}
+            in agent <code>{agent}</code>
+          </>
+        )}
+      </p>
+      <pre class="wrapped">{visible(message)}</pre>
+      {details && <Value value={details} label="Details" />}
+      {cause && <Value value={cause} label="Cause" />}
+      {stack && (
+        <details>
+          <summary>Stack</summary>
+          <pre>{visible(stack)}</pre>
+        </details>
+      )}
+    </div>
+  );
+}

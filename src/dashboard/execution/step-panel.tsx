@@ -1,0 +1,110 @@
+/** One step: its state, its attempts, its error, its output, and the calls of models and tools in it. */
+
+import type { Execution } from '../../engine/model/execution.ts';
+import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import { linkTo } from '../address.ts';
+import { at } from '../api/client.ts';
+import { useData } from '../api/use-data.ts';
+import { formatDuration, formatNumber, oneLine } from '../format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Failure } from '../parts/failure.tsx';
+import { Instant } from '../parts/instant.tsx';
+import { Value } from '../parts/value-tree.tsx';
+import { ErrorOf } from './error-of.tsx';
+import { containerOf } from './step-tree.ts';
+
+interface StepPanelProps {
+  readonly execution: Execution<unknown>;
+  readonly step: ExecutionStep;
+  readonly steps: readonly ExecutionStep[];
+  onChoose(key: string | undefined): void;
+}
+
+const PARTS: ReadonlySet<string> = new Set(['model', 'tool', 'send']);
+
+export function StepPanel({ execution, step, steps, onChoose }: StepPanelProps) {
+  const { key, kind, name, status, attempts, startedAt, duration, error, executionId } = step;
+  const parts = steps.filter((one) => PARTS.has(one.kind) && containerOf(one.key) === key);
+  return (
+    <aside class="panel" aria-label={`Step ${name || kind}`}>
+      <div class="title">
+        <h2>{oneLine(name || kind, 60)}</h2>
+        <Badge status={status} />
+        <button type="button" class="quiet close" aria-label="Close the step" onClick={() => onChoose(undefined)}>
+          ×
+        </button>
+      </div>
+      <dl class="facts">
+        <Fact name="Kind">{kind}</Fact>
+        <Fact name="Place">
+          <code>{key}</code>
+        </Fact>
+        <Fact name="Began">
+          <Instant at={startedAt} exact />
+        </Fact>
+        <Fact name="Took">{formatDuration(duration)}</Fact>
+        {attempts > 1 && <Fact name="Attempts">{attempts}</Fact>}
+        {executionId && (
+          <Fact name="Child">
+            <a href={linkTo(['executions', executionId])}>{executionId}</a>
+          </Fact>
+        )}
+      </dl>
+      {error && <ErrorOf error={error} />}
+      {parts.length > 0 && <Parts parts={parts} onChoose={onChoose} />}
+      <h3>Output</h3>
+      <Output execution={execution} step={step} />
+    </aside>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: preact.ComponentChildren }) {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </div>
+  );
+}
+
+interface ModelAnswer {
+  readonly usage?: { readonly inputTokens?: number; readonly outputTokens?: number; readonly cost?: number };
+}
+
+function Parts({ parts, onChoose }: { readonly parts: readonly ExecutionStep[]; onChoose(key: string): void }) {
+  return (
+    <>
+      <h3>Calls</h3>
+      <ul class="lines">
+        {parts.map(({ key, kind, name, duration, output }) => {
+          const { usage } = (output ?? {}) as ModelAnswer;
+          return (
+            <li key={key}>
+              <button type="button" class="quiet" onClick={() => onChoose(key)}>
+                {kind} {oneLine(name, 60)}
+              </button>{' '}
+              <span class="hint">
+                {formatDuration(duration)}
+                {usage && `, ${formatNumber(usage.inputTokens ?? 0)} + ${formatNumber(usage.outputTokens ?? 0)} tokens`}
+                {usage?.cost !== undefined && `, cost ${usage.cost}`}
+              </span>
+            </li>
+          );
+        })}
+      </ul>
+    </>
+  );
+}
+
+function Output({ execution, step }: Pick<StepPanelProps, 'execution' | 'step'>) {
+  const { key, output, outputOmitted, status } = step;
+  const read = outputOmitted ? `${execution.id} ${key}` : undefined;
+  const { value, problem, isLoading, reload } = useData(read, (client, signal) =>
+    client.get<ExecutionStep>(at`/executions/${execution.id}/steps/${key}`, {}, signal),
+  );
+  if (problem) return <Failure problem={problem} onRetry={reload} />;
+  if (isLoading) return <p class="empty">Loading...</p>;
+  if (value) return <Value value={value.output} label="Output" />;
+  if (output === undefined) return <p class="hint">{status === 'completed' ? 'It has none.' : 'There is none yet.'}</p>;
+  return <Value value={output} label="Output" />;
+}

@@ -1,0 +1,136 @@
+/** One execution, its steps, and its events while it has not ended. */
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Execution } from '../../engine/model/execution.ts';
+import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import { type ApiProblem, at, type Client } from '../api/client.ts';
+import { type Connection, followEvents } from '../api/event-lines.ts';
+import { toProblem, useData, type Data } from '../api/use-data.ts';
+import { useApp } from '../app-state.ts';
+
+/** Larger outputs are loaded when a person looks at them, in bytes. */
+const MAX_OUTPUT = 2_048;
+const PAGE_SIZE = 250;
+/** The shortest time between two reads of an execution that runs, in ms. After a read that took long, it is longer. */
+const EVERY_MS = 1_000;
+const REST_SHARE = 10;
+
+export interface StepPage {
+  readonly cursor: string | undefined;
+  readonly steps: readonly ExecutionStep[];
+  readonly nextCursor?: string;
+}
+
+export interface ShownExecution extends Data<Execution<unknown>> {
+  readonly steps: readonly ExecutionStep[];
+  /** Why the steps can't be read. */
+  readonly stepsProblem: ApiProblem | undefined;
+  /** Undefined for an execution that had ended before. */
+  readonly connection: Connection | undefined;
+}
+
+export function useExecution(id: string): ShownExecution {
+  const { client } = useApp();
+  const record = useData(id, (api, signal) => api.get<Execution<unknown>>(at`/executions/${id}`, {}, signal));
+  const [pages, setPages] = useState<readonly StepPage[]>([]);
+  const [stepsProblem, setStepsProblem] = useState<ApiProblem>();
+  const [connection, setConnection] = useState<Connection>();
+  const known = useRef<readonly StepPage[]>([]);
+  const reloadRecord = useRef(record.reload);
+  reloadRecord.current = record.reload;
+  const hasEnded = record.value?.finishedAt !== undefined;
+  const isKnown = record.value !== undefined;
+
+  // The steps are read at once, again after events, and once more when the execution has ended.
+  useEffect(() => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const show = (read: readonly StepPage[]) => {
+      known.current = read;
+      setPages(read);
+    };
+    const refresh = throttled(signal, async () => {
+      try {
+        await readSteps(client, id, known.current, show, signal);
+        setStepsProblem(undefined);
+      } catch (thrown) {
+        if (!signal.aborted) setStepsProblem(toProblem(thrown));
+      }
+    });
+    refresh();
+    if (isKnown && !hasEnded) {
+      const onEvents = () => {
+        refresh();
+        reloadRecord.current();
+      };
+      void followEvents(client, id, signal, {
+        onEvents: throttled(signal, async () => onEvents()),
+        onChange: setConnection,
+      });
+    }
+    return () => controller.abort();
+  }, [client, id, isKnown, hasEnded]);
+  const steps = pages.flatMap((page) => page.steps);
+  return { ...record, steps, stepsProblem, connection: hasEnded ? undefined : connection };
+}
+
+/** Calls `work` at once, and then at most once in a while, never twice at the same time and never while the tab is hidden. */
+function throttled(signal: AbortSignal, work: () => Promise<void>): () => void {
+  let isBusy = false;
+  let isDue = false;
+  const run = async () => {
+    if (isBusy || signal.aborted) {
+      isDue = true;
+      return;
+    }
+    [isBusy, isDue] = [true, false];
+    const began = performance.now();
+    await work();
+    const restMs = Math.max(EVERY_MS, REST_SHARE * (performance.now() - began));
+    do await new Promise((resolve) => setTimeout(resolve, restMs));
+    while (document.hidden && !signal.aborted);
+    isBusy = false;
+    if (isDue) void run();
+  };
+  return () => void run();
+}
+
+/** Reads the pages whose steps may have changed, and those after them, and shows each as it arrives. */
+async function readSteps(
+  client: Client,
+  id: string,
+  before: readonly StepPage[],
+  show: (pages: readonly StepPage[]) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const pages: StepPage[] = [];
+  let cursor: string | undefined;
+  for (let i = 0; ; i++) {
+    const kept = before[i];
+    const isKept = kept !== undefined && kept.cursor === cursor && isSettled(kept);
+    const page: StepPage = isKept ? kept : await readPage(client, id, cursor, signal);
+    if (signal.aborted) return;
+    pages.push(page);
+    cursor = page.nextCursor;
+    if (!isKept || cursor === undefined) show([...pages, ...(cursor === undefined ? [] : before.slice(i + 1))]);
+    if (cursor === undefined) return;
+  }
+}
+
+async function readPage(
+  client: Client,
+  id: string,
+  cursor: string | undefined,
+  signal: AbortSignal,
+): Promise<StepPage> {
+  const query = { limit: PAGE_SIZE, cursor, maxOutput: MAX_OUTPUT };
+  const { steps, nextCursor } = await client.get<StepPage>(at`/executions/${id}/steps`, query, signal);
+  return { cursor, steps, ...(nextCursor !== undefined && { nextCursor }) };
+}
+
+const OPEN: ReadonlySet<string> = new Set(['running', 'waiting', 'retrying']);
+
+/** Whether no step of a page can change any more. */
+function isSettled({ steps, nextCursor }: StepPage): boolean {
+  return nextCursor !== undefined && !steps.some(({ status }) => OPEN.has(status));
+}

@@ -1,0 +1,99 @@
+/** What an execution waits for, and the form that sends it a signal. */
+
+import { useState } from 'preact/hooks';
+import type { Execution, PendingWait } from '../../engine/model/execution.ts';
+import { linkTo } from '../address.ts';
+import { at } from '../api/client.ts';
+import { useApp } from '../app-state.ts';
+import { count, oneLine } from '../format.ts';
+import { Confirm } from '../parts/dialog.tsx';
+import { Instant } from '../parts/instant.tsx';
+import { JsonField, readJson } from '../parts/json-field.tsx';
+
+interface WaitsProps {
+  readonly execution: Execution<unknown>;
+  onChange(): void;
+}
+
+export function Waits({ execution, onChange }: WaitsProps) {
+  const { can } = useApp();
+  const [signal, setSignal] = useState<string>();
+  const { waitingFor, waitingForOmitted = 0 } = execution;
+  if (waitingFor.length === 0) return null;
+  return (
+    <section class="waits">
+      <h2>It waits</h2>
+      <ul class="lines">
+        {waitingFor.map((wait) => (
+          <li key={wait.key}>
+            <Wait wait={wait} />
+            {wait.kind === 'signal' && can('execute:ensembles') && (
+              <button type="button" onClick={() => setSignal(wait.name)}>
+                Send {oneLine(wait.name ?? '', 30)}
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+      {waitingForOmitted > 0 && <p class="hint">And {count(waitingForOmitted, 'more wait')}.</p>}
+      {signal !== undefined && (
+        <SignalDialog id={execution.id} name={signal} onSent={onChange} onClose={() => setSignal(undefined)} />
+      )}
+    </section>
+  );
+}
+
+function Wait({ wait: { kind, name = '', key, executionId, since, until } }: { readonly wait: PendingWait }) {
+  return (
+    <span>
+      {kind === 'signal' && (
+        <>
+          for the signal <strong>{oneLine(name, 60)}</strong>
+        </>
+      )}
+      {kind === 'sleep' && 'for an instant'}
+      {kind === 'retry' && (
+        <>
+          for the next attempt of <strong>{oneLine(name, 60)}</strong>
+        </>
+      )}
+      {kind === 'child' && (
+        <>
+          for its child <a href={linkTo(['executions', executionId ?? ''])}>{oneLine(name, 60)}</a>
+        </>
+      )}{' '}
+      since <Instant at={since} />
+      {until !== undefined && (
+        <>
+          , at most until <Instant at={until} exact />
+        </>
+      )}{' '}
+      <code class="hint">{key}</code>{' '}
+    </span>
+  );
+}
+
+interface SignalProps {
+  readonly id: string;
+  readonly name: string;
+  onSent(): void;
+  onClose(): void;
+}
+
+function SignalDialog({ id, name, onSent, onClose }: SignalProps) {
+  const { client, say } = useApp();
+  const [payload, setPayload] = useState('null');
+  const send = async () => {
+    await client.send('POST', at`/executions/${id}/signals/${name}`, readJson(payload, 'the payload'));
+    say('The signal is stored.');
+    onSent();
+  };
+  return (
+    <Confirm title={`Send the signal ${name}`} action="Send it" onConfirm={send} onClose={onClose}>
+      <JsonField label="Payload, as JSON" value={payload} onValue={setPayload} />
+      <p class="hint">
+        The <code>wait</code> for this name takes it once. It can't be taken back.
+      </p>
+    </Confirm>
+  );
+}

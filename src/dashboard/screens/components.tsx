@@ -1,0 +1,281 @@
+/** Components: the list, and one with its versions, their differences, its environments, and what deploys and rolls back. */
+
+import { useState } from 'preact/hooks';
+import type { ComponentVersion, Deployment } from '../../engine/model/component.ts';
+import type { Component } from '../../orchestrator/components/components.ts';
+import { type Address, changeQuery, linkTo } from '../address.ts';
+import { at } from '../api/client.ts';
+import { useData } from '../api/use-data.ts';
+import { useApp } from '../app-state.ts';
+import { oneLine } from '../format.ts';
+import { CodeDiff, CodeLines } from '../parts/code-lines.tsx';
+import { Confirm } from '../parts/dialog.tsx';
+import { Failure } from '../parts/failure.tsx';
+import { Instant } from '../parts/instant.tsx';
+import { Pager } from '../parts/pager.tsx';
+
+type ShownComponent = Component & { readonly latest?: string };
+
+export function Components({ query: { cursor } }: { readonly query: Address['query'] }) {
+  const { value, problem, isLoading, reload } = useData(`components ${cursor}`, (client, signal) =>
+    client.get<{ readonly components: readonly ShownComponent[]; readonly nextCursor?: string }>(
+      ...(['/components', { cursor }, signal] as const),
+    ),
+  );
+  return (
+    <>
+      <h1>Components</h1>
+      {problem && <Failure problem={problem} onRetry={reload} />}
+      {isLoading && <p class="empty">Loading...</p>}
+      {value?.components.length === 0 && (
+        <p class="empty">
+          There is no component. <code>ensemble component register</code> adds a prompt, a template, a config or a
+          query.
+        </p>
+      )}
+      {value && value.components.length > 0 && (
+        <div class="table-frame">
+          <table>
+            <thead>
+              <tr>
+                {['Name', 'Kind', 'Newest version', 'What it is for'].map((title) => (
+                  <th key={title} scope="col">
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {value.components.map(({ name, kind, latest, metadata }) => (
+                <tr key={name}>
+                  <td>
+                    <a data-row href={linkTo(['components', name])}>
+                      {name}
+                    </a>
+                  </td>
+                  <td>{kind}</td>
+                  <td>{latest ?? <span class="hint">none</span>}</td>
+                  <td class="clip">{oneLine(metadata.description ?? '')}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <Pager path={['components']} query={{ cursor }} next={value?.nextCursor} />
+    </>
+  );
+}
+
+interface Found {
+  readonly versions: readonly ComponentVersion[];
+  readonly deployments: readonly Deployment[];
+}
+
+export function ComponentScreen({ name, query }: { readonly name: string; readonly query: Address['query'] }) {
+  const { value, problem, isLoading, reload } = useData(`component ${name}`, async (client, signal): Promise<Found> => {
+    const [{ versions }, { deployments }] = await Promise.all([
+      client.get<Pick<Found, 'versions'>>(at`/components/${name}/versions`, { limit: 250 }, signal),
+      client.get<Pick<Found, 'deployments'>>(at`/components/${name}/deployments`, { limit: 250 }, signal),
+    ]);
+    return { versions, deployments };
+  });
+  if (problem) return <Failure problem={problem} onRetry={reload} />;
+  if (isLoading || !value) return <p class="empty">Loading...</p>;
+  const [newest] = value.versions;
+  const shown = query.version ?? newest?.version;
+  return (
+    <>
+      <h1>{name}</h1>
+      {newest === undefined && <p class="empty">It has no version yet.</p>}
+      <Matrix name={name} found={value} shown={shown} onChange={reload} />
+      {shown !== undefined && <Text name={name} version={shown} versions={value.versions} other={query.with} />}
+    </>
+  );
+}
+
+interface Asked {
+  readonly environment: string;
+  /** Absent: the version before. */
+  readonly version?: string;
+}
+
+interface MatrixProps {
+  readonly name: string;
+  readonly found: Found;
+  readonly shown: string | undefined;
+  onChange(): void;
+}
+
+/** A row for each version, a column for each environment. */
+function Matrix({ name, found: { versions, deployments }, shown, onChange }: MatrixProps) {
+  const { can } = useApp();
+  const [asked, setAsked] = useState<Asked>();
+  const environments = deployments.filter(({ environment }) => environment !== 'latest');
+  const mayWrite = can('write:components');
+  return (
+    <div class="table-frame">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Version</th>
+            <th scope="col">Created</th>
+            <th scope="col">Why</th>
+            {environments.map(({ environment, previous }) => (
+              <th key={environment} scope="col">
+                {environment}{' '}
+                {mayWrite && previous !== undefined && (
+                  <button type="button" class="quiet" onClick={() => setAsked({ environment })}>
+                    Roll back
+                  </button>
+                )}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {versions.map(({ version, createdAt, message = '' }) => (
+            <tr key={version}>
+              <td>
+                <a
+                  data-row
+                  href={linkTo(['components', name], { version })}
+                  aria-current={version === shown || undefined}
+                >
+                  {version}
+                </a>
+              </td>
+              <td>
+                <Instant at={createdAt} />
+              </td>
+              <td class="clip">{oneLine(message)}</td>
+              {environments.map((deployment) => (
+                <td key={deployment.environment}>
+                  {shareOf(deployment, version) ??
+                    (mayWrite && (
+                      <button
+                        type="button"
+                        class="quiet"
+                        onClick={() => setAsked({ environment: deployment.environment, version })}
+                      >
+                        Deploy
+                      </button>
+                    ))}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {mayWrite && versions[0] && <NewEnvironment version={shown ?? versions[0].version} onAsk={setAsked} />}
+      {asked && <DeployDialog name={name} asked={asked} onDone={onChange} onClose={() => setAsked(undefined)} />}
+    </div>
+  );
+}
+
+function shareOf({ version: own, split, rollout, deployedAt }: Deployment, version: string) {
+  const share = split ? split[version] : own === version ? 100 : undefined;
+  if (share === undefined) return undefined;
+  return (
+    <>
+      <strong>{share === 100 ? 'deployed' : `${share} %`}</strong>{' '}
+      {rollout && <span class="hint">rollout, guard {rollout.guard}</span>} <Instant at={deployedAt} />
+    </>
+  );
+}
+
+function NewEnvironment({ version, onAsk }: { readonly version: string; onAsk(asked: Asked): void }) {
+  const [environment, setEnvironment] = useState('');
+  const submit = (event: Event) => {
+    event.preventDefault();
+    if (environment.trim() !== '') onAsk({ environment: environment.trim(), version });
+  };
+  return (
+    <form class="filters inset" onSubmit={submit}>
+      <label>
+        Another environment
+        <input value={environment} onInput={({ currentTarget }) => setEnvironment(currentTarget.value)} />
+      </label>
+      <button type="submit">Deploy {version} to it</button>
+    </form>
+  );
+}
+
+interface DeployProps {
+  readonly name: string;
+  readonly asked: Asked;
+  onDone(): void;
+  onClose(): void;
+}
+
+function DeployDialog({ name, asked: { environment, version }, onDone, onClose }: DeployProps) {
+  const { client, say } = useApp();
+  const [message, setMessage] = useState('');
+  const reason = message.trim() === '' ? {} : { message: message.trim() };
+  const confirm = async () => {
+    const path = at`/components/${name}/deployments/${environment}`;
+    if (version === undefined) await client.send('POST', `${path}/rollback`, reason);
+    else await client.send('PUT', path, { version, ...reason });
+    say(version === undefined ? `${environment} has the version before.` : `${environment} has ${version}.`);
+    onDone();
+  };
+  return (
+    <Confirm
+      title={version === undefined ? `Roll ${environment} back` : `Deploy ${version} to ${environment}`}
+      action={version === undefined ? 'Roll back' : 'Deploy'}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <p>Executions that begin from now on use it. Those that have used another version keep it.</p>
+      <label>
+        Why
+        <input value={message} maxLength={500} onInput={({ currentTarget }) => setMessage(currentTarget.value)} />
+      </label>
+    </Confirm>
+  );
+}
+
+interface TextProps {
+  readonly name: string;
+  readonly version: string;
+  readonly versions: readonly ComponentVersion[];
+  readonly other: string | undefined;
+}
+
+function Text({ name, version, versions, other }: TextProps) {
+  const key = `${name} ${version} ${other}`;
+  const { value, problem } = useData(key, async (client, signal) => {
+    const read = (one: string) =>
+      client.get<{ readonly content: string }>(at`/components/${name}/versions/${one}`, {}, signal);
+    const [own, compared] = await Promise.all([read(version), other === undefined ? undefined : read(other)]);
+    return { own: own.content, other: compared?.content };
+  });
+  return (
+    <section>
+      <div class="title">
+        <h2>{version}</h2>
+        <label>
+          Compared with
+          <select
+            value={other ?? ''}
+            onChange={({ currentTarget }) => changeQuery({ with: currentTarget.value || undefined, version })}
+          >
+            <option value="">nothing</option>
+            {versions
+              .filter((one) => one.version !== version)
+              .map((one) => (
+                <option key={one.version} value={one.version}>
+                  {one.version}
+                </option>
+              ))}
+          </select>
+        </label>
+      </div>
+      {problem && <Failure problem={problem} />}
+      {value && value.other === undefined && <CodeLines text={value.own} label={`Text of ${version}`} />}
+      {value?.other !== undefined && (
+        <CodeDiff before={value.other} after={value.own} label={`From ${other} to ${version}`} />
+      )}
+    </section>
+  );
+}

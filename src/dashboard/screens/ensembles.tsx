@@ -1,0 +1,218 @@
+/** Ensembles: the list, and one with its definition, its triggers, the versions that ran, and a form that starts it. */
+
+import { useState } from 'preact/hooks';
+import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
+import { type Address, changeQuery, linkTo } from '../address.ts';
+import { at } from '../api/client.ts';
+import { useData } from '../api/use-data.ts';
+import { useApp } from '../app-state.ts';
+import { oneLine } from '../format.ts';
+import { FlowView } from '../execution/flow-view.tsx';
+import { Badge } from '../parts/badge.tsx';
+import { CodeDiff, CodeLines } from '../parts/code-lines.tsx';
+import { Failure } from '../parts/failure.tsx';
+import { Instant } from '../parts/instant.tsx';
+import { Pager } from '../parts/pager.tsx';
+import { toYaml } from '../parts/yaml-text.ts';
+import type { ExecutionPage } from './executions.tsx';
+import { StartDialog } from './start-dialog.tsx';
+
+interface Item {
+  readonly name: string;
+  readonly description?: string;
+  readonly version: string;
+  readonly active: boolean;
+  readonly source: 'code' | 'store';
+  readonly updatedAt: number;
+  readonly definition: EnsembleDefinition;
+}
+
+export function Ensembles({ query: { cursor } }: { readonly query: Address['query'] }) {
+  const { value, problem, isLoading, reload } = useData(`ensembles ${cursor}`, (client, signal) =>
+    client.get<{ readonly ensembles: readonly Item[]; readonly nextCursor?: string }>('/ensembles', { cursor }, signal),
+  );
+  return (
+    <>
+      <h1>Ensembles</h1>
+      {problem && <Failure problem={problem} onRetry={reload} />}
+      {isLoading && <p class="empty">Loading...</p>}
+      {value?.ensembles.length === 0 && (
+        <p class="empty">
+          There is no ensemble. Pass some to <code>createOrchestrator</code>, or create one over the API.
+        </p>
+      )}
+      {value && value.ensembles.length > 0 && (
+        <div class="table-frame">
+          <table>
+            <thead>
+              <tr>
+                {['Name', 'State', 'Defined in', 'What it does', 'Version', 'Triggers'].map((title) => (
+                  <th key={title} scope="col">
+                    {title}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {value.ensembles.map((item) => (
+                <Row key={item.name} item={item} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <Pager path={['ensembles']} query={{ cursor }} next={value?.nextCursor} />
+    </>
+  );
+}
+
+function Row({ item: { name, active, source, description = '', version, definition } }: { readonly item: Item }) {
+  return (
+    <tr>
+      <td>
+        <a data-row href={linkTo(['ensembles', name])}>
+          {name}
+        </a>
+      </td>
+      <td>
+        <Badge status={active ? 'active' : 'not active'} />
+      </td>
+      <td>{source}</td>
+      <td class="clip">{oneLine(description)}</td>
+      <td>
+        <code>{version.slice(0, 8)}</code>
+      </td>
+      <td>{definition.trigger?.map(({ type }) => type).join(', ')}</td>
+    </tr>
+  );
+}
+
+const VIEWS = ['definition', 'flow', 'versions'] as const;
+const TITLES = { definition: 'Definition', flow: 'Flow', versions: 'Versions that ran' } as const;
+
+export function EnsembleScreen({ name, query }: { readonly name: string; readonly query: Address['query'] }) {
+  const { can } = useApp();
+  const [starts, setStarts] = useState(false);
+  const { value, problem, isLoading, reload } = useData(`ensemble ${name}`, (client, signal) =>
+    client.get<Item>(at`/ensembles/${name}`, {}, signal),
+  );
+  const view = VIEWS.find((one) => one === query.view) ?? 'definition';
+  if (problem) return <Failure problem={problem} onRetry={reload} />;
+  if (isLoading || !value) return <p class="empty">Loading...</p>;
+  const { definition, active, description } = value;
+  return (
+    <>
+      <div class="title">
+        <h1>{name}</h1>
+        <Badge status={active ? 'active' : 'not active'} />
+        <span class="buttons">
+          <a href={linkTo(['executions'], { ensemble: name })}>Its executions</a>
+          {can('execute:ensembles') && active && (
+            <button type="button" class="primary" onClick={() => setStarts(true)}>
+              Start
+            </button>
+          )}
+        </span>
+      </div>
+      {description && <p>{description}</p>}
+      <p class="hint">
+        Version <code>{value.version.slice(0, 8)}</code>, defined in {value.source}, changed{' '}
+        <Instant at={value.updatedAt} />
+      </p>
+      <Triggers definition={definition} />
+      <nav class="tabs" aria-label="Views">
+        {VIEWS.filter((one) => one !== 'versions' || can('read:executions')).map((one) => (
+          <a
+            key={one}
+            href={linkTo(['ensembles', name], { view: one })}
+            aria-current={one === view ? 'page' : undefined}
+          >
+            {TITLES[one]}
+          </a>
+        ))}
+      </nav>
+      {view === 'definition' && <CodeLines text={toYaml(definition)} label="Definition" />}
+      {view === 'flow' && <FlowView definition={definition} />}
+      {view === 'versions' && <Versions item={value} chosen={query.with} />}
+      {starts && <StartDialog name={name} inputs={definition.inputs} onClose={() => setStarts(false)} />}
+    </>
+  );
+}
+
+function Triggers({ definition: { trigger = [] } }: { readonly definition: EnsembleDefinition }) {
+  if (trigger.length === 0) return null;
+  return (
+    <ul class="lines">
+      {trigger.map((one) =>
+        one.type === 'schedule' ? (
+          <li key={`${one.cron} ${one.timezone}`}>
+            <a href={linkTo(['schedules'])}>schedule</a> <code>{one.cron}</code> {one.timezone}
+          </li>
+        ) : (
+          <li key={`${one.path} ${one.methods}`}>
+            webhook <code>{(one.methods ?? ['POST']).join(', ')}</code> <code>{one.path}</code>{' '}
+            {one.public ? 'public' : `checked by ${one.auth?.type ?? 'its auth'}`}
+          </li>
+        ),
+      )}
+    </ul>
+  );
+}
+
+interface Ran {
+  readonly version: string;
+  /** The newest execution with it. */
+  readonly id: string;
+  readonly lastAt: number;
+}
+
+/** The versions of the newest executions, and what the present definition has in place of one of them. */
+function Versions({ item, chosen }: { readonly item: Item; readonly chosen: string | undefined }) {
+  const { name } = item;
+  const { value, problem } = useData(`versions of ${name}`, (client, signal) =>
+    client.get<ExecutionPage>('/executions', { ensemble: name, limit: 250 }, signal),
+  );
+  if (problem) return <Failure problem={problem} />;
+  if (!value) return <p class="empty">Loading...</p>;
+  const ran = new Map<string, Ran>();
+  for (const { id, version, createdAt } of value.executions)
+    if (!ran.has(version)) ran.set(version, { version, id, lastAt: createdAt });
+  if (ran.size === 0) return <p class="empty">It has not run yet.</p>;
+  const shown = [...ran.values()].find(({ version }) => version === chosen);
+  return (
+    <>
+      <ul class="lines">
+        {[...ran.values()].map(({ version, lastAt }) => (
+          <li key={version}>
+            <button
+              type="button"
+              class="quiet"
+              aria-pressed={version === chosen}
+              onClick={() => changeQuery({ with: version === chosen ? undefined : version })}
+            >
+              <code>{version.slice(0, 8)}</code>
+            </button>{' '}
+            ran last <Instant at={lastAt} /> {version === item.version && <span class="hint">the present version</span>}
+          </li>
+        ))}
+      </ul>
+      {shown && <VersionDiff item={item} ran={shown} />}
+      <p class="hint">Choose a version to see what has changed since. The newest 250 executions are counted.</p>
+    </>
+  );
+}
+
+function VersionDiff({ item, ran }: { readonly item: Item; readonly ran: Ran }) {
+  const { value, problem } = useData(`definition of ${ran.id}`, (client, signal) =>
+    client.get<{ readonly definition: unknown }>(at`/executions/${ran.id}/definition`, {}, signal),
+  );
+  if (problem) return <Failure problem={problem} />;
+  if (!value) return <p class="empty">Loading...</p>;
+  return (
+    <CodeDiff
+      before={toYaml(value.definition)}
+      after={toYaml(item.definition)}
+      label="Changes to the present version"
+    />
+  );
+}

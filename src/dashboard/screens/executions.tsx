@@ -1,0 +1,200 @@
+/** The list of executions: filters and page are in the address, and new executions appear by themselves. */
+
+import { useState } from 'preact/hooks';
+import { EXECUTION_STATUSES, type Execution } from '../../engine/model/execution.ts';
+import type { JobAction } from '../../orchestrator/jobs/jobs.ts';
+import { type Address, changeQuery, linkTo } from '../address.ts';
+import { useData } from '../api/use-data.ts';
+import { useApp } from '../app-state.ts';
+import { formatDuration, oneLine } from '../format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Failure } from '../parts/failure.tsx';
+import { Instant } from '../parts/instant.tsx';
+import { Pager } from '../parts/pager.tsx';
+import { JobDialog } from './job-dialog.tsx';
+import { EnsembleNames } from './ensemble-names.tsx';
+
+/** How often the first page is read again, in ms. Other pages don't change. */
+const EVERY_MS = 5_000;
+const PAGE_SIZE = 50;
+
+const FILTERS = ['ensemble', 'status', 'tag', 'search', 'since', 'until', 'parentId', 'retryOf'] as const;
+export type ExecutionQuery = { readonly [K in (typeof FILTERS)[number] | 'cursor']?: string };
+
+export interface ExecutionPage {
+  readonly executions: readonly Execution<unknown>[];
+  readonly nextCursor?: string;
+}
+
+export function Executions({ query }: { readonly query: Address['query'] }) {
+  const given: ExecutionQuery = query;
+  const [action, setAction] = useState<JobAction>();
+  const { can } = useApp();
+  const isLive = given.cursor === undefined;
+  const { value, problem, isLoading, reload } = useData(
+    JSON.stringify(['executions', given]),
+    (client, signal) => client.get<ExecutionPage>('/executions', { ...filterOf(given), limit: PAGE_SIZE }, signal),
+    isLive ? EVERY_MS : undefined,
+  );
+  return (
+    <>
+      <div class="title">
+        <h1>Executions</h1>
+        <span class="hint">{isLive ? 'New ones appear by themselves.' : 'A page of the past.'}</span>
+        {can('execute:ensembles') && (
+          <span class="buttons">
+            <button type="button" onClick={() => setAction('cancel')}>
+              Cancel all that match
+            </button>
+            <button type="button" onClick={() => setAction('retry')}>
+              Retry all that match
+            </button>
+          </span>
+        )}
+      </div>
+      <Filters query={given} />
+      {problem && <Failure problem={problem} onRetry={reload} />}
+      {isLoading && <p class="empty">Loading...</p>}
+      {value && <ExecutionTable executions={value.executions} isFiltered={Object.keys(filterOf(given)).length > 0} />}
+      <Pager path={['executions']} query={given} next={value?.nextCursor} />
+      {action && <JobDialog action={action} filter={jobFilterOf(given)} onClose={() => setAction(undefined)} />}
+    </>
+  );
+}
+
+function filterOf(query: ExecutionQuery): Record<string, string> {
+  const known = [...FILTERS, 'cursor'] as const;
+  return Object.fromEntries(known.flatMap((key) => (query[key] ? [[key, query[key]]] : [])));
+}
+
+/** A job takes no single execution and no page. */
+function jobFilterOf(query: ExecutionQuery): Record<string, unknown> {
+  const { cursor: _page, retryOf: _one, since, until, ...filter } = filterOf(query);
+  return { ...filter, ...(since && { since: Date.parse(since) }), ...(until && { until: Date.parse(until) }) };
+}
+
+function Filters({ query }: { readonly query: ExecutionQuery }) {
+  const set = (name: keyof ExecutionQuery) => (event: Event) =>
+    changeQuery({ [name]: (event.currentTarget as HTMLInputElement).value.trim() || undefined, cursor: undefined });
+  const setInstant = (name: 'since' | 'until') => (event: Event) => {
+    const { value } = event.currentTarget as HTMLInputElement;
+    changeQuery({ [name]: value === '' ? undefined : new Date(value).toISOString(), cursor: undefined });
+  };
+  const others = (['parentId', 'retryOf'] as const).filter((key) => query[key] !== undefined);
+  return (
+    <form class="filters" onSubmit={(event) => event.preventDefault()}>
+      <label>
+        Id or tag begins with
+        <input data-filter type="search" value={query.search ?? ''} onChange={set('search')} placeholder="exec_..." />
+      </label>
+      <label>
+        Ensemble
+        <input list="ensemble-names" value={query.ensemble ?? ''} onChange={set('ensemble')} />
+        <EnsembleNames id="ensemble-names" />
+      </label>
+      <label>
+        Status
+        <select value={query.status ?? ''} onChange={set('status')}>
+          <option value="">any</option>
+          {EXECUTION_STATUSES.map((status) => (
+            <option key={status} value={status}>
+              {status.replaceAll('_', ' ')}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Tag
+        <input value={query.tag ?? ''} onChange={set('tag')} />
+      </label>
+      <label>
+        From
+        <input type="datetime-local" value={toLocal(query.since)} onChange={setInstant('since')} />
+      </label>
+      <label>
+        Before
+        <input type="datetime-local" value={toLocal(query.until)} onChange={setInstant('until')} />
+      </label>
+      {others.map((key) => (
+        <button key={key} type="button" class="chip" onClick={() => changeQuery({ [key]: undefined })}>
+          {key === 'parentId' ? 'children of' : 'retry of'} {query[key]} ×
+        </button>
+      ))}
+    </form>
+  );
+}
+
+/** An instant as the field of a date and a time takes it. */
+function toLocal(iso: string | undefined): string {
+  const date = new Date(iso ?? '');
+  if (Number.isNaN(date.getTime())) return '';
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+
+interface TableProps {
+  readonly executions: readonly Execution<unknown>[];
+  readonly isFiltered?: boolean;
+}
+
+export function ExecutionTable({ executions, isFiltered = false }: TableProps) {
+  if (executions.length === 0)
+    return (
+      <p class="empty">
+        {isFiltered
+          ? 'No execution matches. Remove a filter to see more.'
+          : 'Nothing has run yet. Start an ensemble: from your code, over HTTP, or on its page here.'}
+      </p>
+    );
+  return (
+    <div class="table-frame">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">Execution</th>
+            <th scope="col">Status</th>
+            <th scope="col">Ensemble</th>
+            <th scope="col">Created</th>
+            <th scope="col">Duration</th>
+            <th scope="col">What happened</th>
+          </tr>
+        </thead>
+        <tbody>
+          {executions.map((execution) => (
+            <ExecutionRow key={execution.id} execution={execution} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+function ExecutionRow({ execution }: { readonly execution: Execution<unknown> }) {
+  const { id, status, ensemble, createdAt, duration, tags, error, waitingFor } = execution;
+  const [wait] = waitingFor;
+  return (
+    <tr>
+      <td>
+        <a data-row href={linkTo(['executions', id])} class="mono">
+          {id}
+        </a>
+        {tags.map((tag) => (
+          <span key={tag} class="tag">
+            {oneLine(tag, 40)}
+          </span>
+        ))}
+      </td>
+      <td>
+        <Badge status={status} />
+      </td>
+      <td>{ensemble}</td>
+      <td>
+        <Instant at={createdAt} />
+      </td>
+      <td class="number">{duration === undefined ? '' : formatDuration(duration)}</td>
+      <td class="clip">
+        {error && `${error.code}: ${oneLine(error.message, 120)}`}
+        {!error && wait && `waits for ${wait.kind === 'sleep' ? 'an instant' : oneLine(wait.name ?? wait.kind, 60)}`}
+      </td>
+    </tr>
+  );
+}

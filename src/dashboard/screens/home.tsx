@@ -1,0 +1,199 @@
+/** The first screen: what is wrong now, then what runs. */
+
+import type { ComponentChildren } from 'preact';
+import type { Receiver } from '../../orchestrator/deliveries/deliveries.ts';
+import type { Schedule } from '../../orchestrator/schedules/schedule-control.ts';
+import { linkTo, type QueryChanges } from '../address.ts';
+import type { Client, Query } from '../api/client.ts';
+import { type Data, useData } from '../api/use-data.ts';
+import { useApp } from '../app-state.ts';
+import { count, formatDistance, oneLine } from '../format.ts';
+import { Failure } from '../parts/failure.tsx';
+import { Instant } from '../parts/instant.tsx';
+import { type ExecutionPage, ExecutionTable } from './executions.tsx';
+
+const EVERY_MS = 15_000;
+const SHOWN = 8;
+const DAY_MS = 86_400_000;
+/** A tick that is due for longer than this is late, ms. */
+const LATE_MS = 60_000;
+
+export function Home() {
+  const { can } = useApp();
+  return (
+    <>
+      <h1>What is wrong now</h1>
+      <Store />
+      {can('read:executions') && <Failed />}
+      {can('read:executions') && <TakenOver />}
+      {can('read:ensembles') && <LateSchedules />}
+      {can('read:executions') && <PausedReceivers />}
+      {can('read:executions') && <Now />}
+      {!can('read:executions') && <p class="empty">More is shown to a caller with the scope read:executions.</p>}
+    </>
+  );
+}
+
+/** Reads a page of executions again and again. */
+function useExecutions(name: string, query: Query): Data<ExecutionPage> {
+  return useData(
+    name,
+    (client: Client, signal) => client.get<ExecutionPage>('/executions', { limit: SHOWN, ...query }, signal),
+    EVERY_MS,
+  );
+}
+
+function Store() {
+  const { value, problem, reload } = useData(
+    'health',
+    (client, signal) => client.get<{ readonly status: string }>('/health', {}, signal),
+    EVERY_MS,
+  );
+  if (problem) return <Failure problem={problem} onRetry={reload} />;
+  return value ? <Fine>The service answers, and its store works.</Fine> : null;
+}
+
+function Fine({ children }: { readonly children: ComponentChildren }) {
+  return (
+    <p class="fine">
+      <i class="dot good" /> {children}
+    </p>
+  );
+}
+
+function Failed() {
+  const since = new Date(Math.floor((Date.now() - DAY_MS) / 60_000) * 60_000).toISOString();
+  const failed = useExecutions('failed', { status: 'failed', since });
+  const timedOut = useExecutions('timed out', { status: 'timed_out', since });
+  if (failed.problem) return <Failure problem={failed.problem} onRetry={failed.reload} />;
+  if (!failed.value || !timedOut.value) return null;
+  return (
+    <>
+      <Group
+        title="Failed in the last 24 hours"
+        none="No execution failed."
+        page={failed.value}
+        query={{ status: 'failed', since }}
+      />
+      {timedOut.value.executions.length > 0 && (
+        <Group title="Timed out" none="" page={timedOut.value} query={{ status: 'timed_out', since }} />
+      )}
+    </>
+  );
+}
+
+interface GroupProps {
+  readonly title: string;
+  readonly none: string;
+  readonly page: ExecutionPage;
+  readonly query: QueryChanges;
+}
+
+/** @returns one line if there is nothing */
+function Group({ title, none, page: { executions, nextCursor }, query }: GroupProps) {
+  if (executions.length === 0) return <Fine>{none}</Fine>;
+  return (
+    <section>
+      <h2>
+        {title} <span class="hint">{nextCursor ? `more than ${SHOWN}` : executions.length}</span>
+      </h2>
+      <ExecutionTable executions={executions} />
+      {nextCursor && <a href={linkTo(['executions'], query)}>All of them</a>}
+    </section>
+  );
+}
+
+/** Executions whose process was lost, which run or wait again. */
+function TakenOver() {
+  const { value } = useExecutions('running', { status: 'running', limit: 100 });
+  const recovered = value?.executions.filter(({ recoveries }) => recoveries > 0) ?? [];
+  if (recovered.length === 0) return null;
+  return (
+    <section>
+      <h2>
+        Continued after the loss of a process <span class="hint">{recovered.length}</span>
+      </h2>
+      <ExecutionTable executions={recovered} />
+    </section>
+  );
+}
+
+function LateSchedules() {
+  const { value, problem } = useData(
+    'schedules',
+    (client, signal) => client.get<{ readonly schedules: readonly Schedule[] }>('/schedules', { limit: 250 }, signal),
+    EVERY_MS,
+  );
+  if (problem) return <Failure problem={problem} />;
+  if (!value) return null;
+  const late = value.schedules.filter(({ next: [first] }) => first !== undefined && first < Date.now() - LATE_MS);
+  const failed = value.schedules.filter(({ last }) => last?.status === 'failed' || last?.status === 'timed_out');
+  if (late.length + failed.length === 0)
+    return <Fine>{value.schedules.length === 0 ? 'There are no schedules.' : 'No schedule is late.'}</Fine>;
+  return (
+    <section>
+      <h2>Schedules</h2>
+      <ul class="lines">
+        {late.map(({ id, ensemble, next: [due = 0] }) => (
+          <li key={id}>
+            <i class="dot bad" /> <a href={linkTo(['schedules'])}>{ensemble}</a> is late: it was due{' '}
+            {formatDistance(due)}. Does a process run that has its definition?
+          </li>
+        ))}
+        {failed.map(({ id, ensemble, last }) => (
+          <li key={id}>
+            <i class="dot bad" /> The last execution of <a href={linkTo(['schedules'])}>{ensemble}</a> failed:{' '}
+            <a href={linkTo(['executions', last?.executionId ?? ''])}>{last?.executionId}</a>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function PausedReceivers() {
+  const { value, problem } = useData(
+    'receivers',
+    (client, signal) => client.get<{ readonly receivers: readonly Receiver[] }>('/receivers', { limit: 100 }, signal),
+    EVERY_MS,
+  );
+  if (problem) return <Failure problem={problem} />;
+  if (!value) return null;
+  if (value.receivers.length === 0) return <Fine>Every receiver takes its deliveries.</Fine>;
+  return (
+    <section>
+      <h2>
+        Receivers that fail <span class="hint">{count(value.receivers.length, 'receiver')}</span>
+      </h2>
+      <ul class="lines">
+        {value.receivers.map(({ receiver, address, failingSince, pausedAt }) => (
+          <li key={receiver}>
+            <i class={`dot ${pausedAt === undefined ? 'busy' : 'bad'}`} />{' '}
+            <a href={linkTo(['deliveries'], { url: address })}>{oneLine(address, 120)}</a>{' '}
+            {pausedAt === undefined ? 'fails' : 'is paused, and failed'} since <Instant at={failingSince} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Now() {
+  const running = useExecutions('running now', { status: 'running' });
+  const queued = useExecutions('queued', { status: 'queued' });
+  const waiting = useExecutions('waiting', { status: 'waiting' });
+  const groups = [
+    ['Running', 'running', running, 'Nothing runs at the moment.'],
+    ['Queued', 'queued', queued, 'Nothing waits for a free process.'],
+    ['Waiting', 'waiting', waiting, 'Nothing waits for a signal or an instant.'],
+  ] as const;
+  return (
+    <>
+      <h1>What happens now</h1>
+      {groups.map(
+        ([title, status, { value }, none]) =>
+          value && <Group key={status} title={title} none={none} page={value} query={{ status }} />,
+      )}
+    </>
+  );
+}

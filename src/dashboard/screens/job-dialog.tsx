@@ -1,0 +1,95 @@
+/** Cancels or retries all executions that match a filter, as a job that continues on the server, and shows what failed. */
+
+import { useState } from 'preact/hooks';
+import type { Job, JobAction } from '../../orchestrator/jobs/jobs.ts';
+import { linkTo } from '../address.ts';
+import { at } from '../api/client.ts';
+import { useData } from '../api/use-data.ts';
+import { useApp } from '../app-state.ts';
+import { count, visible } from '../format.ts';
+import { Badge } from '../parts/badge.tsx';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { Failure } from '../parts/failure.tsx';
+
+interface JobDialogProps {
+  readonly action: JobAction;
+  readonly filter: Readonly<Record<string, unknown>>;
+  onClose(): void;
+}
+
+const EVERY_MS = 1_000;
+const WORDS: Readonly<Record<JobAction, { readonly title: string; readonly what: string; readonly done: string }>> = {
+  cancel: { title: 'Cancel executions', what: 'Executions that have ended stay as they are.', done: 'cancelled' },
+  retry: { title: 'Retry executions', what: 'Those that completed or still run stay as they are.', done: 'retried' },
+  delete: { title: 'Delete executions', what: 'Executions that have not ended stay.', done: 'deleted' },
+};
+
+export function JobDialog({ action, filter, onClose }: JobDialogProps) {
+  const { client } = useApp();
+  const [id, setId] = useState<string>();
+  const { title, what } = WORDS[action];
+  if (id !== undefined) return <JobProgress id={id} onClose={onClose} />;
+  const start = async () => setId((await client.send<Job>('POST', '/jobs', { action, filter })).id);
+  const filters = Object.entries(filter);
+  return (
+    <Confirm
+      title={title}
+      action={`${title} now`}
+      isDanger={action !== 'retry'}
+      onConfirm={start}
+      onDone={() => {}}
+      onClose={onClose}
+    >
+      <p>
+        {filters.length === 0 ? <strong>There is no filter: this is for all executions. </strong> : 'All that match: '}
+        {filters.map(([key, value]) => (
+          <code key={key}>
+            {key} {visible(String(value))}{' '}
+          </code>
+        ))}
+      </p>
+      <p class="hint">{what} The work continues on the server when you close this page.</p>
+    </Confirm>
+  );
+}
+
+function JobProgress({ id, onClose }: { readonly id: string; onClose(): void }) {
+  const { client } = useApp();
+  const [isOver, setOver] = useState(false);
+  const { value: job, problem } = useData(
+    id,
+    async (api, signal) => {
+      const found = await api.get<Job>(at`/jobs/${id}`, {}, signal);
+      if (found.status !== 'running') setOver(true);
+      return found;
+    },
+    isOver ? undefined : EVERY_MS,
+  );
+  return (
+    <Dialog title={job ? WORDS[job.action].title : 'Job'} onClose={onClose}>
+      {problem && <Failure problem={problem} />}
+      {job && (
+        <>
+          <p>
+            <Badge status={job.status} /> {count(job.changed, 'execution')} {WORDS[job.action].done}, {job.unchanged}{' '}
+            left as they are, {job.failed} failed.
+          </p>
+          {job.error && <p class="failure">{visible(job.error.message)}</p>}
+          <ul class="lines">
+            {job.failures.map(({ executionId, code, message }) => (
+              <li key={executionId}>
+                <a href={linkTo(['executions', executionId])}>{executionId}</a> <strong>{code}</strong>{' '}
+                {visible(message)}
+              </li>
+            ))}
+          </ul>
+          {job.status === 'running' && (
+            <button type="button" onClick={() => client.send('POST', at`/jobs/${id}/stop`).catch(() => {})}>
+              Stop the job
+            </button>
+          )}
+        </>
+      )}
+    </Dialog>
+  );
+}

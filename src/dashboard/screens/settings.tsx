@@ -1,0 +1,231 @@
+/** Settings: what the caller has used, and API tokens: create one, list them, revoke one. */
+
+import { useState } from 'preact/hooks';
+import type { TokenItem } from '../../engine/access/tokens.ts';
+import { PLANS } from '../../engine/model/plan.ts';
+import { SCOPES, type TokenScope } from '../../engine/model/token.ts';
+import type { Address } from '../address.ts';
+import { at } from '../api/client.ts';
+import { useData } from '../api/use-data.ts';
+import { useApp } from '../app-state.ts';
+import { formatNumber, oneLine } from '../format.ts';
+import { CopyButton } from '../parts/copy-button.tsx';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { Failure } from '../parts/failure.tsx';
+import { Instant } from '../parts/instant.tsx';
+import { Pager } from '../parts/pager.tsx';
+
+export function Settings({ query }: { readonly query: Address['query'] }) {
+  const { can, caller } = useApp();
+  return (
+    <>
+      <h1>Settings</h1>
+      <h2>You</h2>
+      <p>
+        {caller.name} <code class="hint">{caller.id}</code> may: {caller.scopes.join(', ') || 'nothing'}
+      </p>
+      <UsageView />
+      {can('admin') ? <TokenList query={query} /> : <p class="hint">API tokens need the scope admin.</p>}
+    </>
+  );
+}
+
+interface Used {
+  readonly used: number;
+  /** The largest safe number if there is no limit. */
+  readonly limit: number;
+}
+
+function UsageView() {
+  const { value, problem } = useData('usage', (client, signal) =>
+    client.get<{ readonly period: { readonly end: number }; readonly requests: Used; readonly executions: Used }>(
+      ...(['/usage', {}, signal] as const),
+    ),
+  );
+  if (problem) return <Failure problem={problem} />;
+  if (!value) return null;
+  const lines = [
+    ['Requests in this period', value.requests],
+    ['Executions this month', value.executions],
+  ] as const;
+  return (
+    <dl class="facts row">
+      {lines.map(([title, { used, limit }]) => (
+        <div key={title}>
+          <dt>{title}</dt>
+          <dd>
+            {formatNumber(used)} {limit < Number.MAX_SAFE_INTEGER ? `of ${formatNumber(limit)}` : 'without a limit'}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
+function TokenList({ query }: { readonly query: Address['query'] }) {
+  const { client, say } = useApp();
+  const [isNew, setNew] = useState(false);
+  const [made, setMade] = useState<string>();
+  const [revoked, setRevoked] = useState<TokenItem>();
+  const { cursor } = query;
+  const { value, problem, reload } = useData(`tokens ${cursor}`, (api, signal) =>
+    api.get<{ readonly tokens: readonly TokenItem[]; readonly nextCursor?: string }>('/tokens', { cursor }, signal),
+  );
+  const revoke = async ({ id }: TokenItem) => {
+    await client.send('DELETE', at`/tokens/${id}`);
+    say('The token is revoked.');
+    reload();
+  };
+  const onMade = (token: string) => {
+    setMade(token);
+    reload();
+  };
+  return (
+    <>
+      <div class="title">
+        <h2>API tokens</h2>
+        <button type="button" class="primary" onClick={() => setNew(true)}>
+          Create a token
+        </button>
+      </div>
+      {problem && <Failure problem={problem} onRetry={reload} />}
+      {value && <TokenTable tokens={value.tokens} onRevoke={setRevoked} />}
+      <Pager path={['settings']} query={query} next={value?.nextCursor} />
+      {isNew && <NewTokenDialog onMade={onMade} onClose={() => setNew(false)} />}
+      {made !== undefined && <MadeDialog token={made} onClose={() => setMade(undefined)} />}
+      {revoked && (
+        <Confirm
+          title={`Revoke the token ${oneLine(revoked.name, 60)}`}
+          action="Revoke it"
+          isDanger
+          onConfirm={() => revoke(revoked)}
+          onClose={() => setRevoked(undefined)}
+        >
+          <p>Every request with it is refused from now on. This can't be undone.</p>
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+interface TokenTableProps {
+  readonly tokens: readonly TokenItem[];
+  onRevoke(token: TokenItem): void;
+}
+
+function TokenTable({ tokens, onRevoke }: TokenTableProps) {
+  if (tokens.length === 0) return <p class="empty">There is no token. Create one for each app that calls the API.</p>;
+  return (
+    <div class="table-frame">
+      <table>
+        <thead>
+          <tr>
+            {['Name', 'Ends with', 'Scopes', 'Plan', 'Created', 'Last used', 'Expires', ''].map((title) => (
+              <th key={title} scope="col">
+                {title || <span class="unseen">Actions</span>}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {tokens.map((token) => (
+            <tr key={token.id}>
+              <td title={token.id}>{oneLine(token.name, 60)}</td>
+              <td>
+                <code>{token.last4}</code>
+              </td>
+              <td class="clip">{token.scopes.join(', ')}</td>
+              <td>{typeof token.plan === 'string' ? token.plan : 'own figures'}</td>
+              <td>
+                <Instant at={token.createdAt} />
+              </td>
+              <td>
+                <Instant at={token.lastUsed} />
+              </td>
+              <td>
+                <Instant at={token.expiresAt} />
+              </td>
+              <td>
+                <button type="button" class="quiet" onClick={() => onRevoke(token)}>
+                  Revoke
+                </button>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+const DAY_S = 86_400;
+const LIVES: readonly (readonly [string, number | undefined])[] = [
+  ['30 days', 30 * DAY_S],
+  ['90 days', 90 * DAY_S],
+  ['a year', 365 * DAY_S],
+  ['never', undefined],
+];
+
+function NewTokenDialog({ onMade, onClose }: { onMade(token: string): void; onClose(): void }) {
+  const { client } = useApp();
+  const [name, setName] = useState('');
+  const [scopes, setScopes] = useState<readonly TokenScope[]>([]);
+  const [life, setLife] = useState('1');
+  const [plan, setPlan] = useState<string>('free');
+  const create = async () => {
+    const expiresIn = LIVES[Number(life)]?.[1];
+    const body = { name: name.trim(), scopes, plan, ...(expiresIn !== undefined && { expiresIn }) };
+    onMade((await client.send<{ readonly token: string }>('POST', '/tokens', body)).token);
+  };
+  const toggle = (scope: TokenScope) =>
+    setScopes(scopes.includes(scope) ? scopes.filter((one) => one !== scope) : [...scopes, scope]);
+  return (
+    <Confirm title="Create an API token" action="Create it" onConfirm={create} onClose={onClose}>
+      <label>
+        Name
+        <input required maxLength={100} value={name} onInput={({ currentTarget }) => setName(currentTarget.value)} />
+      </label>
+      <fieldset>
+        <legend>Scopes</legend>
+        {SCOPES.map((scope) => (
+          <label key={scope} class="check">
+            <input type="checkbox" checked={scopes.includes(scope)} onChange={() => toggle(scope)} />
+            {scope}
+          </label>
+        ))}
+      </fieldset>
+      <label>
+        Expires after
+        <select value={life} onChange={({ currentTarget }) => setLife(currentTarget.value)}>
+          {LIVES.map(([title], i) => (
+            <option key={title} value={String(i)}>
+              {title}
+            </option>
+          ))}
+        </select>
+      </label>
+      <label>
+        Plan
+        <select value={plan} onChange={({ currentTarget }) => setPlan(currentTarget.value)}>
+          {PLANS.map((one) => (
+            <option key={one} value={one}>
+              {one}
+            </option>
+          ))}
+        </select>
+      </label>
+    </Confirm>
+  );
+}
+
+function MadeDialog({ token, onClose }: { readonly token: string; onClose(): void }) {
+  return (
+    <Dialog title="The new token" onClose={onClose}>
+      <p>Copy it now: it is shown only this once.</p>
+      <p>
+        <code class="secret">{token}</code>
+      </p>
+      <CopyButton text={() => token}>Copy the token</CopyButton>
+    </Dialog>
+  );
+}

@@ -1,0 +1,66 @@
+/** The frame around every screen: navigation, keyboard, and what the caller may see. */
+
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { type Address, goTo, linkTo, useAddress } from './address.ts';
+import { useApp } from './app-state.ts';
+import { KeyboardHelp, useKeyboard } from './keyboard.tsx';
+import { SCREENS } from './screens/screens.tsx';
+
+export function Shell() {
+  const { caller, can, signOut } = useApp();
+  const address = useAddress();
+  const [isHelp, setHelp] = useState(false);
+  const main = useRef<HTMLElement>(null);
+  const [name = ''] = address.path;
+  const screens = SCREENS.filter(({ scope }) => scope === undefined || can(scope));
+  const screen = SCREENS.find((one) => one.name === name);
+  useKeyboard({ onHelp: () => setHelp(true), onBack: () => goUp(address) });
+  // A reader of the screen hears which one it is.
+  useEffect(() => {
+    document.title = `${screen?.title ?? 'Not found'} - Ensembles`;
+    main.current?.focus({ preventScroll: true });
+  }, [screen]);
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => main.current?.focus()}>
+        Skip to content
+      </button>
+      <header class="bar">
+        <nav aria-label="Screens">
+          {screens.map((one) => (
+            <a key={one.name} href={linkTo([one.name])} aria-current={one === screen ? 'page' : undefined}>
+              {one.title}
+            </a>
+          ))}
+        </nav>
+        <span class="caller" title={caller.scopes.join(', ')}>
+          {caller.name}
+        </span>
+        <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
+          ?
+        </button>
+        {signOut && (
+          <button type="button" class="quiet" onClick={signOut}>
+            Sign out
+          </button>
+        )}
+      </header>
+      <main ref={main} id="main" tabIndex={-1}>
+        {screen && (screen.scope === undefined || can(screen.scope)) ? (
+          screen.show(address)
+        ) : (
+          <p class="empty">
+            {screen ? `This screen needs the scope ${screen.scope}.` : 'There is no such screen.'}{' '}
+            <a href={linkTo([])}>Go to the first screen</a>
+          </p>
+        )}
+      </main>
+      {isHelp && <KeyboardHelp onClose={() => setHelp(false)} />}
+    </>
+  );
+}
+
+/** From one item to its list. */
+function goUp({ path }: Address): void {
+  if (path.length > 1) goTo(path.slice(0, -1));
+}

@@ -1,0 +1,55 @@
+/** The form for an API token. */
+
+import { useState } from 'preact/hooks';
+import type { ApiProblem } from './api/client.ts';
+import { Failure } from './parts/failure.tsx';
+
+interface SignInProps {
+  /** Whether there is a token, which the server is asked about or has refused. */
+  readonly isKnown: boolean;
+  readonly problem: ApiProblem | undefined;
+  onToken(token: string): void;
+  onForget(): void;
+}
+
+export function SignIn({ isKnown, problem, onToken, onForget }: SignInProps) {
+  const [token, setToken] = useState('');
+  if (!problem) return <p class="empty">Signing in...</p>;
+  const needsToken = problem.status === 401;
+  const submit = (event: Event) => {
+    event.preventDefault();
+    const given = token.trim();
+    if (given !== '') onToken(given);
+  };
+  return (
+    <main class="sign-in">
+      <h1>Ensembles</h1>
+      {(isKnown || !needsToken) && <Failure problem={problem} />}
+      {needsToken ? (
+        <form onSubmit={submit}>
+          <label>
+            API token
+            <input
+              type="password"
+              autocomplete="off"
+              spellcheck={false}
+              value={token}
+              onInput={({ currentTarget }) => setToken(currentTarget.value)}
+            />
+          </label>
+          <p class="hint">
+            It stays in this tab. Its scopes decide what you see and what you can do. <code>ensemble token create</code>{' '}
+            makes one.
+          </p>
+          <button type="submit" class="primary">
+            Sign in
+          </button>
+        </form>
+      ) : (
+        <button type="button" onClick={() => (isKnown ? onForget() : location.reload())}>
+          {isKnown ? 'Use another token' : 'Try again'}
+        </button>
+      )}
+    </main>
+  );
+}

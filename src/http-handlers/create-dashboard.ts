@@ -1,0 +1,67 @@
+/** `createDashboard()`: the dashboard as a handler that any host can mount. */
+
+import { OrchestratorError } from '../engine/base/errors.ts';
+import { flag } from '../engine/base/read-options.ts';
+import type { HttpHandler } from '../engine/ports/host.ts';
+import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
+import { API_ROUTES } from './api/routes.ts';
+import { pageRoutes } from './dashboard/page-routes.ts';
+import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
+import type { Authenticate } from './host-principal.ts';
+import { API_ROOT } from './location.ts';
+import { createRouter } from './router.ts';
+import { toHandler } from './to-handler.ts';
+
+export interface DashboardOptions extends HandlerOptions {
+  /** Where the dashboard is, such as `/admin`. Empty if the host removes the path. Default: `/dashboard`. */
+  readonly basePath?: string | undefined;
+  /**
+   * Identifies people by the login of your app, for example by its session cookie. Changes that another site sends are refused. For
+   * undefined, and without this function, the page asks for an API token.
+   */
+  readonly authenticate?: Authenticate | undefined;
+  /** Whether nothing can be changed. Then a caller has the scopes that read at most. Default false. */
+  readonly readOnly?: boolean | undefined;
+}
+
+/**
+ * Serves the dashboard: a page under `basePath`, and below it the API that the page calls. The page has no data of its own: what it
+ * shows and offers depends on the scopes of the caller. It loads nothing from another origin.
+ *
+ * The page needs a trailing slash (`/dashboard/`); the path without it leads there.
+ *
+ * @throws TypeError for an unknown option or a wrong value
+ *
+ * @example
+ * ```ts
+ * import { createOrchestrator } from 'ensemble-orchestrator';
+ * import { createDashboard } from 'ensemble-orchestrator/dashboard';
+ *
+ * const dashboard = createDashboard(createOrchestrator(), { basePath: '/admin' });
+ * const page = await dashboard.fetch(new Request('http://localhost/admin/'));
+ * console.log(page.status, page.headers.get('content-type')); // 200 text/html; charset=utf-8
+ * ```
+ */
+export function createDashboard<T>(orchestrator: Orchestrator<T>, options: DashboardOptions = {}): HttpHandler {
+  const { authenticate, basePath = '/dashboard' } = options;
+  const given = { ...options, basePath };
+  const parts = readHandlerOptions(orchestrator as unknown as Orchestrator, given, { readOnly: flag });
+  const api = API_ROUTES.filter(({ path }) => path.startsWith(API_ROOT));
+  const router = createRouter([...pageRoutes(basePath), ...api], basePath, '');
+  return toHandler(
+    { ...parts, readOnly: options.readOnly === true, authenticate: authenticate && fromOwnSite(authenticate) },
+    ({ path }) => router.match(path),
+    () => 'nothing',
+  );
+}
+
+/** A cookie comes with the requests of other sites as well, so none of them may change anything. */
+function fromOwnSite(authenticate: Authenticate): Authenticate {
+  return (request, host) => {
+    const site = request.headers.get('sec-fetch-site');
+    const reads = request.method === 'GET' || request.method === 'HEAD';
+    if (!reads && site !== null && site !== 'same-origin' && site !== 'none')
+      throw new OrchestratorError('FORBIDDEN', 'a page of another site must not change anything here');
+    return authenticate(request, host);
+  };
+}

@@ -1,0 +1,301 @@
+/** The dashboard in a real browser: what a person sees and does on each screen. */
+
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { hasBrowser, launch, show, type Visit, visit } from './browser.ts';
+import { type Demo, fillDemo, startDemo } from './demo.ts';
+
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
+  let browser: Browser;
+  let demo: Demo;
+  let ids: Awaited<ReturnType<typeof fillDemo>>;
+  let admin: string;
+  const visits: Visit[] = [];
+  /** @param token - null: does not sign in */
+  const open = async (token: string | null = admin, options?: BrowserContextOptions) => {
+    const opened = await visit(browser, demo.url, token ?? undefined, options);
+    visits.push(opened);
+    return opened;
+  };
+  beforeAll(async () => {
+    browser = await launch();
+    demo = await startDemo();
+    ids = await fillDemo(demo);
+    admin = await demo.token('admin');
+  });
+  afterEach(async () => {
+    for (const { page, wrong } of visits.splice(0)) {
+      expect(wrong).toEqual([]);
+      await page.context().close();
+    }
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await demo?.close();
+  });
+  const text = (page: Page) => page.locator('main').innerText();
+
+  it('asks for a token, refuses a wrong one, and forgets it on sign-out', async () => {
+    const { page } = await open(null);
+    await page.getByLabel('API token').fill('wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').innerText()).toContain('UNAUTHORIZED');
+    await page.getByLabel('API token').fill(admin);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    await page.reload();
+    await page.getByRole('navigation', { name: 'Screens' }).waitFor();
+    expect(page.url()).not.toContain(admin);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('API token').waitFor();
+    expect(await page.evaluate(() => sessionStorage.length)).toBe(0);
+  });
+
+  it('shows and offers only what the scopes of the caller allow', async () => {
+    const { page } = await open(await demo.token('read:executions'));
+    expect(await page.getByRole('navigation', { name: 'Screens' }).innerText()).toBe(
+      ['Home', 'Executions', 'Deliveries', 'Settings'].join('\n'),
+    );
+    await show(page, `/executions/${ids.waiting}`);
+    await page.getByText('for the signal').waitFor();
+    expect(await page.getByRole('button', { name: 'Cancel' }).count()).toBe(0);
+    expect(await page.getByRole('button', { name: 'Send approved' }).count()).toBe(0);
+    await show(page, '/ensembles');
+    await page.getByText('This screen needs the scope read:ensembles.').waitFor();
+  });
+
+  it('home says what is wrong now: the failed execution with its reason, and the receiver that fails', async () => {
+    const { page } = await open();
+    await page.getByText('Receivers that fail').waitFor();
+    expect(await text(page)).toContain('the file server answered 503 Service Unavailable');
+    expect(await text(page)).toContain('http://127.0.0.1:9/hook');
+  });
+
+  it('the list keeps every filter in the address, Back removes the last one, and new executions appear', async () => {
+    const { page } = await open();
+    await show(page, '/executions');
+    await page.getByLabel('Status').selectOption('failed');
+    await page.getByRole('link', { name: ids.failed }).waitFor();
+    expect(page.url()).toContain('#/executions?status=failed');
+    expect(await page.locator('tbody tr').count()).toBe(1);
+    await page.getByLabel('Tag', { exact: true }).fill('nobody');
+    await page.getByLabel('Tag', { exact: true }).blur();
+    await page.getByText('No execution matches').waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: ids.failed }).waitFor();
+    const { id } = await demo.orchestrator.execute('nightly-import', {});
+    await page.getByRole('link', { name: id }).waitFor({ timeout: 10_000 });
+  });
+
+  it('one execution: why it failed first; its steps, their outputs, calls of models with tokens, and its flow', async () => {
+    const { page } = await open();
+    await show(page, `/executions/${ids.failed}`);
+    await page.locator('.failure').waitFor();
+    expect(await page.locator('.failure').innerText()).toMatch(
+      /AGENT_FAILED in agent download\s+the file server answered 503/,
+    );
+
+    await show(page, `/executions/${ids.done}`);
+    await page.getByRole('button', { name: /agent letter completed/ }).click();
+    const panel = page.getByRole('complementary', { name: 'Step letter' });
+    expect(await panel.innerText()).toMatch(/model small\s+\d+ ms, \d+ \+ \d+ tokens/);
+    expect(await panel.innerText()).toContain('Dear customer, thank you for your order.');
+    await page.getByRole('link', { name: 'Flow' }).click();
+    await page.getByRole('button', { name: /pack completed.*3 of 3/ }).click();
+    await page.getByRole('complementary', { name: 'Step pack' }).waitFor();
+    await page.getByRole('link', { name: 'Children' }).click();
+    await page.locator('tbody').getByText('ship', { exact: true }).waitFor();
+  });
+
+  it('a waiting execution: the form sends the signal, and the page shows the rest of the run without a reload', async () => {
+    const { id } = await demo.orchestrator.start('order', { customer: 'Lin', quantity: 8 });
+    const { page } = await open();
+    await show(page, `/executions/${id}`);
+    await page.getByRole('button', { name: 'Send approved' }).click();
+    await page.getByLabel('Payload, as JSON').fill('{ "by": ');
+    await page.getByRole('button', { name: 'Send it' }).click();
+    expect(await page.getByRole('alert').innerText()).toContain('the payload is not JSON');
+    await page.getByLabel('Payload, as JSON').fill('{ "by": "Ada" }');
+    await page.getByRole('button', { name: 'Send it' }).click();
+    await page.locator('.title .badge', { hasText: 'completed' }).waitFor({ timeout: 10_000 });
+    await page.getByRole('button', { name: /agent charge completed/ }).waitFor();
+  });
+
+  it('a retry leads to the new execution, and a cancel ends one', async () => {
+    const { page } = await open();
+    await show(page, `/executions/${(await demo.orchestrator.execute('nightly-import', {})).id}`);
+    await page.getByRole('button', { name: 'Retry' }).click();
+    await page.getByRole('button', { name: 'Retry it' }).click();
+    await page.getByText('Retry of').waitFor();
+    const { id } = await demo.orchestrator.start('order', { customer: 'Kay', quantity: 8 });
+    await show(page, `/executions/${id}`);
+    await page.getByRole('button', { name: 'Cancel' }).click();
+    await page.getByRole('button', { name: 'Cancel it' }).click();
+    await page.locator('.title .badge', { hasText: 'cancelled' }).waitFor({ timeout: 10_000 });
+  });
+
+  it('all that match a filter are retried as a job, which lists how many', async () => {
+    await demo.orchestrator.execute('nightly-import', {}, { tags: ['bulk'] });
+    const { page } = await open();
+    await show(page, '/executions?tag=bulk&status=failed');
+    await page.getByRole('button', { name: 'Retry all that match' }).click();
+    await page.getByRole('button', { name: 'Retry executions now' }).click();
+    await page.getByText(/1 execution retried/).waitFor({ timeout: 10_000 });
+  });
+
+  it('an ensemble is started with a form made from its inputs', async () => {
+    const { page } = await open();
+    await show(page, '/ensembles/order');
+    await page.getByText('webhook').first().waitFor();
+    await page.getByRole('button', { name: 'Start', exact: true }).click();
+    await page.getByLabel('customer (required)').fill('Ada');
+    await page.getByLabel('quantity').fill('1');
+    await page.getByRole('button', { name: 'Start it' }).click();
+    await page.locator('.title .badge', { hasText: 'completed' }).waitFor({ timeout: 10_000 });
+    await page.getByRole('link', { name: 'Input and output' }).click();
+    expect(await text(page)).toContain('customer: "Ada"');
+  });
+
+  it('a schedule is paused, resumed and run now', async () => {
+    const { page } = await open();
+    await show(page, '/schedules');
+    const row = page.getByRole('row', { name: /nightly-import/ });
+    await row.getByRole('button', { name: 'Pause' }).click();
+    await page.getByRole('button', { name: 'Pause it' }).click();
+    await row.getByText('paused').waitFor();
+    await row.getByRole('button', { name: 'Resume' }).click();
+    await page.getByRole('button', { name: 'Resume it' }).click();
+    await row.getByText('active').waitFor();
+    await row.getByRole('button', { name: 'Run now' }).click();
+    await page.getByRole('button', { name: 'Start it' }).click();
+    await page.locator('.failure').waitFor();
+    expect(await text(page)).toMatch(/Started by\s+schedule/);
+  });
+
+  it('a component: the difference of two versions, a deployment and a roll-back', async () => {
+    const { page } = await open();
+    await show(page, '/components/greeting');
+    await page.getByLabel('Compared with').selectOption('v1.0.0');
+    await page.locator('.code .added', { hasText: 'Hello' }).waitFor();
+    expect(await page.locator('.code .removed').first().innerText()).toContain('Dear');
+    await page
+      .getByRole('row', { name: /v1\.1\.0/ })
+      .getByRole('button', { name: 'Deploy' })
+      .click();
+    await page.getByLabel('Why').fill('friendlier for all');
+    await page.getByRole('dialog').getByRole('button', { name: 'Deploy' }).click();
+    await page.getByRole('button', { name: 'Roll back' }).waitFor();
+    const deployed = async () =>
+      (await demo.orchestrator.components.deployments('greeting')).find(
+        ({ environment }) => environment === 'production',
+      );
+    expect(await deployed()).toMatchObject({ version: 'v1.1.0', message: 'friendlier for all' });
+    await page.getByRole('button', { name: 'Roll back' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Roll back' }).click();
+    await expect.poll(async () => (await deployed())?.version).toBe('v1.0.0');
+  });
+
+  it('a delivery shows its attempts and is sent again', async () => {
+    const { page } = await open();
+    await show(page, '/deliveries?status=failed');
+    await page.locator('summary').first().click();
+    expect(await page.locator('tbody .lines').first().innerText()).not.toBe('');
+    await page.getByRole('button', { name: 'Send again' }).first().click();
+    await page.getByRole('button', { name: 'Send it' }).click();
+    await page.getByText('It is sent again.').waitFor();
+  });
+
+  it('a token is created with scopes, shown once, listed without its value, and revoked', async () => {
+    const { page } = await open();
+    await show(page, '/settings');
+    await page.getByRole('button', { name: 'Create a token' }).click();
+    await page.getByLabel('Name').fill('for the shop');
+    await page.getByLabel('execute:ensembles').check();
+    await page.getByRole('button', { name: 'Create it' }).click();
+    const value = await page.locator('.secret').innerText();
+    expect(await demo.orchestrator.tokens.verify(value)).toMatchObject({ scopes: ['execute:ensembles'] });
+    await page.getByRole('button', { name: 'Close' }).click();
+    const row = page.getByRole('row', { name: /for the shop/ });
+    expect(await row.innerText()).toContain(value.slice(-4));
+    expect(await page.content()).not.toContain(value);
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('button', { name: 'Revoke it' }).click();
+    await row.waitFor({ state: 'detached' });
+    await expect(demo.orchestrator.tokens.verify(value)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
+  });
+
+  it('keys: / goes to the filter, j and k through the rows, Enter opens, Esc goes back, ? shows the keys', async () => {
+    const { page } = await open();
+    await show(page, '/executions');
+    await page.locator('[data-row]').first().waitFor();
+    await page.keyboard.press('/');
+    expect(await page.evaluate(() => document.activeElement?.hasAttribute('data-filter'))).toBe(true);
+    await page.keyboard.press('Escape');
+    for (const key of ['j', 'j', 'k']) await page.keyboard.press(key);
+    const first = await page.locator('[data-row]').first().innerText();
+    expect(await page.evaluate(() => document.activeElement?.textContent)).toBe(first);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: first }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('heading', { name: 'Executions' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog', { name: 'Keys' }).waitFor({ state: 'detached' });
+  });
+
+  const SCREENS = () => [
+    ...['/', '/executions', `/executions/${ids.done}`, `/executions/${ids.done}?tab=flow`],
+    ...[
+      `/executions/${ids.done}?tab=values`,
+      `/executions/${ids.failed}?step=flow%5B0%5D`,
+      `/executions/${ids.waiting}`,
+    ],
+    ...['/ensembles', '/ensembles/order', '/ensembles/order?view=versions', '/schedules', '/components'],
+    ...['/components/greeting?with=v1.0.0', '/deliveries', '/settings'],
+  ];
+
+  it.each(['light', 'dark'] as const)('axe finds nothing on any screen, %s', async (colorScheme) => {
+    const { page } = await open(admin, { colorScheme });
+    const found: string[] = [];
+    for (const screen of SCREENS()) {
+      await show(page, screen);
+      await page.waitForLoadState('networkidle');
+      // The policy of the page lets no other script in, so the test puts it into a world of its own.
+      const violations = await runAxe(page);
+      found.push(...violations.map((one) => `${screen}: ${one}`));
+    }
+    expect(found).toEqual([]);
+  });
+
+  it('every screen fits into 320 pixels', async () => {
+    const { page } = await open(admin, { viewport: { width: 320, height: 640 } });
+    for (const screen of SCREENS()) {
+      await show(page, screen);
+      await page.waitForLoadState('networkidle');
+      expect([screen, await page.evaluate(() => document.documentElement.scrollWidth)]).toEqual([screen, 320]);
+    }
+  });
+
+  async function runAxe(page: Page): Promise<string[]> {
+    const session = await page.context().newCDPSession(page);
+    const { frameTree } = await session.send('Page.getFrameTree');
+    const { executionContextId: contextId } = await session.send('Page.createIsolatedWorld', {
+      frameId: frameTree.frame.id,
+    });
+    const { result } = await session.send('Runtime.evaluate', {
+      contextId,
+      awaitPromise: true,
+      returnByValue: true,
+      expression: `${AXE}; axe.run(document, { resultTypes: ['violations'] }).then(({ violations }) =>
+        violations.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => id + ': ' + html + ' ' + failureSummary)))`,
+    });
+    await session.detach();
+    return result.value as string[];
+  }
+});
