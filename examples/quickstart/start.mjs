@@ -25,11 +25,12 @@ printAgents(orchestrator);
 await runOrders();
 
 // Serves the same ensembles over HTTP. `createHandler` works with any other server too.
-const { server, url } = await listenFrom(3000, toNodeListener(createHandler(orchestrator)));
+const { server, url } = await listenFrom(3000, toNodeListener(createHandler(orchestrator, { dashboard: true })));
 const { token, expiresAt } = await createToken();
 console.log(`\nThe same project as a service: ${url}, with the store ${path}`);
 console.log(`An admin token, shown only once${expiresAt ? ', valid for a day' : ''}: ${token}`);
 await callOnce();
+console.log(`\nSee it in a browser, and sign in with the token above: ${url}/dashboard/`);
 
 const stop = new Promise((resolve) => {
   process.once('SIGINT', resolve);

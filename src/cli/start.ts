@@ -177,9 +177,12 @@ export function startClient(options: ProjectOptions & { readonly storage: Storag
   return startOrchestrator({ ...options, schedules: false, engine: embeddedEngine({ concurrency: 0 }) });
 }
 
-/** A project's API for `node:http`. */
-export function nodeListener(orchestrator: Orchestrator): ReturnType<typeof toNodeListener> {
-  return toNodeListener(createHandler(orchestrator));
+/** What a server offers of a project, for `node:http`. */
+export function nodeListener(
+  orchestrator: Orchestrator,
+  options: { readonly dashboard: boolean },
+): ReturnType<typeof toNodeListener> {
+  return toNodeListener(createHandler(orchestrator, options));
 }
 
 const DEFAULT_BRAND = 'service';

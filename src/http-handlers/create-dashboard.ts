@@ -45,7 +45,12 @@ export interface DashboardOptions extends HandlerOptions {
 export function createDashboard<T>(orchestrator: Orchestrator<T>, options: DashboardOptions = {}): HttpHandler {
   const { authenticate, basePath = '/dashboard' } = options;
   const given = { ...options, basePath };
-  const parts = readHandlerOptions(orchestrator as unknown as Orchestrator, given, { readOnly: flag });
+  const parts = readHandlerOptions(
+    orchestrator as unknown as Orchestrator,
+    given,
+    { readOnly: flag },
+    'createDashboard',
+  );
   const api = API_ROUTES.filter(({ path }) => path.startsWith(API_ROOT));
   const router = createRouter([...pageRoutes(basePath), ...api], basePath, '');
   return toHandler(

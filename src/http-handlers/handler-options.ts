@@ -90,18 +90,20 @@ const CHECKS: OptionChecks<HandlerOptions> = {
 
 /**
  * @param more - the checks of the options that only this handler has
+ * @param who - the function that takes them, for the messages
  * @throws TypeError for an unknown key or a value of a wrong kind
  */
 export function readHandlerOptions<O extends HandlerOptions>(
   orchestrator: Orchestrator,
   options: O,
   more?: OptionChecks<Omit<O, keyof HandlerOptions>>,
+  who = 'handler',
 ): HandlerParts {
   if (typeof orchestrator?.start !== 'function')
     throw new TypeError('a handler needs an orchestrator of createOrchestrator()');
   // An orchestrator that does not come from createOrchestrator(), such as a wrapper, has none of these.
   const served = (orchestrator as { readonly [MASKING]?: ServedParts })[MASKING];
-  const { logger, maxInFlightBytes = 64 * MIB } = readOptions<HandlerOptions>('handler', options, {
+  const { logger, maxInFlightBytes = 64 * MIB } = readOptions<HandlerOptions>(who, options, {
     ...CHECKS,
     ...more,
   });

@@ -27,7 +27,12 @@ it('responses stay open until the last run of the current project ends, also whe
   const order: string[] = [];
   const last = async () => void order.push('responses end');
   const [before, after] = [gatedProject(), gatedProject()];
-  const live = startLiveProject(before.options, { storage: memoryStorage(), last, isReplaceable: true });
+  const live = startLiveProject(before.options, {
+    storage: memoryStorage(),
+    last,
+    isReplaceable: true,
+    dashboard: false,
+  });
   const replaced = live.orchestrator.execute('e').then(() => order.push('replaced'));
   await before.reached;
   await live.replace(after.options);

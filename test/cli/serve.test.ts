@@ -26,6 +26,16 @@ describe('ensemble serve starts', () => {
     expect(printed.split('\n').filter((one) => one.includes(token))).toEqual([`  ${token}`]);
   });
 
+  it('serves the dashboard with --dashboard, prints its address, and has none without', async () => {
+    const { printed, url } = await serveProject(makeProject(), ['--dashboard']);
+    expect(printed).toContain(`  dashboard  ${url}/dashboard/\n`);
+    const page = await fetch(`${url}/dashboard/`);
+    expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect((await fetch(`${url}/dashboard/api/v1/caller`)).status).toBe(401);
+    const plain = await serveProject(makeProject());
+    expect((await fetch(`${plain.url}/dashboard/`)).status).toBe(404);
+  });
+
   it('prints each schedule that it serves, with its pattern, its zone and its next instant', async () => {
     const flow = 'flow: []\n';
     const report = "name: report\ntrigger: [{ type: schedule, cron: '0 3 29 2 *', timezone: Europe/Berlin }]\n";

@@ -129,10 +129,10 @@ describe('createHandler with a dashboard', () => {
 
 describe('the options of createDashboard', () => {
   it.each([
-    [{ readonly: true }, 'handler: `readonly` is not an option of this version; did you mean `readOnly`?'],
-    [{ readOnly: 'yes' }, 'handler: `readOnly` must be true or false'],
-    [{ basePath: 'admin' }, 'handler: `basePath` must be a path'],
-    [{ authenticate: 'me' }, 'handler: `authenticate` must be a function'],
+    [{ readonly: true }, 'createDashboard: `readonly` is not an option of this version; did you mean `readOnly`?'],
+    [{ readOnly: 'yes' }, 'createDashboard: `readOnly` must be true or false'],
+    [{ basePath: 'admin' }, 'createDashboard: `basePath` must be a path'],
+    [{ authenticate: 'me' }, 'createDashboard: `authenticate` must be a function'],
   ])('%j is refused', (options, message) => {
     expect(() => open(options as never)).toThrow(message);
   });

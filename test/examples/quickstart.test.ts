@@ -121,6 +121,8 @@ describe('the quickstart with --once', () => {
       '     reservation  R-4003',
       '     pickup       today',
       '     keptAs       orders/1004',
+      '',
+      'See it in a browser, and sign in with the token above: http://127.0.0.1:PORT/dashboard/',
     ]);
   });
 

@@ -41,7 +41,7 @@ afterAll(() => rmSync(work, { recursive: true, force: true }));
 
 beforeAll(() => {
   const checkout = join(work, 'checkout');
-  for (const path of ['package.json', 'LICENSE', 'dist', 'docs', 'examples', ...pagesAtRoot()])
+  for (const path of ['package.json', 'LICENSE', 'NOTICE', 'dist', 'docs', 'examples', ...pagesAtRoot()])
     cpSync(join(ROOT, path), join(checkout, path), { recursive: true });
   for (const path of LOCAL_FILES) writeIn(checkout, path, '');
   npmPack(checkout, '--ignore-scripts', '--silent', '--pack-destination', work);
@@ -58,7 +58,7 @@ describe('the tarball', () => {
   it('has the build, the documentation and the examples, and nothing else of a checkout', () => {
     const files = filesIn(installed);
     const folders = [...new Set(files.map((path) => path.split('/')[0]))].sort();
-    expect(folders).toEqual([...pagesAtRoot(), 'LICENSE', 'dist', 'docs', 'examples', 'package.json'].sort());
+    expect(folders).toEqual([...pagesAtRoot(), 'LICENSE', 'NOTICE', 'dist', 'docs', 'examples', 'package.json'].sort());
     expect(files.filter((path) => path.startsWith('dist/') && !/^dist\/[\w-]+(\.d\.ts|\.js)$/.test(path))).toEqual([]);
     expect(files.filter((path) => LOCAL_FILES.includes(path))).toEqual([]);
     expect(files).toContain('docs/getting-started.md');

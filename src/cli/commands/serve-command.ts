@@ -31,6 +31,7 @@ export interface ServeOptions {
   readonly storage?: string;
   readonly env: readonly string[];
   readonly watch?: boolean;
+  readonly dashboard?: boolean;
 }
 
 const ADMIN = { name: 'admin', scopes: ['admin'], plan: 'enterprise' } as const;
@@ -66,7 +67,8 @@ export async function serve(
   let server: HttpServer | undefined;
   // Responses end before the storage closes: an event stream reads its last event from the storage.
   const last = async () => server?.drain(LAST_RESPONSES);
-  const live = startLiveProject(found, { storage, last, isReplaceable: reloads !== undefined });
+  const { dashboard = false } = options;
+  const live = startLiveProject(found, { storage, last, isReplaceable: reloads !== undefined, dashboard });
   const { orchestrator, listener } = live;
   let stopWatching: (() => Promise<void>) | undefined;
 
@@ -84,7 +86,9 @@ export async function serve(
     await ready(orchestrator, store);
     server = await startHttpServer({ host: options.host, port, listener, log: (line) => write(stamp(line)) });
     const token = preset && (await acceptPreset(orchestrator, preset));
-    output.print(await describe(orchestrator, server, { store, token, servesSchedules: found.schedules ?? true }));
+    output.print(
+      await describe(orchestrator, server, { store, token, dashboard, servesSchedules: found.schedules ?? true }),
+    );
     if (reloads) {
       const reload = () => reloadProject(live, () => open(reloads.next()), output);
       stopWatching = await watchFiles(directory, reload);
@@ -214,6 +218,7 @@ interface Shown {
   readonly store: string;
   /** What is known of the token in the environment. */
   readonly token: string | undefined;
+  readonly dashboard: boolean;
   readonly servesSchedules: boolean;
 }
 
@@ -221,7 +226,7 @@ interface Shown {
 async function describe(
   orchestrator: start.Orchestrator,
   { url }: HttpServer,
-  { store, token, servesSchedules }: Shown,
+  { store, token, dashboard, servesSchedules }: Shown,
 ): Promise<string> {
   const ensembles = await allEnsembles(orchestrator);
   const names = ensembles.slice(0, SHOWN_NAMES).map(({ name }) => name);
@@ -235,6 +240,7 @@ async function describe(
   const schedules = isOff ? ['none are served: the config says `schedules: false`'] : due;
   lines.push(...schedules.map((line, i) => `  ${(i === 0 ? 'schedules' : '').padEnd(9)}  ${line}`));
   lines.push(`  store      ${store}`);
+  if (dashboard) lines.push(`  dashboard  ${url}/dashboard/`);
   const [first] = ensembles;
   const line = first && curlLine(url, first.definition);
   if (token) {

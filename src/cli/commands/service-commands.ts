@@ -80,6 +80,7 @@ function addServe(program: Command, { output, host, end }: CommandParts): void {
     .option('--env <name>', 'a process variable that ${env.NAME} may read; repeatable', collect, [])
     .option('--dir <folder>', 'project folder, in place of the argument')
     .option('--watch', 'loads definitions and scripts again when files of the project change')
+    .option('--dashboard', 'serves the dashboard at /dashboard/; it asks for an API token')
     .description('serves a project over HTTP; prints a first token if the store has none and ENSEMBLE_TOKEN holds none')
     .addHelpText(
       'after',

@@ -24,6 +24,8 @@ export interface LiveProjectParts {
   readonly last: () => Promise<void>;
   /** Whether `replace` may be called. */
   readonly isReplaceable: boolean;
+  /** Whether the dashboard is served. */
+  readonly dashboard: boolean;
 }
 
 /** The time that running steps get to end before another orchestrator resumes their executions. */
@@ -31,7 +33,7 @@ const REPLACE_GRACE_MS = 2_000;
 
 export function startLiveProject(
   found: start.ProjectOptions,
-  { storage: given, last, isReplaceable }: LiveProjectParts,
+  { storage: given, last, isReplaceable, dashboard }: LiveProjectParts,
 ): LiveProject {
   const storage = isReplaceable && given ? keepOpen(given) : given;
   const replaced: Promise<void>[] = [];
@@ -41,7 +43,11 @@ export function startLiveProject(
     const isLast = () => isClosing && orchestrator === current.orchestrator;
     const engine = closeAfter(options.engine ?? start.embeddedEngine(), async () => (isLast() ? last() : undefined));
     const orchestrator = start.startOrchestrator({ ...start.KEEPS_STACKS, ...options, storage, engine });
-    return { orchestrator, listener: start.nodeListener(orchestrator), logger: options.logger || undefined };
+    return {
+      orchestrator,
+      listener: start.nodeListener(orchestrator, { dashboard }),
+      logger: options.logger || undefined,
+    };
   };
   let current = open(found);
   return {
