@@ -63,6 +63,8 @@ export interface Demo {
   readonly orchestrator: Orchestrator;
   /** The value of a new token. */
   token(...scopes: Parameters<Orchestrator['tokens']['create']>[0]['scopes'][number][]): Promise<string>;
+  /** Closes every open connection. */
+  dropConnections(): void;
   close(): Promise<void>;
 }
 
@@ -100,6 +102,7 @@ export async function startDemo(options: OrchestratorOptions = {}, dashboard: Da
     async token(...scopes) {
       return (await orchestrator.tokens.create({ name: 'ada', scopes, plan: 'enterprise' })).token;
     },
+    dropConnections: () => server.closeAllConnections(),
     async close() {
       server.closeAllConnections();
       await new Promise((resolve) => server.close(resolve));

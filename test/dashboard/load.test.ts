@@ -1,0 +1,159 @@
+/** The dashboard with what is large, hostile or broken: 10,000 steps, values of anyone, a lost connection, a hidden tab. */
+
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { scaled } from '../slowdown.ts';
+import { hasBrowser, launch, show, visit } from './browser.ts';
+import { type Demo, startDemo } from './demo.ts';
+
+const HOSTILE = '<img src=x onerror="window.__hacked=1">\u202egnp.exe\u0000"\'`${7*7}';
+const LARGE = 'x'.repeat(3 * 1024 * 1024);
+
+const FLOWS = [
+  `name: many
+flow:
+  - foreach: \${input.items}
+    name: all
+    concurrency: 100
+    steps:
+      - { agent: one, operation: code, config: { script: one }, input: { n: "\${item}" } }
+`,
+  `name: hostile
+flow:
+  - { agent: values, operation: code, config: { script: values } }
+  - { agent: failing, operation: code, config: { script: failing } }
+`,
+  `name: slow
+flow:
+  - { wait: go, name: gate }
+  - { agent: after, operation: code, config: { script: one }, input: { n: 1 } }
+`,
+];
+
+describe.skipIf(!hasBrowser)('the dashboard under load', () => {
+  let browser: Browser;
+  let demo: Demo;
+  let token: string;
+  beforeAll(async () => {
+    browser = await launch();
+    demo = await startDemo({
+      ensembles: FLOWS,
+      scripts: {
+        one: ({ input }) => input,
+        values: () => ({ constructor: 1, toString: ['__proto__'], html: HOSTILE, large: LARGE }),
+        failing: () => {
+          throw new Error(HOSTILE);
+        },
+      },
+    });
+    token = await demo.token('admin');
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await demo?.close();
+  });
+
+  it('opens an execution of 10,000 steps within a second, and scrolls it at 50 frames a second', async () => {
+    const items = Array.from({ length: 10_000 }, (_, i) => i);
+    const { id } = await demo.orchestrator.execute('many', { items });
+    const { page, wrong } = await visit(browser, demo.url, token);
+    const began = Date.now();
+    await show(page, `/executions/${id}`);
+    await page.locator('.rows .step').first().waitFor();
+    const tookMs = Date.now() - began;
+    await page.getByText('10,001', { exact: true }).waitFor({ timeout: 60_000 });
+    const frames = await scrollThrough(page);
+    expect(await page.locator('.rows .step').count()).toBeLessThan(120);
+    expect(tookMs).toBeLessThan(scaled(1_000));
+    expect(frames).toBeGreaterThan(50_000 / scaled(1_000));
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
+  it('shows hostile names, values and errors as text, opens a text of 3 MiB, and runs nothing of them', async () => {
+    const { id } = await demo.orchestrator.execute('hostile', {}, { tags: ['<b>tag</b>', '__proto__'] });
+    const { page, wrong } = await visit(browser, demo.url, token);
+    await show(page, '/executions');
+    await page.getByText('<b>tag</b>').waitFor();
+    await show(page, `/executions/${id}?step=flow%5B1%5D`);
+    await page.locator('.panel .failure').waitFor();
+    expect(await page.locator('.panel .failure').innerText()).toContain(
+      '<img src=x onerror="window.__hacked=1">\\u{202e}gnp.exe\\u{0}',
+    );
+    await show(page, `/executions/${id}?step=flow%5B0%5D`);
+    const value = page.locator('.panel .value');
+    await value.waitFor();
+    expect(await value.innerText()).toMatch(/constructor: 1[\s\S]*html: "<img/);
+    const began = Date.now();
+    await value.getByRole('button', { name: /show more of 3,145,728 characters/ }).click();
+    expect(await value.innerText()).toContain('x'.repeat(20_000));
+    expect(Date.now() - began).toBeLessThan(scaled(1_000));
+    for (const tab of ['flow', 'values', 'deliveries']) await show(page, `/executions/${id}?tab=${tab}`);
+    expect(await page.evaluate(() => [Reflect.get(window, '__hacked'), Reflect.get({}, 'polluted')])).toEqual([
+      undefined,
+      undefined,
+    ]);
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
+  it('after a lost connection it continues where it was', async () => {
+    const { id } = await demo.orchestrator.start('slow', {});
+    const { page } = await visit(browser, demo.url, token);
+    await show(page, `/executions/${id}`);
+    await page.getByText('live').waitFor();
+    await page.context().setOffline(true);
+    demo.dropConnections();
+    await page.getByText('The connection is lost. Connecting again...').waitFor();
+    await demo.orchestrator.executions.signal(id, 'go');
+    await page.context().setOffline(false);
+    await page.locator('.title .badge', { hasText: 'completed' }).waitFor({ timeout: 20_000 });
+    await page.getByRole('button', { name: /agent after completed/ }).waitFor();
+    await page.context().close();
+  });
+
+  it('an open list sends one request in 5 seconds, and none while the tab is hidden', async () => {
+    const { page } = await visit(browser, demo.url, token);
+    await show(page, '/executions');
+    await page.getByText('New ones appear by themselves.').waitFor();
+    await page.waitForLoadState('networkidle');
+    let requests = 0;
+    page.on('request', () => {
+      requests += 1;
+    });
+    await page.waitForTimeout(11_000);
+    expect(requests).toBeGreaterThanOrEqual(1);
+    expect(requests).toBeLessThanOrEqual(3);
+    await setHidden(page, true);
+    await page.waitForTimeout(500);
+    requests = 0;
+    await page.waitForTimeout(7_000);
+    expect(requests).toBe(0);
+    await setHidden(page, false);
+    await expect.poll(() => requests).toBe(1);
+    await page.context().close();
+  });
+});
+
+/** @returns frames a second while the list is scrolled from its begin to its end */
+function scrollThrough(page: Page): Promise<number> {
+  return page.evaluate(async () => {
+    const rows = document.querySelector('.rows') as HTMLElement;
+    const began = performance.now();
+    let frames = 0;
+    while (performance.now() - began < 2_000) {
+      rows.scrollTop = ((performance.now() - began) / 2_000) * rows.scrollHeight;
+      await new Promise((resolve) => requestAnimationFrame(resolve));
+      frames += 1;
+    }
+    return Math.round(frames / 2);
+  });
+}
+
+/** As a browser does when another tab is shown. */
+async function setHidden(page: Page, isHidden: boolean): Promise<void> {
+  await page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, value: hidden });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, isHidden);
+}
