@@ -220,6 +220,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     const value = await page.locator('.secret').innerText();
     expect(await demo.orchestrator.tokens.verify(value)).toMatchObject({ scopes: ['execute:ensembles'] });
     await page.getByRole('button', { name: 'Close' }).click();
+    await page.locator('.secret').waitFor({ state: 'detached' });
     const row = page.getByRole('row', { name: /for the shop/ });
     expect(await row.innerText()).toContain(value.slice(-4));
     expect(await page.content()).not.toContain(value);
