@@ -101,7 +101,7 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
     const { id } = await demo.orchestrator.start('slow', {});
     const { page } = await visit(browser, demo.url, token);
     await show(page, `/executions/${id}`);
-    await page.getByText('live').waitFor();
+    await page.getByText('live', { exact: true }).waitFor();
     await page.context().setOffline(true);
     demo.dropConnections();
     await page.getByText('The connection is lost. Connecting again...').waitFor();
