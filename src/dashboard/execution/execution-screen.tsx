@@ -38,8 +38,14 @@ export function ExecutionScreen({ id, query }: ScreenProps) {
   const shown = useExecution(id);
   const { value: execution, problem, isLoading, reload } = shown;
   const tab = TABS.find((one) => one === query.tab) ?? 'time';
-  if (isLoading) return <p class="empty">Loading...</p>;
-  if (!execution) return problem ? <Failure problem={problem} onRetry={reload} /> : null;
+  if (!execution)
+    return (
+      <>
+        <h1 class="mono">{id}</h1>
+        {isLoading && <p class="empty">Loading...</p>}
+        {problem && <Failure problem={problem} onRetry={reload} />}
+      </>
+    );
   const step = shown.steps.find(({ key }) => key === query.step);
   const choose = (key: string | undefined) => changeQuery({ step: key });
   return (

@@ -80,8 +80,14 @@ export function ComponentScreen({ name, query }: { readonly name: string; readon
     ]);
     return { versions, deployments };
   });
-  if (problem) return <Failure problem={problem} onRetry={reload} />;
-  if (isLoading || !value) return <p class="empty">Loading...</p>;
+  if (!value)
+    return (
+      <>
+        <h1>{name}</h1>
+        {isLoading && <p class="empty">Loading...</p>}
+        {problem && <Failure problem={problem} onRetry={reload} />}
+      </>
+    );
   const [newest] = value.versions;
   const shown = query.version ?? newest?.version;
   return (

@@ -97,8 +97,14 @@ export function EnsembleScreen({ name, query }: { readonly name: string; readonl
     client.get<Item>(at`/ensembles/${name}`, {}, signal),
   );
   const view = VIEWS.find((one) => one === query.view) ?? 'definition';
-  if (problem) return <Failure problem={problem} onRetry={reload} />;
-  if (isLoading || !value) return <p class="empty">Loading...</p>;
+  if (!value)
+    return (
+      <>
+        <h1>{name}</h1>
+        {isLoading && <p class="empty">Loading...</p>}
+        {problem && <Failure problem={problem} onRetry={reload} />}
+      </>
+    );
   const { definition, active, description } = value;
   return (
     <>
