@@ -36,6 +36,8 @@ export function useAddress(): Address {
   useEffect(() => {
     const onChange = () => setAddress(readAddress(location.hash));
     addEventListener('hashchange', onChange);
+    // It may have changed since the page was drawn.
+    onChange();
     return () => removeEventListener('hashchange', onChange);
   }, []);
   return address;

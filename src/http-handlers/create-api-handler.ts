@@ -6,7 +6,7 @@ import { API_ROUTES } from './api/routes.ts';
 import { API_ROOT } from './location.ts';
 import type { HandlerParts } from './call.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
-import { createRouter, type Router } from './router.ts';
+import { createRouter, type Route, type Router } from './router.ts';
 import { LINK_ROUTES } from './signal-pages/signal-link.ts';
 import { toHandler } from './to-handler.ts';
 
@@ -35,8 +35,8 @@ export function createApiHandler<T>(orchestrator: Orchestrator<T>, options: Hand
   );
 }
 
-/** The routes of the API, and of the links that send signals where they are set up. */
-export function createApiRouter({ orchestrator, basePath }: HandlerParts): Router {
-  const routes = orchestrator.signalLinks ? [...API_ROUTES, ...LINK_ROUTES] : API_ROUTES;
-  return createRouter(routes, basePath, API_ROOT);
+/** The routes of the API, of the links that send signals where they are set up, and others. */
+export function createApiRouter({ orchestrator, basePath }: HandlerParts, more: readonly Route[] = []): Router {
+  const links = orchestrator.signalLinks ? LINK_ROUTES : [];
+  return createRouter([...API_ROUTES, ...links, ...more], basePath, API_ROOT);
 }

@@ -2,12 +2,14 @@
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { once } from '../engine/base/once.ts';
-import { isRecord, optional } from '../engine/base/read-options.ts';
+import { flag, isRecord, optional } from '../engine/base/read-options.ts';
 import { type HttpHandler, type RawHandler, rawHandlerOf } from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { createApiRouter } from './create-api-handler.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import type { HandlerParts } from './call.ts';
+import { collectMetrics, type Metrics } from './metrics/collect-metrics.ts';
+import type { Route } from './router.ts';
 import { answerRequest } from './pipeline.ts';
 import { handlerOf, toHandler } from './to-handler.ts';
 import { findWebhook, isWebhookPath } from './webhooks/find-webhook.ts';
@@ -18,6 +20,11 @@ export interface FullHandlerOptions extends HandlerOptions {
    * Workers, pass a handler that `createDashboard` made. Default: none.
    */
   readonly dashboard?: boolean | HttpHandler | undefined;
+  /**
+   * Serves `GET /metrics` for Prometheus: what the executions of this process have done since the handler was created. A token needs the
+   * scope `read:metrics`. Default false.
+   */
+  readonly metrics?: boolean | undefined;
 }
 
 /**
@@ -37,9 +44,9 @@ export interface FullHandlerOptions extends HandlerOptions {
  */
 export function createHandler<T>(orchestrator: Orchestrator<T>, options: FullHandlerOptions = {}): HttpHandler {
   const given = orchestrator as unknown as Orchestrator;
-  const { dashboard, ...shared } = options;
-  const parts = readHandlerOptions(given, options, { dashboard: DASHBOARD });
-  const router = createApiRouter(parts);
+  const { dashboard, metrics, ...shared } = options;
+  const parts = readHandlerOptions(given, options, { dashboard: DASHBOARD, metrics: flag });
+  const router = createApiRouter(parts, metrics ? [metricsRoute(collectMetrics(given))] : []);
   const service = toHandler(
     parts,
     (request) => router.match(request.path) ?? findWebhook(request, parts),
@@ -51,6 +58,13 @@ export function createHandler<T>(orchestrator: Orchestrator<T>, options: FullHan
   const answer = async (...[request, host, ownPathsOnly]: Parameters<RawHandler>) =>
     (await first(request, host, true)) ?? second(request, host, ownPathsOnly);
   return handlerOf((...call) => answer(...call) as ReturnType<RawHandler>, parts);
+}
+
+/** Prometheus has its own address for it, so it is not below `/api/v1`. */
+function metricsRoute(metrics: Metrics): Route {
+  const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
+  const run = () => ({ status: 200, html: metrics.text(), headers });
+  return { method: 'GET', path: '/metrics', scope: 'read:metrics', run };
 }
 
 const DASHBOARD = optional<boolean | HttpHandler>(

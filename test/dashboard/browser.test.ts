@@ -158,7 +158,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.getByRole('button', { name: 'Start it' }).click();
     await page.locator('.title .badge', { hasText: 'completed' }).waitFor({ timeout: 10_000 });
     await page.getByRole('link', { name: 'Input and output' }).click();
-    expect(await text(page)).toContain('customer: "Ada"');
+    await page.getByText('customer: "Ada"').waitFor();
   });
 
   it('a schedule is paused, resumed and run now', async () => {

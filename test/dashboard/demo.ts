@@ -52,7 +52,7 @@ flow:
 const BROKEN = `
 name: nightly-import
 trigger:
-  - { type: schedule, cron: "*/5 * * * *" }
+  - { type: schedule, cron: "0 3 * * *" }
 flow:
   - { agent: download, operation: code, config: { script: fail } }
   - { agent: store, operation: code, config: { script: echo } }

@@ -83,7 +83,14 @@ describe('who may use it', () => {
     const handler = open({ readOnly: true });
     const headers = await bearer('admin');
     const { scopes } = await (await get(handler, '/dashboard/api/v1/caller', headers)).json();
-    expect(scopes).toEqual(['read:ensembles', 'read:agents', 'read:executions', 'read:components', 'read:state']);
+    expect(scopes).toEqual([
+      'read:ensembles',
+      'read:agents',
+      'read:executions',
+      'read:components',
+      'read:state',
+      'read:metrics',
+    ]);
     expect((await post(handler, '/dashboard/api/v1/execute/ensemble/echo', headers)).status).toBe(403);
     const { id } = await orchestrator.execute('echo', {});
     expect((await post(handler, `/dashboard/api/v1/executions/${id}/cancel`, headers)).status).toBe(403);

@@ -62,10 +62,17 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
     await page.locator('.rows .step').first().waitFor();
     const tookMs = Date.now() - began;
     await page.getByText('10,001', { exact: true }).waitFor({ timeout: 60_000 });
-    const frames = await scrollThrough(page);
+    const idle = await framesOf(page, false);
+    const frames = await framesOf(page, true);
     expect(await page.locator('.rows .step').count()).toBeLessThan(120);
+    // Items that run at the same time begin in any order.
+    await page
+      .getByRole('button', { name: /item 9,9\d\d/ })
+      .first()
+      .waitFor();
     expect(tookMs).toBeLessThan(scaled(1_000));
-    expect(frames).toBeGreaterThan(50_000 / scaled(1_000));
+    // On a quiet machine, 60 of 60. A machine that is busy draws fewer frames of anything.
+    expect(frames / idle).toBeGreaterThan(50 / 60);
     expect(wrong).toEqual([]);
     await page.context().close();
   });
@@ -135,19 +142,20 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
   });
 });
 
-/** @returns frames a second while the list is scrolled from its begin to its end */
-function scrollThrough(page: Page): Promise<number> {
-  return page.evaluate(async () => {
+/** Frames a second. @param scrolls - while the list is scrolled from its begin to its end */
+function framesOf(page: Page, scrolls: boolean): Promise<number> {
+  return page.evaluate(async (isMoving) => {
     const rows = document.querySelector('.rows') as HTMLElement;
     const began = performance.now();
     let frames = 0;
     while (performance.now() - began < 2_000) {
-      rows.scrollTop = ((performance.now() - began) / 2_000) * rows.scrollHeight;
+      if (isMoving) rows.scrollTop = ((performance.now() - began) / 2_000) * rows.scrollHeight;
       await new Promise((resolve) => requestAnimationFrame(resolve));
       frames += 1;
     }
+    if (isMoving) rows.scrollTop = rows.scrollHeight;
     return Math.round(frames / 2);
-  });
+  }, scrolls);
 }
 
 /** As a browser does when another tab is shown. */

@@ -13,6 +13,13 @@ const INNER =
   /^(.*)\.(?:(?:foreach|while)\[\d+\]\.steps|then|else|default|parallel|try|catch|finally|model|tool|send|cases\..+)\[\d+\]$/s;
 const ROUTED = /^(.*\])\.[^.[\]]+$/s;
 
+/** Items that begin in the same millisecond are in the order of their numbers. */
+const KEYS = new Intl.Collator('en', { numeric: true });
+
+function byStart(a: ExecutionStep, b: ExecutionStep): number {
+  return a.startedAt - b.startedAt || KEYS.compare(a.key, b.key);
+}
+
 /** The key of the step that directly contains a step. Undefined for a step of the flow itself. */
 export function containerOf(key: string): string | undefined {
   return INNER.exec(key)?.[1] ?? ROUTED.exec(key)?.[1];
@@ -30,7 +37,7 @@ export function toRows(steps: readonly ExecutionStep[]): readonly StepRow[] {
   }
   const rows: StepRow[] = [];
   const add = (container: string | undefined, depth: number) => {
-    const list = inner.get(container)?.sort((a, b) => a.startedAt - b.startedAt) ?? [];
+    const list = inner.get(container)?.sort(byStart) ?? [];
     for (const step of list) {
       rows.push({ step, depth });
       add(step.key, depth + 1);

@@ -26,20 +26,31 @@ interface TimelineProps {
 export function Timeline({ steps, from, to, chosen, onChoose }: TimelineProps) {
   const rows = useMemo(() => toRows(steps), [steps]);
   const scale = useMemo(() => toTimeScale(steps, from, to), [steps, from, to]);
-  const shown = useWindow(rows.length, ROW_PX);
   if (rows.length === 0) return <p class="empty">No step is stored yet.</p>;
-  const height = `min(65vh, ${rows.length * ROW_PX}px)`;
   return (
     <div class="timeline">
       <Scale scale={scale} />
-      <ul class="rows" ref={shown.frame} style={{ height }} aria-label="Steps">
-        <li aria-hidden="true" style={{ height: `${shown.from * ROW_PX}px` }} />
-        {rows.slice(shown.from, shown.to).map((row) => (
-          <Row key={row.step.key} row={row} scale={scale} isChosen={row.step.key === chosen} onChoose={onChoose} />
-        ))}
-        <li aria-hidden="true" style={{ height: `${(rows.length - shown.to) * ROW_PX}px` }} />
-      </ul>
+      <Rows rows={rows} scale={scale} chosen={chosen} onChoose={onChoose} />
     </div>
+  );
+}
+
+interface RowsProps extends Pick<TimelineProps, 'chosen' | 'onChoose'> {
+  readonly rows: readonly StepRow[];
+  readonly scale: TimeScale;
+}
+
+function Rows({ rows, scale, chosen, onChoose }: RowsProps) {
+  const shown = useWindow(rows.length, ROW_PX);
+  const height = `min(65vh, ${rows.length * ROW_PX}px)`;
+  return (
+    <ul class="rows" ref={shown.frame} style={{ height }} aria-label="Steps">
+      <li aria-hidden="true" style={{ height: `${shown.from * ROW_PX}px` }} />
+      {rows.slice(shown.from, shown.to).map((row) => (
+        <Row key={row.step.key} row={row} scale={scale} isChosen={row.step.key === chosen} onChoose={onChoose} />
+      ))}
+      <li aria-hidden="true" style={{ height: `${(rows.length - shown.to) * ROW_PX}px` }} />
+    </ul>
   );
 }
 

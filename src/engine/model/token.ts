@@ -9,6 +9,7 @@ export const SCOPES = [
   'read:executions',
   'read:components',
   'read:state',
+  'read:metrics',
   'write:ensembles',
   'write:agents',
   'write:components',

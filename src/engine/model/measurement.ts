@@ -1,0 +1,123 @@
+/** What the events of executions measure: the metrics, and the value that an event adds to each. Pure. */
+
+import type { OrchestratorEvent } from './event.ts';
+
+export interface Metric {
+  /** With dots, as OpenTelemetry names metrics. */
+  readonly name: string;
+  readonly kind: 'counter' | 'histogram';
+  /** `s`: seconds. */
+  readonly unit: 's' | 'token' | '1';
+  readonly help: string;
+  /** The names of its labels. None of them is an id. */
+  readonly labels: readonly string[];
+}
+
+function metric<K extends Metric['kind']>(kind: K, name: string, unit: Metric['unit'], labels: string, help: string) {
+  return { kind, name, unit, labels: labels.split(' '), help } satisfies Metric;
+}
+
+export const METRICS = {
+  started: metric('counter', 'ensemble.executions.started', '1', 'ensemble', 'Executions that began.'),
+  ended: metric('counter', 'ensemble.executions.ended', '1', 'ensemble status', 'Executions that ended.'),
+  duration: metric(
+    'histogram',
+    'ensemble.execution.duration',
+    's',
+    'ensemble status',
+    'From start to end, waits included.',
+  ),
+  step: metric(
+    'histogram',
+    'ensemble.step.duration',
+    's',
+    'ensemble agent outcome',
+    'How long agents took, with their attempts.',
+  ),
+  retries: metric(
+    'counter',
+    'ensemble.step.retries',
+    '1',
+    'ensemble agent',
+    'Attempts of agents that failed and are repeated.',
+  ),
+  takeovers: metric(
+    'counter',
+    'ensemble.takeovers',
+    '1',
+    'ensemble',
+    'Executions that were continued after the loss of a process.',
+  ),
+  tokens: metric('counter', 'ensemble.model.tokens', 'token', 'model type', 'Tokens that calls of models used.'),
+  model: metric('histogram', 'ensemble.model.duration', 's', 'model', 'How long calls of models took.'),
+  tool: metric('histogram', 'ensemble.tool.duration', 's', 'tool outcome', 'How long calls of tools took.'),
+  deliveries: metric(
+    'counter',
+    'ensemble.deliveries',
+    '1',
+    'ensemble outcome',
+    'Deliveries of notifications that ended.',
+  ),
+  paused: metric('counter', 'ensemble.receivers.paused', '1', 'reason', 'Receivers of notifications that were paused.'),
+  rollbacks: metric(
+    'counter',
+    'ensemble.component.rollbacks',
+    '1',
+    'component environment',
+    'Rollouts that a guard rolled back.',
+  ),
+} as const;
+
+export interface Measurement {
+  readonly metric: Metric;
+  /** In the order of the metric's labels. */
+  readonly labels: readonly string[];
+  /** In the metric's unit. */
+  readonly value: number;
+}
+
+const ENDS: Readonly<Record<string, string>> = {
+  'execution.completed': 'completed',
+  'execution.failed': 'failed',
+  'execution.timeout': 'timed_out',
+  'execution.cancelled': 'cancelled',
+};
+
+/** @returns nothing for an event that no metric counts */
+export function measurementsOf({ event, data }: OrchestratorEvent): readonly Measurement[] {
+  const { ensemble } = data;
+  const one = (given: Metric, labels: readonly string[], value = 1): Measurement => ({ metric: given, labels, value });
+  const status = ENDS[event];
+  if (status !== undefined) {
+    const { duration } = data as { readonly duration: number };
+    return [one(METRICS.ended, [ensemble, status]), one(METRICS.duration, [ensemble, status], duration / 1000)];
+  }
+  switch (event) {
+    case 'execution.started':
+      return [one(METRICS.started, [ensemble])];
+    case 'agent.completed':
+    case 'agent.failed':
+      return [one(METRICS.step, [ensemble, data.agent, event.slice('agent.'.length)], data.duration / 1000)];
+    case 'agent.retrying':
+      return [one(METRICS.retries, [ensemble, data.agent])];
+    case 'run.resumed':
+      return [one(METRICS.takeovers, [ensemble])];
+    case 'model.completed':
+      return [
+        one(METRICS.model, [data.model], data.duration / 1000),
+        one(METRICS.tokens, [data.model, 'input'], data.usage.inputTokens),
+        one(METRICS.tokens, [data.model, 'output'], data.usage.outputTokens),
+      ];
+    case 'tool.completed':
+      return [one(METRICS.tool, [data.tool, data.isError ? 'failed' : 'completed'], data.duration / 1000)];
+    case 'delivery.succeeded':
+    case 'delivery.failed':
+      return [one(METRICS.deliveries, [ensemble, event.slice('delivery.'.length)])];
+    case 'endpoint.paused':
+      return [one(METRICS.paused, [data.reason])];
+    case 'component.rolledBack':
+      return [one(METRICS.rollbacks, [data.component, data.environment])];
+    default:
+      return [];
+  }
+}

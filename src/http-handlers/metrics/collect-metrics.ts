@@ -1,0 +1,100 @@
+/** Counts what the executions of this process do, and writes it as Prometheus reads it (text format 0.0.4). */
+
+import { type Measurement, type Metric, METRICS, measurementsOf } from '../../engine/model/measurement.ts';
+import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
+
+/** The upper bounds of the buckets of durations, in seconds: from 5 ms to a day. */
+const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400] as const;
+/** How many combinations of labels are counted apart. Later ones are counted together, as `other`. */
+const MAX_SERIES = 2_000;
+const OTHER = 'other';
+
+interface Series {
+  readonly labels: readonly string[];
+  sum: number;
+  count: number;
+  /** Of a histogram: how many values are in each bucket, and above all bounds. */
+  readonly buckets: number[];
+}
+
+export interface Metrics {
+  /** Everything that was counted since `collectMetrics`. */
+  text(): string;
+}
+
+export function collectMetrics({ on }: Pick<Orchestrator, 'on'>): Metrics {
+  const all = new Map<Metric, Map<string, Series>>(Object.values(METRICS).map((metric) => [metric, new Map()]));
+  let size = 0;
+  const seriesOf = ({ metric, labels }: Measurement): Series => {
+    const own = all.get(metric) as Map<string, Series>;
+    const key = labels.join('\n');
+    const known = own.get(key);
+    if (known) return known;
+    const isFull = size >= MAX_SERIES && labels.some((label) => label !== OTHER);
+    if (isFull) return seriesOf({ metric, labels: labels.map(() => OTHER), value: 0 });
+    const made: Series = { labels, sum: 0, count: 0, buckets: metric.kind === 'histogram' ? emptyBuckets() : [] };
+    own.set(key, made);
+    size += 1;
+    return made;
+  };
+  on('*', (event) => {
+    for (const measurement of measurementsOf(event)) {
+      const series = seriesOf(measurement);
+      const { metric, value } = measurement;
+      series.sum += value;
+      series.count += 1;
+      if (metric.kind === 'histogram') addToBucket(series.buckets, value);
+    }
+  });
+  return { text: () => [...all].flatMap(([metric, own]) => linesOf(metric, [...own.values()])).join('') };
+}
+
+function emptyBuckets(): number[] {
+  return Array.from({ length: BOUNDS.length + 1 }, () => 0);
+}
+
+function addToBucket(buckets: number[], value: number): void {
+  const found = BOUNDS.findIndex((bound) => value <= bound);
+  const i = found < 0 ? BOUNDS.length : found;
+  buckets[i] = (buckets[i] ?? 0) + 1;
+}
+
+/** The lines of one metric; none if nothing of it was counted. */
+function linesOf(metric: Metric, series: readonly Series[]): readonly string[] {
+  if (series.length === 0) return [];
+  const name = nameOf(metric);
+  const head = [`# HELP ${name} ${metric.help}\n`, `# TYPE ${name} ${metric.kind}\n`];
+  return [
+    ...head,
+    ...series.flatMap((one) => (metric.kind === 'counter' ? counter(name, metric, one) : histogram(name, metric, one))),
+  ];
+}
+
+function counter(name: string, metric: Metric, { labels, sum }: Series): readonly string[] {
+  return [`${name}${labelText(metric, labels)} ${sum}\n`];
+}
+
+function histogram(name: string, metric: Metric, { labels, sum, count, buckets }: Series): readonly string[] {
+  let below = 0;
+  const lines = BOUNDS.map((bound, i) => {
+    below += buckets[i] ?? 0;
+    return `${name}_bucket${labelText(metric, labels, `le="${bound}"`)} ${below}\n`;
+  });
+  const [own, end] = [labelText(metric, labels), labelText(metric, labels, 'le="+Inf"')];
+  return [...lines, `${name}_bucket${end} ${count}\n`, `${name}_sum${own} ${sum}\n`, `${name}_count${own} ${count}\n`];
+}
+
+/** As Prometheus names it: `ensemble_executions_started_total`, `ensemble_execution_duration_seconds`. */
+function nameOf({ name, kind, unit }: Metric): string {
+  const base = name.replaceAll('.', '_');
+  return `${base}${unit === 's' ? '_seconds' : ''}${kind === 'counter' ? '_total' : ''}`;
+}
+
+function labelText({ labels: names }: Metric, values: readonly string[], more?: string): string {
+  const own = names.map((name, i) => `${name}="${escapeLabel(values[i] ?? '')}"`);
+  return `{${[...own, ...(more === undefined ? [] : [more])].join(',')}}`;
+}
+
+function escapeLabel(value: string): string {
+  return value.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('\n', '\\n');
+}
