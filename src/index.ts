@@ -123,6 +123,8 @@ export type {
   ExecutionError,
   ExecutionMetrics,
   ExecutionStatus,
+  OpenCount,
+  OpenCounts,
   ExecutionSummary,
   ExecutionTrigger,
   FinalStatus,

@@ -63,7 +63,7 @@ export function createHandler<T>(orchestrator: Orchestrator<T>, options: FullHan
 /** Prometheus has its own address for it, so it is not below `/api/v1`. */
 function metricsRoute(metrics: Metrics): Route {
   const headers = { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' };
-  const run = () => ({ status: 200, html: metrics.text(), headers });
+  const run = async () => ({ status: 200, html: await metrics.text(), headers });
   return { method: 'GET', path: '/metrics', scope: 'read:metrics', run };
 }
 

@@ -47,7 +47,6 @@ async function scrape(handler: HttpHandler, orchestrator: Orchestrator): Promise
 describe('GET /metrics', () => {
   it('has counters and histograms with a help and a type each: executions, steps, retries, models', async () => {
     const { orchestrator, handler } = open();
-    expect(await scrape(handler, orchestrator)).toBe('');
     await orchestrator.execute('order', {});
     const lines = (await scrape(handler, orchestrator)).split('\n');
     expect(lines).toEqual(
@@ -68,13 +67,23 @@ describe('GET /metrics', () => {
     );
   });
 
+  it('says how many executions of the store have not ended, and how long the oldest one is queued', async () => {
+    const { orchestrator, handler } = open({ ensembles: [{ name: 'w', flow: [{ wait: 'go' }] }] });
+    expect(await scrape(handler, orchestrator)).toContain('ensemble_executions{status="waiting"} 0\n');
+    await orchestrator.start('w', {});
+    await expect.poll(() => scrape(handler, orchestrator)).toContain('ensemble_executions{status="waiting"} 1\n');
+    expect(await scrape(handler, orchestrator)).toContain('ensemble_queue_age_seconds 0\n');
+  });
+
   it('is in the text format: each line is a comment or a sample, and a metric is described once', async () => {
     const { orchestrator, handler } = open();
     for (let i = 0; i < 2; i++) await orchestrator.execute('order', {});
     const lines = (await scrape(handler, orchestrator)).trimEnd().split('\n');
     const wrong = lines.filter(
       (line) =>
-        !/^# (HELP|TYPE) [a-z_]+ .+$/.test(line) && !/^[a-z_]+\{([a-z]+="([^"\\\n]|\\.)*",?)+\} [0-9.e+-]+$/.test(line),
+        !/^# (HELP|TYPE) [a-z_]+ .+$/.test(line) &&
+        !/^[a-z_]+ [0-9.]+$/.test(line) &&
+        !/^[a-z_]+\{([a-z]+="([^"\\\n]|\\.)*",?)+\} [0-9.e+-]+$/.test(line),
     );
     expect(wrong).toEqual([]);
     const described = lines.filter((line) => line.startsWith('# TYPE'));

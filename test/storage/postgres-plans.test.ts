@@ -281,6 +281,7 @@ describe.skipIf(!hasServer)('plans', () => {
       await executions.list({ tag: 'rare', limit: 50 });
       await executions.list({ parentId: 'parent', limit: 50 });
       await executions.findByKey('key 7');
+      await executions.countOpen(15);
       for (const one of ran) expect(readRows(await explain(one, ', ANALYZE'))).toBeLessThanOrEqual(50);
     });
 

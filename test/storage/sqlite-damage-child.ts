@@ -57,6 +57,7 @@ for (const path of paths) {
     ...Array.from({ length: Number(executions) }, (_, number) => of(executionId(number), number)).flat(),
     () => storage.executions.findEnded([executionId(1)]),
     () => storage.executions.countQueued(100),
+    () => storage.executions.countOpen(100),
     () => storage.state.read('orders'),
     () => storage.state.write('bills', { expectedVersion: 0, value: {}, updatedAt: 1 }),
     () => storage.documents.read('ensemble', 'orders', 1),

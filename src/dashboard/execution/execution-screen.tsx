@@ -1,6 +1,5 @@
 /** One execution: why it failed first, then what it waits for, its steps over time or in its flow, and its values. */
 
-import type { ComponentChildren } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import type { Execution } from '../../engine/model/execution.ts';
@@ -10,6 +9,7 @@ import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { count, formatDuration, formatNumber, oneLine } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
+import { Fact } from '../parts/fact.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Value } from '../parts/value-tree.tsx';
@@ -115,15 +115,6 @@ function Head({ execution, shown }: { readonly execution: Execution<unknown>; re
         ))}
       </dl>
     </>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 

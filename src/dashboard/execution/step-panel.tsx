@@ -7,6 +7,7 @@ import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { formatDuration, formatNumber, oneLine } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
+import { Fact } from '../parts/fact.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Value } from '../parts/value-tree.tsx';
@@ -55,15 +56,6 @@ export function StepPanel({ execution, step, steps, onChoose }: StepPanelProps) 
       <h3>Output</h3>
       <Output execution={execution} step={step} />
     </aside>
-  );
-}
-
-function Fact({ name, children }: { readonly name: string; readonly children: preact.ComponentChildren }) {
-  return (
-    <div>
-      <dt>{name}</dt>
-      <dd>{children}</dd>
-    </div>
   );
 }
 

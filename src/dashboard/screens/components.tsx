@@ -13,6 +13,7 @@ import { Confirm } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { Table } from '../parts/table.tsx';
 
 type ShownComponent = Component & { readonly latest?: string };
 
@@ -34,33 +35,20 @@ export function Components({ query: { cursor } }: { readonly query: Address['que
         </p>
       )}
       {value && value.components.length > 0 && (
-        <div class="table-frame">
-          <table>
-            <thead>
-              <tr>
-                {['Name', 'Kind', 'Newest version', 'What it is for'].map((title) => (
-                  <th key={title} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {value.components.map(({ name, kind, latest, metadata }) => (
-                <tr key={name}>
-                  <td>
-                    <a data-row href={linkTo(['components', name])}>
-                      {name}
-                    </a>
-                  </td>
-                  <td>{kind}</td>
-                  <td>{latest ?? <span class="hint">none</span>}</td>
-                  <td class="clip">{oneLine(metadata.description ?? '')}</td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table heads={['Name', 'Kind', 'Newest version', 'What it is for']}>
+          {value.components.map(({ name, kind, latest, metadata }) => (
+            <tr key={name}>
+              <td>
+                <a data-row href={linkTo(['components', name])}>
+                  {name}
+                </a>
+              </td>
+              <td>{kind}</td>
+              <td>{latest ?? <span class="hint">none</span>}</td>
+              <td class="clip">{oneLine(metadata.description ?? '')}</td>
+            </tr>
+          ))}
+        </Table>
       )}
       <Pager path={['components']} query={{ cursor }} next={value?.nextCursor} />
     </>

@@ -12,6 +12,7 @@ import { Confirm } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { Table } from '../parts/table.tsx';
 
 interface DeliveryPage {
   readonly deliveries: readonly Delivery[];
@@ -39,28 +40,15 @@ export function DeliveryTable({ query, path, every }: TableProps) {
     return <p class="empty">No delivery. An ensemble sends some when it has `notifications`.</p>;
   return (
     <>
-      <div class="table-frame">
-        <table>
-          <thead>
-            <tr>
-              {['Delivery', 'Status', 'Event', 'To', 'Created', 'Attempts', ''].map((title) => (
-                <th key={title} scope="col">
-                  {title || <span class="unseen">Actions</span>}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {value.deliveries.map((delivery) => (
-              <Row
-                key={delivery.id}
-                delivery={delivery}
-                onAgain={can('execute:ensembles') ? () => setAgain(delivery) : undefined}
-              />
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table heads={['Delivery', 'Status', 'Event', 'To', 'Created', 'Attempts', '']}>
+        {value.deliveries.map((delivery) => (
+          <Row
+            key={delivery.id}
+            delivery={delivery}
+            onAgain={can('execute:ensembles') ? () => setAgain(delivery) : undefined}
+          />
+        ))}
+      </Table>
       {path && <Pager path={path} query={query as Record<string, string>} next={value.nextCursor} />}
       {again && <Redeliver delivery={again} onDone={reload} onClose={() => setAgain(undefined)} />}
     </>

@@ -13,6 +13,7 @@ import { CodeDiff, CodeLines } from '../parts/code-lines.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { Table } from '../parts/table.tsx';
 import { toYaml } from '../parts/yaml-text.ts';
 import type { ExecutionPage } from './executions.tsx';
 import { StartDialog } from './start-dialog.tsx';
@@ -42,24 +43,11 @@ export function Ensembles({ query: { cursor } }: { readonly query: Address['quer
         </p>
       )}
       {value && value.ensembles.length > 0 && (
-        <div class="table-frame">
-          <table>
-            <thead>
-              <tr>
-                {['Name', 'State', 'Defined in', 'What it does', 'Version', 'Triggers'].map((title) => (
-                  <th key={title} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {value.ensembles.map((item) => (
-                <Row key={item.name} item={item} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table heads={['Name', 'State', 'Defined in', 'What it does', 'Version', 'Triggers']}>
+          {value.ensembles.map((item) => (
+            <Row key={item.name} item={item} />
+          ))}
+        </Table>
       )}
       <Pager path={['ensembles']} query={{ cursor }} next={value?.nextCursor} />
     </>

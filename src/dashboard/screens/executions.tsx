@@ -11,6 +11,7 @@ import { Badge } from '../parts/badge.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { Table } from '../parts/table.tsx';
 import { JobDialog } from './job-dialog.tsx';
 import { EnsembleNames } from './ensemble-names.tsx';
 
@@ -146,25 +147,11 @@ export function ExecutionTable({ executions, isFiltered = false }: TableProps) {
       </p>
     );
   return (
-    <div class="table-frame">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Execution</th>
-            <th scope="col">Status</th>
-            <th scope="col">Ensemble</th>
-            <th scope="col">Created</th>
-            <th scope="col">Duration</th>
-            <th scope="col">What happened</th>
-          </tr>
-        </thead>
-        <tbody>
-          {executions.map((execution) => (
-            <ExecutionRow key={execution.id} execution={execution} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table heads={['Execution', 'Status', 'Ensemble', 'Created', 'Duration', 'What happened']}>
+      {executions.map((execution) => (
+        <ExecutionRow key={execution.id} execution={execution} />
+      ))}
+    </Table>
   );
 }
 

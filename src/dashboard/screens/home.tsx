@@ -1,13 +1,15 @@
 /** The first screen: what is wrong now, then what runs. */
 
 import type { ComponentChildren } from 'preact';
+import { OPEN_STATUSES, type OpenCounts } from '../../engine/model/execution.ts';
 import type { Receiver } from '../../orchestrator/deliveries/deliveries.ts';
 import type { Schedule } from '../../orchestrator/schedules/schedule-control.ts';
 import { linkTo, type QueryChanges } from '../address.ts';
 import type { Client, Query } from '../api/client.ts';
 import { type Data, useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
-import { count, formatDistance, oneLine } from '../format.ts';
+import { count, formatDistance, formatNumber, oneLine } from '../format.ts';
+import { Fact } from '../parts/fact.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { type ExecutionPage, ExecutionTable } from './executions.tsx';
@@ -179,6 +181,7 @@ function PausedReceivers() {
 }
 
 function Now() {
+  const open = useData('open', (client, signal) => client.get<OpenCounts>('/open', {}, signal), EVERY_MS);
   const running = useExecutions('running now', { status: 'running' });
   const queued = useExecutions('queued', { status: 'queued' });
   const waiting = useExecutions('waiting', { status: 'waiting' });
@@ -190,10 +193,31 @@ function Now() {
   return (
     <>
       <h1>What happens now</h1>
+      {open.value && <Open counts={open.value} />}
       {groups.map(
         ([title, status, { value }, none]) =>
           value && <Group key={status} title={title} none={none} page={value} query={{ status }} />,
       )}
     </>
+  );
+}
+
+function Open({ counts }: { readonly counts: OpenCounts }) {
+  return (
+    <dl class="facts row">
+      {OPEN_STATUSES.map((status) => {
+        const { count: number, oldestAt } = counts[status];
+        return (
+          <Fact key={status} name={status}>
+            <a href={linkTo(['executions'], { status })}>{formatNumber(number)}</a>{' '}
+            {oldestAt !== undefined && (
+              <span class="hint">
+                the oldest is from <Instant at={oldestAt} />
+              </span>
+            )}
+          </Fact>
+        );
+      })}
+    </dl>
   );
 }

@@ -10,6 +10,7 @@ import { Badge } from '../parts/badge.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
+import { Table } from '../parts/table.tsx';
 
 const EVERY_MS = 15_000;
 
@@ -62,24 +63,11 @@ interface TableProps {
 
 function ScheduleTable({ schedules, onAsk }: TableProps) {
   return (
-    <div class="table-frame">
-      <table>
-        <thead>
-          <tr>
-            {['Ensemble', 'Pattern', 'State', 'Next', 'Last execution', ''].map((title) => (
-              <th key={title} scope="col">
-                {title || <span class="unseen">Actions</span>}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {schedules.map((schedule) => (
-            <Row key={schedule.id} schedule={schedule} onAsk={(action) => onAsk({ action, schedule })} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table heads={['Ensemble', 'Pattern', 'State', 'Next', 'Last execution', '']}>
+      {schedules.map((schedule) => (
+        <Row key={schedule.id} schedule={schedule} onAsk={(action) => onAsk({ action, schedule })} />
+      ))}
+    </Table>
   );
 }
 

@@ -14,6 +14,7 @@ import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { Table } from '../parts/table.tsx';
 
 export function Settings({ query }: { readonly query: Address['query'] }) {
   const { can, caller } = useApp();
@@ -116,45 +117,32 @@ interface TokenTableProps {
 function TokenTable({ tokens, onRevoke }: TokenTableProps) {
   if (tokens.length === 0) return <p class="empty">There is no token. Create one for each app that calls the API.</p>;
   return (
-    <div class="table-frame">
-      <table>
-        <thead>
-          <tr>
-            {['Name', 'Ends with', 'Scopes', 'Plan', 'Created', 'Last used', 'Expires', ''].map((title) => (
-              <th key={title} scope="col">
-                {title || <span class="unseen">Actions</span>}
-              </th>
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          {tokens.map((token) => (
-            <tr key={token.id}>
-              <td title={token.id}>{oneLine(token.name, 60)}</td>
-              <td>
-                <code>{token.last4}</code>
-              </td>
-              <td class="clip">{token.scopes.join(', ')}</td>
-              <td>{typeof token.plan === 'string' ? token.plan : 'own figures'}</td>
-              <td>
-                <Instant at={token.createdAt} />
-              </td>
-              <td>
-                <Instant at={token.lastUsed} />
-              </td>
-              <td>
-                <Instant at={token.expiresAt} />
-              </td>
-              <td>
-                <button type="button" class="quiet" onClick={() => onRevoke(token)}>
-                  Revoke
-                </button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table heads={['Name', 'Ends with', 'Scopes', 'Plan', 'Created', 'Last used', 'Expires', '']}>
+      {tokens.map((token) => (
+        <tr key={token.id}>
+          <td title={token.id}>{oneLine(token.name, 60)}</td>
+          <td>
+            <code>{token.last4}</code>
+          </td>
+          <td class="clip">{token.scopes.join(', ')}</td>
+          <td>{typeof token.plan === 'string' ? token.plan : 'own figures'}</td>
+          <td>
+            <Instant at={token.createdAt} />
+          </td>
+          <td>
+            <Instant at={token.lastUsed} />
+          </td>
+          <td>
+            <Instant at={token.expiresAt} />
+          </td>
+          <td>
+            <button type="button" class="quiet" onClick={() => onRevoke(token)}>
+              Revoke
+            </button>
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 

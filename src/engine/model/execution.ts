@@ -14,6 +14,20 @@ import type { UsedComponent } from './component.ts';
 export type ExecutionStatus = 'queued' | 'running' | 'waiting' | FinalStatus;
 export type FinalStatus = 'completed' | 'failed' | 'timed_out' | 'cancelled';
 
+/** The statuses before the end. */
+export const OPEN_STATUSES = ['queued', 'running', 'waiting'] as const;
+export type OpenStatus = (typeof OPEN_STATUSES)[number];
+
+/** How many executions have a status. */
+export interface OpenCount {
+  readonly count: number;
+  /** When the oldest of them was accepted, Unix ms. Absent if there is none. */
+  readonly oldestAt?: number;
+}
+
+/** The executions that have not ended. */
+export type OpenCounts = Readonly<Record<OpenStatus, OpenCount>>;
+
 export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
   'queued',
   'running',

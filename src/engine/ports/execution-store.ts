@@ -3,7 +3,7 @@
  * which execution.
  */
 
-import type { Execution, ExecutionStatus, ExecutionSummary } from '../model/execution.ts';
+import type { Execution, ExecutionStatus, ExecutionSummary, OpenCounts } from '../model/execution.ts';
 import type {
   ClaimedExecution,
   DamagedExecution,
@@ -104,6 +104,9 @@ export interface PurgeQuery {
 
 /** Reads executions. */
 export interface ExecutionReader {
+  /** How many executions have each status before the end. Counts to `limit` at most for each, the oldest first. An index answers it. */
+  countOpen(limit: number): MaybePromise<OpenCounts>;
+
   /** An execution as it was accepted. Undefined if it is unknown. */
   getAccepted(id: string): MaybePromise<NewExecution | undefined>;
 

@@ -51,6 +51,11 @@ export async function listExecutions({ parts, request }: HttpCall): Promise<Repl
   return { status: 200, json: await parts.orchestrator.executions.list(page) };
 }
 
+/** How many executions have not ended, by status. */
+export async function getOpen({ parts }: HttpCall): Promise<Reply> {
+  return { status: 200, json: await parts.orchestrator.executions.open() };
+}
+
 export async function getExecution(call: HttpCall): Promise<Reply> {
   const id = readId(call, 'execution');
   const { executions } = call.parts.orchestrator;

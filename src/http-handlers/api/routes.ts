@@ -35,6 +35,7 @@ import {
 import {
   getAgentRun,
   getDefinition,
+  getOpen,
   getStep,
   getExecution,
   listAgentRuns,
@@ -105,6 +106,7 @@ export const API_ROUTES: readonly Route[] = [
     maxBytes: LIST_BYTES,
     run: listExecutions,
   },
+  { method: 'GET', path: '/api/v1/open', scope: 'read:executions', run: getOpen },
   { method: 'GET', path: '/api/v1/executions/:id', scope: 'read:executions', maxBytes: VALUE_BYTES, run: getExecution },
   { method: 'DELETE', path: '/api/v1/executions/:id', scope: 'admin', run: deleteExecution },
   {

@@ -1,5 +1,6 @@
 /** Counts what the executions of this process do, and writes it as Prometheus reads it (text format 0.0.4). */
 
+import { OPEN_STATUSES, type OpenCounts } from '../../engine/model/execution.ts';
 import { type Measurement, type Metric, METRICS, measurementsOf } from '../../engine/model/measurement.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 
@@ -18,11 +19,12 @@ interface Series {
 }
 
 export interface Metrics {
-  /** Everything that was counted since `collectMetrics`. */
-  text(): string;
+  /** Everything that was counted since `collectMetrics`, and how many executions of the store have not ended. */
+  text(): Promise<string>;
 }
 
-export function collectMetrics({ on }: Pick<Orchestrator, 'on'>): Metrics {
+/** @param now - Unix ms */
+export function collectMetrics({ on, executions }: Orchestrator, now: () => number = Date.now): Metrics {
   const all = new Map<Metric, Map<string, Series>>(Object.values(METRICS).map((metric) => [metric, new Map()]));
   let size = 0;
   const seriesOf = ({ metric, labels }: Measurement): Series => {
@@ -46,7 +48,25 @@ export function collectMetrics({ on }: Pick<Orchestrator, 'on'>): Metrics {
       if (metric.kind === 'histogram') addToBucket(series.buckets, value);
     }
   });
-  return { text: () => [...all].flatMap(([metric, own]) => linesOf(metric, [...own.values()])).join('') };
+  return {
+    async text() {
+      const counted = [...all].flatMap(([metric, own]) => linesOf(metric, [...own.values()]));
+      return [...counted, ...gauges(await executions.open(), now())].join('');
+    },
+  };
+}
+
+/** What the store has: every process that uses it says the same. */
+function gauges(open: OpenCounts, now: number): readonly string[] {
+  const { oldestAt = now } = open.queued;
+  return [
+    '# HELP ensemble_executions Executions of the store that have not ended. Every process says the same.\n',
+    '# TYPE ensemble_executions gauge\n',
+    ...OPEN_STATUSES.map((status) => `ensemble_executions{status="${status}"} ${open[status].count}\n`),
+    '# HELP ensemble_queue_age_seconds How long the oldest queued execution of the store waits for a process.\n',
+    '# TYPE ensemble_queue_age_seconds gauge\n',
+    `ensemble_queue_age_seconds ${Math.max(0, now - oldestAt) / 1000}\n`,
+  ];
 }
 
 function emptyBuckets(): number[] {

@@ -69,6 +69,10 @@ const executions: Readonly<Record<string, Operation>> = {
     query: [...PAGE, 'maxOutput'],
     replies: { 200: 'Steps' },
   },
+  'GET /open': {
+    ...{ id: 'getOpen', summary: 'How many executions are queued, running and waiting' },
+    replies: { 200: 'OpenCounts' },
+  },
   'GET /executions/:id/steps/:key': {
     ...{ id: 'getStep', summary: 'A step with its output', replies: { 200: 'Step' } },
   },

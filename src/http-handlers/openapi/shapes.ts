@@ -107,6 +107,8 @@ const executionShapes: Readonly<Record<string, Schema>> = {
     'error?': ref('ExecutionError'),
   }),
   Steps: page('steps', 'Step'),
+  OpenCount: object({ count: whole, 'oldestAt?': instant }),
+  OpenCounts: object({ queued: ref('OpenCount'), running: ref('OpenCount'), waiting: ref('OpenCount') }),
   ExecutedDefinition: object({ ensemble: text, version: text, definition: anyObject }),
   Ticket: object({ ticket: text, expiresAt: instant }),
   Job: object({

@@ -11,6 +11,7 @@ import {
   type ExecutionSummary,
   isFinal,
   type FinalStatus,
+  type OpenCounts,
 } from '../../engine/model/execution.ts';
 import { withoutStack } from '../../engine/model/execution-error.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
@@ -106,6 +107,11 @@ export interface Executions<Signal extends string = string> {
   list(
     filter?: ExecutionFilter,
   ): Promise<{ readonly executions: readonly Execution<unknown>[]; readonly nextCursor?: string }>;
+  /**
+   * How many executions are queued, running and waiting, in all processes that use the storage, and when the oldest of each was
+   * accepted. Counts to 10,000 for each status.
+   */
+  open(): Promise<OpenCounts>;
   /** One agent run with its output, by its `key`. @throws NOT_FOUND */
   agent(id: string, key: string): Promise<AgentResult>;
   /**
@@ -169,6 +175,9 @@ export interface ExecutedDefinition {
   readonly version: string;
   readonly definition: EnsembleDefinition;
 }
+
+/** The largest count of {@link Executions.open}. */
+const MAX_OPEN = 10_000;
 
 export interface ExecutionsParts {
   readonly storage: Pick<Storage, 'definitions' | 'executions' | 'tokens'>;
@@ -265,6 +274,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       const last = executions.at(-1);
       return found.length > size && last ? { executions, nextCursor: cursorAfter(last) } : { executions };
     },
+    open: async () => records.executions.countOpen(MAX_OPEN),
     async agent(id, key) {
       const { id: executionId } = await statusOf(id);
       const step = await records.executions.getStep(executionId, String(key));

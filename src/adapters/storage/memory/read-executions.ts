@@ -1,7 +1,13 @@
 /** Reads executions and steps in the memory storage. */
 
 import { jsonTextBytes } from '../../../engine/base/measure-json.ts';
-import { type AgentResult, type Execution, MAX_MATCHES, PAGE_BYTES } from '../../../engine/model/execution.ts';
+import {
+  type AgentResult,
+  type Execution,
+  MAX_MATCHES,
+  type OpenCount,
+  PAGE_BYTES,
+} from '../../../engine/model/execution.ts';
 import {
   toAgentResults,
   toExecution,
@@ -27,6 +33,19 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
         if (execution.trigger.rootId === rootId) count += 1;
       }
       return count;
+    },
+    countOpen(limit) {
+      const found = { queued: [] as number[], running: [] as number[], waiting: [] as number[] };
+      for (const stored of executions.values()) {
+        const status = statusOf(stored);
+        if (status === 'queued' || status === 'running' || status === 'waiting')
+          found[status].push(stored.execution.createdAt);
+      }
+      const count = (instants: readonly number[]): OpenCount => {
+        const counted = Math.min(instants.length, limit);
+        return counted === 0 ? { count: 0 } : { count: counted, oldestAt: instants.reduce((a, b) => Math.min(a, b)) };
+      };
+      return { queued: count(found.queued), running: count(found.running), waiting: count(found.waiting) };
     },
     findByKey: (key) => keys.get(key),
     getAccepted: (id) => executions.get(id)?.execution,

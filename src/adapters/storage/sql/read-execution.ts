@@ -12,6 +12,7 @@ import type {
   ExecutionSummary,
   ExecutionTrigger,
   FinalStatus,
+  OpenCount,
 } from '../../../engine/model/execution.ts';
 import {
   type StoredProgress,
@@ -244,4 +245,10 @@ function readTrigger(row: StoredRow, name: RowName): ExecutionTrigger {
 
 function readError(row: StoredRow, name: RowName): ExecutionError {
   return readObject(row, 'error', name) as unknown as ExecutionError;
+}
+
+/** @param row - `number` and `oldest` */
+export function readOpenCount(row: StoredRow = {}): OpenCount {
+  const count = readNumber(row, 'number', 'a count');
+  return count === 0 ? { count } : { count, oldestAt: readNumber(row, 'oldest', 'an instant') };
 }

@@ -105,6 +105,30 @@ export function pollCases(it: StorageCase): void {
     same(counts, [1, 39, 40, 40, 40], 'counts');
   });
 
+  it('countOpen: counts the executions that have not ended, by status, with the instant of the oldest', async (storage) => {
+    const none = { count: 0 };
+    same(await storage.executions.countOpen(10), { queued: none, running: none, waiting: none }, 'in an empty store');
+    await register(storage);
+    for (const number of [1, 2, 3, 4, 5, 6]) await accept(storage, execution(number));
+    await release(storage, 2, { status: 'running', dueAt: T0 });
+    await release(storage, 3, { status: 'waiting', dueAt: T0 + 1e9 });
+    await release(storage, 4, { status: 'waiting', dueAt: T0 });
+    await commitOne(storage, entry(5, { end: end() }));
+    await commitOne(storage, entry(6, { end: end({ status: 'failed' }) }));
+    for (const number of [7, 8, 9]) await enqueue(storage, execution(number), T0 + 1e9);
+    const counted = { running: { count: 2, oldestAt: T0 + 1 }, waiting: { count: 2, oldestAt: T0 + 3 } };
+    same(await storage.executions.countOpen(10), { queued: { count: 3, oldestAt: T0 + 7 }, ...counted }, 'all');
+    const { queued, running } = await storage.executions.countOpen(1);
+    same(
+      [queued, running],
+      [
+        { count: 1, oldestAt: T0 + 7 },
+        { count: 1, oldestAt: T0 + 1 },
+      ],
+      'up to a limit',
+    );
+  });
+
   it('findEnded: returns the ids that have ended or are unknown, and no others', async (storage) => {
     for (const number of [1, 2, 3, 4]) await accept(storage, execution(number));
     await enqueue(storage, execution(5));

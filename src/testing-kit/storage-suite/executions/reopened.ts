@@ -75,6 +75,7 @@ async function readAll(storage: Storage): Promise<unknown> {
     await executions.list({ limit: 10, tag: 'ä=漢', since: T0 }),
     await executions.list({ limit: 10, search: 'vi' }),
     await executions.findByKey('key'),
+    await executions.countOpen(10),
     await executions.countDescendants(executionId(1), 10),
     await nextDueAt(storage, [execution(1).version]),
   ];

@@ -1,8 +1,16 @@
 /** Reads executions: one, a list, a count. */
 
+import { OPEN_STATUSES, type OpenStatus } from '../../../../engine/model/execution.ts';
 import type { ExecutionReader } from '../../../../engine/ports/storage.ts';
 import { readNumber } from '../../sql/columns.ts';
-import { readAccepted, readExecution, readId, readListed, readSummary } from '../../sql/read-execution.ts';
+import {
+  readAccepted,
+  readExecution,
+  readId,
+  readListed,
+  readOpenCount,
+  readSummary,
+} from '../../sql/read-execution.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement } from '../drivers/driver.ts';
 import { executionList } from './list-executions.ts';
@@ -32,12 +40,23 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
     FROM (SELECT 1 FROM ${executions} WHERE root_id = $2 AND namespace = $1 LIMIT $3::bigint) d`,
     ['descendants'],
   );
+  const oldest = (status: OpenStatus) => `SELECT count(*) AS ${status}, min(created_at) AS ${status}_since
+    FROM (SELECT created_at FROM ${executions} WHERE namespace = $1 AND status = '${status}' ORDER BY created_at, id LIMIT $2::bigint) x`;
+  const countOpen = statement(
+    `SELECT * FROM (${oldest('queued')}) q, (${oldest('running')}) r, (${oldest('waiting')}) w`,
+    OPEN_STATUSES.flatMap((status) => [status, `${status}_since`]),
+  );
   const list = executionList(client, names, namespace);
 
   return {
     async countDescendants(rootId, limit) {
       const [row = {}] = (await client.run(countDescendants, [namespace, toTextColumn(rootId), limit])).rows;
       return readNumber(row, 'descendants', 'a count');
+    },
+    async countOpen(limit) {
+      const [row = {}] = (await client.run(countOpen, [namespace, limit])).rows;
+      const read = (status: OpenStatus) => readOpenCount({ number: row[status], oldest: row[`${status}_since`] });
+      return { queued: read('queued'), running: read('running'), waiting: read('waiting') };
     },
     async findByKey(key) {
       const [row] = (await client.run(selectByKey, [namespace, toTextColumn(key)])).rows;

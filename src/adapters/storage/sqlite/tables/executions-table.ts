@@ -1,10 +1,18 @@
 /** Reads executions: one, a list, a count. */
 
 import type { ExecutionReader } from '../../../../engine/ports/storage.ts';
-import { readAccepted, readExecution, readId, readListed, readSummary } from '../../sql/read-execution.ts';
+import {
+  readAccepted,
+  readExecution,
+  readId,
+  readListed,
+  readOpenCount,
+  readSummary,
+} from '../../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
 import { executionList } from './list-executions.ts';
+import { OPEN_OR_FAILED } from './names.ts';
 import { GIVEN, RECORD, SUMMARY } from './record-columns.ts';
 import { stepsTable } from './steps-table.ts';
 
@@ -24,11 +32,26 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
     SELECT count(*) AS descendants FROM (
       SELECT 1 FROM ensemble_executions INDEXED BY ensemble_executions_by_root WHERE ${here} AND root_id = ? LIMIT ?
     )`);
+  const oldest = (index: string, where: string) => `SELECT * FROM (
+    SELECT created_at FROM ensemble_executions INDEXED BY ensemble_executions_${index} WHERE ${here} AND ${where} ORDER BY created_at LIMIT ?)`;
+  const free = (status: string) => oldest('by_status', `status = '${status}' AND ${OPEN_OR_FAILED}`);
+  const count = (rows: string) =>
+    connection.prepare(`
+    SELECT count(*) AS number, min(created_at) AS oldest FROM (${rows} ORDER BY created_at LIMIT ?)`);
+  const countQueued = count(free('queued'));
+  const countWaiting = count(free('waiting'));
+  // A running execution is held or free, which are two indexes.
+  const countRunning = count(`${free('running')} UNION ALL ${oldest('held', 'owner IS NOT NULL')}`);
   const { readRuns, ...steps } = stepsTable(connection, namespace);
   const list = executionList(connection, namespace);
 
   return {
     countDescendants: (rootId, limit) => countDescendants.all([toTextColumn(rootId), limit])[0]?.descendants as number,
+    countOpen: (limit) => ({
+      queued: readOpenCount(countQueued.all([limit, limit])[0]),
+      running: readOpenCount(countRunning.all([limit, limit, limit])[0]),
+      waiting: readOpenCount(countWaiting.all([limit, limit])[0]),
+    }),
     findByKey(key) {
       const [row] = selectByKey.all([toTextColumn(key)]);
       return row && readId(row);
