@@ -47,8 +47,10 @@ export function goTo(path: readonly string[], query: QueryChanges = {}): void {
   location.hash = linkTo(path, query);
 }
 
-/** Changes the query of the present screen. */
-export function changeQuery(changes: QueryChanges): void {
+/** Changes the query of the present screen. @param replaces - Back leads to the address before the present one */
+export function changeQuery(changes: QueryChanges, replaces = false): void {
   const { path, query } = readAddress(location.hash);
-  goTo(path, { ...query, ...changes });
+  const link = linkTo(path, { ...query, ...changes });
+  if (replaces) location.replace(link);
+  else location.hash = link;
 }

@@ -18,7 +18,11 @@ export function App() {
   const [problem, setProblem] = useState<ApiProblem>();
   const [message, setMessage] = useState('');
 
-  const client = useMemo(() => createClient(token, () => setCaller(undefined)), [token]);
+  const refused = (why: ApiProblem) => {
+    setCaller(undefined);
+    setProblem(why);
+  };
+  const client = useMemo(() => createClient(token, refused), [token]);
   useEffect(() => {
     setProblem(undefined);
     client.get<Caller>('/caller').then(setCaller, (thrown) => setProblem(toProblem(thrown)));
@@ -30,6 +34,7 @@ export function App() {
 
   const signIn = (given: string) => {
     sessionStorage.setItem(storageKey(), given);
+    if (given === token) location.reload();
     setToken(given);
   };
   const signOut = () => {
@@ -37,7 +42,7 @@ export function App() {
     setCaller(undefined);
     setToken(undefined);
   };
-  if (!caller) return <SignIn isKnown={token !== undefined} problem={problem} onToken={signIn} onForget={signOut} />;
+  if (!caller) return <SignIn isKnown={token !== undefined} problem={problem} onToken={signIn} />;
   const state: AppState = {
     client,
     caller,

@@ -60,7 +60,7 @@ export function oneLine(text: string, max = 200): string {
 }
 
 // Control characters except line feeds and tabs, direction marks, and characters without width.
-const UNSEEN = /[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\u061c\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
+const UNSEEN = /[^\P{Cc}\n\t]|[\p{Zl}\p{Zp}\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff]/gu;
 
 /** Replaces characters that can't be seen by their code. */
 export function visible(text: string): string {

@@ -1,7 +1,7 @@
 /** The frame around every screen: navigation, keyboard, and what the caller may see. */
 
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { type Address, goTo, linkTo, useAddress } from './address.ts';
+import { type Address, changeQuery, goTo, linkTo, useAddress } from './address.ts';
 import { useApp } from './app-state.ts';
 import { KeyboardHelp, useKeyboard } from './keyboard.tsx';
 import { SCREENS } from './screens/screens.tsx';
@@ -11,15 +11,20 @@ export function Shell() {
   const address = useAddress();
   const [isHelp, setHelp] = useState(false);
   const main = useRef<HTMLElement>(null);
-  const [name = ''] = address.path;
+  const [name = '', item] = address.path;
   const screens = SCREENS.filter(({ scope }) => scope === undefined || can(scope));
   const screen = SCREENS.find((one) => one.name === name);
-  useKeyboard({ onHelp: () => setHelp(true), onBack: () => goUp(address) });
+  // Esc leads back to the list as it was.
+  const list = useRef(address);
+  if (address.path.length === 1) list.current = address;
+  useKeyboard({ onHelp: () => setHelp(true), onBack: () => goUp(address, list.current) });
   // A reader of the screen hears which one it is.
   useEffect(() => {
-    document.title = `${screen?.title ?? 'Not found'} - Ensembles`;
     main.current?.focus({ preventScroll: true });
   }, [screen]);
+  useEffect(() => {
+    document.title = `${item ?? screen?.title ?? 'Not found'} - Ensembles`;
+  }, [screen, item]);
   return (
     <>
       <button type="button" class="skip" onClick={() => main.current?.focus()}>
@@ -60,7 +65,8 @@ export function Shell() {
   );
 }
 
-/** From one item to its list. */
-function goUp({ path }: Address): void {
-  if (path.length > 1) goTo(path.slice(0, -1));
+/** From a step to its execution, and from an item to its list. */
+function goUp({ path, query }: Address, list: Address): void {
+  if (query.step !== undefined) changeQuery({ step: undefined });
+  else if (path.length > 1) goTo(path.slice(0, 1), path[0] === list.path[0] ? list.query : {});
 }

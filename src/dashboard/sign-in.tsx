@@ -9,13 +9,11 @@ interface SignInProps {
   readonly isKnown: boolean;
   readonly problem: ApiProblem | undefined;
   onToken(token: string): void;
-  onForget(): void;
 }
 
-export function SignIn({ isKnown, problem, onToken, onForget }: SignInProps) {
+export function SignIn({ isKnown, problem, onToken }: SignInProps) {
   const [token, setToken] = useState('');
   if (!problem) return <p class="empty">Signing in...</p>;
-  const needsToken = problem.status === 401;
   const submit = (event: Event) => {
     event.preventDefault();
     const given = token.trim();
@@ -24,32 +22,26 @@ export function SignIn({ isKnown, problem, onToken, onForget }: SignInProps) {
   return (
     <main class="sign-in">
       <h1>Ensembles</h1>
-      {(isKnown || !needsToken) && <Failure problem={problem} />}
-      {needsToken ? (
-        <form onSubmit={submit}>
-          <label>
-            API token
-            <input
-              type="password"
-              autocomplete="off"
-              spellcheck={false}
-              value={token}
-              onInput={({ currentTarget }) => setToken(currentTarget.value)}
-            />
-          </label>
-          <p class="hint">
-            It stays in this tab. Its scopes decide what you see and what you can do. <code>ensemble token create</code>{' '}
-            makes one.
-          </p>
-          <button type="submit" class="primary">
-            Sign in
-          </button>
-        </form>
-      ) : (
-        <button type="button" onClick={() => (isKnown ? onForget() : location.reload())}>
-          {isKnown ? 'Use another token' : 'Try again'}
+      {(isKnown || problem.status !== 401) && <Failure problem={problem} onRetry={() => location.reload()} />}
+      <form onSubmit={submit}>
+        <label>
+          API token
+          <input
+            type="password"
+            autocomplete="off"
+            spellcheck={false}
+            value={token}
+            onInput={({ currentTarget }) => setToken(currentTarget.value)}
+          />
+        </label>
+        <p class="hint">
+          It stays in this tab. Its scopes decide what you see and what you can do. <code>ensemble token create</code>{' '}
+          makes one. If your app has a login of its own, sign in there, and load this page again.
+        </p>
+        <button type="submit" class="primary">
+          Sign in
         </button>
-      )}
+      </form>
     </main>
   );
 }

@@ -16,7 +16,7 @@ export interface DashboardOptions extends HandlerOptions {
   /** Where the dashboard is, such as `/admin`. Empty if the host removes the path. Default: `/dashboard`. */
   readonly basePath?: string | undefined;
   /**
-   * Identifies people by the login of your app, for example by its session cookie. Changes that another site sends are refused. For
+   * Identifies people by the login of your app, for example by its session cookie. A change must come from the dashboard's page. For
    * undefined, and without this function, the page asks for an API token.
    */
   readonly authenticate?: Authenticate | undefined;
@@ -54,19 +54,21 @@ export function createDashboard<T>(orchestrator: Orchestrator<T>, options: Dashb
   const api = API_ROUTES.filter(({ path }) => path.startsWith(API_ROOT));
   const router = createRouter([...pageRoutes(basePath), ...api], basePath, '');
   return toHandler(
-    { ...parts, readOnly: options.readOnly === true, authenticate: authenticate && fromOwnSite(authenticate) },
+    { ...parts, readOnly: options.readOnly === true, authenticate: authenticate && fromOwnPage(authenticate) },
     ({ path }) => router.match(path),
     () => 'nothing',
   );
 }
 
-/** A cookie comes with the requests of other sites as well, so none of them may change anything. */
-function fromOwnSite(authenticate: Authenticate): Authenticate {
+/** A cookie comes with the requests of other sites as well. None of them can send the header that the page sends. */
+function fromOwnPage(authenticate: Authenticate): Authenticate {
   return (request, host) => {
-    const site = request.headers.get('sec-fetch-site');
-    const reads = request.method === 'GET' || request.method === 'HEAD';
-    if (!reads && site !== null && site !== 'same-origin' && site !== 'none')
-      throw new OrchestratorError('FORBIDDEN', 'a page of another site must not change anything here');
-    return authenticate(request, host);
+    const { headers, method } = request;
+    if (method === 'GET' || method === 'HEAD' || headers.get('x-requested-with') === 'dashboard')
+      return authenticate(request, host);
+    if (headers.has('authorization')) return undefined;
+    const message =
+      'a change by the login of the app must come from the page of the dashboard; other programs need an API token';
+    throw new OrchestratorError('FORBIDDEN', message);
   };
 }

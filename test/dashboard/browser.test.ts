@@ -230,9 +230,48 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await expect(demo.orchestrator.tokens.verify(value)).rejects.toMatchObject({ code: 'UNAUTHORIZED' });
   });
 
-  it('keys: / goes to the filter, j and k through the rows, Enter opens, Esc goes back, ? shows the keys', async () => {
+  it('what a person types into a filter stays while the list is read again', async () => {
     const { page } = await open();
     await show(page, '/executions');
+    await page.locator('[data-row]').first().waitFor();
+    await page.getByLabel('Id or tag begins with').pressSequentially('exec_01');
+    const { id } = await demo.orchestrator.execute('ship', {});
+    await page.getByRole('link', { name: id }).waitFor({ timeout: 10_000 });
+    expect(await page.getByLabel('Id or tag begins with').inputValue()).toBe('exec_01');
+  });
+
+  it('a token that is revoked while the page is open leads to the form for another one', async () => {
+    const { token, id } = await demo.orchestrator.tokens.create({
+      name: 'short',
+      scopes: ['admin'],
+      plan: 'enterprise',
+    });
+    const { page } = await open(token);
+    await show(page, '/executions');
+    await page.locator('[data-row]').first().waitFor();
+    await demo.orchestrator.tokens.revoke(id);
+    await page.getByLabel('API token').waitFor({ timeout: 10_000 });
+    await page.getByLabel('API token').fill(admin);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.locator('[data-row]').first().waitFor();
+  });
+
+  it('an answer that comes too late is refused in the dialog, which stays', async () => {
+    const { id } = await demo.orchestrator.start('order', { customer: 'Two', quantity: 8 });
+    const { page } = await open();
+    await show(page, `/executions/${id}`);
+    await page.getByRole('button', { name: 'Send approved' }).click();
+    await page.getByLabel('Payload, as JSON').fill('{ "by": "me" }');
+    await demo.orchestrator.executions.signal(id, 'approved', { by: 'another' });
+    await page.locator('.title .badge', { hasText: 'completed' }).waitFor({ timeout: 10_000 });
+    await page.getByRole('button', { name: 'Send it' }).click();
+    await page.getByRole('alert').waitFor();
+    expect(await page.getByRole('alert').innerText()).toContain('accepts no more signals');
+  });
+
+  it('keys: / goes to the filter, j and k through the rows, Enter opens, Esc goes back, ? shows the keys', async () => {
+    const { page } = await open();
+    await show(page, '/executions?status=failed');
     await page.locator('[data-row]').first().waitFor();
     await page.keyboard.press('/');
     expect(await page.evaluate(() => document.activeElement?.hasAttribute('data-filter'))).toBe(true);
@@ -244,6 +283,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.getByRole('heading', { name: first }).waitFor();
     await page.keyboard.press('Escape');
     await page.getByRole('heading', { name: 'Executions' }).waitFor();
+    expect(page.url()).toContain('?status=failed');
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await page.keyboard.press('Escape');

@@ -103,13 +103,14 @@ describe('who may use it', () => {
         request.headers.get('cookie') === 'session=ada' ? { id: 'ada', scopes: ['admin'] } : undefined,
     });
     const path = '/dashboard/api/v1/execute/ensemble/echo';
-    const from = (site: string) => post(handler, path, { cookie: 'session=ada', 'sec-fetch-site': site });
-    expect((await from('same-origin')).status).toBe(200);
-    for (const site of ['cross-site', 'same-site']) {
-      const response = await from(site);
-      expect([response.status, (await response.json()).error.code]).toEqual([403, 'FORBIDDEN']);
-    }
-    expect((await post(handler, path, {})).status).toBe(401);
+    const cookie = { cookie: 'session=ada' };
+    expect((await post(handler, path, { ...cookie, 'x-requested-with': 'dashboard' })).status).toBe(200);
+    const foreign = await post(handler, path, { ...cookie, origin: 'http://evil.example' });
+    expect([foreign.status, (await foreign.json()).error.code]).toEqual([403, 'FORBIDDEN']);
+    expect((await get(handler, '/dashboard/api/v1/caller', cookie)).status).toBe(200);
+    // A token is no cookie: a browser adds it to no request.
+    expect((await post(handler, path, await bearer('execute:ensembles'))).status).toBe(200);
+    expect((await post(handler, path, { 'x-requested-with': 'dashboard' })).status).toBe(401);
   });
 });
 

@@ -36,19 +36,21 @@ export function at(parts: TemplateStringsArray, ...values: readonly string[]): s
   return parts.reduce((path, part, i) => `${path}${encodeURIComponent(values[i - 1] ?? '')}${part}`);
 }
 
-/** @param refused - called when the server does not know the caller */
-export function createClient(token: string | undefined, refused: () => void): Client {
+/** @param refused - called when the server does not know the caller, or no longer */
+export function createClient(token: string | undefined, refused: (problem: ApiProblem) => void): Client {
   let paceMs = 0;
   const call = async (path: string, query: Query, init: RequestInit): Promise<Response> => {
     const given = Object.entries(query).flatMap(([key, value]) => (value === undefined ? [] : [[key, String(value)]]));
     const search = given.length === 0 ? '' : `?${new URLSearchParams(given)}`;
     const headers = new Headers(init.headers);
     if (token !== undefined) headers.set('authorization', `Bearer ${token}`);
+    // No page of another site can send this header.
+    headers.set('x-requested-with', 'dashboard');
     const response = await answered(fetch(`api/v1${path}${search}`, { ...init, headers, cache: 'no-store' }));
     paceMs = paceOf(response.headers);
     if (response.ok) return response;
     const problem = await problemOf(response);
-    if (problem.status === 401) refused();
+    if (problem.status === 401) refused(problem);
     throw problem;
   };
   return {
@@ -93,6 +95,5 @@ function paceOf(headers: Headers): number {
   const [left, reset] = ['x-ratelimit-remaining', 'x-ratelimit-reset'].map((name) => headers.get(name));
   if (!left || !reset) return 0;
   const untilReset = Number(reset) * 1000 - Date.now();
-  // Half of the requests are for what a person does.
-  return Number.isFinite(untilReset) ? Math.max(0, (2 * untilReset) / Math.max(1, Number(left))) : 0;
+  return Number.isFinite(untilReset) ? Math.max(0, untilReset / Math.max(1, Number(left))) : 0;
 }

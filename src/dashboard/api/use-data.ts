@@ -47,6 +47,8 @@ export function useData<T>(
   return { value: own.value, problem: own.problem, isLoading, reload: () => setTurn((n) => n + 1) };
 }
 
+const RETRY_MS = 5_000;
+
 interface Reading<T> {
   read(signal: AbortSignal): Promise<T>;
   /** Undefined: one read. */
@@ -72,7 +74,11 @@ function readWhileShown<T>({ read, pauseMs, onValue, onProblem }: Reading<T>): (
       const value = await read(signal);
       if (!signal.aborted) onValue(value);
     } catch (thrown) {
-      if (!signal.aborted) onProblem(toProblem(thrown));
+      if (signal.aborted) return;
+      const problem = toProblem(thrown);
+      onProblem(problem);
+      // A server that is started again is asked again.
+      if (!pauseMs && problem.status === 0) timer = setTimeout(run, RETRY_MS);
     }
     if (pauseMs && !signal.aborted) timer = setTimeout(run, pauseMs());
   };

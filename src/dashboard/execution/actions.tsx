@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import type { Execution } from '../../engine/model/execution.ts';
 import { goTo } from '../address.ts';
-import { at } from '../api/client.ts';
+import { ApiProblem, at } from '../api/client.ts';
 import { useApp } from '../app-state.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { Confirm } from '../parts/dialog.tsx';
@@ -33,7 +33,7 @@ export function Actions({ execution, onChange }: ActionsProps) {
           Retry
         </button>
       )}
-      <CopyButton text={() => `ensemble execution get ${id} --url ${serverUrl()}`}>Copy as command</CopyButton>
+      <CopyButton text={() => `ensemble execution show ${id} --url ${serverUrl()}`}>Copy as command</CopyButton>
       {asks === 'cancel' && <CancelDialog id={id} onDone={onChange} onClose={close} />}
       {asks === 'retry' && <RetryDialog execution={execution} onClose={close} />}
     </span>
@@ -49,7 +49,7 @@ function CancelDialog({ id, onDone, onClose }: { readonly id: string; onDone(): 
   const { client, say } = useApp();
   const cancel = async () => {
     await client.send('POST', at`/executions/${id}/cancel`);
-    say('It stops at its next step.');
+    say('The cancellation is stored. It ends as soon as its running step lets it.');
     onDone();
   };
   return (
@@ -62,12 +62,19 @@ function CancelDialog({ id, onDone, onClose }: { readonly id: string; onDone(): 
   );
 }
 
+const MASKED = {
+  code: 'MASKED',
+  message: 'The input has masked values (***). Write the values in their place, or retry with the input unchanged.',
+};
+
 function RetryDialog({ execution, onClose }: { readonly execution: Execution<unknown>; onClose(): void }) {
   const { client } = useApp();
   const first = JSON.stringify(execution.input ?? {}, null, 2);
   const [input, setInput] = useState(first);
   const [newKeys, setNewKeys] = useState(false);
   const retry = async () => {
+    // What the API masks is not the value, so it must not become the input.
+    if (input !== first && input.includes('***')) throw new ApiProblem(0, MASKED);
     const body = { ...(newKeys && { newKeys }), ...(input !== first && { input: readJson(input, 'the input') }) };
     const started = await client.send<{ readonly id?: string; readonly executionId?: string }>(
       ...(['POST', at`/executions/${execution.id}/retry`, body] as const),

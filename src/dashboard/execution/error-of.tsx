@@ -1,6 +1,7 @@
 /** The error of an execution or a step, with what the caller may see of its reason. */
 
 import type { ExecutionError } from '../../engine/model/execution.ts';
+import { linkTo } from '../address.ts';
 import { visible } from '../format.ts';
 import { Value } from '../parts/value-tree.tsx';
 
@@ -18,6 +19,11 @@ export function ErrorOf({ error }: { readonly error: ExecutionError }) {
         )}
       </p>
       <pre class="wrapped">{visible(message)}</pre>
+      {typeof details?.executionId === 'string' && (
+        <p>
+          The reason is in its child <a href={linkTo(['executions', details.executionId])}>{details.executionId}</a>
+        </p>
+      )}
       {details && <Value value={details} label="Details" />}
       {cause && <Value value={cause} label="Cause" />}
       {stack && (

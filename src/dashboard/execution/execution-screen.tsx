@@ -47,7 +47,7 @@ export function ExecutionScreen({ id, query }: ScreenProps) {
       </>
     );
   const step = shown.steps.find(({ key }) => key === query.step);
-  const choose = (key: string | undefined) => changeQuery({ step: key });
+  const choose = (key: string | undefined) => changeQuery({ step: key }, true);
   return (
     <>
       <Head execution={execution} shown={shown} />
@@ -88,7 +88,8 @@ function Head({ execution, shown }: { readonly execution: Execution<unknown>; re
       </div>
       <dl class="facts row">
         <Fact name="Ensemble">
-          {ensemble} <code class="hint">{execution.version.slice(0, 8)}</code>
+          <a href={linkTo(['ensembles', ensemble])}>{ensemble}</a>{' '}
+          <code class="hint">{execution.version.slice(0, 8)}</code>
         </Fact>
         <Fact name="Started by">{trigger.type}</Fact>
         <Fact name="Created">

@@ -97,6 +97,9 @@ function Output({ execution, step }: Pick<StepPanelProps, 'execution' | 'step'>)
   if (problem) return <Failure problem={problem} onRetry={reload} />;
   if (isLoading) return <p class="empty">Loading...</p>;
   if (value) return <Value value={value.output} label="Output" />;
-  if (output === undefined) return <p class="hint">{status === 'completed' ? 'It has none.' : 'There is none yet.'}</p>;
+  if (output === undefined)
+    return (
+      <p class="hint">{['running', 'waiting', 'retrying'].includes(status) ? 'There is none yet.' : 'It has none.'}</p>
+    );
   return <Value value={output} label="Output" />;
 }

@@ -19,7 +19,11 @@ export function Waits({ execution, onChange }: WaitsProps) {
   const { can } = useApp();
   const [signal, setSignal] = useState<string>();
   const { waitingFor, waitingForOmitted = 0 } = execution;
-  if (waitingFor.length === 0) return null;
+  const dialog = signal !== undefined && (
+    <SignalDialog id={execution.id} name={signal} onSent={onChange} onClose={() => setSignal(undefined)} />
+  );
+  // The dialog stays when somebody else has answered: its refusal must be seen.
+  if (waitingFor.length === 0) return <>{dialog}</>;
   return (
     <section class="waits">
       <h2>It waits</h2>
@@ -36,9 +40,7 @@ export function Waits({ execution, onChange }: WaitsProps) {
         ))}
       </ul>
       {waitingForOmitted > 0 && <p class="hint">And {count(waitingForOmitted, 'more wait')}.</p>}
-      {signal !== undefined && (
-        <SignalDialog id={execution.id} name={signal} onSent={onChange} onClose={() => setSignal(undefined)} />
-      )}
+      {dialog}
     </section>
   );
 }

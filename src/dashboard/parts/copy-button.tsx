@@ -10,11 +10,15 @@ interface CopyProps {
 
 export function CopyButton({ text, children }: CopyProps) {
   const { say } = useApp();
-  const copy = () =>
-    navigator.clipboard.writeText(text()).then(
-      () => say('Copied.'),
-      () => say('The browser does not allow to copy here. Select the text instead.'),
-    );
+  // Without https, a browser has no clipboard.
+  const copy = async () => {
+    try {
+      await navigator.clipboard.writeText(text());
+      say('Copied.');
+    } catch {
+      say(`The browser does not allow to copy here: ${text().slice(0, 300)}`);
+    }
+  };
   return (
     <button type="button" class="quiet" onClick={copy}>
       {children}

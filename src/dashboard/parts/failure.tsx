@@ -45,15 +45,16 @@ export function Failure({ problem, onRetry }: FailureProps) {
 export function remedyOf({ status, code, details }: Pick<ApiProblem, 'status' | 'code' | 'details'>): string {
   if (code === 'FORBIDDEN' && details.requiredScope !== undefined)
     return `Sign in with a token that has the scope ${details.requiredScope}.`;
-  if (status === 401) return 'The token is unknown, revoked or expired. Sign in with another one.';
+  if (status === 401) return 'The token or the login is unknown, or is no longer valid. Sign in again.';
   if (status === 404) return 'It may have been deleted. Look it up in the list.';
   if (status === 409) return 'It has changed in the meantime. Load it again, then decide.';
   if (status === 429) {
     const { retryAfter } = details;
     const wait = typeof retryAfter === 'number' ? formatDuration(retryAfter * 1000) : 'a while';
-    return `The plan of this caller allows no more now. Wait ${wait}, or use a token with a larger plan.`;
+    return `Wait ${wait}. Another token has a limit of its own.`;
   }
-  if (status === 503) return 'The service has too much to do. It will answer again soon.';
+  if (code === 'UNKNOWN_ANSWER') return 'Something between this page and the service answered. Does the service run?';
+  if (status === 503) return 'The service or its store has too much to do, or does not answer. Try again soon.';
   if (status >= 500) return 'The log of the service has the reason.';
   return '';
 }

@@ -30,8 +30,7 @@ export function Components({ query: { cursor } }: { readonly query: Address['que
       {isLoading && <p class="empty">Loading...</p>}
       {value?.components.length === 0 && (
         <p class="empty">
-          There is no component. <code>ensemble component register</code> adds a prompt, a template, a config or a
-          query.
+          There is no component. <code>ensemble component add</code> adds a prompt, a template, a config or a query.
         </p>
       )}
       {value && value.components.length > 0 && (
@@ -92,6 +91,7 @@ interface Asked {
   readonly environment: string;
   /** Absent: the version before. */
   readonly version?: string;
+  readonly previous?: string;
 }
 
 interface MatrixProps {
@@ -119,7 +119,7 @@ function Matrix({ name, found: { versions, deployments }, shown, onChange }: Mat
               <th key={environment} scope="col">
                 {environment}{' '}
                 {mayWrite && previous !== undefined && (
-                  <button type="button" class="quiet" onClick={() => setAsked({ environment })}>
+                  <button type="button" class="quiet" onClick={() => setAsked({ environment, previous })}>
                     Roll back
                   </button>
                 )}
@@ -167,13 +167,19 @@ function Matrix({ name, found: { versions, deployments }, shown, onChange }: Mat
   );
 }
 
-function shareOf({ version: own, split, rollout, deployedAt }: Deployment, version: string) {
+function shareOf({ version: own, split, rollout, deployedAt, by, message }: Deployment, version: string) {
   const share = split ? split[version] : own === version ? 100 : undefined;
   if (share === undefined) return undefined;
   return (
     <>
       <strong>{share === 100 ? 'deployed' : `${share} %`}</strong>{' '}
-      {rollout && <span class="hint">rollout, guard {rollout.guard}</span>} <Instant at={deployedAt} />
+      {rollout && <span class="hint">rollout, guard {rollout.guard}</span>} <Instant at={deployedAt} />{' '}
+      <span class="hint">
+        {[by && `by ${by}`, message]
+          .filter(Boolean)
+          .map((text) => oneLine(String(text), 80))
+          .join(': ')}
+      </span>
     </>
   );
 }
@@ -202,7 +208,7 @@ interface DeployProps {
   onClose(): void;
 }
 
-function DeployDialog({ name, asked: { environment, version }, onDone, onClose }: DeployProps) {
+function DeployDialog({ name, asked: { environment, version, previous }, onDone, onClose }: DeployProps) {
   const { client, say } = useApp();
   const [message, setMessage] = useState('');
   const reason = message.trim() === '' ? {} : { message: message.trim() };
@@ -210,12 +216,12 @@ function DeployDialog({ name, asked: { environment, version }, onDone, onClose }
     const path = at`/components/${name}/deployments/${environment}`;
     if (version === undefined) await client.send('POST', `${path}/rollback`, reason);
     else await client.send('PUT', path, { version, ...reason });
-    say(version === undefined ? `${environment} has the version before.` : `${environment} has ${version}.`);
+    say(`${environment} has ${version ?? previous}.`);
     onDone();
   };
   return (
     <Confirm
-      title={version === undefined ? `Roll ${environment} back` : `Deploy ${version} to ${environment}`}
+      title={version === undefined ? `Roll ${environment} back to ${previous}` : `Deploy ${version} to ${environment}`}
       action={version === undefined ? 'Roll back' : 'Deploy'}
       onConfirm={confirm}
       onClose={onClose}

@@ -11,6 +11,7 @@ import { count, oneLine, visible } from '../format.ts';
 import { Confirm } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
+import { TextFilter } from '../parts/text-filter.tsx';
 import { DeliveryTable } from './delivery-table.tsx';
 import { EnsembleNames } from './ensemble-names.tsx';
 
@@ -70,15 +71,9 @@ function Filters({ query }: { readonly query: Address['query'] }) {
     changeQuery({ [name]: (event.currentTarget as HTMLInputElement).value.trim() || undefined, cursor: undefined });
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
-      <label>
-        Address of the webhook
-        <input data-filter type="search" value={query.url ?? ''} onChange={set('url')} />
-      </label>
-      <label>
-        Ensemble
-        <input list="ensemble-names" value={query.ensemble ?? ''} onChange={set('ensemble')} />
-        <EnsembleNames id="ensemble-names" />
-      </label>
+      <TextFilter label="Address of the webhook" value={query.url} onValue={set('url')} isFirst />
+      <TextFilter label="Ensemble" value={query.ensemble} onValue={set('ensemble')} list="ensemble-names" />
+      <EnsembleNames id="ensemble-names" />
       <label>
         Status
         <select value={query.status ?? ''} onChange={set('status')}>
@@ -90,10 +85,7 @@ function Filters({ query }: { readonly query: Address['query'] }) {
           ))}
         </select>
       </label>
-      <label>
-        Execution
-        <input value={query.execution ?? ''} onChange={set('execution')} />
-      </label>
+      <TextFilter label="Execution" value={query.execution} onValue={set('execution')} />
     </form>
   );
 }

@@ -80,7 +80,7 @@ function Row({ delivery, onAgain }: { readonly delivery: Delivery; readonly onAg
           <ol class="lines">
             {attempts.map((one) => (
               <li key={one.attempt}>
-                <Instant at={one.at} exact /> {one.status ?? ''} {oneLine(one.error ?? '', 200)}{' '}
+                <Instant at={one.at} exact /> {one.status ?? ''} {oneLine(one.error ?? '', 600)}{' '}
                 <span class="hint">{formatDuration(one.duration)}</span>
               </li>
             ))}

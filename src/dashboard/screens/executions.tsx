@@ -10,6 +10,7 @@ import { formatDuration, oneLine } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
+import { TextFilter } from '../parts/text-filter.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { Table } from '../parts/table.tsx';
 import { JobDialog } from './job-dialog.tsx';
@@ -30,19 +31,21 @@ export interface ExecutionPage {
 export function Executions({ query }: { readonly query: Address['query'] }) {
   const given: ExecutionQuery = query;
   const [action, setAction] = useState<JobAction>();
-  const { can } = useApp();
+  const { can, client } = useApp();
   const isLive = given.cursor === undefined;
   const { value, problem, isLoading, reload } = useData(
     JSON.stringify(['executions', given]),
-    (client, signal) => client.get<ExecutionPage>('/executions', { ...filterOf(given), limit: PAGE_SIZE }, signal),
+    (api, signal) => api.get<ExecutionPage>('/executions', { ...filterOf(given), limit: PAGE_SIZE }, signal),
     isLive ? EVERY_MS : undefined,
   );
   return (
     <>
       <div class="title">
         <h1>Executions</h1>
-        <span class="hint">{isLive ? 'New ones appear by themselves.' : 'A page of the past.'}</span>
-        {can('execute:ensembles') && (
+        <span class="hint">
+          {isLive ? `Read every ${formatDuration(Math.max(EVERY_MS, client.pace()))}.` : 'A page of the past.'}
+        </span>
+        {can('execute:ensembles') && given.retryOf === undefined && (
           <span class="buttons">
             <button type="button" onClick={() => setAction('cancel')}>
               Cancel all that match
@@ -84,15 +87,9 @@ function Filters({ query }: { readonly query: ExecutionQuery }) {
   const others = (['parentId', 'retryOf'] as const).filter((key) => query[key] !== undefined);
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
-      <label>
-        Id or tag begins with
-        <input data-filter type="search" value={query.search ?? ''} onChange={set('search')} placeholder="exec_..." />
-      </label>
-      <label>
-        Ensemble
-        <input list="ensemble-names" value={query.ensemble ?? ''} onChange={set('ensemble')} />
-        <EnsembleNames id="ensemble-names" />
-      </label>
+      <TextFilter label="Id or tag begins with" value={query.search} onValue={set('search')} isFirst />
+      <TextFilter label="Ensemble" value={query.ensemble} onValue={set('ensemble')} list="ensemble-names" />
+      <EnsembleNames id="ensemble-names" />
       <label>
         Status
         <select value={query.status ?? ''} onChange={set('status')}>
@@ -104,10 +101,7 @@ function Filters({ query }: { readonly query: ExecutionQuery }) {
           ))}
         </select>
       </label>
-      <label>
-        Tag
-        <input value={query.tag ?? ''} onChange={set('tag')} />
-      </label>
+      <TextFilter label="Tag" value={query.tag} onValue={set('tag')} />
       <label>
         From
         <input type="datetime-local" value={toLocal(query.since)} onChange={setInstant('since')} />

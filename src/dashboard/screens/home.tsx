@@ -67,7 +67,7 @@ function Failed() {
   const since = new Date(Math.floor((Date.now() - DAY_MS) / 60_000) * 60_000).toISOString();
   const failed = useExecutions('failed', { status: 'failed', since });
   const timedOut = useExecutions('timed out', { status: 'timed_out', since });
-  if (failed.problem) return <Failure problem={failed.problem} onRetry={failed.reload} />;
+  if (failed.problem) return null;
   if (!failed.value || !timedOut.value) return null;
   return (
     <>
@@ -92,7 +92,9 @@ interface GroupProps {
 }
 
 /** @returns one line if there is nothing */
-function Group({ title, none, page: { executions, nextCursor }, query }: GroupProps) {
+function Group({ title, none, page: { executions: all, nextCursor }, query }: GroupProps) {
+  // What was retried is the matter of the retry.
+  const executions = all.filter(({ retriedBy }) => retriedBy === undefined);
   if (executions.length === 0) return <Fine>{none}</Fine>;
   return (
     <section>
@@ -126,7 +128,7 @@ function LateSchedules() {
     (client, signal) => client.get<{ readonly schedules: readonly Schedule[] }>('/schedules', { limit: 250 }, signal),
     EVERY_MS,
   );
-  if (problem) return <Failure problem={problem} />;
+  if (problem) return null;
   if (!value) return null;
   const late = value.schedules.filter(({ next: [first] }) => first !== undefined && first < Date.now() - LATE_MS);
   const failed = value.schedules.filter(({ last }) => last?.status === 'failed' || last?.status === 'timed_out');
@@ -159,7 +161,7 @@ function PausedReceivers() {
     (client, signal) => client.get<{ readonly receivers: readonly Receiver[] }>('/receivers', { limit: 100 }, signal),
     EVERY_MS,
   );
-  if (problem) return <Failure problem={problem} />;
+  if (problem) return null;
   if (!value) return null;
   if (value.receivers.length === 0) return <Fine>Every receiver takes its deliveries.</Fine>;
   return (
@@ -193,10 +195,10 @@ function Now() {
   return (
     <>
       <h1>What happens now</h1>
-      {open.value && <Open counts={open.value} />}
+      {open.value && !open.problem && <Open counts={open.value} />}
       {groups.map(
-        ([title, status, { value }, none]) =>
-          value && <Group key={status} title={title} none={none} page={value} query={{ status }} />,
+        ([title, status, { value, problem }, none]) =>
+          value && !problem && <Group key={status} title={title} none={none} page={value} query={{ status }} />,
       )}
     </>
   );

@@ -102,7 +102,7 @@ function InputField({ name, field, isRequired, value, onValue }: FieldProps) {
   const { type, description } = field;
   const label = `${name}${isRequired ? ' (required)' : ''}`;
   const choices = field.enum?.map(asText) ?? (type === 'boolean' ? ['true', 'false'] : undefined);
-  const isJson = !choices && (type === 'object' || type === 'array' || type === undefined);
+  const isJson = !choices && !['string', 'number', 'integer'].includes(String(type));
   const common = {
     required: isRequired,
     value,
