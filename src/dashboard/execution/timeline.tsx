@@ -133,7 +133,7 @@ interface ListWindow {
 }
 
 /** Rows above and below the view that are drawn too. */
-const MORE_ROWS = 12;
+const MORE_ROWS = 6;
 
 /** @param height - of a row, in pixels */
 function useWindow(rows: number, height: number): ListWindow {
