@@ -125,6 +125,7 @@ export type {
   ExecutionStatus,
   OpenCount,
   OpenCounts,
+  OpenStatus,
   ExecutionSummary,
   ExecutionTrigger,
   FinalStatus,

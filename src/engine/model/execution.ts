@@ -15,8 +15,8 @@ export type ExecutionStatus = 'queued' | 'running' | 'waiting' | FinalStatus;
 export type FinalStatus = 'completed' | 'failed' | 'timed_out' | 'cancelled';
 
 /** The statuses before the end. */
-export const OPEN_STATUSES = ['queued', 'running', 'waiting'] as const;
-export type OpenStatus = (typeof OPEN_STATUSES)[number];
+export const OPEN_STATUSES: readonly OpenStatus[] = ['queued', 'running', 'waiting'];
+export type OpenStatus = Exclude<ExecutionStatus, FinalStatus>;
 
 /** How many executions have a status. */
 export interface OpenCount {
