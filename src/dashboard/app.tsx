@@ -1,7 +1,7 @@
 /** Signs a caller in: by the login of the host, or by an API token, which stays in this tab. */
 
 import { useEffect, useMemo, useState } from 'preact/hooks';
-import type { TokenScope } from '../engine/model/token.ts';
+import { hasScope } from '../engine/model/token.ts';
 import { type ApiProblem, createClient } from './api/client.ts';
 import { toProblem } from './api/use-data.ts';
 import { AppContext, type AppState, type Caller } from './app-state.ts';
@@ -46,7 +46,7 @@ export function App() {
   const state: AppState = {
     client,
     caller,
-    can: (scope: TokenScope) => caller.scopes.includes(scope) || caller.scopes.includes('admin'),
+    can: (scope) => hasScope(caller, scope),
     say: setMessage,
     signOut: token === undefined ? undefined : signOut,
   };

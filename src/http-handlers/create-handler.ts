@@ -3,7 +3,13 @@
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { once } from '../engine/base/once.ts';
 import { flag, isRecord, optional } from '../engine/base/read-options.ts';
-import { type HttpHandler, type RawHandler, rawHandlerOf } from '../engine/ports/host.ts';
+import {
+  type HostInfo,
+  type HttpHandler,
+  type PlainRequest,
+  type RawHandler,
+  rawHandlerOf,
+} from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { createApiRouter } from './create-api-handler.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
@@ -55,9 +61,10 @@ export function createHandler<T>(orchestrator: Orchestrator<T>, options: FullHan
   if (dashboard === undefined || dashboard === false) return service;
   const first = dashboard === true ? loadedLater(given, shared, parts) : (rawHandlerOf(dashboard) as RawHandler);
   const second = rawHandlerOf(service) as RawHandler;
-  const answer = async (...[request, host, ownPathsOnly]: Parameters<RawHandler>) =>
-    (await first(request, host, true)) ?? second(request, host, ownPathsOnly);
-  return handlerOf((...call) => answer(...call) as ReturnType<RawHandler>, parts);
+  return handlerOf(
+    async (request, host, ownPathsOnly) => (await first(request, host, true)) ?? second(request, host, ownPathsOnly),
+    parts,
+  );
 }
 
 /** Prometheus has its own address for it, so it is not below `/api/v1`. */
@@ -81,7 +88,7 @@ function loadedLater(orchestrator: Orchestrator, options: HandlerOptions, parts:
     const entry: typeof import('./create-dashboard.ts') = await import(DASHBOARD_ENTRY.join('/'));
     return rawHandlerOf(entry.createDashboard(orchestrator, { ...options, basePath })) as RawHandler;
   });
-  const answer = async (...[request, host]: Parameters<RawHandler>) => {
+  const answer = async (request: PlainRequest, host: HostInfo) => {
     try {
       return (await load())(request, host, false);
     } catch (cause) {
@@ -96,6 +103,6 @@ function loadedLater(orchestrator: Orchestrator, options: HandlerOptions, parts:
   return (request, host) => {
     const { path } = request;
     const isOwn = path === basePath || path.startsWith(`${basePath}/`);
-    return isOwn ? (answer(request, host, false) as ReturnType<RawHandler>) : undefined;
+    return isOwn ? answer(request, host) : undefined;
   };
 }

@@ -104,10 +104,9 @@ export interface ClientNeeds {
   readonly components?: 'add' | 'use';
 }
 
-/** An orchestrator that works on a store without running executions, and the store. Another process may serve the store. */
+/** An orchestrator that works on a store without running executions. Another process may serve the store. */
 export interface Client {
   readonly orchestrator: start.Orchestrator;
-  readonly storage: start.Storage;
   /** The folder of the project, or this folder. Undefined: the place is a bare repository. */
   readonly folder?: string | undefined;
   /** The repository that has the components. */
@@ -157,7 +156,7 @@ export async function brandOf(cwd: string, dir: string | undefined): Promise<str
 }
 
 function clientOf(options: start.ProjectOptions & { readonly storage: start.Storage }): Client {
-  return { orchestrator: start.startClient(options), storage: options.storage };
+  return { orchestrator: start.startClient(options) };
 }
 
 async function findProject(cwd: string, dir: string | undefined, needed: boolean): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 /** A running server as a service, over its HTTP API. */
 
+import { readEventStream } from '../../engine/base/read-event-stream.ts';
 import { messageOf } from '../../engine/base/errors.ts';
 import { CliError, wrongUsage } from '../terminal/cli-error.ts';
 import type { Service } from './service.ts';
@@ -232,39 +233,4 @@ async function explainResponse(base: string, response: Response): Promise<string
   const { code, message } = body?.error ?? {};
   if (typeof code === 'string' && typeof message === 'string') return oneLine(message);
   return `${host} responded with ${response.status}, but it is not an ensemble server; check the address`;
-}
-
-export interface SentEvent {
-  /** The newest id in the stream; empty before the first. */
-  readonly id: string;
-  readonly data: string;
-}
-
-/** @param body - cancelled when the caller stops reading */
-export async function* readEventStream(body: ReadableStream<Uint8Array>): AsyncGenerator<SentEvent> {
-  const decoder = new TextDecoder();
-  const reader = body.getReader();
-  let rest = '';
-  let id = '';
-  let data: string[] = [];
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      const lines = (rest + decoder.decode(value, { stream: true })).split(/\r\n|\n/);
-      rest = lines.pop() ?? '';
-      for (const line of lines) {
-        if (line === '') {
-          if (data.length > 0) yield { id, data: data.join('\n') };
-          data = [];
-          continue;
-        }
-        const [, field, text = ''] = /^([^:]*)(?:: ?(.*))?$/s.exec(line) ?? [];
-        if (field === 'id') id = text;
-        if (field === 'data') data.push(text);
-      }
-    }
-  } finally {
-    await reader.cancel().catch(() => {});
-  }
 }

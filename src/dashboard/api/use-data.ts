@@ -70,17 +70,17 @@ function readWhileShown<T>({ read, pauseMs, onValue, onProblem }: Reading<T>): (
       return;
     }
     isDue = false;
+    let nextMs = pauseMs;
     try {
       const value = await read(signal);
       if (!signal.aborted) onValue(value);
     } catch (thrown) {
-      if (signal.aborted) return;
       const problem = toProblem(thrown);
-      onProblem(problem);
-      // A server that is started again is asked again.
-      if (!pauseMs && problem.status === 0) timer = setTimeout(run, RETRY_MS);
+      if (!signal.aborted) onProblem(problem);
+      // A server that does not answer is asked again.
+      if (problem.status === 0) nextMs ??= () => RETRY_MS;
     }
-    if (pauseMs && !signal.aborted) timer = setTimeout(run, pauseMs());
+    if (nextMs && !signal.aborted) timer = setTimeout(run, nextMs());
   };
   const onShow = () => {
     if (isDue && !document.hidden) void run();

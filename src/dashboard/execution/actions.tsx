@@ -2,6 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { Execution } from '../../engine/model/execution.ts';
+import { endedBadly } from '../../engine/model/execution-record.ts';
 import { goTo } from '../address.ts';
 import { ApiProblem, at } from '../api/client.ts';
 import { useApp } from '../app-state.ts';
@@ -17,9 +18,9 @@ interface ActionsProps {
 export function Actions({ execution, onChange }: ActionsProps) {
   const { can } = useApp();
   const [asks, setAsks] = useState<'cancel' | 'retry'>();
-  const { id, status, finishedAt, retriedBy } = execution;
+  const { id, finishedAt, retriedBy } = execution;
   const mayChange = can('execute:ensembles');
-  const canRetry = ['failed', 'timed_out', 'cancelled'].includes(status) && retriedBy === undefined;
+  const canRetry = endedBadly(execution) && retriedBy === undefined;
   const close = () => setAsks(undefined);
   return (
     <span class="buttons">

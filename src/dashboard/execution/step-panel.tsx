@@ -13,6 +13,7 @@ import { Instant } from '../parts/instant.tsx';
 import { Value } from '../parts/value-tree.tsx';
 import { ErrorOf } from './error-of.tsx';
 import { containerOf } from './step-tree.ts';
+import { isOpen } from './use-execution.ts';
 
 interface StepPanelProps {
   readonly execution: Execution<unknown>;
@@ -89,7 +90,7 @@ function Parts({ parts, onChoose }: { readonly parts: readonly ExecutionStep[]; 
 }
 
 function Output({ execution, step }: Pick<StepPanelProps, 'execution' | 'step'>) {
-  const { key, output, outputOmitted, status } = step;
+  const { key, output, outputOmitted } = step;
   const read = outputOmitted ? `${execution.id} ${key}` : undefined;
   const { value, problem, isLoading, reload } = useData(read, (client, signal) =>
     client.get<ExecutionStep>(at`/executions/${execution.id}/steps/${key}`, {}, signal),
@@ -97,9 +98,6 @@ function Output({ execution, step }: Pick<StepPanelProps, 'execution' | 'step'>)
   if (problem) return <Failure problem={problem} onRetry={reload} />;
   if (isLoading) return <p class="empty">Loading...</p>;
   if (value) return <Value value={value.output} label="Output" />;
-  if (output === undefined)
-    return (
-      <p class="hint">{['running', 'waiting', 'retrying'].includes(status) ? 'There is none yet.' : 'It has none.'}</p>
-    );
+  if (output === undefined) return <p class="hint">{isOpen(step) ? 'There is none yet.' : 'It has none.'}</p>;
   return <Value value={output} label="Output" />;
 }

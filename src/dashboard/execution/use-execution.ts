@@ -1,10 +1,10 @@
 /** One execution, its steps, and its events while it has not ended. */
 
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Execution } from '../../engine/model/execution.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import { type ApiProblem, at, type Client } from '../api/client.ts';
-import { type Connection, followEvents } from '../api/event-lines.ts';
+import { type Connection, followEvents } from '../api/follow-events.ts';
 import { toProblem, useData, type Data } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 
@@ -59,18 +59,15 @@ export function useExecution(id: string): ShownExecution {
     });
     refresh();
     if (isKnown && !hasEnded) {
-      const onEvents = () => {
+      const onEvent = throttled(signal, async () => {
         refresh();
         reloadRecord.current();
-      };
-      void followEvents(client, id, signal, {
-        onEvents: throttled(signal, async () => onEvents()),
-        onChange: setConnection,
       });
+      void followEvents(client, id, signal, { onEvent, onChange: setConnection });
     }
     return () => controller.abort();
   }, [client, id, isKnown, hasEnded]);
-  const steps = pages.flatMap((page) => page.steps);
+  const steps = useMemo(() => pages.flatMap((page) => page.steps), [pages]);
   return { ...record, steps, stepsProblem, connection: hasEnded ? undefined : connection };
 }
 
@@ -130,7 +127,12 @@ async function readPage(
 
 const OPEN: ReadonlySet<string> = new Set(['running', 'waiting', 'retrying']);
 
+/** Whether a step has not ended. */
+export function isOpen({ status }: Pick<ExecutionStep, 'status'>): boolean {
+  return OPEN.has(status);
+}
+
 /** Whether no step of a page can change any more. */
 function isSettled({ steps, nextCursor }: StepPage): boolean {
-  return nextCursor !== undefined && !steps.some(({ status }) => OPEN.has(status));
+  return nextCursor !== undefined && !steps.some(isOpen);
 }

@@ -6,6 +6,18 @@ export const NAME_PATTERN = /^[A-Za-z][A-Za-z0-9_-]{0,63}$/;
 /** The form of a name, in words for messages. */
 export const NAME_RULE = 'a letter, then up to 63 letters, digits, `_` or `-`';
 
+const ALONE = 'agent:';
+
+/** The name under which an agent runs alone. */
+export function ensembleOfAgent(agent: string): string {
+  return ALONE + agent;
+}
+
+/** The agent that ran alone. Undefined for an ensemble. */
+export function agentAlone(ensemble: string): string | undefined {
+  return ensemble.startsWith(ALONE) ? ensemble.slice(ALONE.length) : undefined;
+}
+
 /** Names that have a meaning in every expression, so no result can have them. */
 export const RESERVED_NAMES: ReadonlySet<string> = new Set([
   'input',

@@ -27,6 +27,7 @@
 import type { Json } from '../base/json.ts';
 import type { ExecutionError } from './execution.ts';
 import { withoutStack } from './execution-error.ts';
+import { VERBS } from './step-verb.ts';
 import type { StepRecord } from './stored-execution.ts';
 
 /** The form of a step. */
@@ -156,26 +157,11 @@ export function resumedKey(recoveries: number): string {
   return `run!resumed[${recoveries}]`;
 }
 
-const ENDED_BEFORE: readonly StepKind[] = [
-  'agent',
-  'if',
-  'switch',
-  'foreach',
-  'while',
-  'parallel',
-  'try',
-  'sleep',
-  'wait',
-  'ensemble',
-];
-
-/** The keys of all records that may stand for a step, the likely ones first. */
+/** The keys of all records that may stand for a step. */
 export function keysOfStep(step: string): readonly string[] {
-  return [
-    step,
-    ...(['wait', 'foreach', 'parallel', 'while', 'try'] as const).map((kind) => markKey(step, kind, 'begun')),
-    ...DECISIONS.map(([suffix]) => step + suffix),
-    ...(['if', 'switch', 'route'] as const).map((kind) => markKey(step, kind, 'chose')),
-    ...ENDED_BEFORE.flatMap((kind) => [markKey(step, kind, 'skipped'), markKey(step, kind, 'failed')]),
-  ];
+  const kinds: readonly StepKind[] = [...VERBS, 'route'];
+  const marks = (['begun', 'chose', 'skipped', 'failed'] as const).flatMap((fact) =>
+    kinds.map((kind) => markKey(step, kind, fact)),
+  );
+  return [step, ...DECISIONS.map(([suffix]) => step + suffix), ...marks];
 }

@@ -2,7 +2,18 @@
 
 import type { StepDefinition } from './ensemble.ts';
 
-const VERBS = ['agent', 'if', 'switch', 'foreach', 'while', 'parallel', 'try', 'sleep', 'wait', 'ensemble'] as const;
+export const VERBS = [
+  'agent',
+  'if',
+  'switch',
+  'foreach',
+  'while',
+  'parallel',
+  'try',
+  'sleep',
+  'wait',
+  'ensemble',
+] as const;
 
 export type StepVerb = (typeof VERBS)[number];
 

@@ -52,6 +52,6 @@ export interface Principal {
 }
 
 /** Whether a principal has a scope. `admin` has all scopes. */
-export function hasScope(principal: Principal, scope: TokenScope): boolean {
+export function hasScope(principal: Pick<Principal, 'scopes'>, scope: TokenScope): boolean {
   return principal.scopes.includes(scope) || principal.scopes.includes('admin');
 }

@@ -1,5 +1,6 @@
 /** Routes of one execution: cancels an execution, retries one, deletes one, sends one a signal, and creates a ticket for its events. */
 
+import { agentAlone } from '../../engine/model/name.ts';
 import * as z from 'zod/mini';
 import type { Execution } from '../../engine/model/execution.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
@@ -107,5 +108,5 @@ async function refuseAgent({ parts, principal }: HttpCall, id: string): Promise<
   const refusal = principal && requireScope('execute:agents', principal);
   if (!refusal) return undefined;
   const { ensemble } = await known(parts.orchestrator.executions.status(id));
-  return ensemble.startsWith('agent:') ? refusal : undefined;
+  return agentAlone(ensemble) === undefined ? undefined : refusal;
 }

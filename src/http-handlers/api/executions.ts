@@ -3,16 +3,13 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { readEventId } from '../../engine/model/cursor.ts';
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
-import { NAME_PATTERN } from '../../engine/model/name.ts';
+import { agentAlone, NAME_PATTERN } from '../../engine/model/name.ts';
 import { isStillAllowed } from '../authenticate.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readExecutionId, readId } from '../read-id.ts';
 import { readCount, readInstantParameter, readLimit, readQuery } from '../read-query.ts';
 import { EVENT_STREAM, type Reply } from '../reply.ts';
 import { eventStream } from './event-stream.ts';
-
-/** The executions of an agent that ran alone have `agent:` and its name as their `ensemble`. */
-const ENSEMBLE_FORM = /^(?:agent:)?(.*)$/s;
 
 export const EXECUTION_FILTERS = [
   ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search', 'limit', 'cursor'] as const),
@@ -29,7 +26,7 @@ export async function listExecutions({ parts, request }: HttpCall): Promise<Repl
     cursor,
     ...query
   } = readQuery(request.query, EXECUTION_FILTERS);
-  if (ensemble !== undefined && !NAME_PATTERN.test(ENSEMBLE_FORM.exec(ensemble)?.[1] ?? '')) {
+  if (ensemble !== undefined && !NAME_PATTERN.test(agentAlone(ensemble) ?? ensemble)) {
     throw new OrchestratorError('INVALID_REQUEST', '`ensemble` must be the name of an ensemble');
   }
   const parentId = readExecutionId(parent, 'parentId');
@@ -76,25 +73,25 @@ export async function listSteps(call: HttpCall): Promise<Reply> {
 }
 
 export async function getStep(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'execution');
-  const { executions } = call.parts.orchestrator;
-  await known(executions.status(id));
-  return { status: 200, json: await executions.step(id, call.params.key ?? '') };
+  const id = await knownExecution(call);
+  return { status: 200, json: await call.parts.orchestrator.executions.step(id, call.params.key ?? '') };
 }
 
 /** The definition with which the execution began. */
 export async function getDefinition(call: HttpCall): Promise<Reply> {
+  return { status: 200, json: await call.parts.orchestrator.executions.definition(await knownExecution(call)) };
+}
+
+/** The path's `:id`, so that what is missing below it is not mistaken for the execution. @throws NOT_FOUND */
+async function knownExecution(call: HttpCall): Promise<string> {
   const id = readId(call, 'execution');
-  const { executions } = call.parts.orchestrator;
-  await known(executions.status(id));
-  return { status: 200, json: await executions.definition(id) };
+  await known(call.parts.orchestrator.executions.status(id));
+  return id;
 }
 
 export async function getAgentRun(call: HttpCall): Promise<Reply> {
-  const id = readId(call, 'execution');
-  const { executions } = call.parts.orchestrator;
-  await known(executions.status(id));
-  return { status: 200, json: await executions.agent(id, call.params.key ?? '') };
+  const id = await knownExecution(call);
+  return { status: 200, json: await call.parts.orchestrator.executions.agent(id, call.params.key ?? '') };
 }
 
 /** Server-sent events. `Last-Event-ID`, or `?after`, continues after the event with this id. */

@@ -1,5 +1,6 @@
 /** `/jobs...`: what cancels, retries or deletes many executions. */
 
+import { agentAlone } from '../../engine/model/name.ts';
 import * as z from 'zod/mini';
 import { once } from '../../engine/base/once.ts';
 import { readShape } from '../../engine/base/read-shape.ts';
@@ -56,7 +57,7 @@ function refuseDeletion(action: string, principal: Caller): Reply | undefined {
 
 /** A filter that does not name an ensemble also finds agents that ran alone. */
 function refuseAgents(ensemble: string | undefined, principal: Caller): Reply | undefined {
-  const isEnsemble = ensemble !== undefined && !ensemble.startsWith('agent:');
+  const isEnsemble = ensemble !== undefined && agentAlone(ensemble) === undefined;
   return isEnsemble ? undefined : requireScope('execute:agents', principal);
 }
 

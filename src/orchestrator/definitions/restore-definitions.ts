@@ -1,5 +1,6 @@
 /** Finds the definition with which an execution began: in this process, or in the storage. */
 
+import { agentAlone } from '../../engine/model/name.ts';
 import type { EnsembleSource } from '../../authoring/define.ts';
 import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
 import { hashJson } from '../../engine/base/hash.ts';
@@ -25,13 +26,12 @@ export function createRestore(known: {
 }): (definition: StoredDefinition, ensemble: string) => MaybePromise<LoadedEnsemble | string> {
   const { code, host, hasEnsemble, onlyQueues } = known;
   const restored = new Map<string, MaybePromise<LoadedEnsemble | string>>();
-  const agentName = (ensemble: string) => (ensemble.startsWith('agent:') ? ensemble.slice('agent:'.length) : undefined);
 
   const load = async (
     { definition, version }: StoredDefinition,
     ensemble: string,
   ): Promise<LoadedEnsemble | string> => {
-    const agent = agentName(ensemble);
+    const agent = agentAlone(ensemble);
     try {
       if (agent === undefined) {
         // An `outputSchema` is code and is not stored: the current one also checks earlier executions.
@@ -56,7 +56,7 @@ export function createRestore(known: {
   };
 
   return (definition, ensemble) => {
-    const agent = agentName(ensemble);
+    const agent = agentAlone(ensemble);
     const current = agent === undefined ? code.ensemble.get(ensemble) : code.agent.get(agent);
     if (current?.compiled.stored.version === definition.version) return current;
     const key = `${definition.version} ${ensemble}`;

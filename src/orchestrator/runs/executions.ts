@@ -40,6 +40,7 @@ import type { RetryOptions } from './execute-options.ts';
 import type { ExecutionService } from './execution-service.ts';
 import type { ExecutionHandle } from './handles.ts';
 import { newestOf } from './find-first.ts';
+import { agentAlone } from '../../engine/model/name.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import { listSteps, readStep, STEP_KEY, type StepPage, type StepPageOptions } from './list-steps.ts';
 import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
@@ -307,7 +308,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     },
     async definition(id) {
       const { id: executionId, ensemble, version } = await statusOf(id);
-      const isFlow = !ensemble.startsWith('agent:');
+      const isFlow = agentAlone(ensemble) === undefined;
       const stored = isFlow ? await definitions.get(version) : undefined;
       if (stored)
         return { ensemble, version, definition: cloneJson(stored.definition) as unknown as EnsembleDefinition };

@@ -1,5 +1,6 @@
 /** Replays a recorded execution against the definitions of today, without a call of an operation. */
 
+import { agentAlone } from '../../engine/model/name.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import { equalJson, type Json } from '../../engine/base/json.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
@@ -31,7 +32,7 @@ export async function replayHistory(
   // Nothing of the caller's storage is read or written.
   const orchestrator = create({ engine, clock, storage: memoryStorage(), schedules: false });
   const { execution } = history;
-  const agent = execution.ensemble.startsWith('agent:') ? execution.ensemble.slice('agent:'.length) : undefined;
+  const agent = agentAlone(execution.ensemble);
   try {
     if (agent === undefined) await orchestrator.start(execution.ensemble, execution.input, { events: false });
     else await orchestrator.startAgent(agent, execution.input, { events: false });

@@ -4,8 +4,10 @@ import { jsonTextBytes } from '../../../engine/base/measure-json.ts';
 import {
   type AgentResult,
   type Execution,
+  isFinal,
   MAX_MATCHES,
   type OpenCount,
+  type OpenStatus,
   PAGE_BYTES,
 } from '../../../engine/model/execution.ts';
 import {
@@ -35,17 +37,19 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
       return count;
     },
     countOpen(limit) {
-      const found = { queued: [] as number[], running: [] as number[], waiting: [] as number[] };
+      const counts: Record<OpenStatus, OpenCount> = {
+        queued: { count: 0 },
+        running: { count: 0 },
+        waiting: { count: 0 },
+      };
       for (const stored of executions.values()) {
         const status = statusOf(stored);
-        if (status === 'queued' || status === 'running' || status === 'waiting')
-          found[status].push(stored.execution.createdAt);
+        if (isFinal(status)) continue;
+        const { createdAt } = stored.execution;
+        const { count, oldestAt = createdAt } = counts[status];
+        counts[status] = { count: Math.min(limit, count + 1), oldestAt: Math.min(oldestAt, createdAt) };
       }
-      const count = (instants: readonly number[]): OpenCount => {
-        const counted = Math.min(instants.length, limit);
-        return counted === 0 ? { count: 0 } : { count: counted, oldestAt: instants.reduce((a, b) => Math.min(a, b)) };
-      };
-      return { queued: count(found.queued), running: count(found.running), waiting: count(found.waiting) };
+      return counts;
     },
     findByKey: (key) => keys.get(key),
     getAccepted: (id) => executions.get(id)?.execution,

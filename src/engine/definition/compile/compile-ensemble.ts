@@ -1,5 +1,6 @@
 /** Compiles a definition to a `CompiledEnsemble`: expressions to closures, names to slots, agents to operations. */
 
+import { ensembleOfAgent } from '../../model/name.ts';
 import { hashJson } from '../../base/hash.ts';
 import { toMs } from '../../base/duration.ts';
 import type { JsonObject } from '../../base/json.ts';
@@ -106,7 +107,7 @@ export function compileSingleAgent(
   );
   const single: CompiledEnsemble = {
     ...compiled,
-    name: `agent:${name}`,
+    name: ensembleOfAgent(name),
     output: (scope, take) => take('', () => scope.results[0]?.output ?? null),
   };
   // The names of the ensembles that the agent is made for are not known here, so warnings would be wrong.
