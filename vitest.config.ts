@@ -12,6 +12,7 @@ export default defineConfig({
   plugins: [forVite],
   resolve: {
     alias: [
+      { find: '#dashboard', replacement: `${src}/entries/dashboard.ts` },
       { find: /^ensemble-orchestrator$/, replacement: `${src}/index.ts` },
       { find: /^ensemble-orchestrator\/(.+)$/, replacement: `${src}/entries/$1.ts` },
     ],

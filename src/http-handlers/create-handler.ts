@@ -1,6 +1,5 @@
 /** `createHandler()`: everything that the service offers over HTTP, as one handler. */
 
-import { OrchestratorError } from '../engine/base/errors.ts';
 import { once } from '../engine/base/once.ts';
 import { flag, isRecord, optional } from '../engine/base/read-options.ts';
 import {
@@ -22,8 +21,8 @@ import { findWebhook, isWebhookPath } from './webhooks/find-webhook.ts';
 
 export interface FullHandlerOptions extends HandlerOptions {
   /**
-   * Serves the dashboard: `true` at `/dashboard`, with the options of this handler. Where the code is bundled into one file, as for
-   * Workers, pass a handler that `createDashboard` made. Default: none.
+   * Serves the dashboard: `true` at `/dashboard`, with the options of this handler. In a Worker, pass a handler that `createDashboard`
+   * made. Default: none.
    */
   readonly dashboard?: boolean | HttpHandler | undefined;
   /**
@@ -78,24 +77,18 @@ const DASHBOARD = optional<boolean | HttpHandler>(
   'true, false, or a handler of createDashboard()',
   (value) => typeof value === 'boolean' || (isRecord(value) && rawHandlerOf(value) !== undefined),
 );
-/** Bundlers must not put the page into every app, so they must not see the name in the `import`. */
-const DASHBOARD_ENTRY = ['ensemble-orchestrator', 'dashboard'];
-
 /** The dashboard, loaded when it is first asked for. */
 function loadedLater(orchestrator: Orchestrator, options: HandlerOptions, parts: HandlerParts): RawHandler {
   const basePath = `${parts.basePath}/dashboard`;
   const load = once(async () => {
-    const entry: typeof import('./create-dashboard.ts') = await import(DASHBOARD_ENTRY.join('/'));
-    return rawHandlerOf(entry.createDashboard(orchestrator, { ...options, basePath })) as RawHandler;
+    const { createDashboard } = await import('#dashboard');
+    return rawHandlerOf(createDashboard(orchestrator, { ...options, basePath })) as RawHandler;
   });
   const answer = async (request: PlainRequest, host: HostInfo) => {
     try {
       return (await load())(request, host, false);
-    } catch (cause) {
-      const message =
-        "the dashboard can't be loaded in this bundle: pass `dashboard: createDashboard(orchestrator)` of ensemble-orchestrator/dashboard";
-      const error = new OrchestratorError('NOT_CONFIGURED', message, { cause });
-      const run = () => Promise.reject(error);
+    } catch (thrown) {
+      const run = () => Promise.reject(thrown);
       const routes = new Map([[request.method, { method: 'GET', path: '', scope: 'public', run } as const]]);
       return answerRequest(request, host, { resource: { head: '', rest: [], routes, allow: '' }, params: {} }, parts);
     }

@@ -20,6 +20,8 @@ export function bundle(
     mainFields: ['browser', 'module', 'main'],
     conditions: ['workerd', 'worker', 'browser'],
     external: ['node:*'],
+    // Without the paths of tsconfig.json, `#dashboard` is what package.json says, as in the app of a user.
+    tsconfigRaw: {},
     packages,
     write: false,
     metafile: true,

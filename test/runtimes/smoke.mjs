@@ -1,6 +1,7 @@
 /** Runs the ensembles. The result is the same on every runtime. */
 
 import { createHandler, isOrchestratorError, signPayload } from 'ensemble-orchestrator';
+import { createDashboard } from 'ensemble-orchestrator/dashboard';
 import { asked, onManualClock, orchestrator, quickstart, tooled, toolRequests } from './ensembles.mjs';
 import { orders } from './quickstart.mjs';
 import { notify } from './services.mjs';
@@ -71,7 +72,23 @@ async function overHttp() {
     badInput: (await call('POST', execute, { input: { customer: 1 } })).status,
     tooLarge: (await call('POST', execute, { input: { text: 'x'.repeat(1_100_000) } })).status,
     webhooks: await receive(handler),
+    dashboard: await openDashboard(),
     notMine: (await handler.handle(new Request('https://localhost/about'))).matched,
+  };
+}
+
+/** The page by its own handler, and by `dashboard: true`, which is refused in a Worker: its bundle has the page only where it imports it. */
+async function openDashboard() {
+  const open = async (handler, path) => {
+    const response = await handler.fetch(new Request(`https://localhost${path}`));
+    const text = await response.text();
+    return response.status === 200 ? text.includes('<script type="module"') : JSON.parse(text).error.code;
+  };
+  const isWorker = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
+  const byOption = await open(createHandler(orchestrator, { dashboard: true, logger: false }), '/dashboard/');
+  return {
+    byHandler: await open(createDashboard(orchestrator, { basePath: '/admin' }), '/admin/'),
+    byOption: byOption === (isWorker ? 'NOT_CONFIGURED' : true) || byOption,
   };
 }
 
