@@ -101,6 +101,7 @@ export type {
 } from './engine/model/component.ts';
 export type { ComponentSource } from './engine/ports/component-source.ts';
 export type { TemplateEngine } from './engine/ports/template-engine.ts';
+export type { Telemetry } from './engine/ports/telemetry.ts';
 export type { Job, JobAction, JobFailure, JobFilter, JobOptions, Jobs } from './orchestrator/jobs/jobs.ts';
 export type { Schedule, Schedules } from './orchestrator/schedules/schedule-control.ts';
 export type { ExecutedDefinition, ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';

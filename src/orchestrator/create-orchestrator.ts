@@ -1,6 +1,7 @@
 /** `createOrchestrator()`: connects the engine, the operations and the adapters. */
 
 import { CONSOLE } from '../adapters/log/console-logger.ts';
+import { fetchHttp } from '../adapters/http/fetch-http.ts';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
@@ -177,6 +178,13 @@ export function createOrchestrator(options: OrchestratorOptions = {}): Orchestra
   const masking = createMasking([...secretsIn(options), ...(linkSecrets ?? [])], linkSecrets !== undefined);
   const logger = masking.logger(loggerOf(options.logger, CONSOLE));
   const events = createEmitter(clock, logger);
+  const tracing = options.telemetry?.attach({
+    mask: masking.text,
+    json: masking.json,
+    listen: (listener) => events.on('*', listener),
+    open: () => executions.open(),
+  });
+  if (tracing) options = { ...options, http: tracing.http(options.http ?? fetchHttp()) };
   const components = createComponentParts(options, { storage, clock, logger, events });
   const toolServers = connectToolServers(options, clock);
   const host = compileHost({ ...options, clock, storage }, toolServers);
@@ -200,6 +208,7 @@ export function createOrchestrator(options: OrchestratorOptions = {}): Orchestra
     events,
     ids,
     env: host.env,
+    tracing,
     engine: options.engine ?? embeddedEngine(),
     ...{ plans, restore, find: ensemble, resolveComponent: components.resolve, ended: components.rollouts.ended },
     retentionMs: toMs(options.retention ?? DEFAULT_RETENTION),
@@ -207,7 +216,7 @@ export function createOrchestrator(options: OrchestratorOptions = {}): Orchestra
   });
   const { rollouts } = components;
   const executions = createExecutions({ storage, clock, executionService, ids, restore });
-  const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids, rollouts };
+  const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids, rollouts, tracing };
   const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions });
   // The first start also begins to do what is timed.
   const starting = (): ExecutionService => {

@@ -6,8 +6,10 @@ import { checkLimits, type LimitsOptions, isPrincipal } from '../engine/access/p
 import { DURATION_RULE, type Duration, isDuration } from '../engine/base/duration.ts';
 import type { FunctionTable } from '../engine/expression/functions/function-table.ts';
 import { SIGNAL_LINK_STATES, type SignalPageTexts } from '../engine/model/signal-page.ts';
+import { isTraceparent, TRACEPARENT_RULE } from '../engine/model/trace-context.ts';
 import type { Principal } from '../engine/model/token.ts';
 import type { ComponentSource } from '../engine/ports/component-source.ts';
+import type { Telemetry } from '../engine/ports/telemetry.ts';
 import type { TemplateEngine } from '../engine/ports/template-engine.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { ExecutionEngine } from '../engine/ports/execution-engine.ts';
@@ -107,6 +109,8 @@ export interface OrchestratorOptions<E extends readonly EnsembleSource[] = reado
   readonly logger?: Logger | false | undefined;
   /** What is kept of the errors of scripts and operations. */
   readonly errors?: ErrorsOptions | undefined;
+  /** Who traces and measures what happens, such as `openTelemetry()` of `ensemble-orchestrator/otel`. Default: nobody. */
+  readonly telemetry?: Telemetry | undefined;
 }
 
 export interface ErrorsOptions {
@@ -164,6 +168,7 @@ const CHECKS: OptionChecks<OrchestratorOptions> = {
   limits: checkedLater,
   retention: duration(),
   errors: optional('{ stack }', isRecord),
+  telemetry: withMethods('the result of openTelemetry() of `ensemble-orchestrator/otel`', 'attach'),
 };
 
 /** @throws TypeError for an unknown key, and for values of a wrong type */
@@ -247,6 +252,8 @@ const EXECUTE_KEYS = [
   'timeout',
   'trigger',
   'hops',
+  'traceparent',
+  'tracestate',
   'events',
   'id',
   'idempotencyKey',
@@ -270,18 +277,24 @@ export function checkExecuteOptions(
     readonly signal?: AbortSignal;
     readonly timeout?: Duration;
     readonly hops?: number;
+    readonly traceparent?: string;
+    readonly tracestate?: string;
     readonly principal?: Principal;
     readonly overLimit?: 'queue' | 'refuse';
   },
 ): void {
   refuseUnknownKeys(options, EXECUTE_KEYS, 'execute');
   const { signal, timeout, hops, id, idempotencyKey, idempotencyScope, tags, overLimit } = options;
+  const { traceparent, tracestate } = options;
   if (timeout !== undefined && !isDuration(timeout))
     throw new TypeError(`execute: \`timeout\` ${DURATION_RULE}, above 0, not ${String(timeout)}`);
   if (signal !== undefined && typeof signal?.addEventListener !== 'function')
     throw new TypeError('execute: `signal` must be an AbortSignal, such as that of `new AbortController()`');
   if (hops !== undefined && !(Number.isInteger(hops) && hops >= 0))
     throw new TypeError('execute: `hops` must be a whole number from 0');
+  if (traceparent !== undefined && !isTraceparent(traceparent)) throw new TypeError(`execute: ${TRACEPARENT_RULE}`);
+  if (tracestate !== undefined && typeof tracestate !== 'string')
+    throw new TypeError('execute: `tracestate` must be text');
   if (id !== undefined && !isOwnId(id)) throw new TypeError(`execute: ${START_RULES.id}`);
   if (idempotencyKey !== undefined && !isIdempotencyKey(idempotencyKey))
     throw new TypeError(`execute: ${START_RULES.idempotencyKey}`);

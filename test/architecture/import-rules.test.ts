@@ -84,6 +84,7 @@ describe('what the entries reach', () => {
   it.each([
     ['entries/s3.ts', 'aws4fetch'],
     ['entries/redis.ts', 'ioredis'],
+    ['entries/otel.ts', '@opentelemetry/api'],
   ])('src/%s reaches no `node:` module, and no package but its own, %s', (entry, own) => {
     const foreign = [...reachedPackages(graph, entry).keys()].filter((name) => name !== own);
     expect(foreign).toEqual([]);

@@ -56,6 +56,7 @@ const NAMES: Readonly<Record<string, readonly string[]>> = {
   './sandbox': ['sandbox'],
   './smtp': ['smtpMail'],
   './dashboard': ['createDashboard'],
+  './otel': ['openTelemetry'],
   './pdf': ['chromiumPdf', 'cloudflarePdf', 'embeddedPdf'],
   './adapter': [
     'AGENTS_IN_RECORD',

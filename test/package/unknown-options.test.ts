@@ -23,6 +23,7 @@ import { sandbox } from '../../src/entries/sandbox.ts';
 import { smtpMail } from '../../src/entries/smtp.ts';
 import { sqliteDatabase, sqliteStorage } from '../../src/entries/sqlite.ts';
 import { manualClock, memorySms } from '../../src/entries/testing.ts';
+import { openTelemetry } from '../../src/entries/otel.ts';
 import { twilioSms } from '../../src/entries/twilio.ts';
 import { platformMail } from '../../src/entries/workers.ts';
 
@@ -55,6 +56,7 @@ const FACTORIES: Readonly<Record<string, readonly [factory: Factory, wrong: stri
   sqliteDatabase: [sqliteDatabase, 'busyTimeoutMs', 'timeout'],
   sqliteStorage: [sqliteStorage, 'filename', 'path'],
   thirdpartyMail: [thirdpartyMail, 'apikey', 'apiKey'],
+  openTelemetry: [openTelemetry, 'captures', 'capture'],
   twilioSms: [twilioSms, 'accountSID', 'accountSid'],
 };
 

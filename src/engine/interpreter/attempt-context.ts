@@ -61,7 +61,8 @@ export class AttemptContext implements OperationContext {
   /** Each line of a script has the fields of the library's own lines. */
   #boundLogger(): Logger {
     const { ports, logged } = this.#scope.run;
-    const about = { ...logged, agent: this.#step.name, attempt: this.#attempt.number, key: this.#key };
+    const { number: attempt, span } = this.#attempt;
+    const about = { ...logged, agent: this.#step.name, attempt, key: this.#key, ...span?.logged };
     return ports.logger?.child?.(about) ?? ports.logger ?? SILENT;
   }
 
@@ -133,6 +134,7 @@ export class AttemptContext implements OperationContext {
       signal: this.signal,
       asked: new Set(),
       kept,
+      span: this.#attempt.span,
       get isOver() {
         return isOver();
       },

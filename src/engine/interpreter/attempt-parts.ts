@@ -6,6 +6,7 @@ import type { CompiledAgentStep, CompiledCall } from '../compiled/compiled-ensem
 import type { NameResult } from '../compiled/expression-scope.ts';
 import { partKey, toNote } from '../model/step-kind.ts';
 import type { AgentAnswer, MaybePromise, OperationPart } from '../ports/operation.ts';
+import type { AttemptSpan } from '../ports/telemetry.ts';
 import { cancellationError, createChildScope } from './cancellation-scope.ts';
 import { checkDecisionSize } from './guards.ts';
 import { emitRecord } from './marks.ts';
@@ -27,6 +28,8 @@ export interface PartPlace {
   readonly asked: Set<string>;
   /** The parts that run in this process or were stored by it, by key. Later attempts use them. */
   readonly kept: Map<string, KeptPart>;
+  /** Undefined without telemetry. */
+  readonly span: AttemptSpan | undefined;
 }
 
 /** A part that an attempt began. */
@@ -70,12 +73,12 @@ async function storeResult(
   key: string,
   run: () => MaybePromise<unknown>,
 ): Promise<Json> {
-  const { step, scope, signal } = place;
+  const { step, scope, signal, span } = place;
   const { journal, ports } = scope.run;
   await begin(place);
   const at = ports.clock.now();
   const began = ports.clock.monotonic();
-  const result = await run();
+  const result = await (span ? span.part(part, run) : run());
   // As for a step, a result within the grace period of a cancellation is stored.
   if (place.isClosed) signal.throwIfAborted();
   const value = checkedResult(result, step, part);
@@ -140,7 +143,10 @@ export async function callAgent(
   if (!callee) throw new TypeError(`\`calls\` of operation \`${operation.name}\` does not give agent \`${name}\``);
   const key = keyOf(place, part);
   const { output = null, error } =
-    (await keep(place, key, name, () => runAgent(place, callee, copyJson(input), key))) ?? {};
+    (await keep(place, key, name, () => {
+      const run = () => runAgent(place, callee, copyJson(input), key);
+      return place.span ? place.span.part(part, run) : run();
+    })) ?? {};
   return error ? { error } : { output: copyJson(output) };
 }
 

@@ -2,6 +2,7 @@
 
 import type { CompiledAgentStep } from '../compiled/compiled-ensemble.ts';
 import type { NameSlot } from '../compiled/name-slot.ts';
+import type { AttemptSpan } from '../ports/telemetry.ts';
 import type { KeptPart } from './attempt-parts.ts';
 import type { RunScope } from './run-scope.ts';
 
@@ -24,4 +25,6 @@ export interface Attempt {
   parts: Map<string, KeptPart> | undefined;
   /** 1 if a crash may have cut the first attempt off. It counts in the record, and not for `maxAttempts`. */
   cutOff: number;
+  /** Undefined without telemetry. */
+  span: AttemptSpan | undefined;
 }

@@ -41,6 +41,7 @@ export function runAgent(step: CompiledAgentStep, scope: RunScope, router?: Name
     bytes: 0,
     cutOff: 0,
     parts: undefined,
+    span: undefined,
   };
   const record = recordOf(first);
   return isPromise(record) ? record.then((stored) => afterFirst(stored, first)) : afterFirst(record, first);

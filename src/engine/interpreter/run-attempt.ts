@@ -2,7 +2,7 @@
 
 import { OrchestratorError } from '../base/errors.ts';
 import { copySized, JsonError } from '../base/json.ts';
-import { isPromise, type MaybePromise } from '../base/maybe-promise.ts';
+import { andThen, isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledAgentStep, CompiledReferences } from '../compiled/compiled-ensemble.ts';
 import type { ExecutionError } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
@@ -20,10 +20,27 @@ type Made = StepRecord | undefined;
  * Runs one attempt and stores its record. Returns without a promise when the operation and the store do.
  */
 export function runAttempt(attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
-  const { step, scope } = attempt;
+  const { step, scope, key, number } = attempt;
   // A resumed run may have to stop just where its replay ends.
   if (scope.cancellation.reason !== undefined) return undefined;
   attempt.made = true;
+  const { span: run } = scope.run;
+  if (!run) return prepare(attempt, store);
+  const span = run.attempt({ agent: step.name, operation: step.operation.name, key, number });
+  attempt.span = span;
+  const made = prepare(attempt, (record) => {
+    span.end(record);
+    return store(record);
+  });
+  // The first end counts: this one is that of an attempt that stored nothing.
+  return andThen(made, (record) => {
+    span.end(record);
+    return record;
+  });
+}
+
+function prepare(attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
+  const { step, scope } = attempt;
   // Before a later attempt there is a pause, and the process may have died in it.
   if (attempt.number === 1 && scope.run.journal.mayRepeat) attempt.cutOff = 1;
   const isRouted = step.takesPrompt && scope.findPrompt()?.isReference;
@@ -63,7 +80,7 @@ function begin(context: AttemptContext, attempt: Attempt, store: StoreRecord): M
     return lease.then(() => (scope.cancellation.reason === undefined ? begin(context, attempt, store) : undefined));
   let result: unknown;
   try {
-    result = step.operation.run(context);
+    result = attempt.span ? attempt.span.within(() => step.operation.run(context)) : step.operation.run(context);
   } catch (thrown) {
     return store(failed(attempt, thrown, keptOf(thrown, scope)));
   }

@@ -117,7 +117,7 @@ async function endOf(child: Child): Promise<RecordedEnd | undefined> {
 }
 
 function start({ step, scope, id, isRepeated }: Child): Promise<StartedChild> {
-  const { accepted: parent, ports } = scope.run;
+  const { accepted: parent, ports, span } = scope.run;
   const { ensemble, detached } = step;
   const { input, timeoutMs } = readRequest(step, scope);
   return ports.children.start({
@@ -125,6 +125,7 @@ function start({ step, scope, id, isRepeated }: Child): Promise<StartedChild> {
     ensemble,
     input,
     parent,
+    caller: span?.parent,
     key: scope.keyPrefix + step.key,
     detached,
     timeoutMs,

@@ -9,6 +9,7 @@ import type { NewExecution } from '../model/stored-execution.ts';
 import type { ExecutionOutcome, InterpretedRun, RunOptions } from '../ports/execution-engine.ts';
 import { type Journal, JournalLostError } from '../ports/journal.ts';
 import { NO_LINE } from '../ports/logger.ts';
+import type { RunSpan, Tracing } from '../ports/telemetry.ts';
 import {
   CANCELLATION_GRACE_MS,
   CancellationScope,
@@ -38,11 +39,13 @@ export function runEnsemble(
   accepted: NewExecution,
   journal: Journal,
   ports: RunPorts,
-  { resumed, recoveries = 0, cancelled, signal, reached = Number.NEGATIVE_INFINITY, worker }: RunOptions,
+  options: RunOptions,
   checkOutput: OutputCheck | undefined,
 ): InterpretedRun {
+  const { resumed, recoveries = 0, cancelled, signal, reached = Number.NEGATIVE_INFINITY, worker } = options;
   const cancellation = new CancellationScope();
   const run = new Run(compiled, accepted, journal, ports, cancellation, runCall, worker);
+  if (ports.tracing) run.span = beginSpan(ports.tracing, accepted, options);
   const scope = new RunScope(run, undefined, compiled.slots, cancellation);
   if (!resumed) reportStart(run);
   if (recoveries > 0) markResumed(recoveries, run);
@@ -108,7 +111,20 @@ export function runEnsemble(
     cancellation.stop(reason);
     if (atOnce) end();
   };
-  return { outcome, stop, abandon: () => abandon() };
+  const { span } = run;
+  if (!span) return { outcome, stop, abandon: () => abandon() };
+  outcome.then(({ status, output, error }) => span.end({ status: status === 'lost' ? 'left' : status, output, error }));
+  return { outcome, stop, abandon: () => abandon(), trace: span.trace };
+}
+
+function beginSpan(
+  tracing: Pick<Tracing, 'run'>,
+  { id: executionId, ensemble, trigger, input }: NewExecution,
+  { worker, handover, resumedAt = 0, recoveries = 0 }: RunOptions,
+): RunSpan {
+  const { suspendedAt = resumedAt, trace: previous } = handover ?? {};
+  const waited = Math.max(0, resumedAt - suspendedAt);
+  return tracing.run({ executionId, ensemble, trigger, worker, input, previous, waited, recoveries });
 }
 
 function isOverdue({ deadlineAt = Infinity }: NewExecution, { clock }: RunPorts): boolean {
@@ -200,6 +216,7 @@ function crashOf(thrown: unknown, scope: RunScope): ExecutionError {
 const runCall: RunCall = async ({ callee, input, keyPrefix, cancellation, caller }) => {
   const { accepted, compiled, journal, ports, worker } = caller;
   const run = new Run(compiled, { ...accepted, input }, journal, ports, cancellation, runCall, worker);
+  run.span = caller.span;
   const scope = new RunScope(run, undefined, callee.slots, cancellation, keyPrefix);
   const forgetExit = caller.exit.onStop((reason) => run.exit.stop(reason));
   // The caller is at work while the agent waits for a retry, so the run is not suspended.

@@ -13,6 +13,7 @@ import type { ResolveComponent } from '../ports/component-source.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Journal } from '../ports/journal.ts';
 import type { Logger } from '../ports/logger.ts';
+import type { LoggedTrace, RunSpan, Tracing } from '../ports/telemetry.ts';
 import { CancellationScope, MAX_BYTES, MAX_STEPS } from './cancellation-scope.ts';
 import type { MaskText } from './mask-secrets.ts';
 import type { Turns } from './turns.ts';
@@ -42,9 +43,17 @@ export interface RunPorts {
   /** Undefined where there are no components, such as in a replay. */
   readonly resolveComponent?: ResolveComponent | undefined;
   readonly turns: Turns;
+  /** Undefined without telemetry. */
+  readonly tracing?: Pick<Tracing, 'run'> | undefined;
   /** Emits an event; undefined when there is no listener, so that no event is built in vain. */
   readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
 }
+
+type LoggedRun = Partial<LoggedTrace> & {
+  readonly executionId: string;
+  readonly ensemble: string;
+  readonly worker?: string | undefined;
+};
 
 /** What all levels of one run share. */
 export class Run implements ScopeRun {
@@ -57,6 +66,8 @@ export class Run implements ScopeRun {
   /** Passed in, because an agent contains steps that contain agents. */
   readonly runCall: RunCall;
   readonly worker: string | undefined;
+  /** Undefined without telemetry. */
+  span: RunSpan | undefined;
   /** Blocks, items and rounds so far, replayed ones too: a resumed run counts the same. */
   steps = 0;
   /** Bytes of the held outputs, without the input. */
@@ -140,9 +151,10 @@ export class Run implements ScopeRun {
   }
 
   /** What every line of the log about this run has. */
-  get logged(): { readonly executionId: string; readonly ensemble: string; readonly worker?: string | undefined } {
+  get logged(): LoggedRun {
     const { id: executionId, ensemble } = this.accepted;
-    return { executionId, ensemble, worker: this.worker };
+    const about = { executionId, ensemble, worker: this.worker };
+    return this.span ? { ...about, ...this.span.logged } : about;
   }
 
   get isReplaying(): boolean {

@@ -84,6 +84,9 @@ export interface ExecutionTrigger {
   readonly hops?: number;
   /** The parent does not wait for it. */
   readonly detached?: boolean;
+  /** The W3C trace context of its start: what its telemetry stored, or without telemetry that of its caller. */
+  readonly traceparent?: string;
+  readonly tracestate?: string;
   /** For a webhook: the method of the request. */
   readonly method?: string;
   /** For a webhook: the path of the trigger. */

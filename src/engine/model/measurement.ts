@@ -2,6 +2,11 @@
 
 import type { OrchestratorEvent } from './event.ts';
 
+/** The upper bounds of the buckets of durations, in seconds: from 5 ms to a day. */
+export const DURATION_BOUNDS: readonly number[] = [
+  ...[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400],
+];
+
 export interface Metric {
   /** With dots, as OpenTelemetry names metrics. */
   readonly name: string;

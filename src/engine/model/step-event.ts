@@ -132,20 +132,32 @@ function resultEvent(record: StepRecord): StepEvent {
 function partEvent(kind: StepKind, facts: Facts, record: StepRecord): StepEvent {
   const { key, name, duration } = record;
   const about = { agent: facts.agent ?? '', key, duration };
-  const { isError, finishReason } = mapOf(facts.value);
-  if (kind === 'tool') return { event: 'tool.completed', details: { ...about, tool: name, isError: isError === true } };
-  if (kind === 'send') return { event: 'send.completed', details: { ...about, to: name, isError: isError === true } };
-  const usage = usageOf(record) ?? NO_USAGE;
-  const reason = typeof finishReason === 'string' ? finishReason : 'other';
-  return { event: 'model.completed', details: { ...about, model: name, usage, finishReason: reason } };
+  const { isError, finishReason, usage = NO_USAGE } = partFacts(facts.value);
+  if (kind === 'tool') return { event: 'tool.completed', details: { ...about, tool: name, isError } };
+  if (kind === 'send') return { event: 'send.completed', details: { ...about, to: name, isError } };
+  return { event: 'model.completed', details: { ...about, model: name, usage, finishReason } };
+}
+
+/** What the result of a part says about it, whatever its form is. */
+export function partFacts(value: Json | undefined): {
+  readonly isError: boolean;
+  readonly finishReason: string;
+  readonly usage: TokenUsage | undefined;
+} {
+  const { isError, finishReason, usage } = mapOf(value);
+  const { inputTokens, outputTokens, cost } = mapOf(usage);
+  const isUsage = typeof inputTokens === 'number' && typeof outputTokens === 'number';
+  return {
+    isError: isError === true,
+    finishReason: typeof finishReason === 'string' ? finishReason : 'other',
+    usage: isUsage ? { inputTokens, outputTokens, ...(typeof cost === 'number' && { cost }) } : undefined,
+  };
 }
 
 /** What a stored call of a model used; undefined for any other record, and if the operation did not say it. */
 export function usageOf(record: StepRecord): TokenUsage | undefined {
   if (!record.note || !record.key.includes('.model[')) return undefined;
-  const { inputTokens, outputTokens, cost } = mapOf(mapOf(factsOf(record).value).usage);
-  if (typeof inputTokens !== 'number' || typeof outputTokens !== 'number') return undefined;
-  return { inputTokens, outputTokens, ...(typeof cost === 'number' && { cost }) };
+  return partFacts(factsOf(record).value).usage;
 }
 
 const NO_USAGE: TokenUsage = Object.freeze({ inputTokens: 0, outputTokens: 0 });

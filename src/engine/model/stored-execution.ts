@@ -5,6 +5,7 @@ import type { UsedComponent } from './component.ts';
 import type { NewDelivery } from './delivery.ts';
 import type { Charge } from './quota.ts';
 import type { ExecutionError, ExecutionTrigger, FinalStatus, PendingWait, TokenUsage } from './execution.ts';
+import type { TraceContext } from './trace-context.ts';
 
 /** An execution at the moment when it is accepted. */
 export interface NewExecution {
@@ -98,6 +99,8 @@ export interface Handover {
   readonly suspendedAt?: number;
   /** How often the execution had been freed from dead workers when the run began. */
   readonly recoveries: number;
+  /** The span of the run. Absent without telemetry. */
+  readonly trace?: TraceContext;
 }
 
 /** The `dueAt` of an execution that waits only for a signal: the last instant of a JavaScript date. */

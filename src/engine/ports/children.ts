@@ -3,6 +3,7 @@
 import type { Json } from '../base/json.ts';
 import type { Execution } from '../model/execution.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
+import type { TraceContext } from '../model/trace-context.ts';
 
 /** A child execution to start. */
 export interface NewChild {
@@ -11,6 +12,8 @@ export interface NewChild {
   readonly ensemble: string;
   readonly input: Json;
   readonly parent: NewExecution;
+  /** The trace of the parent. Absent without telemetry. */
+  readonly caller?: TraceContext | undefined;
   /** The position of the step in the parent. */
   readonly key: string;
   /** The parent does not wait for the child, and the parent's timeout does not end it. */

@@ -4,7 +4,15 @@ import type { CallerSignal } from '../base/caller-signal.ts';
 import type { Json } from '../base/json.ts';
 import type { Execution, ExecutionError, ExecutionStatus, FinalStatus } from '../model/execution.ts';
 import type { Charge } from '../model/quota.ts';
-import type { CommitEntry, ExpectedDocument, NewExecution, NewSignal, StepRecord } from '../model/stored-execution.ts';
+import type {
+  CommitEntry,
+  ExpectedDocument,
+  Handover,
+  NewExecution,
+  NewSignal,
+  StepRecord,
+} from '../model/stored-execution.ts';
+import type { TraceContext } from '../model/trace-context.ts';
 import type { Clock } from './clock.ts';
 import type { Journal } from './journal.ts';
 import type { Logger } from './logger.ts';
@@ -38,6 +46,8 @@ export interface InterpretedRun {
   stop(reason: 'cancelled' | 'timed_out', atOnce?: boolean): void;
   /** Drops the run: aborts what is in flight and clears its timers. The outcome is `lost`, unless the run has ended already. */
   abandon(): void;
+  /** For the handover: see `Handover.trace`. */
+  readonly trace?: TraceContext | undefined;
 }
 
 export interface RunOptions {
@@ -53,6 +63,10 @@ export interface RunOptions {
   readonly reached?: number | undefined;
   /** The worker that holds the execution, for the log. */
   readonly worker?: string | undefined;
+  /** What the last run left. */
+  readonly handover?: Handover | undefined;
+  /** Unix ms of the first claim since then. */
+  readonly resumedAt?: number | undefined;
 }
 
 /**

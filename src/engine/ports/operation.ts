@@ -30,6 +30,8 @@ export interface OperationPart {
   readonly number: number;
   /** For the list of steps and the events: the model, or the tool. */
   readonly name: string;
+  /** For telemetry: the provider of the model. */
+  readonly provider?: string;
 }
 
 /** How an agent ended that an operation called. */

@@ -15,7 +15,7 @@ import { isOrchestratorError, OrchestratorError } from '../base/errors.ts';
 import { signalsOfEnd } from '../model/child.ts';
 import type { Execution } from '../model/execution.ts';
 import { toAgentResults, toExecution } from '../model/execution-record.ts';
-import type { ExecutionEnd, Release } from '../model/stored-execution.ts';
+import type { ExecutionEnd, Handover, Release } from '../model/stored-execution.ts';
 import type { ExecutionOutcome, InterpretedRun, LoadedDefinition } from '../ports/execution-engine.ts';
 import { JournalLostError } from '../ports/journal.ts';
 import { andThen, type MaybePromise } from '../base/maybe-promise.ts';
@@ -67,7 +67,7 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
     if (this.#run === undefined) this.#suspendAt = dueAt;
     else {
       const { signalsSeen: signals, waitsFor } = this.#journal;
-      const handover = this.#journal.handover(this.#parts.clock.now());
+      const handover = this.#handover(this.#parts.clock.now());
       this.isSuspended ||= !this.#over;
       this.#leave({ status: 'waiting', dueAt, signals, handover, ...(waitsFor && { waitsFor }) });
     }
@@ -87,8 +87,14 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
 
   /** Releases it, so that another worker resumes it at once. */
   async release(): Promise<void> {
-    this.#leave({ status: 'running', dueAt: this.#parts.clock.now(), handover: this.#journal.handover() });
+    this.#leave({ status: 'running', dueAt: this.#parts.clock.now(), handover: this.#handover() });
     await this.finished.catch(() => undefined);
+  }
+
+  #handover(suspendedAt?: number): Handover {
+    const handover = this.#journal.handover(suspendedAt);
+    const trace = this.#run?.trace;
+    return trace === undefined ? handover : { ...handover, trace };
   }
 
   /** Stops it without a write: another worker holds the execution. */

@@ -15,7 +15,7 @@ import type { HttpCall } from '../call.ts';
 import { readName } from '../read-id.ts';
 import { isObject, readJson } from '../read-json.ts';
 import { errorReply, type Reply } from '../reply.ts';
-import { readHops } from '../read-hops.ts';
+import { readCallChain } from '../read-call-chain.ts';
 import { readIdempotencyKey } from '../run-once.ts';
 import { locationOf } from '../location.ts';
 
@@ -90,13 +90,13 @@ async function accept(call: HttpCall, what: 'ensemble' | 'agent', start: Start) 
 /** The key of a caller is in the scope of its token, so that no caller finds the executions of another one by a key. */
 function optionsOf({ request, principal }: HttpCall, { id, tags }: ExecuteBody): ExecuteOptions {
   const idempotencyKey = readIdempotencyKey(request);
-  const hops = readHops(request);
+  const chain = readCallChain(request);
   const from: ExecuteOptions = principal ? { ...FROM_HTTP, principal } : FROM_HTTP;
-  if (idempotencyKey === undefined && id === undefined && tags === undefined && hops === undefined) return from;
+  if (idempotencyKey === undefined && id === undefined && tags === undefined && chain === undefined) return from;
   return {
     ...from,
     ...(idempotencyKey !== undefined && { idempotencyKey, idempotencyScope: principal?.tokenId ?? 'http' }),
-    ...(hops !== undefined && { hops }),
+    ...chain,
     ...(id !== undefined && { id }),
     ...(tags !== undefined && { tags }),
   };

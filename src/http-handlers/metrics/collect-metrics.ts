@@ -1,11 +1,9 @@
 /** Counts what the executions of this process do, and writes it as Prometheus reads it (text format 0.0.4). */
 
 import { OPEN_STATUSES, type OpenCounts } from '../../engine/model/execution.ts';
-import { type Measurement, type Metric, METRICS, measurementsOf } from '../../engine/model/measurement.ts';
+import { DURATION_BOUNDS, type Measurement, type Metric, METRICS, measurementsOf } from '../../engine/model/measurement.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 
-/** The upper bounds of the buckets of durations, in seconds: from 5 ms to a day. */
-const BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400] as const;
 /** How many combinations of labels are counted apart. Later ones are counted together, as `other`. */
 const MAX_SERIES = 2_000;
 const OTHER = 'other';
@@ -70,12 +68,12 @@ function gauges(open: OpenCounts, now: number): readonly string[] {
 }
 
 function emptyBuckets(): number[] {
-  return Array.from({ length: BOUNDS.length + 1 }, () => 0);
+  return Array.from({ length: DURATION_BOUNDS.length + 1 }, () => 0);
 }
 
 function addToBucket(buckets: number[], value: number): void {
-  const found = BOUNDS.findIndex((bound) => value <= bound);
-  const i = found < 0 ? BOUNDS.length : found;
+  const found = DURATION_BOUNDS.findIndex((bound) => value <= bound);
+  const i = found < 0 ? DURATION_BOUNDS.length : found;
   buckets[i] = (buckets[i] ?? 0) + 1;
 }
 
@@ -96,7 +94,7 @@ function counter(name: string, metric: Metric, { labels, sum }: Series): readonl
 
 function histogram(name: string, metric: Metric, { labels, sum, count, buckets }: Series): readonly string[] {
   let below = 0;
-  const lines = BOUNDS.map((bound, i) => {
+  const lines = DURATION_BOUNDS.map((bound, i) => {
     below += buckets[i] ?? 0;
     return `${name}_bucket${labelText(metric, labels, `le="${bound}"`)} ${below}\n`;
   });

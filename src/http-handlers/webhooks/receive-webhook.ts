@@ -7,7 +7,7 @@ import type { PlainRequest } from '../../engine/ports/host.ts';
 import type { ServedWebhook, WebhookRequest } from '../../orchestrator/webhooks/webhooks.ts';
 import { awaitEnd } from '../await-end.ts';
 import type { HttpCall } from '../call.ts';
-import { readHops } from '../read-hops.ts';
+import { readCallChain } from '../read-call-chain.ts';
 import { countWebhookRequest, refuseExcess, setLimitHeaders } from '../rate-limit.ts';
 import { errorReply, type Reply } from '../reply.ts';
 import { STATUS } from '../status.ts';
@@ -41,8 +41,8 @@ async function receive(call: HttpCall, webhook: ServedWebhook): Promise<Reply> {
   }
   const { input, body, rawBody } = await readInput(call.request, payload.read);
   const { identity } = sender;
-  const hops = readHops(call.request) ?? 0;
-  const run = await webhook.receive({ ...request, input, body: () => body, rawBody: () => rawBody, identity, hops });
+  const chain = readCallChain(call.request);
+  const run = await webhook.receive({ ...request, input, body: () => body, rawBody: () => rawBody, identity, chain });
   call.held.release();
   if ('signal' in run)
     return { status: 200, json: { received: true, executionId: run.executionId, signal: run.signal } };

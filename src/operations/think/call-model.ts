@@ -37,9 +37,9 @@ export async function callModel(
   number: number,
   messages: readonly ModelMessage[],
 ): Promise<StoredAnswer> {
-  const { context, provider } = calls;
+  const { context, provider, providerName } = calls;
   const { model } = context.config;
-  const stored = await context.step({ kind: 'model', number, name: model }, async () => {
+  const stored = await context.step({ kind: 'model', number, name: model, provider: providerName }, async () => {
     const answer = await ask(calls, number, messages);
     const cost = costOf(answer, model, provider.prices);
     const usage = { ...answer.usage, ...(cost !== undefined && { cost }) };

@@ -10,6 +10,7 @@ import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { Masking } from '../../engine/ports/masking.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
+import type { Tracing } from '../../engine/ports/telemetry.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { DEFAULT_RETENTION, type OrchestratorOptions } from '../options.ts';
 import type { TimedWork } from '../timed-work.ts';
@@ -40,13 +41,14 @@ export interface DeliveryParts {
   readonly events: Emitter;
   readonly ids: IdSource;
   readonly ensembles: ReadonlyMap<string, LoadedEnsemble>;
+  readonly tracing: Tracing | undefined;
 }
 
 export function connectDeliveries(
   { mail = {}, http = fetchHttp(), retention = DEFAULT_RETENTION }: OrchestratorOptions,
   parts: DeliveryParts,
 ): ConnectedDeliveries {
-  const { storage, clock, logger, masking, host, brand, ensembles, events, ids } = parts;
+  const { storage, clock, logger, masking, host, brand, ensembles, events, ids, tracing } = parts;
   const { documents, deliveries: store } = storage;
   const receivers = createReceivers(documents, store, clock);
   const replays = createReplays(documents, store, { clock, ids });
@@ -55,7 +57,7 @@ export function connectDeliveries(
   let hasStored = false;
   const wake = (at: number) => timed?.wake(service.task, at);
   const service = createDeliveryService({
-    ...{ storage, clock, logger, http, brand, senders: mail, mask: masking.text, wake },
+    ...{ storage, clock, logger, http, brand, tracing, senders: mail, mask: masking.text, wake },
     findTarget: createTargets(storage.definitions, host),
     receivers,
     observer: observeDeliveries(logger, events),

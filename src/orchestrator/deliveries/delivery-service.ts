@@ -6,6 +6,7 @@ import type { NotificationTarget } from '../../engine/model/notification.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { SettledDelivery, Storage } from '../../engine/ports/storage.ts';
+import type { Tracing } from '../../engine/ports/telemetry.ts';
 import type { TimedTask } from '../timed-work.ts';
 import { attemptDelivery, type EndedAttempt, withoutAttempt } from './attempt.ts';
 import { createDeliveryLanes } from './delivery-lanes.ts';
@@ -30,6 +31,8 @@ export interface DeliveryServiceParts extends WebhookSender, EmailSenders {
   readonly receivers: Receivers;
   readonly replays: Replays;
   readonly observer: DeliveryObserver;
+  /** Undefined without telemetry. */
+  readonly tracing: Tracing | undefined;
   /** How long deliveries are kept, in ms. */
   readonly retentionMs: number;
   /** Something is to be sent at an instant (Unix ms). */
@@ -56,6 +59,7 @@ const PURGED_AT_ONCE = 1_000;
 const MAX_SOCKETS_PER_HOST = 10;
 /** A delivery whose notification can't be read here is looked at again after this time. */
 const UNREADABLE_MS = 60_000;
+const NOTHING = () => undefined;
 
 export function createDeliveryService(parts: DeliveryServiceParts): DeliveryService {
   const { storage, clock, logger, receivers, replays, findTarget, observer } = parts;
@@ -78,10 +82,26 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
     return sendWebhook(parts, delivery, target, number, now);
   };
 
+  const traced = async (
+    tracing: Tracing,
+    { id, executionId, ensemble, event }: StoredDelivery,
+    number: number,
+    send: () => Promise<AttemptOutcome>,
+  ): Promise<AttemptOutcome> => {
+    // Without the trace of its execution, it is sent all the same.
+    const execution = await (async () => storage.executions.get(executionId, { agents: false }))().catch(NOTHING);
+    const about = { id, executionId, ensemble, event, attempt: number };
+    return tracing.deliver({ ...about, trigger: execution?.trigger }, send);
+  };
+
   const sendTo = async (delivery: StoredDelivery, target: NotificationTarget, until: number) => {
     // An attempt that would end after the claim could be made twice.
     if (clock.now() + target.timeoutMs > until) return withoutAttempt(delivery, 'pending', clock.now());
-    const made = await attemptDelivery(delivery, target, clock, (n, now) => attempt(delivery, target, n, now));
+    const { tracing } = parts;
+    const made = await attemptDelivery(delivery, target, clock, (n, now) => {
+      const send = () => attempt(delivery, target, n, now);
+      return tracing ? traced(tracing, delivery, n, send) : send();
+    });
     const { receiver } = delivery;
     const address = target.type === 'webhook' ? parts.mask(target.url) : target.provider;
     const reason = await receivers.report(receiver, address, made).catch((err: unknown) => {

@@ -8,6 +8,7 @@ import type { IdSource } from '../../engine/model/id.ts';
 import { type Charge, monthOf } from '../../engine/model/quota.ts';
 import { toStoredKey, toTags } from '../../engine/model/start-once.ts';
 import type { NewExecution } from '../../engine/model/stored-execution.ts';
+import { toTraceContext } from '../../engine/model/trace-context.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { AttachedEngine, BeginOptions } from '../../engine/ports/execution-engine.ts';
@@ -17,12 +18,20 @@ import { checkExecuteOptions } from '../options.ts';
 import { type ExecuteOptions, type Origin, toTrigger } from './execute-options.ts';
 import { checkPlace, type NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
+import type { TraceStart } from './trace-start.ts';
 
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 
 export interface Acceptance {
   /** @throws TypeError for a wrong option */
-  accept(ensemble: LoadedEnsemble, input: Json, options: ExecuteOptions, origin?: Origin): NewExecution;
+  accept(
+    ensemble: LoadedEnsemble,
+    input: Json,
+    options: ExecuteOptions,
+    /** Whether its caller waits for the end. Otherwise the execution gets a trace of its own. */
+    isAwaited: boolean,
+    origin?: Origin,
+  ): NewExecution;
   beginOptions(
     ensemble: LoadedEnsemble,
     execution: NewExecution,
@@ -40,8 +49,9 @@ export function createAcceptance(parts: {
   readonly newId: NewExecutionId;
   readonly plans: Plans;
   readonly engine: AttachedEngine;
+  readonly traceStart: TraceStart;
 }): Acceptance {
-  const { clock, storage, ids, newId, plans, engine } = parts;
+  const { clock, storage, ids, newId, plans, engine, traceStart } = parts;
   const toCallerSignal = createCallerSignals();
   let month = monthOf(0);
 
@@ -52,13 +62,18 @@ export function createAcceptance(parts: {
     return { account: principal.tokenId, period: month.name, limit, slots };
   };
   return {
-    accept(ensemble, input, options, origin) {
+    accept(ensemble, input, options, isAwaited, origin) {
       if (options !== NO_OPTIONS) checkExecuteOptions(options);
       const createdAt = clock.now();
       if (options.id !== undefined) checkPlace(options.id, storage, engine);
+      const { name } = ensemble.compiled;
+      const id = options.id ?? newId(name, createdAt);
       const beginning = {
-        id: options.id ?? newId(ensemble.compiled.name, createdAt),
-        trigger: toTrigger(options, origin),
+        id,
+        trigger: traceStart({
+          ...{ executionId: id, ensemble: name, trigger: toTrigger(options, origin), isDetached: !isAwaited },
+          caller: toTraceContext(options.traceparent, options.tracestate),
+        }),
         input,
         seed: ids.seed(),
         createdAt,

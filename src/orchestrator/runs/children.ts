@@ -21,6 +21,7 @@ import type { NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
 import { withCurrentDefinition } from './with-current-definition.ts';
 import { readInput } from './read-input.ts';
+import type { TraceStart } from './trace-start.ts';
 
 export interface ChildrenParts {
   readonly clock: Clock;
@@ -31,13 +32,14 @@ export interface ChildrenParts {
   find(ensemble: string): MaybePromise<LoadedEnsemble>;
   forget(document: ExpectedDocument): void;
   toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
+  readonly traceStart: TraceStart;
 }
 
 /** A child whose end only a signal reports. */
 const ELSEWHERE: StartedChild = { finished: Promise.resolve(undefined) };
 
 export function createChildren(parts: ChildrenParts): Children {
-  const { clock, ids, newId, engine, find, forget, toLoadedDefinition } = parts;
+  const { clock, ids, newId, engine, find, forget, toLoadedDefinition, traceStart } = parts;
 
   /** Looks for a child that may have been started before. A child that was deleted since then has sent the signal of its end. */
   const known = async ({ id, parent }: NewChild): Promise<StartedChild | undefined> => {
@@ -60,7 +62,7 @@ export function createChildren(parts: ChildrenParts): Children {
   };
 
   const accept = async (ensemble: LoadedEnsemble, child: NewChild): Promise<NewExecution> => {
-    const { parent, key, detached } = child;
+    const { parent, key, detached, caller } = child;
     const { compiled } = ensemble;
     const input = await readInput(ensemble, child.input);
     const rootId = parent.trigger.rootId ?? parent.id;
@@ -78,7 +80,9 @@ export function createChildren(parts: ChildrenParts): Children {
     };
     // A retry of the parent starts another child, whose calls have the same keys.
     const seed = withKeySeed(ids.seed(), keyAt(parent.seed, key));
-    const beginning = { id: child.id, trigger, input, seed, createdAt };
+    const { name } = compiled;
+    const traced = traceStart({ executionId: child.id, ensemble: name, trigger, caller, isDetached: detached });
+    const beginning = { id: child.id, trigger: traced, input, seed, createdAt };
     // A child that its parent waits for is not needed after the parent's end.
     const deadlineAt = detached ? undefined : parent.deadlineAt;
     return newExecution(compiled, beginning, { timeoutMs: child.timeoutMs, deadlineAt });

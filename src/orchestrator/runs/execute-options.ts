@@ -29,6 +29,13 @@ export interface ExecuteOptions extends StartIdentity {
    * HTTP before this one. More than 5 are refused. Default 0.
    */
   readonly hops?: number | undefined;
+  /**
+   * The W3C trace context of the caller, such as the header `traceparent` of a request. With the option `telemetry`, the execution
+   * belongs to this trace. Default: the span that is active. Without `telemetry` it is stored, and no more.
+   */
+  readonly traceparent?: string | undefined;
+  /** The header `tracestate`, with `traceparent`. */
+  readonly tracestate?: string | undefined;
   /** `false`: no events are kept for `handle.events()`, which then returns the stored events. Default true. */
   readonly events?: boolean | undefined;
 }

@@ -31,6 +31,7 @@ import type {
 import { type Logger, SILENT } from '../../engine/ports/logger.ts';
 import type { Masking } from '../../engine/ports/masking.ts';
 import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
+import type { Tracing } from '../../engine/ports/telemetry.ts';
 import { createOutbox } from '../deliveries/outbox.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { createExecutionIds } from './execution-ids.ts';
@@ -40,6 +41,7 @@ import { createHandles, type ExecutionHandle } from './handles.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
+import { createTraceStart, type TraceStart, traceOf } from './trace-start.ts';
 import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 
 interface ExecutionServiceParts {
@@ -55,6 +57,7 @@ interface ExecutionServiceParts {
   ended(record: Execution): void;
   readonly events: Emitter;
   readonly env: Readonly<Record<string, string>>;
+  readonly tracing: Tracing | undefined;
   readonly engine: ExecutionEngine;
   readonly ids: IdSource;
   readonly retentionMs: number;
@@ -85,6 +88,7 @@ export interface ExecutionService {
   storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<StoredEvent>;
   /** The form in which the engine runs an ensemble. */
   toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
+  readonly traceStart: TraceStart;
   readonly engine: AttachedEngine;
   /** Where executions, steps and signals are read. */
   readonly records: RecordReader;
@@ -94,11 +98,13 @@ export interface ExecutionService {
 export function createExecutionService(parts: ExecutionServiceParts): ExecutionService {
   const { clock, storage, logger, events, ids } = parts;
   const turns = new Turns(clock);
+  const traceStart = createTraceStart(parts.tracing);
   // The engine runs definitions, and a definition may start children through the engine.
   const newId = createExecutionIds(ids, storage, () => engine);
   const children = createChildren({
     ...{ clock, ids, newId, engine: () => engine, find: parts.find, forget: parts.forget },
     toLoadedDefinition: (ensemble) => toLoadedDefinition(ensemble),
+    traceStart,
   });
   const toLoadedDefinition = createToLoadedDefinition(createRunPorts(parts, children, turns), parts.json);
   const engine = attachEngine(parts, toLoadedDefinition);
@@ -107,7 +113,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   const watch = createExecutionWatch({ records, isShared, clock, events });
   const storedEvents: ExecutionService['storedEvents'] = (id, after, signal) =>
     executionEvents({ records, watch, events, turns, id, after, signal });
-  const { accept, beginOptions, chargeOf } = createAcceptance({ ...parts, newId, engine });
+  const { accept, beginOptions, chargeOf } = createAcceptance({ ...parts, newId, engine, traceStart });
   const { result, toHandle, toEarlier } = createHandles({ clock, logger, engine, records, isShared, storedEvents });
 
   const begin = async ({ ensemble, execution, how, keeps }: Start): Promise<ExecutionHandle> => {
@@ -135,7 +141,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   };
   const executeNow = async (ensemble: LoadedEnsemble, given: unknown, options: ExecuteOptions) => {
     const input = readInput(ensemble, given);
-    const execution = accept(ensemble, isPromise(input) ? await input : input, options);
+    const execution = accept(ensemble, isPromise(input) ? await input : input, options, true);
     const how = beginOptions(ensemble, execution, { overLimit: 'refuse', ...options }, false);
     if (isOnce(options)) return (await beginOnce({ ensemble, execution, how, keeps: false })).result();
     const begun = engine.begin(execution, toLoadedDefinition(ensemble), how);
@@ -143,7 +149,9 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   };
   const startNow = async (ensemble: LoadedEnsemble, given: unknown, options: ExecuteOptions, origin?: Origin) => {
     const input = readInput(ensemble, given);
-    const execution = accept(ensemble, isPromise(input) ? await input : input, options, origin);
+    // A request that waits for the end refuses to wait for a slot.
+    const isAwaited = origin === undefined && (options.trigger !== 'http' || options.overLimit === 'refuse');
+    const execution = accept(ensemble, isPromise(input) ? await input : input, options, isAwaited, origin);
     const begins = beginOptions(ensemble, execution, options, true);
     const how = origin ? { ...begins, steps: origin.steps } : begins;
     const start = { ensemble, execution, how, keeps: options.events !== false };
@@ -157,12 +165,16 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
       withCurrentDefinition(find, parts.forget, (ensemble) => startNow(ensemble, given, options, origin)),
     async retry(ensemble, failed, steps, { principal, newKeys = false, input: given }) {
       const createdAt = clock.now();
-      const { trigger, tags, id: retryOf } = failed;
+      const { tags, id: retryOf } = failed;
       const input = given === undefined ? failed.input : await readInput(ensemble, given);
       // With the same seed, so that random values lead to the same steps, and the calls have the same keys.
       const seed = newKeys ? withKeySeed(failed.seed, ids.seed()) : failed.seed;
       const id = newId(ensemble.compiled.name, createdAt);
       const idempotencyKey = retryKeyOf(retryOf);
+      const trigger = traceStart({
+        ...{ executionId: id, ensemble: ensemble.compiled.name, trigger: failed.trigger },
+        ...{ caller: traceOf(failed.trigger), isDetached: true },
+      });
       const execution = newExecution(ensemble.compiled, {
         ...{ id, trigger, input, seed, createdAt, retryOf, idempotencyKey, tags },
       });
@@ -178,7 +190,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
       }
     },
     handleOf: (id) => toEarlier(id, undefined),
-    ...{ storedEvents, toLoadedDefinition, engine, records, turns },
+    ...{ storedEvents, toLoadedDefinition, traceStart, engine, records, turns },
   };
 }
 
@@ -194,10 +206,10 @@ interface Start {
 type ToLoadedDefinition = ExecutionService['toLoadedDefinition'];
 
 function createRunPorts(parts: ExecutionServiceParts, children: RunPorts['children'], turns: Turns): RunPorts {
-  const { clock, logger, events, env, mask, keepsStacks, resolveComponent } = parts;
+  const { clock, logger, events, env, mask, keepsStacks, resolveComponent, tracing } = parts;
   const emit = <K extends EventKind>(event: K, data: EventData[K]) => events.emit(event, data);
   return {
-    ...{ clock, children, turns, env, mask, keepsStacks, resolveComponent },
+    ...{ clock, children, turns, env, mask, keepsStacks, resolveComponent, tracing },
     logger: logger === SILENT ? undefined : logger,
     get emit() {
       return events.hasListeners ? emit : undefined;

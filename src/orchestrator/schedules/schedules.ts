@@ -14,7 +14,7 @@ export interface SchedulesParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly executionService: Pick<ExecutionService, 'toLoadedDefinition' | 'engine' | 'records' | 'start'>;
+  readonly executionService: Pick<ExecutionService, 'toLoadedDefinition' | 'traceStart' | 'engine' | 'records' | 'start'>;
 }
 
 export function scheduleTasks(ensembles: Iterable<LoadedEnsemble>, parts: SchedulesParts): readonly TimedTask[] {
@@ -22,7 +22,9 @@ export function scheduleTasks(ensembles: Iterable<LoadedEnsemble>, parts: Schedu
   const start = async (ensemble: LoadedEnsemble, { id, seed, trigger, input: given }: QueuedStart) => {
     const input = await readInput(ensemble, given);
     // The timeout counts from the start of the execution, not from the tick.
-    const execution = newExecution(ensemble.compiled, { id, seed, trigger, input, createdAt: clock.now() });
+    const { name } = ensemble.compiled;
+    const traced = executionService.traceStart({ executionId: id, ensemble: name, trigger, isDetached: true });
+    const execution = newExecution(ensemble.compiled, { id, seed, trigger: traced, input, createdAt: clock.now() });
     await executionService.engine.begin(execution, executionService.toLoadedDefinition(ensemble), {
       mayQueue: true,
       repeatable: true,

@@ -76,7 +76,8 @@ export interface ReceivedRequest extends RequestReader {
   readonly input: Json;
   /** Of the verdict about the sender. */
   readonly identity: string | undefined;
-  readonly hops: number;
+  /** What called the service before. */
+  readonly chain: Pick<ExecuteOptions, 'hops' | 'traceparent' | 'tracestate'> | undefined;
 }
 
 export interface Webhooks {
@@ -155,14 +156,14 @@ function createWebhooks(
         return 'problem' in claim ? claim : checkSignature(access, claim, await readBody());
       },
       async receive(request) {
-        const { method, identity, hops, input } = request;
+        const { method, identity, chain, input } = request;
         const start = (more: ExecuteOptions) => {
           const kept = keepRequest(requestReads, request, clock.now());
           const trigger = { type: 'webhook', method, path } as const;
           return starting().start(
             find,
             input,
-            { events: false, hops, ...more },
+            { events: false, ...chain, ...more },
             { trigger, steps: kept ? [kept] : [] },
           );
         };

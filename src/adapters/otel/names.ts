@@ -1,0 +1,108 @@
+/**
+ * The names of spans, attributes and metrics. Those of HTTP are stable conventions of OpenTelemetry. Those of `gen_ai` are in
+ * development there, so they may change: this file alone holds them.
+ */
+
+import type { Attributes } from '@opentelemetry/api';
+import type { TokenUsage } from '../../engine/model/execution.ts';
+import { METRICS, type Metric } from '../../engine/model/measurement.ts';
+import type { OperationPart } from '../../engine/ports/operation.ts';
+import type { TracedAttempt, TracedDelivery, TracedRun, TracedStart } from '../../engine/ports/telemetry.ts';
+
+/** The name of the tracer and of the meter. */
+export const SCOPE = 'ensemble-orchestrator';
+export const ERROR_TYPE = 'error.type';
+export const INPUT = 'ensemble.input';
+export const OUTPUT = 'ensemble.output';
+export const STATUS = 'ensemble.status';
+
+export function startAttributes({ executionId, ensemble, trigger }: TracedStart): Attributes {
+  return { 'ensemble.execution.id': executionId, 'ensemble.name': ensemble, 'ensemble.trigger': trigger.type };
+}
+
+export function runAttributes({ executionId, ensemble, worker, recoveries }: TracedRun): Attributes {
+  return {
+    'ensemble.execution.id': executionId,
+    'ensemble.name': ensemble,
+    ...(worker !== undefined && { 'ensemble.worker': worker }),
+    ...(recoveries > 0 && { 'ensemble.recoveries': recoveries }),
+  };
+}
+
+/** Of a run that calls models. */
+export function workflowAttributes({ ensemble }: TracedRun): Attributes {
+  return { 'gen_ai.operation.name': 'invoke_workflow', 'gen_ai.workflow.name': ensemble };
+}
+
+export function attemptAttributes(
+  { executionId, ensemble }: TracedRun,
+  { agent, operation, key, number }: TracedAttempt,
+): Attributes {
+  return {
+    'ensemble.execution.id': executionId,
+    'ensemble.name': ensemble,
+    'ensemble.agent': agent,
+    'ensemble.operation': operation,
+    'ensemble.step': key,
+    'ensemble.attempt': number,
+  };
+}
+
+export function deliveryAttributes({ id, executionId, ensemble, event, attempt }: TracedDelivery): Attributes {
+  return {
+    'ensemble.execution.id': executionId,
+    'ensemble.name': ensemble,
+    'ensemble.delivery.id': id,
+    'ensemble.event': event,
+    'ensemble.attempt': attempt,
+  };
+}
+
+export function partName({ kind, name }: OperationPart): string {
+  return kind === 'model' ? `chat ${name}` : kind === 'tool' ? `execute_tool ${name}` : 'send';
+}
+
+/** The address of a recipient is no attribute. */
+export function partAttributes({ kind, name, provider }: OperationPart): Attributes {
+  if (kind === 'send') return {};
+  if (kind === 'tool') return { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name };
+  return {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.request.model': name,
+    ...(provider !== undefined && { 'gen_ai.provider.name': provider }),
+  };
+}
+
+export function answerAttributes(model: unknown, finishReason: string, usage: TokenUsage | undefined): Attributes {
+  return {
+    ...(typeof model === 'string' && { 'gen_ai.response.model': model }),
+    'gen_ai.response.finish_reasons': [finishReason],
+    ...(usage && {
+      'gen_ai.usage.input_tokens': usage.inputTokens,
+      'gen_ai.usage.output_tokens': usage.outputTokens,
+    }),
+    ...(usage?.cost !== undefined && { 'ensemble.model.cost': usage.cost }),
+  };
+}
+
+/** @param path - with its secrets masked. The query is left out: it may hold keys */
+export function requestAttributes(method: string, { protocol, hostname, port, host }: URL, path: string): Attributes {
+  return {
+    'http.request.method': method,
+    'url.full': `${protocol}//${host}${path}`,
+    'server.address': hostname,
+    'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
+  };
+}
+
+export const HTTP_STATUS = 'http.response.status_code';
+
+/** The metrics that OpenTelemetry names, and their labels. All others keep the names of the page on metrics. */
+const CONVENTIONS: ReadonlyMap<Metric, { readonly name: string; readonly labels: readonly string[] }> = new Map([
+  [METRICS.tokens, { name: 'gen_ai.client.token.usage', labels: ['gen_ai.request.model', 'gen_ai.token.type'] }],
+  [METRICS.model, { name: 'gen_ai.client.operation.duration', labels: ['gen_ai.request.model'] }],
+]);
+
+export function metricNames(metric: Metric): { readonly name: string; readonly labels: readonly string[] } {
+  return CONVENTIONS.get(metric) ?? metric;
+}
