@@ -1,7 +1,6 @@
 /** `createOrchestrator()`: connects the engine, the operations and the adapters. */
 
 import { CONSOLE } from '../adapters/log/console-logger.ts';
-import { fetchHttp } from '../adapters/http/fetch-http.ts';
 import { systemClock } from '../adapters/clock/system-clock.ts';
 import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
@@ -30,6 +29,7 @@ import {
   type Ensembles,
 } from './definitions/definitions.ts';
 import type { Kind } from './definitions/stored-definitions.ts';
+import { connectTelemetry } from './telemetry.ts';
 import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
 import { createExecutions, type Executions } from './runs/executions.ts';
 import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
@@ -169,22 +169,16 @@ export function createOrchestrator<
   const A extends readonly AgentSource[] = readonly AgentSource[],
   S extends Readonly<Record<string, Script>> = Record<never, never>,
 >(options?: TypedOptions<OrchestratorOptions<E>, E, A, S>): Orchestrator<EnsembleTypes<E>>;
-export function createOrchestrator(options: OrchestratorOptions = {}): Orchestrator {
-  checkOptions(options);
-  const clock = options.clock ?? systemClock();
-  const timedStorage = withStorageTimeout(options.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
+export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrator {
+  checkOptions(given);
+  const clock = given.clock ?? systemClock();
+  const timedStorage = withStorageTimeout(given.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
   const storage = withOutboxNotice(timedStorage, () => deliveries.onStored());
-  const linkSecrets = options.signalLinks && secretsOf(options.signalLinks);
-  const masking = createMasking([...secretsIn(options), ...(linkSecrets ?? [])], linkSecrets !== undefined);
-  const logger = masking.logger(loggerOf(options.logger, CONSOLE));
+  const linkSecrets = given.signalLinks && secretsOf(given.signalLinks);
+  const masking = createMasking([...secretsIn(given), ...(linkSecrets ?? [])], linkSecrets !== undefined);
+  const logger = masking.logger(loggerOf(given.logger, CONSOLE));
   const events = createEmitter(clock, logger);
-  const tracing = options.telemetry?.attach({
-    mask: masking.text,
-    json: masking.json,
-    listen: (listener) => events.on('*', listener),
-    open: () => executions.open(),
-  });
-  if (tracing) options = { ...options, http: tracing.http(options.http ?? fetchHttp()) };
+  const { tracing, options } = connectTelemetry(given, masking, events, () => executions.open());
   const components = createComponentParts(options, { storage, clock, logger, events });
   const toolServers = connectToolServers(options, clock);
   const host = compileHost({ ...options, clock, storage }, toolServers);
@@ -199,16 +193,11 @@ export function createOrchestrator(options: OrchestratorOptions = {}): Orchestra
   const { plans, requestKeys, ...access } = createAccess(options.limits, { storage, clock, logger, ids, brand });
   const restore = createRestore({ ...catalog, host, onlyQueues: () => executionService.engine.onlyQueues === true });
   const executionService: ExecutionService = createExecutionService({
-    clock,
-    storage,
-    logger,
+    ...{ clock, storage, logger, events, ids, tracing },
     mask: masking.text,
     json: masking.json,
     keepsStacks: options.errors?.stack === true,
-    events,
-    ids,
     env: host.env,
-    tracing,
     engine: options.engine ?? embeddedEngine(),
     ...{ plans, restore, find: ensemble, resolveComponent: components.resolve, ended: components.rollouts.ended },
     retentionMs: toMs(options.retention ?? DEFAULT_RETENTION),
@@ -216,8 +205,8 @@ export function createOrchestrator(options: OrchestratorOptions = {}): Orchestra
   });
   const { rollouts } = components;
   const executions = createExecutions({ storage, clock, executionService, ids, restore });
-  const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids, rollouts, tracing };
-  const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions });
+  const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids, rollouts };
+  const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions, tracing });
   // The first start also begins to do what is timed.
   const starting = (): ExecutionService => {
     work.begin(false);

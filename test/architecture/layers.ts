@@ -37,6 +37,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   'adapters/': { may: [...CORE, 'json-schema'] },
   'adapters/embedded-engine': { may: [...CORE, 'running'] },
   'adapters/threads': { may: CORE },
+  'adapters/http': { may: CORE },
   'adapters/otel': { may: [...CORE, 'adapters/http'] },
   'adapters/pdf': { may: [...CORE, 'json-schema', 'adapters/threads'] },
   'adapters/sandbox': { may: [...CORE, 'json-schema', 'adapters/threads'] },

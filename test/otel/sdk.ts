@@ -33,8 +33,7 @@ export function spans(name = ''): readonly ReadableSpan[] {
 
 export function span(name: string): ReadableSpan {
   const [found, second] = spans(name);
-  if (!found || second)
-    throw new Error(`not one span ${name}, but ${spans().map((one) => one.name)}`);
+  if (!found || second) throw new Error(`not one span ${name}, but ${spans().map((one) => one.name)}`);
   return found;
 }
 

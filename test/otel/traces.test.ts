@@ -31,7 +31,7 @@ const WAITS = `
 name: waits
 flow:
   - { agent: before, operation: code, config: { script: work } }
-  - sleep: { for: '\${input.for}' }
+  - sleep: '\${input.for}'
   - { agent: after, operation: code, config: { script: work } }
 `;
 
@@ -47,7 +47,10 @@ describe('the spans of an execution', () => {
       if (attempts === 1) throw new Error('not yet');
       return 1;
     };
-    const { id } = await traced({ ensembles: [ONE.replace('work', 'work },\n      retry: { maxAttempts: 2')], scripts: { work } }).execute('one');
+    const { id } = await traced({
+      ensembles: [ONE.replace('work', 'work },\n      retry: { maxAttempts: 2')],
+      scripts: { work },
+    }).execute('one');
     const create = span('create one');
     expect(create.kind).toBe(SpanKind.PRODUCER);
     expect(parentOf(create)).toBeUndefined();
@@ -55,6 +58,8 @@ describe('the spans of an execution', () => {
     expect(spans().map((one) => [one.name, one.attributes['ensemble.attempt'], one.status.code])).toEqual([
       ['create one', undefined, SpanStatusCode.UNSET],
       ['agent a', 1, SpanStatusCode.ERROR],
+      // Before the next attempt, the run is suspended for a second.
+      ['invoke_workflow one', undefined, SpanStatusCode.UNSET],
       ['agent a', 2, SpanStatusCode.UNSET],
       ['invoke_workflow one', undefined, SpanStatusCode.UNSET],
     ]);
@@ -65,7 +70,9 @@ describe('the spans of an execution', () => {
   it('have no value of an input, an output or a message, unless `capture` is set; then without secrets', async () => {
     const texts = async (capture: boolean) => {
       const work = () => ({ said: 'hush-hush', seen: 'shown' });
-      await traced({ ensembles: [ONE], scripts: { work }, secrets: { KEY: 'hush-hush' } }, { capture }).execute('one', { n: 'given' });
+      await traced({ ensembles: [ONE], scripts: { work }, secrets: { KEY: 'hush-hush' } }, { capture }).execute('one', {
+        n: 'given',
+      });
       return JSON.stringify(spans().map(({ name, attributes, status, events }) => [name, attributes, status, events]));
     };
     const without = await texts(false);
@@ -79,7 +86,7 @@ describe('the spans of an execution', () => {
   it('say what models and tools did, as the conventions for GenAI name it', async () => {
     const orchestrator = traced({
       models: { acme: fakeModel([{ toolCalls: [{ name: 'look', arguments: {} }] }, { text: 'done', model: 'm-2' }]) },
-      agents: ['name: look\noperation: code\nconfig: { script: work }\n'],
+      agents: [{ name: 'look', operation: 'code', config: { script: 'work' } }],
       ensembles: [
         'name: asks\nflow:\n  - agent: a\n    operation: think\n    config: { model: m, prompt: Hi, tools: [{ agent: look }] }\n',
       ],
@@ -152,7 +159,7 @@ describe('after a wait', () => {
     for (const one of spans()) expect(one.duration[0]).toBeLessThan(60);
   });
 
-  it("of 30 days, it stays in the trace with `waits: 'same-trace'`; of minutes, it gets a new one with 'new-trace'", async () => {
+  it("of 30 days, it stays in the trace with `waits: 'same-trace'`", async () => {
     const same = await waitFor({ waits: 'same-trace' }, '30d');
     expect(new Set(spans().map(traceIdOf))).toEqual(new Set([traceIdOf(same.create)]));
   });
@@ -183,12 +190,17 @@ describe('the trace comes in', () => {
     const { token } = await orchestrator.tokens.create({ name: 't', scopes: ['execute:ensembles'] });
     const headers = { authorization: `Bearer ${token}`, traceparent: '00-zz', 'content-type': 'application/json' };
     const url = 'http://localhost/api/v1/execute/ensemble/one';
-    const { status } = await createHandler(orchestrator).fetch(new Request(url, { method: 'POST', headers, body: '{}' }));
+    const { status } = await createHandler(orchestrator).fetch(
+      new Request(url, { method: 'POST', headers, body: '{}' }),
+    );
     expect(status).toBe(200);
   });
 
   it('by a request that waits; one that does not wait, and a webhook, begin a trace that is linked to it', async () => {
-    const hook = ONE.replace('name: one', 'name: hook\ntrigger: [{ type: webhook, path: /hook, auth: { type: signature, secret: s } }]');
+    const hook = ONE.replace(
+      'name: one',
+      'name: hook\ntrigger: [{ type: webhook, path: /webhooks/hook, auth: { type: signature, secret: s } }]',
+    );
     const orchestrator = traced({ ensembles: [ONE, hook] });
     const { fetch } = createHandler(orchestrator);
     const { token } = await orchestrator.tokens.create({ name: 't', scopes: ['execute:ensembles'] });
@@ -225,7 +237,7 @@ describe('the trace goes out', () => {
   const send = async (url: string, how: OpenTelemetryOptions = {}) => {
     const http = stubHttp({ [`GET ${url}`]: { status: 200, json: {} } });
     await traced({ ensembles: [CALLS], http }, how).execute('calls', { url });
-    return http.requests[0]?.headers?.traceparent;
+    return http.calls[0]?.headers?.traceparent;
   };
 
   it('with an `api` agent to one’s own network, and its span is that of the request', async () => {
@@ -255,7 +267,7 @@ describe('the trace goes out', () => {
   });
 
   it('to a child, which is in the trace of its parent; a detached one is linked to it', async () => {
-    const parent = 'name: parent\nflow:\n  - { ensemble: one }\n  - { ensemble: one, detached: true }\n';
+    const parent = 'name: parent\nflow:\n  - { ensemble: one }\n  - { ensemble: one, name: other, detached: true }\n';
     const orchestrator = traced({ ensembles: [ONE, parent] });
     await orchestrator.execute('parent');
     const create = span('create parent');
@@ -279,7 +291,7 @@ describe('the trace goes out', () => {
       [idOf(span('create one')), SpanStatusCode.ERROR],
       [idOf(span('create one')), SpanStatusCode.UNSET],
     ]);
-    expect(http.requests.map(({ headers }) => headers?.traceparent?.slice(3, 35))).toEqual(attempts.map(traceIdOf));
+    expect(http.calls.map(({ headers }) => headers?.traceparent?.slice(3, 35))).toEqual(attempts.map(traceIdOf));
   });
 });
 

@@ -20,7 +20,7 @@ export type Propagates = (url: URL) => boolean;
 export function createPropagates(propagate: boolean | readonly string[] | undefined): Propagates {
   if (typeof propagate === 'boolean') return () => propagate;
   const listed = addressRules(propagate ?? []);
-  // Without names that are looked up: whoever is refused by these rules is in a private network.
+  // A host that these rules refuse is in a private network. No name is looked up.
   const publicHosts = addressRules([], true);
   return ({ hostname, port, protocol }) => {
     const number = Number(port || (protocol === 'https:' ? 443 : 80));

@@ -62,7 +62,7 @@ export function partName({ kind, name }: OperationPart): string {
   return kind === 'model' ? `chat ${name}` : kind === 'tool' ? `execute_tool ${name}` : 'send';
 }
 
-/** The address of a recipient is no attribute. */
+/** The address of a recipient is not an attribute. */
 export function partAttributes({ kind, name, provider }: OperationPart): Attributes {
   if (kind === 'send') return {};
   if (kind === 'tool') return { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name };

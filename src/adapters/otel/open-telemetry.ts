@@ -12,8 +12,8 @@ import { deliverySpan, runSpan, type SpanParts, startSpan } from './spans.ts';
 export interface OpenTelemetryOptions {
   /**
    * To which trace a run belongs that continues an execution after a wait: always to that of its start, or to a new one, which is
-   * linked to it. Default: to a new one if the wait was longer than an hour, because by then a sampler that looks at whole traces has
-   * decided.
+   * linked to it. Default: to a new one if the wait was longer than an hour, because a sampler that looks at
+   * whole traces has decided before that.
    */
   readonly waits?: 'same-trace' | 'new-trace' | undefined;
   /** Whether spans have the inputs and outputs of executions and agents, with secrets masked, up to 4 KiB of each. Default false. */

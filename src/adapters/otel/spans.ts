@@ -57,7 +57,7 @@ import {
 } from './names.ts';
 import { contextOf, contextWithin, type SpanHolder, toLogged, toSpanContext, toTraceContext } from './span-contexts.ts';
 
-/** After a longer wait a run begins a new trace, unless the option says otherwise: by then the trace was judged and stored. */
+/** After a longer wait a run begins a new trace, unless the option says otherwise: a sampler that looks at whole traces has decided before that. */
 const LONG_WAIT_MS = 3_600_000;
 /** An attempt that makes more calls ends the spans of the later ones at once. */
 const MAX_HELD = 1_000;

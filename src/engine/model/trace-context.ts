@@ -8,7 +8,8 @@ export interface TraceContext {
 }
 
 /** What the option `traceparent` must be. */
-export const TRACEPARENT_RULE = '`traceparent` must be as W3C writes it: 00-<32 hex digits>-<16 hex digits>-<2 hex digits>';
+export const TRACEPARENT_RULE =
+  '`traceparent` must be as W3C writes it: 00-<32 hex digits>-<16 hex digits>-<2 hex digits>';
 
 /** A later version may have more parts. An id of zeros is none. */
 const TRACEPARENT = /^(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}(?:-[!-~]*)?$/;

@@ -87,7 +87,7 @@ export interface TracedDelivery {
 
 /** How a run ended here. */
 export interface EndOfRun {
-  /** `left`: the execution goes on later, or in another process. */
+  /** `left`: the execution continues later, or in another process. */
   readonly status: 'completed' | 'failed' | 'timed_out' | 'cancelled' | 'left';
   readonly output: Json;
   readonly error?: ExecutionError | undefined;

@@ -1,7 +1,13 @@
 /** Counts what the executions of this process do, and writes it as Prometheus reads it (text format 0.0.4). */
 
 import { OPEN_STATUSES, type OpenCounts } from '../../engine/model/execution.ts';
-import { DURATION_BOUNDS, type Measurement, type Metric, METRICS, measurementsOf } from '../../engine/model/measurement.ts';
+import {
+  DURATION_BOUNDS,
+  type Measurement,
+  type Metric,
+  METRICS,
+  measurementsOf,
+} from '../../engine/model/measurement.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 
 /** How many combinations of labels are counted apart. Later ones are counted together, as `other`. */

@@ -18,7 +18,7 @@ import { checkExecuteOptions } from '../options.ts';
 import { type ExecuteOptions, type Origin, toTrigger } from './execute-options.ts';
 import { checkPlace, type NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
-import type { TraceStart } from './trace-start.ts';
+import type { TraceStart } from '../telemetry.ts';
 
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 

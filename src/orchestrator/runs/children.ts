@@ -21,7 +21,7 @@ import type { NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
 import { withCurrentDefinition } from './with-current-definition.ts';
 import { readInput } from './read-input.ts';
-import type { TraceStart } from './trace-start.ts';
+import type { TraceStart } from '../telemetry.ts';
 
 export interface ChildrenParts {
   readonly clock: Clock;

@@ -41,7 +41,7 @@ import { createHandles, type ExecutionHandle } from './handles.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
-import { createTraceStart, type TraceStart, traceOf } from './trace-start.ts';
+import { createTraceStart, type TraceStart, traceOf } from '../telemetry.ts';
 import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 
 interface ExecutionServiceParts {

@@ -14,7 +14,10 @@ export interface SchedulesParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly executionService: Pick<ExecutionService, 'toLoadedDefinition' | 'traceStart' | 'engine' | 'records' | 'start'>;
+  readonly executionService: Pick<
+    ExecutionService,
+    'toLoadedDefinition' | 'traceStart' | 'engine' | 'records' | 'start'
+  >;
 }
 
 export function scheduleTasks(ensembles: Iterable<LoadedEnsemble>, parts: SchedulesParts): readonly TimedTask[] {

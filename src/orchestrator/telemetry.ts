@@ -1,0 +1,45 @@
+/** The option `telemetry`: outbound requests pass through it, and the trigger of each execution keeps the trace of its start. */
+
+import { fetchHttp } from '../adapters/http/fetch-http.ts';
+import type { Emitter } from '../engine/events/emitter.ts';
+import type { ExecutionTrigger, OpenCounts } from '../engine/model/execution.ts';
+import type { TraceContext } from '../engine/model/trace-context.ts';
+import type { Masking } from '../engine/ports/masking.ts';
+import type { TracedStart, Tracing } from '../engine/ports/telemetry.ts';
+import type { OrchestratorOptions } from './options.ts';
+
+export interface ConnectedTelemetry {
+  readonly tracing: Tracing | undefined;
+  /** With the client for all outbound requests. */
+  readonly options: OrchestratorOptions;
+}
+
+/** @param open - see `executions.open()` */
+export function connectTelemetry(
+  options: OrchestratorOptions,
+  { text: mask, json }: Masking,
+  events: Emitter,
+  open: () => Promise<OpenCounts>,
+): ConnectedTelemetry {
+  const { telemetry } = options;
+  if (!telemetry) return { tracing: undefined, options };
+  const { http = fetchHttp() } = options;
+  const tracing = telemetry.attach({ mask, json, listen: (listener) => events.on('*', listener), open });
+  return { tracing, options: { ...options, http: tracing.http(http) } };
+}
+
+/** @returns the trigger with its trace; without telemetry, with that of the caller */
+export type TraceStart = (start: TracedStart) => ExecutionTrigger;
+
+export function createTraceStart(tracing: Tracing | undefined): TraceStart {
+  return (start) => {
+    const { trigger, caller } = start;
+    const trace = tracing ? tracing.start(start) : caller;
+    return trace === undefined ? trigger : { ...trigger, ...trace };
+  };
+}
+
+/** The trace that a trigger has. */
+export function traceOf({ traceparent, tracestate }: ExecutionTrigger): TraceContext | undefined {
+  return traceparent === undefined ? undefined : { traceparent, ...(tracestate !== undefined && { tracestate }) };
+}
