@@ -19,6 +19,7 @@ export async function printInMemory({ rounds, seconds, chosen, missing }) {
   printHttp(rowsOf('http'), results);
   printPerUnit('requests and starts with limits', 'µs each', rowsOf('limits'), 'each');
   printPerUnit('inbound webhooks', 'µs each', rowsOf('webhooks'), 'each');
+  printPerUnit('telemetry', 'µs an execution', rowsOf('telemetry'), 'each');
   printPerUnit('components', 'µs an execution', rowsOf('components'), 'execution');
 }
 

@@ -58,6 +58,16 @@ export const IN_MEMORY = {
     ]),
     'webhooks-start': row('the same execution by `start`', 'cases/webhooks.mjs', ['start', 'sqlite']),
   },
+  telemetry: Object.fromEntries(
+    [1, 50].flatMap((count) =>
+      Object.entries({
+        none: `five steps on SQLite, ${count} at a time`,
+        api: 'with `openTelemetry()`, no SDK',
+        spans: 'with the SDK, spans in batches',
+        metrics: 'with `GET /metrics`',
+      }).map(([kind, title]) => [`telemetry-${kind}-${count}`, row(title, 'cases/telemetry.mjs', [kind, count])]),
+    ),
+  ),
   components: Object.fromEntries(
     ['memory', 'sqlite', 'postgres'].flatMap((kind) => [
       [`components-texts-${kind}`, row(`an agent with three texts, ${kind}`, 'cases/components.mjs', ['texts', kind])],

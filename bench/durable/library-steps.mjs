@@ -9,10 +9,11 @@ const FLOW = Array.from({ length: 5 }, (_, i) => ({
   input: { x: i === 0 ? '${input.x}' : `\${s${i - 1}.output}` },
 }));
 
-/** @returns the `orchestrator` and `run()`, which runs the ensemble once and throws when the result is wrong */
-export async function fiveSteps(storage) {
+/** @param options - further options of the orchestrator @returns the `orchestrator` and `run()`, which runs the ensemble once and throws when the result is wrong */
+export async function fiveSteps(storage, options = {}) {
   const { createOrchestrator } = await importLibrary();
   const orchestrator = createOrchestrator({
+    ...options,
     storage,
     ensembles: [{ name: 'bench', flow: FLOW, outputs: { x: '${s4.output}' } }],
     scripts: { increment: async ({ input }) => input.x + 1 },

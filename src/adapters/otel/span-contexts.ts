@@ -35,15 +35,16 @@ export function toSpanContext({ traceparent, tracestate }: TraceContext): SpanCo
 }
 
 /** @returns undefined without a provider of traces */
-export function toTraceContext({ traceId, spanId, traceFlags, traceState }: SpanContext): TraceContext | undefined {
-  if (!isSpanContextValid({ traceId, spanId, traceFlags })) return undefined;
+export function toTraceContext(ids: SpanContext): TraceContext | undefined {
+  if (!isSpanContextValid(ids)) return undefined;
+  const { traceId, spanId, traceFlags, traceState } = ids;
   const traceparent = `00-${traceId}-${spanId}-${(traceFlags & 0xff).toString(16).padStart(2, '0')}`;
   const tracestate = traceState?.serialize();
   return tracestate ? { traceparent, tracestate } : { traceparent };
 }
 
-export function toLogged({ traceId, spanId, traceFlags }: SpanContext): LoggedTrace | undefined {
-  return isSpanContextValid({ traceId, spanId, traceFlags }) ? { trace_id: traceId, span_id: spanId } : undefined;
+export function toLogged({ traceId, spanId }: SpanContext): LoggedTrace {
+  return { trace_id: traceId, span_id: spanId };
 }
 
 /** The context in which a span that is known as text is active. */

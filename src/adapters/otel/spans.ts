@@ -18,6 +18,7 @@ import {
   type Attributes,
   type Context,
   context,
+  isSpanContextValid,
   type Link,
   ROOT_CONTEXT,
   type Span,
@@ -35,8 +36,8 @@ import type {
   AttemptSpan,
   EndOfAttempt,
   EndOfRun,
+  LoggedTrace,
   RunSpan,
-  TracedAttempt,
   TracedDelivery,
   TracedRun,
   TracedStart,
@@ -81,25 +82,35 @@ export function startSpan({ tracer }: SpanParts, start: TracedStart): TraceConte
   return toTraceContext(span.spanContext()) ?? caller;
 }
 
-export function runSpan(parts: SpanParts, run: TracedRun): RunSpan {
+/** @returns undefined without a provider of traces */
+export function runSpan(parts: SpanParts, run: TracedRun): RunSpan | undefined {
   const { tracer, capture } = parts;
   const { ensemble, previous, input } = run;
   const attributes = { ...runAttributes(run), ...captured(INPUT, input, capture) };
   const links = previous ? [{ context: toSpanContext(previous) }] : [];
   const anchor = anchorOf(parts, run, links);
   const span = tracer.startSpan(`invoke_workflow ${ensemble}`, { attributes, links }, anchor);
+  const ids = span.spanContext();
+  if (!isSpanContextValid(ids)) return undefined;
   let callsModels = false;
   const onModel = () => {
     if (callsModels) return;
     callsModels = true;
     span.setAttributes(workflowAttributes(run));
   };
-  const parentContext = trace.getSpanContext(anchor);
   return {
-    trace: toTraceContext(span.spanContext()),
-    parent: parentContext && toTraceContext(parentContext),
-    logged: toLogged(span.spanContext()),
-    attempt: (attempt) => attemptSpan(parts, run, attempt, anchor, onModel),
+    get trace() {
+      return toTraceContext(ids);
+    },
+    get parent() {
+      const parent = trace.getSpanContext(anchor);
+      return parent && toTraceContext(parent);
+    },
+    logged: toLogged(ids),
+    attempt(attempt) {
+      const options = { attributes: attemptAttributes(run, attempt) };
+      return new OpenAttempt(parts, tracer.startSpan(`agent ${attempt.agent}`, options, anchor), onModel);
+    },
     end({ status, output, error }: EndOfRun) {
       span.setAttributes({ [STATUS]: status, ...(status !== 'left' && captured(OUTPUT, output, capture)) });
       if (error) fail(span, error.code, error.message);
@@ -122,34 +133,48 @@ function anchorOf({ tracer, waits }: SpanParts, run: TracedRun, links: readonly 
   return trace.setSpan(ROOT_CONTEXT, span);
 }
 
-function attemptSpan(
-  { tracer, capture }: SpanParts,
-  run: TracedRun,
-  attempt: TracedAttempt,
-  anchor: Context,
-  onModel: () => void,
-): AttemptSpan {
-  const span = tracer.startSpan(`agent ${attempt.agent}`, { attributes: attemptAttributes(run, attempt) }, anchor);
-  const held = holdSpans();
-  const inside = contextWithin(span, held);
-  let isOver = false;
-  return {
-    logged: toLogged(span.spanContext()),
-    within: (run) => context.with(inside, run),
-    part(part, run) {
-      if (part.kind === 'model') onModel();
-      return partSpan(tracer, part, inside, held, run);
-    },
-    end(end: EndOfAttempt) {
-      if (isOver) return;
-      isOver = true;
-      held.endAll();
-      if (end?.error) fail(span, end.error.code, end.error.message);
-      else if (end) span.setAttributes(captured(OUTPUT, end.output, capture));
-      else span.setAttribute(STATUS, 'stopped');
-      span.end();
-    },
-  };
+/** One for each attempt, so it makes nothing before it is needed. */
+class OpenAttempt implements AttemptSpan {
+  readonly #parts: SpanParts;
+  readonly #span: Span;
+  readonly #held = new HeldSpans();
+  readonly #onModel: () => void;
+  #isOver = false;
+
+  constructor(parts: SpanParts, span: Span, onModel: () => void) {
+    this.#parts = parts;
+    this.#span = span;
+    this.#onModel = onModel;
+  }
+
+  get logged(): LoggedTrace {
+    return toLogged(this.#span.spanContext());
+  }
+
+  get #inside(): Context {
+    return contextWithin(this.#span, this.#held);
+  }
+
+  within<T>(run: () => T): T {
+    return context.with(this.#inside, run);
+  }
+
+  part<T>(part: OperationPart, run: () => T | PromiseLike<T>): Promise<T> {
+    if (part.kind === 'model') this.#onModel();
+    return partSpan(this.#parts.tracer, part, this.#inside, this.#held, run);
+  }
+
+  end(end: EndOfAttempt): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#held.endAll();
+    const span = this.#span;
+    const { capture } = this.#parts;
+    if (!end) span.setAttribute(STATUS, 'stopped');
+    else if (end.error) fail(span, end.error.code, end.error.message);
+    else if (capture) span.setAttributes(captured(OUTPUT, end.output, capture));
+    span.end();
+  }
 }
 
 async function partSpan<T>(
@@ -209,7 +234,7 @@ export async function deliverySpan<T extends { readonly result: string; readonly
   const parent = contextOf(traceparent === undefined ? undefined : { traceparent, tracestate });
   const attributes = deliveryAttributes(delivery);
   const span = tracer.startSpan(`deliver ${delivery.event}`, { kind: SpanKind.PRODUCER, attributes }, parent);
-  const held = holdSpans();
+  const held = new HeldSpans();
   try {
     const outcome = await context.with(contextWithin(span, held), send);
     if (outcome.result !== 'succeeded') fail(span, 'delivery_failed', outcome.error);
@@ -220,18 +245,20 @@ export async function deliverySpan<T extends { readonly result: string; readonly
   }
 }
 
-function holdSpans(): SpanHolder & { endAll(): void } {
-  let held: { readonly span: Span; readonly endTime: number }[] | undefined = [];
-  return {
-    endLater(span, endTime) {
-      if (held && held.length < MAX_HELD) held.push({ span, endTime });
-      else span.end(endTime);
-    },
-    endAll() {
-      for (const { span, endTime } of held ?? []) span.end(endTime);
-      held = undefined;
-    },
-  };
+class HeldSpans implements SpanHolder {
+  #held: { readonly span: Span; readonly endTime: number }[] | undefined;
+  #isOver = false;
+
+  endLater(span: Span, endTime: number): void {
+    this.#held ??= [];
+    if (this.#isOver || this.#held.length >= MAX_HELD) span.end(endTime);
+    else this.#held.push({ span, endTime });
+  }
+
+  endAll(): void {
+    this.#isOver = true;
+    if (this.#held) for (const { span, endTime } of this.#held.splice(0)) span.end(endTime);
+  }
 }
 
 function captured(name: string, value: Json, capture: SpanParts['capture']): Attributes {

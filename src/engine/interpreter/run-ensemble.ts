@@ -121,7 +121,7 @@ function beginSpan(
   tracing: Pick<Tracing, 'run'>,
   { id: executionId, ensemble, trigger, input }: NewExecution,
   { worker, handover, resumedAt = 0, recoveries = 0 }: RunOptions,
-): RunSpan {
+): RunSpan | undefined {
   const { suspendedAt = resumedAt, trace: previous } = handover ?? {};
   const waited = Math.max(0, resumedAt - suspendedAt);
   return tracing.run({ executionId, ensemble, trigger, worker, input, previous, waited, recoveries });

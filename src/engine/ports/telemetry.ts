@@ -64,8 +64,8 @@ export interface TracedRun {
 export interface Tracing {
   /** An execution is accepted. @returns what is stored with it, and passed on to its runs */
   start(start: TracedStart): TraceContext | undefined;
-  /** A run begins. */
-  run(run: TracedRun): RunSpan;
+  /** A run begins. @returns undefined if nothing records it */
+  run(run: TracedRun): RunSpan | undefined;
   /** A client whose requests are traced, and pass the trace on. */
   http(client: HttpClient): HttpClient;
   /** Sends a delivery of an execution. @param send - its result says whether the attempt succeeded */
@@ -98,7 +98,7 @@ export interface RunSpan {
   readonly trace: TraceContext | undefined;
   /** Under which the attempts and the children of the run are. Its span has ended. */
   readonly parent: TraceContext | undefined;
-  readonly logged: LoggedTrace | undefined;
+  readonly logged: LoggedTrace;
   attempt(attempt: TracedAttempt): AttemptSpan;
   /** Only the first call counts. */
   end(end: EndOfRun): void;
@@ -116,7 +116,7 @@ export interface TracedAttempt {
 export type EndOfAttempt = { readonly output: Json; readonly error?: ExecutionError | undefined } | undefined;
 
 export interface AttemptSpan {
-  readonly logged: LoggedTrace | undefined;
+  readonly logged: LoggedTrace;
   /** Runs a function in which the attempt is the active span. */
   within<T>(run: () => T): T;
   /** Runs a part of the attempt as a span of its own. @param facts - what its result says about it */
