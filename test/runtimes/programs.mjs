@@ -1,7 +1,7 @@
 /** The programs of the runtimes, as this folder's `npm ci` installs them, and the bundler for Workers. */
 
 import { existsSync, readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
+import { builtinModules, createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -28,8 +28,11 @@ export function workerd() {
   return installed(`@cloudflare/workerd-${process.platform}-${cpu}`, 'bin/workerd');
 }
 
-/** Bundles a Worker as wrangler does. */
-export function bundleWorker(entry, outfile) {
+const REQUIRE = "import { createRequire } from 'node:module'; const require = createRequire('file:///worker.mjs');";
+
+/** Bundles a Worker as wrangler does. @param compatibility - `nodejs_compat`: with modules of Node.js */
+export function bundleWorker(entry, outfile, compatibility) {
+  const isCompatible = compatibility === 'nodejs_compat';
   const { build } = require('esbuild');
   return build({
     entryPoints: [entry],
@@ -40,7 +43,10 @@ export function bundleWorker(entry, outfile) {
     platform: 'neutral',
     mainFields: ['browser', 'module', 'main'],
     conditions: ['workerd', 'worker', 'browser'],
-    external: ['cloudflare:*'],
+    external: ['cloudflare:*', ...(isCompatible ? ['node:*'] : [])],
+    banner: isCompatible ? { js: REQUIRE } : {},
+    // wrangler gives modules of Node.js their prefix.
+    alias: isCompatible ? Object.fromEntries(builtinModules.map((name) => [name, `node:${name}`])) : {},
     logLevel: 'error',
   });
 }

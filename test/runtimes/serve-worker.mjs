@@ -1,12 +1,13 @@
-/** Runs a bundled Worker on workerd without compatibility flags, and prints its answer. `node serve-worker.mjs <bundle>` */
+/** Runs a bundled Worker on workerd, and prints its answer. `node serve-worker.mjs <bundle> [<compatibility flag>...]` */
 
 import { Miniflare } from 'miniflare';
 
+const [, , scriptPath, ...compatibilityFlags] = process.argv;
 const miniflare = new Miniflare({
   modules: true,
-  scriptPath: process.argv[2],
+  scriptPath,
   compatibilityDate: '2026-07-01',
-  compatibilityFlags: [],
+  compatibilityFlags,
 });
 try {
   const response = await miniflare.dispatchFetch('http://smoke.example/');

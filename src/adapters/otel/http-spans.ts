@@ -5,7 +5,7 @@ import type { HttpClient, HttpRequest } from '../../engine/ports/http.ts';
 import { addressRules } from '../http/address-rules.ts';
 import { HTTP_STATUS, requestAttributes } from './names.ts';
 import { fail, inSpan } from './spans.ts';
-import { holderOf, toTraceContext, withoutInstrumentation } from './span-contexts.ts';
+import { hasProvider, holderOf, toTraceContext, withoutInstrumentation } from './span-contexts.ts';
 
 /** Whether the trace is passed on to a host. */
 export type Propagates = (url: URL) => boolean;
@@ -37,8 +37,8 @@ export function tracedHttp(
   return {
     ...client,
     send(request) {
-      // The client refuses it.
-      if (!URL.canParse(request.url)) return client.send(request);
+      // The client refuses what is not a URL.
+      if (!hasProvider() || !URL.canParse(request.url)) return client.send(request);
       const url = new URL(request.url);
       const { method } = request;
       const attributes = requestAttributes(method, url, mask(url.pathname));

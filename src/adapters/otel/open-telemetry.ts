@@ -7,6 +7,7 @@ import type { Telemetry } from '../../engine/ports/telemetry.ts';
 import { createPropagates, tracedHttp } from './http-spans.ts';
 import { measure } from './meters.ts';
 import { SCOPE } from './names.ts';
+import { hasProvider } from './span-contexts.ts';
 import { deliverySpan, runSpan, type SpanParts, startSpan } from './spans.ts';
 
 export interface OpenTelemetryOptions {
@@ -58,8 +59,8 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
       const parts: SpanParts = { tracer, waits, capture: capture ? toText : undefined };
       measure(host);
       return {
-        start: (start) => startSpan(parts, start),
-        run: (run) => runSpan(parts, run),
+        start: (start) => (hasProvider() ? startSpan(parts, start) : start.caller),
+        run: (run) => (hasProvider() ? runSpan(parts, run) : undefined),
         http: (client) => tracedHttp(client, tracer, propagates, host.mask),
         deliver: (delivery, send) => deliverySpan(parts, delivery, send),
       };

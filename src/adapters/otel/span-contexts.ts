@@ -5,6 +5,7 @@ import {
   createContextKey,
   createTraceState,
   isSpanContextValid,
+  ProxyTracerProvider,
   ROOT_CONTEXT,
   type Span,
   type SpanContext,
@@ -22,6 +23,15 @@ export interface SpanHolder {
 const HOLDER = createContextKey('ensemble-orchestrator: spans that end later');
 /** By this key, the packages of OpenTelemetry ask whether what they instrument is traced already. */
 const SUPPRESSED = createContextKey('OpenTelemetry SDK Context Key SUPPRESS_TRACING');
+
+/** What takes spans while no SDK is registered. */
+const NOBODY = new ProxyTracerProvider().getDelegate();
+
+/** Whether an SDK is registered. It may be registered later than the orchestrator is created. */
+export function hasProvider(): boolean {
+  const provider = trace.getTracerProvider();
+  return !(provider instanceof ProxyTracerProvider && provider.getDelegate() === NOBODY);
+}
 
 export function toSpanContext({ traceparent, tracestate }: TraceContext): SpanContext {
   const [, traceId = '', spanId = '', flags = '0'] = traceparent.split('-');
