@@ -6,7 +6,7 @@ import type { Principal, TokenScope } from '../engine/model/token.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import type { HostInfo, PlainRequest } from '../engine/ports/host.ts';
 import type { Logger } from '../engine/ports/logger.ts';
-import type { Masking } from '../engine/ports/masking.ts';
+import type { Masking, Measured } from '../engine/ports/masking.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import type { ByteBudget, HeldBytes, SenderBudgets } from './byte-budget.ts';
 import type { CorsRule } from './cors.ts';
@@ -48,6 +48,8 @@ export interface HandlerParts {
   readonly once: RequestKeys['once'] | undefined;
   /** Sends what executions have stored for their receivers. Undefined as `once`. */
   readonly deliver: (() => Promise<void>) | undefined;
+  /** What is measured. Undefined as `once`. */
+  readonly measured: Measured | undefined;
 }
 
 /** Who may use a route. */

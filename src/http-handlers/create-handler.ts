@@ -51,7 +51,7 @@ export function createHandler<T>(orchestrator: Orchestrator<T>, options: FullHan
   const given = orchestrator as unknown as Orchestrator;
   const { dashboard, metrics, ...shared } = options;
   const parts = readHandlerOptions(given, options, { dashboard: DASHBOARD, metrics: flag });
-  const router = createApiRouter(parts, metrics ? [metricsRoute(collectMetrics(given))] : []);
+  const router = createApiRouter(parts, metrics ? [metricsRoute(collectMetrics(given, parts.measured))] : []);
   const service = toHandler(
     parts,
     (request) => router.match(request.path) ?? findWebhook(request, parts),

@@ -115,6 +115,7 @@ export function readHandlerOptions<O extends HandlerOptions>(
     openFrom: served?.openFrom ?? ((text) => text.length),
     once: served?.once,
     deliver: served?.deliver,
+    measured: served?.events,
     apiKeyHeader: `x-${orchestrator.brand.toLowerCase()}-api-key`,
     basePath: options.basePath ?? '',
     maxBodyBytes: options.maxBodyBytes ?? MIB,

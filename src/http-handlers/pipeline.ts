@@ -3,6 +3,7 @@
 import type { RequestLimit } from '../engine/access/limits.ts';
 import { OrchestratorError } from '../engine/base/errors.ts';
 import { isPromise } from '../engine/base/maybe-promise.ts';
+import { METRICS } from '../engine/model/measurement.ts';
 import type { HostInfo, PlainAnswer, PlainRequest } from '../engine/ports/host.ts';
 import { type FoundRoute, findRoute, authorizeCaller, rejectUnusedInput } from './authorize.ts';
 import { authenticate, principalOf } from './authenticate.ts';
@@ -23,6 +24,7 @@ export async function answerRequest(
   match: Found,
   parts: HandlerParts,
 ): Promise<PlainAnswer> {
+  const began = parts.measured?.measure ? parts.monotonic() : undefined;
   const requestId = requestIdOf(request);
   const address = addressOf(request, host, parts);
   const held = new HeldBytes(isOfWebhook(match) ? parts.webhookBodies.of(address) : parts.bodies);
@@ -63,11 +65,8 @@ export async function answerRequest(
       body = bodyOf(reply, request.method, match, parts);
     }
   } catch (thrown) {
-    if (isHidden(thrown)) {
-      const { method } = request;
-      const path = shownPath(request, match);
-      parts.logger.error({ err: thrown, requestId, method, path, ip: address }, 'a request failed');
-    }
+    const about = { requestId, method: request.method, path: shownPath(request, match), ip: address };
+    if (isHidden(thrown)) parts.logger.error({ err: thrown, ...about }, 'a request failed');
     reply = forCaller(errorReply(thrown), request, match);
     body = bodyOf(reply, request.method, match, parts);
     unsent.release();
@@ -76,7 +75,25 @@ export async function answerRequest(
   }
   const headers = headersOf(reply, request, requestId, parts);
   if (limit) setLimitHeaders(headers, limit, parts.orchestrator.limits.standardHeaders);
+  measureRequest(parts, request, match, reply, began);
   return { status: reply.status, headers, body, ...(!unsent.isEmpty && { sent: () => unsent.release() }) };
+}
+
+/** @param began - by the monotonic clock; undefined if nobody listened then */
+function measureRequest(
+  { measured, monotonic }: HandlerParts,
+  { method }: PlainRequest,
+  match: Found,
+  { status, json }: Reply,
+  began: number | undefined,
+): void {
+  const measure = measured?.measure;
+  if (!measure || began === undefined) return;
+  const route = typeof match === 'object' ? match.resource.routes.get(method) : undefined;
+  const labels = [route ? method : 'other', route?.path ?? 'none', String(status)];
+  measure(METRICS.http, labels, (monotonic() - began) / 1000);
+  const { code } = (json as { readonly error?: { readonly code?: string } } | undefined)?.error ?? {};
+  if (status === 429 && code !== undefined) measure(METRICS.refused, [code], 1);
 }
 
 /** Waits until the largest response of a route fits together with the unsent responses. */

@@ -16,6 +16,9 @@ import type { EventKind } from '../engine/model/event.ts';
 import type { Execution } from '../engine/model/execution.ts';
 import { createIdSource } from '../engine/model/id.ts';
 import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
+import type { Measure } from '../engine/model/measurement.ts';
+import type { Clock } from '../engine/ports/clock.ts';
+import type { Storage } from '../engine/ports/storage.ts';
 import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { loggerOf } from '../engine/ports/logger.ts';
 import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
@@ -172,7 +175,7 @@ export function createOrchestrator<
 export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrator {
   checkOptions(given);
   const clock = given.clock ?? systemClock();
-  const timedStorage = withStorageTimeout(given.storage ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS);
+  const timedStorage = withTimeout(given.storage, clock, () => events.measure);
   const storage = withOutboxNotice(timedStorage, () => deliveries.onStored());
   const linkSecrets = given.signalLinks && secretsOf(given.signalLinks);
   const masking = createMasking([...secretsIn(given), ...(linkSecrets ?? [])], linkSecrets !== undefined);
@@ -205,8 +208,8 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   });
   const { rollouts } = components;
   const executions = createExecutions({ storage, clock, executionService, ids, restore });
-  const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids, rollouts };
-  const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions, tracing });
+  const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids };
+  const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions, tracing, rollouts });
   // The first start also begins to do what is timed.
   const starting = (): ExecutionService => {
     work.begin(false);
@@ -255,9 +258,12 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
       return closing;
     },
   };
-  return Object.assign(orchestrator, {
-    [MASKING]: { ...masking, log: logger, once: requestKeys.once, deliver: deliveries.deliver } satisfies ServedParts,
-  }) as unknown as Orchestrator;
+  const parts: ServedParts = { ...masking, log: logger, events, once: requestKeys.once, deliver: deliveries.deliver };
+  return Object.assign(orchestrator, { [MASKING]: parts }) as unknown as Orchestrator;
+}
+
+function withTimeout(given: Storage | undefined, clock: Clock, measured: () => Measure | undefined): Storage {
+  return withStorageTimeout(given ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS, measured);
 }
 
 /** @throws TypeError */

@@ -24,7 +24,7 @@ export function connectTelemetry(
   const { telemetry } = options;
   if (!telemetry) return { tracing: undefined, options };
   const { http = fetchHttp() } = options;
-  const tracing = telemetry.attach({ mask, json, listen: (listener) => events.on('*', listener), open });
+  const tracing = telemetry.attach({ mask, json, listen: events.onMeasured, open });
   return { tracing, options: { ...options, http: tracing.http(http) } };
 }
 

@@ -1,8 +1,8 @@
 /** `GET /metrics`: what the executions of this process do, as Prometheus reads it. */
 
 import { describe, expect, it } from 'vitest';
-import { createTestOrchestrator, fakeModel } from '../../src/entries/testing.ts';
-import { createHandler, type HttpHandler, type Orchestrator } from '../../src/index.ts';
+import { createTestOrchestrator, fakeModel, stubHttp } from '../../src/entries/testing.ts';
+import { createHandler, type HttpHandler, memoryStorage, type Orchestrator } from '../../src/index.ts';
 
 const FLOW = `
 name: order
@@ -109,5 +109,62 @@ describe('GET /metrics', () => {
     expect((await ask(handler)).status).toBe(401);
     expect((await ask(handler, { authorization: `Bearer ${token}` })).status).toBe(403);
     expect((await ask(createHandler(orchestrator, { logger: false }))).status).toBe(404);
+  });
+});
+
+describe('what no event reports is measured too', () => {
+  it('waits in the queue, commits, requests by route and status, and what a limit refused', async () => {
+    const { orchestrator, handler } = open();
+    await orchestrator.execute('order', {});
+    const { token } = await orchestrator.tokens.create({
+      name: 't',
+      scopes: ['admin'],
+      plan: { requests: 1, window: 3_600 },
+    });
+    const headers = { authorization: `Bearer ${token}` };
+    for (const path of ['/api/v1/executions', '/api/v1/executions', '/nothing'])
+      await handler.fetch(new Request(`http://localhost${path}`, { headers }));
+    const lines = (await scrape(handler, orchestrator)).split('\n');
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        'ensemble_queue_wait_seconds_count{ensemble="order"} 1',
+        expect.stringMatching(/^ensemble_commit_duration_seconds_count [1-9]/),
+        expect.stringMatching(/^ensemble_commit_batch_bucket\{le="1"\} [1-9]/),
+        'ensemble_http_duration_seconds_count{method="GET",route="/api/v1/executions",status="200"} 1',
+        'ensemble_http_duration_seconds_count{method="GET",route="/api/v1/executions",status="429"} 1',
+        'ensemble_limit_refused_total{code="RATE_LIMIT_EXCEEDED"} 1',
+      ]),
+    );
+  });
+
+  it('how late a schedule started, and a delivery came', async () => {
+    const storage = memoryStorage();
+    const http = stubHttp({ 'POST https://hooks.example.com/': [{ status: 503 }, { status: 200 }] });
+    const flow = `
+name: nightly
+trigger: [{ type: schedule, cron: '0 3 * * *' }]
+notifications: [{ type: webhook, url: 'https://hooks.example.com/', events: [execution.completed] }]
+flow: []
+`;
+    const { orchestrator, clock, handler } = open({ ensembles: [flow], storage, http });
+    await orchestrator.runDue();
+    await clock.advance(3 * 3_600_000 + 2_000);
+    await orchestrator.runDue();
+    await clock.advance(1_000);
+    await orchestrator.runDue();
+    const text = await scrape(handler, orchestrator);
+    expect(text).toMatch(/ensemble_schedule_lag_seconds_count\{ensemble="nightly"\} 1/);
+    expect(text).toMatch(/ensemble_delivery_lag_seconds_bucket\{ensemble="nightly",le="0.5"\} 0/);
+    expect(text).toMatch(/ensemble_delivery_lag_seconds_count\{ensemble="nightly"\} 1/);
+  });
+
+  it('calls of the store that failed, by method and code', async () => {
+    const inner = memoryStorage();
+    const failing = () => Promise.reject(new Error('disk full'));
+    const storage = { ...inner, executions: { ...inner.executions, list: failing } };
+    const { orchestrator, handler } = open({ storage });
+    await expect(orchestrator.executions.list()).rejects.toThrow();
+    const text = await scrape(handler, orchestrator);
+    expect(text).toContain('ensemble_store_errors_total{method="executions.list",code="other"} 1');
   });
 });

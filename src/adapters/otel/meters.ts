@@ -2,7 +2,7 @@
 
 import { createNoopMeter, type Attributes, type Meter, metrics } from '@opentelemetry/api';
 import { OPEN_STATUSES } from '../../engine/model/execution.ts';
-import { DURATION_BOUNDS, type Metric, METRICS, measurementsOf } from '../../engine/model/measurement.ts';
+import { boundsOf, type Metric, METRICS } from '../../engine/model/measurement.ts';
 import type { TelemetryHost } from '../../engine/ports/telemetry.ts';
 import { metricNames, SCOPE } from './names.ts';
 
@@ -13,9 +13,7 @@ export function measure({ listen, open }: TelemetryHost): void {
   const meter = metrics.getMeter(SCOPE);
   if (meter === createNoopMeter()) return;
   const instruments = new Map(Object.values(METRICS).map((metric: Metric) => [metric, toInstrument(meter, metric)]));
-  listen((event) => {
-    for (const { metric, value, labels } of measurementsOf(event)) instruments.get(metric)?.(value, labels);
-  });
+  listen((metric, labels, value) => instruments.get(metric)?.(value, labels));
   const executions = meter.createObservableGauge('ensemble.executions', {
     description: 'Executions of the store that have not ended. Every process says the same.',
   });
@@ -45,7 +43,7 @@ function toInstrument(meter: Meter, metric: Metric): Instrument {
     const counter = meter.createCounter(name, about);
     return (value, labels) => counter.add(value, attributes(labels));
   }
-  const advice = unit === 's' ? { advice: { explicitBucketBoundaries: [...DURATION_BOUNDS] } } : {};
-  const histogram = meter.createHistogram(name, { ...about, ...advice });
+  const advice = { explicitBucketBoundaries: [...boundsOf(metric)] };
+  const histogram = meter.createHistogram(name, { ...about, ...(kind === 'histogram' && { advice }) });
   return (value, labels) => histogram.record(value, attributes(labels));
 }

@@ -1,9 +1,12 @@
 /**
- * Adds a timeout to every call of a storage. A call that times out is rejected; it may or may not have had its effect.
+ * Adds a timeout to every call of a storage. A call that times out is rejected; it may or may not have had its effect. Commits and
+ * failures are measured.
  */
 
-import { OrchestratorError } from '../../engine/base/errors.ts';
+import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { andThen } from '../../engine/base/maybe-promise.ts';
 import { estimateEntryBytes } from '../../engine/model/estimate-entry-bytes.ts';
+import { type Measure, METRICS } from '../../engine/model/measurement.ts';
 import type { CommitEntry } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
@@ -18,10 +21,31 @@ export function transferMs(bytes: number): number {
  * Returns the storage with timeouts. Keyed values and objects have none, because the steps that use them have their own
  * timeout.
  * @param timeoutMs - how long a call may take that returns a promise; a commit may take 1 s more for each MiB
+ * @param measured - undefined while nobody listens
  */
-export function withStorageTimeout(storage: Storage, clock: Clock, timeoutMs: number): Storage {
+export function withStorageTimeout(
+  storage: Storage,
+  clock: Clock,
+  timeoutMs: number,
+  measured: () => Measure | undefined = () => undefined,
+): Storage {
+  const count = (method: string, thrown: unknown) =>
+    measured()?.(METRICS.storeErrors, [method, isOrchestratorError(thrown) ? thrown.code : 'other'], 1);
+  /** Calls a method, which may answer or throw at once. */
+  const call = <T>(method: string, run: () => T): T => {
+    try {
+      return run();
+    } catch (thrown) {
+      count(method, thrown);
+      throw thrown;
+    }
+  };
   const withTimeout = <T>(method: string, answer: Promise<T>, batch?: readonly CommitEntry[]): Promise<T> =>
-    new Promise((resolve, reject) => {
+    new Promise((resolve, refuse) => {
+      const reject = (thrown: unknown) => {
+        count(method, thrown);
+        refuse(thrown);
+      };
       const rejectAfter = (ms: number) => {
         const message = `the storage did not answer \`${method}\` within ${ms} ms`;
         reject(new OrchestratorError('OVERLOADED', message, { details: { timeoutMs: ms }, retryable: true }));
@@ -36,8 +60,9 @@ export function withStorageTimeout(storage: Storage, clock: Clock, timeoutMs: nu
       answer.finally(() => cancelTimer()).then(resolve, reject);
     });
   const parts = createParts((part, method) => (...args) => {
-    const answer = callPart(storage, part, method, args);
-    return answer instanceof Promise ? withTimeout(`${part}.${method}`, answer) : answer;
+    const name = `${part}.${method}`;
+    const answer = call(name, () => callPart(storage, part, method, args));
+    return answer instanceof Promise ? withTimeout(name, answer) : answer;
   });
   const { watch, wakeAt, accepts } = storage;
   return {
@@ -52,8 +77,16 @@ export function withStorageTimeout(storage: Storage, clock: Clock, timeoutMs: nu
     objects: storage.objects,
     // Without rest parameters, because it is called for every step.
     commit(worker, batch) {
-      const answer = storage.commit(worker, batch);
-      return answer instanceof Promise ? withTimeout('commit', answer, batch) : answer;
+      const measure = measured();
+      const began = measure && clock.monotonic();
+      const answer = call('commit', () => storage.commit(worker, batch));
+      const answers = answer instanceof Promise ? withTimeout('commit', answer, batch) : answer;
+      if (!measure || began === undefined) return answers;
+      return andThen(answers, (stored) => {
+        measure(METRICS.commit, [], (clock.monotonic() - began) / 1000);
+        measure(METRICS.batch, [], batch.length);
+        return stored;
+      });
     },
     close() {
       const answer = storage.close();

@@ -3,6 +3,7 @@
 import { EventEmitter } from 'eventemitter3';
 import { cloneJson } from '../base/json.ts';
 import { EVENTS_APART, EVENT_KINDS, type EventData, type EventKind, type OrchestratorEvent } from '../model/event.ts';
+import { type Measure, measurementsOf } from '../model/measurement.ts';
 import type { TextEvent } from './live-texts.ts';
 import type { Clock } from '../ports/clock.ts';
 import type { Logger } from '../ports/logger.ts';
@@ -25,6 +26,10 @@ export interface Emitter {
   onStored(id: string, listener: () => void): () => void;
   /** Listens to the texts that the models of one execution write. @returns a function that removes the listener */
   onText(id: string, listener: (event: TextEvent) => void): () => void;
+  /** Listens to what is measured, for metrics. @returns a function that removes the listener */
+  onMeasured(listener: Measure): () => void;
+  /** Undefined while nobody listens to it. Events are measured as they are sent. */
+  readonly measure: Measure | undefined;
   /** Something of an execution was stored, without an event. */
   wake(id: string): void;
   /** Whether there is any listener: events are built only then. */
@@ -42,6 +47,7 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
   const byExecution = new EventEmitter<Record<string, [OrchestratorEvent]>>();
   const texts = new EventEmitter<Record<string, [TextEvent]>>();
   const wakes = new EventEmitter<Record<string, []>>();
+  const measures = new Set<Measure>();
   let listeners = 0;
 
   // A listener must not break its emitter: what it throws or rejects with is only logged.
@@ -72,9 +78,15 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
     return count(() => emitter.off(name, isolated));
   };
 
+  const measure: Measure = (...measured) => {
+    for (const listener of measures) listener(...measured);
+  };
+
   // The run continues to use the values of an event, so listeners get a frozen copy: none can change what another receives.
   const send = (event: OrchestratorEvent) => {
     const { executionId: id } = event.data;
+    if (measures.size > 0)
+      for (const { metric, labels, value } of measurementsOf(event)) measure(metric, labels, value);
     const isOfRun = !EVENTS_APART.has(event.event);
     // Readers of stored events get no copy of the event: they read it from the storage. A text is not stored.
     if (event.event === 'agent.delta') texts.emit(id, event);
@@ -100,6 +112,13 @@ export function createEmitter(clock: Clock, logger: Logger): Emitter {
     onText(id, listener) {
       texts.on(id, listener);
       return count(() => texts.off(id, listener));
+    },
+    onMeasured(listener) {
+      measures.add(listener);
+      return count(() => measures.delete(listener));
+    },
+    get measure() {
+      return measures.size > 0 ? measure : undefined;
     },
     wake(id) {
       wakes.emit(id);

@@ -5,6 +5,7 @@ import type { Json } from '../base/json.ts';
 import { isPromise, type MaybePromise } from '../base/maybe-promise.ts';
 import type { CompiledEnsemble } from '../compiled/compiled-ensemble.ts';
 import type { ExecutionError } from '../model/execution.ts';
+import { METRICS } from '../model/measurement.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
 import type { ExecutionOutcome, InterpretedRun, RunOptions } from '../ports/execution-engine.ts';
 import { type Journal, JournalLostError } from '../ports/journal.ts';
@@ -133,7 +134,8 @@ function isOverdue({ deadlineAt = Infinity }: NewExecution, { clock }: RunPorts)
 
 function reportStart(run: Run): void {
   const { accepted, ports, logged } = run;
-  const { id, input, trigger } = accepted;
+  const { id, input, trigger, ensemble, createdAt } = accepted;
+  ports.measure?.(METRICS.queueWait, [ensemble], Math.max(0, ports.clock.now() - createdAt) / 1000);
   if (ports.logger && ports.logger.info !== NO_LINE)
     ports.logger.info({ ...logged, parentId: trigger.parentId, trigger: trigger.type }, 'execution started');
   run.emit?.('execution.started', { id, input });

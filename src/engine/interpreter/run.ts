@@ -5,6 +5,7 @@ import type { NameResult, ScopeRun } from '../compiled/expression-scope.ts';
 import { copyJson, type Json, type JsonObject, MAX_VALUE_BYTES } from '../base/json.ts';
 import { countedBytes } from '../base/measure-json.ts';
 import type { EventData, EventDetails, EventKind } from '../model/event.ts';
+import type { Measure } from '../model/measurement.ts';
 import { drawSeedOf } from '../model/seed.ts';
 import { REQUEST_KEY } from '../model/kept-request.ts';
 import type { NewExecution } from '../model/stored-execution.ts';
@@ -45,6 +46,8 @@ export interface RunPorts {
   readonly turns: Turns;
   /** Undefined without telemetry. */
   readonly tracing?: Pick<Tracing, 'run'> | undefined;
+  /** Undefined while nobody listens. */
+  readonly measure?: Measure | undefined;
   /** Emits an event; undefined when there is no listener, so that no event is built in vain. */
   readonly emit: (<K extends EventKind>(event: K, data: EventData[K]) => void) | undefined;
 }

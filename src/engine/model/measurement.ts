@@ -1,9 +1,9 @@
-/** What the events of executions measure: the metrics, and the value that an event adds to each. Pure. */
+/** The metrics, and what the events of executions add to them. Pure. */
 
 import type { OrchestratorEvent } from './event.ts';
 
 /** The upper bounds of the buckets of durations, in seconds: from 5 ms to a day. */
-export const DURATION_BOUNDS: readonly number[] = [
+const DURATION_BOUNDS: readonly number[] = [
   ...[0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1_800, 3_600, 86_400],
 ];
 
@@ -18,8 +18,15 @@ export interface Metric {
   readonly labels: readonly string[];
 }
 
+/** The upper bounds of the buckets of a histogram. */
+export function boundsOf({ unit }: Metric): readonly number[] {
+  return unit === 's' ? DURATION_BOUNDS : COUNT_BOUNDS;
+}
+
+const COUNT_BOUNDS: readonly number[] = [1, 2, 5, 10, 20, 50, 100, 200, 500];
+
 function metric<K extends Metric['kind']>(kind: K, name: string, unit: Metric['unit'], labels: string, help: string) {
-  return { kind, name, unit, labels: labels.split(' '), help } satisfies Metric;
+  return { kind, name, unit, labels: labels === '' ? [] : labels.split(' '), help } satisfies Metric;
 }
 
 export const METRICS = {
@@ -64,6 +71,32 @@ export const METRICS = {
     'Deliveries of notifications that ended.',
   ),
   paused: metric('counter', 'ensemble.receivers.paused', '1', 'reason', 'Receivers of notifications that were paused.'),
+  queueWait: metric(
+    'histogram',
+    'ensemble.queue.wait',
+    's',
+    'ensemble',
+    'How long executions waited for a process, from their acceptance to their start.',
+  ),
+  commit: metric('histogram', 'ensemble.commit.duration', 's', '', 'How long commits to the store took.'),
+  batch: metric('histogram', 'ensemble.commit.batch', '1', '', 'How many executions one commit to the store wrote of.'),
+  storeErrors: metric('counter', 'ensemble.store.errors', '1', 'method code', 'Calls of the store that failed.'),
+  scheduleLag: metric(
+    'histogram',
+    'ensemble.schedule.lag',
+    's',
+    'ensemble',
+    'How much later than their instant schedules started an execution.',
+  ),
+  deliveryLag: metric(
+    'histogram',
+    'ensemble.delivery.lag',
+    's',
+    'ensemble',
+    'From an event to its successful delivery.',
+  ),
+  refused: metric('counter', 'ensemble.limit.refused', '1', 'code', 'Requests that a limit refused.'),
+  http: metric('histogram', 'ensemble.http.duration', 's', 'method route status', 'How long requests took.'),
   rollbacks: metric(
     'counter',
     'ensemble.component.rollbacks',
@@ -72,6 +105,9 @@ export const METRICS = {
     'Rollouts that a guard rolled back.',
   ),
 } as const;
+
+/** Takes a value in the metric's unit. @param labels - in the order of the metric's labels */
+export type Measure = (metric: Metric, labels: readonly string[], value: number) => void;
 
 export interface Measurement {
   readonly metric: Metric;

@@ -1,5 +1,6 @@
 /** The masking port: removes secrets from text that people read. An orchestrator has its own, for the handlers that serve it. */
 
+import type { Measure } from '../model/measurement.ts';
 import type { RequestKeys } from './request-keys.ts';
 import type { Logger } from './logger.ts';
 
@@ -17,11 +18,20 @@ export interface Masking {
   logger(logger: Logger): Logger;
 }
 
+/** What is measured in this process. */
+export interface Measured {
+  /** @returns a function that removes the listener */
+  onMeasured(listener: Measure): () => void;
+  /** Undefined while nobody listens. */
+  readonly measure: Measure | undefined;
+}
+
 /** What handlers take from the orchestrator that they serve. */
 export interface ServedParts extends Masking {
   /** The orchestrator's own logger, masked. */
   readonly log: Logger;
   readonly once: RequestKeys['once'];
+  readonly events: Measured;
   /** Sends what executions of this process have stored for their receivers, and waits for it. Does nothing if there is nothing. */
   readonly deliver: () => Promise<void>;
 }

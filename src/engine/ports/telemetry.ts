@@ -6,7 +6,7 @@
 
 import type { Json } from '../base/json.ts';
 import type { ExecutionError, ExecutionTrigger, OpenCounts } from '../model/execution.ts';
-import type { OrchestratorEvent } from '../model/event.ts';
+import type { Measure } from '../model/measurement.ts';
 import type { TraceContext } from '../model/trace-context.ts';
 import type { HttpClient } from './http.ts';
 import type { OperationPart } from './operation.ts';
@@ -17,8 +17,8 @@ export interface TelemetryHost {
   mask(text: string): string;
   /** A value as JSON text without its secrets. */
   json(value: unknown): string | undefined;
-  /** Calls the listener for each event of this process. From then on, events are built. */
-  listen(listener: (event: OrchestratorEvent) => void): void;
+  /** Calls the listener for each value that is measured in this process. From then on, events are built. */
+  listen(listener: Measure): void;
   /** How many executions of the storage have not ended. */
   open(): Promise<OpenCounts>;
 }

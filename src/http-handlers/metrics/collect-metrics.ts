@@ -1,13 +1,8 @@
 /** Counts what the executions of this process do, and writes it as Prometheus reads it (text format 0.0.4). */
 
 import { OPEN_STATUSES, type OpenCounts } from '../../engine/model/execution.ts';
-import {
-  DURATION_BOUNDS,
-  type Measurement,
-  type Metric,
-  METRICS,
-  measurementsOf,
-} from '../../engine/model/measurement.ts';
+import { boundsOf, type Measure, type Metric, METRICS, measurementsOf } from '../../engine/model/measurement.ts';
+import type { Measured } from '../../engine/ports/masking.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 
 /** How many combinations of labels are counted apart. Later ones are counted together, as `other`. */
@@ -27,31 +22,38 @@ export interface Metrics {
   text(): Promise<string>;
 }
 
-/** @param now - Unix ms */
-export function collectMetrics({ on, executions }: Orchestrator, now: () => number = Date.now): Metrics {
+/** @param measured - of the orchestrator; undefined for one that does not come from `createOrchestrator`: then its events are counted */
+export function collectMetrics(
+  { on, executions }: Orchestrator,
+  measured: Measured | undefined,
+  now: () => number = Date.now,
+): Metrics {
   const all = new Map<Metric, Map<string, Series>>(Object.values(METRICS).map((metric) => [metric, new Map()]));
   let size = 0;
-  const seriesOf = ({ metric, labels }: Measurement): Series => {
+  const seriesOf = (metric: Metric, labels: readonly string[]): Series => {
     const own = all.get(metric) as Map<string, Series>;
     const key = labels.join('\n');
     const known = own.get(key);
     if (known) return known;
     const isFull = size >= MAX_SERIES && labels.some((label) => label !== OTHER);
-    if (isFull) return seriesOf({ metric, labels: labels.map(() => OTHER), value: 0 });
-    const made: Series = { labels, sum: 0, count: 0, buckets: metric.kind === 'histogram' ? emptyBuckets() : [] };
+    if (isFull)
+      return seriesOf(
+        metric,
+        labels.map(() => OTHER),
+      );
+    const made: Series = { labels, sum: 0, count: 0, buckets: metric.kind === 'histogram' ? emptyBuckets(metric) : [] };
     own.set(key, made);
     size += 1;
     return made;
   };
-  on('*', (event) => {
-    for (const measurement of measurementsOf(event)) {
-      const series = seriesOf(measurement);
-      const { metric, value } = measurement;
-      series.sum += value;
-      series.count += 1;
-      if (metric.kind === 'histogram') addToBucket(series.buckets, value);
-    }
-  });
+  const count: Measure = (metric, labels, value) => {
+    const series = seriesOf(metric, labels);
+    series.sum += value;
+    series.count += 1;
+    if (metric.kind === 'histogram') addToBucket(metric, series.buckets, value);
+  };
+  if (measured) measured.onMeasured(count);
+  else on('*', (event) => measurementsOf(event).forEach(({ metric, labels, value }) => count(metric, labels, value)));
   return {
     async text() {
       const counted = [...all].flatMap(([metric, own]) => linesOf(metric, [...own.values()]));
@@ -73,13 +75,14 @@ function gauges(open: OpenCounts, now: number): readonly string[] {
   ];
 }
 
-function emptyBuckets(): number[] {
-  return Array.from({ length: DURATION_BOUNDS.length + 1 }, () => 0);
+function emptyBuckets(metric: Metric): number[] {
+  return Array.from({ length: boundsOf(metric).length + 1 }, () => 0);
 }
 
-function addToBucket(buckets: number[], value: number): void {
-  const found = DURATION_BOUNDS.findIndex((bound) => value <= bound);
-  const i = found < 0 ? DURATION_BOUNDS.length : found;
+function addToBucket(metric: Metric, buckets: number[], value: number): void {
+  const bounds = boundsOf(metric);
+  const found = bounds.findIndex((bound) => value <= bound);
+  const i = found < 0 ? bounds.length : found;
   buckets[i] = (buckets[i] ?? 0) + 1;
 }
 
@@ -100,7 +103,7 @@ function counter(name: string, metric: Metric, { labels, sum }: Series): readonl
 
 function histogram(name: string, metric: Metric, { labels, sum, count, buckets }: Series): readonly string[] {
   let below = 0;
-  const lines = DURATION_BOUNDS.map((bound, i) => {
+  const lines = boundsOf(metric).map((bound, i) => {
     below += buckets[i] ?? 0;
     return `${name}_bucket${labelText(metric, labels, `le="${bound}"`)} ${below}\n`;
   });
@@ -116,7 +119,8 @@ function nameOf({ name, kind, unit }: Metric): string {
 
 function labelText({ labels: names }: Metric, values: readonly string[], more?: string): string {
   const own = names.map((name, i) => `${name}="${escapeLabel(values[i] ?? '')}"`);
-  return `{${[...own, ...(more === undefined ? [] : [more])].join(',')}}`;
+  const all = more === undefined ? own : [...own, more];
+  return all.length === 0 ? '' : `{${all.join(',')}}`;
 }
 
 function escapeLabel(value: string): string {

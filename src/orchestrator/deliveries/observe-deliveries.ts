@@ -2,6 +2,7 @@
 
 import type { Emitter } from '../../engine/events/emitter.ts';
 import type { StoredDelivery } from '../../engine/model/delivery.ts';
+import { METRICS } from '../../engine/model/measurement.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { DeliveryObserver } from './delivery-service.ts';
 
@@ -19,6 +20,11 @@ export function observeDeliveries(logger: Logger, events: Emitter): DeliveryObse
       const isFailed = settled.status === 'failed';
       if (isFailed)
         logger.warn({ ...lineOf(delivery), attempts, status, error }, 'a delivery failed, and is not sent again');
+      // One that was sent again says nothing about how long deliveries take.
+      if (!isFailed && delivery.attemptsBefore === 0) {
+        const lag = attempt.at + attempt.duration - delivery.createdAt;
+        events.measure?.(METRICS.deliveryLag, [delivery.ensemble], lag / 1000);
+      }
       if (!events.hasListeners) return;
       const data = { ...dataOf(delivery), attempts };
       if (!isFailed) events.emit('delivery.succeeded', data);

@@ -214,6 +214,9 @@ function createRunPorts(parts: ExecutionServiceParts, children: RunPorts['childr
     get emit() {
       return events.hasListeners ? emit : undefined;
     },
+    get measure() {
+      return events.measure;
+    },
   };
 }
 

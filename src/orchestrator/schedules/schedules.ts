@@ -1,5 +1,7 @@
 /** The schedules of the ensembles of an orchestrator, as tasks of its timer. */
 
+import type { Emitter } from '../../engine/events/emitter.ts';
+import { METRICS } from '../../engine/model/measurement.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
@@ -14,6 +16,7 @@ export interface SchedulesParts {
   readonly storage: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly events: Pick<Emitter, 'measure'>;
   readonly executionService: Pick<
     ExecutionService,
     'toLoadedDefinition' | 'traceStart' | 'engine' | 'records' | 'start'
@@ -21,13 +24,15 @@ export interface SchedulesParts {
 }
 
 export function scheduleTasks(ensembles: Iterable<LoadedEnsemble>, parts: SchedulesParts): readonly TimedTask[] {
-  const { storage, clock, logger, executionService } = parts;
+  const { storage, clock, logger, events, executionService } = parts;
   const start = async (ensemble: LoadedEnsemble, { id, seed, trigger, input: given }: QueuedStart) => {
     const input = await readInput(ensemble, given);
     // The timeout counts from the start of the execution, not from the tick.
     const { name } = ensemble.compiled;
     const traced = executionService.traceStart({ executionId: id, ensemble: name, trigger, isDetached: true });
     const execution = newExecution(ensemble.compiled, { id, seed, trigger: traced, input, createdAt: clock.now() });
+    const { scheduledAt = execution.createdAt } = trigger;
+    events.measure?.(METRICS.scheduleLag, [name], Math.max(0, execution.createdAt - scheduledAt) / 1000);
     await executionService.engine.begin(execution, executionService.toLoadedDefinition(ensemble), {
       mayQueue: true,
       repeatable: true,
