@@ -57,6 +57,7 @@ const executionShapes: Readonly<Record<string, Schema>> = {
   Trigger: object({
     type: oneOf(['call', 'webhook', 'schedule', 'http', 'ensemble']),
     ...{ 'parentId?': text, 'key?': text, 'rootId?': text, 'depth?': whole, 'hops?': whole, 'detached?': flag },
+    ...{ 'traceparent?': text, 'tracestate?': text },
     ...{ 'method?': text, 'path?': text, 'cron?': text, 'timezone?': text, 'scheduledAt?': instant },
   }),
   ExecutionError: object({
