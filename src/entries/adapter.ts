@@ -42,6 +42,9 @@ export type {
   StoredComponent,
 } from '../engine/ports/component-source.ts';
 export type * from '../engine/ports/template-engine.ts';
+export type * from '../engine/ports/telemetry.ts';
+export type { TraceContext } from '../engine/model/trace-context.ts';
+export type { Measure, Metric } from '../engine/model/measurement.ts';
 export type { CancelTimer, Clock, TimerOptions } from '../engine/ports/clock.ts';
 export type { HttpClient, HttpHead, HttpRequest, HttpResponse } from '../engine/ports/http.ts';
 export type * from '../engine/ports/mail.ts';

@@ -3,18 +3,25 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { collectMetrics } from '../../src/http-handlers/metrics/collect-metrics.ts';
-import { METRICS } from '../../src/engine/model/measurement.ts';
+import { type Measure, METRICS } from '../../src/engine/model/measurement.ts';
+import type { Measured } from '../../src/engine/ports/masking.ts';
 
 const read = (path: string) => readFileSync(new URL(`../../docs/${path}`, import.meta.url), 'utf8');
 
 /** The names as Prometheus reads them, from the text that the handler answers with. */
 async function names(): Promise<readonly string[]> {
-  let measure: ((...of: [never, readonly string[], number]) => void) | undefined;
-  const measured = { onMeasured: (listener: typeof measure) => (measure = listener) as never, measure: undefined };
+  const listeners: Measure[] = [];
+  const measured: Measured = {
+    measure: undefined,
+    onMeasured(listener) {
+      listeners.push(listener);
+      return () => {};
+    },
+  };
   const none = { count: 0 };
   const open = async () => ({ queued: none, running: none, waiting: none });
-  const metrics = collectMetrics({ executions: { open } } as never, measured as never);
-  for (const metric of Object.values(METRICS)) measure?.(metric as never, metric.labels, 1);
+  const metrics = collectMetrics({ executions: { open } } as never, measured);
+  for (const metric of Object.values(METRICS)) listeners[0]?.(metric, metric.labels, 1);
   return [...(await metrics.text()).matchAll(/^# TYPE (\S+)/gm)].map(([, name = '']) => name);
 }
 

@@ -37,8 +37,9 @@ export function span(name: string): ReadableSpan {
   return found;
 }
 
-export const idOf = (one: ReadableSpan) => one.spanContext().spanId;
-export const traceIdOf = (one: ReadableSpan) => one.spanContext().traceId;
-export const parentOf = (one: ReadableSpan) => one.parentSpanContext?.spanId;
+type Maybe = ReadableSpan | undefined;
+export const idOf = (one: Maybe) => one?.spanContext().spanId;
+export const traceIdOf = (one: Maybe) => one?.spanContext().traceId;
+export const parentOf = (one: Maybe) => one?.parentSpanContext?.spanId;
 /** The ids of the spans that one is linked to. */
-export const linksOf = (one: ReadableSpan) => one.links.map((link) => link.context.spanId);
+export const linksOf = (one: Maybe) => one?.links.map((link) => link.context.spanId);

@@ -105,7 +105,7 @@ describe('the spans of an execution', () => {
       'gen_ai.usage.output_tokens': 5,
     });
     const tool = span('execute_tool look');
-    for (const one of [first, second, tool]) expect(one && parentOf(one)).toBe(idOf(agent));
+    for (const one of [first, second, tool]) expect(parentOf(one)).toBe(idOf(agent));
     expect(span('invoke_workflow asks').attributes).toMatchObject({ 'gen_ai.workflow.name': 'asks' });
   });
 
@@ -143,7 +143,7 @@ describe('after a wait', () => {
   it('of minutes, the next run is in the same trace, and linked to the run before', async () => {
     const { create, runs, after } = await waitFor({}, '10m');
     expect(runs.map(parentOf)).toEqual([idOf(create), idOf(create)]);
-    expect(linksOf(runs[1]!)).toEqual([idOf(runs[0]!)]);
+    expect(linksOf(runs[1])).toEqual([idOf(runs[0])]);
     expect(runs[0]?.attributes['ensemble.status']).toBe('left');
     expect(parentOf(after)).toBe(idOf(create));
   });
@@ -152,8 +152,8 @@ describe('after a wait', () => {
     const { create, runs, after } = await waitFor({}, '30d');
     const resume = span('resume waits');
     expect(traceIdOf(resume)).not.toBe(traceIdOf(create));
-    expect(linksOf(resume)).toEqual([idOf(create), idOf(runs[0]!)]);
-    expect(parentOf(runs[1]!)).toBe(idOf(resume));
+    expect(linksOf(resume)).toEqual([idOf(create), idOf(runs[0])]);
+    expect(parentOf(runs[1])).toBe(idOf(resume));
     expect(parentOf(after)).toBe(idOf(resume));
     // No span stays open through the wait.
     for (const one of spans()) expect(one.duration[0]).toBeLessThan(60);
@@ -181,7 +181,7 @@ describe('the trace comes in', () => {
 
     const caller = trace.getTracer('app').startSpan('request');
     await context.with(trace.setSpan(context.active(), caller), () => orchestrator.execute('one'));
-    expect(spans('create one').map(parentOf)).toContain(idOf({ spanContext: () => caller.spanContext() } as never));
+    expect(spans('create one').map(parentOf)).toContain(caller.spanContext().spanId);
   });
 
   it('a `traceparent` that is not one is a TypeError of a start; from a request it is left out', async () => {
@@ -217,8 +217,8 @@ describe('the trace comes in', () => {
     const now = orchestrator.clock.now();
     await send('/webhooks/hook', '{}', signPayload({ secret: 's', body: '{}', now }));
     const [waited, queued] = spans('create one');
-    expect([traceIdOf(waited!), parentOf(waited!)]).toEqual([TRACE_ID, '00f067aa0ba902b7']);
-    for (const one of [queued!, span('create hook')]) {
+    expect([traceIdOf(waited), parentOf(waited)]).toEqual([TRACE_ID, '00f067aa0ba902b7']);
+    for (const one of [queued, span('create hook')]) {
       expect(traceIdOf(one)).not.toBe(TRACE_ID);
       expect(parentOf(one)).toBeUndefined();
       expect(linksOf(one)).toEqual(['00f067aa0ba902b7']);
@@ -272,9 +272,9 @@ describe('the trace goes out', () => {
     await orchestrator.execute('parent');
     const create = span('create parent');
     const [child, detached] = spans('create one');
-    expect(parentOf(child!)).toBe(idOf(create));
-    expect(traceIdOf(detached!)).not.toBe(traceIdOf(create));
-    expect(linksOf(detached!)).toEqual([idOf(create)]);
+    expect(parentOf(child)).toBe(idOf(create));
+    expect(traceIdOf(detached)).not.toBe(traceIdOf(create));
+    expect(linksOf(detached)).toEqual([idOf(create)]);
   });
 
   it('with a delivery, whose attempts are spans of the trace of their execution', async () => {
@@ -300,8 +300,11 @@ describe('lines of the log', () => {
     const lines: [object, string][] = [];
     const add = (fields: object, message: string) => lines.push([fields, message]);
     const logger = { debug: add, info: add, warn: add, error: add } as Logger;
-    const work = ({ logger: own }: { readonly logger: Logger }) => own.info({}, 'in the script');
-    await traced({ ensembles: [ONE], scripts: { work: (call) => (work(call), 1) }, logger }).execute('one');
+    const work = ({ logger: own }: { readonly logger: Logger }) => {
+      own.info({}, 'in the script');
+      return 1;
+    };
+    await traced({ ensembles: [ONE], scripts: { work }, logger }).execute('one');
     const fieldsOf = (message: string) => lines.find(([, said]) => said === message)?.[0];
     const trace_id = traceIdOf(span('create one'));
     expect(fieldsOf('in the script')).toMatchObject({ trace_id, span_id: idOf(span('agent a')) });

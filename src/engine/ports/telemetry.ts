@@ -119,7 +119,7 @@ export interface AttemptSpan {
   readonly logged: LoggedTrace;
   /** Runs a function in which the attempt is the active span. */
   within<T>(run: () => T): T;
-  /** Runs a part of the attempt as a span of its own. @param facts - what its result says about it */
+  /** Runs a part of the attempt as a span of its own. */
   part<T>(part: OperationPart, run: () => T | PromiseLike<T>): Promise<T>;
   /** Only the first call counts. */
   end(end: EndOfAttempt): void;

@@ -53,7 +53,11 @@ export function collectMetrics(
     if (metric.kind === 'histogram') addToBucket(metric, series.buckets, value);
   };
   if (measured) measured.onMeasured(count);
-  else on('*', (event) => measurementsOf(event).forEach(({ metric, labels, value }) => count(metric, labels, value)));
+  else {
+    on('*', (event) => {
+      for (const { metric, labels, value } of measurementsOf(event)) count(metric, labels, value);
+    });
+  }
   return {
     async text() {
       const counted = [...all].flatMap(([metric, own]) => linesOf(metric, [...own.values()]));
