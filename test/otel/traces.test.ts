@@ -296,7 +296,7 @@ describe('the trace goes out', () => {
 });
 
 describe('lines of the log', () => {
-  it('have the ids of the trace and of the span: that of the attempt in a script, that of the run elsewhere', async () => {
+  it('have the ids of the trace and of the span: that of the attempt in a script, that of the run, that of the start at the end', async () => {
     const lines: [object, string][] = [];
     const add = (fields: object, message: string) => lines.push([fields, message]);
     const logger = { debug: add, info: add, warn: add, error: add } as Logger;
@@ -309,5 +309,6 @@ describe('lines of the log', () => {
     const trace_id = traceIdOf(span('create one'));
     expect(fieldsOf('in the script')).toMatchObject({ trace_id, span_id: idOf(span('agent a')) });
     expect(fieldsOf('execution started')).toMatchObject({ trace_id, span_id: idOf(span('invoke_workflow one')) });
+    expect(fieldsOf('execution completed')).toMatchObject({ trace_id, span_id: idOf(span('create one')) });
   });
 });
