@@ -23,7 +23,14 @@ beforeAll(async () => {
   await build({
     entryPoints: [join(ROOT, 'test/operations/large-export-child.ts')],
     outfile: child,
-    ...({ bundle: true, platform: 'node', format: 'esm', packages: 'external', logLevel: 'error' } as const),
+    ...({
+      bundle: true,
+      platform: 'node',
+      format: 'esm',
+      packages: 'external',
+      external: ['#dashboard'],
+      logLevel: 'error',
+    } as const),
   });
 }, 60_000);
 afterAll(() => {

@@ -25,6 +25,7 @@ export function buildChildren(source = 'test/storage/postgres-child.ts'): void {
       platform: 'node',
       format: 'esm',
       packages: 'external',
+      external: ['#dashboard'],
       logLevel: 'error',
     });
   });

@@ -24,6 +24,7 @@ export function buildChildren(source = 'test/storage/sqlite-child.ts'): void {
       platform: 'node',
       format: 'esm',
       packages: 'external',
+      external: ['#dashboard'],
       logLevel: 'error',
     });
   });

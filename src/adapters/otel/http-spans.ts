@@ -1,6 +1,6 @@
 /** An HTTP client whose requests are spans, and which passes the trace on. */
 
-import { context, SpanKind, type Tracer } from '@opentelemetry/api';
+import { type Context, context, type Span, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { HttpClient, HttpRequest } from '../../engine/ports/http.ts';
 import { addressRules } from '../http/address-rules.ts';
 import { HTTP_STATUS, requestAttributes } from './names.ts';
@@ -43,23 +43,17 @@ export function tracedHttp(
       const { method } = request;
       const attributes = requestAttributes(method, url, mask(url.pathname));
       const outside = context.active();
-      return inSpan(
-        tracer,
-        method,
-        { kind: SpanKind.CLIENT, attributes },
-        outside,
-        (span, within) => {
-          const trace = propagates(url) ? toTraceContext(span.spanContext()) : undefined;
-          const headers = trace ? withTrace(request.headers, { ...trace }) : request.headers;
-          const sent = headers ? { ...request, headers } : request;
-          return context.with(withoutInstrumentation(within), () => client.send(sent));
-        },
-        (span, { status }) => {
-          span.setAttribute(HTTP_STATUS, status);
-          if (status >= 400) fail(span, String(status));
-        },
-        holderOf(outside),
-      );
+      const begin = { name: method, kind: SpanKind.CLIENT, attributes, outside, holder: holderOf(outside) };
+      const run = (span: Span, within: Context) => {
+        const trace = propagates(url) ? toTraceContext(span.spanContext()) : undefined;
+        const headers = trace ? withTrace(request.headers, { ...trace }) : request.headers;
+        const sent = headers ? { ...request, headers } : request;
+        return context.with(withoutInstrumentation(within), () => client.send(sent));
+      };
+      return inSpan(tracer, begin, run, (span, { status }) => {
+        span.setAttribute(HTTP_STATUS, status);
+        if (status >= 400) fail(span, String(status));
+      });
     },
   };
 }

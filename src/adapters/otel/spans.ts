@@ -161,7 +161,7 @@ class OpenAttempt implements AttemptSpan {
 
   part<T>(part: OperationPart, run: () => T | PromiseLike<T>): Promise<T> {
     if (part.kind === 'model') this.#onModel();
-    return partSpan(this.#parts.tracer, part, this.#inside, this.#held, run);
+    return partSpan(this.#parts.tracer, part, { inside: this.#inside, holder: this.#held }, run);
   }
 
   end(end: EndOfAttempt): void {
@@ -177,42 +177,44 @@ class OpenAttempt implements AttemptSpan {
   }
 }
 
-async function partSpan<T>(
+/** @param inside - the context of the attempt @param holder - ends the span together with the attempt */
+function partSpan<T>(
   tracer: Tracer,
   part: OperationPart,
-  inside: Context,
-  holder: SpanHolder,
+  { inside, holder }: { readonly inside: Context; readonly holder: SpanHolder },
   run: () => T | PromiseLike<T>,
 ): Promise<T> {
   const kind = part.kind === 'tool' ? SpanKind.INTERNAL : SpanKind.CLIENT;
-  const onResult = (span: Span, result: T) => {
+  const begin = { name: partName(part), kind, attributes: partAttributes(part), outside: inside, holder };
+  return inSpan(tracer, begin, run, (span, result) => {
     const { isError, finishReason, usage } = partFacts(result as Json);
     const { model, error } = (result ?? {}) as JsonObject;
     if (part.kind === 'model') span.setAttributes(answerAttributes(model, finishReason, usage));
     else if (isError || error !== undefined) fail(span, `${part.kind}_error`);
-  };
-  return inSpan(tracer, partName(part), { kind, attributes: partAttributes(part) }, inside, run, onResult, holder);
+  });
 }
 
-/** Runs a function in a span, which ends with what it is in. */
+export interface SpanBeginning {
+  readonly name: string;
+  readonly kind: SpanKind;
+  readonly attributes: Attributes;
+  /** The context with the parent. */
+  readonly outside: Context;
+  /** Ends the span later. Without it, the span ends when the function has. */
+  readonly holder: SpanHolder | undefined;
+}
+
+/** Runs a function in a span. */
 export async function inSpan<T>(
   tracer: Tracer,
-  name: string,
-  { kind, attributes }: { readonly kind: SpanKind; readonly attributes: Attributes },
-  outside: Context,
+  { name, kind, attributes, outside, holder }: SpanBeginning,
   run: (span: Span, context: Context) => T | PromiseLike<T>,
   onResult: (span: Span, result: T) => void,
-  holder: SpanHolder | undefined = undefined,
 ): Promise<T> {
   const startTime = Date.now();
   const began = performance.now();
   const span = tracer.startSpan(name, { kind, attributes, startTime }, outside);
   const within = trace.setSpan(outside, span);
-  const end = () => {
-    const endTime = startTime + performance.now() - began;
-    if (holder) holder.endLater(span, endTime);
-    else span.end(endTime);
-  };
   try {
     const value = await context.with(within, () => run(span, within));
     onResult(span, value);
@@ -221,7 +223,9 @@ export async function inSpan<T>(
     fail(span, codeOf(thrown));
     throw thrown;
   } finally {
-    end();
+    const endTime = startTime + performance.now() - began;
+    if (holder) holder.endLater(span, endTime);
+    else span.end(endTime);
   }
 }
 
