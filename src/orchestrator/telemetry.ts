@@ -28,15 +28,15 @@ export function connectTelemetry(
   return { tracing, options: { ...options, http: tracing.http(http) } };
 }
 
-/** @returns the trigger with its trace; without telemetry, with that of the caller */
-export type TraceStart = (start: TracedStart) => ExecutionTrigger;
-
-export function createTraceStart(tracing: Tracing | undefined): TraceStart {
-  return (start) => {
-    const { trigger, caller } = start;
-    const trace = tracing ? tracing.start(start) : caller;
-    return trace === undefined ? trigger : { ...trigger, ...trace };
-  };
+/**
+ * Puts the trace of a start into its trigger: the trigger is stored with the execution, and every run of it reads the trace there.
+ *
+ * @returns the trigger with its trace; without telemetry, with that of the caller
+ */
+export function traceStart(tracing: Tracing | undefined, start: TracedStart): ExecutionTrigger {
+  const { trigger, caller } = start;
+  const trace = tracing ? tracing.start(start) : caller;
+  return trace === undefined ? trigger : { ...trigger, ...trace };
 }
 
 /** The trace that a trigger has. */

@@ -9,7 +9,7 @@ import { estimateEntryBytes } from '../../engine/model/estimate-entry-bytes.ts';
 import { type Measure, METRICS } from '../../engine/model/measurement.ts';
 import type { CommitEntry } from '../../engine/model/stored-execution.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { Storage } from '../../engine/ports/storage.ts';
+import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
 import { callPart, createParts } from '../../engine/ports/storage-methods.ts';
 
 /** How much longer a call may take that transfers this number of bytes: 1 s for each whole MiB. */
@@ -31,15 +31,6 @@ export function withStorageTimeout(
 ): Storage {
   const count = (method: string, thrown: unknown) =>
     measured()?.(METRICS.storeErrors, [method, isOrchestratorError(thrown) ? thrown.code : 'other'], 1);
-  /** Calls a method, which may answer or throw at once. */
-  const call = <T>(method: string, run: () => T): T => {
-    try {
-      return run();
-    } catch (thrown) {
-      count(method, thrown);
-      throw thrown;
-    }
-  };
   const withTimeout = <T>(method: string, answer: Promise<T>, batch?: readonly CommitEntry[]): Promise<T> =>
     new Promise((resolve, refuse) => {
       const reject = (thrown: unknown) => {
@@ -61,9 +52,32 @@ export function withStorageTimeout(
     });
   const parts = createParts((part, method) => (...args) => {
     const name = `${part}.${method}`;
-    const answer = call(name, () => callPart(storage, part, method, args));
-    return answer instanceof Promise ? withTimeout(name, answer) : answer;
+    try {
+      const answer = callPart(storage, part, method, args);
+      return answer instanceof Promise ? withTimeout(name, answer) : answer;
+    } catch (thrown) {
+      count(name, thrown);
+      throw thrown;
+    }
   });
+  const commit: Storage['commit'] = (worker, batch) => {
+    const answer = storage.commit(worker, batch);
+    return answer instanceof Promise ? withTimeout('commit', answer, batch) : answer;
+  };
+  const measuredCommit = (measure: Measure, worker: string, batch: readonly CommitEntry[]) => {
+    const began = clock.monotonic();
+    const onStored = (answers: readonly CommitResult[]) => {
+      measure(METRICS.commit, [], (clock.monotonic() - began) / 1000);
+      measure(METRICS.batch, [], batch.length);
+      return answers;
+    };
+    try {
+      return andThen(commit(worker, batch), onStored);
+    } catch (thrown) {
+      count('commit', thrown);
+      throw thrown;
+    }
+  };
   const { watch, wakeAt, accepts } = storage;
   return {
     ...parts,
@@ -78,15 +92,7 @@ export function withStorageTimeout(
     // Without rest parameters, because it is called for every step.
     commit(worker, batch) {
       const measure = measured();
-      const began = measure && clock.monotonic();
-      const answer = call('commit', () => storage.commit(worker, batch));
-      const answers = answer instanceof Promise ? withTimeout('commit', answer, batch) : answer;
-      if (!measure || began === undefined) return answers;
-      return andThen(answers, (stored) => {
-        measure(METRICS.commit, [], (clock.monotonic() - began) / 1000);
-        measure(METRICS.batch, [], batch.length);
-        return stored;
-      });
+      return measure ? measuredCommit(measure, worker, batch) : commit(worker, batch);
     },
     close() {
       const answer = storage.close();

@@ -7,6 +7,7 @@ import type { CompiledAgentStep, CompiledReferences } from '../compiled/compiled
 import type { ExecutionError } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { StoreRecord } from '../ports/journal.ts';
+import type { AttemptSpan, RunSpan } from '../ports/telemetry.ts';
 import type { Attempt } from './attempt.ts';
 import { AttemptContext } from './attempt-context.ts';
 import { fillReferences } from './fill-references.ts';
@@ -20,23 +21,27 @@ type Made = StepRecord | undefined;
  * Runs one attempt and stores its record. Returns without a promise when the operation and the store do.
  */
 export function runAttempt(attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
-  const { step, scope, key, number } = attempt;
+  const { scope } = attempt;
   // A resumed run may have to stop just where its replay ends.
   if (scope.cancellation.reason !== undefined) return undefined;
   attempt.made = true;
-  const { span: run } = scope.run;
-  if (!run) return prepare(attempt, store);
+  const { span } = scope.run;
+  return span ? traced(span, attempt, store) : prepare(attempt, store);
+}
+
+function traced(run: RunSpan, attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
+  const { step, key, number } = attempt;
   const span = run.attempt({ agent: step.name, operation: step.operation.name, key, number });
   attempt.span = span;
-  const made = prepare(attempt, (record) => {
-    span.end(record);
-    return store(record);
-  });
-  // The first end counts: this one is that of an attempt that stored nothing.
-  return andThen(made, (record) => {
+  const end = (record: Made) => {
     span.end(record);
     return record;
-  });
+  };
+  // The first end counts: the second one is that of an attempt of which nothing is stored.
+  return andThen(
+    prepare(attempt, (record) => store(end(record))),
+    end,
+  );
 }
 
 function prepare(attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
@@ -80,7 +85,7 @@ function begin(context: AttemptContext, attempt: Attempt, store: StoreRecord): M
     return lease.then(() => (scope.cancellation.reason === undefined ? begin(context, attempt, store) : undefined));
   let result: unknown;
   try {
-    result = attempt.span ? attempt.span.within(() => step.operation.run(context)) : step.operation.run(context);
+    result = attempt.span ? runWithin(attempt.span, step, context) : step.operation.run(context);
   } catch (thrown) {
     return store(failed(attempt, thrown, keptOf(thrown, scope)));
   }
@@ -91,6 +96,11 @@ function begin(context: AttemptContext, attempt: Attempt, store: StoreRecord): M
   if (step.timeoutMs === undefined) return settle(result, context, attempt, store);
   const settled = settle(result, context, attempt, (record) => record);
   return inTime(settled, step.timeoutMs, context, attempt).then(store);
+}
+
+// A function of its own: a closure in `begin` would cost every attempt, also without telemetry.
+function runWithin(span: AttemptSpan, { operation }: CompiledAgentStep, context: AttemptContext): unknown {
+  return span.within(() => operation.run(context));
 }
 
 function settle(

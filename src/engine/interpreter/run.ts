@@ -156,8 +156,8 @@ export class Run implements ScopeRun {
   /** What every line of the log about this run has. */
   get logged(): LoggedRun {
     const { id: executionId, ensemble } = this.accepted;
-    const about = { executionId, ensemble, worker: this.worker };
-    return this.span ? { ...about, ...this.span.logged } : about;
+    const { worker, span } = this;
+    return span ? { executionId, ensemble, worker, ...span.logged } : { executionId, ensemble, worker };
   }
 
   get isReplaying(): boolean {

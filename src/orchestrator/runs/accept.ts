@@ -13,12 +13,13 @@ import type { Principal } from '../../engine/model/token.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { AttachedEngine, BeginOptions } from '../../engine/ports/execution-engine.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
+import type { Tracing } from '../../engine/ports/telemetry.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkExecuteOptions } from '../options.ts';
 import { type ExecuteOptions, type Origin, toTrigger } from './execute-options.ts';
 import { checkPlace, type NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
-import type { TraceStart } from '../telemetry.ts';
+import { traceStart } from '../telemetry.ts';
 
 export const NO_OPTIONS: ExecuteOptions = Object.freeze({});
 
@@ -49,9 +50,9 @@ export function createAcceptance(parts: {
   readonly newId: NewExecutionId;
   readonly plans: Plans;
   readonly engine: AttachedEngine;
-  readonly traceStart: TraceStart;
+  readonly tracing: Tracing | undefined;
 }): Acceptance {
-  const { clock, storage, ids, newId, plans, engine, traceStart } = parts;
+  const { clock, storage, ids, newId, plans, engine, tracing } = parts;
   const toCallerSignal = createCallerSignals();
   let month = monthOf(0);
 
@@ -68,12 +69,14 @@ export function createAcceptance(parts: {
       if (options.id !== undefined) checkPlace(options.id, storage, engine);
       const { name } = ensemble.compiled;
       const id = options.id ?? newId(name, createdAt);
+      let trigger = toTrigger(options, origin);
+      if (tracing || options.traceparent !== undefined) {
+        const caller = toTraceContext(options.traceparent, options.tracestate);
+        trigger = traceStart(tracing, { executionId: id, ensemble: name, trigger, caller, isDetached: !isAwaited });
+      }
       const beginning = {
         id,
-        trigger: traceStart({
-          ...{ executionId: id, ensemble: name, trigger: toTrigger(options, origin), isDetached: !isAwaited },
-          caller: toTraceContext(options.traceparent, options.tracestate),
-        }),
+        trigger,
         input,
         seed: ids.seed(),
         createdAt,

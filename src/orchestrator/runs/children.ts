@@ -15,13 +15,14 @@ import {
   StaleDefinitionError,
 } from '../../engine/ports/execution-engine.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
+import type { Tracing } from '../../engine/ports/telemetry.ts';
 import { JournalLostError } from '../../engine/ports/journal.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { NewExecutionId } from './execution-ids.ts';
 import { newExecution } from './new-execution.ts';
 import { withCurrentDefinition } from './with-current-definition.ts';
 import { readInput } from './read-input.ts';
-import type { TraceStart } from '../telemetry.ts';
+import { traceStart } from '../telemetry.ts';
 
 export interface ChildrenParts {
   readonly clock: Clock;
@@ -32,14 +33,14 @@ export interface ChildrenParts {
   find(ensemble: string): MaybePromise<LoadedEnsemble>;
   forget(document: ExpectedDocument): void;
   toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
-  readonly traceStart: TraceStart;
+  readonly tracing: Tracing | undefined;
 }
 
 /** A child whose end only a signal reports. */
 const ELSEWHERE: StartedChild = { finished: Promise.resolve(undefined) };
 
 export function createChildren(parts: ChildrenParts): Children {
-  const { clock, ids, newId, engine, find, forget, toLoadedDefinition, traceStart } = parts;
+  const { clock, ids, newId, engine, find, forget, toLoadedDefinition, tracing } = parts;
 
   /** Looks for a child that may have been started before. A child that was deleted since then has sent the signal of its end. */
   const known = async ({ id, parent }: NewChild): Promise<StartedChild | undefined> => {
@@ -80,9 +81,8 @@ export function createChildren(parts: ChildrenParts): Children {
     };
     // A retry of the parent starts another child, whose calls have the same keys.
     const seed = withKeySeed(ids.seed(), keyAt(parent.seed, key));
-    const { name } = compiled;
-    const traced = traceStart({ executionId: child.id, ensemble: name, trigger, caller, isDetached: detached });
-    const beginning = { id: child.id, trigger: traced, input, seed, createdAt };
+    const start = { executionId: child.id, ensemble: compiled.name, trigger, caller, isDetached: detached };
+    const beginning = { id: child.id, trigger: traceStart(tracing, start), input, seed, createdAt };
     // A child that its parent waits for is not needed after the parent's end.
     const deadlineAt = detached ? undefined : parent.deadlineAt;
     return newExecution(compiled, beginning, { timeoutMs: child.timeoutMs, deadlineAt });

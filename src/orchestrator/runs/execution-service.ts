@@ -41,7 +41,7 @@ import { createHandles, type ExecutionHandle } from './handles.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
-import { createTraceStart, type TraceStart, traceOf } from '../telemetry.ts';
+import { traceOf, traceStart } from '../telemetry.ts';
 import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 
 interface ExecutionServiceParts {
@@ -88,7 +88,7 @@ export interface ExecutionService {
   storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<StoredEvent>;
   /** The form in which the engine runs an ensemble. */
   toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
-  readonly traceStart: TraceStart;
+  readonly tracing: Tracing | undefined;
   readonly engine: AttachedEngine;
   /** Where executions, steps and signals are read. */
   readonly records: RecordReader;
@@ -96,15 +96,14 @@ export interface ExecutionService {
 }
 
 export function createExecutionService(parts: ExecutionServiceParts): ExecutionService {
-  const { clock, storage, logger, events, ids } = parts;
+  const { clock, storage, logger, events, ids, tracing } = parts;
   const turns = new Turns(clock);
-  const traceStart = createTraceStart(parts.tracing);
   // The engine runs definitions, and a definition may start children through the engine.
   const newId = createExecutionIds(ids, storage, () => engine);
   const children = createChildren({
     ...{ clock, ids, newId, engine: () => engine, find: parts.find, forget: parts.forget },
     toLoadedDefinition: (ensemble) => toLoadedDefinition(ensemble),
-    traceStart,
+    tracing,
   });
   const toLoadedDefinition = createToLoadedDefinition(createRunPorts(parts, children, turns), parts.json);
   const engine = attachEngine(parts, toLoadedDefinition);
@@ -113,7 +112,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
   const watch = createExecutionWatch({ records, isShared, clock, events });
   const storedEvents: ExecutionService['storedEvents'] = (id, after, signal) =>
     executionEvents({ records, watch, events, turns, id, after, signal });
-  const { accept, beginOptions, chargeOf } = createAcceptance({ ...parts, newId, engine, traceStart });
+  const { accept, beginOptions, chargeOf } = createAcceptance({ ...parts, newId, engine });
   const { result, toHandle, toEarlier } = createHandles({ clock, logger, engine, records, isShared, storedEvents });
 
   const begin = async ({ ensemble, execution, how, keeps }: Start): Promise<ExecutionHandle> => {
@@ -171,7 +170,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
       const seed = newKeys ? withKeySeed(failed.seed, ids.seed()) : failed.seed;
       const id = newId(ensemble.compiled.name, createdAt);
       const idempotencyKey = retryKeyOf(retryOf);
-      const trigger = traceStart({
+      const trigger = traceStart(tracing, {
         ...{ executionId: id, ensemble: ensemble.compiled.name, trigger: failed.trigger },
         ...{ caller: traceOf(failed.trigger), isDetached: true },
       });
@@ -190,7 +189,7 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
       }
     },
     handleOf: (id) => toEarlier(id, undefined),
-    ...{ storedEvents, toLoadedDefinition, traceStart, engine, records, turns },
+    ...{ storedEvents, toLoadedDefinition, tracing, engine, records, turns },
   };
 }
 

@@ -9,6 +9,7 @@ import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import { newExecution } from '../runs/new-execution.ts';
 import { readInput } from '../runs/read-input.ts';
+import { traceStart } from '../telemetry.ts';
 import type { TimedTask } from '../timed-work.ts';
 import { createScheduleDriver, type QueuedStart } from './drive-schedule.ts';
 
@@ -17,10 +18,7 @@ export interface SchedulesParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly events: Pick<Emitter, 'measure'>;
-  readonly executionService: Pick<
-    ExecutionService,
-    'toLoadedDefinition' | 'traceStart' | 'engine' | 'records' | 'start'
-  >;
+  readonly executionService: Pick<ExecutionService, 'toLoadedDefinition' | 'tracing' | 'engine' | 'records' | 'start'>;
 }
 
 export function scheduleTasks(ensembles: Iterable<LoadedEnsemble>, parts: SchedulesParts): readonly TimedTask[] {
@@ -29,7 +27,8 @@ export function scheduleTasks(ensembles: Iterable<LoadedEnsemble>, parts: Schedu
     const input = await readInput(ensemble, given);
     // The timeout counts from the start of the execution, not from the tick.
     const { name } = ensemble.compiled;
-    const traced = executionService.traceStart({ executionId: id, ensemble: name, trigger, isDetached: true });
+    const { tracing } = executionService;
+    const traced = traceStart(tracing, { executionId: id, ensemble: name, trigger, isDetached: true });
     const execution = newExecution(ensemble.compiled, { id, seed, trigger: traced, input, createdAt: clock.now() });
     const { scheduledAt = execution.createdAt } = trigger;
     events.measure?.(METRICS.scheduleLag, [name], Math.max(0, execution.createdAt - scheduledAt) / 1000);
