@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DIST, PAGES, ROOT, SITE } from './folders.mjs';
 import { brokenLinks } from './broken-links.mjs';
-import { IMAGES, readPages } from './read-pages.mjs';
+import { FILES, readPages } from './read-pages.mjs';
 import { docsSidebar } from './sidebar.mjs';
 
 const { base } = parseArgs({ options: { base: { type: 'string', default: '/' } } }).values;
@@ -29,7 +29,7 @@ for (const { path, text } of readAll()) {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
 }
-cpSync(join(ROOT, IMAGES), join(PAGES, 'public', IMAGES), { recursive: true });
+for (const path of FILES) cpSync(join(ROOT, path), join(PAGES, 'public', path), { recursive: true });
 runBin(ROOT, 'typedoc', ['--options', 'site/typedoc.json', '--logLevel', 'Warn']);
 runBin(SITE, 'vitepress', ['build', '--base', base]);
 

@@ -5,8 +5,8 @@ import { extname, join, posix } from 'node:path';
 import { ROOT } from './folders.mjs';
 import { slugify } from './slugify.mjs';
 
-/** The pictures of the pages. The build copies them. */
-export const IMAGES = 'docs/images';
+/** The files to which pages link, besides pages. The build copies them. */
+export const FILES = ['docs/images', 'docs/grafana-dashboard.json'];
 const PAGES_AT_ROOT = ['README.md', 'ARCHITECTURE.md', 'CHANGELOG.md', 'CONTRIBUTING.md'];
 
 /**
@@ -51,7 +51,7 @@ export function resolveLink(source, link) {
   const hash = anchor === undefined ? '' : `#${anchor}`;
   const target = path === '' ? source : posix.join(posix.dirname(source), decodeURIComponent(path)).replace(/\/$/, '');
   if (!existsSync(join(ROOT, target))) throw new Error(`${source}: ${link} leads to no file`);
-  if (target.startsWith(`${IMAGES}/`)) return `/${target}`;
+  if (FILES.some((path) => target === path || target.startsWith(`${path}/`))) return `/${target}`;
   if (isPage(target)) return `/${pagePath(target)}${hash}`;
   const [, folder, inside] = /^(examples\/[^/]+)(?:\/(.+))?$/.exec(target) ?? [];
   if (folder !== undefined && inside === undefined) return `/${folder}/index.md${hash}`;

@@ -39,7 +39,7 @@ export async function bundleLibrary() {
     platform: 'node',
     format: 'esm',
     banner: { js: BANNER },
-    external: ['libsql', 'pg', 'pg-native', 'postgres', '@electric-sql/pglite'],
+    external: ['#dashboard', 'libsql', 'pg', 'pg-native', 'postgres', '@electric-sql/pglite'],
     logLevel: 'error',
   });
   process.env[FILE] = outfile;
