@@ -65,8 +65,7 @@ export async function answerRequest(
       body = bodyOf(reply, request.method, match, parts);
     }
   } catch (thrown) {
-    const about = { requestId, method: request.method, path: shownPath(request, match), ip: address };
-    if (isHidden(thrown)) parts.logger.error({ err: thrown, ...about }, 'a request failed');
+    if (isHidden(thrown)) logFailure(thrown, request, match, parts, { requestId, ip: address });
     reply = forCaller(errorReply(thrown), request, match);
     body = bodyOf(reply, request.method, match, parts);
     unsent.release();
@@ -77,6 +76,17 @@ export async function answerRequest(
   if (limit) setLimitHeaders(headers, limit, parts.orchestrator.limits.standardHeaders);
   measureRequest(parts, request, match, reply, began);
   return { status: reply.status, headers, body, ...(!unsent.isEmpty && { sent: () => unsent.release() }) };
+}
+
+function logFailure(
+  err: unknown,
+  request: PlainRequest,
+  match: Found,
+  { logger }: HandlerParts,
+  { requestId, ip }: { readonly requestId: string; readonly ip: string | undefined },
+): void {
+  const { method } = request;
+  logger.error({ err, requestId, method, path: shownPath(request, match), ip }, 'a request failed');
 }
 
 /** @param began - by the monotonic clock; undefined if nobody listened then */

@@ -2,9 +2,7 @@
 
 import { toTraceContext } from '../engine/model/trace-context.ts';
 import type { PlainRequest } from '../engine/ports/host.ts';
-import type { ExecuteOptions } from '../orchestrator/runs/execute-options.ts';
-
-export type CallChain = Pick<ExecuteOptions, 'hops' | 'traceparent' | 'tracestate'>;
+import type { CallChain } from '../orchestrator/runs/execute-options.ts';
 
 /** @returns the options of a start, without those whose headers are absent or wrong; undefined if there are none */
 export function readCallChain(request: PlainRequest): CallChain | undefined {

@@ -3,7 +3,6 @@
 import { fetchHttp } from '../adapters/http/fetch-http.ts';
 import type { Emitter } from '../engine/events/emitter.ts';
 import type { ExecutionTrigger, OpenCounts } from '../engine/model/execution.ts';
-import type { TraceContext } from '../engine/model/trace-context.ts';
 import type { Masking } from '../engine/ports/masking.ts';
 import type { TracedStart, Tracing } from '../engine/ports/telemetry.ts';
 import type { OrchestratorOptions } from './options.ts';
@@ -37,9 +36,4 @@ export function traceStart(tracing: Tracing | undefined, start: TracedStart): Ex
   const { trigger, caller } = start;
   const trace = tracing ? tracing.start(start) : caller;
   return trace === undefined ? trigger : { ...trigger, ...trace };
-}
-
-/** The trace that a trigger has. */
-export function traceOf({ traceparent, tracestate }: ExecutionTrigger): TraceContext | undefined {
-  return traceparent === undefined ? undefined : { traceparent, ...(tracestate !== undefined && { tracestate }) };
 }

@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { build } from 'esbuild';
 import { afterAll, beforeAll, expect, it } from 'vitest';
+import { buildChild } from '../build-child.ts';
 
 const ROWS = Number(process.env.LARGE_EXPORT_ROWS ?? 100_000);
 const MIB = 1_048_576;
@@ -20,18 +20,7 @@ const folder = mkdtempSync(join(tmpdir(), 'ensemble-export-'));
 
 beforeAll(async () => {
   mkdirSync(built, { recursive: true });
-  await build({
-    entryPoints: [join(ROOT, 'test/operations/large-export-child.ts')],
-    outfile: child,
-    ...({
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      packages: 'external',
-      external: ['#dashboard'],
-      logLevel: 'error',
-    } as const),
-  });
+  await buildChild('test/operations/large-export-child.ts', child);
 }, 60_000);
 afterAll(() => {
   for (const path of [built, folder]) rmSync(path, { recursive: true, force: true });

@@ -4,8 +4,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 import { afterAll, beforeAll } from 'vitest';
+import { buildChild } from '../build-child.ts';
 import { until } from './postgres-server.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -18,16 +18,7 @@ const started = new Set<ChildProcess>();
 export function buildChildren(source = 'test/storage/postgres-child.ts'): void {
   beforeAll(async () => {
     mkdirSync(FOLDER, { recursive: true });
-    await build({
-      entryPoints: [join(ROOT, source)],
-      outfile: CHILD,
-      bundle: true,
-      platform: 'node',
-      format: 'esm',
-      packages: 'external',
-      external: ['#dashboard'],
-      logLevel: 'error',
-    });
+    await buildChild(source, CHILD);
   });
   afterAll(() => {
     for (const child of started) child.kill('SIGKILL');

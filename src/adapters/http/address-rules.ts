@@ -20,6 +20,11 @@ export interface AddressRules {
   addressProblem(address: string, port: number): string | undefined;
 }
 
+/** The port of a URL, or that of its scheme. */
+export function portOf({ port, protocol }: URL): number {
+  return port === '' ? (protocol === 'https:' ? 443 : 80) : Number(port);
+}
+
 type Entry =
   | { readonly kind: 'range'; readonly range: AddressRange; readonly port?: number | undefined }
   | { readonly kind: 'name'; readonly name: string; readonly wildcard: boolean; readonly port?: number | undefined };

@@ -3,7 +3,7 @@
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import { headerProblem } from '../../engine/model/http-header.ts';
 import type { HttpRequest } from '../../engine/ports/http.ts';
-import type { AddressRules } from './address-rules.ts';
+import { type AddressRules, portOf } from './address-rules.ts';
 
 /** A checked request, in the normal form that clients send. */
 export interface AdmittedRequest {
@@ -47,7 +47,7 @@ export function admitRequest(request: HttpRequest, rules: AddressRules): Admitte
     throw refuse('method', `method ${JSON.stringify(method.slice(0, 32))} can't be sent; use one such as GET or POST`);
   }
   const label = `${method} ${url.origin}${url.pathname}`;
-  const port = url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
+  const port = portOf(url);
   const problem = rules.hostProblem(url.hostname, port);
   if (problem !== undefined) throw refuseAddress({ label, url, port }, problem);
   if (request.body !== undefined && (method === 'GET' || method === 'HEAD')) {

@@ -2,7 +2,7 @@
 
 import { type Context, context, type Span, SpanKind, type Tracer } from '@opentelemetry/api';
 import type { HttpClient, HttpRequest } from '../../engine/ports/http.ts';
-import { addressRules } from '../http/address-rules.ts';
+import { addressRules, portOf } from '../http/address-rules.ts';
 import { HTTP_STATUS, requestAttributes } from './names.ts';
 import { fail, inSpan } from './spans.ts';
 import { hasProvider, holderOf, toTraceContext, withoutInstrumentation } from './span-contexts.ts';
@@ -22,10 +22,8 @@ export function createPropagates(propagate: boolean | readonly string[] | undefi
   const listed = addressRules(propagate ?? []);
   // A host that these rules refuse is in a private network. No name is looked up.
   const publicHosts = addressRules([], true);
-  return ({ hostname, port, protocol }) => {
-    const number = Number(port || (protocol === 'https:' ? 443 : 80));
-    return listed.allowsHost(hostname, number) || publicHosts.hostProblem(hostname, 443) !== undefined;
-  };
+  return (url) =>
+    listed.allowsHost(url.hostname, portOf(url)) || publicHosts.hostProblem(url.hostname, 443) !== undefined;
 }
 
 export function tracedHttp(

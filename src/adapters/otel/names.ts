@@ -6,6 +6,7 @@
 import type { Attributes } from '@opentelemetry/api';
 import type { TokenUsage } from '../../engine/model/execution.ts';
 import { METRICS, type Metric } from '../../engine/model/measurement.ts';
+import { portOf } from '../http/address-rules.ts';
 import type { OperationPart } from '../../engine/ports/operation.ts';
 import type { TracedAttempt, TracedDelivery, TracedRun, TracedStart } from '../../engine/ports/telemetry.ts';
 
@@ -86,12 +87,12 @@ export function answerAttributes(model: unknown, finishReason: string, usage: To
 }
 
 /** @param path - with its secrets masked. The query is left out: it may hold keys */
-export function requestAttributes(method: string, { protocol, hostname, port, host }: URL, path: string): Attributes {
+export function requestAttributes(method: string, url: URL, path: string): Attributes {
   return {
     'http.request.method': method,
-    'url.full': `${protocol}//${host}${path}`,
-    'server.address': hostname,
-    'server.port': Number(port || (protocol === 'https:' ? 443 : 80)),
+    'url.full': `${url.protocol}//${url.host}${path}`,
+    'server.address': url.hostname,
+    'server.port': portOf(url),
   };
 }
 

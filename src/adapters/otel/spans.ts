@@ -30,7 +30,7 @@ import {
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { partFacts } from '../../engine/model/step-event.ts';
-import type { TraceContext } from '../../engine/model/trace-context.ts';
+import { type TraceContext, traceOf } from '../../engine/model/trace-context.ts';
 import type { OperationPart } from '../../engine/ports/operation.ts';
 import type {
   AttemptSpan,
@@ -122,8 +122,7 @@ export function runSpan(parts: SpanParts, run: TracedRun): RunSpan | undefined {
 /** The context in which the spans of a run begin: that of a span which has ended. */
 function anchorOf({ tracer, waits }: SpanParts, run: TracedRun, links: readonly Link[]): Context {
   const { trigger, ensemble, waited } = run;
-  const { traceparent, tracestate } = trigger;
-  const stored = traceparent === undefined ? undefined : { traceparent, tracestate };
+  const stored = traceOf(trigger);
   const isNew = waited > 0 && (waits === 'new-trace' || (waits === undefined && waited > LONG_WAIT_MS));
   if (stored && !isNew) return contextOf(stored);
   const all = stored ? [{ context: toSpanContext(stored) }, ...links] : [...links];
@@ -234,8 +233,7 @@ export async function deliverySpan<T extends { readonly result: string; readonly
   delivery: TracedDelivery,
   send: () => Promise<T>,
 ): Promise<T> {
-  const { traceparent, tracestate } = delivery.trigger ?? {};
-  const parent = contextOf(traceparent === undefined ? undefined : { traceparent, tracestate });
+  const parent = contextOf(delivery.trigger && traceOf(delivery.trigger));
   const attributes = deliveryAttributes(delivery);
   const span = tracer.startSpan(`deliver ${delivery.event}`, { kind: SpanKind.PRODUCER, attributes }, parent);
   const held = new HeldSpans();

@@ -50,15 +50,17 @@ export function withStorageTimeout(
       let cancelTimer = clock.setTimer(timeoutMs, onTimeout);
       answer.finally(() => cancelTimer()).then(resolve, reject);
     });
-  const parts = createParts((part, method) => (...args) => {
+  const parts = createParts((part, method) => {
     const name = `${part}.${method}`;
-    try {
-      const answer = callPart(storage, part, method, args);
-      return answer instanceof Promise ? withTimeout(name, answer) : answer;
-    } catch (thrown) {
-      count(name, thrown);
-      throw thrown;
-    }
+    return (...args) => {
+      try {
+        const answer = callPart(storage, part, method, args);
+        return answer instanceof Promise ? withTimeout(name, answer) : answer;
+      } catch (thrown) {
+        count(name, thrown);
+        throw thrown;
+      }
+    };
   });
   const commit: Storage['commit'] = (worker, batch) => {
     const answer = storage.commit(worker, batch);

@@ -1,6 +1,7 @@
 /** The metrics, and what the events of executions add to them. Pure. */
 
 import type { OrchestratorEvent } from './event.ts';
+import { OPEN_STATUSES, type OpenCounts } from './execution.ts';
 
 /** The upper bounds of the buckets of durations, in seconds: from 5 ms to a day. */
 const DURATION_BOUNDS: readonly number[] = [
@@ -10,7 +11,7 @@ const DURATION_BOUNDS: readonly number[] = [
 export interface Metric {
   /** With dots, as OpenTelemetry names metrics. */
   readonly name: string;
-  readonly kind: 'counter' | 'histogram';
+  readonly kind: 'counter' | 'histogram' | 'gauge';
   /** `s`: seconds. */
   readonly unit: 's' | 'token' | '1';
   readonly help: string;
@@ -105,6 +106,33 @@ export const METRICS = {
     'Rollouts that a guard rolled back.',
   ),
 } as const;
+
+/** What is known of the store when it is asked. */
+export const GAUGES = {
+  open: metric(
+    'gauge',
+    'ensemble.executions',
+    '1',
+    'status',
+    'Executions of the store that have not ended. Every process says the same.',
+  ),
+  queueAge: metric(
+    'gauge',
+    'ensemble.queue.age',
+    's',
+    '',
+    'How long the oldest queued execution of the store waits for a process.',
+  ),
+} as const;
+
+/** The values of the gauges. @param now - Unix ms */
+export function gaugesOf(open: OpenCounts, now: number): readonly Measurement[] {
+  const { oldestAt = now } = open.queued;
+  return [
+    ...OPEN_STATUSES.map((status) => ({ metric: GAUGES.open, labels: [status], value: open[status].count })),
+    { metric: GAUGES.queueAge, labels: [], value: Math.max(0, now - oldestAt) / 1000 },
+  ];
+}
 
 /** Takes a value in the metric's unit. @param labels - in the order of the metric's labels */
 export type Measure = (metric: Metric, labels: readonly string[], value: number) => void;

@@ -7,6 +7,11 @@ export interface TraceContext {
   readonly tracestate?: string | undefined;
 }
 
+/** The trace that a trigger has. */
+export function traceOf({ traceparent, tracestate }: Partial<TraceContext>): TraceContext | undefined {
+  return traceparent === undefined ? undefined : { traceparent, ...(tracestate !== undefined && { tracestate }) };
+}
+
 /** What the option `traceparent` must be. */
 export const TRACEPARENT_RULE =
   '`traceparent` must be as W3C writes it: 00-<32 hex digits>-<16 hex digits>-<2 hex digits>';

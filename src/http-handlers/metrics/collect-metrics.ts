@@ -1,7 +1,15 @@
 /** Counts what the executions of this process do, and writes it as Prometheus reads it (text format 0.0.4). */
 
-import { OPEN_STATUSES, type OpenCounts } from '../../engine/model/execution.ts';
-import { boundsOf, type Measure, type Metric, METRICS, measurementsOf } from '../../engine/model/measurement.ts';
+import {
+  boundsOf,
+  GAUGES,
+  gaugesOf,
+  type Measure,
+  type Metric,
+  METRICS,
+  measurementsOf,
+} from '../../engine/model/measurement.ts';
+import type { OpenCounts } from '../../engine/model/execution.ts';
 import type { Measured } from '../../engine/ports/masking.ts';
 import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 
@@ -68,15 +76,14 @@ export function collectMetrics(
 
 /** What the store has: every process that uses it says the same. */
 function gauges(open: OpenCounts, now: number): readonly string[] {
-  const { oldestAt = now } = open.queued;
-  return [
-    '# HELP ensemble_executions Executions of the store that have not ended. Every process says the same.\n',
-    '# TYPE ensemble_executions gauge\n',
-    ...OPEN_STATUSES.map((status) => `ensemble_executions{status="${status}"} ${open[status].count}\n`),
-    '# HELP ensemble_queue_age_seconds How long the oldest queued execution of the store waits for a process.\n',
-    '# TYPE ensemble_queue_age_seconds gauge\n',
-    `ensemble_queue_age_seconds ${Math.max(0, now - oldestAt) / 1000}\n`,
-  ];
+  const measured = gaugesOf(open, now);
+  return Object.values(GAUGES).flatMap((gauge) => {
+    const own = measured.filter(({ metric }) => metric === gauge);
+    return linesOf(
+      gauge,
+      own.map(({ labels, value }) => ({ labels, sum: value, count: 0, buckets: [] })),
+    );
+  });
 }
 
 function emptyBuckets(metric: Metric): number[] {
@@ -97,11 +104,11 @@ function linesOf(metric: Metric, series: readonly Series[]): readonly string[] {
   const head = [`# HELP ${name} ${metric.help}\n`, `# TYPE ${name} ${metric.kind}\n`];
   return [
     ...head,
-    ...series.flatMap((one) => (metric.kind === 'counter' ? counter(name, metric, one) : histogram(name, metric, one))),
+    ...series.flatMap((one) => (metric.kind === 'histogram' ? histogram(name, metric, one) : plain(name, metric, one))),
   ];
 }
 
-function counter(name: string, metric: Metric, { labels, sum }: Series): readonly string[] {
+function plain(name: string, metric: Metric, { labels, sum }: Series): readonly string[] {
   return [`${name}${labelText(metric, labels)} ${sum}\n`];
 }
 

@@ -89,7 +89,7 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
     send: () => Promise<AttemptOutcome>,
   ): Promise<AttemptOutcome> => {
     // Without the trace of its execution, it is sent all the same.
-    const execution = await (async () => storage.executions.get(executionId, { agents: false }))().catch(NOTHING);
+    const execution = await (async () => storage.executions.getAccepted(executionId))().catch(NOTHING);
     const about = { id, executionId, ensemble, event, attempt: number };
     return tracing.deliver({ ...about, trigger: execution?.trigger }, send);
   };

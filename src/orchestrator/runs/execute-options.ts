@@ -40,6 +40,9 @@ export interface ExecuteOptions extends StartIdentity {
   readonly events?: boolean | undefined;
 }
 
+/** What called the service before a start: how many executions, and the trace. */
+export type CallChain = Pick<ExecuteOptions, 'hops' | 'traceparent' | 'tracestate'>;
+
 export interface RetryOptions {
   /** Who pays for the new execution, which is queued if no slot is free. Without it, the retry is neither limited nor charged. */
   readonly principal?: Principal | undefined;

@@ -19,6 +19,7 @@ import type { IdSource } from '../../engine/model/id.ts';
 import { withKeySeed } from '../../engine/model/seed.ts';
 import { retryKeyOf } from '../../engine/model/start-once.ts';
 import type { ExpectedDocument, NewExecution, StepRecord } from '../../engine/model/stored-execution.ts';
+import { traceOf } from '../../engine/model/trace-context.ts';
 import type { Emitter } from '../../engine/events/emitter.ts';
 import type { ResolveComponent } from '../../engine/ports/component-source.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
@@ -41,7 +42,7 @@ import { createHandles, type ExecutionHandle } from './handles.ts';
 import { logEnd } from './log-end.ts';
 import { newExecution } from './new-execution.ts';
 import { readInput } from './read-input.ts';
-import { traceOf, traceStart } from '../telemetry.ts';
+import { traceStart } from '../telemetry.ts';
 import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 
 interface ExecutionServiceParts {

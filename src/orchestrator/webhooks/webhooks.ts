@@ -20,7 +20,7 @@ import { type SignedRequest, signatureHeaders } from '../../engine/signing/signa
 import { fetchHttp } from '../../adapters/http/fetch-http.ts';
 import type { Catalog } from '../definitions/catalog.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import type { ExecuteOptions } from '../runs/execute-options.ts';
+import type { CallChain, ExecuteOptions } from '../runs/execute-options.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import type { ExecutionHandle } from '../runs/handles.ts';
 import type { Executions } from '../runs/executions.ts';
@@ -76,8 +76,7 @@ export interface ReceivedRequest extends RequestReader {
   readonly input: Json;
   /** Of the verdict about the sender. */
   readonly identity: string | undefined;
-  /** What called the service before. */
-  readonly chain: Pick<ExecuteOptions, 'hops' | 'traceparent' | 'tracestate'> | undefined;
+  readonly chain: CallChain | undefined;
 }
 
 export interface Webhooks {
