@@ -48,7 +48,7 @@ export const RULES: Readonly<Record<string, Rule>> = {
   project: { may: [...CORE, ...DEFINITION, 'orchestrator', 'adapters/'], types: ['authoring'] },
   'http-handlers': { may: [...CORE, 'signing', 'access'], types: ['orchestrator'] },
   dashboard: { may: ['base', 'model'], types: ['access', 'orchestrator'] },
-  'testing-kit': { may: [...CORE, 'adapters/'], types: ['orchestrator', 'authoring'] },
+  'testing-kit': { may: [...CORE, 'running', 'adapters/'], types: ['orchestrator', 'authoring'] },
 
   index: { may: [...ENGINE, 'authoring', 'orchestrator', 'project', 'operations/', 'adapters/', 'http-handlers'] },
   'entries/dashboard': { may: ['http-handlers'] },

@@ -105,6 +105,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     const panel = page.getByRole('complementary', { name: 'Step letter' });
     expect(await panel.innerText()).toMatch(/model small\s+\d+ ms, \d+ \+ \d+ tokens/);
     expect(await panel.innerText()).toContain('Dear customer, thank you for your order.');
+    await panel.getByText('customer: "Ada"').waitFor();
     await page.getByRole('link', { name: 'Flow' }).click();
     await page.getByRole('button', { name: /pack completed.*3 of 3/ }).click();
     await page.getByRole('complementary', { name: 'Step pack' }).waitFor();

@@ -28,9 +28,18 @@ flow:
   - { wait: go, name: gate }
   - { agent: after, operation: code, config: { script: one }, input: { n: 1 } }
 `,
+  `name: hanging
+flow:
+  - { agent: before, operation: code, config: { script: one }, input: { n: 1 } }
+  - { agent: working, operation: code, config: { script: hang } }
+`,
 ];
 
 describe.skipIf(!hasBrowser)('the dashboard under load', () => {
+  let endHanging: (value: string) => void = () => {};
+  const hanging = new Promise<string>((resolve) => {
+    endHanging = resolve;
+  });
   let browser: Browser;
   let demo: Demo;
   let token: string;
@@ -40,6 +49,7 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
       ensembles: FLOWS,
       scripts: {
         one: ({ input }) => input,
+        hang: () => hanging,
         values: () => ({ constructor: 1, toString: ['__proto__'], html: HOSTILE, large: LARGE }),
         failing: () => {
           throw new Error(HOSTILE);
@@ -75,6 +85,10 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
       .toBe('0px');
     await expect.poll(() => page.locator('.rows .step').last().evaluate(isInView)).toBe(true);
     expect(tookMs).toBeLessThan(scaled(1_000));
+    const key = 'flow[0].foreach[9999].steps[0]';
+    const askedAt = Date.now();
+    expect(await demo.orchestrator.executions.stepInput(id, key)).toEqual({ key, input: { n: 9_999 } });
+    expect(Date.now() - askedAt).toBeLessThan(scaled(1_000));
     // The processor's time, because another program may take the processor: at 50 frames a second, a frame has 20 ms.
     expect(cpuMs).toBeLessThan(scaled(20));
     expect(wrong).toEqual([]);
@@ -92,7 +106,7 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
       '<img src=x onerror="window.__hacked=1">\\u{202e}gnp.exe\\u{0}',
     );
     await show(page, `/executions/${id}?step=flow%5B0%5D`);
-    const value = page.locator('.panel .value');
+    const value = page.locator('.panel').getByRole('region', { name: 'Output' });
     await value.waitFor();
     expect(await value.innerText()).toMatch(/constructor: 1[\s\S]*html: "<img/);
     const began = Date.now();
@@ -120,6 +134,16 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
     await page.context().setOffline(false);
     await page.locator('.title .badge', { hasText: 'completed' }).waitFor({ timeout: 20_000 });
     await page.getByRole('button', { name: /agent after completed/ }).waitFor();
+    await page.context().close();
+  });
+
+  it('an agent in its first attempt is shown as running, before anything of it is stored', async () => {
+    const { id } = await demo.orchestrator.start('hanging', {});
+    const { page } = await visit(browser, demo.url, token);
+    await show(page, `/executions/${id}`);
+    await page.getByRole('button', { name: /agent working running/ }).waitFor();
+    endHanging('done');
+    await page.getByRole('button', { name: /agent working completed/ }).waitFor();
     await page.context().close();
   });
 

@@ -40,6 +40,8 @@ const ROUTES: readonly Row[] = [
   ['GET', `/api/v1/executions/${NOBODY}/agents/a`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/steps`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/steps/a`, 'read:executions', 404],
+  ['GET', `/api/v1/executions/${NOBODY}/steps/a/input`, 'read:executions', 404],
+  ['GET', `/api/v1/executions/${NOBODY}/running`, 'read:executions', 404],
   ['GET', `/api/v1/executions/${NOBODY}/definition`, 'read:ensembles', 404],
   ['GET', `/api/v1/executions/${NOBODY}/events`, 'read:executions', 404],
   ['POST', `/api/v1/executions/${NOBODY}/events/ticket`, 'read:executions', 404],

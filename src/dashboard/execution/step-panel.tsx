@@ -2,10 +2,11 @@
 
 import type { Execution } from '../../engine/model/execution.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import type { StepInput } from '../../orchestrator/runs/steps-at-work.ts';
 import { linkTo } from '../address.ts';
 import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
-import { formatDuration, formatNumber, oneLine } from '../format.ts';
+import { formatDuration, formatNumber, oneLine, visible } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Fact } from '../parts/fact.tsx';
 import { Failure } from '../parts/failure.tsx';
@@ -26,6 +27,7 @@ const PARTS: ReadonlySet<string> = new Set(['model', 'tool', 'send']);
 
 export function StepPanel({ execution, step, steps, onChoose }: StepPanelProps) {
   const { key, kind, name, status, attempts, startedAt, duration, error, executionId } = step;
+  const isRecorded = status !== 'skipped' && status !== 'running';
   const parts = steps.filter((one) => PARTS.has(one.kind) && containerOf(one.key) === key);
   return (
     <aside class="panel" aria-label={`Step ${name || kind}`}>
@@ -54,9 +56,26 @@ export function StepPanel({ execution, step, steps, onChoose }: StepPanelProps) 
       </dl>
       {error && <ErrorOf error={error} />}
       {parts.length > 0 && <Parts parts={parts} onChoose={onChoose} />}
+      {kind === 'agent' && isRecorded && <Input id={execution.id} name={key} />}
       <h3>Output</h3>
       <Output execution={execution} step={step} />
     </aside>
+  );
+}
+
+/** The input is not stored: the server evaluates it again. @param name - the key of the step */
+function Input({ id, name }: { readonly id: string; readonly name: string }) {
+  const { value, problem, isLoading, reload } = useData(`input ${id} ${name}`, (client, signal) =>
+    client.get<StepInput>(at`/executions/${id}/steps/${name}/input`, {}, signal),
+  );
+  return (
+    <>
+      <h3>Input</h3>
+      {problem && <Failure problem={problem} onRetry={reload} />}
+      {isLoading && <p class="empty">Loading...</p>}
+      {value?.reason && <p class="hint">It can't be shown: {visible(value.reason)}</p>}
+      {value && 'input' in value && <Value value={value.input} label="Input" />}
+    </>
   );
 }
 

@@ -26,12 +26,7 @@ interface TimelineProps {
 export function Timeline({ steps, from, to, chosen, onChoose }: TimelineProps) {
   const rows = useMemo(() => toRows(steps), [steps]);
   const scale = useMemo(() => toTimeScale(steps, from, to), [steps, from, to]);
-  if (rows.length === 0)
-    return (
-      <p class="empty">
-        No step is stored yet. A step is stored when its first attempt ends, or when it begins to wait.
-      </p>
-    );
+  if (rows.length === 0) return <p class="empty">No step has begun.</p>;
   return (
     <div class="timeline">
       <Scale scale={scale} />

@@ -3,6 +3,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { Execution } from '../../engine/model/execution.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
+import type { RunningSteps } from '../../orchestrator/runs/steps-at-work.ts';
 import { type ApiProblem, at, type Client } from '../api/client.ts';
 import { type Connection, followEvents } from '../api/follow-events.ts';
 import { toProblem, useData, type Data } from '../api/use-data.ts';
@@ -33,6 +34,7 @@ export function useExecution(id: string): ShownExecution {
   const { client } = useApp();
   const record = useData(id, (api, signal) => api.get<Execution<unknown>>(at`/executions/${id}`, {}, signal));
   const [pages, setPages] = useState<readonly StepPage[]>([]);
+  const [atWork, setAtWork] = useState<RunningSteps['steps']>([]);
   const [stepsProblem, setStepsProblem] = useState<ApiProblem>();
   const [connection, setConnection] = useState<Connection>();
   const known = useRef<readonly StepPage[]>([]);
@@ -51,7 +53,10 @@ export function useExecution(id: string): ShownExecution {
     };
     const refresh = throttled(signal, async () => {
       try {
+        const running = hasEnded ? undefined : client.get<RunningSteps>(at`/executions/${id}/running`, {}, signal);
+        running?.catch(() => {});
         await readSteps(client, id, known.current, show, signal);
+        setAtWork((await running)?.steps ?? []);
         setStepsProblem(undefined);
       } catch (thrown) {
         if (!signal.aborted) setStepsProblem(toProblem(thrown));
@@ -67,8 +72,26 @@ export function useExecution(id: string): ShownExecution {
     }
     return () => controller.abort();
   }, [client, id, isKnown, hasEnded]);
-  const steps = useMemo(() => pages.flatMap((page) => page.steps), [pages]);
+  const steps = useMemo(
+    () =>
+      withRunning(
+        pages.flatMap((page) => page.steps),
+        atWork,
+      ),
+    [pages, atWork],
+  );
   return { ...record, steps, stepsProblem, connection: hasEnded ? undefined : connection };
+}
+
+/** Nothing is stored of an agent in its first attempt. It began when what came before it had ended, about. */
+function withRunning(stored: readonly ExecutionStep[], atWork: RunningSteps['steps']): readonly ExecutionStep[] {
+  if (atWork.length === 0) return stored;
+  const known = new Set(stored.map(({ key }) => key));
+  const ends = stored.flatMap((one) => (isOpen(one) ? [one.startedAt] : [one.startedAt + one.duration]));
+  const startedAt = ends.reduce((latest, end) => Math.max(latest, end), 0) || Date.now();
+  const duration = Math.max(0, Date.now() - startedAt);
+  const about = { kind: 'agent', status: 'running', attempts: 1, startedAt, duration } as const;
+  return [...stored, ...atWork.filter(({ key }) => !known.has(key)).map((one) => ({ ...one, ...about }))];
 }
 
 /** Calls `work` at once, and then at most once in a while, never twice at the same time and never while the tab is hidden. */

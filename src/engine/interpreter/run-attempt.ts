@@ -80,7 +80,7 @@ function make(attempt: Attempt, ready: CompiledAgentStep, store: StoreRecord): M
 /** Runs the operation. Right before that, and nowhere else, it checks that no other worker can have resumed the run. */
 function begin(context: AttemptContext, attempt: Attempt, store: StoreRecord): MaybePromise<Made> {
   const { step, scope } = attempt;
-  const lease = scope.run.journal.waitForLease();
+  const lease = scope.run.journal.waitForLease(attempt.key, context);
   if (lease !== undefined)
     return lease.then(() => (scope.cancellation.reason === undefined ? begin(context, attempt, store) : undefined));
   let result: unknown;

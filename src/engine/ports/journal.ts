@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../base/json.ts';
 import type { UsedComponent } from '../model/component.ts';
 import type { PendingWait } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
-import type { MaybePromise } from './operation.ts';
+import type { MaybePromise, OperationContext } from './operation.ts';
 
 /**
  * Nothing of this run is stored any more: the execution belongs to another process, or the storage does not answer (the `cause`).
@@ -87,9 +87,11 @@ export interface Journal {
 
   /**
    * Checks, right before each effect, whether this process still holds the execution.
+   * @param key - of the agent whose operation is about to run. Absent for a part of an attempt
+   * @param context - what the operation gets
    * @returns undefined if it does. Otherwise a promise: wait for it, then check again
    */
-  waitForLease(): Promise<void> | undefined;
+  waitForLease(key?: string, context?: OperationContext): Promise<void> | undefined;
 
   /**
    * Returns the decision under `key`, or stores the result of `compute` as the decision. For values that a replay can't compute again.

@@ -77,6 +77,17 @@ export async function getStep(call: HttpCall): Promise<Reply> {
   return { status: 200, json: await call.parts.orchestrator.executions.step(id, call.params.key ?? '') };
 }
 
+export async function getStepInput(call: HttpCall): Promise<Reply> {
+  const id = await knownExecution(call);
+  return { status: 200, json: await call.parts.orchestrator.executions.stepInput(id, call.params.key ?? '') };
+}
+
+/** The agents that are at work. */
+export async function getRunning(call: HttpCall): Promise<Reply> {
+  const id = readId(call, 'execution');
+  return { status: 200, json: await known(call.parts.orchestrator.executions.running(id)) };
+}
+
 /** The definition with which the execution began. */
 export async function getDefinition(call: HttpCall): Promise<Reply> {
   return { status: 200, json: await call.parts.orchestrator.executions.definition(await knownExecution(call)) };

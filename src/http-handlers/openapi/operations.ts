@@ -76,6 +76,12 @@ const executions: Readonly<Record<string, Operation>> = {
   'GET /executions/:id/steps/:key': {
     ...{ id: 'getStep', summary: 'A step with its output', replies: { 200: 'Step' } },
   },
+  'GET /executions/:id/steps/:key/input': {
+    ...{ id: 'getStepInput', summary: 'What an agent got as its input', replies: { 200: 'StepInput' } },
+  },
+  'GET /executions/:id/running': {
+    ...{ id: 'getRunning', summary: 'The agents that are at work', replies: { 200: 'RunningSteps' } },
+  },
   'GET /executions/:id/definition': {
     ...{ id: 'getExecutedDefinition', summary: 'The definition with which an execution began' },
     replies: { 200: 'ExecutedDefinition' },

@@ -110,6 +110,8 @@ const executionShapes: Readonly<Record<string, Schema>> = {
   Steps: page('steps', 'Step'),
   OpenCount: object({ count: whole, 'oldestAt?': instant }),
   OpenCounts: object({ queued: ref('OpenCount'), running: ref('OpenCount'), waiting: ref('OpenCount') }),
+  StepInput: object({ key: text, 'input?': json, 'reason?': text }),
+  RunningSteps: object({ steps: list(object({ key: text, name: text })), 'reason?': text }),
   ExecutedDefinition: object({ ensemble: text, version: text, definition: anyObject }),
   Ticket: object({ ticket: text, expiresAt: instant }),
   Job: object({

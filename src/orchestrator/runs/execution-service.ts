@@ -27,12 +27,15 @@ import type {
   AttachedEngine,
   BeginOptions,
   ExecutionEngine,
+  InterpretedRun,
   LoadedDefinition,
 } from '../../engine/ports/execution-engine.ts';
 import { type Logger, SILENT } from '../../engine/ports/logger.ts';
 import type { Masking } from '../../engine/ports/masking.ts';
 import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
 import type { Tracing } from '../../engine/ports/telemetry.ts';
+import { NEVER } from '../../engine/running/recorded-journal.ts';
+import type { StandingJournal } from '../../engine/running/standing-journal.ts';
 import { createOutbox } from '../deliveries/outbox.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { createExecutionIds } from './execution-ids.ts';
@@ -89,6 +92,8 @@ export interface ExecutionService {
   storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<StoredEvent>;
   /** The form in which the engine runs an ensemble. */
   toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
+  /** Runs an execution over a journal that lets no operation run: nothing is started, reported, logged or out of time. */
+  follow(ensemble: LoadedEnsemble, execution: NewExecution, journal: StandingJournal): InterpretedRun;
   readonly tracing: Tracing | undefined;
   readonly engine: AttachedEngine;
   /** Where executions, steps and signals are read. */
@@ -106,7 +111,8 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
     toLoadedDefinition: (ensemble) => toLoadedDefinition(ensemble),
     tracing,
   });
-  const toLoadedDefinition = createToLoadedDefinition(createRunPorts(parts, children, turns), parts.json);
+  const ports = createRunPorts(parts, children, turns);
+  const toLoadedDefinition = createToLoadedDefinition(ports, parts.json);
   const engine = attachEngine(parts, toLoadedDefinition);
   const records = engine.records ?? storage;
   const isShared = storage.capabilities.shared;
@@ -189,6 +195,8 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
         return toEarlier(other, undefined);
       }
     },
+    follow: ({ compiled }, { deadlineAt: _none, ...execution }, journal) =>
+      runEnsemble(compiled, execution, journal, withoutEffects(ports, journal), RESUMED, undefined),
     handleOf: (id) => toEarlier(id, undefined),
     ...{ storedEvents, toLoadedDefinition, tracing, engine, records, turns },
   };
@@ -218,6 +226,18 @@ function createRunPorts(parts: ExecutionServiceParts, children: RunPorts['childr
       return events.measure;
     },
   };
+}
+
+const RESUMED = { resumed: true, cancelled: false };
+
+function withoutEffects(ports: RunPorts, journal: StandingJournal): RunPorts {
+  const { clock, turns, env, mask, resolveComponent } = ports;
+  const never = () => NEVER;
+  const children = { newId: () => '', start: never, cancel: never };
+  const emit: RunPorts['emit'] = (event, data) => {
+    if (event === 'agent.started') journal.begins((data as EventData['agent.started']).key);
+  };
+  return { clock, turns, env, mask, resolveComponent, children, emit, logger: undefined, keepsStacks: false };
 }
 
 function createToLoadedDefinition(ports: RunPorts, json: Masking['json']): ToLoadedDefinition {

@@ -1,7 +1,7 @@
 /** The stored executions, as the public `orchestrator.executions`. */
 
 import { OrchestratorError } from '../../engine/base/errors.ts';
-import type { StoredEvent, Turns } from '../../engine/events/execution-events.ts';
+import type { StoredEvent } from '../../engine/events/execution-events.ts';
 import { cloneJson } from '../../engine/base/json.ts';
 import { isCompletedChild } from '../../engine/model/child.ts';
 import { decodeCursor, encodeCursor, pageLimit, readEventId } from '../../engine/model/cursor.ts';
@@ -10,27 +10,20 @@ import {
   type Execution,
   type ExecutionSummary,
   isFinal,
-  type FinalStatus,
   type OpenCounts,
 } from '../../engine/model/execution.ts';
 import { withoutStack } from '../../engine/model/execution-error.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
-import { endedBadly, toAgentResult, outputsOf } from '../../engine/model/execution-record.ts';
+import { endedBadly, toAgentResult } from '../../engine/model/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
-import { isPart, isMark } from '../../engine/model/step-kind.ts';
+import { isPart } from '../../engine/model/step-kind.ts';
 import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import { isKeptRequest } from '../../engine/model/kept-request.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { retryKeyOf } from '../../engine/model/start-once.ts';
-import type {
-  ExecutionPosition,
-  ExecutionQuery,
-  StoredDefinition,
-  Storage,
-  RecordReader,
-} from '../../engine/ports/storage.ts';
+import type { ExecutionPosition, ExecutionQuery, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
@@ -40,6 +33,8 @@ import type { RetryOptions } from './execute-options.ts';
 import type { ExecutionService } from './execution-service.ts';
 import type { ExecutionHandle } from './handles.ts';
 import { newestOf } from './find-first.ts';
+import { readHistory, readRecords } from './read-records.ts';
+import { createStepsAtWork, type RunningSteps, type StepInput } from './steps-at-work.ts';
 import { agentAlone } from '../../engine/model/name.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import { listSteps, readStep, STEP_KEY, type StepPage, type StepPageOptions } from './list-steps.ts';
@@ -132,6 +127,19 @@ export interface Executions<Signal extends string = string> {
   /** One step with its output, by its `key`. @throws NOT_FOUND */
   step(id: string, key: string): Promise<ExecutionStep>;
   /**
+   * What an agent of the flow got as its input. It is not stored: its expressions are evaluated again, over what was recorded before
+   * the agent began. That takes as long as a resume of the execution.
+   * @returns without `input`, and with the `reason`, if that can't be done: it read the state, or this process can't run the definition
+   * @throws NOT_FOUND
+   */
+  stepInput(id: string, key: string): Promise<StepInput>;
+  /**
+   * The agents that are at work in their attempt, in whatever process: those that the flow comes to after all that is recorded. Empty
+   * unless the execution is `running`. It takes as long as a resume of the execution.
+   * @throws NOT_FOUND
+   */
+  running(id: string): Promise<RunningSteps>;
+  /**
    * The definition with which an execution began, without the shared agents that it names.
    * @throws NOT_FOUND, also for an execution of an agent alone, and if the store does not have the definition
    */
@@ -194,6 +202,7 @@ export function createExecutions(parts: ExecutionsParts): Executions {
   const tickets = createEventTickets(storage.tokens, clock);
   const { records, turns } = executionService;
   const checkSignal = createSignalCheck(definitions);
+  const atWork = createStepsAtWork({ ...executionService, clock, definitions, restore });
   const orNotFound = <T>(found: T | undefined, id: string): T => {
     if (found === undefined) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
     return found;
@@ -306,6 +315,8 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       if (step) return step;
       throw new OrchestratorError('NOT_FOUND', `execution ${summary.id} has no step ${key}`);
     },
+    stepInput: async (id, key) => atWork.inputOf(await statusOf(id), String(key)),
+    running: async (id) => atWork.running(await statusOf(id)),
     async definition(id) {
       const { id: executionId, ensemble, version } = await statusOf(id);
       const isFlow = agentAlone(ensemble) === undefined;
@@ -352,36 +363,4 @@ function isResult(step: StepRecord): boolean {
 
 function conflict({ id: executionId, status }: ExecutionSummary, message: string): OrchestratorError {
   return new OrchestratorError('CONFLICT', message, { details: { executionId, status } });
-}
-
-/** @throws NOT_FOUND */
-async function readHistory(records: RecordReader, turns: Turns, id: string): Promise<ExecutionHistory> {
-  const { executions } = records;
-  const [execution, record] = [await executions.getAccepted(id), await executions.get(id, { agents: false })];
-  if (!execution || !record) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
-  const steps: StepRecord[] = [];
-  for await (const step of readRecords(records, turns, id)) if (!isMark(step)) steps.push(cloneJson(step));
-  const { status, error, finishedAt } = record;
-  const output = outputsOf(record);
-  const end = finishedAt !== undefined && isFinal(status) && { status: status as FinalStatus, output, finishedAt };
-  const history: ExecutionHistory = {
-    ...{ format: 1, execution: cloneJson(execution), status, steps },
-    ...(end && { end: cloneJson(error ? { ...end, error } : end) }),
-  };
-  return history;
-}
-
-/** How many records, and bytes of their outputs, are read at once. */
-const PAGE = 250;
-const READ_BYTES = 1024 * 1024;
-
-/** The records, with decisions and marks, in the order in which they were first stored. */
-export async function* readRecords({ executions }: RecordReader, turns: Turns, id: string): AsyncGenerator<StepRecord> {
-  for (let after: string | undefined; ; ) {
-    await turns.pause();
-    const page = await executions.listSteps(id, { after, limit: PAGE, bytes: READ_BYTES, notes: true });
-    if (page.length === 0) return;
-    yield* page;
-    after = page.at(-1)?.key;
-  }
 }

@@ -4,6 +4,7 @@ import type { Json } from '../../engine/base/json.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
 import type { StepRecord } from '../../engine/model/stored-execution.ts';
 import { type Journal, JournalLostError } from '../../engine/ports/journal.ts';
+import { NEVER, RecordedJournal } from '../../engine/running/recorded-journal.ts';
 import { callerOf, describeKey, describeRecord, isStep, placeOf } from './describe-record.ts';
 
 /** Where a recorded run and today's definition part. */
@@ -17,28 +18,26 @@ export interface ReplayDifference {
   readonly reason: string;
 }
 
-const NEVER = new Promise<never>(() => {});
-
-export class ReplayJournal implements Journal {
-  readonly #records: ReadonlyMap<string, StepRecord>;
+export class ReplayJournal extends RecordedJournal {
+  readonly #all: readonly StepRecord[];
   readonly #isOpen: boolean;
   readonly #asked = new Set<string>();
   /** The first difference. */
   difference: ReplayDifference | undefined;
   /** A part of the flow has come to the end of the history, and can't continue. */
   isAtEnd = false;
-  /** How often the flow has asked for something. */
-  calls = 0;
 
   /** @param isOpen - the recorded run did not reach the end of its flow */
   constructor({ steps }: ExecutionHistory, isOpen: boolean) {
-    this.#records = new Map(steps.map((record) => [record.key, record]));
+    super(steps);
+    this.#all = steps;
     this.#isOpen = isOpen;
   }
 
   /** The first recorded step that the flow did not ask for. */
   get unused(): StepRecord | undefined {
-    for (const [key, record] of this.#records) {
+    for (const record of this.#all) {
+      const { key } = record;
       const caller = callerOf(key);
       // An operation called it. Where the result of the operation is recorded, no operation runs.
       if (caller !== undefined && this.#asked.has(caller)) continue;
@@ -48,8 +47,8 @@ export class ReplayJournal implements Journal {
   }
 
   step(...[key, attempt, , , agent]: Parameters<Journal['step']>): StepRecord | Promise<undefined> {
-    const stored = this.#get(key);
-    if (!stored || stored.attempts < attempt) return this.#missing(key, `agent \`${agent}\``);
+    const stored = this.find(key);
+    if (!stored || stored.attempts < attempt) return this.#end(key, `agent \`${agent}\``);
     if (stored.name === agent) return stored;
     const [expected, found] = [describeRecord(stored), `agent \`${agent}\``];
     throw this.#differ({
@@ -60,62 +59,38 @@ export class ReplayJournal implements Journal {
     });
   }
 
-  readonly mayRepeat = false;
+  override pinned(): undefined {}
 
-  waitForLease(): undefined {}
-
-  decide(...[key]: Parameters<Journal['decide']>): Json | Promise<never> {
-    const stored = this.#get(key);
-    return stored ? stored.output : this.#missing(key, describeKey(key));
-  }
-
-  pinned(): undefined {}
-
-  pin(): void {}
-
-  mark(): false {
-    return false;
-  }
-
-  replayed(key: string): StepRecord | undefined {
-    const stored = this.#get(key);
+  override replayed(key: string): StepRecord | undefined {
+    const stored = this.find(key);
     if (!stored) return undefined;
     // When the end of a block or of a child is known, the flow does not ask for what was before the end.
     if (key.endsWith('.foreach'))
-      for (const inner of this.#records.keys()) if (inner.startsWith(`${key}[`)) this.#asked.add(inner);
+      for (const inner of this.#all) if (inner.key.startsWith(`${key}[`)) this.#asked.add(inner.key);
     if (key.endsWith('.ensemble')) this.#asked.add(`${key}.begun`);
     return stored;
   }
 
-  hasReplayed(prefix: string): boolean {
-    const start = prefix.endsWith(']') ? prefix : `${prefix}[`;
-    for (const key of this.#records.keys()) if (key.startsWith(start)) return true;
-    return false;
-  }
-
-  onReplayEnd(): void {}
-
-  branches(): void {}
-
-  sleepUntil(): Promise<never> {
+  override sleepUntil(): Promise<never> {
     this.isAtEnd = true;
     return NEVER;
   }
 
-  async waitForSignal(key: string, name: string): Promise<undefined> {
-    return this.#missing(key, `a wait for the signal \`${name}\``);
+  override async waitForSignal(...[key, name]: Parameters<Journal['waitForSignal']>): Promise<undefined> {
+    return this.#end(key, `a wait for the signal \`${name}\``);
   }
 
-  readState(): undefined {}
-
-  #get(key: string): StepRecord | undefined {
-    this.calls += 1;
+  protected override find(key: string): StepRecord | undefined {
     this.#asked.add(key);
-    return this.#records.get(key);
+    return super.find(key);
+  }
+
+  protected missing(key: string): Promise<never> {
+    return this.#end(key, describeKey(key));
   }
 
   /** @returns a promise that never resolves, where the recorded run may have stopped @throws JournalLostError */
-  #missing(key: string, found: string): Promise<never> {
+  #end(key: string, found: string): Promise<never> {
     if (this.#isOpen) {
       this.isAtEnd = true;
       return NEVER;

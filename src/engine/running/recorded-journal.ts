@@ -1,0 +1,78 @@
+/** A journal that answers from the records of an execution and stores nothing. What happens where a record is missing, its kinds decide. */
+
+import type { Json } from '../base/json.ts';
+import type { UsedComponent } from '../model/component.ts';
+import type { StepRecord } from '../model/stored-execution.ts';
+import type { Journal } from '../ports/journal.ts';
+import type { MaybePromise } from '../ports/operation.ts';
+import { ReplayedRecords } from './journal-records.ts';
+import { PinnedComponents } from './pinned-components.ts';
+
+/** Of a part of the flow that can't continue. */
+export const NEVER = new Promise<never>(() => {});
+
+export abstract class RecordedJournal implements Journal {
+  readonly mayRepeat = false;
+  /** How often the flow has asked for something. */
+  calls = 0;
+  readonly #records: ReplayedRecords;
+  readonly #components = new PinnedComponents();
+
+  constructor(records: readonly StepRecord[]) {
+    this.#records = new ReplayedRecords(records);
+    for (const record of records) if (record.note) this.#components.add(record);
+  }
+
+  abstract step(...given: Parameters<Journal['step']>): MaybePromise<StepRecord | undefined>;
+
+  /** Of a decision that is not recorded. */
+  protected abstract missing(key: string): Promise<never>;
+
+  protected find(key: string): StepRecord | undefined {
+    this.calls += 1;
+    return this.#records.get(key);
+  }
+
+  waitForLease(..._begins: Parameters<Journal['waitForLease']>): Promise<void> | undefined {
+    return undefined;
+  }
+
+  decide(...[key]: Parameters<Journal['decide']>): MaybePromise<Json> {
+    const stored = this.find(key);
+    return stored ? stored.output : this.missing(key);
+  }
+
+  pinned(reference: string): UsedComponent | undefined {
+    return this.#components.get(reference);
+  }
+
+  pin(): void {}
+
+  mark(): false {
+    return false;
+  }
+
+  replayed(key: string): StepRecord | undefined {
+    return this.find(key);
+  }
+
+  hasReplayed(prefix: string): boolean {
+    return this.#records.hasPrefix(prefix);
+  }
+
+  onReplayEnd(_callback: () => void): void {}
+
+  branches(): void {}
+
+  sleepUntil(..._sleep: Parameters<Journal['sleepUntil']>): Promise<void> {
+    return NEVER;
+  }
+
+  async waitForSignal(...[key]: Parameters<Journal['waitForSignal']>): Promise<undefined> {
+    return this.missing(key);
+  }
+
+  readState(): ReturnType<Journal['readState']> {
+    return undefined;
+  }
+}

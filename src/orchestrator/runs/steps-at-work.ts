@@ -1,0 +1,103 @@
+/** What the agents of an execution got, and which of them are at work: a run without effects over what is recorded finds it. */
+
+import { OrchestratorError } from '../../engine/base/errors.ts';
+import { cloneJson, type Json } from '../../engine/base/json.ts';
+import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
+import { withTimeout } from '../../engine/base/with-timeout.ts';
+import type { Turns } from '../../engine/interpreter/turns.ts';
+import type { ExecutionSummary } from '../../engine/model/execution.ts';
+import type { StepRecord } from '../../engine/model/stored-execution.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { RecordReader, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
+import { type StepAtWork, StandingJournal } from '../../engine/running/standing-journal.ts';
+import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
+import type { ExecutionService } from './execution-service.ts';
+import { readRecords } from './read-records.ts';
+
+/** What the operation of an agent got. */
+export interface StepInput {
+  /** The position of the agent in the flow. */
+  readonly key: string;
+  /** Absent if it can't be computed. */
+  readonly input?: Json;
+  /** Why it can't be computed. */
+  readonly reason?: string;
+}
+
+/** The agents of an execution that are at work. */
+export interface RunningSteps {
+  readonly steps: readonly { readonly key: string; readonly name: string }[];
+  /** Why this process can't find them. */
+  readonly reason?: string;
+}
+
+interface Parts {
+  readonly records: RecordReader;
+  readonly turns: Turns;
+  readonly clock: Clock;
+  readonly follow: ExecutionService['follow'];
+  readonly definitions: Storage['definitions'];
+  restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
+}
+
+/** Turns of the event loop without a question of the flow, after which it stands still. */
+const QUIET_TURNS = 5;
+/** How long the components of a config may take, ms. */
+const PATIENCE_MS = 2_000;
+// The agent ended at the instant at which the block around it was stopped.
+const UNREACHED = 'the flow does not come to it over what is recorded';
+
+export function createStepsAtWork({ records, turns, clock, follow, definitions, restore }: Parts) {
+  /** @param upTo - only what was recorded before the record of this key. @returns the agents that are at work then; a text says why they are not known */
+  const find = async (
+    { id, ensemble, version }: ExecutionSummary,
+    upTo?: string,
+  ): Promise<ReadonlyMap<string, StepAtWork> | string> => {
+    const stored = await definitions.get(version);
+    const loaded = stored ? await restore(stored, ensemble) : `its definition ${version} is not stored`;
+    if (typeof loaded === 'string') return `this process can't follow its flow: ${loaded}`;
+    const execution = await records.executions.getAccepted(id);
+    if (!execution) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
+    const before: StepRecord[] = [];
+    for await (const record of readRecords(records, turns, id)) {
+      if (record.key === upTo) break;
+      before.push(record);
+    }
+    const journal = new StandingJournal(before);
+    const run = follow(loaded, execution, journal);
+    try {
+      await untilStill(journal, turns);
+      await withTimeout(journal.prepared(), PATIENCE_MS, clock.setTimer);
+    } finally {
+      run.abandon();
+    }
+    return journal.atWork;
+  };
+
+  return {
+    /** @throws NOT_FOUND */
+    async inputOf(summary: ExecutionSummary, key: string): Promise<StepInput> {
+      const record = await records.executions.getStep(summary.id, key);
+      if (!record || record.note)
+        throw new OrchestratorError('NOT_FOUND', `execution ${summary.id} has no agent run ${key}`);
+      const found = await find(summary, key);
+      if (typeof found === 'string') return { key, reason: found };
+      const { context, error } = found.get(key) ?? {};
+      if (!context) return { key, reason: error?.message ?? UNREACHED };
+      return { key, input: cloneJson(context.input) };
+    },
+    async running(summary: ExecutionSummary): Promise<RunningSteps> {
+      if (summary.status !== 'running') return { steps: [] };
+      const found = await find(summary);
+      if (typeof found === 'string') return { steps: [], reason: found };
+      return { steps: [...found].map(([key, { name }]) => ({ key, name })) };
+    },
+  };
+}
+
+async function untilStill(journal: StandingJournal, turns: Turns): Promise<void> {
+  for (let calls = -1; journal.calls !== calls; ) {
+    calls = journal.calls;
+    for (let quiet = 0; quiet < QUIET_TURNS; quiet++) await turns.next();
+  }
+}
