@@ -24,6 +24,8 @@ describe('ensemble execution list', () => {
       expect(await idsOf('--tag', 'vip', '--since', '1h')).toEqual(['order-7']);
       expect(await idsOf('--search', 'order-', '--until', '2000-01-01')).toEqual([]);
       expect(await idsOf('--search', 'customer', '--since', '2026-01-01T00:00:00Z')).toEqual(['order-7']);
+      expect(await idsOf('--oldest')).toEqual(['order-7', 'a-plain-one']);
+      expect(await idsOf('--error', 'TIMEOUT')).toEqual([]);
       const [head, row] = (await list('--tag', 'vip')).stdout.trimEnd().split('\n');
       expect(head).toMatch(/^ID +ENSEMBLE +STATUS +STARTED +DURATION +TAGS$/);
       expect(row).toMatch(/^order-7 +greet +completed .* customer=7, vip$/);

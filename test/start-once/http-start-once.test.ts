@@ -107,6 +107,11 @@ describe.each(HOSTS)('by $host', ({ open }) => {
     const next = encodeURIComponent(first.body.nextCursor);
     expect(await listed(`tag=vip&limit=1&cursor=${next}`)).toEqual(['z-1']);
     expect(await listed(`tag=other&cursor=${next}`)).toMatchObject({ code: 'INVALID_CURSOR' });
+    expect(await listed(`tag=vip&order=oldest&cursor=${next}`)).toMatchObject({ code: 'INVALID_CURSOR' });
+    expect(await listed('order=oldest')).toEqual(['z-1', 'a-1', 'm-1']);
+    const oldest = await readResponse(ask(`${LIST}?order=oldest&limit=2`, { headers }));
+    expect(await listed(`order=oldest&limit=2&cursor=${encodeURIComponent(oldest.body.nextCursor)}`)).toEqual(['m-1']);
+    expect(await listed('errorCode=AGENT_FAILED')).toEqual([]);
   });
 
   it.each([
@@ -116,6 +121,8 @@ describe.each(HOSTS)('by $host', ({ open }) => {
     ['until=2026-01-01T00:00:00', '`until` must be Unix ms or ISO 8601'],
     ['since=2026-13-01', '`since` must be Unix ms or ISO 8601'],
     [`search=${'a'.repeat(129)}`, '`search` must be text of 1 to 128 characters'],
+    ['order=up', '`order` must be newest or oldest'],
+    ['errorCode=%07', '`errorCode` must be text of 1 to 128 characters'],
     ['tag=%00', '`tag` must be text'],
     ['tags=vip', /did you mean `tag`\?/],
   ])('?%s is 400', async (query, message) => {

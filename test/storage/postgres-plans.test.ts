@@ -231,6 +231,8 @@ describe.skipIf(!hasServer)('plans', () => {
       );
       await database.query(
         `UPDATE ensemble.executions SET parent_id = CASE WHEN created_at % 20000 = 0 THEN 'parent' END,
+          error = CASE WHEN created_at % 3 = 1 THEN '{"code":"' ||
+            CASE created_at % 5000 WHEN 13 THEN 'RARE' ELSE 'OFTEN' END || '","message":"says \\"code\\":\\"RARE\\""}' END,
           idempotency_key = CASE WHEN created_at % 10 = 7 THEN 'key ' || created_at END,
           ensemble = CASE WHEN created_at = 600 THEN 'only' ELSE ensemble END WHERE namespace = $1`,
         [namespace],
@@ -280,6 +282,12 @@ describe.skipIf(!hasServer)('plans', () => {
       await executions.list({ tag: 'even', since: 50_000, until: 50_020, limit: 50 });
       await executions.list({ tag: 'rare', limit: 50 });
       await executions.list({ parentId: 'parent', limit: 50 });
+      await executions.list({ errorCode: 'RARE', limit: 50 });
+      await executions.list({ errorCode: 'OFTEN', since: 50_000, limit: 50 });
+      await executions.list({ order: 'oldest', limit: 50, before: { createdAt: 50_000, id: executionId(50_000) } });
+      await executions.list({ order: 'oldest', status: 'failed', since: 50_000, limit: 50 });
+      await executions.list({ order: 'oldest', tag: 'even', until: 50_020, limit: 50 });
+      await executions.list({ order: 'oldest', errorCode: 'OFTEN', limit: 50 });
       await executions.findByKey('key 7');
       await executions.countOpen(15);
       for (const one of ran) expect(readRows(await explain(one, ', ANALYZE'))).toBeLessThanOrEqual(50);
@@ -305,11 +313,16 @@ describe.skipIf(!hasServer)('plans', () => {
         { ...rare, status: 'waiting' },
         { ...rare, ensemble: 'e3', status: 'completed' },
         { tag: 'even', ensemble: 'only', limit: 50 },
+        { tag: 'rare', ensemble: 'e3', limit: 50 },
         { status: 'queued', ensemble: 'only', limit: 50 },
         { status: 'completed', ensemble: 'e3', limit: 50 },
         { status: 'failed', ensemble: 'e3', limit: 50 },
         { status: 'failed', tag: 'even', ensemble: 'e3', limit: 50 },
         { parentId: 'parent', status: 'queued', tag: 'even', limit: 50 },
+        { errorCode: 'RARE', ensemble: 'e3', limit: 50 },
+        { errorCode: 'OFTEN', ensemble: 'only', limit: 50 },
+        { errorCode: 'RARE', tag: 'even', status: 'failed', limit: 50 },
+        { errorCode: 'NONE', tag: 'even', order: 'oldest', limit: 50 },
         { search: 'rar', ensemble: 'e3', limit: 50 },
         { search: `exec_${'0'.repeat(21)}1000`, limit: 50 },
       ] as const) {

@@ -45,7 +45,14 @@ async function openWatched() {
 /** The statements that the tables prepare, and those of every kind of list. */
 async function statements(): Promise<{ connection: SqlConnection; all: readonly string[] }> {
   const { connection, tables, all } = await openWatched();
-  for (const filter of [{}, { parentId: 'p' }, { tag: 't' }, { search: 's' }])
+  for (const filter of [
+    {},
+    { parentId: 'p' },
+    { tag: 't' },
+    { search: 's' },
+    { errorCode: 'X' },
+    { order: 'oldest' },
+  ] as const)
     for (const ensemble of [undefined, 'orders'])
       for (const status of [undefined, 'failed', 'running', 'completed'] as const)
         tables.executions.list({ limit: 10, ...filter, ...(ensemble && { ensemble }), ...(status && { status }) });
@@ -106,6 +113,12 @@ describe('a store with millions of rows', () => {
     ],
     ['a status', { status: 'failed' }, `by_status (namespace=? AND status=? AND created_at>? AND ${AFTER})`],
     ['a parent', { parentId: 'p' }, `by_parent (namespace=? AND parent_id=? AND created_at>? AND ${AFTER})`],
+    ['an error', { errorCode: 'X' }, `by_error (namespace=? AND <expr>=? AND created_at>? AND ${AFTER})`],
+    [
+      'an ensemble, oldest first',
+      { ensemble: 'o', order: 'oldest' },
+      'by_ensemble (namespace=? AND ensemble=? AND (created_at,id)>(?,?) AND created_at<?)',
+    ],
     ['a tag', { tag: 't' }, `t USING PRIMARY KEY (namespace=? AND tag=? AND created_at>? AND ${AFTER})`],
   ] as const)(
     'a list of %s walks its index in the order of the list, and sorts only its page',

@@ -27,6 +27,8 @@ export interface ExecutionListOptions extends PlaceOptions {
   readonly since?: string;
   readonly until?: string;
   readonly search?: string;
+  readonly error?: string;
+  readonly oldest?: boolean;
   readonly limit: string;
   readonly json?: boolean;
 }
@@ -50,14 +52,25 @@ export async function listExecutions(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { ensemble, parent: parentId, retryOf, tag, search } = options;
+  const { ensemble, parent: parentId, retryOf, tag, search, error: errorCode } = options;
   const now = Date.now();
   const since = readTime(options.since, 'since', now);
   const until = readTime(options.until, 'until', now);
-  const filter = { ensemble, status: readStatus(options.status), parentId, retryOf, tag, since, until, search };
+  const order = options.oldest ? ('oldest' as const) : undefined;
+  const filter = {
+    ensemble,
+    status: readStatus(options.status),
+    parentId,
+    retryOf,
+    tag,
+    since,
+    until,
+    search,
+    errorCode,
+  };
   const wanted = readLimit(options.limit);
   const { items: executions, nextCursor } = await withService(options, host, (service) =>
-    readPages('executions', (page) => service.executions.list({ ...filter, ...page }), wanted),
+    readPages('executions', (page) => service.executions.list({ ...filter, order, ...page }), wanted),
   );
   if (options.json) {
     output.print(`${printJson({ executions, nextCursor })}\n`);

@@ -20,8 +20,8 @@ import { EnsembleNames } from './ensemble-names.tsx';
 const EVERY_MS = 5_000;
 const PAGE_SIZE = 50;
 
-const FILTERS = ['ensemble', 'status', 'tag', 'search', 'since', 'until', 'parentId', 'retryOf'] as const;
-export type ExecutionQuery = { readonly [K in (typeof FILTERS)[number] | 'cursor']?: string };
+const FILTERS = ['ensemble', 'status', 'tag', 'search', 'since', 'until', 'parentId', 'retryOf', 'errorCode'] as const;
+export type ExecutionQuery = { readonly [K in (typeof FILTERS)[number] | 'order' | 'cursor']?: string };
 
 export interface ExecutionPage {
   readonly executions: readonly Execution<unknown>[];
@@ -35,7 +35,7 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
   const isLive = given.cursor === undefined;
   const { value, problem, isLoading, reload } = useData(
     JSON.stringify(['executions', given]),
-    (api, signal) => api.get<ExecutionPage>('/executions', { ...filterOf(given), limit: PAGE_SIZE }, signal),
+    (api, signal) => api.get<ExecutionPage>('/executions', { ...pageOf(given), limit: PAGE_SIZE }, signal),
     isLive ? EVERY_MS : undefined,
   );
   return (
@@ -66,14 +66,17 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
   );
 }
 
-function filterOf(query: ExecutionQuery): Record<string, string> {
-  const known = [...FILTERS, 'cursor'] as const;
-  return Object.fromEntries(known.flatMap((key) => (query[key] ? [[key, query[key]]] : [])));
+function filterOf(query: ExecutionQuery, keys: readonly (keyof ExecutionQuery)[] = FILTERS): Record<string, string> {
+  return Object.fromEntries(keys.flatMap((key) => (query[key] ? [[key, query[key]]] : [])));
+}
+
+function pageOf(query: ExecutionQuery): Record<string, string> {
+  return filterOf(query, [...FILTERS, 'order', 'cursor']);
 }
 
 /** A job takes no single execution and no page. */
 function jobFilterOf(query: ExecutionQuery): Record<string, unknown> {
-  const { cursor: _page, retryOf: _one, since, until, ...filter } = filterOf(query);
+  const { retryOf: _one, since, until, ...filter } = filterOf(query);
   return { ...filter, ...(since && { since: Date.parse(since) }), ...(until && { until: Date.parse(until) }) };
 }
 
@@ -102,6 +105,7 @@ function Filters({ query }: { readonly query: ExecutionQuery }) {
         </select>
       </label>
       <TextFilter label="Tag" value={query.tag} onValue={set('tag')} />
+      <TextFilter label="Error code" value={query.errorCode} onValue={set('errorCode')} />
       <label>
         From
         <input type="datetime-local" value={toLocal(query.since)} onChange={setInstant('since')} />
@@ -109,6 +113,13 @@ function Filters({ query }: { readonly query: ExecutionQuery }) {
       <label>
         Before
         <input type="datetime-local" value={toLocal(query.until)} onChange={setInstant('until')} />
+      </label>
+      <label>
+        Order
+        <select value={query.order ?? ''} onChange={set('order')}>
+          <option value="">newest first</option>
+          <option value="oldest">oldest first</option>
+        </select>
       </label>
       {others.map((key) => (
         <button key={key} type="button" class="chip" onClick={() => changeQuery({ [key]: undefined })}>
@@ -173,7 +184,11 @@ function ExecutionRow({ execution }: { readonly execution: Execution<unknown> })
       </td>
       <td class="number">{duration === undefined ? '' : formatDuration(duration)}</td>
       <td class="clip">
-        {error && `${error.code}: ${oneLine(error.message, 120)}`}
+        {error && (
+          <>
+            <a href={linkTo(['executions'], { errorCode: error.code })}>{error.code}</a> {oneLine(error.message, 120)}
+          </>
+        )}
         {!error && wait && `waits for ${wait.kind === 'sleep' ? 'an instant' : oneLine(wait.name ?? wait.kind, 60)}`}
       </td>
     </tr>

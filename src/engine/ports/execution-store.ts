@@ -20,6 +20,9 @@ export interface ExecutionPosition {
   readonly id: string;
 }
 
+/** By `createdAt`, then by id: descending, or ascending. */
+export type ListOrder = 'newest' | 'oldest';
+
 export interface ExecutionQuery {
   readonly ensemble?: string;
   readonly status?: ExecutionStatus;
@@ -33,9 +36,13 @@ export interface ExecutionQuery {
   readonly until?: number;
   /** Only executions whose id, or one of whose tags, begins with this text. */
   readonly search?: string;
+  /** Only executions that ended with an error of this code. */
+  readonly errorCode?: string;
+  /** Which execution comes first. Default `newest`. */
+  readonly order?: ListOrder;
   /** 1 to 250. */
   readonly limit: number;
-  /** Only executions after this position, which need not be that of a stored execution. */
+  /** Only executions that come after this position in the listing, which need not be that of a stored execution. */
   readonly before?: ExecutionPosition;
 }
 
@@ -123,8 +130,8 @@ export interface ExecutionReader {
   findByKey(key: string): MaybePromise<string | undefined>;
 
   /**
-   * Records of executions that match all filters, newest first: by `createdAt`, then by id, in descending order. They have no agent
-   * runs. An input or output of more than 4 KiB is left out, and is not read. Each filter is answered by an index: what other
+   * Records of executions that match all filters, by `createdAt`, then by id, the newest first unless `order` says otherwise. They have
+   * no agent runs. An input or output of more than 4 KiB is left out, and is not read. Each filter is answered by an index: what other
    * executions are stored does not matter.
    * @throws INVALID_REQUEST if more than 10,000 (`MAX_MATCHES`) ids or tags begin with `search`
    */

@@ -4,6 +4,7 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import { readEventId } from '../../engine/model/cursor.ts';
 import { type ExecutionStatus, isFinal } from '../../engine/model/execution.ts';
 import { agentAlone, NAME_PATTERN } from '../../engine/model/name.ts';
+import type { ListOrder } from '../../engine/ports/storage.ts';
 import { isStillAllowed } from '../authenticate.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readExecutionId, readId } from '../read-id.ts';
@@ -13,6 +14,7 @@ import { eventStream } from './event-stream.ts';
 
 export const EXECUTION_FILTERS = [
   ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search', 'limit', 'cursor'] as const),
+  ...(['errorCode', 'order'] as const),
 ] as const;
 
 export async function listExecutions({ parts, request }: HttpCall): Promise<Reply> {
@@ -23,6 +25,8 @@ export async function listExecutions({ parts, request }: HttpCall): Promise<Repl
     retryOf: retried,
     tag,
     search,
+    errorCode,
+    order,
     cursor,
     ...query
   } = readQuery(request.query, EXECUTION_FILTERS);
@@ -33,7 +37,7 @@ export async function listExecutions({ parts, request }: HttpCall): Promise<Repl
   const retryOf = readExecutionId(retried, 'retryOf');
   const since = readInstantParameter(query.since, 'since');
   const until = readInstantParameter(query.until, 'until');
-  // `list()` refuses an unknown status, and texts that are no tags.
+  // `list()` refuses an unknown status or order, and texts that are no tags.
   const filter = {
     ensemble,
     status: status as ExecutionStatus | undefined,
@@ -43,6 +47,8 @@ export async function listExecutions({ parts, request }: HttpCall): Promise<Repl
     since,
     until,
     search,
+    errorCode,
+    order: order as ListOrder | undefined,
   };
   const page = { ...filter, limit: readLimit(query.limit), cursor };
   return { status: 200, json: await parts.orchestrator.executions.list(page) };

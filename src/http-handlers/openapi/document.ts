@@ -27,6 +27,7 @@ const PARAMETERS: Readonly<Record<string, Schema>> = {
   active: { type: 'boolean' },
   since: { type: ['integer', 'string'], description: 'Unix ms, or ISO 8601' },
   until: { type: ['integer', 'string'], description: 'Unix ms, or ISO 8601' },
+  order: { type: 'string', enum: ['newest', 'oldest'], default: 'newest' },
   'listExecutions.status': { type: 'string', enum: EXECUTION_STATUSES },
   'listDeliveries.status': { type: 'string', enum: DELIVERY_STATUSES },
   'If-Match': { type: 'string', description: 'the `ETag` that the resource must have' },

@@ -49,7 +49,7 @@ const executions: Readonly<Record<string, Operation>> = {
     ...{ sends: ['Prefer'], ...LOCATED },
   },
   'GET /executions': {
-    ...{ id: 'listExecutions', summary: 'Lists executions, newest first', query: EXECUTION_FILTERS },
+    ...{ id: 'listExecutions', summary: 'Lists executions', query: EXECUTION_FILTERS },
     replies: { 200: 'Executions' },
   },
   'GET /executions/:id': { id: 'getExecution', summary: 'The record of an execution', replies: { 200: 'Execution' } },

@@ -17,7 +17,7 @@ import { type ExecutionFilter, readExecutionFilter } from '../runs/execution-fil
 export type JobAction = 'cancel' | 'retry' | 'delete';
 
 /** The executions that a job is for. */
-export type JobFilter = Omit<ExecutionFilter, 'retryOf' | 'limit' | 'cursor'>;
+export type JobFilter = Omit<ExecutionFilter, 'retryOf' | 'order' | 'limit' | 'cursor'>;
 
 export interface JobOptions {
   /**
@@ -99,7 +99,7 @@ export interface JobDocuments {
 const KIND = 'job';
 const KEPT_MS = 7 * 86_400_000;
 const ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'delete'];
-const FILTER_KEYS = ['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search'] as const;
+const FILTER_KEYS = ['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search', 'errorCode'] as const;
 
 export function jobDocuments(documents: DocumentStore, clock: Clock): JobDocuments {
   const read = ({ name: id, version, value }: StoredDocument) => ({ id, version, job: value as unknown as StoredJob });

@@ -5,7 +5,7 @@ import { decodeCursor, encodeCursor, pageLimit } from '../../engine/model/cursor
 import { EXECUTION_STATUSES, type ExecutionStatus } from '../../engine/model/execution.ts';
 import { EXECUTION_ID, normalizeExecutionId } from '../../engine/model/id.ts';
 import { isTag, MAX_TAG_LENGTH } from '../../engine/model/start-once.ts';
-import type { ExecutionPosition, ExecutionQuery } from '../../engine/ports/storage.ts';
+import type { ExecutionPosition, ExecutionQuery, ListOrder } from '../../engine/ports/storage.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
 
 export interface ExecutionFilter {
@@ -23,6 +23,10 @@ export interface ExecutionFilter {
   readonly until?: number | Date | undefined;
   /** Only executions whose id, or one of whose tags, begins with this text of 1 to 128 characters. */
   readonly search?: string | undefined;
+  /** Only executions that ended with an error of this code, such as `AGENT_FAILED`. */
+  readonly errorCode?: string | undefined;
+  /** Which execution is the first one, by `createdAt` and id. Default `newest`. */
+  readonly order?: ListOrder | undefined;
   /** Default 100, at most 250. A larger number counts as 250. */
   readonly limit?: number | undefined;
   /** `nextCursor` of the previous page, with the same filter. */
@@ -40,21 +44,25 @@ export interface ExecutionPage {
 
 const FILTER_KEYS: readonly (keyof ExecutionFilter)[] = [
   ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search'] as const),
+  ...(['errorCode', 'order'] as const),
   ...(['limit', 'cursor'] as const),
 ];
+const ORDERS: readonly ListOrder[] = ['newest', 'oldest'];
 /** The form of a cursor's entry: `createdAt` and id of the last execution of a page. */
 const POSITION = new RegExp(`^-?\\d{1,16} ${EXECUTION_ID.source.slice(1)}`);
 
 /** @throws INVALID_REQUEST for a value of a wrong form, INVALID_CURSOR, TypeError for an unknown key */
 export function readExecutionFilter(given: ExecutionFilter): ExecutionPage {
   refuseUnknownKeys(given, FILTER_KEYS, 'executions.list');
-  const { ensemble, status, tag, search, cursor } = given;
+  const { ensemble, status, tag, search, errorCode, order = 'newest', cursor } = given;
   checkStatus(status);
-  for (const [name, text] of Object.entries({ tag, search })) {
+  for (const [name, text] of Object.entries({ tag, search, errorCode })) {
     if (text !== undefined && !isTag(text))
       throw invalid(`\`${name}\` must be text of 1 to ${MAX_TAG_LENGTH} characters, without control characters`);
   }
+  if (!ORDERS.includes(order)) throw invalid(`\`order\` must be ${ORDERS.join(' or ')}`);
   const filters = {
+    ...{ errorCode, ...(order === 'oldest' && { order }) },
     ...{ ensemble, status, tag, search: search && normalizeExecutionId(search) },
     parentId: given.parentId === undefined ? undefined : normalizeExecutionId(given.parentId),
     since: readInstant(given.since, 'since'),

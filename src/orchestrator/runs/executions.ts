@@ -23,7 +23,7 @@ import type { Principal } from '../../engine/model/token.ts';
 import { isKeptRequest } from '../../engine/model/kept-request.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { retryKeyOf } from '../../engine/model/start-once.ts';
-import type { ExecutionPosition, ExecutionQuery, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
+import type { ExecutionQuery, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
@@ -96,7 +96,7 @@ export interface Executions<Signal extends string = string> {
   /** The status, without values and agent runs. The cost is the same for every execution. @throws NOT_FOUND */
   status(id: string): Promise<ExecutionSummary>;
   /**
-   * Newest first, by `createdAt` and id, without agent runs, and without inputs and outputs of more than 4 KiB. An execution is listed
+   * By `createdAt` and id, newest first unless `order` says otherwise, without agent runs, and without inputs and outputs of more than 4 KiB. An execution is listed
    * if it matches all filters.
    * @throws INVALID_CURSOR; INVALID_REQUEST for an invalid limit or filter, and if more than 10,000 ids or tags begin with `search`
    */
@@ -225,15 +225,16 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     const retry = id === undefined ? undefined : await records.executions.getStatus(id);
     if (!retry) return [];
     const { createdAt } = retry;
-    const { before, since = createdAt, until = createdAt + 1 } = query;
-    if (before && !isBefore(retry, before)) return [];
+    const { order: _one, since = createdAt, until = createdAt + 1, ...rest } = query;
+    // It is the first page, and the only one.
+    if (rest.before) return [];
     // No id has a space, so no other execution is between this position and the retry.
     const place = {
       before: { createdAt, id: `${retry.id} ` },
       since: Math.max(since, createdAt),
       until: Math.min(until, createdAt + 1),
     };
-    return (await records.executions.list({ ...query, ...place, limit: 1 })).filter((one) => one.id === retry.id);
+    return (await records.executions.list({ ...rest, ...place, limit: 1 })).filter((one) => one.id === retry.id);
   };
 
   return {
@@ -344,10 +345,6 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       return tickets.verify(normalizeExecutionId(id), String(ticket), options.isOpen === true);
     },
   };
-}
-
-function isBefore(a: ExecutionPosition, b: ExecutionPosition): boolean {
-  return a.createdAt < b.createdAt || (a.createdAt === b.createdAt && a.id < b.id);
 }
 
 /** Only the record of one execution has the stack of its error. */

@@ -67,7 +67,7 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
       const matches = search === undefined ? all : withBeginning(all, search);
       const found = matches
         .filter((stored) => isListed(stored, query))
-        .sort((a, b) => compare(b.execution, a.execution));
+        .sort((a, b) => directionOf(query) * compare(a.execution, b.execution));
       return found.slice(0, limit).map((stored) => toListed(toRecord(stored, [], keys)));
     },
     listSteps(id, query) {
@@ -92,15 +92,20 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
 }
 
 function isListed(stored: StoredExecution, query: ExecutionQuery): boolean {
-  const { ensemble, status, parentId, tag, since, until, before } = query;
-  const { execution } = stored;
+  const { ensemble, status, parentId, tag, since, until, before, errorCode } = query;
+  const { execution, end } = stored;
   if (ensemble !== undefined && execution.ensemble !== ensemble) return false;
   if (status !== undefined && statusOf(stored) !== status) return false;
   if (parentId !== undefined && execution.trigger.parentId !== parentId) return false;
   if (tag !== undefined && !execution.tags?.includes(tag)) return false;
   if (since !== undefined && execution.createdAt < since) return false;
   if (until !== undefined && execution.createdAt >= until) return false;
-  return before === undefined || compare(execution, before) < 0;
+  if (errorCode !== undefined && end?.error?.code !== errorCode) return false;
+  return before === undefined || directionOf(query) * compare(execution, before) > 0;
+}
+
+function directionOf({ order }: ExecutionQuery): 1 | -1 {
+  return order === 'oldest' ? 1 : -1;
 }
 
 function compare(a: ExecutionPosition, b: ExecutionPosition): number {

@@ -1,15 +1,15 @@
-/** How an SQL store answers a listing: it walks the entries of one index from the newest on, and filters them by the rest of the query. */
+/** How an SQL store answers a listing: it walks the entries of one index from one end, and filters them by the rest of the query. */
 
 import { MAX_MATCHES } from '../../../engine/model/execution.ts';
 import { tooManyMatches } from '../../../engine/model/execution-record.ts';
-import type { ExecutionPosition, ExecutionQuery } from '../../../engine/ports/storage.ts';
+import type { ExecutionQuery } from '../../../engine/ports/storage.ts';
 import { firstAfter } from './tables/key-range.ts';
 
 /** The filters that an index answers. `created` is the index of all executions. */
-export type Walk = 'search' | 'parentId' | 'tag' | 'status' | 'ensemble' | 'created';
+export type Walk = 'search' | 'parentId' | 'tag' | 'status' | 'ensemble' | 'error' | 'created';
 
 /** The part of a query that bounds every walk. */
-type Bounds = { readonly [K in 'before' | 'since' | 'until']?: ExecutionQuery[K] | undefined };
+type Bounds = { readonly [K in 'before' | 'since' | 'until' | 'order']?: ExecutionQuery[K] | undefined };
 
 /** How many entries of an index are counted to compare two filters. */
 export const MAX_COUNTED = 1000;
@@ -19,25 +19,65 @@ const AFTER_ALL_TEXTS = '\u{10FFFF}';
 /**
  * The walks that answer a query, one of which is enough. `completed` alone has no index: most executions are completed.
  * One index answers an ensemble together with a status. An execution has at most 1,000 descendants, so no other filter
- * than `parentId` needs to be compared with.
+ * than `parentId` needs to be compared with. An execution with an error has ended badly, so the index by error is at most as long as that
+ * by status.
  */
-export function walksOf({ search, parentId, tag, status, ensemble }: ExecutionQuery): readonly [Walk, ...Walk[]] {
+export function walksOf({
+  search,
+  parentId,
+  tag,
+  status,
+  ensemble,
+  errorCode,
+}: ExecutionQuery): readonly [Walk, ...Walk[]] {
   if (search !== undefined) return ['search'];
   if (parentId !== undefined) return ['parentId'];
   const walks: Walk[] = [];
   if (tag !== undefined) walks.push('tag');
   if (ensemble !== undefined) walks.push('ensemble');
-  else if (status !== undefined && status !== 'completed') walks.push('status');
+  if (errorCode !== undefined) walks.push('error');
+  else if (ensemble === undefined && status !== undefined && status !== 'completed') walks.push('status');
   const [first = 'created', ...others] = walks;
   return [first, ...others];
 }
 
-/** Where the walk begins: after this position, or with the newest execution. Where it ends: at `since`. */
-export function boundsOf({ before, since, until }: Bounds): Partial<ExecutionPosition> & { readonly since: number } {
-  // No id is before the empty one, so this position is just after all executions of earlier instants.
-  const end = until === undefined ? undefined : { createdAt: until, id: '' };
-  const start = before && !(end && end.createdAt <= before.createdAt) ? before : end;
-  return { ...(start && { createdAt: start.createdAt, id: start.id }), since: since ?? Number.MIN_SAFE_INTEGER };
+/** How a walk goes: the comparison that finds what follows a position, the one that an instant ends, and the order. */
+interface Direction {
+  readonly follows: '<' | '>';
+  readonly until: '>=' | '<';
+  readonly sorts: 'DESC' | 'ASC';
+}
+
+const NEWEST: Direction = { follows: '<', until: '>=', sorts: 'DESC' };
+const OLDEST: Direction = { follows: '>', until: '<', sorts: 'ASC' };
+
+export interface WalkBounds<Extreme> extends Direction {
+  /** The walk begins after this position. */
+  readonly createdAt: number | Extreme;
+  readonly id: string;
+  /** The instant that ends the walk. */
+  readonly end: number | Extreme;
+}
+
+/**
+ * Where a walk begins: after `before`, or at one of the two instants. It ends at the other one.
+ * @param least - before all instants
+ * @param greatest - after all instants
+ */
+export function boundsOf<Extreme>(
+  { before, since, until, order }: Bounds,
+  least: Extreme,
+  greatest: Extreme,
+): WalkBounds<Extreme> {
+  const isOldest = order === 'oldest';
+  const [from, to] = [since ?? least, until ?? greatest];
+  const [start, end] = isOldest ? [from, to] : [to, from];
+  const direction = isOldest ? OLDEST : NEWEST;
+  const isBegun =
+    before && (typeof start !== 'number' || (isOldest ? before.createdAt >= start : before.createdAt < start));
+  // No id is before the empty one, so this position is between an instant and those before it.
+  const { createdAt, id } = isBegun ? before : { createdAt: start, id: '' };
+  return { ...direction, createdAt, id, end };
 }
 
 /** The texts that begin with a prefix: from the first one to the one after the last. */

@@ -1,6 +1,7 @@
 /** Storage suite: finding executions by key, tag, time and the beginning of an id or a tag. Own ids do not sort by time. */
 
 import { MAX_MATCHES } from '../../../engine/model/execution.ts';
+import type { ExecutionError } from '../../../engine/model/execution.ts';
 import type { NewExecution } from '../../../engine/model/stored-execution.ts';
 import type { ExecutionQuery, Storage } from '../../../engine/ports/storage.ts';
 import {
@@ -118,6 +119,68 @@ export function findingCases(it: StorageCase): void {
     same(await idsOf(storage, { search: 'order-', since: T0 + 2 }), ['order-1', 'other'], 'with since');
     same(await idsOf(storage, { search: 'order-', tag: 'order-1' }), ['other'], 'with a tag');
     for (const search of ['%', '_', 'order-3', '\u{10ffff}']) same(await idsOf(storage, { search }), [], search);
+  });
+
+  it('list: `errorCode` selects what ended with an error of exactly this code', async (storage) => {
+    const errors: Readonly<Record<string, ExecutionError>> = {
+      a: { code: 'TIMEOUT', message: 'too late' },
+      b: { code: 'TIME', message: 'says "code":"TIMEOUT" and {"code":"TIMEOUT"}', agent: 'TIMEOUT' },
+      c: { message: '"code":"TIMEOUT"', code: 'OTHER', details: { code: 'TIMEOUT' } },
+      d: { code: 'TIMEOUT', message: '', details: { big: 'x'.repeat(20_000) } },
+      e: { code: 'TIMEOUT', message: 'of a run' },
+    };
+    await acceptOwn(storage, { ...Object.fromEntries(Object.keys(errors).map((id) => [id, {}])), f: {}, g: {} });
+    for (const [executionId, error] of Object.entries(errors)) {
+      const status = executionId === 'e' ? 'timed_out' : 'failed';
+      await commitOne(storage, { executionId, epoch: 1, steps: [], end: end({ status, error }) });
+    }
+    await commitOne(storage, { executionId: 'f', epoch: 1, steps: [], end: end({ output: { code: 'TIMEOUT' } }) });
+    same(await idsOf(storage, { errorCode: 'TIMEOUT' }), ['e', 'd', 'a'], 'TIMEOUT');
+    same(await idsOf(storage, { errorCode: 'TIMEOUT' }, 2), ['e', 'd'], 'the first two');
+    same(await idsOf(storage, { errorCode: 'TIMEOUT', since: T0 + 2, until: T0 + 5 }), ['d'], 'with instants');
+    same(await idsOf(storage, { errorCode: 'TIMEOUT', status: 'failed' }), ['d', 'a'], 'with a status');
+    same(
+      await idsOf(storage, { errorCode: 'TIMEOUT', ensemble: execution(1).ensemble }),
+      ['e', 'd', 'a'],
+      'an ensemble',
+    );
+    same(await idsOf(storage, { errorCode: 'TIMEOUT', search: 'a' }), ['a'], 'with a search');
+    same(await idsOf(storage, { errorCode: 'OTHER' }), ['c'], 'OTHER');
+    for (const errorCode of ['TIM', 'TIMEOUTS', '%', '']) same(await idsOf(storage, { errorCode }), [], errorCode);
+    same(await idsOf(storage, { errorCode: 'TIMEOUT', status: 'completed' }), [], 'of those that completed');
+  });
+
+  it('list: `order: oldest` is the reverse of every listing, in pages and with every filter', async (storage) => {
+    await register(storage);
+    for (let number = 0; number < 24; number++) {
+      const about = { id: `${(number * 7) % 24}:x`, createdAt: T0 + Math.floor(number / 2) };
+      const tags = number % 3 === 0 ? ['t', 'u'] : ['u'];
+      const accepted = execution(number, { ...about, ensemble: number % 2 === 0 ? 'a' : 'b', tags });
+      if (number % 4 === 0) await enqueue(storage, accepted);
+      else await accept(storage, accepted);
+      const error = { code: 'X', message: '' };
+      const ended = number % 4 === 1 ? end() : number % 4 === 2 ? end({ status: 'failed', error }) : undefined;
+      if (ended) await commitOne(storage, { executionId: about.id, epoch: 1, steps: [], end: ended });
+    }
+    const filters: readonly Filter[] = [
+      ...([{}, { ensemble: 'a' }, { tag: 't' }, { search: '1' }, { errorCode: 'X' }] as const),
+      ...(['queued', 'running', 'failed', 'completed'] as const).flatMap((status) => [
+        { status },
+        { status, ensemble: 'a' },
+      ]),
+      ...[{ since: T0 + 3 }, { until: T0 + 9 }, { since: T0 + 3, until: T0 + 9, tag: 'u' }],
+    ];
+    for (const filter of filters) {
+      const expected = (await idsOf(storage, filter)).reverse();
+      const seen: string[] = [];
+      for (let before: ExecutionQuery['before']; ; ) {
+        const page = await storage.executions.list({ ...filter, order: 'oldest', limit: 3, ...(before && { before }) });
+        if (page.length === 0) break;
+        seen.push(...page.map(({ id }) => id));
+        before = page.at(-1);
+      }
+      same(seen, expected, JSON.stringify(filter));
+    }
   });
 
   it('list: combined filters select what matches all of them', async (storage) => {

@@ -1,4 +1,4 @@
-/** Lists executions, newest first: finds them by one index, then reads only the rows that it returns. */
+/** Lists executions: finds them by one index, then reads only the rows that it returns. */
 
 import {
   EXECUTION_STATUSES,
@@ -22,6 +22,11 @@ const STATUSES: Readonly<Record<ExecutionStatus, string>> = {
   ...{ queued: 'queued', running: 'running', waiting: 'waiting', completed: 'completed' },
   ...{ failed: 'failed', timed_out: 'timed_out', cancelled: 'cancelled' },
 };
+/** Instants before and after all others. */
+const LEAST = Number.MIN_SAFE_INTEGER;
+const GREATEST = Number.MAX_SAFE_INTEGER;
+/** As the index by error has it. */
+const ERROR_CODE = `substring(e.error from '"code":"([^"]*)"')`;
 /** A query whose filters may be undefined. */
 type Listing = { readonly [K in keyof ExecutionQuery]: ExecutionQuery[K] | undefined };
 /** Adds a parameter to a statement. @returns its place, such as `$2` */
@@ -39,11 +44,11 @@ export function executionList(
   /**
    * Executions by the index that answers one filter, in the order of a list; those of an ensemble status by status.
    * Expressions such as `e.ensemble || ''` keep the planner from the index of another filter.
-   * @param columns - of the execution `e`
+   * @param columns - of the execution `e`. Without columns, the executions are only counted, in any order
    */
-  const find = (walk: Walk, query: Listing, param: Param, columns: string, limit: string): string => {
-    const { ensemble, status, parentId, tag, search } = query;
-    const { createdAt = Number.MAX_SAFE_INTEGER, id = '', since } = boundsOf(query);
+  const find = (walk: Walk, query: Listing, param: Param, limit: string, columns?: string): string => {
+    const { ensemble, status, parentId, tag, search, errorCode } = query;
+    const { createdAt, id, end, follows, until, sorts } = boundsOf(query, LEAST, GREATEST);
     const as = walk === 'tag' ? 't' : 'e';
     const by = (filter: Walk, column: string) => (filter === walk ? `e.${column}` : `(e.${column} || '')`);
     const row = (from: string) =>
@@ -53,22 +58,21 @@ export function executionList(
     if (search !== undefined) from = `(${matching(search, param)}) x ${row('x')}`;
     const where = [
       `${as}.namespace = $1`,
-      `(${as}.created_at, ${as}.id) < (${param(createdAt)}::bigint, ${param(toTextColumn(id))})`,
-      `${as}.created_at >= ${param(since)}::bigint`,
+      `(${as}.created_at, ${as}.id) ${follows} (${param(createdAt)}::bigint, ${param(toTextColumn(id))})`,
+      `${as}.created_at ${until} ${param(end)}::bigint`,
       ...(ensemble === undefined ? [] : [`${by('ensemble', 'ensemble')} = ${param(toTextColumn(ensemble))}`]),
       ...(parentId === undefined ? [] : [`${by('parentId', 'parent_id')} = ${param(toTextColumn(parentId))}`]),
+      ...(errorCode === undefined ? [] : [hasError(walk === 'error', param(toTextColumn(errorCode)))]),
       ...(walk === 'ensemble' ? ['e.status = s.status'] : []),
       ...(walk === 'ensemble' || status === undefined ? [] : [`${by('status', 'status')} = '${STATUSES[status]}'`]),
-      ...(tag === undefined ? [] : [walk === 'tag' ? `t.tag = ${param(tag)}` : hasTag(param(tag))]),
+      ...(tag === undefined ? [] : [walk === 'tag' ? `t.tag = ${param(tag)}` : hasTag(tags, param(tag))]),
     ];
-    const found = `SELECT ${columns} FROM ${from} WHERE ${where.join(' AND ')}
-      ORDER BY ${as}.created_at DESC, ${as}.id DESC LIMIT ${limit}`;
+    const order = columns === undefined ? '' : `ORDER BY ${as}.created_at ${sorts}, ${as}.id ${sorts}`;
+    const found = `SELECT ${columns ?? '1'} FROM ${from} WHERE ${where.join(' AND ')} ${order} LIMIT ${limit}`;
     if (walk !== 'ensemble') return found;
     const statuses = (status === undefined ? EXECUTION_STATUSES : [status]).map((one) => `'${STATUSES[one]}'`);
     return `SELECT f.* FROM unnest(ARRAY[${statuses.join(', ')}]) s(status) CROSS JOIN LATERAL (${found}) f`;
   };
-  const hasTag = (tag: string) =>
-    `(SELECT true FROM ${tags} g WHERE g.namespace = $1 AND g.tag = ${tag} AND g.created_at = e.created_at AND g.id = e.id)`;
   /** The ids of the executions whose id, or one of whose tags, begins with a text. */
   const matching = (search: string, param: Param) => {
     const [from, to] = textRange(search).map(param);
@@ -83,10 +87,11 @@ export function executionList(
   };
 
   const count = async (walk: Walk, query: ExecutionQuery): Promise<number> => {
-    const { tag, status, ensemble, ...bounds } = query;
-    const only = { tag: { tag }, status: { status }, ensemble: { ensemble, status } }[walk as 'tag'];
+    const { tag, status, ensemble, errorCode, ...bounds } = query;
+    const by = { tag: { tag }, status: { status }, ensemble: { ensemble, status }, error: { errorCode } };
+    const only = by[walk as keyof typeof by];
     const [row = {}] = await run(['entries'], (param) => {
-      const entries = find(walk, { ...bounds, ...only }, param, '1', `${MAX_COUNTED}`);
+      const entries = find(walk, { ...bounds, ...only }, param, `${MAX_COUNTED}`);
       return `SELECT count(*) AS entries FROM (SELECT FROM (${entries}) m LIMIT ${MAX_COUNTED}) c`;
     });
     return readNumber(row, 'entries', 'a count');
@@ -119,14 +124,23 @@ export function executionList(
     const walk = await shortestOf(query);
     return run(LISTED, (param) => {
       const limit = `${param(query.limit)}::bigint`;
-      if (walk !== 'search' && walk !== 'ensemble') return find(walk, query, param, listed, limit);
+      if (walk !== 'search' && walk !== 'ensemble') return find(walk, query, param, limit, listed);
       // These are sorted, so their long columns are read after that.
-      const found = find(walk, query, param, 'e.created_at, e.id', limit);
-      return `SELECT ${listed} FROM (SELECT * FROM (${found}) m ORDER BY created_at DESC, id DESC LIMIT ${limit}) f
+      const found = find(walk, query, param, limit, 'e.created_at, e.id');
+      const { sorts } = boundsOf(query, 0, 0);
+      return `SELECT ${listed} FROM (SELECT * FROM (${found}) m ORDER BY created_at ${sorts}, id ${sorts} LIMIT ${limit}) f
         CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = f.id LIMIT 1) e
-        ORDER BY f.created_at DESC, f.id DESC`;
+        ORDER BY f.created_at ${sorts}, f.id ${sorts}`;
     });
   };
+}
+
+function hasTag(tags: string, tag: string): string {
+  return `(SELECT true FROM ${tags} g WHERE g.namespace = $1 AND g.tag = ${tag} AND g.created_at = e.created_at AND g.id = e.id)`;
+}
+
+function hasError(byIndex: boolean, code: string): string {
+  return byIndex ? `e.error IS NOT NULL AND ${ERROR_CODE} = ${code}` : `(${ERROR_CODE} || '') = ${code}`;
 }
 
 /** A column of a list. A large value is not read; `input_omitted` and `output_omitted` say so. */

@@ -1,4 +1,4 @@
-/** Lists executions, newest first: finds them by one index, then reads only the rows that it returns. */
+/** Lists executions: finds them by one index, then reads only the rows that it returns. */
 
 import { LISTED_VALUE_BYTES, MAX_MATCHES } from '../../../../engine/model/execution.ts';
 import type { ExecutionQuery } from '../../../../engine/ports/storage.ts';
@@ -26,6 +26,8 @@ const EXECUTIONS = 'ensemble_executions AS e';
 const BY = `${EXECUTIONS} INDEXED BY ensemble_executions_`;
 /** Greater than every number and text, also a damaged one. */
 const AFTER_ALL = Uint8Array.of(255);
+/** As the index by error has it. */
+const ERROR_CODE = `substr(e.error, instr(e.error, '"code":"') + 8, instr(substr(e.error, instr(e.error, '"code":"') + 8), '"') - 1)`;
 const NOTHING: Part = { sql: '', params: [] };
 
 export function executionList(
@@ -70,29 +72,32 @@ export function executionList(
     const walk = shortestOf(query);
     const others = FILTERS.filter((filter) => filter !== walk).map((filter) => filterOf(here, filter, query));
     const { limit } = query;
+    const { sorts } = boundsOf(query, 0, 0);
     const ranges = rangesOf(here, walk, query).map((range) => {
       const { sql, params } = find(range, query, others, 'e.ref AS found, e.created_at AS at, e.id AS name');
-      const order = `ORDER BY ${range.as}.created_at DESC, ${range.as}.id DESC LIMIT ?`;
+      const order = `ORDER BY ${range.as}.created_at ${sorts}, ${range.as}.id ${sorts} LIMIT ?`;
       return { sql: `${sql} ${order}`, params: [...params, limit] };
     });
-    const { sql, params } = ranges.length === 1 ? (ranges[0] as Part) : merge(ranges, limit);
+    const { sql, params } = ranges.length === 1 ? (ranges[0] as Part) : merge(ranges, sorts, limit);
     const statement = prepared(`SELECT ${LISTED} FROM (${sql})
-      CROSS JOIN ensemble_executions ON ref = found ORDER BY at DESC, name DESC`);
+      CROSS JOIN ensemble_executions ON ref = found ORDER BY at ${sorts}, name ${sorts}`);
     return statement.all(params);
   };
 }
 
-const FILTERS = ['parentId', 'tag', 'status', 'ensemble'] as const;
-const INDEXES = { parentId: 'by_parent', ensemble: 'by_ensemble', created: 'by_creation' } as const;
+const FILTERS = ['parentId', 'tag', 'status', 'ensemble', 'error'] as const;
+const INDEXES = { parentId: 'by_parent', ensemble: 'by_ensemble', error: 'by_error', created: 'by_creation' } as const;
 const INDEXES_BY_STATUS = { status: 'by_status', ensemble: 'by_ensemble_status' } as const;
 
 /** The condition of one filter on the execution `e`; nothing without this filter. */
-function filterOf(here: string, filter: Walk, { parentId, tag, status, ensemble }: ExecutionQuery): Part {
+function filterOf(here: string, filter: Walk, { parentId, tag, status, ensemble, errorCode }: ExecutionQuery): Part {
   if (filter === 'parentId' && parentId !== undefined)
     return { sql: ' AND e.parent_id = ?', params: [toTextColumn(parentId)] };
   if (filter === 'ensemble' && ensemble !== undefined)
     return { sql: ' AND e.ensemble = ?', params: [toTextColumn(ensemble)] };
   if (filter === 'status' && status !== undefined) return { sql: ` AND e.status = ${toLiteral(status)}`, params: [] };
+  if (filter === 'error' && errorCode !== undefined)
+    return { sql: ` AND e.error IS NOT NULL AND ${ERROR_CODE} = ?`, params: [toTextColumn(errorCode)] };
   if (filter !== 'tag' || tag === undefined) return NOTHING;
   const same = `g.${here} AND g.tag = ? AND g.created_at = e.created_at AND g.id = e.id`;
   return { sql: ` AND EXISTS (SELECT 1 FROM ensemble_tags AS g WHERE ${same})`, params: [tag] };
@@ -128,18 +133,18 @@ function rangesOf(here: string, walk: Walk, query: ExecutionQuery): readonly Ran
 }
 
 /** Merges ranges that are in the order of the list. Of each, at most the rows of one page are read. */
-function merge(ranges: readonly Part[], limit: number): Part {
+function merge(ranges: readonly Part[], sorts: string, limit: number): Part {
   const all = ranges.map(({ sql }) => `SELECT * FROM (${sql})`).join(' UNION ALL ');
   const params = [...ranges.flatMap((range) => range.params), limit];
-  return { sql: `${all} ORDER BY at DESC, name DESC LIMIT ?`, params };
+  return { sql: `${all} ORDER BY at ${sorts}, name ${sorts} LIMIT ?`, params };
 }
 
 /** @returns the statement that finds the executions of one range, and its parameters without the limit */
 function find({ from, as, where }: Range, query: ExecutionQuery, others: readonly Part[], columns: string): Part {
-  const { createdAt = AFTER_ALL, id = '', since } = boundsOf(query);
+  const { createdAt, id, end, follows, until } = boundsOf<SqlValue>(query, Number.MIN_SAFE_INTEGER, AFTER_ALL);
   const rest = others.map(({ sql }) => sql).join('');
   const sql = `SELECT ${columns} FROM ${from}
-    WHERE ${where.sql} AND (${as}.created_at, ${as}.id) < (?, ?) AND ${as}.created_at >= ?${rest}`;
-  const params = [...where.params, createdAt, toTextColumn(id), since, ...others.flatMap((other) => other.params)];
+    WHERE ${where.sql} AND (${as}.created_at, ${as}.id) ${follows} (?, ?) AND ${as}.created_at ${until} ?${rest}`;
+  const params = [...where.params, createdAt, toTextColumn(id), end, ...others.flatMap((other) => other.params)];
   return { sql, params };
 }
