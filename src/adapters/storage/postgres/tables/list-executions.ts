@@ -55,7 +55,7 @@ export function executionList(
       `CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = ${from}.id LIMIT 1) e`;
     let from = `${executions} e`;
     if (walk === 'tag') from = `${tags} t ${row('t')}`;
-    if (search !== undefined) from = `(${matching(search, param)}) x ${row('x')}`;
+    if (search !== undefined) from = `(${matching(names, search, param)}) x ${row('x')}`;
     const where = [
       `${as}.namespace = $1`,
       `(${as}.created_at, ${as}.id) ${follows} (${param(createdAt)}::bigint, ${param(toTextColumn(id))})`,
@@ -73,12 +73,6 @@ export function executionList(
     const statuses = (status === undefined ? EXECUTION_STATUSES : [status]).map((one) => `'${STATUSES[one]}'`);
     return `SELECT f.* FROM unnest(ARRAY[${statuses.join(', ')}]) s(status) CROSS JOIN LATERAL (${found}) f`;
   };
-  /** The ids of the executions whose id, or one of whose tags, begins with a text. */
-  const matching = (search: string, param: Param) => {
-    const [from, to] = textRange(search).map(param);
-    return `SELECT id FROM ${executions} WHERE namespace = $1 AND id >= ${from} AND id < ${to}
-      UNION SELECT id FROM ${tags} WHERE namespace = $1 AND tag >= ${from} AND tag < ${to}`;
-  };
 
   const run = async (columns: readonly string[], text: (param: Param) => string) => {
     const params: SqlParam[] = [namespace];
@@ -88,8 +82,9 @@ export function executionList(
 
   const count = async (walk: Walk, query: ExecutionQuery): Promise<number> => {
     const { tag, status, ensemble, errorCode, ...bounds } = query;
-    const by = { tag: { tag }, status: { status }, ensemble: { ensemble, status }, error: { errorCode } };
-    const only = by[walk as keyof typeof by];
+    const only = { tag: { tag }, status: { status }, ensemble: { ensemble, status }, error: { errorCode } }[
+      walk as 'tag'
+    ];
     const [row = {}] = await run(['entries'], (param) => {
       const entries = find(walk, { ...bounds, ...only }, param, `${MAX_COUNTED}`);
       return `SELECT count(*) AS entries FROM (SELECT FROM (${entries}) m LIMIT ${MAX_COUNTED}) c`;
@@ -133,6 +128,13 @@ export function executionList(
         ORDER BY f.created_at ${sorts}, f.id ${sorts}`;
     });
   };
+}
+
+/** The ids of the executions whose id, or one of whose tags, begins with a text. */
+function matching({ executions, tags }: Names, search: string, param: Param): string {
+  const [from, to] = textRange(search).map(param);
+  return `SELECT id FROM ${executions} WHERE namespace = $1 AND id >= ${from} AND id < ${to}
+    UNION SELECT id FROM ${tags} WHERE namespace = $1 AND tag >= ${from} AND tag < ${to}`;
 }
 
 function hasTag(tags: string, tag: string): string {
