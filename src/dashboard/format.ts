@@ -22,6 +22,9 @@ function pair(ms: number, large: number, largeUnit: string, small: number, small
 const INSTANT = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
 const TIME = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' });
 
+/** The name of the browser's time zone. */
+export const TIME_ZONE = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
 /** In the time zone of the browser. An instant of today has no date. */
 export function formatInstant(instant: number, now = Date.now()): string {
   const date = new Date(instant);

@@ -152,6 +152,11 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.getByRole('button', { name: 'Retry all that match' }).click();
     await page.getByRole('button', { name: 'Retry executions now' }).click();
     await page.getByText(/1 execution retried/).waitFor({ timeout: 10_000 });
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Jobs' }).click();
+    await page.getByText(/1 retried, 0 failed.*by ada/).waitFor();
+    await page.getByRole('dialog').getByRole('button', { name: 'Retry executions' }).click();
+    await page.getByText(/1 execution retried/).waitFor();
   });
 
   it('an ensemble is started with a form made from its inputs', async () => {
@@ -228,6 +233,11 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.getByRole('button', { name: 'Close' }).click();
     await page.locator('.secret').waitFor({ state: 'detached' });
     const row = page.getByRole('row', { name: /for the shop/ });
+    const headers = { authorization: `Bearer ${value}` };
+    expect((await fetch(`${demo.url}api/v1/usage`, { headers })).status).toBe(200);
+    await row.getByRole('button', { name: 'Usage' }).click();
+    await page.getByRole('dialog').getByText('1 of 100').waitFor();
+    await page.keyboard.press('Escape');
     expect(await row.innerText()).toContain(value.slice(-4));
     expect(await page.content()).not.toContain(value);
     await row.getByRole('button', { name: 'Revoke' }).click();

@@ -18,6 +18,14 @@ flow:
     steps:
       - { agent: one, operation: code, config: { script: one }, input: { n: "\${item}" } }
 `,
+  `name: one-fails
+flow:
+  - foreach: \${input.items}
+    name: all
+    concurrency: 50
+    steps:
+      - { agent: check, operation: code, config: { script: check }, input: { n: "\${item}" } }
+`,
   `name: hostile
 flow:
   - { agent: values, operation: code, config: { script: values } }
@@ -50,6 +58,9 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
       scripts: {
         one: ({ input }) => input,
         hang: () => hanging,
+        check: ({ input }) => {
+          if ((input as { n: number }).n === 1500) throw new Error('item 1500 is odd');
+        },
         values: () => ({ constructor: 1, toString: ['__proto__'], html: HOSTILE, large: LARGE }),
         failing: () => {
           throw new Error(HOSTILE);
@@ -118,6 +129,17 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
       undefined,
       undefined,
     ]);
+    expect(wrong).toEqual([]);
+    await page.context().close();
+  });
+
+  it('leads from the error of an execution to the item that failed, among 2,000', async () => {
+    const { id } = await demo.orchestrator.execute('one-fails', { items: Array.from({ length: 2_000 }, (_, i) => i) });
+    const { page, wrong } = await visit(browser, demo.url, token);
+    await show(page, `/executions/${id}`);
+    await page.getByRole('button', { name: 'Show the step that failed' }).click();
+    await page.getByRole('complementary', { name: 'Step check' }).getByText('item 1500 is odd').waitFor();
+    await expect.poll(() => page.locator('.rows .step.chosen').evaluate(isInView)).toBe(true);
     expect(wrong).toEqual([]);
     await page.context().close();
   });

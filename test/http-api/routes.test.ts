@@ -31,6 +31,7 @@ const ROUTES: readonly Row[] = [
   ['GET', '/api/v1/tokens', 'admin', 200],
   ['POST', '/api/v1/tokens', 'admin', 201],
   ['DELETE', '/api/v1/tokens/tok_01M7WWEK7KT35PGB6V8KCP7X7Z', 'admin', 404],
+  ['GET', '/api/v1/tokens/tok_01M7WWEK7KT35PGB6V8KCP7X7Z/usage', 'admin', 404],
   ['POST', '/api/v1/execute/ensemble/echo', 'execute:ensembles', 200],
   ['POST', '/api/v1/execute/agent/double', 'execute:agents', 200],
   ['GET', '/api/v1/executions', 'read:executions', 200],

@@ -47,11 +47,19 @@ export function ExecutionScreen({ id, query }: ScreenProps) {
       </>
     );
   const step = shown.steps.find(({ key }) => key === query.step);
+  const { agent } = execution.error ?? {};
+  const failed =
+    agent === undefined ? undefined : shown.steps.find((one) => one.status === 'failed' && one.name === agent);
   const choose = (key: string | undefined) => changeQuery({ step: key }, true);
   return (
     <>
       <Head execution={execution} shown={shown} />
       {execution.error && <ErrorOf error={execution.error} />}
+      {failed && failed.key !== query.step && (
+        <button type="button" onClick={() => choose(failed.key)}>
+          Show the step that failed
+        </button>
+      )}
       <Waits execution={execution} onChange={reload} />
       <nav class="tabs" aria-label="Views">
         {TABS.map((one) => (

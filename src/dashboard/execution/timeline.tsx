@@ -42,9 +42,18 @@ interface RowsProps extends Pick<TimelineProps, 'chosen' | 'onChoose'> {
 
 function Rows({ rows, scale, chosen, onChoose }: RowsProps) {
   const shown = useWindow(rows.length, ROW_PX);
+  const { frame } = shown;
+  // A step that was chosen elsewhere, or by its address, comes into view.
+  const isKnown = chosen !== undefined && rows.some(({ step }) => step.key === chosen);
+  useEffect(() => {
+    const list = frame.current;
+    if (!list || !isKnown) return;
+    const top = ROW_PX * rows.findIndex(({ step }) => step.key === chosen);
+    if (top < list.scrollTop || top >= list.scrollTop + list.clientHeight) list.scrollTop = top - list.clientHeight / 2;
+  }, [chosen, isKnown]);
   const height = `min(65vh, ${rows.length * ROW_PX}px)`;
   return (
-    <ul class="rows" ref={shown.frame} style={{ height }} aria-label="Steps">
+    <ul class="rows" ref={frame} style={{ height }} aria-label="Steps">
       <li aria-hidden="true" style={{ height: `${shown.from * ROW_PX}px` }} />
       {rows.slice(shown.from, shown.to).map((row) => (
         <Row key={row.step.key} row={row} scale={scale} isChosen={row.step.key === chosen} onChoose={onChoose} />

@@ -6,7 +6,7 @@ import { type Address, changeQuery, linkTo } from '../address.ts';
 import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
-import { oneLine } from '../format.ts';
+import { count, oneLine } from '../format.ts';
 import { FlowView } from '../execution/flow-view.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { CodeDiff, CodeLines } from '../parts/code-lines.tsx';
@@ -153,6 +153,8 @@ function Triggers({ definition: { trigger = [] } }: { readonly definition: Ensem
   );
 }
 
+const READ_AT_ONCE = 250;
+
 interface Ran {
   readonly version: string;
   /** The newest execution with it. */
@@ -160,16 +162,19 @@ interface Ran {
   readonly lastAt: number;
 }
 
-/** The versions of the newest executions, and what the present definition has in place of one of them. */
+/** The versions of the newest executions, page by page, and what the present definition has in place of one of them. */
 function Versions({ item, chosen }: { readonly item: Item; readonly chosen: string | undefined }) {
   const { name } = item;
-  const { value, problem } = useData(`versions of ${name}`, (client, signal) =>
-    client.get<ExecutionPage>('/executions', { ensemble: name, limit: 250 }, signal),
+  const [before, setBefore] = useState<readonly ExecutionPage[]>([]);
+  const cursor = before.at(-1)?.nextCursor;
+  const { value, problem, isLoading } = useData(`versions of ${name} ${cursor}`, (client, signal) =>
+    client.get<ExecutionPage>('/executions', { ensemble: name, limit: READ_AT_ONCE, cursor }, signal),
   );
+  const pages = value ? [...before, value] : before;
   if (problem) return <Failure problem={problem} />;
-  if (!value) return <p class="empty">Loading...</p>;
+  if (pages.length === 0) return <p class="empty">Loading...</p>;
   const ran = new Map<string, Ran>();
-  for (const { id, version, createdAt } of value.executions)
+  for (const { id, version, createdAt } of pages.flatMap(({ executions }) => executions))
     if (!ran.has(version)) ran.set(version, { version, id, lastAt: createdAt });
   if (ran.size === 0) return <p class="empty">It has not run yet.</p>;
   const shown = [...ran.values()].find(({ version }) => version === chosen);
@@ -191,7 +196,19 @@ function Versions({ item, chosen }: { readonly item: Item; readonly chosen: stri
         ))}
       </ul>
       {shown && <VersionDiff item={item} ran={shown} />}
-      <p class="hint">Choose a version to see what has changed since. The newest 250 executions are counted.</p>
+      <p class="hint">
+        Choose a version to see what has changed since. These are the versions of the newest{' '}
+        {count(
+          pages.reduce((sum, page) => sum + page.executions.length, 0),
+          'execution',
+        )}
+        .
+      </p>
+      {value?.nextCursor && (
+        <button type="button" disabled={isLoading} onClick={() => setBefore(pages)}>
+          Look further back
+        </button>
+      )}
     </>
   );
 }

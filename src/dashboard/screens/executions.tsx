@@ -6,14 +6,14 @@ import type { JobAction } from '../../orchestrator/jobs/jobs.ts';
 import { type Address, changeQuery, linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
-import { formatDuration, oneLine } from '../format.ts';
+import { formatDuration, oneLine, TIME_ZONE } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { TextFilter } from '../parts/text-filter.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { Table } from '../parts/table.tsx';
-import { JobDialog } from './job-dialog.tsx';
+import { JobDialog, JobsDialog } from './job-dialog.tsx';
 import { EnsembleNames } from './ensemble-names.tsx';
 
 /** How often the first page is read again, in ms. Other pages don't change. */
@@ -31,6 +31,7 @@ export interface ExecutionPage {
 export function Executions({ query }: { readonly query: Address['query'] }) {
   const given: ExecutionQuery = query;
   const [action, setAction] = useState<JobAction>();
+  const [showsJobs, setShowsJobs] = useState(false);
   const { can, client } = useApp();
   const isLive = given.cursor === undefined;
   const { value, problem, isLoading, reload } = useData(
@@ -53,6 +54,9 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
             <button type="button" onClick={() => setAction('retry')}>
               Retry all that match
             </button>
+            <button type="button" onClick={() => setShowsJobs(true)}>
+              Jobs
+            </button>
           </span>
         )}
       </div>
@@ -62,6 +66,7 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
       {value && <ExecutionTable executions={value.executions} isFiltered={Object.keys(filterOf(given)).length > 0} />}
       <Pager path={['executions']} query={given} next={value?.nextCursor} />
       {action && <JobDialog action={action} filter={jobFilterOf(given)} onClose={() => setAction(undefined)} />}
+      {showsJobs && <JobsDialog onClose={() => setShowsJobs(false)} />}
     </>
   );
 }
@@ -107,7 +112,7 @@ function Filters({ query }: { readonly query: ExecutionQuery }) {
       <TextFilter label="Tag" value={query.tag} onValue={set('tag')} />
       <TextFilter label="Error code" value={query.errorCode} onValue={set('errorCode')} />
       <label>
-        From
+        From <span class="hint">{TIME_ZONE}</span>
         <input type="datetime-local" value={toLocal(query.since)} onChange={setInstant('since')} />
       </label>
       <label>

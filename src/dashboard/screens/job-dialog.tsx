@@ -6,10 +6,11 @@ import { linkTo } from '../address.ts';
 import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
-import { count, visible } from '../format.ts';
+import { count, formatNumber, oneLine, visible } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
+import { Instant } from '../parts/instant.tsx';
 
 interface JobDialogProps {
   readonly action: JobAction;
@@ -50,6 +51,35 @@ export function JobDialog({ action, filter, onClose }: JobDialogProps) {
       </p>
       <p class="hint">{what} The work continues on the server when you close this page.</p>
     </Confirm>
+  );
+}
+
+/** The newest jobs, also those of other people. */
+export function JobsDialog({ onClose }: Pick<JobDialogProps, 'onClose'>) {
+  const [id, setId] = useState<string>();
+  const { value, problem } = useData('jobs', (client, signal) =>
+    client.get<{ readonly jobs: readonly Job[] }>('/jobs', { limit: 20 }, signal),
+  );
+  if (id !== undefined) return <JobProgress id={id} onClose={onClose} />;
+  return (
+    <Dialog title="Jobs of the last 7 days" onClose={onClose}>
+      {problem && <Failure problem={problem} />}
+      {value?.jobs.length === 0 && (
+        <p class="empty">There is none. Cancel or retry all executions that match a filter to create one.</p>
+      )}
+      <ul class="lines">
+        {value?.jobs.map((job) => (
+          <li key={job.id}>
+            <button type="button" class="quiet" onClick={() => setId(job.id)}>
+              {WORDS[job.action].title}
+            </button>{' '}
+            <Badge status={job.status} /> {formatNumber(job.changed)} {WORDS[job.action].done},{' '}
+            {formatNumber(job.failed)} failed <Instant at={job.createdAt} />{' '}
+            {job.by && <span class="hint">by {oneLine(job.by.name, 40)}</span>}
+          </li>
+        ))}
+      </ul>
+    </Dialog>
   );
 }
 

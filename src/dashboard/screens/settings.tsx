@@ -25,7 +25,7 @@ export function Settings({ query }: { readonly query: Address['query'] }) {
       <p>
         {caller.name} <code class="hint">{caller.id}</code> may: {caller.scopes.join(', ') || 'nothing'}
       </p>
-      <UsageView />
+      <UsageView path="/usage" />
       {can('admin') ? <TokenList query={query} /> : <p class="hint">API tokens need the scope admin.</p>}
     </>
   );
@@ -37,10 +37,10 @@ interface Used {
   readonly limit: number;
 }
 
-function UsageView() {
-  const { value, problem } = useData('usage', (client, signal) =>
+function UsageView({ path }: { readonly path: string }) {
+  const { value, problem } = useData(path, (client, signal) =>
     client.get<{ readonly period: { readonly end: number }; readonly requests: Used; readonly executions: Used }>(
-      ...(['/usage', {}, signal] as const),
+      ...([path, {}, signal] as const),
     ),
   );
   if (problem) return <Failure problem={problem} />;
@@ -68,6 +68,7 @@ function TokenList({ query }: { readonly query: Address['query'] }) {
   const [isNew, setNew] = useState(false);
   const [made, setMade] = useState<string>();
   const [revoked, setRevoked] = useState<TokenItem>();
+  const [used, setUsed] = useState<TokenItem>();
   const { cursor } = query;
   const { value, problem, reload } = useData(`tokens ${cursor}`, (api, signal) =>
     api.get<{ readonly tokens: readonly TokenItem[]; readonly nextCursor?: string }>('/tokens', { cursor }, signal),
@@ -90,10 +91,15 @@ function TokenList({ query }: { readonly query: Address['query'] }) {
         </button>
       </div>
       {problem && <Failure problem={problem} onRetry={reload} />}
-      {value && <TokenTable tokens={value.tokens} onRevoke={setRevoked} />}
+      {value && <TokenTable tokens={value.tokens} onRevoke={setRevoked} onUsage={setUsed} />}
       <Pager path={['settings']} query={query} next={value?.nextCursor} />
       {isNew && <NewTokenDialog onMade={onMade} onClose={() => setNew(false)} />}
       {made !== undefined && <MadeDialog token={made} onClose={() => setMade(undefined)} />}
+      {used && (
+        <Dialog title={`What ${oneLine(used.name, 60)} has used`} onClose={() => setUsed(undefined)}>
+          <UsageView path={at`/tokens/${used.id}/usage`} />
+        </Dialog>
+      )}
       {revoked && (
         <Confirm
           title={`Revoke the token ${oneLine(revoked.name, 60)}`}
@@ -112,15 +118,19 @@ function TokenList({ query }: { readonly query: Address['query'] }) {
 interface TokenTableProps {
   readonly tokens: readonly TokenItem[];
   onRevoke(token: TokenItem): void;
+  onUsage(token: TokenItem): void;
 }
 
-function TokenTable({ tokens, onRevoke }: TokenTableProps) {
+function TokenTable({ tokens, onRevoke, onUsage }: TokenTableProps) {
+  const { caller } = useApp();
   if (tokens.length === 0) return <p class="empty">There is no token. Create one for each app that calls the API.</p>;
   return (
     <Table heads={['Name', 'Ends with', 'Scopes', 'Plan', 'Created', 'Last used', 'Expires', '']}>
       {tokens.map((token) => (
         <tr key={token.id}>
-          <td title={token.id}>{oneLine(token.name, 60)}</td>
+          <td title={token.id}>
+            {oneLine(token.name, 60)} {token.id === caller.id && <span class="hint">yours</span>}
+          </td>
           <td>
             <code>{token.last4}</code>
           </td>
@@ -136,6 +146,9 @@ function TokenTable({ tokens, onRevoke }: TokenTableProps) {
             <Instant at={token.expiresAt} />
           </td>
           <td>
+            <button type="button" class="quiet" onClick={() => onUsage(token)}>
+              Usage
+            </button>
             <button type="button" class="quiet" onClick={() => onRevoke(token)}>
               Revoke
             </button>

@@ -50,7 +50,7 @@ import { createJob, getJob, listJobs, stopJob } from './jobs.ts';
 import { openApi } from './openapi.ts';
 import { listSchedules, pauseSchedule, resumeSchedule, runSchedule } from './schedules.ts';
 import { clearState, getState, patchState, putState } from './state.ts';
-import { createToken, listTokens, revokeToken } from './tokens.ts';
+import { createToken, getTokenUsage, listTokens, revokeToken } from './tokens.ts';
 import { getCaller, getUsage } from './usage.ts';
 import { listWorkflows } from './workflows.ts';
 
@@ -83,6 +83,7 @@ export const API_ROUTES: readonly Route[] = [
 
   { method: 'POST', path: '/api/v1/tokens', scope: 'admin', run: createToken },
   { method: 'GET', path: '/api/v1/tokens', scope: 'admin', readsQuery: true, run: listTokens },
+  { method: 'GET', path: '/api/v1/tokens/:id/usage', scope: 'admin', run: getTokenUsage },
   { method: 'DELETE', path: '/api/v1/tokens/:id', scope: 'admin', run: revokeToken },
 
   {

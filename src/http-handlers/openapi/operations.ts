@@ -221,6 +221,9 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
     ...{ id: 'createToken', summary: 'Creates a token', body: tokenBody, replies: { 201: 'NewToken' } },
   },
   'GET /tokens': { id: 'listTokens', summary: 'Lists the tokens', query: PAGE, replies: { 200: 'Tokens' } },
+  'GET /tokens/:id/usage': {
+    ...{ id: 'getTokenUsage', summary: 'What a token has used', replies: { 200: 'Usage' } },
+  },
   'DELETE /tokens/:id': { id: 'revokeToken', summary: 'Revokes a token', replies: { 200: 'RevokedToken' } },
   ...executions,
   ...deliveries,
