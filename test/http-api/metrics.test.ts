@@ -62,7 +62,7 @@ describe('GET /metrics', () => {
         'ensemble_step_duration_seconds_bucket{ensemble="order",agent="charge",outcome="completed",le="0.05"} 1',
         'ensemble_step_duration_seconds_bucket{ensemble="order",agent="charge",outcome="completed",le="+Inf"} 1',
         'ensemble_step_duration_seconds_sum{ensemble="order",agent="charge",outcome="completed"} 0.04',
-        'ensemble_model_tokens_total{model="small",type="input"} 10',
+        'ensemble_model_tokens_total{provider="small",model="small",type="input"} 10',
       ]),
     );
   });

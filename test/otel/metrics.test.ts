@@ -62,9 +62,10 @@ it('are those of the page on metrics, and those of the conventions for GenAI und
   await orchestrator.clock.turn();
   const found = await collect();
   expect(found['ensemble.executions.ended']).toEqual([[{ ensemble: 'ask', status: 'completed' }, 1]]);
+  const chat = { 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'fake', 'gen_ai.request.model': 'm' };
   expect(found['gen_ai.client.token.usage']).toEqual([
-    [{ 'gen_ai.request.model': 'm', 'gen_ai.token.type': 'input' }, 10],
-    [{ 'gen_ai.request.model': 'm', 'gen_ai.token.type': 'output' }, 5],
+    [{ ...chat, 'gen_ai.token.type': 'input' }, 10],
+    [{ ...chat, 'gen_ai.token.type': 'output' }, 5],
   ]);
   expect(found['ensemble.executions']).toContainEqual([{ status: 'waiting' }, 1]);
   expect(Object.keys(found)).toContain('gen_ai.client.operation.duration');

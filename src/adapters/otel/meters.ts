@@ -34,20 +34,20 @@ export function measure({ listen, open }: TelemetryHost): void {
   );
 }
 
-function attributesOf(names: readonly string[], labels: readonly string[]): Attributes {
-  return Object.fromEntries(names.map((name, i) => [name, labels[i] ?? '']));
+function attributesOf(names: readonly string[], labels: readonly string[], fixed?: Attributes): Attributes {
+  return { ...fixed, ...Object.fromEntries(names.map((name, i) => [name, labels[i] ?? ''])) };
 }
 
 function toInstrument(meter: Meter, metric: Metric): Instrument {
   const { kind, unit, help } = metric;
-  const { name, labels: names } = metricNames(metric);
+  const { name, labels: names, fixed } = metricNames(metric);
   const about = { description: help, unit: unit === 'token' ? '{token}' : unit };
   // Conventions count tokens by call.
   if (kind === 'counter' && unit !== 'token') {
     const counter = meter.createCounter(name, about);
-    return (value, labels) => counter.add(value, attributesOf(names, labels));
+    return (value, labels) => counter.add(value, attributesOf(names, labels, fixed));
   }
   const advice = { explicitBucketBoundaries: [...boundsOf(metric)] };
   const histogram = meter.createHistogram(name, { ...about, ...(kind === 'histogram' && { advice }) });
-  return (value, labels) => histogram.record(value, attributesOf(names, labels));
+  return (value, labels) => histogram.record(value, attributesOf(names, labels, fixed));
 }

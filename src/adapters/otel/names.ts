@@ -99,11 +99,20 @@ export function requestAttributes(method: string, url: URL, path: string): Attri
 export const HTTP_STATUS = 'http.response.status_code';
 
 /** The metrics that OpenTelemetry names, and their labels. All others keep the names of the page on metrics. */
-const CONVENTIONS: ReadonlyMap<Metric, { readonly name: string; readonly labels: readonly string[] }> = new Map([
-  [METRICS.tokens, { name: 'gen_ai.client.token.usage', labels: ['gen_ai.request.model', 'gen_ai.token.type'] }],
-  [METRICS.model, { name: 'gen_ai.client.operation.duration', labels: ['gen_ai.request.model'] }],
+const OF_MODEL = ['gen_ai.provider.name', 'gen_ai.request.model'];
+const CHAT: Attributes = { 'gen_ai.operation.name': 'chat' };
+const CONVENTIONS: ReadonlyMap<Metric, MetricNames> = new Map([
+  [METRICS.tokens, { name: 'gen_ai.client.token.usage', labels: [...OF_MODEL, 'gen_ai.token.type'], fixed: CHAT }],
+  [METRICS.model, { name: 'gen_ai.client.operation.duration', labels: OF_MODEL, fixed: CHAT }],
 ]);
 
-export function metricNames(metric: Metric): { readonly name: string; readonly labels: readonly string[] } {
+interface MetricNames {
+  readonly name: string;
+  readonly labels: readonly string[];
+  /** What is the same for every value. */
+  readonly fixed?: Attributes;
+}
+
+export function metricNames(metric: Metric): MetricNames {
   return CONVENTIONS.get(metric) ?? metric;
 }

@@ -83,7 +83,8 @@ async function storeResult(
   if (place.isClosed) signal.throwIfAborted();
   const value = checkedResult(result, step, part);
   const facts = { name: part.name, at, duration: Math.round(ports.clock.monotonic() - began) };
-  const output: JsonObject = { agent: step.name, value };
+  const { provider } = part;
+  const output: JsonObject = { agent: step.name, value, ...(provider !== undefined && { provider }) };
   await journal.decide(key, () => output, facts);
   emitRecord(toNote(key, { output, ...facts }), scope.run);
   return value;

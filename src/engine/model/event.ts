@@ -65,6 +65,8 @@ export interface EventDetails {
     readonly agent: string;
     readonly key: string;
     readonly model: string;
+    /** The name under which the host has the provider. Absent for an operation that does not say it. */
+    readonly provider?: string;
     readonly usage: TokenUsage;
     readonly finishReason: string;
     readonly duration: number;

@@ -61,8 +61,8 @@ export const METRICS = {
     'ensemble',
     'Executions that were continued after the loss of a process.',
   ),
-  tokens: metric('counter', 'ensemble.model.tokens', 'token', 'model type', 'Tokens that calls of models used.'),
-  model: metric('histogram', 'ensemble.model.duration', 's', 'model', 'How long calls of models took.'),
+  tokens: metric('counter', 'ensemble.model.tokens', 'token', 'provider model type', 'Tokens that calls of models used.'),
+  model: metric('histogram', 'ensemble.model.duration', 's', 'provider model', 'How long calls of models took.'),
   tool: metric('histogram', 'ensemble.tool.duration', 's', 'tool outcome', 'How long calls of tools took.'),
   deliveries: metric(
     'counter',
@@ -171,12 +171,14 @@ export function measurementsOf({ event, data }: OrchestratorEvent): readonly Mea
       return [one(METRICS.retries, [ensemble, data.agent])];
     case 'run.resumed':
       return [one(METRICS.takeovers, [ensemble])];
-    case 'model.completed':
+    case 'model.completed': {
+      const { provider = '', model, usage, duration } = data;
       return [
-        one(METRICS.model, [data.model], data.duration / 1000),
-        one(METRICS.tokens, [data.model, 'input'], data.usage.inputTokens),
-        one(METRICS.tokens, [data.model, 'output'], data.usage.outputTokens),
+        one(METRICS.model, [provider, model], duration / 1000),
+        one(METRICS.tokens, [provider, model, 'input'], usage.inputTokens),
+        one(METRICS.tokens, [provider, model, 'output'], usage.outputTokens),
       ];
+    }
     case 'tool.completed':
       return [one(METRICS.tool, [data.tool, data.isError ? 'failed' : 'completed'], data.duration / 1000)];
     case 'delivery.succeeded':

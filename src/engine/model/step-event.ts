@@ -24,6 +24,7 @@ interface Facts {
   readonly detached?: boolean;
   readonly recoveries?: number;
   readonly agent?: string;
+  readonly provider?: string;
   readonly value?: Json;
 }
 
@@ -135,7 +136,9 @@ function partEvent(kind: StepKind, facts: Facts, record: StepRecord): StepEvent 
   const { isError, finishReason, usage = NO_USAGE } = partFacts(facts.value);
   if (kind === 'tool') return { event: 'tool.completed', details: { ...about, tool: name, isError } };
   if (kind === 'send') return { event: 'send.completed', details: { ...about, to: name, isError } };
-  return { event: 'model.completed', details: { ...about, model: name, usage, finishReason } };
+  const { provider } = facts;
+  const model = { model: name, ...(provider !== undefined && { provider }), usage, finishReason };
+  return { event: 'model.completed', details: { ...about, ...model } };
 }
 
 /** What the result of a part says about it, whatever its form is. */
