@@ -104,7 +104,12 @@ export type { TemplateEngine } from './engine/ports/template-engine.ts';
 export type { Telemetry } from './engine/ports/telemetry.ts';
 export type { Job, JobAction, JobFailure, JobFilter, JobOptions, Jobs } from './orchestrator/jobs/jobs.ts';
 export type { Schedule, Schedules } from './orchestrator/schedules/schedule-control.ts';
-export type { ExecutedDefinition, ExecutionFilter, Executions } from './orchestrator/runs/executions.ts';
+export type {
+  ExecutedDefinition,
+  ExecutionFilter,
+  Executions,
+  OpenExecutions,
+} from './orchestrator/runs/executions.ts';
 export type { RunningSteps, StepInput } from './orchestrator/runs/steps-at-work.ts';
 export type { WebhookItem, Webhooks } from './orchestrator/webhooks/webhooks.ts';
 export type { SignatureScheme } from './engine/model/webhook.ts';

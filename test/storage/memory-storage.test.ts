@@ -283,6 +283,7 @@ describe('memoryStorage, due executions', () => {
       storage.executions.getStatus(id),
       storage.executions.findByKey('once'),
       storage.executions.countOpen(1),
+      storage.executions.countAccepted(0, 1),
       storage.executions.getStep(id, 'flow[0]'),
       storage.executions.skipSteps(id, 1),
       storage.executions.listEndedWaits(id, 'go', 0),

@@ -290,6 +290,7 @@ describe.skipIf(!hasServer)('plans', () => {
       await executions.list({ order: 'oldest', errorCode: 'OFTEN', limit: 50 });
       await executions.findByKey('key 7');
       await executions.countOpen(15);
+      await executions.countAccepted(50_000, 50);
       for (const one of ran) expect(readRows(await explain(one, ', ANALYZE'))).toBeLessThanOrEqual(50);
     });
 

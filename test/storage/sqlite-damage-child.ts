@@ -58,6 +58,7 @@ for (const path of paths) {
     () => storage.executions.findEnded([executionId(1)]),
     () => storage.executions.countQueued(100),
     () => storage.executions.countOpen(100),
+    () => storage.executions.countAccepted(0, 100),
     () => storage.state.read('orders'),
     () => storage.state.write('bills', { expectedVersion: 0, value: {}, updatedAt: 1 }),
     () => storage.documents.read('ensemble', 'orders', 1),

@@ -1,8 +1,9 @@
 /** The first screen: what is wrong now, then what runs. */
 
 import type { ComponentChildren } from 'preact';
-import { OPEN_STATUSES, type OpenCounts } from '../../engine/model/execution.ts';
+import { OPEN_STATUSES } from '../../engine/model/execution.ts';
 import type { Receiver } from '../../orchestrator/deliveries/deliveries.ts';
+import type { OpenExecutions } from '../../orchestrator/runs/executions.ts';
 import type { Schedule } from '../../orchestrator/schedules/schedule-control.ts';
 import { linkTo, type QueryChanges } from '../address.ts';
 import type { Client, Query } from '../api/client.ts';
@@ -183,7 +184,7 @@ function PausedReceivers() {
 }
 
 function Now() {
-  const open = useData('open', (client, signal) => client.get<OpenCounts>('/open', {}, signal), EVERY_MS);
+  const open = useData('open', (client, signal) => client.get<OpenExecutions>('/open', {}, signal), EVERY_MS);
   const running = useExecutions('running now', { status: 'running' });
   const queued = useExecutions('queued', { status: 'queued' });
   const waiting = useExecutions('waiting', { status: 'waiting' });
@@ -204,9 +205,10 @@ function Now() {
   );
 }
 
-function Open({ counts }: { readonly counts: OpenCounts }) {
+function Open({ counts }: { readonly counts: OpenExecutions }) {
   return (
     <dl class="facts row">
+      <Fact name="Started in the last hour">{formatNumber(counts.lastHour)}</Fact>
       {OPEN_STATUSES.map((status) => {
         const { count: number, oldestAt } = counts[status];
         return (

@@ -61,7 +61,13 @@ export const METRICS = {
     'ensemble',
     'Executions that were continued after the loss of a process.',
   ),
-  tokens: metric('counter', 'ensemble.model.tokens', 'token', 'provider model type', 'Tokens that calls of models used.'),
+  tokens: metric(
+    'counter',
+    'ensemble.model.tokens',
+    'token',
+    'provider model type',
+    'Tokens that calls of models used.',
+  ),
   model: metric('histogram', 'ensemble.model.duration', 's', 'provider model', 'How long calls of models took.'),
   tool: metric('histogram', 'ensemble.tool.duration', 's', 'tool outcome', 'How long calls of tools took.'),
   deliveries: metric(

@@ -114,6 +114,9 @@ export interface ExecutionReader {
   /** How many executions have each status before the end. Counts to `limit` at most for each, the oldest first. An index answers it. */
   countOpen(limit: number): MaybePromise<OpenCounts>;
 
+  /** How many executions were accepted at this instant (Unix ms) or later. Counts to `limit` at most. An index answers it. */
+  countAccepted(since: number, limit: number): MaybePromise<number>;
+
   /** An execution as it was accepted. Undefined if it is unknown. */
   getAccepted(id: string): MaybePromise<NewExecution | undefined>;
 

@@ -13,7 +13,7 @@ const METHODS: { readonly [Name in keyof StorageParts]: Methods<StorageParts[Nam
   executions: {
     ...{ claim: true, take: true, poll: true, countQueued: true, requestCancel: true, purge: true, delete: true },
     ...{ getAccepted: true, getStatus: true, get: true, list: true, findEnded: true, countDescendants: true },
-    ...{ findByKey: true, countOpen: true },
+    ...{ findByKey: true, countOpen: true, countAccepted: true },
     ...{ listSteps: true, getStep: true, skipSteps: true, listEndedWaits: true },
   },
   signals: { put: true, list: true, find: true },

@@ -109,7 +109,10 @@ const executionShapes: Readonly<Record<string, Schema>> = {
   }),
   Steps: page('steps', 'Step'),
   OpenCount: object({ count: whole, 'oldestAt?': instant }),
-  OpenCounts: object({ queued: ref('OpenCount'), running: ref('OpenCount'), waiting: ref('OpenCount') }),
+  OpenCounts: object({
+    ...{ queued: ref('OpenCount'), running: ref('OpenCount'), waiting: ref('OpenCount') },
+    lastHour: whole,
+  }),
   StepInput: object({ key: text, 'input?': json, 'reason?': text }),
   RunningSteps: object({ steps: list(object({ key: text, name: text })), 'reason?': text }),
   ExecutedDefinition: object({ ensemble: text, version: text, definition: anyObject }),

@@ -105,9 +105,9 @@ export interface Executions<Signal extends string = string> {
   ): Promise<{ readonly executions: readonly Execution<unknown>[]; readonly nextCursor?: string }>;
   /**
    * How many executions are queued, running and waiting, in all processes that use the storage, and when the oldest of each was
-   * accepted. Counts to 10,000 for each status.
+   * accepted; and how many were accepted in the last hour. Each is counted to 10,000.
    */
-  open(): Promise<OpenCounts>;
+  open(): Promise<OpenExecutions>;
   /** One agent run with its output, by its `key`. @throws NOT_FOUND */
   agent(id: string, key: string): Promise<AgentResult>;
   /**
@@ -185,6 +185,13 @@ export interface ExecutedDefinition {
   readonly definition: EnsembleDefinition;
 }
 
+/** The executions that have not ended, and those of the last hour. */
+export interface OpenExecutions extends OpenCounts {
+  /** How many executions were accepted in the last hour. */
+  readonly lastHour: number;
+}
+
+const HOUR_MS = 3_600_000;
 /** The largest count of {@link Executions.open}. */
 const MAX_OPEN = 10_000;
 
@@ -285,7 +292,11 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       const last = executions.at(-1);
       return found.length > size && last ? { executions, nextCursor: cursorAfter(last) } : { executions };
     },
-    open: async () => records.executions.countOpen(MAX_OPEN),
+    async open() {
+      const { executions } = records;
+      const lastHour = await executions.countAccepted(clock.now() - HOUR_MS, MAX_OPEN);
+      return { ...(await executions.countOpen(MAX_OPEN)), lastHour };
+    },
     async agent(id, key) {
       const { id: executionId } = await statusOf(id);
       const step = await records.executions.getStep(executionId, String(key));

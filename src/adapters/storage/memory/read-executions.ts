@@ -51,6 +51,14 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
       }
       return counts;
     },
+    countAccepted(since, limit) {
+      let count = 0;
+      for (const { execution } of executions.values()) {
+        if (count === limit) break;
+        if (execution.createdAt >= since) count += 1;
+      }
+      return count;
+    },
     findByKey: (key) => keys.get(key),
     getAccepted: (id) => executions.get(id)?.execution,
     getStatus(id) {

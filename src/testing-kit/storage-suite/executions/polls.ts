@@ -105,6 +105,18 @@ export function pollCases(it: StorageCase): void {
     same(counts, [1, 39, 40, 40, 40], 'counts');
   });
 
+  it('countAccepted: counts the executions from an instant on, whatever their status is, up to a limit', async (storage) => {
+    same(await storage.executions.countAccepted(T0, 10), 0, 'in an empty store');
+    await register(storage);
+    for (const number of [1, 2, 3]) await accept(storage, execution(number));
+    await commitOne(storage, entry(1, { end: end() }));
+    for (const number of [4, 5]) await enqueue(storage, execution(number));
+    const counts: number[] = [];
+    for (const since of [T0, T0 + 3, T0 + 6]) counts.push(await storage.executions.countAccepted(since, 10));
+    same(counts, [5, 3, 0], 'counts');
+    same(await storage.executions.countAccepted(T0, 2), 2, 'up to a limit');
+  });
+
   it('countOpen: counts the executions that have not ended, by status, with the instant of the oldest', async (storage) => {
     const none = { count: 0 };
     same(await storage.executions.countOpen(10), { queued: none, running: none, waiting: none }, 'in an empty store');

@@ -76,6 +76,7 @@ async function readAll(storage: Storage): Promise<unknown> {
     await executions.list({ limit: 10, search: 'vi' }),
     await executions.findByKey('key'),
     await executions.countOpen(10),
+    await executions.countAccepted(T0, 10),
     await executions.countDescendants(executionId(1), 10),
     await nextDueAt(storage, [execution(1).version]),
   ];

@@ -46,6 +46,11 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
     `SELECT * FROM (${oldest('queued')}) q, (${oldest('running')}) r, (${oldest('waiting')}) w`,
     OPEN_STATUSES.flatMap((status) => [status, `${status}_since`]),
   );
+  const countAccepted = statement(
+    `SELECT count(*) AS accepted
+    FROM (SELECT 1 FROM ${executions} WHERE namespace = $1 AND created_at >= $2::bigint LIMIT $3::bigint) d`,
+    ['accepted'],
+  );
   const list = executionList(client, names, namespace);
 
   return {
@@ -57,6 +62,10 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
       const [row = {}] = (await client.run(countOpen, [namespace, limit])).rows;
       const read = (status: OpenStatus) => readOpenCount({ number: row[status], oldest: row[`${status}_since`] });
       return { queued: read('queued'), running: read('running'), waiting: read('waiting') };
+    },
+    async countAccepted(since, limit) {
+      const [row = {}] = (await client.run(countAccepted, [namespace, since, limit])).rows;
+      return readNumber(row, 'accepted', 'a count');
     },
     async findByKey(key) {
       const [row] = (await client.run(selectByKey, [namespace, toTextColumn(key)])).rows;

@@ -42,6 +42,10 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
   const countWaiting = count(free('waiting'));
   // A running execution is held or free, which are two indexes.
   const countRunning = count(`${free('running')} UNION ALL ${oldest('held', 'owner IS NOT NULL')}`);
+  const countAccepted = connection.prepare(`
+    SELECT count(*) AS accepted FROM (
+      SELECT 1 FROM ensemble_executions INDEXED BY ensemble_executions_by_creation WHERE ${here} AND created_at >= ? LIMIT ?
+    )`);
   const { readRuns, ...steps } = stepsTable(connection, namespace);
   const list = executionList(connection, namespace);
 
@@ -52,6 +56,7 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
       running: readOpenCount(countRunning.all([limit, limit, limit])[0]),
       waiting: readOpenCount(countWaiting.all([limit, limit])[0]),
     }),
+    countAccepted: (since, limit) => countAccepted.all([since, limit])[0]?.accepted as number,
     findByKey(key) {
       const [row] = selectByKey.all([toTextColumn(key)]);
       return row && readId(row);
