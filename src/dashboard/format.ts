@@ -52,8 +52,8 @@ export function formatNumber(number: number): string {
 }
 
 /** Such as `1 step` and `2 steps`. */
-export function count(number: number, one: string): string {
-  return `${formatNumber(number)} ${one}${number === 1 ? '' : 's'}`;
+export function count(number: number, one: string, several = `${one}s`): string {
+  return `${formatNumber(number)} ${number === 1 ? one : several}`;
 }
 
 /** A text that may come from anywhere, on one line: control and direction characters are shown, so that they can't move or hide anything. */

@@ -90,7 +90,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.getByRole('link', { name: ids.failed }).waitFor();
     await page.getByRole('link', { name: 'AGENT_FAILED' }).click();
     expect(page.url()).toContain('#/executions?errorCode=AGENT_FAILED');
-    await page.getByLabel('Order').selectOption('oldest first');
+    await page.getByLabel('Order').selectOption('oldest');
     await page.getByRole('link', { name: ids.failed }).waitFor();
     expect(await page.locator('tbody tr').count()).toBe(1);
     const { id } = await demo.orchestrator.execute('nightly-import', {});

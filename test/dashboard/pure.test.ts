@@ -6,7 +6,7 @@ import { linkTo, readAddress } from '../../src/dashboard/address.ts';
 import { toRows } from '../../src/dashboard/execution/step-tree.ts';
 import { toTimeScale } from '../../src/dashboard/execution/time-scale.ts';
 import { formatDuration, oneLine } from '../../src/dashboard/format.ts';
-import { diffLines } from '../../src/dashboard/parts/line-diff.ts';
+import { compareLines } from '../../src/dashboard/parts/code-lines.tsx';
 import { toYaml } from '../../src/dashboard/parts/yaml-text.ts';
 import type { ExecutionStep } from '../../src/index.ts';
 
@@ -87,9 +87,15 @@ describe('a time scale', () => {
 
 describe('the difference of two texts', () => {
   it('has the lines that are new, gone and equal', () => {
-    const lines = diffLines('a\nb\nc\nd', 'a\nc\nx\nd').map(({ text, change }) => `${change} ${text}`);
+    const lines = compareLines('a\nb\nc\nd', 'a\nc\nx\nd').map(({ text, change }) => `${change} ${text}`);
     expect(lines).toEqual(['same a', 'removed b', 'same c', 'added x', 'same d']);
-    expect(diffLines('a', 'a')).toEqual([{ text: 'a', change: 'same' }]);
+    expect(compareLines('a', 'a')).toEqual([{ text: 'a', change: 'same' }]);
+    expect(compareLines('a\n', 'a')).toEqual([
+      { text: 'a', change: 'same' },
+      { text: '', change: 'removed' },
+    ]);
+    const long = (word: string) => Array.from({ length: 4_000 }, (_, i) => `${word} ${i}`).join('\n');
+    expect(compareLines(long('a'), long('b'))).toHaveLength(8_000);
   });
 });
 

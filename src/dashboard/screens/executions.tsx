@@ -3,18 +3,17 @@
 import { useState } from 'preact/hooks';
 import { EXECUTION_STATUSES, type Execution } from '../../engine/model/execution.ts';
 import type { JobAction } from '../../orchestrator/jobs/jobs.ts';
-import { type Address, changeQuery, linkTo } from '../address.ts';
+import { type Address, linkTo } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { formatDuration, oneLine, TIME_ZONE } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Failure } from '../parts/failure.tsx';
+import { ChoiceFilter, EnsembleFilter, setFilter, TextFilter } from '../parts/filters.tsx';
 import { Instant } from '../parts/instant.tsx';
-import { TextFilter } from '../parts/text-filter.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { Table } from '../parts/table.tsx';
 import { JobDialog, JobsDialog } from './job-dialog.tsx';
-import { EnsembleNames } from './ensemble-names.tsx';
 
 /** How often the first page is read again, in ms. Other pages don't change. */
 const EVERY_MS = 5_000;
@@ -60,7 +59,7 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
           </span>
         )}
       </div>
-      <Filters query={given} />
+      <Filters query={query} />
       {problem && <Failure problem={problem} onRetry={reload} />}
       {isLoading && <p class="empty">Loading...</p>}
       {value && <ExecutionTable executions={value.executions} isFiltered={Object.keys(filterOf(given)).length > 0} />}
@@ -85,53 +84,44 @@ function jobFilterOf(query: ExecutionQuery): Record<string, unknown> {
   return { ...filter, ...(since && { since: Date.parse(since) }), ...(until && { until: Date.parse(until) }) };
 }
 
-function Filters({ query }: { readonly query: ExecutionQuery }) {
-  const set = (name: keyof ExecutionQuery) => (event: Event) =>
-    changeQuery({ [name]: (event.currentTarget as HTMLInputElement).value.trim() || undefined, cursor: undefined });
-  const setInstant = (name: 'since' | 'until') => (event: Event) => {
-    const { value } = event.currentTarget as HTMLInputElement;
-    changeQuery({ [name]: value === '' ? undefined : new Date(value).toISOString(), cursor: undefined });
-  };
+function Filters({ query }: { readonly query: Address['query'] }) {
   const others = (['parentId', 'retryOf'] as const).filter((key) => query[key] !== undefined);
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
-      <TextFilter label="Id or tag begins with" value={query.search} onValue={set('search')} isFirst />
-      <TextFilter label="Ensemble" value={query.ensemble} onValue={set('ensemble')} list="ensemble-names" />
-      <EnsembleNames id="ensemble-names" />
-      <label>
-        Status
-        <select value={query.status ?? ''} onChange={set('status')}>
-          <option value="">any</option>
-          {EXECUTION_STATUSES.map((status) => (
-            <option key={status} value={status}>
-              {status.replaceAll('_', ' ')}
-            </option>
-          ))}
-        </select>
-      </label>
-      <TextFilter label="Tag" value={query.tag} onValue={set('tag')} />
-      <TextFilter label="Error code" value={query.errorCode} onValue={set('errorCode')} />
-      <label>
-        From <span class="hint">{TIME_ZONE}</span>
-        <input type="datetime-local" value={toLocal(query.since)} onChange={setInstant('since')} />
-      </label>
-      <label>
-        Before
-        <input type="datetime-local" value={toLocal(query.until)} onChange={setInstant('until')} />
-      </label>
-      <label>
-        Order
-        <select value={query.order ?? ''} onChange={set('order')}>
-          <option value="">newest first</option>
-          <option value="oldest">oldest first</option>
-        </select>
-      </label>
+      <TextFilter query={query} name="search" label="Id or tag begins with" isFirst />
+      <EnsembleFilter query={query} />
+      <ChoiceFilter query={query} name="status" label="Status" choices={EXECUTION_STATUSES} />
+      <TextFilter query={query} name="tag" label="Tag" />
+      <TextFilter query={query} name="errorCode" label="Error code" />
+      <InstantFilter query={query} name="since" label="From" />
+      <InstantFilter query={query} name="until" label="Before" />
+      <ChoiceFilter query={query} name="order" label="Order" choices={['oldest']} none="newest" />
       {others.map((key) => (
-        <button key={key} type="button" class="chip" onClick={() => changeQuery({ [key]: undefined })}>
+        <button key={key} type="button" class="chip" onClick={() => setFilter(key, undefined)}>
           {key === 'parentId' ? 'children of' : 'retry of'} {query[key]} ×
         </button>
       ))}
     </form>
+  );
+}
+
+interface InstantProps {
+  readonly query: Address['query'];
+  readonly name: 'since' | 'until';
+  readonly label: string;
+}
+
+function InstantFilter({ query, name, label }: InstantProps) {
+  const set = (value: string) => setFilter(name, value && new Date(value).toISOString());
+  return (
+    <label>
+      {label} <span class="hint">{TIME_ZONE}</span>
+      <input
+        type="datetime-local"
+        value={toLocal(query[name])}
+        onChange={({ currentTarget }) => set(currentTarget.value)}
+      />
+    </label>
   );
 }
 

@@ -2,18 +2,18 @@
 
 import type { ComponentChildren } from 'preact';
 import { OPEN_STATUSES } from '../../engine/model/execution.ts';
-import type { Receiver } from '../../orchestrator/deliveries/deliveries.ts';
 import type { OpenExecutions } from '../../orchestrator/runs/executions.ts';
 import type { Schedule } from '../../orchestrator/schedules/schedule-control.ts';
 import { linkTo, type QueryChanges } from '../address.ts';
 import type { Client, Query } from '../api/client.ts';
 import { type Data, useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
-import { count, formatDistance, formatNumber, oneLine } from '../format.ts';
+import { formatDistance, formatNumber } from '../format.ts';
 import { Fact } from '../parts/fact.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { type ExecutionPage, ExecutionTable } from './executions.tsx';
+import { FailingReceivers } from './failing-receivers.tsx';
 
 const EVERY_MS = 15_000;
 const SHOWN = 8;
@@ -30,7 +30,7 @@ export function Home() {
       {can('read:executions') && <Failed />}
       {can('read:executions') && <TakenOver />}
       {can('read:ensembles') && <LateSchedules />}
-      {can('read:executions') && <PausedReceivers />}
+      {can('read:executions') && <FailingReceivers none={<Fine>Every receiver takes its deliveries.</Fine>} />}
       {can('read:executions') && <Now />}
       {!can('read:executions') && <p class="empty">More is shown to a caller with the scope read:executions.</p>}
     </>
@@ -149,33 +149,6 @@ function LateSchedules() {
           <li key={id}>
             <i class="dot bad" /> The last execution of <a href={linkTo(['schedules'])}>{ensemble}</a> failed:{' '}
             <a href={linkTo(['executions', last?.executionId ?? ''])}>{last?.executionId}</a>
-          </li>
-        ))}
-      </ul>
-    </section>
-  );
-}
-
-function PausedReceivers() {
-  const { value, problem } = useData(
-    'receivers',
-    (client, signal) => client.get<{ readonly receivers: readonly Receiver[] }>('/receivers', { limit: 100 }, signal),
-    EVERY_MS,
-  );
-  if (problem) return null;
-  if (!value) return null;
-  if (value.receivers.length === 0) return <Fine>Every receiver takes its deliveries.</Fine>;
-  return (
-    <section>
-      <h2>
-        Receivers that fail <span class="hint">{count(value.receivers.length, 'receiver')}</span>
-      </h2>
-      <ul class="lines">
-        {value.receivers.map(({ receiver, address, failingSince, pausedAt }) => (
-          <li key={receiver}>
-            <i class={`dot ${pausedAt === undefined ? 'busy' : 'bad'}`} />{' '}
-            <a href={linkTo(['deliveries'], { url: address })}>{oneLine(address, 120)}</a>{' '}
-            {pausedAt === undefined ? 'fails' : 'is paused, and failed'} since <Instant at={failingSince} />
           </li>
         ))}
       </ul>

@@ -10,6 +10,7 @@ import { count, formatNumber, oneLine, visible } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
+import { FilterText } from '../parts/filters.tsx';
 import { Instant } from '../parts/instant.tsx';
 
 interface JobDialogProps {
@@ -31,7 +32,6 @@ export function JobDialog({ action, filter, onClose }: JobDialogProps) {
   const { title, what } = WORDS[action];
   if (id !== undefined) return <JobProgress id={id} onClose={onClose} />;
   const start = async () => setId((await client.send<Job>('POST', '/jobs', { action, filter })).id);
-  const filters = Object.entries(filter);
   return (
     <Confirm
       title={title}
@@ -41,14 +41,7 @@ export function JobDialog({ action, filter, onClose }: JobDialogProps) {
       onDone={() => {}}
       onClose={onClose}
     >
-      <p>
-        {filters.length === 0 ? <strong>There is no filter: this is for all executions. </strong> : 'All that match: '}
-        {filters.map(([key, value]) => (
-          <code key={key}>
-            {key} {visible(String(value))}{' '}
-          </code>
-        ))}
-      </p>
+      <FilterText filter={filter} all="all executions" />
       <p class="hint">{what} The work continues on the server when you close this page.</p>
     </Confirm>
   );

@@ -11,6 +11,7 @@ import { useApp } from '../app-state.ts';
 import { formatNumber, oneLine } from '../format.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { Confirm, Dialog } from '../parts/dialog.tsx';
+import { Fact } from '../parts/fact.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
@@ -52,12 +53,9 @@ function UsageView({ path }: { readonly path: string }) {
   return (
     <dl class="facts row">
       {lines.map(([title, { used, limit }]) => (
-        <div key={title}>
-          <dt>{title}</dt>
-          <dd>
-            {formatNumber(used)} {limit < Number.MAX_SAFE_INTEGER ? `of ${formatNumber(limit)}` : 'without a limit'}
-          </dd>
-        </div>
+        <Fact key={title} name={title}>
+          {formatNumber(used)} {limit < Number.MAX_SAFE_INTEGER ? `of ${formatNumber(limit)}` : 'without a limit'}
+        </Fact>
       ))}
     </dl>
   );
