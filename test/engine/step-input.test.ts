@@ -88,6 +88,27 @@ describe('executions.stepInput: what it says instead', () => {
     expect(await reasonOf(made, id, 'flow[0]')).toMatch(/needs two numbers/);
   });
 
+  it('of an agent whose result a retry kept, what it got in the execution in which it ran', async () => {
+    let isDown = true;
+    const made = scene([echo('a', '${input.n}'), code('b', 'flaky', { input: '${a.output}' })], {
+      scripts: {
+        flaky: ({ input }) => {
+          if (isDown) throw new Error('down');
+          return input;
+        },
+      },
+    });
+    const { orchestrator, clock } = made;
+    const first = await made.run({ n: 1 });
+    isDown = false;
+    await clock.advance(1000);
+    const { id } = await (await orchestrator.executions.retry(first.id, { input: { n: 2 } })).result();
+    expect(await orchestrator.executions.stepInput(id, 'flow[0]')).toEqual({ key: 'flow[0]', input: 1 });
+    expect(await orchestrator.executions.stepInput(id, 'flow[1]')).toEqual({ key: 'flow[1]', input: 1 });
+    await orchestrator.executions.delete(first.id);
+    expect(await reasonOf(made, id, 'flow[0]')).toBe(`execution ${first.id}, in which it ran, is deleted`);
+  });
+
   it('what this process lacks to run the definition', async () => {
     const storage = memoryStorage();
     const made = scene([ok('a')], { storage });

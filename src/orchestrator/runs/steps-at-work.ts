@@ -74,18 +74,26 @@ export function createStepsAtWork({ records, turns, clock, follow, definitions, 
     return journal.atWork;
   };
 
+  /** @throws NOT_FOUND */
+  const inputOf = async (summary: ExecutionSummary, key: string): Promise<StepInput> => {
+    const { executions } = records;
+    const record = await executions.getStep(summary.id, key);
+    if (!record || record.note)
+      throw new OrchestratorError('NOT_FOUND', `execution ${summary.id} has no agent run ${key}`);
+    const retryOf = record.startedAt < summary.createdAt && (await executions.getAccepted(summary.id))?.retryOf;
+    if (retryOf) {
+      // The retry kept the result. It may have another input than the execution in which the agent ran.
+      const earlier = await executions.getStatus(retryOf);
+      return earlier ? inputOf(earlier, key) : { key, reason: `execution ${retryOf}, in which it ran, is deleted` };
+    }
+    const found = await find(summary, key);
+    if (typeof found === 'string') return { key, reason: found };
+    const { context, error } = found.get(key) ?? {};
+    return context ? { key, input: cloneJson(context.input) } : { key, reason: error?.message ?? UNREACHED };
+  };
+
   return {
-    /** @throws NOT_FOUND */
-    async inputOf(summary: ExecutionSummary, key: string): Promise<StepInput> {
-      const record = await records.executions.getStep(summary.id, key);
-      if (!record || record.note)
-        throw new OrchestratorError('NOT_FOUND', `execution ${summary.id} has no agent run ${key}`);
-      const found = await find(summary, key);
-      if (typeof found === 'string') return { key, reason: found };
-      const { context, error } = found.get(key) ?? {};
-      if (!context) return { key, reason: error?.message ?? UNREACHED };
-      return { key, input: cloneJson(context.input) };
-    },
+    inputOf,
     async running(summary: ExecutionSummary): Promise<RunningSteps> {
       if (summary.status !== 'running') return { steps: [] };
       const found = await find(summary);
