@@ -9,7 +9,7 @@ const SECRET = 'pl4nted "quoted" \\ ümläut';
 const ENSEMBLES = [
   {
     name: 'leak',
-    flow: [{ agent: 'give', operation: 'code', config: { script: 'give' } }],
+    flow: [{ agent: 'give', operation: 'code', config: { script: 'give' }, input: { key: 'key ${env.KEY}' } }],
     outputs: { said: '${give.output}' },
   },
 ];
@@ -38,6 +38,7 @@ describe.each(HOSTS)('responses by $host', ({ open }) => {
       '/api/v1/executions',
       `/api/v1/executions/${id}/agents`,
       `/api/v1/executions/${id}/events`,
+      `/api/v1/executions/${id}/steps/flow[0]/input`,
     ]) {
       const response = await (await ask(path, { headers })).text();
       expect([path, response]).toEqual([path, expect.stringContaining('***')]);
