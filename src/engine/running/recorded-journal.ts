@@ -8,8 +8,10 @@ import type { MaybePromise } from '../ports/operation.ts';
 import { ReplayedRecords } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';
 
-/** Of a part of the flow that can't continue. */
-export const NEVER = new Promise<never>(() => {});
+/** For a part of the flow that can't continue. Each has its own promise: a shared one would hold what waits for it for ever. */
+export function never(): Promise<never> {
+  return new Promise(() => {});
+}
 
 export abstract class RecordedJournal implements Journal {
   readonly mayRepeat = false;
@@ -65,7 +67,7 @@ export abstract class RecordedJournal implements Journal {
   branches(): void {}
 
   sleepUntil(..._sleep: Parameters<Journal['sleepUntil']>): Promise<void> {
-    return NEVER;
+    return never();
   }
 
   async waitForSignal(...[key]: Parameters<Journal['waitForSignal']>): Promise<undefined> {

@@ -10,7 +10,7 @@ import type { ExecutionError } from '../model/execution.ts';
 import type { StepRecord } from '../model/stored-execution.ts';
 import type { Journal } from '../ports/journal.ts';
 import type { MaybePromise, OperationContext } from '../ports/operation.ts';
-import { NEVER, RecordedJournal } from './recorded-journal.ts';
+import { never, RecordedJournal } from './recorded-journal.ts';
 
 /** An agent whose operation is at work, as far as the records say. */
 export interface StepAtWork {
@@ -68,7 +68,7 @@ export class StandingJournal extends RecordedJournal {
     if (stored) return stored.output;
     const decision = compute();
     // It reads the state.
-    return (decision as { readonly code?: Json } | null)?.code === undefined ? decision : NEVER;
+    return (decision as { readonly code?: Json } | null)?.code === undefined ? decision : never();
   }
 
   /** The state is not recorded, so nothing may depend on it. */
@@ -77,13 +77,13 @@ export class StandingJournal extends RecordedJournal {
   }
 
   protected missing(): Promise<never> {
-    return NEVER;
+    return never();
   }
 
   #standStill(key: string): Promise<never> {
     this.#preparing.delete(key);
     if (this.#preparing.size === 0) this.#prepared?.();
-    return NEVER;
+    return never();
   }
 }
 

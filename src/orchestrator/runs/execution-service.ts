@@ -27,14 +27,13 @@ import type {
   AttachedEngine,
   BeginOptions,
   ExecutionEngine,
-  InterpretedRun,
   LoadedDefinition,
 } from '../../engine/ports/execution-engine.ts';
 import { type Logger, SILENT } from '../../engine/ports/logger.ts';
 import type { Masking } from '../../engine/ports/masking.ts';
 import type { RecordReader, Storage, StoredDefinition } from '../../engine/ports/storage.ts';
 import type { Tracing } from '../../engine/ports/telemetry.ts';
-import { NEVER } from '../../engine/running/recorded-journal.ts';
+import { never } from '../../engine/running/recorded-journal.ts';
 import type { StandingJournal } from '../../engine/running/standing-journal.ts';
 import { createOutbox } from '../deliveries/outbox.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
@@ -92,8 +91,11 @@ export interface ExecutionService {
   storedEvents(id: string, after: number, signal?: AbortSignal): AsyncIterableIterator<StoredEvent>;
   /** The form in which the engine runs an ensemble. */
   toLoadedDefinition(ensemble: LoadedEnsemble): LoadedDefinition;
-  /** Runs an execution over a journal that lets no operation run: nothing is started, reported, logged or out of time. */
-  follow(ensemble: LoadedEnsemble, execution: NewExecution, journal: StandingJournal): InterpretedRun;
+  /**
+   * Runs an execution over a journal that lets no operation run: nothing is started, reported, logged or out of time. The run never ends,
+   * and holds nothing outside of itself.
+   */
+  follow(ensemble: LoadedEnsemble, execution: NewExecution, journal: StandingJournal): void;
   readonly tracing: Tracing | undefined;
   readonly engine: AttachedEngine;
   /** Where executions, steps and signals are read. */
@@ -195,8 +197,9 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
         return toEarlier(other, undefined);
       }
     },
-    follow: ({ compiled }, { deadlineAt: _none, ...execution }, journal) =>
-      runEnsemble(compiled, execution, journal, withoutEffects(ports, journal), RESUMED, undefined),
+    follow({ compiled }, { deadlineAt: _none, ...execution }, journal) {
+      runEnsemble(compiled, execution, journal, withoutEffects(ports, journal), RESUMED, undefined);
+    },
     handleOf: (id) => toEarlier(id, undefined),
     ...{ storedEvents, toLoadedDefinition, tracing, engine, records, turns },
   };
@@ -231,8 +234,9 @@ function createRunPorts(parts: ExecutionServiceParts, children: RunPorts['childr
 const RESUMED = { resumed: true, cancelled: false };
 
 function withoutEffects(ports: RunPorts, journal: StandingJournal): RunPorts {
-  const { clock, turns, env, mask, resolveComponent } = ports;
-  const never = () => NEVER;
+  const { clock: real, turns, env, mask, resolveComponent } = ports;
+  const setTimer = () => () => {};
+  const clock: Clock = { now: () => real.now(), monotonic: () => real.monotonic(), sleep: never, setTimer };
   const children = { newId: () => '', start: never, cancel: never };
   const emit: RunPorts['emit'] = (event, data) => {
     if (event === 'agent.started') journal.begins((data as EventData['agent.started']).key);

@@ -64,13 +64,9 @@ export function createStepsAtWork({ records, turns, clock, follow, definitions, 
       before.push(record);
     }
     const journal = new StandingJournal(before);
-    const run = follow(loaded, execution, journal);
-    try {
-      await untilStill(journal, turns);
-      await withTimeout(journal.prepared(), PATIENCE_MS, clock.setTimer);
-    } finally {
-      run.abandon();
-    }
+    follow(loaded, execution, journal);
+    await untilStill(journal, turns);
+    await withTimeout(journal.prepared(), PATIENCE_MS, clock.setTimer);
     return journal.atWork;
   };
 

@@ -10,6 +10,7 @@ import type { Orchestrator } from '../../orchestrator/create-orchestrator.ts';
 import type { OrchestratorOptions } from '../../orchestrator/options.ts';
 import { memoryStorage } from '../../adapters/storage/memory/memory-storage.ts';
 import { hostTurn, type ManualClock, manualClock } from '../manual-clock.ts';
+import { never } from '../../engine/running/recorded-journal.ts';
 import { describeRecord, placeOf } from './describe-record.ts';
 import { type ReplayDifference, ReplayJournal } from './replay-journal.ts';
 
@@ -17,7 +18,6 @@ export type ReplayResult = { readonly matches: true } | ({ readonly matches: fal
 
 /** Turns of the event loop without a question of the flow, after which it counts as standing still. */
 const QUIET_TURNS = 5;
-const NEVER = new Promise<never>(() => {});
 
 /** @param create - creates an orchestrator with these options besides those of the caller */
 export async function replayHistory(
@@ -70,7 +70,7 @@ function captureStart(journal: ReplayJournal) {
   const unknown = (): Promise<never> => {
     // A child execution that was begun, and whose end is not recorded.
     journal.isAtEnd = true;
-    return NEVER;
+    return never();
   };
   const nothing = async () => undefined;
   const engine: ExecutionEngine = {
@@ -79,7 +79,7 @@ function captureStart(journal: ReplayJournal) {
       active: 0,
       begin({ input }, loaded) {
         start = { input, loaded };
-        return { finished: NEVER };
+        return { finished: never() };
       },
       open() {},
       whenEnded: nothing,

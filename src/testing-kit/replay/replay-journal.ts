@@ -4,7 +4,7 @@ import type { Json } from '../../engine/base/json.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
 import type { StepRecord } from '../../engine/model/stored-execution.ts';
 import { type Journal, JournalLostError } from '../../engine/ports/journal.ts';
-import { NEVER, RecordedJournal } from '../../engine/running/recorded-journal.ts';
+import { never, RecordedJournal } from '../../engine/running/recorded-journal.ts';
 import { callerOf, describeKey, describeRecord, isStep, placeOf } from './describe-record.ts';
 
 /** Where a recorded run and today's definition part. */
@@ -73,7 +73,7 @@ export class ReplayJournal extends RecordedJournal {
 
   override sleepUntil(): Promise<never> {
     this.isAtEnd = true;
-    return NEVER;
+    return never();
   }
 
   override async waitForSignal(...[key, name]: Parameters<Journal['waitForSignal']>): Promise<undefined> {
@@ -93,7 +93,7 @@ export class ReplayJournal extends RecordedJournal {
   #end(key: string, found: string): Promise<never> {
     if (this.#isOpen) {
       this.isAtEnd = true;
-      return NEVER;
+      return never();
     }
     const at = placeOf(key);
     throw this.#differ({
