@@ -160,6 +160,41 @@ describe('executions.running', () => {
     expect(await executions.running(id)).toEqual({ steps: [] });
   });
 
+  it('their inputs are known too', async () => {
+    const made = scene([echo('a', 7), code('b', 'hang', { input: '${a.output + 1}' })], {
+      scripts: { hang: () => deferred().promise },
+    });
+    const { id } = await made.start();
+    await turns();
+    const { executions } = made.orchestrator;
+    expect(await executions.stepInput(id, 'flow[1]')).toEqual({ key: 'flow[1]', input: 8 });
+    await expect(executions.stepInput(id, 'flow[2]')).rejects.toThrow('no agent run flow[2]');
+  });
+
+  it('of an execution that was cancelled or timed out, it has those that were at work then', async () => {
+    const hang = { scripts: { hang: () => deferred().promise } };
+    const flow = [ok('a'), { sleep: 1000 }, code('b', 'hang'), code('c', 'hang')];
+    for (const [fields, endsAfter, steps] of [
+      [{ timeout: '5s' }, 5_000, [{ key: 'flow[2]', name: 'b' }]],
+      [{ timeout: '500ms' }, 500, []],
+    ] as const) {
+      const made = scene({ flow, ...fields }, hang);
+      const { id } = await made.start();
+      await made.clock.advance(endsAfter);
+      await made.clock.advance(60_000);
+      const { executions } = made.orchestrator;
+      expect((await executions.get(id)).status).toBe('timed_out');
+      expect(await executions.running(id)).toEqual({ steps });
+    }
+    const made = scene(flow, hang);
+    const { id } = await made.start();
+    await made.clock.advance(1_500);
+    await made.orchestrator.executions.cancel(id);
+    await made.clock.advance(60_000);
+    expect((await made.orchestrator.executions.get(id)).status).toBe('cancelled');
+    expect((await made.orchestrator.executions.running(id)).steps).toEqual([{ key: 'flow[2]', name: 'b' }]);
+  });
+
   it('says what this process lacks', async () => {
     const storage = memoryStorage();
     const gate = deferred();

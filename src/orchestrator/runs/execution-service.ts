@@ -94,8 +94,9 @@ export interface ExecutionService {
   /**
    * Runs an execution over a journal that lets no operation run: nothing is started, reported, logged or out of time. The run never ends,
    * and holds nothing outside of itself.
+   * @param at - the present instant of the run, Unix ms. Default: now
    */
-  follow(ensemble: LoadedEnsemble, execution: NewExecution, journal: StandingJournal): void;
+  follow(ensemble: LoadedEnsemble, execution: NewExecution, journal: StandingJournal, at?: number): void;
   readonly tracing: Tracing | undefined;
   readonly engine: AttachedEngine;
   /** Where executions, steps and signals are read. */
@@ -197,8 +198,8 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
         return toEarlier(other, undefined);
       }
     },
-    follow({ compiled }, { deadlineAt: _none, ...execution }, journal) {
-      runEnsemble(compiled, execution, journal, withoutEffects(ports, journal), RESUMED, undefined);
+    follow({ compiled }, { deadlineAt: _none, ...execution }, journal, at) {
+      runEnsemble(compiled, execution, journal, withoutEffects(ports, journal, at), RESUMED, undefined);
     },
     handleOf: (id) => toEarlier(id, undefined),
     ...{ storedEvents, toLoadedDefinition, tracing, engine, records, turns },
@@ -233,10 +234,10 @@ function createRunPorts(parts: ExecutionServiceParts, children: RunPorts['childr
 
 const RESUMED = { resumed: true, cancelled: false };
 
-function withoutEffects(ports: RunPorts, journal: StandingJournal): RunPorts {
+function withoutEffects(ports: RunPorts, journal: StandingJournal, at?: number): RunPorts {
   const { clock: real, turns, env, mask, resolveComponent } = ports;
   const setTimer = () => () => {};
-  const clock: Clock = { now: () => real.now(), monotonic: () => real.monotonic(), sleep: never, setTimer };
+  const clock: Clock = { now: () => at ?? real.now(), monotonic: () => real.monotonic(), sleep: never, setTimer };
   const children = { newId: () => '', start: never, cancel: never };
   const emit: RunPorts['emit'] = (event, data) => {
     if (event === 'agent.started') journal.begins((data as EventData['agent.started']).key);

@@ -134,8 +134,9 @@ export interface Executions<Signal extends string = string> {
    */
   stepInput(id: string, key: string): Promise<StepInput>;
   /**
-   * The agents that are at work in their attempt, in whatever process: those that the flow comes to after all that is recorded. Empty
-   * unless the execution is `running`. It takes as long as a resume of the execution.
+   * The agents that are at work in their attempt, in whatever process: those that the flow comes to after all that is recorded. Of an
+   * execution that was cancelled or timed out, those that were at work then. Otherwise empty. It takes as long as a resume of the
+   * execution.
    * @throws NOT_FOUND
    */
   running(id: string): Promise<RunningSteps>;

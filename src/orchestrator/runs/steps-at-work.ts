@@ -24,7 +24,7 @@ export interface StepInput {
   readonly reason?: string;
 }
 
-/** The agents of an execution that are at work. */
+/** The agents of an execution that are at work, or were when it was stopped. */
 export interface RunningSteps {
   readonly steps: readonly { readonly key: string; readonly name: string }[];
   /** Why this process can't find them. */
@@ -47,10 +47,12 @@ const PATIENCE_MS = 2_000;
 // The agent ended at the instant at which the block around it was stopped.
 const UNREACHED = 'the flow does not come to it over what is recorded';
 
+const NOTHING: ReadonlyMap<string, StepAtWork> = new Map();
+
 export function createStepsAtWork({ records, turns, clock, follow, definitions, restore }: Parts) {
   /** @param upTo - only what was recorded before the record of this key. @returns the agents that are at work then; a text says why they are not known */
   const find = async (
-    { id, ensemble, version }: ExecutionSummary,
+    { id, ensemble, version, finishedAt }: ExecutionSummary,
     upTo?: string,
   ): Promise<ReadonlyMap<string, StepAtWork> | string> => {
     const stored = await definitions.get(version);
@@ -64,35 +66,46 @@ export function createStepsAtWork({ records, turns, clock, follow, definitions, 
       before.push(record);
     }
     const journal = new StandingJournal(before);
-    follow(loaded, execution, journal);
+    follow(loaded, execution, journal, finishedAt);
     await untilStill(journal, turns);
     await withTimeout(journal.prepared(), PATIENCE_MS, clock.setTimer);
     return journal.atWork;
+  };
+
+  /** Nothing is stored of them: their attempt has not ended, or was dropped when the execution was stopped. */
+  const atWork = async (summary: ExecutionSummary): Promise<ReadonlyMap<string, StepAtWork> | string> => {
+    const { id, status } = summary;
+    if (status === 'running') return find(summary);
+    if (status !== 'cancelled' && status !== 'timed_out') return NOTHING;
+    // It may have ended before its first run.
+    const record = await records.executions.get(id, { agents: false });
+    return record?.startedAt === undefined ? NOTHING : find(summary);
   };
 
   /** @throws NOT_FOUND */
   const inputOf = async (summary: ExecutionSummary, key: string): Promise<StepInput> => {
     const { executions } = records;
     const record = await executions.getStep(summary.id, key);
-    if (!record || record.note)
-      throw new OrchestratorError('NOT_FOUND', `execution ${summary.id} has no agent run ${key}`);
-    const retryOf = record.startedAt < summary.createdAt && (await executions.getAccepted(summary.id))?.retryOf;
+    const isKept = record !== undefined && !record.note;
+    const retryOf =
+      isKept && record.startedAt < summary.createdAt && (await executions.getAccepted(summary.id))?.retryOf;
     if (retryOf) {
       // The retry kept the result. It may have another input than the execution in which the agent ran.
       const earlier = await executions.getStatus(retryOf);
       return earlier ? inputOf(earlier, key) : { key, reason: `execution ${retryOf}, in which it ran, is deleted` };
     }
-    const found = await find(summary, key);
+    const found = isKept ? await find(summary, key) : await atWork(summary);
     if (typeof found === 'string') return { key, reason: found };
-    const { context, error } = found.get(key) ?? {};
+    const at = found.get(key);
+    if (!at && !isKept) throw new OrchestratorError('NOT_FOUND', `execution ${summary.id} has no agent run ${key}`);
+    const { context, error } = at ?? {};
     return context ? { key, input: cloneJson(context.input) } : { key, reason: error?.message ?? UNREACHED };
   };
 
   return {
     inputOf,
     async running(summary: ExecutionSummary): Promise<RunningSteps> {
-      if (summary.status !== 'running') return { steps: [] };
-      const found = await find(summary);
+      const found = await atWork(summary);
       if (typeof found === 'string') return { steps: [], reason: found };
       return { steps: [...found].map(([key, { name }]) => ({ key, name })) };
     },
