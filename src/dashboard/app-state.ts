@@ -9,6 +9,8 @@ export interface Caller {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly TokenScope[];
+  /** Nobody can change anything on this page. */
+  readonly readOnly?: boolean;
 }
 
 export interface AppState {
@@ -18,6 +20,8 @@ export interface AppState {
   can(scope: TokenScope): boolean;
   /** Shows a short message. */
   say(message: string): void;
+  /** The link of the item that a person left for its list. */
+  readonly left: { current: string | undefined };
   /** Undefined if the host knows the caller without a token. */
   readonly signOut: (() => void) | undefined;
 }

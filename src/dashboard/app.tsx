@@ -1,6 +1,6 @@
 /** Signs a caller in: by the login of the host, or by an API token, which stays in this tab. */
 
-import { useEffect, useMemo, useState } from 'preact/hooks';
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import { hasScope } from '../engine/model/token.ts';
 import { type ApiProblem, createClient } from './api/client.ts';
 import { toProblem } from './api/use-data.ts';
@@ -17,6 +17,7 @@ export function App() {
   const [caller, setCaller] = useState<Caller>();
   const [problem, setProblem] = useState<ApiProblem>();
   const [message, setMessage] = useState('');
+  const left = useRef<string | undefined>(undefined);
 
   const refused = (why: ApiProblem) => {
     setCaller(undefined);
@@ -48,6 +49,7 @@ export function App() {
     caller,
     can: (scope) => hasScope(caller, scope),
     say: setMessage,
+    left,
     signOut: token === undefined ? undefined : signOut,
   };
   return (

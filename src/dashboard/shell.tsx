@@ -2,12 +2,12 @@
 
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { type Address, changeQuery, goTo, linkTo, useAddress } from './address.ts';
-import { useApp } from './app-state.ts';
+import { type AppState, useApp } from './app-state.ts';
 import { KeyboardHelp, useKeyboard } from './keyboard.tsx';
 import { SCREENS } from './screens/screens.tsx';
 
 export function Shell() {
-  const { caller, can, signOut } = useApp();
+  const { caller, can, left, signOut } = useApp();
   const address = useAddress();
   const [isHelp, setHelp] = useState(false);
   const main = useRef<HTMLElement>(null);
@@ -17,7 +17,7 @@ export function Shell() {
   // Esc leads back to the list as it was.
   const list = useRef(address);
   if (address.path.length === 1) list.current = address;
-  useKeyboard({ onHelp: () => setHelp(true), onBack: () => goUp(address, list.current) });
+  useKeyboard({ onHelp: () => setHelp(true), onBack: () => goUp(address, list.current, left) });
   // A reader of the screen hears which one it is.
   useEffect(() => {
     main.current?.focus({ preventScroll: true });
@@ -39,7 +39,7 @@ export function Shell() {
           ))}
         </nav>
         <span class="caller" title={caller.scopes.join(', ')}>
-          {caller.name}
+          {caller.name} {caller.readOnly && '(read-only)'}
         </span>
         <button type="button" class="quiet" aria-label="Keys" onClick={() => setHelp(true)}>
           ?
@@ -66,7 +66,10 @@ export function Shell() {
 }
 
 /** From a step to its execution, and from an item to its list. */
-function goUp({ path, query }: Address, list: Address): void {
+function goUp({ path, query }: Address, list: Address, left: AppState['left']): void {
   if (query.step !== undefined) changeQuery({ step: undefined });
-  else if (path.length > 1) goTo(path.slice(0, 1), path[0] === list.path[0] ? list.query : {});
+  else if (path.length > 1) {
+    left.current = linkTo(path);
+    goTo(path.slice(0, 1), path[0] === list.path[0] ? list.query : {});
+  }
 }

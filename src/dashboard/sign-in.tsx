@@ -28,6 +28,8 @@ export function SignIn({ isKnown, problem, onToken }: SignInProps) {
           API token
           <input
             type="password"
+            pattern="\s*[!-~]+\s*"
+            title="A token has only letters, digits and hyphens"
             autocomplete="off"
             spellcheck={false}
             value={token}

@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.goBack();
     await page.getByRole('link', { name: ids.failed }).waitFor();
     await page.getByRole('link', { name: 'AGENT_FAILED' }).click();
-    expect(page.url()).toContain('#/executions?errorCode=AGENT_FAILED');
+    expect(page.url()).toContain('#/executions?status=failed&errorCode=AGENT_FAILED');
     await page.getByLabel('Order').selectOption('oldest');
     await page.getByRole('link', { name: ids.failed }).waitFor();
     expect(await page.locator('tbody tr').count()).toBe(1);
@@ -148,8 +148,13 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
   it('all that match a filter are retried as a job, which lists how many', async () => {
     await demo.orchestrator.execute('nightly-import', {}, { tags: ['bulk'] });
     const { page } = await open();
+    await show(page, '/executions');
     await show(page, '/executions?tag=bulk&status=failed');
     await page.getByRole('button', { name: 'Retry all that match' }).click();
+    // The question keeps its filter, whatever the list shows.
+    await page.evaluate(() => history.back());
+    await page.getByRole('dialog').getByText('status failed').waitFor();
+    await page.getByRole('dialog').getByText('tag bulk').waitFor();
     await page.getByRole('button', { name: 'Retry executions now' }).click();
     await page.getByText(/1 execution retried/).waitFor({ timeout: 10_000 });
     await page.keyboard.press('Escape');
@@ -300,6 +305,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.keyboard.press('Escape');
     await page.getByRole('heading', { name: 'Executions' }).waitFor();
     expect(page.url()).toContain('?status=failed');
+    await expect.poll(() => page.evaluate(() => document.activeElement?.textContent)).toBe(first);
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).waitFor();
     await page.keyboard.press('Escape');

@@ -163,7 +163,18 @@ describe.skipIf(!hasBrowser)('the dashboard under load', () => {
     const { id } = await demo.orchestrator.start('hanging', {});
     const { page } = await visit(browser, demo.url, token);
     await show(page, `/executions/${id}`);
-    await page.getByRole('button', { name: /agent working running/ }).waitFor();
+    const row = page.getByRole('button', { name: /agent working running/ });
+    await row.click();
+    await page.getByRole('complementary').getByText('{ 0 fields }').waitFor();
+    // Its time grows.
+    await expect.poll(() => row.innerText(), { timeout: 10_000 }).toMatch(/[2-9]\.\d s/);
+    const stopped = await demo.orchestrator.start('hanging', {});
+    await demo.orchestrator.executions.cancel(stopped.id);
+    await show(page, `/executions/${stopped.id}`);
+    await page.getByRole('button', { name: 'Show the step that was stopped' }).click();
+    await expect.poll(() => page.getByRole('complementary', { name: 'Step working' }).evaluate(isFocused)).toBe(true);
+    await page.keyboard.press('Escape');
+    await show(page, `/executions/${id}`);
     endHanging('done');
     await page.getByRole('button', { name: /agent working completed/ }).waitFor();
     await page.context().close();
@@ -223,6 +234,10 @@ function isInView(element: Element): boolean {
   const list = element.closest('.rows')?.getBoundingClientRect();
   const own = element.getBoundingClientRect();
   return list !== undefined && own.top >= list.top && own.bottom <= list.bottom + 1;
+}
+
+function isFocused(element: Element): boolean {
+  return element === document.activeElement;
 }
 
 /** As a browser does when another tab is shown. */

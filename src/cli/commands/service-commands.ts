@@ -173,6 +173,7 @@ function addExecutions(program: Command, { output, host, end }: CommandParts): v
       examples(
         'ensemble execution list --status failed --limit 5',
         'ensemble execution list --tag customer=7 --since 2d',
+        'ensemble execution list --error TIMEOUT --oldest',
       ),
     )
     .action(async (options: ExecutionListOptions) => end(await listExecutions(options, output, host)));

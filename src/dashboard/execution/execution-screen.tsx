@@ -3,6 +3,7 @@
 import { useEffect, useState } from 'preact/hooks';
 import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import type { Execution } from '../../engine/model/execution.ts';
+import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import { type Address, changeQuery, linkTo } from '../address.ts';
 import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
@@ -36,8 +37,10 @@ interface ScreenProps {
 
 export function ExecutionScreen({ id, query }: ScreenProps) {
   const shown = useExecution(id);
+  const [jumped, setJump] = useState<string>();
   const { value: execution, problem, isLoading, reload } = shown;
   const tab = TABS.find((one) => one === query.tab) ?? 'time';
+  const now = useNow(execution !== undefined && execution.finishedAt === undefined);
   if (!execution)
     return (
       <>
@@ -47,17 +50,19 @@ export function ExecutionScreen({ id, query }: ScreenProps) {
       </>
     );
   const step = shown.steps.find(({ key }) => key === query.step);
-  const { agent } = execution.error ?? {};
-  const failed =
-    agent === undefined ? undefined : shown.steps.find((one) => one.status === 'failed' && one.name === agent);
+  const culprit = culpritOf(execution, shown.steps);
   const choose = (key: string | undefined) => changeQuery({ step: key }, true);
+  const jump = (key: string) => {
+    choose(key);
+    setJump(key);
+  };
   return (
     <>
       <Head execution={execution} shown={shown} />
       {execution.error && <ErrorOf error={execution.error} />}
-      {failed && failed.key !== query.step && (
-        <button type="button" onClick={() => choose(failed.key)}>
-          Show the step that failed
+      {culprit && culprit.key !== query.step && (
+        <button type="button" onClick={() => jump(culprit.key)}>
+          {culprit.status === 'failed' ? 'Show the step that failed' : 'Show the step that was stopped'}
         </button>
       )}
       <Waits execution={execution} onChange={reload} />
@@ -75,12 +80,28 @@ export function ExecutionScreen({ id, query }: ScreenProps) {
       {shown.stepsProblem && <Failure problem={shown.stepsProblem} />}
       <div class={step ? 'with-panel' : ''}>
         <div class="view">
-          <View tab={tab} shown={shown} execution={execution} chosen={query.step} onChoose={choose} />
+          <View {...{ tab, shown, execution, now }} chosen={query.step} onChoose={choose} />
         </div>
-        {step && <StepPanel execution={execution} step={step} steps={shown.steps} onChoose={choose} />}
+        {step && (
+          <StepPanel
+            key={step.key}
+            {...{ execution, step, now }}
+            steps={shown.steps}
+            hasFocus={jumped === step.key}
+            onChoose={choose}
+          />
+        )}
       </div>
     </>
   );
+}
+
+/** The step because of which an execution ended as it did: the agent that failed, or the first one that was stopped. */
+function culpritOf({ status, error }: Execution<unknown>, steps: readonly ExecutionStep[]): ExecutionStep | undefined {
+  const isStopped = status === 'timed_out' || status === 'cancelled';
+  return error?.agent === undefined
+    ? steps.find((one) => isStopped && one.kind === 'agent' && one.status === 'cancelled')
+    : steps.find((one) => one.status === 'failed' && one.name === error.agent);
 }
 
 function Head({ execution, shown }: { readonly execution: Execution<unknown>; readonly shown: ShownExecution }) {
@@ -148,12 +169,13 @@ interface ViewProps {
   readonly tab: Tab;
   readonly shown: ShownExecution;
   readonly execution: Execution<unknown>;
+  /** Unix ms. */
+  readonly now: number;
   readonly chosen: string | undefined;
   onChoose(key: string): void;
 }
 
-function View({ tab, shown: { steps }, execution, chosen, onChoose }: ViewProps) {
-  const now = useNow(execution.finishedAt === undefined);
+function View({ tab, shown: { steps }, execution, now, chosen, onChoose }: ViewProps) {
   const { id, startedAt = execution.createdAt, finishedAt = now } = execution;
   if (tab === 'time') return <Timeline {...{ steps, chosen, onChoose }} from={startedAt} to={finishedAt} />;
   if (tab === 'flow') return <Flow {...{ id, steps, chosen, onChoose }} />;

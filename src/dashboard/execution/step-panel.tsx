@@ -1,5 +1,6 @@
 /** One step: its state, its attempts, its error, its output, and the calls of models and tools in it. */
 
+import { useEffect, useRef } from 'preact/hooks';
 import type { Execution } from '../../engine/model/execution.ts';
 import type { ExecutionStep } from '../../engine/model/execution-step.ts';
 import type { StepInput } from '../../orchestrator/runs/steps-at-work.ts';
@@ -14,23 +15,30 @@ import { Instant } from '../parts/instant.tsx';
 import { Value } from '../parts/value-tree.tsx';
 import { ErrorOf } from './error-of.tsx';
 import { containerOf } from './step-tree.ts';
-import { isOpen } from './use-execution.ts';
+import { durationOf, isOpen } from './use-execution.ts';
 
 interface StepPanelProps {
   readonly execution: Execution<unknown>;
   readonly step: ExecutionStep;
   readonly steps: readonly ExecutionStep[];
+  /** Unix ms. */
+  readonly now: number;
+  /** Whether a person came here from elsewhere on the page. */
+  readonly hasFocus: boolean;
   onChoose(key: string | undefined): void;
 }
 
 const PARTS: ReadonlySet<string> = new Set(['model', 'tool', 'send']);
 
-export function StepPanel({ execution, step, steps, onChoose }: StepPanelProps) {
-  const { key, kind, name, status, attempts, startedAt, duration, error, executionId } = step;
-  const isRecorded = status !== 'skipped' && status !== 'running';
+export function StepPanel({ execution, step, steps, now, hasFocus, onChoose }: StepPanelProps) {
+  const { key, kind, name, status, attempts, startedAt, error, executionId } = step;
+  const panel = useRef<HTMLElement>(null);
+  useEffect(() => {
+    if (hasFocus) panel.current?.focus();
+  }, [hasFocus]);
   const parts = steps.filter((one) => PARTS.has(one.kind) && containerOf(one.key) === key);
   return (
-    <aside class="panel" aria-label={`Step ${name || kind}`}>
+    <aside class="panel" ref={panel} tabIndex={-1} aria-label={`Step ${name || kind}`}>
       <div class="title">
         <h2>{oneLine(name || kind, 60)}</h2>
         <Badge status={status} />
@@ -46,7 +54,7 @@ export function StepPanel({ execution, step, steps, onChoose }: StepPanelProps) 
         <Fact name="Began">
           <Instant at={startedAt} exact />
         </Fact>
-        <Fact name="Took">{formatDuration(duration)}</Fact>
+        <Fact name={isOpen(step) ? 'So far' : 'Took'}>{formatDuration(durationOf(step, now))}</Fact>
         {attempts > 1 && <Fact name="Attempts">{attempts}</Fact>}
         {executionId && (
           <Fact name="Child">
@@ -56,7 +64,7 @@ export function StepPanel({ execution, step, steps, onChoose }: StepPanelProps) 
       </dl>
       {error && <ErrorOf error={error} />}
       {parts.length > 0 && <Parts parts={parts} onChoose={onChoose} />}
-      {kind === 'agent' && isRecorded && <Input id={execution.id} name={key} />}
+      {kind === 'agent' && status !== 'skipped' && <Input id={execution.id} name={key} />}
       <h3>Output</h3>
       <Output execution={execution} step={step} />
     </aside>

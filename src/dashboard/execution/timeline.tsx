@@ -8,6 +8,7 @@ import { formatDuration, oneLine } from '../format.ts';
 import { toneOf } from '../parts/badge.tsx';
 import { type StepRow, toRows } from './step-tree.ts';
 import { type TimeScale, toTimeScale } from './time-scale.ts';
+import { durationOf, isOpen } from './use-execution.ts';
 
 const ROW_PX = 28;
 /** Deeper rows are not moved further, so that their names stay in view. */
@@ -25,22 +26,25 @@ interface TimelineProps {
 
 export function Timeline({ steps, from, to, chosen, onChoose }: TimelineProps) {
   const rows = useMemo(() => toRows(steps), [steps]);
-  const scale = useMemo(() => toTimeScale(steps, from, to), [steps, from, to]);
+  const scale = useMemo(() => {
+    const timed = steps.map((step) => (isOpen(step) ? { ...step, duration: durationOf(step, to) } : step));
+    return toTimeScale(timed, from, to);
+  }, [steps, from, to]);
   if (rows.length === 0) return <p class="empty">No step has begun.</p>;
   return (
     <div class="timeline">
       <Scale scale={scale} />
-      <Rows rows={rows} scale={scale} chosen={chosen} onChoose={onChoose} />
+      <Rows {...{ rows, scale, to, chosen, onChoose }} />
     </div>
   );
 }
 
-interface RowsProps extends Pick<TimelineProps, 'chosen' | 'onChoose'> {
+interface RowsProps extends Pick<TimelineProps, 'to' | 'chosen' | 'onChoose'> {
   readonly rows: readonly StepRow[];
   readonly scale: TimeScale;
 }
 
-function Rows({ rows, scale, chosen, onChoose }: RowsProps) {
+function Rows({ rows, scale, to, chosen, onChoose }: RowsProps) {
   const shown = useWindow(rows.length, ROW_PX);
   const { frame } = shown;
   // A step that was chosen elsewhere, or by its address, comes into view.
@@ -56,7 +60,7 @@ function Rows({ rows, scale, chosen, onChoose }: RowsProps) {
     <ul class="rows" ref={frame} style={{ height }} aria-label="Steps">
       <li aria-hidden="true" style={{ height: `${shown.from * ROW_PX}px` }} />
       {rows.slice(shown.from, shown.to).map((row) => (
-        <Row key={row.step.key} row={row} scale={scale} isChosen={row.step.key === chosen} onChoose={onChoose} />
+        <Row key={row.step.key} {...{ row, scale, to, onChoose }} isChosen={row.step.key === chosen} />
       ))}
       <li aria-hidden="true" style={{ height: `${(rows.length - shown.to) * ROW_PX}px` }} />
     </ul>
@@ -86,12 +90,14 @@ function Scale({ scale }: { readonly scale: TimeScale }) {
 interface RowProps {
   readonly row: StepRow;
   readonly scale: TimeScale;
+  readonly to: number;
   readonly isChosen: boolean;
   onChoose(key: string): void;
 }
 
-function Row({ row: { step, depth }, scale, isChosen, onChoose }: RowProps) {
-  const { key, kind, name, status, startedAt, duration, attempts } = step;
+function Row({ row: { step, depth }, scale, to, isChosen, onChoose }: RowProps) {
+  const { key, kind, name, status, startedAt, attempts } = step;
+  const duration = durationOf(step, to);
   const left = scale.at(startedAt);
   const right = scale.at(startedAt + duration);
   const pass = passOf(key);

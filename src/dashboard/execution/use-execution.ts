@@ -40,7 +40,9 @@ export function useExecution(id: string): ShownExecution {
   const known = useRef<readonly StepPage[]>([]);
   const reloadRecord = useRef(record.reload);
   reloadRecord.current = record.reload;
-  const hasEnded = record.value?.finishedAt !== undefined;
+  const { status, finishedAt } = record.value ?? {};
+  const hasEnded = finishedAt !== undefined;
+  const mayBeAtWork = !hasEnded || status === 'cancelled' || status === 'timed_out';
   const isKnown = record.value !== undefined;
 
   // The steps are read at once, again after events, and once more when the execution has ended.
@@ -53,7 +55,7 @@ export function useExecution(id: string): ShownExecution {
     };
     const refresh = throttled(signal, async () => {
       try {
-        const running = hasEnded ? undefined : client.get<RunningSteps>(at`/executions/${id}/running`, {}, signal);
+        const running = mayBeAtWork ? client.get<RunningSteps>(at`/executions/${id}/running`, {}, signal) : undefined;
         running?.catch(() => {});
         await readSteps(client, id, known.current, show, signal);
         setAtWork((await running)?.steps ?? []);
@@ -71,26 +73,30 @@ export function useExecution(id: string): ShownExecution {
       void followEvents(client, id, signal, { onEvent, onChange: setConnection });
     }
     return () => controller.abort();
-  }, [client, id, isKnown, hasEnded]);
-  const steps = useMemo(
-    () =>
-      withRunning(
-        pages.flatMap((page) => page.steps),
-        atWork,
-      ),
-    [pages, atWork],
-  );
+  }, [client, id, isKnown, hasEnded, mayBeAtWork]);
+  const steps = useMemo(() => {
+    const stored = pages.flatMap((page) => page.steps);
+    return withRunning(stored, atWork, finishedAt);
+  }, [pages, atWork, finishedAt]);
   return { ...record, steps, stepsProblem, connection: hasEnded ? undefined : connection };
 }
 
-/** Nothing is stored of an agent in its first attempt. It began when what came before it had ended, about. */
-function withRunning(stored: readonly ExecutionStep[], atWork: RunningSteps['steps']): readonly ExecutionStep[] {
+/**
+ * Nothing is stored of an agent in its first attempt, also if it was stopped. It began when what came before it had ended, about.
+ * @param finishedAt - of an execution that was stopped
+ */
+function withRunning(
+  stored: readonly ExecutionStep[],
+  atWork: RunningSteps['steps'],
+  finishedAt: number | undefined,
+): readonly ExecutionStep[] {
   if (atWork.length === 0) return stored;
   const known = new Set(stored.map(({ key }) => key));
-  const ends = stored.flatMap((one) => (isOpen(one) ? [one.startedAt] : [one.startedAt + one.duration]));
-  const startedAt = ends.reduce((latest, end) => Math.max(latest, end), 0) || Date.now();
-  const duration = Math.max(0, Date.now() - startedAt);
-  const about = { kind: 'agent', status: 'running', attempts: 1, startedAt, duration } as const;
+  const now = finishedAt ?? Date.now();
+  const ends = stored.map(({ status, startedAt, duration }) => startedAt + (OVER.has(status) ? duration : 0));
+  const startedAt = ends.reduce((latest, end) => Math.max(latest, end), 0) || now;
+  const status = finishedAt === undefined ? ('running' as const) : ('cancelled' as const);
+  const about = { kind: 'agent', status, attempts: 1, startedAt, duration: Math.max(0, now - startedAt) } as const;
   return [...stored, ...atWork.filter(({ key }) => !known.has(key)).map((one) => ({ ...one, ...about }))];
 }
 
@@ -148,11 +154,18 @@ async function readPage(
   return { cursor, steps, ...(nextCursor !== undefined && { nextCursor }) };
 }
 
+/** The end of a cancelled step is that of what stopped it. */
+const OVER: ReadonlySet<string> = new Set(['completed', 'failed', 'skipped']);
 const OPEN: ReadonlySet<string> = new Set(['running', 'waiting', 'retrying']);
 
 /** Whether a step has not ended. */
 export function isOpen({ status }: Pick<ExecutionStep, 'status'>): boolean {
   return OPEN.has(status);
+}
+
+/** How long a step took, or has worked until now, ms. */
+export function durationOf(step: ExecutionStep, now: number): number {
+  return isOpen(step) ? Math.max(step.duration, now - step.startedAt) : step.duration;
 }
 
 /** Whether no step of a page can change any more. */

@@ -20,14 +20,13 @@ interface FieldProps {
 }
 
 interface TextFilterProps extends FieldProps {
-  /** The id of a list of suggestions. */
-  readonly list?: string;
+  readonly suggestions?: readonly string[];
   /** The key `/` leads to it. */
   readonly isFirst?: boolean;
 }
 
 /** What a person types stays in it until Enter, or until it is left, also when the list is read again. */
-export function TextFilter({ query, name, label, list = '', isFirst = false }: TextFilterProps) {
+export function TextFilter({ query, name, label, suggestions = [], isFirst = false }: TextFilterProps) {
   const value = query[name] ?? '';
   // Another value from outside, such as by Back, makes another field.
   return (
@@ -37,10 +36,15 @@ export function TextFilter({ query, name, label, list = '', isFirst = false }: T
         key={value}
         data-filter={isFirst || undefined}
         type="search"
-        list={list}
+        list={`${name}-suggestions`}
         defaultValue={value}
         onChange={({ currentTarget }) => setFilter(name, currentTarget.value)}
       />
+      <datalist id={`${name}-suggestions`}>
+        {suggestions.map((text) => (
+          <option key={text} value={text} />
+        ))}
+      </datalist>
     </label>
   );
 }
@@ -73,16 +77,8 @@ export function EnsembleFilter({ query }: { readonly query: Query }) {
   const { value } = useData(can('read:ensembles') ? 'ensemble-names' : undefined, (client, signal) =>
     client.get<{ readonly ensembles: readonly { readonly name: string }[] }>('/ensembles', { limit: 250 }, signal),
   );
-  return (
-    <>
-      <TextFilter query={query} name="ensemble" label="Ensemble" list="ensemble-names" />
-      <datalist id="ensemble-names">
-        {value?.ensembles.map(({ name }) => (
-          <option key={name} value={name} />
-        ))}
-      </datalist>
-    </>
-  );
+  const names = value?.ensembles.map(({ name }) => name);
+  return <TextFilter query={query} name="ensemble" label="Ensemble" {...(names && { suggestions: names })} />;
 }
 
 interface FilterTextProps {

@@ -13,6 +13,7 @@ import { Confirm } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { RowLink } from '../parts/row-link.tsx';
 import { Table } from '../parts/table.tsx';
 
 type ShownComponent = Component & { readonly latest?: string };
@@ -38,9 +39,7 @@ export function Components({ query: { cursor } }: { readonly query: Address['que
           {value.components.map(({ name, kind, latest, metadata }) => (
             <tr key={name}>
               <td>
-                <a data-row href={linkTo(['components', name])}>
-                  {name}
-                </a>
+                <RowLink path={['components', name]}>{name}</RowLink>
               </td>
               <td>{kind}</td>
               <td>{latest ?? <span class="hint">none</span>}</td>

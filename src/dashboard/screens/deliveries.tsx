@@ -15,10 +15,10 @@ const FILTERS = ['ensemble', 'execution', 'status', 'url'] as const;
 
 export function Deliveries({ query }: { readonly query: Address['query'] }) {
   const { can, client, say } = useApp();
-  const [isReplay, setReplay] = useState(false);
+  const [asked, setAsked] = useState<Readonly<Record<string, string | undefined>>>();
   const filter = Object.fromEntries(FILTERS.flatMap((key) => (query[key] ? [[key, query[key]]] : [])));
   const replay = async () => {
-    await client.send<Replay>('POST', '/replays', filter);
+    await client.send<Replay>('POST', '/replays', asked);
     say('They are sent again, one after the other.');
   };
   return (
@@ -27,7 +27,7 @@ export function Deliveries({ query }: { readonly query: Address['query'] }) {
         <h1>Deliveries</h1>
         {can('execute:ensembles') && (
           <span class="buttons">
-            <button type="button" onClick={() => setReplay(true)}>
+            <button type="button" onClick={() => setAsked(filter)}>
               Send all that match again
             </button>
           </span>
@@ -40,9 +40,14 @@ export function Deliveries({ query }: { readonly query: Address['query'] }) {
         path={['deliveries']}
         {...(query.cursor === undefined && { every: EVERY_MS })}
       />
-      {isReplay && (
-        <Confirm title="Send deliveries again" action="Send them" onConfirm={replay} onClose={() => setReplay(false)}>
-          <FilterText filter={filter} all="all deliveries" />
+      {asked && (
+        <Confirm
+          title="Send deliveries again"
+          action="Send them"
+          onConfirm={replay}
+          onClose={() => setAsked(undefined)}
+        >
+          <FilterText filter={asked} all="all deliveries" />
           <p class="hint">Pending ones stay as they are. Each has the same id and the same body as before.</p>
         </Confirm>
       )}

@@ -1,8 +1,7 @@
 /** Deliveries of notifications: each event for each receiver, with its attempts, and what sends one again. */
 
 import { useState } from 'preact/hooks';
-import type { Delivery } from '../../orchestrator/deliveries/deliveries.ts';
-import { linkTo } from '../address.ts';
+import type { Delivery, Receiver } from '../../orchestrator/deliveries/deliveries.ts';
 import { at, type Query } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
@@ -12,6 +11,7 @@ import { Confirm } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { RowLink } from '../parts/row-link.tsx';
 import { Table } from '../parts/table.tsx';
 
 interface DeliveryPage {
@@ -34,17 +34,22 @@ export function DeliveryTable({ query, path, every }: TableProps) {
     (client, signal) => client.get<DeliveryPage>('/deliveries', { limit: 50, ...query }, signal),
     every,
   );
+  const failing = useData('receivers of deliveries', (client, signal) =>
+    client.get<{ readonly receivers: readonly Receiver[] }>('/receivers', { limit: 250 }, signal),
+  );
+  const addresses = new Map(failing.value?.receivers.map((one) => [one.receiver, one.address]));
   if (problem) return <Failure problem={problem} onRetry={reload} />;
   if (isLoading || !value) return <p class="empty">Loading...</p>;
   if (value.deliveries.length === 0)
     return <p class="empty">No delivery. An ensemble sends some when it has `notifications`.</p>;
   return (
     <>
-      <Table heads={['Delivery', 'Status', 'Event', 'To', 'Created', 'Attempts', '']}>
+      <Table heads={['Execution', 'Status', 'Event', 'To', 'Created', 'Attempts', '']}>
         {value.deliveries.map((delivery) => (
           <Row
             key={delivery.id}
             delivery={delivery}
+            address={addresses.get(delivery.receiver)}
             onAgain={can('execute:ensembles') ? () => setAgain(delivery) : undefined}
           />
         ))}
@@ -55,28 +60,38 @@ export function DeliveryTable({ query, path, every }: TableProps) {
   );
 }
 
-function Row({ delivery, onAgain }: { readonly delivery: Delivery; readonly onAgain: (() => void) | undefined }) {
+interface RowProps {
+  readonly delivery: Delivery;
+  /** Known of a receiver that fails. */
+  readonly address: string | undefined;
+  readonly onAgain: (() => void) | undefined;
+}
+
+function Row({ delivery, address, onAgain }: RowProps) {
   const { id, executionId, ensemble, event, type, receiver, status, createdAt, attempts, nextAttemptAt } = delivery;
+  const last = status === 'succeeded' ? undefined : attempts.at(-1);
   return (
     <tr>
       <td>
-        <a data-row href={linkTo(['executions', executionId])} class="mono" title={id}>
+        <RowLink path={['executions', executionId]} title={id} isCode>
           {ensemble}
-        </a>
+        </RowLink>
       </td>
       <td>
         <Badge status={status} />
       </td>
       <td>{event}</td>
       <td class="clip">
-        {type} <span class="hint">{oneLine(receiver, 60)}</span>
+        {type} <span class="hint">{oneLine(address ?? receiver, 100)}</span>
       </td>
       <td>
         <Instant at={createdAt} />
       </td>
       <td>
         <details>
-          <summary>{count(attempts.length, 'attempt')}</summary>
+          <summary>
+            {count(attempts.length, 'attempt')} {oneLine(last?.error ?? '', 60)}
+          </summary>
           <ol class="lines">
             {attempts.map((one) => (
               <li key={one.attempt}>

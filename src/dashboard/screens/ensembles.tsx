@@ -13,6 +13,7 @@ import { CodeDiff, CodeLines } from '../parts/code-lines.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { RowLink } from '../parts/row-link.tsx';
 import { Table } from '../parts/table.tsx';
 import { toYaml } from '../parts/yaml-text.ts';
 import type { ExecutionPage } from './executions.tsx';
@@ -58,9 +59,7 @@ function Row({ item: { name, active, source, description = '', version, definiti
   return (
     <tr>
       <td>
-        <a data-row href={linkTo(['ensembles', name])}>
-          {name}
-        </a>
+        <RowLink path={['ensembles', name]}>{name}</RowLink>
       </td>
       <td>
         <Badge status={active ? 'active' : 'not active'} />
@@ -110,8 +109,12 @@ export function EnsembleScreen({ name, query }: { readonly name: string; readonl
       </div>
       {description && <p>{description}</p>}
       <p class="hint">
-        Version <code>{value.version.slice(0, 8)}</code>, defined in {value.source}, changed{' '}
-        <Instant at={value.updatedAt} />
+        Version <code>{value.version.slice(0, 8)}</code>, defined in {value.source}
+        {value.source === 'store' && (
+          <>
+            , changed <Instant at={value.updatedAt} />
+          </>
+        )}
       </p>
       <Triggers definition={definition} />
       <nav class="tabs" aria-label="Views">
@@ -220,10 +223,15 @@ function VersionDiff({ item, ran }: { readonly item: Item; readonly ran: Ran }) 
   if (problem) return <Failure problem={problem} />;
   if (!value) return <p class="empty">Loading...</p>;
   return (
-    <CodeDiff
-      before={toYaml(value.definition)}
-      after={toYaml(item.definition)}
-      label="Changes to the present version"
-    />
+    <>
+      <p class="hint">
+        Lines with - are those of {ran.version.slice(0, 8)}, lines with + those of the present version.
+      </p>
+      <CodeDiff
+        before={toYaml(value.definition)}
+        after={toYaml(item.definition)}
+        label="Changes to the present version"
+      />
+    </>
   );
 }

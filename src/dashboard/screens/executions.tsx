@@ -3,7 +3,7 @@
 import { useState } from 'preact/hooks';
 import { EXECUTION_STATUSES, type Execution } from '../../engine/model/execution.ts';
 import type { JobAction } from '../../orchestrator/jobs/jobs.ts';
-import { type Address, linkTo } from '../address.ts';
+import { type Address, linkTo, type QueryChanges } from '../address.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
 import { formatDuration, oneLine, TIME_ZONE } from '../format.ts';
@@ -12,8 +12,9 @@ import { Failure } from '../parts/failure.tsx';
 import { ChoiceFilter, EnsembleFilter, setFilter, TextFilter } from '../parts/filters.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
+import { RowLink } from '../parts/row-link.tsx';
 import { Table } from '../parts/table.tsx';
-import { JobDialog, JobsDialog } from './job-dialog.tsx';
+import { JobDialog, JobsDialog, type NewJob } from './job-dialog.tsx';
 
 /** How often the first page is read again, in ms. Other pages don't change. */
 const EVERY_MS = 5_000;
@@ -29,7 +30,7 @@ export interface ExecutionPage {
 
 export function Executions({ query }: { readonly query: Address['query'] }) {
   const given: ExecutionQuery = query;
-  const [action, setAction] = useState<JobAction>();
+  const [asked, setAsked] = useState<NewJob>();
   const [showsJobs, setShowsJobs] = useState(false);
   const { can, client } = useApp();
   const isLive = given.cursor === undefined;
@@ -38,6 +39,9 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
     (api, signal) => api.get<ExecutionPage>('/executions', { ...pageOf(given), limit: PAGE_SIZE }, signal),
     isLive ? EVERY_MS : undefined,
   );
+  // The list may show other executions while the question is open, for example after Back.
+  const ask = (action: JobAction) => setAsked({ action, filter: jobFilterOf(given) });
+  const codes = new Set(value?.executions.flatMap(({ error }) => error?.code ?? []));
   return (
     <>
       <div class="title">
@@ -45,26 +49,28 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
         <span class="hint">
           {isLive ? `Read every ${formatDuration(Math.max(EVERY_MS, client.pace()))}.` : 'A page of the past.'}
         </span>
-        {can('execute:ensembles') && given.retryOf === undefined && (
-          <span class="buttons">
-            <button type="button" onClick={() => setAction('cancel')}>
-              Cancel all that match
-            </button>
-            <button type="button" onClick={() => setAction('retry')}>
-              Retry all that match
-            </button>
-            <button type="button" onClick={() => setShowsJobs(true)}>
-              Jobs
-            </button>
-          </span>
-        )}
+        <span class="buttons">
+          {can('execute:ensembles') && given.retryOf === undefined && (
+            <>
+              <button type="button" onClick={() => ask('cancel')}>
+                Cancel all that match
+              </button>
+              <button type="button" onClick={() => ask('retry')}>
+                Retry all that match
+              </button>
+            </>
+          )}
+          <button type="button" onClick={() => setShowsJobs(true)}>
+            Jobs
+          </button>
+        </span>
       </div>
-      <Filters query={query} />
+      <Filters query={query} codes={[...codes].sort()} />
       {problem && <Failure problem={problem} onRetry={reload} />}
       {isLoading && <p class="empty">Loading...</p>}
-      {value && <ExecutionTable executions={value.executions} isFiltered={Object.keys(filterOf(given)).length > 0} />}
+      {value && <ExecutionTable executions={value.executions} query={filterOf(given)} />}
       <Pager path={['executions']} query={given} next={value?.nextCursor} />
-      {action && <JobDialog action={action} filter={jobFilterOf(given)} onClose={() => setAction(undefined)} />}
+      {asked && <JobDialog {...asked} onClose={() => setAsked(undefined)} />}
       {showsJobs && <JobsDialog onClose={() => setShowsJobs(false)} />}
     </>
   );
@@ -84,7 +90,13 @@ function jobFilterOf(query: ExecutionQuery): Record<string, unknown> {
   return { ...filter, ...(since && { since: Date.parse(since) }), ...(until && { until: Date.parse(until) }) };
 }
 
-function Filters({ query }: { readonly query: Address['query'] }) {
+interface FiltersProps {
+  readonly query: Address['query'];
+  /** The codes of errors that the list shows. */
+  readonly codes: readonly string[];
+}
+
+function Filters({ query, codes }: FiltersProps) {
   const others = (['parentId', 'retryOf'] as const).filter((key) => query[key] !== undefined);
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
@@ -92,7 +104,7 @@ function Filters({ query }: { readonly query: Address['query'] }) {
       <EnsembleFilter query={query} />
       <ChoiceFilter query={query} name="status" label="Status" choices={EXECUTION_STATUSES} />
       <TextFilter query={query} name="tag" label="Tag" />
-      <TextFilter query={query} name="errorCode" label="Error code" />
+      <TextFilter query={query} name="errorCode" label="Error code" suggestions={codes} />
       <InstantFilter query={query} name="since" label="From" />
       <InstantFilter query={query} name="until" label="Before" />
       <ChoiceFilter query={query} name="order" label="Order" choices={['oldest']} none="newest" />
@@ -134,14 +146,15 @@ function toLocal(iso: string | undefined): string {
 
 interface TableProps {
   readonly executions: readonly Execution<unknown>[];
-  readonly isFiltered?: boolean;
+  /** The filter of the list. The links in it add to the filter. */
+  readonly query?: QueryChanges;
 }
 
-export function ExecutionTable({ executions, isFiltered = false }: TableProps) {
+export function ExecutionTable({ executions, query = {} }: TableProps) {
   if (executions.length === 0)
     return (
       <p class="empty">
-        {isFiltered
+        {Object.keys(query).length > 0
           ? 'No execution matches. Remove a filter to see more.'
           : 'Nothing has run yet. Start an ensemble: from your code, over HTTP, or on its page here.'}
       </p>
@@ -149,31 +162,33 @@ export function ExecutionTable({ executions, isFiltered = false }: TableProps) {
   return (
     <Table heads={['Execution', 'Status', 'Ensemble', 'Created', 'Duration', 'What happened']}>
       {executions.map((execution) => (
-        <ExecutionRow key={execution.id} execution={execution} />
+        <ExecutionRow key={execution.id} execution={execution} query={query} />
       ))}
     </Table>
   );
 }
 
-function ExecutionRow({ execution }: { readonly execution: Execution<unknown> }) {
-  const { id, status, ensemble, createdAt, duration, tags, error, waitingFor } = execution;
+function ExecutionRow({ execution, query }: { readonly execution: Execution<unknown>; readonly query: QueryChanges }) {
+  const { id, status, ensemble, createdAt, duration, tags, error, waitingFor, retriedBy } = execution;
   const [wait] = waitingFor;
   return (
     <tr>
       <td>
-        <a data-row href={linkTo(['executions', id])} class="mono">
+        <RowLink path={['executions', id]} isCode>
           {id}
-        </a>
+        </RowLink>
         {tags.map((tag) => (
-          <span key={tag} class="tag">
+          <a key={tag} class="tag" href={linkTo(['executions'], { ...query, tag })}>
             {oneLine(tag, 40)}
-          </span>
+          </a>
         ))}
       </td>
       <td>
         <Badge status={status} />
       </td>
-      <td>{ensemble}</td>
+      <td>
+        <a href={linkTo(['executions'], { ...query, ensemble })}>{ensemble}</a>
+      </td>
       <td>
         <Instant at={createdAt} />
       </td>
@@ -181,7 +196,14 @@ function ExecutionRow({ execution }: { readonly execution: Execution<unknown> })
       <td class="clip">
         {error && (
           <>
-            <a href={linkTo(['executions'], { errorCode: error.code })}>{error.code}</a> {oneLine(error.message, 120)}
+            <a href={linkTo(['executions'], { ...query, errorCode: error.code })}>{error.code}</a>{' '}
+            {oneLine(error.message, 120)}
+            {retriedBy && (
+              <>
+                {' '}
+                <a href={linkTo(['executions', retriedBy])}>retried</a>
+              </>
+            )}
           </>
         )}
         {!error && wait && `waits for ${wait.kind === 'sleep' ? 'an instant' : oneLine(wait.name ?? wait.kind, 60)}`}

@@ -102,7 +102,7 @@ function Group({ title, none, page: { executions: all, nextCursor }, query }: Gr
       <h2>
         {title} <span class="hint">{nextCursor ? `more than ${SHOWN}` : executions.length}</span>
       </h2>
-      <ExecutionTable executions={executions} />
+      <ExecutionTable executions={executions} query={query} />
       {nextCursor && <a href={linkTo(['executions'], query)}>All of them</a>}
     </section>
   );

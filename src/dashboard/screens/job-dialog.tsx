@@ -13,9 +13,12 @@ import { Failure } from '../parts/failure.tsx';
 import { FilterText } from '../parts/filters.tsx';
 import { Instant } from '../parts/instant.tsx';
 
-interface JobDialogProps {
+export interface NewJob {
   readonly action: JobAction;
   readonly filter: Readonly<Record<string, unknown>>;
+}
+
+interface JobDialogProps extends NewJob {
   onClose(): void;
 }
 
@@ -97,6 +100,15 @@ function JobProgress({ id, onClose }: { readonly id: string; onClose(): void }) 
             <Badge status={job.status} /> {count(job.changed, 'execution')} {WORDS[job.action].done}, {job.unchanged}{' '}
             left as they are, {job.failed} failed.
           </p>
+          <FilterText filter={job.filter} all="all executions" />
+          {job.action === 'retry' && job.changed > 0 && (
+            <p>
+              <a href={linkTo(['executions'], { since: new Date(job.createdAt).toISOString() })}>
+                Executions since then
+              </a>{' '}
+              show how the retries ended.
+            </p>
+          )}
           {job.error && <p class="failure">{visible(job.error.message)}</p>}
           <ul class="lines">
             {job.failures.map(({ executionId, code, message }) => (

@@ -10,6 +10,7 @@ import { Badge } from '../parts/badge.tsx';
 import { Confirm } from '../parts/dialog.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { Instant } from '../parts/instant.tsx';
+import { RowLink } from '../parts/row-link.tsx';
 import { Table } from '../parts/table.tsx';
 
 const EVERY_MS = 15_000;
@@ -77,9 +78,7 @@ function Row({ schedule, onAsk }: { readonly schedule: Schedule; onAsk(action: A
   return (
     <tr>
       <td>
-        <a data-row href={linkTo(['ensembles', ensemble])}>
-          {ensemble}
-        </a>
+        <RowLink path={['ensembles', ensemble]}>{ensemble}</RowLink>
       </td>
       <td>
         <code>{cron}</code> <span class="hint">{timezone}</span>

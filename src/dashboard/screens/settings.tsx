@@ -27,7 +27,13 @@ export function Settings({ query }: { readonly query: Address['query'] }) {
         {caller.name} <code class="hint">{caller.id}</code> may: {caller.scopes.join(', ') || 'nothing'}
       </p>
       <UsageView path="/usage" />
-      {can('admin') ? <TokenList query={query} /> : <p class="hint">API tokens need the scope admin.</p>}
+      {can('admin') ? (
+        <TokenList query={query} />
+      ) : (
+        <p class="hint">
+          {caller.readOnly ? 'This dashboard is read-only: it has no API tokens.' : 'API tokens need the scope admin.'}
+        </p>
+      )}
     </>
   );
 }
@@ -47,7 +53,7 @@ function UsageView({ path }: { readonly path: string }) {
   if (problem) return <Failure problem={problem} />;
   if (!value) return null;
   const lines = [
-    ['Requests in this period', value.requests],
+    ['Requests in the window of the plan', value.requests],
     ['Executions this month', value.executions],
   ] as const;
   return (
@@ -62,7 +68,7 @@ function UsageView({ path }: { readonly path: string }) {
 }
 
 function TokenList({ query }: { readonly query: Address['query'] }) {
-  const { client, say } = useApp();
+  const { client, say, caller } = useApp();
   const [isNew, setNew] = useState(false);
   const [made, setMade] = useState<string>();
   const [revoked, setRevoked] = useState<TokenItem>();
@@ -106,7 +112,12 @@ function TokenList({ query }: { readonly query: Address['query'] }) {
           onConfirm={() => revoke(revoked)}
           onClose={() => setRevoked(undefined)}
         >
-          <p>Every request with it is refused from now on. This can't be undone.</p>
+          <p>
+            Every request with it is refused from now on. This can't be undone.
+            {revoked.id === caller.id && (
+              <strong> You are signed in with it: this page asks for another one then.</strong>
+            )}
+          </p>
         </Confirm>
       )}
     </>
@@ -212,6 +223,7 @@ function NewTokenDialog({ onMade, onClose }: { onMade(token: string): void; onCl
             </option>
           ))}
         </select>
+        <span class="hint">With the plan free, this page reads once a minute or less often.</span>
       </label>
     </Confirm>
   );

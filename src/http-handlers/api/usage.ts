@@ -12,7 +12,8 @@ export async function getUsage(call: HttpCall): Promise<Reply> {
 /** Who the caller is, and what it may do. */
 export function getCaller(call: HttpCall): Reply {
   const { tokenId: id, name, scopes, plan } = callerOf(call);
-  return { status: 200, json: { id, name, scopes, plan } };
+  const { readOnly } = call.parts;
+  return { status: 200, json: { id, name, scopes, plan, ...(readOnly && { readOnly }) } };
 }
 
 function callerOf({ principal }: HttpCall): Principal {

@@ -198,10 +198,8 @@ export function createExecutionService(parts: ExecutionServiceParts): ExecutionS
         return toEarlier(other, undefined);
       }
     },
-    follow({ compiled }, { deadlineAt: _none, ...execution }, journal, at) {
-      runEnsemble(compiled, execution, journal, withoutEffects(ports, journal, at), RESUMED, undefined);
-    },
     handleOf: (id) => toEarlier(id, undefined),
+    follow: createFollow(ports),
     ...{ storedEvents, toLoadedDefinition, tracing, engine, records, turns },
   };
 }
@@ -233,6 +231,12 @@ function createRunPorts(parts: ExecutionServiceParts, children: RunPorts['childr
 }
 
 const RESUMED = { resumed: true, cancelled: false };
+
+function createFollow(ports: RunPorts): ExecutionService['follow'] {
+  return ({ compiled }, { deadlineAt: _none, ...execution }, journal, at) => {
+    runEnsemble(compiled, execution, journal, withoutEffects(ports, journal, at), RESUMED, undefined);
+  };
+}
 
 function withoutEffects(ports: RunPorts, journal: StandingJournal, at?: number): RunPorts {
   const { clock: real, turns, env, mask, resolveComponent } = ports;
