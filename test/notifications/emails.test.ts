@@ -118,6 +118,7 @@ describe('an e-mail', () => {
     expect(delivery).toMatchObject({
       type: 'email',
       receiver: 'email:smtp',
+      to: 'smtp',
       attempts: [{ error: expect.stringContaining('30000 ms') }],
     });
   });

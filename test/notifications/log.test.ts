@@ -36,6 +36,7 @@ describe('deliveries.list', () => {
       {
         ...{ id: expect.stringMatching(/^dlv_/), executionId: id, ensemble: 'pay', event: 'execution.completed' },
         ...{ type: 'webhook', receiver: expect.stringMatching(/^webhook:[0-9a-f]{32}$/), status: 'pending' },
+        to: 'shop.example',
         ...{ createdAt: begin, nextAttemptAt: begin + 6000 },
         attempts: [
           { attempt: 1, at: begin, duration: 0, status: 503 },

@@ -1,7 +1,7 @@
 /** Deliveries of notifications: each event for each receiver, with its attempts, and what sends one again. */
 
 import { useState } from 'preact/hooks';
-import type { Delivery, Receiver } from '../../orchestrator/deliveries/deliveries.ts';
+import type { Delivery } from '../../orchestrator/deliveries/deliveries.ts';
 import { at, type Query } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
@@ -34,10 +34,6 @@ export function DeliveryTable({ query, path, every }: TableProps) {
     (client, signal) => client.get<DeliveryPage>('/deliveries', { limit: 50, ...query }, signal),
     every,
   );
-  const failing = useData('receivers of deliveries', (client, signal) =>
-    client.get<{ readonly receivers: readonly Receiver[] }>('/receivers', { limit: 250 }, signal),
-  );
-  const addresses = new Map(failing.value?.receivers.map((one) => [one.receiver, one.address]));
   if (problem) return <Failure problem={problem} onRetry={reload} />;
   if (isLoading || !value) return <p class="empty">Loading...</p>;
   if (value.deliveries.length === 0)
@@ -49,7 +45,6 @@ export function DeliveryTable({ query, path, every }: TableProps) {
           <Row
             key={delivery.id}
             delivery={delivery}
-            address={addresses.get(delivery.receiver)}
             onAgain={can('execute:ensembles') ? () => setAgain(delivery) : undefined}
           />
         ))}
@@ -60,15 +55,20 @@ export function DeliveryTable({ query, path, every }: TableProps) {
   );
 }
 
-interface RowProps {
-  readonly delivery: Delivery;
-  /** Known of a receiver that fails. */
-  readonly address: string | undefined;
-  readonly onAgain: (() => void) | undefined;
-}
-
-function Row({ delivery, address, onAgain }: RowProps) {
-  const { id, executionId, ensemble, event, type, receiver, status, createdAt, attempts, nextAttemptAt } = delivery;
+function Row({ delivery, onAgain }: { readonly delivery: Delivery; readonly onAgain: (() => void) | undefined }) {
+  const {
+    id,
+    executionId,
+    ensemble,
+    event,
+    type,
+    receiver,
+    to = receiver,
+    status,
+    createdAt,
+    attempts,
+    nextAttemptAt,
+  } = delivery;
   const last = status === 'succeeded' ? undefined : attempts.at(-1);
   return (
     <tr>
@@ -82,7 +82,7 @@ function Row({ delivery, address, onAgain }: RowProps) {
       </td>
       <td>{event}</td>
       <td class="clip">
-        {type} <span class="hint">{oneLine(address ?? receiver, 100)}</span>
+        {type} <span class="hint">{oneLine(to, 100)}</span>
       </td>
       <td>
         <Instant at={createdAt} />

@@ -40,7 +40,10 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
     isLive ? EVERY_MS : undefined,
   );
   // The list may show other executions while the question is open, for example after Back.
-  const ask = (action: JobAction) => setAsked({ action, filter: jobFilterOf(given) });
+  const ask = (action: JobAction) => {
+    const matching = isLive && value ? `${value.executions.length}${value.nextCursor ? ' or more' : ''}` : undefined;
+    setAsked({ action, filter: jobFilterOf(given), matching });
+  };
   const codes = new Set(value?.executions.flatMap(({ error }) => error?.code ?? []));
   return (
     <>

@@ -16,6 +16,8 @@ import { Instant } from '../parts/instant.tsx';
 export interface NewJob {
   readonly action: JobAction;
   readonly filter: Readonly<Record<string, unknown>>;
+  /** How many executions match it, such as `50 or more`. */
+  readonly matching: string | undefined;
 }
 
 interface JobDialogProps extends NewJob {
@@ -29,7 +31,7 @@ const WORDS: Readonly<Record<JobAction, { readonly title: string; readonly what:
   delete: { title: 'Delete executions', what: 'Executions that have not ended stay.', done: 'deleted' },
 };
 
-export function JobDialog({ action, filter, onClose }: JobDialogProps) {
+export function JobDialog({ action, filter, matching, onClose }: JobDialogProps) {
   const { client } = useApp();
   const [id, setId] = useState<string>();
   const { title, what } = WORDS[action];
@@ -45,6 +47,7 @@ export function JobDialog({ action, filter, onClose }: JobDialogProps) {
       onClose={onClose}
     >
       <FilterText filter={filter} all="all executions" />
+      {matching && <p>{matching} match now.</p>}
       <p class="hint">{what} The work continues on the server when you close this page.</p>
     </Confirm>
   );

@@ -134,7 +134,7 @@ const executionShapes: Readonly<Record<string, Schema>> = {
 
 const deliveryFields = {
   ...{ id: text, executionId: text, ensemble: text, event: oneOf(NOTIFIED_EVENTS), type: oneOf(['webhook', 'email']) },
-  ...{ receiver: text, status: oneOf(DELIVERY_STATUSES), createdAt: instant },
+  ...{ receiver: text, 'to?': text, status: oneOf(DELIVERY_STATUSES), createdAt: instant },
   'nextAttemptAt?': instant,
   attempts: list(
     object({ attempt: whole, at: instant, duration: ms, 'status?': whole, 'error?': text, 'excerpt?': text }),

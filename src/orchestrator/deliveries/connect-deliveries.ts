@@ -56,9 +56,10 @@ export function connectDeliveries(
   /** Whether deliveries were stored since the last `deliver`. */
   let hasStored = false;
   const wake = (at: number) => timed?.wake(service.task, at);
+  const findTarget = createTargets(storage.definitions, host);
   const service = createDeliveryService({
     ...{ storage, clock, logger, http, brand, tracing, senders: mail, mask: masking.text, wake },
-    findTarget: createTargets(storage.definitions, host),
+    findTarget,
     receivers,
     observer: observeDeliveries(logger, events),
     replays,
@@ -71,7 +72,7 @@ export function connectDeliveries(
   };
   return {
     ...service,
-    api: createDeliveries({ store, receivers, replays, service, clock, wake: wakeNow }),
+    api: createDeliveries({ store, receivers, replays, service, findTarget, clock, wake: wakeNow }),
     async deliver() {
       if (!hasStored) return;
       hasStored = false;

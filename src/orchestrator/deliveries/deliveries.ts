@@ -19,6 +19,7 @@ import { readInstant } from '../runs/execution-filter.ts';
 import type { DeliveryService } from './delivery-service.ts';
 import type { FailingReceiver, PauseReason, Receivers } from './receivers.ts';
 import type { Replay, Replays } from './replays.ts';
+import type { FindTarget } from './targets.ts';
 
 export type { DeliveryAttempt, DeliveryStatus, NotifiedEvent, PauseReason, Replay };
 
@@ -31,6 +32,11 @@ export interface Delivery {
   readonly type: 'webhook' | 'email';
   /** Equal for all deliveries to the same address, or by the same mail sender. */
   readonly receiver: string;
+  /**
+   * Where it goes: the host of the webhook, whose path may be a secret, or the name of the mail sender. Absent if this process can't read
+   * it: an address is not stored, and the variables of the process may lead to another one.
+   */
+  readonly to?: string;
   readonly status: DeliveryStatus;
   readonly createdAt: number;
   /** Of a pending delivery. */
@@ -110,6 +116,7 @@ export interface DeliveriesParts {
   readonly receivers: Receivers;
   readonly replays: Replays;
   readonly service: Pick<DeliveryService, 'deliverDue' | 'replay'>;
+  readonly findTarget: FindTarget;
   readonly clock: Clock;
   /** Something is due now, for this process too. */
   wake(): void;
@@ -118,7 +125,9 @@ export interface DeliveriesParts {
 const FILTER_KEYS = ['ensemble', 'execution', 'status', 'url', 'since', 'until'] as const;
 const DELIVERY_ID = /^dlv_[0-9A-Z]{26}$/;
 
-export function createDeliveries({ store, receivers, replays, service, clock, wake }: DeliveriesParts): Deliveries {
+export function createDeliveries(parts: DeliveriesParts): Deliveries {
+  const { store, receivers, replays, service, clock, wake } = parts;
+  const toDelivery = deliveryReader(parts.findTarget);
   const find = async (id: string) => {
     const found = await store.get(String(id));
     if (found) return found;
@@ -136,11 +145,11 @@ export function createDeliveries({ store, receivers, replays, service, clock, wa
       const page = found.slice(0, size);
       const last = page.at(-1);
       const next = found.length > size && last ? { nextCursor: encodeCursor(last.id, filter) } : {};
-      return { deliveries: page.map(toDelivery), ...next };
+      return { deliveries: await Promise.all(page.map(toDelivery)), ...next };
     },
     async get(id) {
       const found = await find(id);
-      return { ...toDelivery(found), body: found.body };
+      return { ...(await toDelivery(found)), body: found.body };
     },
     async redeliver(id) {
       const { status, receiver } = await find(id);
@@ -206,10 +215,30 @@ function typeOf(receiver: string): Delivery['type'] {
   return receiver.startsWith('email:') ? 'email' : 'webhook';
 }
 
-function toDelivery(state: DeliveryState): Delivery {
-  const { id, executionId, ensemble, event, receiver, status, createdAt, dueAt, log: attempts } = state;
-  const next = dueAt === undefined ? {} : { nextAttemptAt: dueAt };
-  return { id, executionId, ensemble, event, type: typeOf(receiver), receiver, status, createdAt, ...next, attempts };
+function deliveryReader(findTarget: FindTarget) {
+  const destinationOf = async (state: DeliveryState): Promise<string | undefined> => {
+    const target = await findTarget(state);
+    if ('problem' in target) return undefined;
+    if (target.type === 'email') return target.provider;
+    return webhookReceiver(target.url) === state.receiver ? new URL(target.url).host : undefined;
+  };
+  return async (state: DeliveryState): Promise<Delivery> => {
+    const { id, executionId, ensemble, event, receiver, status, createdAt, dueAt, log: attempts } = state;
+    const to = await destinationOf(state);
+    const known = { ...(to !== undefined && { to }), ...(dueAt !== undefined && { nextAttemptAt: dueAt }) };
+    return {
+      id,
+      executionId,
+      ensemble,
+      event,
+      type: typeOf(receiver),
+      receiver,
+      status,
+      createdAt,
+      ...known,
+      attempts,
+    };
+  };
 }
 
 function toReceiver({ receiver, address, failingSince, pausedAt, reason }: FailingReceiver): Receiver {
