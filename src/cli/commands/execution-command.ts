@@ -112,15 +112,22 @@ export async function showExecution(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { record, found } = await withService(options, host, async ({ executions }) => ({
+  const { record, found, atWork } = await withService(options, host, async ({ executions }) => ({
     record: await executions.get(id),
     found: options.steps ? await readPages('steps', (page) => executions.steps(id, page), MAX_STEPS) : undefined,
+    // A server of an earlier version does not know it.
+    atWork: options.json
+      ? []
+      : await executions.running(id).then(
+          ({ steps }) => steps,
+          () => [],
+        ),
   }));
   if (options.json) {
     output.print(`${printJson({ ...record, steps: found?.items, nextCursor: found?.nextCursor })}\n`);
     return 0;
   }
-  output.print(describeExecution(record, Date.now(), terminalWidth(host.process), found?.items));
+  output.print(describeExecution(record, Date.now(), terminalWidth(host.process), { steps: found?.items, atWork }));
   if (found?.nextCursor !== undefined)
     output.say(`only the first ${MAX_STEPS.toLocaleString('en-US')} steps are shown\n`);
   return 0;

@@ -13,16 +13,22 @@ const LABEL = 10;
 /** The largest width of a column of names or keys on a terminal. */
 const MAX_COLUMN = 32;
 
+export interface ShownSteps {
+  /** Shown instead of the agents. */
+  readonly steps?: readonly ExecutionStep[] | undefined;
+  /** The agents that are at work, or were when the execution was stopped. */
+  readonly atWork?: readonly { readonly key: string; readonly name: string }[];
+}
+
 /**
  * @param now - Unix ms
  * @param width - of the terminal, in columns; undefined: lines are not cut
- * @param steps - shown instead of the agents
  */
 export function describeExecution(
   record: Execution<unknown>,
   now: number,
   width: number | undefined,
-  steps?: readonly ExecutionStep[],
+  { steps, atWork = [] }: ShownSteps = {},
 ): string {
   const { id, ensemble, status, trigger, version, createdAt, startedAt, finishedAt, duration, error } = record;
   const { queued = 0, waited = 0 } = record.metrics;
@@ -62,6 +68,10 @@ export function describeExecution(
   if (waits.length > 0) lines.push('', 'waits for', ...waits);
   if (steps) lines.push('', 'steps', ...describeSteps(steps, width), '');
   else lines.push('', 'agents', ...describeRuns(record, width), '');
+  if (atWork.length > 0) {
+    const title = finishedAt === undefined ? 'at work' : 'stopped at work';
+    lines.push(title, ...atWork.map(({ name, key }) => cut(`${name} ${key}`, width, 2)).map((line) => `  ${line}`), '');
+  }
   lines.push('input', indent(printJson(record.input)));
   if (status === 'completed') lines.push('', 'output', indent(printJson(record.output)));
   else if (record.partialOutput !== undefined)
@@ -80,7 +90,7 @@ function describeTrigger({ type, cron, timezone, scheduledAt }: ExecutionTrigger
 }
 
 function describeRuns({ agents, metrics, finishedAt }: Execution<unknown>, width: number | undefined): string[] {
-  if (agents.length === 0) return [finishedAt === undefined ? '  no results yet' : '  none ran'];
+  if (agents.length === 0) return [finishedAt === undefined ? '  no results yet' : '  no results'];
   const names = new Map<string, number>();
   for (const { name } of agents) names.set(name, (names.get(name) ?? 0) + 1);
   const shown = agents.filter((run, i) => i < SHOWN_RUNS || run.status === 'failed');

@@ -94,6 +94,7 @@ export function connect(url: string, token: string | undefined): Service {
       },
       agents: (id, page) => request(`/executions/${encodeURIComponent(id)}/agents?${toQuery(page)}`, 'agents') as never,
       steps: (id, page) => request(`/executions/${encodeURIComponent(id)}/steps?${toQuery(page)}`, 'steps') as never,
+      running: (id) => request(`/executions/${encodeURIComponent(id)}/running`, 'steps') as never,
       definition: (id) => request(`/executions/${encodeURIComponent(id)}/definition`, 'definition') as never,
       events: (id, options) => followEvents(send, host, id, options),
       cancel: (id) => request(`/executions/${encodeURIComponent(id)}/cancel`, 'status', { method: 'POST' }) as never,
