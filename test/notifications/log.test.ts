@@ -5,6 +5,7 @@ import { createHandler, type OrchestratorEvent } from '../../src/index.ts';
 import { nodeHttp } from '../../src/entries/node.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { notifying, setUp, URL } from './setup.ts';
 
 const COMPLETED = 'events: [execution.completed]';
@@ -49,6 +50,18 @@ describe('deliveries.list', () => {
     expect(ended).toMatchObject({ status: 'succeeded', attempts: [{}, {}, { attempt: 3, status: 204 }] });
     expect(ended).not.toHaveProperty('nextAttemptAt');
     expect(JSON.stringify(pending)).not.toContain('/hooks"');
+  });
+
+  it('has no `to` in a process whose variables lead to another address, or to none', async () => {
+    const storage = memoryStorage();
+    const ensembles = [notifying(COMPLETED).replace(URL, '${env.HOOK}')];
+    const at = (env: Record<string, string>) =>
+      setUp(() => ({ status: 500 }), { storage, ensembles, env }).orchestrator;
+    await at({ HOOK: URL }).execute('pay', {});
+    const found: unknown[] = [];
+    for (const orchestrator of [at({ HOOK: URL }), at({ HOOK: 'https://other.example/hooks' })])
+      found.push((await orchestrator.deliveries.list()).deliveries[0]?.to);
+    expect(found).toEqual(['shop.example', undefined]);
   });
 
   it('is filtered, and read page by page; a cursor belongs to its filter', async () => {
