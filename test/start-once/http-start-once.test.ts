@@ -112,6 +112,18 @@ describe.each(HOSTS)('by $host', ({ open }) => {
     const oldest = await readResponse(ask(`${LIST}?order=oldest&limit=2`, { headers }));
     expect(await listed(`order=oldest&limit=2&cursor=${encodeURIComponent(oldest.body.nextCursor)}`)).toEqual(['m-1']);
     expect(await listed('errorCode=AGENT_FAILED')).toEqual([]);
+    const bare = await readResponse(ask(`${LIST}?values=false&limit=1`, { headers }));
+    expect(bare.body.executions[0]).toMatchObject({
+      id: 'm-1',
+      input: null,
+      output: null,
+      omitted: ['input', 'output'],
+    });
+    const more = encodeURIComponent(bare.body.nextCursor);
+    expect((await readResponse(ask(`${LIST}?limit=1&cursor=${more}`, { headers }))).body.executions[0]).toMatchObject({
+      id: 'a-1',
+      output: expect.anything(),
+    });
   });
 
   it.each([
@@ -121,6 +133,7 @@ describe.each(HOSTS)('by $host', ({ open }) => {
     ['until=2026-01-01T00:00:00', '`until` must be Unix ms or ISO 8601'],
     ['since=2026-13-01', '`since` must be Unix ms or ISO 8601'],
     [`search=${'a'.repeat(129)}`, '`search` must be text of 1 to 128 characters'],
+    ['values=no', '`values` must be true or false'],
     ['order=up', '`order` must be newest or oldest'],
     ['errorCode=%07', '`errorCode` must be text of 1 to 128 characters'],
     ['tag=%00', '`tag` must be text'],

@@ -227,7 +227,7 @@ function Values({ execution: { input, output, partialOutput } }: { readonly exec
 
 function Children({ id }: { readonly id: string }) {
   const { value, problem, reload } = useData(`children of ${id}`, (client, signal) =>
-    client.get<ExecutionPage>('/executions', { parentId: id, limit: 100 }, signal),
+    client.get<ExecutionPage>('/executions', { parentId: id, values: 'false', limit: 100 }, signal),
   );
   if (problem) return <Failure problem={problem} onRetry={reload} />;
   if (!value) return <p class="empty">Loading...</p>;

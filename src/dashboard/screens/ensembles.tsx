@@ -171,7 +171,7 @@ function Versions({ item, chosen }: { readonly item: Item; readonly chosen: stri
   const [before, setBefore] = useState<readonly ExecutionPage[]>([]);
   const cursor = before.at(-1)?.nextCursor;
   const { value, problem, isLoading } = useData(`versions of ${name} ${cursor}`, (client, signal) =>
-    client.get<ExecutionPage>('/executions', { ensemble: name, limit: READ_AT_ONCE, cursor }, signal),
+    client.get<ExecutionPage>('/executions', { ensemble: name, values: 'false', limit: READ_AT_ONCE, cursor }, signal),
   );
   const pages = value ? [...before, value] : before;
   if (problem) return <Failure problem={problem} />;

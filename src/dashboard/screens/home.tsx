@@ -41,7 +41,8 @@ export function Home() {
 function useExecutions(name: string, query: Query): Data<ExecutionPage> {
   return useData(
     name,
-    (client: Client, signal) => client.get<ExecutionPage>('/executions', { limit: SHOWN, ...query }, signal),
+    (client: Client, signal) =>
+      client.get<ExecutionPage>('/executions', { limit: SHOWN, values: 'false', ...query }, signal),
     EVERY_MS,
   );
 }

@@ -8,13 +8,13 @@ import type { ListOrder } from '../../engine/ports/storage.ts';
 import { isStillAllowed } from '../authenticate.ts';
 import type { HttpCall } from '../call.ts';
 import { known, readExecutionId, readId } from '../read-id.ts';
-import { readCount, readInstantParameter, readLimit, readQuery } from '../read-query.ts';
+import { readCount, readFlag, readInstantParameter, readLimit, readQuery } from '../read-query.ts';
 import { EVENT_STREAM, type Reply } from '../reply.ts';
 import { eventStream } from './event-stream.ts';
 
 export const EXECUTION_FILTERS = [
   ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search', 'limit', 'cursor'] as const),
-  ...(['errorCode', 'order'] as const),
+  ...(['errorCode', 'order', 'values'] as const),
 ] as const;
 
 export async function listExecutions({ parts, request }: HttpCall): Promise<Reply> {
@@ -49,6 +49,7 @@ export async function listExecutions({ parts, request }: HttpCall): Promise<Repl
     search,
     errorCode,
     order: order as ListOrder | undefined,
+    values: readFlag(query.values, 'values'),
   };
   const page = { ...filter, limit: readLimit(query.limit), cursor };
   return { status: 200, json: await parts.orchestrator.executions.list(page) };

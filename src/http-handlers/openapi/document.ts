@@ -25,6 +25,7 @@ const PARAMETERS: Readonly<Record<string, Schema>> = {
   limit: { type: 'integer', minimum: 1, default: 100, description: 'a larger number than 250 counts as 250' },
   cursor: { type: 'string', description: '`nextCursor` of the page before, with the same filter' },
   active: { type: 'boolean' },
+  values: { type: 'boolean', default: true, description: 'false: without inputs and outputs' },
   since: { type: ['integer', 'string'], description: 'Unix ms, or ISO 8601' },
   until: { type: ['integer', 'string'], description: 'Unix ms, or ISO 8601' },
   order: { type: 'string', enum: ['newest', 'oldest'], default: 'newest' },

@@ -17,7 +17,7 @@ import { type ExecutionFilter, readExecutionFilter } from '../runs/execution-fil
 export type JobAction = 'cancel' | 'retry' | 'delete';
 
 /** The executions that a job is for. */
-export type JobFilter = Omit<ExecutionFilter, 'retryOf' | 'order' | 'limit' | 'cursor'>;
+export type JobFilter = Omit<ExecutionFilter, 'retryOf' | 'order' | 'values' | 'limit' | 'cursor'>;
 
 export interface JobOptions {
   /**

@@ -27,6 +27,8 @@ export interface ExecutionFilter {
   readonly errorCode?: string | undefined;
   /** Which execution is the first one, by `createdAt` and id. Default `newest`. */
   readonly order?: ListOrder | undefined;
+  /** `false`: without inputs and outputs; `omitted` of a record names them. Default: those of at most 4 KiB. */
+  readonly values?: boolean | undefined;
   /** Default 100, at most 250. A larger number counts as 250. */
   readonly limit?: number | undefined;
   /** `nextCursor` of the previous page, with the same filter. */
@@ -37,6 +39,7 @@ export interface ExecutionFilter {
 export interface ExecutionPage {
   readonly query: ExecutionQuery;
   readonly retryOf: string | undefined;
+  readonly values: boolean;
   /** How many executions the page has at most. */
   readonly size: number;
   cursorAfter(last: ExecutionPosition): string;
@@ -44,7 +47,7 @@ export interface ExecutionPage {
 
 const FILTER_KEYS: readonly (keyof ExecutionFilter)[] = [
   ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search'] as const),
-  ...(['errorCode', 'order'] as const),
+  ...(['errorCode', 'order', 'values'] as const),
   ...(['limit', 'cursor'] as const),
 ];
 const ORDERS: readonly ListOrder[] = ['newest', 'oldest'];
@@ -54,13 +57,14 @@ const POSITION = new RegExp(`^-?\\d{1,16} ${EXECUTION_ID.source.slice(1)}`);
 /** @throws INVALID_REQUEST for a value of a wrong form, INVALID_CURSOR, TypeError for an unknown key */
 export function readExecutionFilter(given: ExecutionFilter): ExecutionPage {
   refuseUnknownKeys(given, FILTER_KEYS, 'executions.list');
-  const { ensemble, status, tag, search, errorCode, order = 'newest', cursor } = given;
+  const { ensemble, status, tag, search, errorCode, order = 'newest', values = true, cursor } = given;
   checkStatus(status);
   for (const [name, text] of Object.entries({ tag, search, errorCode })) {
     if (text !== undefined && !isTag(text))
       throw invalid(`\`${name}\` must be text of 1 to ${MAX_TAG_LENGTH} characters, without control characters`);
   }
   if (!ORDERS.includes(order)) throw invalid(`\`order\` must be ${ORDERS.join(' or ')}`);
+  if (typeof values !== 'boolean') throw invalid('`values` must be true or false');
   const filters = {
     ...{ errorCode, ...(order === 'oldest' && { order }) },
     ...{ ensemble, status, tag, search: search && normalizeExecutionId(search) },
@@ -76,6 +80,7 @@ export function readExecutionFilter(given: ExecutionFilter): ExecutionPage {
   return {
     query: { ...Object.fromEntries(known), limit: size + 1 },
     retryOf,
+    values,
     size,
     cursorAfter: ({ createdAt, id }) => encodeCursor(`${createdAt} ${id}`, filter),
   };

@@ -14,7 +14,7 @@ import {
 } from '../../engine/model/execution.ts';
 import { withoutStack } from '../../engine/model/execution-error.ts';
 import type { ExecutionHistory } from '../../engine/model/execution-history.ts';
-import { endedBadly, toAgentResult } from '../../engine/model/execution-record.ts';
+import { endedBadly, toAgentResult, withoutValues } from '../../engine/model/execution-record.ts';
 import { type IdSource, normalizeExecutionId } from '../../engine/model/id.ts';
 import { isPart } from '../../engine/model/step-kind.ts';
 import { isTakenSignal, type StepRecord } from '../../engine/model/stored-execution.ts';
@@ -287,9 +287,10 @@ export function createExecutions(parts: ExecutionsParts): Executions {
     get: find,
     status: async (id) => cloneJson(await statusOf(id)),
     async list(given = {}) {
-      const { query, retryOf, size, cursorAfter } = readExecutionFilter(given);
+      const { query, retryOf, values, size, cursorAfter } = readExecutionFilter(given);
       const found = await (retryOf === undefined ? records.executions.list(query) : listRetry(retryOf, query));
-      const executions = cloneJson(found.slice(0, size).map(withoutStackOf));
+      const shown = found.slice(0, size).map(withoutStackOf);
+      const executions = cloneJson(values ? shown : shown.map(withoutAnyValue));
       const last = executions.at(-1);
       return found.length > size && last ? { executions, nextCursor: cursorAfter(last) } : { executions };
     },
@@ -362,6 +363,10 @@ export function createExecutions(parts: ExecutionsParts): Executions {
 /** Only the record of one execution has the stack of its error. */
 function withoutStackOf(record: Execution): Execution {
   return record.error ? { ...record, error: withoutStack(record.error) } : record;
+}
+
+function withoutAnyValue(record: Execution): Execution {
+  return withoutValues(record, true, record.finishedAt !== undefined);
 }
 
 /** Whether a retry keeps a record: results, parts of attempts, completed children, taken signals, and its request. Other decisions are made again. */
