@@ -99,7 +99,8 @@ function Row({ schedule, onAsk }: { readonly schedule: Schedule; onAsk(action: A
             <a href={linkTo(['executions', last.executionId])}>
               <Instant at={last.scheduledAt} />
             </a>{' '}
-            {last.status && <Badge status={last.status} />}
+            {last.status && <Badge status={last.status} />}{' '}
+            <a href={linkTo(['executions'], { ensemble })}>all of {ensemble}</a>
           </>
         ) : (
           <span class="hint">none yet</span>

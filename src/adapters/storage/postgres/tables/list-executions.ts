@@ -26,7 +26,7 @@ const STATUSES: Readonly<Record<ExecutionStatus, string>> = {
 const LEAST = Number.MIN_SAFE_INTEGER;
 const GREATEST = Number.MAX_SAFE_INTEGER;
 /** As the index by error has it. */
-const ERROR_CODE = `substring(e.error from '"code":"([^"]*)"')`;
+const ERROR_CODE = `left(substring(e.error from '"code":"([^"]*)"'), 128)`;
 /** A query whose filters may be undefined. */
 type Listing = { readonly [K in keyof ExecutionQuery]: ExecutionQuery[K] | undefined };
 /** Adds a parameter to a statement. @returns its place, such as `$2` */

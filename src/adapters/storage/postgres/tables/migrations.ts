@@ -288,9 +288,10 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX deliveries_by_ensemble ON $.deliveries (ensemble, namespace, id);
   CREATE INDEX deliveries_by_status ON $.deliveries (status, namespace, id) WHERE status <> 'succeeded';
   `,
-  // An execution that succeeds is never in this index, so it costs a success nothing.
+  // An execution that succeeds is never in this index, so it costs a success nothing. An entry of an index has a limited size, and a host
+  // may throw any code.
   `
-  CREATE INDEX executions_by_error ON $.executions (substring(error from '"code":"([^"]*)"'), namespace, created_at, id)
+  CREATE INDEX executions_by_error ON $.executions (left(substring(error from '"code":"([^"]*)"'), 128), namespace, created_at, id)
     WHERE error IS NOT NULL;
   `,
 ];
