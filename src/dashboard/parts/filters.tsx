@@ -12,6 +12,11 @@ export function setFilter(name: string, value: string | undefined): void {
   changeQuery({ [name]: value?.trim() || undefined, cursor: undefined });
 }
 
+/** The filter that an address has. @param keys - of the list */
+export function filterOf(query: Query, keys: readonly string[]): Record<string, string> {
+  return Object.fromEntries(Object.entries(query).filter(([key, value]) => keys.includes(key) && value !== ''));
+}
+
 interface FieldProps {
   readonly query: Query;
   /** Of the value in the address. */

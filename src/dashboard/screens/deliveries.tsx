@@ -6,7 +6,7 @@ import type { Replay } from '../../orchestrator/deliveries/deliveries.ts';
 import type { Address } from '../address.ts';
 import { useApp } from '../app-state.ts';
 import { Confirm } from '../parts/dialog.tsx';
-import { ChoiceFilter, EnsembleFilter, FilterText, TextFilter } from '../parts/filters.tsx';
+import { ChoiceFilter, EnsembleFilter, filterOf, FilterText, TextFilter } from '../parts/filters.tsx';
 import { DeliveryTable } from './delivery-table.tsx';
 import { FailingReceivers } from './failing-receivers.tsx';
 
@@ -15,8 +15,8 @@ const FILTERS = ['ensemble', 'execution', 'status', 'url'] as const;
 
 export function Deliveries({ query }: { readonly query: Address['query'] }) {
   const { can, client, say } = useApp();
-  const [asked, setAsked] = useState<Readonly<Record<string, string | undefined>>>();
-  const filter = Object.fromEntries(FILTERS.flatMap((key) => (query[key] ? [[key, query[key]]] : [])));
+  const [asked, setAsked] = useState<Readonly<Record<string, string>>>();
+  const filter = filterOf(query, FILTERS);
   const replay = async () => {
     await client.send<Replay>('POST', '/replays', asked);
     say('They are sent again, one after the other.');

@@ -9,7 +9,7 @@ import { useApp } from '../app-state.ts';
 import { formatDuration, oneLine, TIME_ZONE } from '../format.ts';
 import { Badge } from '../parts/badge.tsx';
 import { Failure } from '../parts/failure.tsx';
-import { ChoiceFilter, EnsembleFilter, setFilter, TextFilter } from '../parts/filters.tsx';
+import { ChoiceFilter, EnsembleFilter, filterOf, setFilter, TextFilter } from '../parts/filters.tsx';
 import { Instant } from '../parts/instant.tsx';
 import { Pager } from '../parts/pager.tsx';
 import { RowLink } from '../parts/row-link.tsx';
@@ -20,8 +20,8 @@ import { JobDialog, JobsDialog, type NewJob } from './job-dialog.tsx';
 const EVERY_MS = 5_000;
 const PAGE_SIZE = 50;
 
-const FILTERS = ['ensemble', 'status', 'tag', 'search', 'since', 'until', 'parentId', 'retryOf', 'errorCode'] as const;
-export type ExecutionQuery = { readonly [K in (typeof FILTERS)[number] | 'order' | 'cursor']?: string };
+const FILTERS = ['ensemble', 'status', 'tag', 'search', 'since', 'until', 'parentId', 'retryOf', 'errorCode'];
+const PAGE_KEYS = [...FILTERS, 'order', 'cursor'];
 
 export interface ExecutionPage {
   readonly executions: readonly Execution<unknown>[];
@@ -29,21 +29,20 @@ export interface ExecutionPage {
 }
 
 export function Executions({ query }: { readonly query: Address['query'] }) {
-  const given: ExecutionQuery = query;
+  const given = filterOf(query, PAGE_KEYS);
   const [asked, setAsked] = useState<NewJob>();
   const [showsJobs, setShowsJobs] = useState(false);
   const { can, client } = useApp();
   const isLive = given.cursor === undefined;
   const { value, problem, isLoading, reload } = useData(
     JSON.stringify(['executions', given]),
-    (api, signal) =>
-      api.get<ExecutionPage>('/executions', { ...pageOf(given), values: 'false', limit: PAGE_SIZE }, signal),
+    (api, signal) => api.get<ExecutionPage>('/executions', { ...given, values: 'false', limit: PAGE_SIZE }, signal),
     isLive ? EVERY_MS : undefined,
   );
   // The list may show other executions while the question is open, for example after Back.
   const ask = (action: JobAction) => {
     const matching = isLive && value ? `${value.executions.length}${value.nextCursor ? ' or more' : ''}` : undefined;
-    setAsked({ action, filter: jobFilterOf(given), matching });
+    setAsked({ action, filter: jobFilterOf(query), matching });
   };
   const codes = new Set(value?.executions.flatMap(({ error }) => error?.code ?? []));
   return (
@@ -72,7 +71,7 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
       <Filters query={query} codes={[...codes].sort()} />
       {problem && <Failure problem={problem} onRetry={reload} />}
       {isLoading && <p class="empty">Loading...</p>}
-      {value && <ExecutionTable executions={value.executions} query={filterOf(given)} />}
+      {value && <ExecutionTable executions={value.executions} query={filterOf(query, FILTERS)} />}
       <Pager path={['executions']} query={given} next={value?.nextCursor} />
       {asked && <JobDialog {...asked} onClose={() => setAsked(undefined)} />}
       {showsJobs && <JobsDialog onClose={() => setShowsJobs(false)} />}
@@ -80,17 +79,9 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
   );
 }
 
-function filterOf(query: ExecutionQuery, keys: readonly (keyof ExecutionQuery)[] = FILTERS): Record<string, string> {
-  return Object.fromEntries(keys.flatMap((key) => (query[key] ? [[key, query[key]]] : [])));
-}
-
-function pageOf(query: ExecutionQuery): Record<string, string> {
-  return filterOf(query, [...FILTERS, 'order', 'cursor']);
-}
-
 /** A job takes no single execution and no page. */
-function jobFilterOf(query: ExecutionQuery): Record<string, unknown> {
-  const { retryOf: _one, since, until, ...filter } = filterOf(query);
+function jobFilterOf(query: Address['query']): Record<string, unknown> {
+  const { retryOf: _one, since, until, ...filter } = filterOf(query, FILTERS);
   return { ...filter, ...(since && { since: Date.parse(since) }), ...(until && { until: Date.parse(until) }) };
 }
 

@@ -8,6 +8,9 @@ import type { MaybePromise } from '../ports/operation.ts';
 import { ReplayedRecords } from './journal-records.ts';
 import { PinnedComponents } from './pinned-components.ts';
 
+/** Turns of the event loop without a question of the flow, after which it counts as standing still. */
+const QUIET_TURNS = 5;
+
 /** For a part of the flow that can't continue. Each has its own promise: a shared one would hold what waits for it for ever. */
 export function never(): Promise<never> {
   return new Promise(() => {});
@@ -29,6 +32,15 @@ export abstract class RecordedJournal implements Journal {
 
   /** Of a decision that is not recorded. */
   protected abstract missing(key: string): Promise<never>;
+
+  /** @param turn - gives the event loop a turn */
+  async untilStill(turn: () => Promise<void>): Promise<void> {
+    for (let quiet = 0; quiet < QUIET_TURNS; ) {
+      const { calls } = this;
+      await turn();
+      quiet = this.calls === calls ? quiet + 1 : 0;
+    }
+  }
 
   protected find(key: string): StepRecord | undefined {
     this.calls += 1;

@@ -40,8 +40,6 @@ interface Parts {
   restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
 }
 
-/** Turns of the event loop without a question of the flow, after which it stands still. */
-const QUIET_TURNS = 5;
 /** How long the components of a config may take, ms. */
 const PATIENCE_MS = 2_000;
 // The agent ended at the instant at which the block around it was stopped.
@@ -67,7 +65,7 @@ export function createStepsAtWork({ records, turns, clock, follow, definitions, 
     }
     const journal = new StandingJournal(before);
     follow(loaded, execution, journal, finishedAt);
-    await untilStill(journal, turns);
+    await journal.untilStill(() => turns.next());
     await withTimeout(journal.prepared(), PATIENCE_MS, clock.setTimer);
     return journal.atWork;
   };
@@ -110,11 +108,4 @@ export function createStepsAtWork({ records, turns, clock, follow, definitions, 
       return { steps: [...found].map(([key, { name }]) => ({ key, name })) };
     },
   };
-}
-
-async function untilStill(journal: StandingJournal, turns: Turns): Promise<void> {
-  for (let calls = -1; journal.calls !== calls; ) {
-    calls = journal.calls;
-    for (let quiet = 0; quiet < QUIET_TURNS; quiet++) await turns.next();
-  }
 }

@@ -16,9 +16,6 @@ import { type ReplayDifference, ReplayJournal } from './replay-journal.ts';
 
 export type ReplayResult = { readonly matches: true } | ({ readonly matches: false } & ReplayDifference);
 
-/** Turns of the event loop without a question of the flow, after which it counts as standing still. */
-const QUIET_TURNS = 5;
-
 /** @param create - creates an orchestrator with these options besides those of the caller */
 export async function replayHistory(
   history: ExecutionHistory,
@@ -108,15 +105,11 @@ async function runToEnd(
   void run.outcome.then((ended) => {
     outcome = ended;
   });
-  for (let quiet = 0; !outcome; ) {
-    const { calls } = journal;
-    await hostTurn();
-    quiet = journal.calls === calls ? quiet + 1 : 0;
-    if (quiet < QUIET_TURNS) continue;
-    if (journal.isAtEnd) break;
+  while (!outcome) {
+    await journal.untilStill(hostTurn);
+    if (outcome || journal.isAtEnd) break;
     // A block that was stopped waits for a timer. Without one, an `outputSchema` is still at work.
     if (!(await clock.advanceToNext())) await new Promise((resolve) => setTimeout(resolve, 1));
-    quiet = 0;
   }
   if (!outcome) run.abandon();
   return { outcome: outcome as ExecutionOutcome | undefined, hasState: 'state' in loaded.definition.definition };

@@ -51,6 +51,15 @@ interface Direction {
 const NEWEST: Direction = { follows: '<', until: '>=', sorts: 'DESC' };
 const OLDEST: Direction = { follows: '>', until: '<', sorts: 'ASC' };
 
+function directionOf({ order }: Bounds): Direction {
+  return order === 'oldest' ? OLDEST : NEWEST;
+}
+
+/** The order of a listing, as SQL writes it. */
+export function sortsOf(query: Bounds): Direction['sorts'] {
+  return directionOf(query).sorts;
+}
+
 export interface WalkBounds<Extreme> extends Direction {
   /** The walk begins after this position. */
   readonly createdAt: number | Extreme;
@@ -64,15 +73,12 @@ export interface WalkBounds<Extreme> extends Direction {
  * @param least - before all instants
  * @param greatest - after all instants
  */
-export function boundsOf<Extreme>(
-  { before, since, until, order }: Bounds,
-  least: Extreme,
-  greatest: Extreme,
-): WalkBounds<Extreme> {
-  const isOldest = order === 'oldest';
+export function boundsOf<Extreme>(query: Bounds, least: Extreme, greatest: Extreme): WalkBounds<Extreme> {
+  const { before, since, until } = query;
+  const direction = directionOf(query);
+  const isOldest = direction === OLDEST;
   const [from, to] = [since ?? least, until ?? greatest];
   const [start, end] = isOldest ? [from, to] : [to, from];
-  const direction = isOldest ? OLDEST : NEWEST;
   const isBegun =
     before && (typeof start !== 'number' || (isOldest ? before.createdAt >= start : before.createdAt < start));
   // No id is before the empty one, so this position is between an instant and those before it.

@@ -8,7 +8,7 @@ import {
 } from '../../../../engine/model/execution.ts';
 import type { ExecutionQuery } from '../../../../engine/ports/storage.ts';
 import { readNumber } from '../../sql/columns.ts';
-import { boundsOf, MAX_COUNTED, refuseManyMatches, textRange, type Walk, walksOf } from '../../sql/listing.ts';
+import { boundsOf, MAX_COUNTED, refuseManyMatches, sortsOf, textRange, type Walk, walksOf } from '../../sql/listing.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, type SqlParam, type SqlRow, statement } from '../drivers/driver.ts';
 import type { Names } from './names.ts';
@@ -122,7 +122,7 @@ export function executionList(
       if (walk !== 'search' && walk !== 'ensemble') return find(walk, query, param, limit, listed);
       // These are sorted, so their long columns are read after that.
       const found = find(walk, query, param, limit, 'e.created_at, e.id');
-      const { sorts } = boundsOf(query, 0, 0);
+      const sorts = sortsOf(query);
       return `SELECT ${listed} FROM (SELECT * FROM (${found}) m ORDER BY created_at ${sorts}, id ${sorts} LIMIT ${limit}) f
         CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = f.id LIMIT 1) e
         ORDER BY f.created_at ${sorts}, f.id ${sorts}`;

@@ -2,7 +2,7 @@
 
 import { LISTED_VALUE_BYTES, MAX_MATCHES } from '../../../../engine/model/execution.ts';
 import type { ExecutionQuery } from '../../../../engine/ports/storage.ts';
-import { boundsOf, MAX_COUNTED, refuseManyMatches, textRange, type Walk, walksOf } from '../../sql/listing.ts';
+import { boundsOf, MAX_COUNTED, refuseManyMatches, sortsOf, textRange, type Walk, walksOf } from '../../sql/listing.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import { prepareOnUse, type SqlConnection, type SqlRow, type SqlValue } from '../drivers/driver.ts';
 import { OPEN_OR_FAILED } from './names.ts';
@@ -72,7 +72,7 @@ export function executionList(
     const walk = shortestOf(query);
     const others = FILTERS.filter((filter) => filter !== walk).map((filter) => filterOf(here, filter, query));
     const { limit } = query;
-    const { sorts } = boundsOf(query, 0, 0);
+    const sorts = sortsOf(query);
     const ranges = rangesOf(here, walk, query).map((range) => {
       const { sql, params } = find(range, query, others, 'e.ref AS found, e.created_at AS at, e.id AS name');
       const order = `ORDER BY ${range.as}.created_at ${sorts}, ${range.as}.id ${sorts} LIMIT ?`;
