@@ -7,6 +7,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { hasBrowser, launch, show, type Visit, visit } from './browser.ts';
 import { type Demo, fillDemo, startDemo } from './demo.ts';
 
+const ONE_SCRIPT = { name: 'import', flow: [{ agent: 'download', operation: 'code', config: { script: 'fail' } }] };
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
@@ -74,6 +75,42 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.getByText('Receivers that fail').waitFor();
     expect(await text(page)).toContain('the file server answered 503 Service Unavailable');
     expect(await text(page)).toContain('http://127.0.0.1:9/hook');
+  });
+
+  it('home is not green while an older failure was not retried, however many newer ones were', async () => {
+    const peer = { isDown: true };
+    const fail = () => {
+      if (peer.isDown) throw new Error('the file server is away');
+      return {};
+    };
+    const own = await startDemo({ ensembles: [ONE_SCRIPT], scripts: { fail } });
+    const retry = async (id: string) => {
+      peer.isDown = false;
+      await (await own.orchestrator.executions.retry(id)).result();
+      peer.isDown = true;
+    };
+    try {
+      const { orchestrator } = own;
+      const { id: old } = await orchestrator.execute('import');
+      const { page, wrong } = await visit(browser, own.url, await own.token('admin'));
+      for (let nr = 0; nr < 9; nr++) {
+        const { id } = await orchestrator.execute('import');
+        await retry(id);
+      }
+      await page.reload();
+      await page.getByRole('link', { name: old }).waitFor();
+      expect(await text(page)).toContain('1 failed or timed out in all, and was not retried.');
+      await page.getByRole('link', { name: '1', exact: true }).click();
+      await page.getByRole('button', { name: 'failed and not retried' }).waitFor();
+      expect(await page.locator('tbody tr').count()).toBe(1);
+      await retry(old);
+      await show(page, '/');
+      await page.getByText('No execution failed without a retry.').waitFor();
+      expect(wrong).toEqual([]);
+      await page.context().close();
+    } finally {
+      await own.close();
+    }
   });
 
   it('the list keeps every filter in the address, Back removes the last one, and new executions appear', async () => {

@@ -72,6 +72,7 @@ describe('what a job does', () => {
     expect(again).toMatchObject({ seen: 6, changed: 0, unchanged: 6 });
     expect(await run({ action: 'retry', filter: { errorCode: 'AGENT_FAILED' } })).toMatchObject({ seen: 6 });
     expect(await run({ action: 'retry', filter: { errorCode: 'TIMEOUT' } })).toMatchObject({ seen: 0 });
+    expect(await run({ action: 'retry', filter: { unresolved: true } })).toMatchObject({ seen: 0 });
   });
 
   it('retry: charges who created the job, and ends at the end of the quota', async () => {

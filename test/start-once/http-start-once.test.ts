@@ -112,6 +112,8 @@ describe.each(HOSTS)('by $host', ({ open }) => {
     const oldest = await readResponse(ask(`${LIST}?order=oldest&limit=2`, { headers }));
     expect(await listed(`order=oldest&limit=2&cursor=${encodeURIComponent(oldest.body.nextCursor)}`)).toEqual(['m-1']);
     expect(await listed('errorCode=AGENT_FAILED')).toEqual([]);
+    expect(await listed('unresolved=true')).toEqual([]);
+    expect(await listed('unresolved=false')).toHaveLength(3);
     const bare = await readResponse(ask(`${LIST}?values=false&limit=1`, { headers }));
     expect(bare.body.executions[0]).toMatchObject({
       id: 'm-1',
@@ -134,6 +136,7 @@ describe.each(HOSTS)('by $host', ({ open }) => {
     ['since=2026-13-01', '`since` must be Unix ms or ISO 8601'],
     [`search=${'a'.repeat(129)}`, '`search` must be text of 1 to 128 characters'],
     ['values=no', '`values` must be true or false'],
+    ['unresolved=yes', '`unresolved` must be'],
     ['order=up', '`order` must be newest or oldest'],
     ['errorCode=%07', '`errorCode` must be text of 1 to 128 characters'],
     ['tag=%00', '`tag` must be text'],

@@ -282,6 +282,7 @@ describe.skipIf(!hasServer)('plans', () => {
       await executions.list({ tag: 'even', since: 50_000, until: 50_020, limit: 50 });
       await executions.list({ tag: 'rare', limit: 50 });
       await executions.list({ parentId: 'parent', limit: 50 });
+      await executions.list({ unresolved: true, since: 50_000, limit: 50 });
       await executions.list({ errorCode: 'RARE', limit: 50 });
       await executions.list({ errorCode: 'OFTEN', since: 50_000, limit: 50 });
       await executions.list({ order: 'oldest', limit: 50, before: { createdAt: 50_000, id: executionId(50_000) } });
@@ -320,6 +321,8 @@ describe.skipIf(!hasServer)('plans', () => {
         { status: 'failed', ensemble: 'e3', limit: 50 },
         { status: 'failed', tag: 'even', ensemble: 'e3', limit: 50 },
         { parentId: 'parent', status: 'queued', tag: 'even', limit: 50 },
+        { unresolved: true, status: 'timed_out', limit: 50 },
+        { unresolved: true, ensemble: 'only', limit: 50 },
         { errorCode: 'RARE', ensemble: 'e3', limit: 50 },
         { errorCode: 'OFTEN', ensemble: 'only', limit: 50 },
         { errorCode: 'RARE', tag: 'even', status: 'failed', limit: 50 },

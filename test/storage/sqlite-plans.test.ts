@@ -51,6 +51,7 @@ async function statements(): Promise<{ connection: SqlConnection; all: readonly 
     { tag: 't' },
     { search: 's' },
     { errorCode: 'X' },
+    { unresolved: true },
     { order: 'oldest' },
   ] as const)
     for (const ensemble of [undefined, 'orders'])
@@ -113,6 +114,7 @@ describe('a store with millions of rows', () => {
     ],
     ['a status', { status: 'failed' }, `by_status (namespace=? AND status=? AND created_at>? AND ${AFTER})`],
     ['a parent', { parentId: 'p' }, `by_parent (namespace=? AND parent_id=? AND created_at>? AND ${AFTER})`],
+    ['what is unresolved', { unresolved: true }, `unresolved (namespace=? AND created_at>? AND ${AFTER})`],
     ['an error', { errorCode: 'X' }, `by_error (namespace=? AND <expr>=? AND created_at>? AND ${AFTER})`],
     [
       'an ensemble, oldest first',

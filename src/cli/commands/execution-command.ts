@@ -28,6 +28,7 @@ export interface ExecutionListOptions extends PlaceOptions {
   readonly until?: string;
   readonly search?: string;
   readonly error?: string;
+  readonly unresolved?: boolean;
   readonly oldest?: boolean;
   readonly limit: string;
   readonly json?: boolean;
@@ -52,7 +53,7 @@ export async function listExecutions(
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { ensemble, parent: parentId, retryOf, tag, search, error: errorCode } = options;
+  const { ensemble, parent: parentId, retryOf, tag, search, error: errorCode, unresolved } = options;
   const now = Date.now();
   const since = readTime(options.since, 'since', now);
   const until = readTime(options.until, 'until', now);
@@ -66,7 +67,7 @@ export async function listExecutions(
     since,
     until,
     search,
-    errorCode,
+    ...{ errorCode, unresolved },
   };
   const wanted = readLimit(options.limit);
   const { items: executions, nextCursor } = await withService(options, host, (service) =>

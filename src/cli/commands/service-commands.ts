@@ -163,6 +163,7 @@ function addExecutions(program: Command, { output, host, end }: CommandParts): v
     .option('--since <instant>', 'only executions from then on: 2h (ago), 2026-01-31T09:00:00Z or Unix ms')
     .option('--until <instant>', 'only executions before then')
     .option('--search <text>', 'only executions whose id, or one of whose tags, begins with this text')
+    .option('--unresolved', 'only executions that failed or timed out, and that were not retried')
     .option('--error <code>', 'only executions that ended with an error of this code, such as TIMEOUT')
     .option('--oldest', 'lists the oldest first')
     .option('--limit <number>', 'the largest number of executions', '20')

@@ -23,6 +23,8 @@ export type Query = Readonly<Record<string, string | number | undefined>>;
 
 export interface Client {
   get<T>(path: string, query?: Query, signal?: AbortSignal): Promise<T>;
+  /** The whole list below a key, page by page. */
+  all<T>(path: string, key: string, signal?: AbortSignal): Promise<readonly T[]>;
   /** @throws ApiProblem */
   send<T>(method: 'POST' | 'PUT' | 'DELETE', path: string, body?: unknown): Promise<T>;
   /** The body of an event stream. @returns undefined when there are no more events */
@@ -53,8 +55,20 @@ export function createClient(token: string | undefined, refused: (problem: ApiPr
     if (problem.status === 401) refused(problem);
     throw problem;
   };
+  const get = async <T>(path: string, query: Query = {}, signal?: AbortSignal): Promise<T> =>
+    (await call(path, query, { signal: signal ?? null })).json();
   return {
-    get: async (path, query = {}, signal) => (await call(path, query, { signal: signal ?? null })).json(),
+    get,
+    async all<T>(path: string, key: string, signal?: AbortSignal) {
+      const found: T[] = [];
+      let cursor: string | undefined;
+      do {
+        const page: Readonly<Record<string, unknown>> = await get(path, { limit: 250, cursor }, signal);
+        found.push(...(page[key] as readonly T[]));
+        cursor = page.nextCursor as string | undefined;
+      } while (cursor !== undefined);
+      return found;
+    },
     async send(method, path, body) {
       const json: Record<string, string> = body === undefined ? {} : { 'content-type': 'application/json' };
       const init = { method, headers: json, ...(body !== undefined && { body: JSON.stringify(body) }) };

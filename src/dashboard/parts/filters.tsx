@@ -80,9 +80,9 @@ export function ChoiceFilter({ query, name, label, choices, none = 'any' }: Choi
 export function EnsembleFilter({ query }: { readonly query: Query }) {
   const { can } = useApp();
   const { value } = useData(can('read:ensembles') ? 'ensemble-names' : undefined, (client, signal) =>
-    client.get<{ readonly ensembles: readonly { readonly name: string }[] }>('/ensembles', { limit: 250 }, signal),
+    client.all<{ readonly name: string }>('/ensembles', 'ensembles', signal),
   );
-  const names = value?.ensembles.map(({ name }) => name);
+  const names = value?.map(({ name }) => name);
   return <TextFilter query={query} name="ensemble" label="Ensemble" {...(names && { suggestions: names })} />;
 }
 

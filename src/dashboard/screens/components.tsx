@@ -60,9 +60,9 @@ interface Found {
 
 export function ComponentScreen({ name, query }: { readonly name: string; readonly query: Address['query'] }) {
   const { value, problem, isLoading, reload } = useData(`component ${name}`, async (client, signal): Promise<Found> => {
-    const [{ versions }, { deployments }] = await Promise.all([
-      client.get<Pick<Found, 'versions'>>(at`/components/${name}/versions`, { limit: 250 }, signal),
-      client.get<Pick<Found, 'deployments'>>(at`/components/${name}/deployments`, { limit: 250 }, signal),
+    const [versions, deployments] = await Promise.all([
+      client.all<ComponentVersion>(at`/components/${name}/versions`, 'versions', signal),
+      client.all<Deployment>(at`/components/${name}/deployments`, 'deployments', signal),
     ]);
     return { versions, deployments };
   });

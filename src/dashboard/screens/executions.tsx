@@ -20,7 +20,18 @@ import { JobDialog, JobsDialog, type NewJob } from './job-dialog.tsx';
 const EVERY_MS = 5_000;
 const PAGE_SIZE = 50;
 
-const FILTERS = ['ensemble', 'status', 'tag', 'search', 'since', 'until', 'parentId', 'retryOf', 'errorCode'];
+const FILTERS = [
+  'ensemble',
+  'status',
+  'tag',
+  'search',
+  'since',
+  'until',
+  'parentId',
+  'retryOf',
+  'errorCode',
+  'unresolved',
+];
 const PAGE_KEYS = [...FILTERS, 'order', 'cursor'];
 
 export interface ExecutionPage {
@@ -81,8 +92,14 @@ export function Executions({ query }: { readonly query: Address['query'] }) {
 
 /** A job takes no single execution and no page. */
 function jobFilterOf(query: Address['query']): Record<string, unknown> {
-  const { retryOf: _one, since, until, ...filter } = filterOf(query, FILTERS);
-  return { ...filter, ...(since && { since: Date.parse(since) }), ...(until && { until: Date.parse(until) }) };
+  const { retryOf: _one, since, until, unresolved, ...filter } = filterOf(query, FILTERS);
+  const isUnresolved = unresolved === 'true';
+  return {
+    ...filter,
+    ...(isUnresolved && { unresolved: true }),
+    ...(since && { since: Date.parse(since) }),
+    ...(until && { until: Date.parse(until) }),
+  };
 }
 
 interface FiltersProps {
@@ -92,7 +109,7 @@ interface FiltersProps {
 }
 
 function Filters({ query, codes }: FiltersProps) {
-  const others = (['parentId', 'retryOf'] as const).filter((key) => query[key] !== undefined);
+  const others = (['unresolved', 'parentId', 'retryOf'] as const).filter((key) => query[key] !== undefined);
   return (
     <form class="filters" onSubmit={(event) => event.preventDefault()}>
       <TextFilter query={query} name="search" label="Id or tag begins with" isFirst />
@@ -105,7 +122,10 @@ function Filters({ query, codes }: FiltersProps) {
       <ChoiceFilter query={query} name="order" label="Order" choices={['oldest']} none="newest" />
       {others.map((key) => (
         <button key={key} type="button" class="chip" onClick={() => setFilter(key, undefined)}>
-          {key === 'parentId' ? 'children of' : 'retry of'} {query[key]} ×
+          {key === 'unresolved'
+            ? 'failed and not retried'
+            : `${key === 'parentId' ? 'children' : 'retry'} of ${query[key]}`}{' '}
+          ×
         </button>
       ))}
     </form>

@@ -20,7 +20,7 @@ export function FailingReceivers({ none = null }: { readonly none?: ComponentChi
   const [chosen, setChosen] = useState<Receiver>();
   const { value, problem, reload } = useData(
     'receivers',
-    (api, signal) => api.get<{ readonly receivers: readonly Receiver[] }>('/receivers', { limit: 250 }, signal),
+    (api, signal) => api.all<Receiver>('/receivers', 'receivers', signal),
     EVERY_MS,
   );
   const resume = async ({ receiver }: Receiver) => {
@@ -33,14 +33,14 @@ export function FailingReceivers({ none = null }: { readonly none?: ComponentChi
   };
   if (problem) return <Failure problem={problem} onRetry={reload} />;
   if (!value) return null;
-  if (value.receivers.length === 0) return <>{none}</>;
+  if (value.length === 0) return <>{none}</>;
   return (
     <section>
       <h2>
-        Receivers that fail <span class="hint">{value.receivers.length}</span>
+        Receivers that fail <span class="hint">{value.length}</span>
       </h2>
       <ul class="lines">
-        {value.receivers.map((one) => (
+        {value.map((one) => (
           <li key={one.receiver}>
             <i class={`dot ${one.pausedAt === undefined ? 'busy' : 'bad'}`} />{' '}
             <a href={linkTo(['deliveries'], { url: one.address })}>{oneLine(one.address, 160)}</a>{' '}

@@ -17,6 +17,9 @@ import { FailingReceivers } from './failing-receivers.tsx';
 
 const EVERY_MS = 15_000;
 const SHOWN = 8;
+const NEWEST_RUNNING = 100;
+/** Counts end here. */
+const MAX_OPEN = 10_000;
 const DAY_MS = 86_400_000;
 /** A tick that is due for longer than this is late, ms. */
 const LATE_MS = 60_000;
@@ -65,25 +68,34 @@ function Fine({ children }: { readonly children: ComponentChildren }) {
   );
 }
 
+/** What failed or timed out and was not retried: the newest of the last day, and how many there are in all. */
 function Failed() {
   const since = new Date(Math.floor((Date.now() - DAY_MS) / 60_000) * 60_000).toISOString();
-  const failed = useExecutions('failed', { status: 'failed', since });
-  const timedOut = useExecutions('timed out', { status: 'timed_out', since });
-  if (failed.problem) return null;
-  if (!failed.value || !timedOut.value) return null;
+  const query = { unresolved: 'true', since };
+  const { value: page, problem } = useExecutions('unresolved', query);
+  const open = useOpen();
+  if (problem || open.problem || !page || !open.value) return null;
+  const { count: all } = open.value.unresolved;
+  if (all === 0) return <Fine>No execution failed without a retry.</Fine>;
   return (
     <>
-      <Group
-        title="Failed in the last 24 hours"
-        none="No execution failed."
-        page={failed.value}
-        query={{ status: 'failed', since }}
-      />
-      {timedOut.value.executions.length > 0 && (
-        <Group title="Timed out" none="" page={timedOut.value} query={{ status: 'timed_out', since }} />
-      )}
+      {page.executions.length > 0 && <Group title="Failed in the last 24 hours" none="" page={page} query={query} />}
+      <p>
+        <i class="dot bad" /> <a href={linkTo(['executions'], { unresolved: 'true' })}>{countOf(all)}</a> failed or
+        timed out in all, and {all === 1 ? 'was' : 'were'} not retried.
+      </p>
     </>
   );
+}
+
+/** The counts of what is open. */
+function useOpen(): Data<OpenExecutions> {
+  return useData('open', (client, signal) => client.get<OpenExecutions>('/open', {}, signal), EVERY_MS);
+}
+
+/** @param number - counted to 10,000 */
+function countOf(number: number): string {
+  return number < MAX_OPEN ? formatNumber(number) : `${formatNumber(MAX_OPEN)} or more`;
 }
 
 interface GroupProps {
@@ -94,9 +106,7 @@ interface GroupProps {
 }
 
 /** @returns one line if there is nothing */
-function Group({ title, none, page: { executions: all, nextCursor }, query }: GroupProps) {
-  // What was retried is the matter of the retry.
-  const executions = all.filter(({ retriedBy }) => retriedBy === undefined);
+function Group({ title, none, page: { executions, nextCursor }, query }: GroupProps) {
   if (executions.length === 0) return <Fine>{none}</Fine>;
   return (
     <section>
@@ -111,13 +121,17 @@ function Group({ title, none, page: { executions: all, nextCursor }, query }: Gr
 
 /** Executions whose process was lost, which run or wait again. */
 function TakenOver() {
-  const { value } = useExecutions('running', { status: 'running', limit: 100 });
+  const { value } = useExecutions('running', { status: 'running', limit: NEWEST_RUNNING });
   const recovered = value?.executions.filter(({ recoveries }) => recoveries > 0) ?? [];
   if (recovered.length === 0) return null;
   return (
     <section>
       <h2>
-        Continued after the loss of a process <span class="hint">{recovered.length}</span>
+        Continued after the loss of a process{' '}
+        <span class="hint">
+          {recovered.length}
+          {value?.nextCursor && ` of the newest ${NEWEST_RUNNING} that run`}
+        </span>
       </h2>
       <ExecutionTable executions={recovered} />
     </section>
@@ -127,15 +141,15 @@ function TakenOver() {
 function LateSchedules() {
   const { value, problem } = useData(
     'schedules',
-    (client, signal) => client.get<{ readonly schedules: readonly Schedule[] }>('/schedules', { limit: 250 }, signal),
+    (client, signal) => client.all<Schedule>('/schedules', 'schedules', signal),
     EVERY_MS,
   );
   if (problem) return null;
   if (!value) return null;
-  const late = value.schedules.filter(({ next: [first] }) => first !== undefined && first < Date.now() - LATE_MS);
-  const failed = value.schedules.filter(({ last }) => last?.status === 'failed' || last?.status === 'timed_out');
+  const late = value.filter(({ next: [first] }) => first !== undefined && first < Date.now() - LATE_MS);
+  const failed = value.filter(({ last }) => last?.status === 'failed' || last?.status === 'timed_out');
   if (late.length + failed.length === 0)
-    return <Fine>{value.schedules.length === 0 ? 'There are no schedules.' : 'No schedule is late.'}</Fine>;
+    return <Fine>{value.length === 0 ? 'There are no schedules.' : 'No schedule is late.'}</Fine>;
   return (
     <section>
       <h2>Schedules</h2>
@@ -158,7 +172,7 @@ function LateSchedules() {
 }
 
 function Now() {
-  const open = useData('open', (client, signal) => client.get<OpenExecutions>('/open', {}, signal), EVERY_MS);
+  const open = useOpen();
   const running = useExecutions('running now', { status: 'running' });
   const queued = useExecutions('queued', { status: 'queued' });
   const waiting = useExecutions('waiting', { status: 'waiting' });
@@ -182,12 +196,12 @@ function Now() {
 function Open({ counts }: { readonly counts: OpenExecutions }) {
   return (
     <dl class="facts row">
-      <Fact name="Started in the last hour">{formatNumber(counts.lastHour)}</Fact>
+      <Fact name="Started in the last hour">{countOf(counts.lastHour)}</Fact>
       {OPEN_STATUSES.map((status) => {
         const { count: number, oldestAt } = counts[status];
         return (
           <Fact key={status} name={status}>
-            <a href={linkTo(['executions'], { status })}>{formatNumber(number)}</a>{' '}
+            <a href={linkTo(['executions'], { status })}>{countOf(number)}</a>{' '}
             {oldestAt !== undefined && (
               <span class="hint">
                 the oldest is from <Instant at={oldestAt} />

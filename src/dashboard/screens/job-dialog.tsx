@@ -53,21 +53,19 @@ export function JobDialog({ action, filter, matching, onClose }: JobDialogProps)
   );
 }
 
-/** The newest jobs, also those of other people. */
+/** The jobs, the newest first, also those of other people. */
 export function JobsDialog({ onClose }: Pick<JobDialogProps, 'onClose'>) {
   const [id, setId] = useState<string>();
-  const { value, problem } = useData('jobs', (client, signal) =>
-    client.get<{ readonly jobs: readonly Job[] }>('/jobs', { limit: 20 }, signal),
-  );
+  const { value, problem } = useData('jobs', (client, signal) => client.all<Job>('/jobs', 'jobs', signal));
   if (id !== undefined) return <JobProgress id={id} onClose={onClose} />;
   return (
     <Dialog title="Jobs of the last 7 days" onClose={onClose}>
       {problem && <Failure problem={problem} />}
-      {value?.jobs.length === 0 && (
+      {value?.length === 0 && (
         <p class="empty">There is none. Cancel or retry all executions that match a filter to create one.</p>
       )}
       <ul class="lines">
-        {value?.jobs.map((job) => (
+        {value?.map((job) => (
           <li key={job.id}>
             <button type="button" class="quiet" onClick={() => setId(job.id)}>
               {WORDS[job.action].title}

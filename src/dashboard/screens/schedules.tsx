@@ -37,7 +37,7 @@ export function Schedules() {
   const [asked, setAsked] = useState<Asked>();
   const { value, problem, isLoading, reload } = useData(
     'schedules',
-    (client, signal) => client.get<{ readonly schedules: readonly Schedule[] }>('/schedules', { limit: 250 }, signal),
+    (client, signal) => client.all<Schedule>('/schedules', 'schedules', signal),
     EVERY_MS,
   );
   return (
@@ -45,13 +45,13 @@ export function Schedules() {
       <h1>Schedules</h1>
       {problem && <Failure problem={problem} onRetry={reload} />}
       {isLoading && <p class="empty">Loading...</p>}
-      {value?.schedules.length === 0 && (
+      {value?.length === 0 && (
         <p class="empty">
           There are no schedules. Give an ensemble of your code a trigger:{' '}
           <code>{'{ type: schedule, cron: "0 8 * * *" }'}</code>
         </p>
       )}
-      {value && value.schedules.length > 0 && <ScheduleTable schedules={value.schedules} onAsk={setAsked} />}
+      {value && value.length > 0 && <ScheduleTable schedules={value} onAsk={setAsked} />}
       {asked && <ActionDialog asked={asked} onDone={reload} onClose={() => setAsked(undefined)} />}
     </>
   );

@@ -10,6 +10,7 @@ import {
   type ExecutionError,
   type ExecutionStatus,
   type ExecutionSummary,
+  FAILED_STATUSES,
   isFinal,
   LISTED_VALUE_BYTES,
   MAX_MATCHES,
@@ -144,6 +145,11 @@ export function outputBudget(): (bytes: number) => boolean {
 /** Whether an execution ended, and did not complete: then a retry can follow. */
 export function endedBadly({ status }: Pick<Execution, 'status'>): boolean {
   return isFinal(status) && status !== 'completed';
+}
+
+/** Whether an execution failed or timed out, and no other one retries it. */
+export function isUnresolved({ status, retriedBy }: Pick<Execution, 'status' | 'retriedBy'>): boolean {
+  return retriedBy === undefined && FAILED_STATUSES.some((one) => one === status);
 }
 
 /** The declared outputs of a record, also of one that ended badly: as far as they could be computed. Null without any. */

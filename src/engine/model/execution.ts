@@ -25,8 +25,14 @@ export interface OpenCount {
   readonly oldestAt?: number;
 }
 
-/** The executions that have not ended. */
-export type OpenCounts = Readonly<Record<OpenStatus, OpenCount>>;
+/**
+ * The executions that have not ended; and as `unresolved`, those that ended badly and that no other execution retries
+ * ({@link isUnresolved}).
+ */
+export type OpenCounts = Readonly<Record<OpenStatus | 'unresolved', OpenCount>>;
+
+/** The statuses of an execution that needs somebody's attention. It was somebody's decision to cancel one. */
+export const FAILED_STATUSES: readonly FinalStatus[] = ['failed', 'timed_out'];
 
 export const EXECUTION_STATUSES: readonly ExecutionStatus[] = [
   'queued',

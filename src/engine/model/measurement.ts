@@ -122,6 +122,13 @@ export const GAUGES = {
     'status',
     'Executions of the store that have not ended. Every process says the same.',
   ),
+  unresolved: metric(
+    'gauge',
+    'ensemble.executions.unresolved',
+    '1',
+    '',
+    'Executions of the store that failed or timed out, and that no other execution retries.',
+  ),
   queueAge: metric(
     'gauge',
     'ensemble.queue.age',
@@ -136,6 +143,7 @@ export function gaugesOf(open: OpenCounts, now: number): readonly Measurement[] 
   const { oldestAt = now } = open.queued;
   return [
     ...OPEN_STATUSES.map((status) => ({ metric: GAUGES.open, labels: [status], value: open[status].count })),
+    { metric: GAUGES.unresolved, labels: [], value: open.unresolved.count },
     { metric: GAUGES.queueAge, labels: [], value: Math.max(0, now - oldestAt) / 1000 },
   ];
 }

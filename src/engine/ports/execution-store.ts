@@ -38,6 +38,8 @@ export interface ExecutionQuery {
   readonly search?: string;
   /** Only executions that ended with an error of this code. */
   readonly errorCode?: string;
+  /** `true`: only executions that failed or timed out, and that no other execution retries. */
+  readonly unresolved?: boolean;
   /** Which execution comes first. Default `newest`. */
   readonly order?: ListOrder;
   /** 1 to 250. */
@@ -111,7 +113,10 @@ export interface PurgeQuery {
 
 /** Reads executions. */
 export interface ExecutionReader {
-  /** How many executions have each status before the end. Counts to `limit` at most for each, the oldest first. An index answers it. */
+  /**
+   * How many executions have each status before the end, and how many are unresolved. Counts to `limit` at most for each, the oldest
+   * first. An index answers it.
+   */
   countOpen(limit: number): MaybePromise<OpenCounts>;
 
   /** How many executions were accepted at this instant (Unix ms) or later. Counts to `limit` at most. An index answers it. */

@@ -14,7 +14,7 @@ import { eventStream } from './event-stream.ts';
 
 export const EXECUTION_FILTERS = [
   ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search', 'limit', 'cursor'] as const),
-  ...(['errorCode', 'order', 'values'] as const),
+  ...(['errorCode', 'unresolved', 'order', 'values'] as const),
 ] as const;
 
 export async function listExecutions({ parts, request }: HttpCall): Promise<Reply> {
@@ -49,6 +49,7 @@ export async function listExecutions({ parts, request }: HttpCall): Promise<Repl
     search,
     errorCode,
     order: order as ListOrder | undefined,
+    unresolved: readFlag(query.unresolved, 'unresolved'),
     values: readFlag(query.values, 'values'),
   };
   const page = { ...filter, limit: readLimit(query.limit), cursor };

@@ -22,7 +22,7 @@ export const jobBody = once(() =>
     filter: z.strictObject(
       {
         ...{ ensemble: textField(), parentId: textField(), tag: textField(), search: textField() },
-        errorCode: textField(),
+        ...{ errorCode: textField(), unresolved: z.optional(z.boolean('must be true or false')) },
         status: z.optional(z.enum(EXECUTION_STATUSES, { error: `must be one of ${EXECUTION_STATUSES.join(', ')}` })),
         ...{ since: instantField(), until: instantField() },
       },

@@ -111,6 +111,7 @@ const executionShapes: Readonly<Record<string, Schema>> = {
   OpenCount: object({ count: whole, 'oldestAt?': instant }),
   OpenCounts: object({
     ...{ queued: ref('OpenCount'), running: ref('OpenCount'), waiting: ref('OpenCount') },
+    unresolved: ref('OpenCount'),
     lastHour: whole,
   }),
   StepInput: object({ key: text, 'input?': json, 'reason?': text }),

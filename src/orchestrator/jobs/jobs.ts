@@ -99,7 +99,9 @@ export interface JobDocuments {
 const KIND = 'job';
 const KEPT_MS = 7 * 86_400_000;
 const ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'delete'];
-const FILTER_KEYS = ['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search', 'errorCode'] as const;
+const FILTER_KEYS = [
+  ...(['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search', 'errorCode', 'unresolved'] as const),
+] as const;
 
 export function jobDocuments(documents: DocumentStore, clock: Clock): JobDocuments {
   const read = ({ name: id, version, value }: StoredDocument) => ({ id, version, job: value as unknown as StoredJob });

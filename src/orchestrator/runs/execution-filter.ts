@@ -25,6 +25,8 @@ export interface ExecutionFilter {
   readonly search?: string | undefined;
   /** Only executions that ended with an error of this code, such as `AGENT_FAILED`. */
   readonly errorCode?: string | undefined;
+  /** `true`: only executions that failed or timed out, and that no other execution retries. */
+  readonly unresolved?: boolean | undefined;
   /** Which execution is the first one, by `createdAt` and id. Default `newest`. */
   readonly order?: ListOrder | undefined;
   /** `false`: without inputs and outputs; `omitted` of a record names them. Default: those of at most 4 KiB. */
@@ -47,7 +49,7 @@ export interface ExecutionPage {
 
 const FILTER_KEYS: readonly (keyof ExecutionFilter)[] = [
   ...(['ensemble', 'status', 'parentId', 'retryOf', 'tag', 'since', 'until', 'search'] as const),
-  ...(['errorCode', 'order', 'values'] as const),
+  ...(['errorCode', 'unresolved', 'order', 'values'] as const),
   ...(['limit', 'cursor'] as const),
 ];
 const ORDERS: readonly ListOrder[] = ['newest', 'oldest'];
@@ -57,16 +59,28 @@ const POSITION = new RegExp(`^-?\\d{1,16} ${EXECUTION_ID.source.slice(1)}`);
 /** @throws INVALID_REQUEST for a value of a wrong form, INVALID_CURSOR, TypeError for an unknown key */
 export function readExecutionFilter(given: ExecutionFilter): ExecutionPage {
   refuseUnknownKeys(given, FILTER_KEYS, 'executions.list');
-  const { ensemble, status, tag, search, errorCode, order = 'newest', values = true, cursor } = given;
+  const {
+    ensemble,
+    status,
+    tag,
+    search,
+    errorCode,
+    order = 'newest',
+    values = true,
+    unresolved = false,
+    cursor,
+  } = given;
   checkStatus(status);
   for (const [name, text] of Object.entries({ tag, search, errorCode })) {
     if (text !== undefined && !isTag(text))
       throw invalid(`\`${name}\` must be text of 1 to ${MAX_TAG_LENGTH} characters, without control characters`);
   }
   if (!ORDERS.includes(order)) throw invalid(`\`order\` must be ${ORDERS.join(' or ')}`);
-  if (typeof values !== 'boolean') throw invalid('`values` must be true or false');
+  for (const [name, flag] of Object.entries({ values, unresolved })) {
+    if (typeof flag !== 'boolean') throw invalid(`\`${name}\` must be true or false`);
+  }
   const filters = {
-    ...{ errorCode, ...(order === 'oldest' && { order }) },
+    ...{ errorCode, ...(order === 'oldest' && { order }), ...(unresolved && { unresolved }) },
     ...{ ensemble, status, tag, search: search && normalizeExecutionId(search) },
     parentId: given.parentId === undefined ? undefined : normalizeExecutionId(given.parentId),
     since: readInstant(given.since, 'since'),

@@ -105,7 +105,8 @@ export interface Executions<Signal extends string = string> {
   ): Promise<{ readonly executions: readonly Execution<unknown>[]; readonly nextCursor?: string }>;
   /**
    * How many executions are queued, running and waiting, in all processes that use the storage, and when the oldest of each was
-   * accepted; and how many were accepted in the last hour. Each is counted to 10,000.
+   * accepted; the same as `unresolved` for those that failed or timed out and that no other execution retries; and how many were
+   * accepted in the last hour. Each is counted to 10,000.
    */
   open(): Promise<OpenExecutions>;
   /** One agent run with its output, by its `key`. @throws NOT_FOUND */
@@ -186,7 +187,7 @@ export interface ExecutedDefinition {
   readonly definition: EnsembleDefinition;
 }
 
-/** The executions that have not ended, and those of the last hour. */
+/** The executions that have not ended, those that need attention, and those of the last hour. */
 export interface OpenExecutions extends OpenCounts {
   /** How many executions were accepted in the last hour. */
   readonly lastHour: number;

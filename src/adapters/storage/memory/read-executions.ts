@@ -11,6 +11,7 @@ import {
   PAGE_BYTES,
 } from '../../../engine/model/execution.ts';
 import {
+  isUnresolved,
   toAgentResults,
   toExecution,
   toListed,
@@ -27,6 +28,8 @@ import { countRuns, findStep, runsOf, type StoredExecution } from './stored-exec
 export type ReadExecutions = Omit<ExecutionReader, 'findEnded'>;
 
 export function readExecutions({ executions, keys }: Pick<MemoryState, 'executions' | 'keys'>): ReadExecutions {
+  const isFailed = (stored: StoredExecution) =>
+    isUnresolved({ status: statusOf(stored), retriedBy: keys.get(retryKeyOf(stored.execution.id)) });
   return {
     countDescendants(rootId, limit) {
       let count = 0;
@@ -37,14 +40,16 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
       return count;
     },
     countOpen(limit) {
-      const counts: Record<OpenStatus, OpenCount> = {
+      const counts: Record<OpenStatus | 'unresolved', OpenCount> = {
         queued: { count: 0 },
         running: { count: 0 },
         waiting: { count: 0 },
+        unresolved: { count: 0 },
       };
       for (const stored of executions.values()) {
-        const status = statusOf(stored);
-        if (isFinal(status)) continue;
+        const ended = statusOf(stored);
+        const status = isFinal(ended) ? isFailed(stored) && 'unresolved' : ended;
+        if (!status) continue;
         const { createdAt } = stored.execution;
         const { count, oldestAt = createdAt } = counts[status];
         counts[status] = { count: Math.min(limit, count + 1), oldestAt: Math.min(oldestAt, createdAt) };
@@ -74,7 +79,7 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
       const all = [...executions.values()];
       const matches = search === undefined ? all : withBeginning(all, search);
       const found = matches
-        .filter((stored) => isListed(stored, query))
+        .filter((stored) => isListed(stored, query) && (query.unresolved !== true || isFailed(stored)))
         .sort((a, b) => directionOf(query) * compare(a.execution, b.execution));
       return found.slice(0, limit).map((stored) => toListed(toRecord(stored, [], keys)));
     },

@@ -6,7 +6,7 @@ import type { ExecutionQuery } from '../../../engine/ports/storage.ts';
 import { firstAfter } from './tables/key-range.ts';
 
 /** The filters that an index answers. `created` is the index of all executions. */
-export type Walk = 'search' | 'parentId' | 'tag' | 'status' | 'ensemble' | 'error' | 'created';
+export type Walk = 'search' | 'parentId' | 'tag' | 'status' | 'ensemble' | 'error' | 'unresolved' | 'created';
 
 /** The part of a query that bounds every walk. */
 type Bounds = { readonly [K in 'before' | 'since' | 'until' | 'order']?: ExecutionQuery[K] | undefined };
@@ -20,7 +20,7 @@ const AFTER_ALL_TEXTS = '\u{10FFFF}';
  * The walks that answer a query, one of which is enough. `completed` alone has no index: most executions are completed.
  * One index answers an ensemble together with a status. An execution has at most 1,000 descendants, so no other filter
  * than `parentId` needs to be compared with. An execution with an error has ended badly, so the index by error is at most as long as that
- * by status.
+ * by status; so is that of unresolved executions.
  */
 export function walksOf({
   search,
@@ -29,6 +29,7 @@ export function walksOf({
   status,
   ensemble,
   errorCode,
+  unresolved,
 }: ExecutionQuery): readonly [Walk, ...Walk[]] {
   if (search !== undefined) return ['search'];
   if (parentId !== undefined) return ['parentId'];
@@ -36,7 +37,9 @@ export function walksOf({
   if (tag !== undefined) walks.push('tag');
   if (ensemble !== undefined) walks.push('ensemble');
   if (errorCode !== undefined) walks.push('error');
-  else if (ensemble === undefined && status !== undefined && status !== 'completed') walks.push('status');
+  if (unresolved) walks.push('unresolved');
+  else if (errorCode === undefined && ensemble === undefined && status !== undefined && status !== 'completed')
+    walks.push('status');
   const [first = 'created', ...others] = walks;
   return [first, ...others];
 }

@@ -226,6 +226,11 @@ export function readHandover(
   };
 }
 
+/** The condition of the index of unresolved executions, word for word. @param of - the table or alias of the read, with a point */
+export function unresolvedOf(of = ''): string {
+  return `${of}status IN ('failed', 'timed_out') AND ${of}retried IS NULL`;
+}
+
 /** The execution that retries one which ended badly: a column of a read, by the index of idempotency keys. @param of - the table or alias of the read */
 export function retriedByOf(executions: string, of: string): string {
   const key = `'${retryKeyOf('')}' || ${of}.id`;

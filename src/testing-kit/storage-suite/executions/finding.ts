@@ -3,6 +3,7 @@
 import { MAX_MATCHES } from '../../../engine/model/execution.ts';
 import type { ExecutionError } from '../../../engine/model/execution.ts';
 import type { NewExecution } from '../../../engine/model/stored-execution.ts';
+import { retryKeyOf } from '../../../engine/model/start-once.ts';
 import type { ExecutionQuery, Storage } from '../../../engine/ports/storage.ts';
 import {
   accept,
@@ -10,6 +11,7 @@ import {
   commitOne,
   end,
   enqueue,
+  entry,
   execution,
   executionId,
   refuses,
@@ -193,6 +195,44 @@ export function findingCases(it: StorageCase): void {
       }
       same(seen, expected, JSON.stringify(filter));
     }
+  });
+
+  it('list, countOpen: `unresolved` is what failed or timed out, until an execution has the key of its retry', async (storage) => {
+    await register(storage);
+    const statuses = ['failed', 'timed_out', 'cancelled', 'completed', 'failed', 'failed'] as const;
+    for (const [number, status] of statuses.entries()) {
+      await accept(storage, execution(number));
+      await commitOne(storage, entry(number, { end: end({ status, error: { code: 'X', message: '' } }) }));
+    }
+    const openIds = async (filter: Filter = {}) => {
+      const ids = await idsOf(storage, { unresolved: true, ...filter });
+      return ids.map((id) => [0, 1, 2, 3, 4, 5, 10, 14].find((number) => executionId(number) === id));
+    };
+    const count = async (limit = 10) => (await storage.executions.countOpen(limit)).unresolved;
+    same(await openIds(), [5, 4, 1, 0], 'before a retry');
+    same(await openIds({ status: 'timed_out' }), [1], 'with a status');
+    same(await openIds({ errorCode: 'X', since: T0 + 4, ensemble: execution(1).ensemble }), [5, 4], 'with others');
+    same(await openIds({ status: 'cancelled' }), [], 'of those that were cancelled');
+    same(await count(), { count: 4, oldestAt: T0 }, 'count');
+    same(await count(2), { count: 2, oldestAt: T0 }, 'count to a limit');
+    const retryOf = (number: number) => ({
+      retryOf: executionId(number),
+      idempotencyKey: retryKeyOf(executionId(number)),
+    });
+    await accept(storage, execution(10, retryOf(0)));
+    await enqueue(storage, execution(14, { ...retryOf(4), tags: ['retry'] }));
+    await commitOne(storage, entry(10, { end: end({ status: 'failed' }) }));
+    same(await commitOne(storage, starting(execution(15, retryOf(0)))), 'exists', 'a second retry');
+    same(await openIds(), [10, 5, 1], 'after two retries, of which one failed');
+    same(await count(), { count: 3, oldestAt: T0 + 1 }, 'count after retries');
+    await storage.executions.delete([executionId(10)]);
+    same(await openIds(), [5, 1, 0], 'after a retry was deleted');
+    await accept(storage, execution(10, retryOf(0)));
+    await commitOne(storage, entry(10, { end: end() }));
+    await storage.executions.delete([executionId(0), executionId(10)]);
+    same(await openIds(), [5, 1], 'after both were deleted');
+    await storage.executions.purge({ worker: WORKER, before: T0 + 1e12, limit: 10 });
+    same(await count(), { count: 0 }, 'in an empty store');
   });
 
   it('list: combined filters select what matches all of them', async (storage) => {

@@ -66,7 +66,7 @@ function parameters() {
 
 type Parameters = ReturnType<typeof parameters>;
 type HasParts = Readonly<
-  Record<'starts' | 'expects' | 'tags' | 'charges' | 'states' | 'settles' | 'steps' | 'deliveries', boolean>
+  Record<'starts' | 'retries' | 'expects' | 'tags' | 'charges' | 'states' | 'settles' | 'steps' | 'deliveries', boolean>
 >;
 
 export function commitStatements({
@@ -87,13 +87,15 @@ export function commitStatements({
   const isAsExpected = `(x.document_tag IS NULL OR EXISTS (
       SELECT FROM ${documents} d WHERE d.namespace = $1 AND d.kind = x.document_kind AND d.name = x.document_name
         AND d.tag = x.document_tag AND (d.expires_at IS NULL OR d.expires_at > x.created_at)))`;
-  const insertStarts = (p: Parameters, expects: boolean) => `
+  const insertStarts = (p: Parameters, { expects, retries }: Pick<HasParts, 'expects' | 'retries'>) => `
     INSERT INTO ${executions} (namespace, owner, ${namesOf(START).join(', ')}, started_at)
     SELECT $1, CASE WHEN x.due_at IS NULL THEN (SELECT ref FROM alive) END, ${from('x', START)},
       CASE WHEN x.due_at IS NULL THEN x.created_at END
     FROM ${p.rows(expects ? [...START, ...EXPECTS] : START)}
     WHERE (x.due_at IS NOT NULL OR EXISTS (SELECT FROM alive)) ${expects ? `AND ${isAsExpected}` : ''}
-    ON CONFLICT DO NOTHING RETURNING id, ref`;
+    ON CONFLICT DO NOTHING RETURNING id, ref${retries ? ', retry_of' : ''}`;
+  const markRetried = `
+    UPDATE ${executions} e SET retried = true FROM started n WHERE e.namespace = $1 AND e.id = n.retry_of`;
   const insertTags = (p: Parameters) => `
     INSERT INTO ${tags} (namespace, tag, created_at, id) SELECT $1, x.tag, x.created_at, x.id
     FROM ${p.rows(TAG)} WHERE x.id IN (SELECT id FROM started) ON CONFLICT DO NOTHING RETURNING 1`;
@@ -151,7 +153,7 @@ export function commitStatements({
   const general = (has: HasParts): Statement => {
     const p = parameters();
     const parts = [
-      ...(has.starts ? [['started', insertStarts(p, has.expects)]] : []),
+      ...(has.starts ? [['started', insertStarts(p, has)]] : []),
       ...(has.tags ? [['tagged', insertTags(p)]] : []),
     ];
     const counted = has.charges ? [chargesOfStarts(p)] : [];
@@ -163,6 +165,7 @@ export function commitStatements({
       ...(has.deliveries ? [['outbox', putDeliveries(p, has)]] : []),
     );
     const others = counted.length > 0 ? [`counted AS (${countCharges(charges, counted.join(' UNION ALL '))})`] : [];
+    if (has.retries) others.push(`retried AS (${markRetried})`);
     const answers = [
       ...parts.map(([name]) => [name, `count(*) FROM ${name}`]),
       ...(has.settles ? [['ids', 'json_agg(id)::text FROM settled']] : []),
@@ -181,6 +184,7 @@ export function commitStatements({
     general(write) {
       const has = {
         ...{ starts: write.starts.length > 0, expects: write.expects, tags: write.tags.length > 0 },
+        retries: write.starts.some(({ part }) => part.retryOf !== undefined),
         ...{ charges: write.charges.length > 0, states: write.states.length > 0 },
         ...{ settles: write.settles.length > 0, steps: write.steps.length > 0 },
         deliveries: write.deliveries.length > 0,

@@ -85,7 +85,7 @@ function deletions({ executions, steps, signals, tags, owners }: Names) {
   const lastOf = (of: string) =>
     `(SELECT created_at || ' ' || id FROM ${of} ORDER BY created_at DESC, id DESC LIMIT 1)`;
   // What belongs to the executions in `gone`. Damaged tags stay; a list by tag passes them, because their execution is gone.
-  const returning = 'RETURNING e.ref, e.namespace, e.created_at, e.id, e.tags';
+  const returning = 'RETURNING e.ref, e.namespace, e.created_at, e.id, e.tags, e.retry_of';
   const deleteRest = `gone_steps AS (
       DELETE FROM ${steps} WHERE execution IN (SELECT ref FROM gone)
     ), gone_tags AS (
@@ -95,6 +95,9 @@ function deletions({ executions, steps, signals, tags, owners }: Names) {
       ) g WHERE t.namespace = g.namespace AND t.tag = g.tag AND t.created_at = g.created_at AND t.id = g.id
     ), gone_signals AS (
       DELETE FROM ${signals} WHERE execution IN (SELECT ref FROM gone)
+    ), not_retried AS (
+      UPDATE ${executions} e SET retried = NULL FROM gone g
+      WHERE e.namespace = g.namespace AND e.id = g.retry_of AND e.id NOT IN (SELECT id FROM gone)
     )`;
   // Walks from the oldest execution on, however few have ended. This reads the index and short rows.
   const deleteOld = statement(

@@ -1,6 +1,6 @@
 /** Reads executions: one, a list, a count. */
 
-import { OPEN_STATUSES, type OpenStatus } from '../../../../engine/model/execution.ts';
+import { OPEN_STATUSES, type OpenCounts } from '../../../../engine/model/execution.ts';
 import type { ExecutionReader } from '../../../../engine/ports/storage.ts';
 import { readNumber } from '../../sql/columns.ts';
 import {
@@ -10,6 +10,7 @@ import {
   readListed,
   readOpenCount,
   readSummary,
+  unresolvedOf,
 } from '../../sql/read-execution.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, statement } from '../drivers/driver.ts';
@@ -40,11 +41,14 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
     FROM (SELECT 1 FROM ${executions} WHERE root_id = $2 AND namespace = $1 LIMIT $3::bigint) d`,
     ['descendants'],
   );
-  const oldest = (status: OpenStatus) => `SELECT count(*) AS ${status}, min(created_at) AS ${status}_since
-    FROM (SELECT created_at FROM ${executions} WHERE namespace = $1 AND status = '${status}' ORDER BY created_at, id LIMIT $2::bigint) x`;
+  const oldest = (
+    name: keyof OpenCounts,
+    where = `status = '${name}'`,
+  ) => `SELECT count(*) AS ${name}, min(created_at) AS ${name}_since
+    FROM (SELECT created_at FROM ${executions} WHERE namespace = $1 AND ${where} ORDER BY created_at, id LIMIT $2::bigint) x`;
   const countOpen = statement(
-    `SELECT * FROM (${oldest('queued')}) q, (${oldest('running')}) r, (${oldest('waiting')}) w`,
-    OPEN_STATUSES.flatMap((status) => [status, `${status}_since`]),
+    `SELECT * FROM (${oldest('queued')}) q, (${oldest('running')}) r, (${oldest('waiting')}) w, (${oldest('unresolved', unresolvedOf())}) u`,
+    [...OPEN_STATUSES, 'unresolved'].flatMap((name) => [name, `${name}_since`]),
   );
   const countAccepted = statement(
     `SELECT count(*) AS accepted
@@ -60,8 +64,11 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
     },
     async countOpen(limit) {
       const [row = {}] = (await client.run(countOpen, [namespace, limit])).rows;
-      const read = (status: OpenStatus) => readOpenCount({ number: row[status], oldest: row[`${status}_since`] });
-      return { queued: read('queued'), running: read('running'), waiting: read('waiting') };
+      const read = (name: keyof OpenCounts) => readOpenCount({ number: row[name], oldest: row[`${name}_since`] });
+      return {
+        ...{ queued: read('queued'), running: read('running'), waiting: read('waiting') },
+        unresolved: read('unresolved'),
+      };
     },
     async countAccepted(since, limit) {
       const [row = {}] = (await client.run(countAccepted, [namespace, since, limit])).rows;

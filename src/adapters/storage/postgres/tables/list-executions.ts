@@ -9,6 +9,7 @@ import {
 import type { ExecutionQuery } from '../../../../engine/ports/storage.ts';
 import { readNumber } from '../../sql/columns.ts';
 import { boundsOf, MAX_COUNTED, refuseManyMatches, sortsOf, textRange, type Walk, walksOf } from '../../sql/listing.ts';
+import { unresolvedOf } from '../../sql/read-execution.ts';
 import { toTextColumn } from './columns.ts';
 import { type SqlClient, type SqlParam, type SqlRow, statement } from '../drivers/driver.ts';
 import type { Names } from './names.ts';
@@ -47,7 +48,7 @@ export function executionList(
    * @param columns - of the execution `e`. Without columns, the executions are only counted, in any order
    */
   const find = (walk: Walk, query: Listing, param: Param, limit: string, columns?: string): string => {
-    const { ensemble, status, parentId, tag, search, errorCode } = query;
+    const { ensemble, status, parentId, tag, search, errorCode, unresolved } = query;
     const { createdAt, id, end, follows, until, sorts } = boundsOf(query, LEAST, GREATEST);
     const as = walk === 'tag' ? 't' : 'e';
     const by = (filter: Walk, column: string) => (filter === walk ? `e.${column}` : `(e.${column} || '')`);
@@ -63,6 +64,7 @@ export function executionList(
       ...(ensemble === undefined ? [] : [`${by('ensemble', 'ensemble')} = ${param(toTextColumn(ensemble))}`]),
       ...(parentId === undefined ? [] : [`${by('parentId', 'parent_id')} = ${param(toTextColumn(parentId))}`]),
       ...(errorCode === undefined ? [] : [hasError(walk === 'error', param(toTextColumn(errorCode)))]),
+      ...(unresolved ? [walk === 'unresolved' ? unresolvedOf('e.') : `(${unresolvedOf('e.')}) IS TRUE`] : []),
       ...(walk === 'ensemble' ? ['e.status = s.status'] : []),
       ...(walk === 'ensemble' || status === undefined ? [] : [`${by('status', 'status')} = '${STATUSES[status]}'`]),
       ...(tag === undefined ? [] : [walk === 'tag' ? `t.tag = ${param(tag)}` : hasTag(tags, param(tag))]),
@@ -81,10 +83,11 @@ export function executionList(
   };
 
   const count = async (walk: Walk, query: ExecutionQuery): Promise<number> => {
-    const { tag, status, ensemble, errorCode, ...bounds } = query;
-    const only = { tag: { tag }, status: { status }, ensemble: { ensemble, status }, error: { errorCode } }[
-      walk as 'tag'
-    ];
+    const { tag, status, ensemble, errorCode, unresolved, ...bounds } = query;
+    const only = {
+      ...{ tag: { tag }, status: { status }, ensemble: { ensemble, status }, error: { errorCode } },
+      unresolved: { unresolved },
+    }[walk as 'tag'];
     const [row = {}] = await run(['entries'], (param) => {
       const entries = find(walk, { ...bounds, ...only }, param, `${MAX_COUNTED}`);
       return `SELECT count(*) AS entries FROM (SELECT FROM (${entries}) m LIMIT ${MAX_COUNTED}) c`;

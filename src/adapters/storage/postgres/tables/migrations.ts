@@ -294,6 +294,14 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX executions_by_error ON $.executions (left(substring(error from '"code":"([^"]*)"'), 128), namespace, created_at, id)
     WHERE error IS NOT NULL;
   `,
+  // `retried` says that another execution has the key of its retry. An execution that succeeds is never in this index.
+  `
+  ALTER TABLE $.executions ADD COLUMN retried boolean;
+  UPDATE $.executions e SET retried = true WHERE status <> 'completed' AND EXISTS (
+    SELECT FROM $.executions r WHERE r.namespace = e.namespace AND r.idempotency_key = 'retry:' || e.id);
+  CREATE INDEX executions_unresolved ON $.executions (namespace, created_at, id)
+    WHERE status IN ('failed', 'timed_out') AND retried IS NULL;
+  `,
 ];
 
 /** The first half of the key of a schema's advisory locks. The second half is a worker's `ref`, or 0 for migrations. */

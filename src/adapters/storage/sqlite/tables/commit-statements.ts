@@ -38,6 +38,8 @@ export interface CommitStatements {
   startToRelease(execution: NewExecution, fence: Fence, charge: Charge | undefined): boolean;
   /** Makes an execution that this transaction started, or an earlier one, listed by its tags. */
   putTags(execution: NewExecution): void;
+  /** Makes the execution that an execution of this transaction retries a retried one. */
+  markRetried(retryOf: string): void;
   /** Deletes an execution that this transaction started. */
   undoStart(fence: Fence): void;
   /** False when the write is fenced, or when the state has another version. */
@@ -72,6 +74,8 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
     VALUES (${here}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, 'running', ?) ON CONFLICT DO NOTHING`);
   const insertTags = connection.prepare(`
     INSERT OR IGNORE INTO ensemble_tags SELECT ${here}, value, ?, ? FROM json_each(?)`);
+  const updateRetried = connection.prepare(`
+    UPDATE ensemble_executions SET retried = 1 WHERE namespace = ${here} AND id = ?`);
   const deleteHeld = connection.prepare(`DELETE FROM ${held}`);
   const insertState = connection.prepare(`
     INSERT INTO ensemble_states (namespace, ensemble, version, updated_at, value) SELECT ${here}, ?, 1, ?, ? FROM ${held}
@@ -134,6 +138,9 @@ export function commitStatements(connection: SqlConnection, namespace: string): 
     },
     putTags({ id, createdAt, tags }) {
       insertTags.run([createdAt, toTextColumn(id), JSON.stringify(tags)]);
+    },
+    markRetried(retryOf) {
+      updateRetried.run([toTextColumn(retryOf)]);
     },
     undoStart({ id, epoch, worker }) {
       deleteHeld.run([id, epoch, worker]);

@@ -67,6 +67,7 @@ export function createCommit(
     const answer = commitParts(worker, entry, paid);
     if (answer !== 'stored') return answer;
     if (entry.start?.tags) writes.putTags(entry.start);
+    if (entry.start?.retryOf !== undefined) writes.markRetried(entry.start.retryOf);
     if (entry.deliveries) for (const delivery of entry.deliveries) deliveries.put(delivery);
     return answer;
   };
@@ -164,6 +165,7 @@ function countParts({ steps, state, signals, deliveries, end }: CommitEntry): nu
  */
 function countWrites(entry: CommitEntry): number {
   const parts = countParts(entry);
-  if (entry.start) return parts + (entry.start.tags || entry.charge || entry.expects ? 2 : 1);
+  const { start, charge, expects } = entry;
+  if (start) return parts + (start.tags || start.retryOf !== undefined || charge || expects ? 2 : 1);
   return parts + (entry.release ? 1 : 0);
 }

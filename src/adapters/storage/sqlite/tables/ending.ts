@@ -45,6 +45,11 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
       SELECT e.namespace, t.value, e.created_at, e.id FROM json_each(?) AS o JOIN ensemble_executions AS e ON e.ref = o.value
       JOIN json_each(CASE WHEN json_valid(e.tags) THEN e.tags ELSE '[]' END) AS t
     )`);
+  const updateRetried = connection.prepare(`
+    UPDATE ensemble_executions SET retried = NULL WHERE (namespace, id) IN (
+      SELECT e.namespace, e.retry_of FROM json_each(?) AS o JOIN ensemble_executions AS e ON e.ref = o.value
+      WHERE e.retry_of IS NOT NULL
+    )`);
   const deletions = [
     'ensemble_steps WHERE execution',
     'ensemble_signals WHERE execution',
@@ -55,7 +60,7 @@ export function createEnding(connection: SqlConnection, namespace: string, trans
   );
 
   const deleteAll = (refs: readonly SqlValue[]) => {
-    for (const statement of [deleteTags, ...deleteRefs]) statement.run([JSON.stringify(refs)]);
+    for (const statement of [deleteTags, updateRetried, ...deleteRefs]) statement.run([JSON.stringify(refs)]);
   };
   const statusOf = (id: string) => selectStatus.all([id])[0]?.status as ExecutionStatus | undefined;
 

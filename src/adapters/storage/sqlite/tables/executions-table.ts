@@ -8,6 +8,7 @@ import {
   readListed,
   readOpenCount,
   readSummary,
+  unresolvedOf,
 } from '../../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import type { SqlConnection } from '../drivers/driver.ts';
@@ -42,6 +43,7 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
   const countWaiting = count(free('waiting'));
   // A running execution is held or free, which are two indexes.
   const countRunning = count(`${free('running')} UNION ALL ${oldest('held', 'owner IS NOT NULL')}`);
+  const countUnresolved = count(oldest('unresolved', unresolvedOf()));
   const countAccepted = connection.prepare(`
     SELECT count(*) AS accepted FROM (
       SELECT 1 FROM ensemble_executions INDEXED BY ensemble_executions_by_creation WHERE ${here} AND created_at >= ? LIMIT ?
@@ -55,6 +57,7 @@ export function executionsTable(connection: SqlConnection, namespace: string): E
       queued: readOpenCount(countQueued.all([limit, limit])[0]),
       running: readOpenCount(countRunning.all([limit, limit, limit])[0]),
       waiting: readOpenCount(countWaiting.all([limit, limit])[0]),
+      unresolved: readOpenCount(countUnresolved.all([limit, limit])[0]),
     }),
     countAccepted: (since, limit) => countAccepted.all([since, limit])[0]?.accepted as number,
     findByKey(key) {

@@ -3,6 +3,7 @@
 import { LISTED_VALUE_BYTES, MAX_MATCHES } from '../../../../engine/model/execution.ts';
 import type { ExecutionQuery } from '../../../../engine/ports/storage.ts';
 import { boundsOf, MAX_COUNTED, refuseManyMatches, sortsOf, textRange, type Walk, walksOf } from '../../sql/listing.ts';
+import { unresolvedOf } from '../../sql/read-execution.ts';
 import { toLiteral, toTextColumn } from './columns.ts';
 import { prepareOnUse, type SqlConnection, type SqlRow, type SqlValue } from '../drivers/driver.ts';
 import { OPEN_OR_FAILED } from './names.ts';
@@ -85,12 +86,16 @@ export function executionList(
   };
 }
 
-const FILTERS = ['parentId', 'tag', 'status', 'ensemble', 'error'] as const;
-const INDEXES = { parentId: 'by_parent', ensemble: 'by_ensemble', error: 'by_error', created: 'by_creation' } as const;
+const FILTERS = ['parentId', 'tag', 'status', 'ensemble', 'error', 'unresolved'] as const;
+const INDEXES = {
+  ...{ parentId: 'by_parent', ensemble: 'by_ensemble', error: 'by_error', created: 'by_creation' },
+  unresolved: 'unresolved',
+} as const;
 const INDEXES_BY_STATUS = { status: 'by_status', ensemble: 'by_ensemble_status' } as const;
 
 /** The condition of one filter on the execution `e`; nothing without this filter. */
-function filterOf(here: string, filter: Walk, { parentId, tag, status, ensemble, errorCode }: ExecutionQuery): Part {
+function filterOf(here: string, filter: Walk, query: ExecutionQuery): Part {
+  const { parentId, tag, status, ensemble, errorCode } = query;
   if (filter === 'parentId' && parentId !== undefined)
     return { sql: ' AND e.parent_id = ?', params: [toTextColumn(parentId)] };
   if (filter === 'ensemble' && ensemble !== undefined)
@@ -98,6 +103,7 @@ function filterOf(here: string, filter: Walk, { parentId, tag, status, ensemble,
   if (filter === 'status' && status !== undefined) return { sql: ` AND e.status = ${toLiteral(status)}`, params: [] };
   if (filter === 'error' && errorCode !== undefined)
     return { sql: ` AND e.error IS NOT NULL AND ${ERROR_CODE} = ?`, params: [toTextColumn(errorCode)] };
+  if (filter === 'unresolved' && query.unresolved) return { sql: ` AND ${unresolvedOf('e.')}`, params: [] };
   if (filter !== 'tag' || tag === undefined) return NOTHING;
   const same = `g.${here} AND g.tag = ? AND g.created_at = e.created_at AND g.id = e.id`;
   return { sql: ` AND EXISTS (SELECT 1 FROM ensemble_tags AS g WHERE ${same})`, params: [tag] };

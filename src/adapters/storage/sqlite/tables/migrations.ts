@@ -300,6 +300,14 @@ export const MIGRATIONS: readonly string[] = [
     created_at, id
   ) WHERE error IS NOT NULL;
   `,
+  // `retried` says that another execution has the key of its retry. An execution that succeeds is never in this index.
+  `
+  ALTER TABLE ensemble_executions ADD COLUMN retried INTEGER;
+  UPDATE ensemble_executions AS e SET retried = 1 WHERE status <> 'completed' AND EXISTS (
+    SELECT 1 FROM ensemble_executions AS r WHERE r.namespace = e.namespace AND r.idempotency_key = 'retry:' || e.id);
+  CREATE INDEX ensemble_executions_unresolved ON ensemble_executions (namespace, created_at, id)
+    WHERE status IN ('failed', 'timed_out') AND retried IS NULL;
+  `,
 ];
 
 /**
