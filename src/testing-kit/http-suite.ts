@@ -5,6 +5,7 @@ import { chunkCases } from './http-suite/chunks.ts';
 import { suiteContext } from './http-suite/context.ts';
 import { exchangeCases } from './http-suite/exchanges.ts';
 import { guardCases } from './http-suite/guards.ts';
+import { onceCases } from './http-suite/once.ts';
 import { peerCases } from './http-suite/peers.ts';
 
 /** The two functions of a test runner that the suite needs. */
@@ -26,8 +27,9 @@ export interface HttpSuiteOptions {
    * | `/bytes` | 200, the 256 bytes 0 to 255 |
    * | `/status/N` | status N, body `status N` (no body for 204 and 304) |
    * | `/redirect` | 302 to `/redirected` of the same peer |
-   * | `/count/NAME` | 200, the number of requests for `/NAME` so far, in decimal |
+   * | `/count/NAME` | 200, the number of requests for `/NAME` so far, in decimal; the name may have a slash |
    * | `/gzip`, `/deflate`, `/br` | 200, `squeezed` in that content coding |
+   * | `/two-gzips` | 200, `squeezed` in gzip, as two members |
    * | `/cut-gzip`, `/cut-deflate`, `/cut-br` | 200, the first half of a body in that content coding, as a complete answer |
    * | `/cut-chunked` | 200, a chunked body whose connection ends before its last chunk |
    * | `/encodings` | 200, a body that is gzipped eight times, and labelled so |
@@ -39,12 +41,16 @@ export interface HttpSuiteOptions {
    * | `/reset` | the connection is reset before any answer |
    * | `/reset-mid-body` | 200 with a length of 1,000, ten bytes, then a reset |
    * | `/short` | 200 with a length of 1,000, ten bytes, then the end of the connection |
+   * | `/kept` | 200, and the connection stays open |
+   * | `/end/NAME`, `/reset/NAME`, `/never/NAME` | none: the connection ends, is reset, or stays open |
    * | `/garbage` | bytes that are not HTTP |
    * | `/open/NAME` | 200, the number of open connections whose last request was for `/NAME`, in decimal |
    */
   readonly peer: () => string;
   /** `false` for a client that ignores `onChunk`. Default true. */
   readonly chunks?: boolean | undefined;
+  /** The methods that the runtime may send twice when a connection ends without an answer. Default none. */
+  readonly resent?: readonly string[] | undefined;
   readonly test: SuiteRunner;
 }
 
@@ -70,6 +76,7 @@ export function httpSuite(options: HttpSuiteOptions): void {
     exchangeCases(context, it);
     if (options.chunks !== false) chunkCases(context, it);
     peerCases(context, it);
+    onceCases(context, options.resent ?? [], it);
     guardCases(context, it);
   });
 }

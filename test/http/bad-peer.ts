@@ -34,8 +34,9 @@ export async function startBadPeer(): Promise<BadPeer> {
     counts.set(path, (counts.get(path) ?? 0) + 1);
     lastPath.set(request.socket, path);
     response.on('error', () => {});
-    const [, route = '', argument = ''] = path.split('/');
-    if (route === 'count') return void response.end(String(counts.get(`/${argument}`) ?? 0));
+    const [, route = '', argument = '', rest] = path.split('/');
+    const counted = rest === undefined ? `/${argument}` : `/${argument}/${rest}`;
+    if (route === 'count') return void response.end(String(counts.get(counted) ?? 0));
     if (route === 'open') return void response.end(String(open(`/${argument}`)));
     if (route === 'bomb') {
       // gzip members may be concatenated: twenty times the same 10 MiB of zeros are 200 MiB.
@@ -107,6 +108,8 @@ const ROUTES: Readonly<Record<string, Route>> = {
   br: (_, response) => void response.setHeader('content-encoding', 'br').end(brotliCompressSync(SQUEEZED)),
   'empty-gzip': (_, response) => void response.setHeader('content-encoding', 'gzip').end(),
   'broken-gzip': (_, response) => void response.setHeader('content-encoding', 'gzip').end('this is no gzip at all'),
+  'two-gzips': (_, response) =>
+    void response.setHeader('content-encoding', 'gzip').end(Buffer.concat([gzipSync('squee'), gzipSync('zed')])),
   'cut-gzip': (_, response) => void response.setHeader('content-encoding', 'gzip').end(halfOf(gzipSync(LONG))),
   'cut-deflate': (_, response) => void response.setHeader('content-encoding', 'deflate').end(halfOf(deflateSync(LONG))),
   'cut-br': (_, response) => void response.setHeader('content-encoding', 'br').end(halfOf(brotliCompressSync(LONG))),
@@ -137,6 +140,8 @@ const ROUTES: Readonly<Record<string, Route>> = {
     pour();
   },
   never() {},
+  kept: (_, response) => void response.end('kept'),
+  end: (request) => void request.socket.end(),
   trickle(request, response) {
     response.write('.');
     const timer = setInterval(() => response.write('.'), 10);

@@ -1,8 +1,11 @@
 /** How a webhook is delivered: its headers, its signature, which answers are repeated and when, and who waits for whom. */
 
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { fetchHttp, memoryStorage, verifySignature } from '../../src/index.ts';
+import { nodeHttp } from '../../src/entries/node.ts';
+import { fetchHttp, memoryStorage, systemClock, verifySignature } from '../../src/index.ts';
 import type { StubReply } from '../../src/entries/testing.ts';
 import { headerOf, notifying, setUp, URL } from './setup.ts';
 
@@ -172,6 +175,40 @@ describe('an answer', () => {
 
   it('with `webhook-delivery: abort-message` ends the retries', async () => {
     expect((await timesOf({ status: 500, headers: { 'webhook-delivery': 'abort-message' } })).times).toEqual([0]);
+  });
+
+  it.each([
+    [200, 'succeeded'],
+    [404, 'failed'],
+    [302, 'failed'],
+  ])('whose answer has a body that can not be read is judged by its status alone: %i', async (status, expected) => {
+    const peer = createServer((_request, response) => {
+      count += 1;
+      const end = ['gzip', 'zstd', 'cut', 'endless'][count % 4];
+      if (end === 'gzip' || end === 'zstd') response.writeHead(status, { 'content-encoding': end }).end('?');
+      else
+        response.writeHead(status, { 'content-length': '1000' }).write('x', () => end === 'cut' && response.destroy());
+    });
+    let count = 0;
+    await new Promise<void>((resolve) => peer.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(peer.address() as AddressInfo).port}/`;
+    for (const client of [fetchHttp, nodeHttp]) {
+      const definition = notifying('events: [execution.completed], timeout: 300').replace(URL, url);
+      const http = client({ allow: ['127.0.0.1'] });
+      const { orchestrator } = setUp(undefined, { http, clock: systemClock(), ensembles: [definition] });
+      const ended: string[] = [];
+      orchestrator.on('delivery.succeeded', () => ended.push('succeeded'));
+      orchestrator.on('delivery.failed', () => ended.push('failed'));
+      const before = count;
+      for (let nr = 1; nr <= 4; nr++) {
+        await orchestrator.execute('pay');
+        await expect.poll(() => ended.length, { timeout: 5000 }).toBe(nr);
+      }
+      expect([count - before, ...ended]).toEqual([4, expected, expected, expected, expected]);
+      await orchestrator.close();
+    }
+    peer.closeAllConnections();
+    await new Promise((resolve) => peer.close(resolve));
   });
 
   it('that is larger than is read counts by its status', async () => {

@@ -40,12 +40,22 @@ const BAD_PEERS = {
 /** Routes whose answer is complete: the client may keep the connection for the next call. */
 const COMPLETE = ['encodings', 'zstd', 'broken-gzip', 'cut-gzip', 'cut-deflate', 'cut-br'];
 
-/** @param clients - by name: a function that creates a client @returns the cases */
-export function httpCases(peer, clients) {
+/**
+ * @param clients - by name: a function that creates a client
+ * @param resent - by name: the methods that its runtime may send twice
+ * @returns the cases
+ */
+export function httpCases(peer, clients, resent = {}) {
   const cases = [];
   for (const [name, create] of Object.entries(clients)) {
     const it = (title, body) => cases.push({ title: `${name}: ${title}`, body });
-    httpSuite({ name, create, peer: () => peer, test: { describe: (_title, body) => body(), it } });
+    httpSuite({
+      name,
+      create,
+      peer: () => peer,
+      resent: resent[name],
+      test: { describe: (_title, body) => body(), it },
+    });
     badPeerCases(peer, () => create({ allow: ['127.0.0.1'] }), it);
   }
   return cases;

@@ -22,6 +22,7 @@ export interface AdmittedRequest {
   readonly maxResponseBytes: number;
   readonly signal: AbortSignal | undefined;
   readonly onChunk: HttpRequest['onChunk'];
+  readonly partialBody: boolean;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -68,6 +69,7 @@ export function admitRequest(request: HttpRequest, rules: AddressRules): Admitte
     maxResponseBytes: positive(request.maxResponseBytes, DEFAULT_MAX_RESPONSE_BYTES, 'maxResponseBytes', label),
     signal: request.signal,
     onChunk: request.onChunk,
+    partialBody: request.partialBody === true,
   };
 }
 

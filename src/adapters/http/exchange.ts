@@ -1,20 +1,28 @@
 /** The parts of an exchange that all HTTP clients share: the deadline, the headers of the answer, and the errors. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 import { CallbackFailure } from './body-collector.ts';
 
+/** Tells what is known of an answer before its body is read. */
+export type OnHead = (known: () => HttpResponse) => void;
+
 /**
  * Runs an exchange until it settles, the caller's signal aborts, or `timeoutMs` passes. Aborts the signal of `start` unless the
- * exchange succeeds.
+ * exchange succeeds. With `partialBody`, what is known of the answer is the result when its body fails.
  *
  * @throws the reason of the caller's signal, `TIMEOUT` (retryable), or the error of `start`
  */
-export function underDeadline<T>(request: AdmittedRequest, start: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  return new Promise<T>((resolve, reject) => {
-    const { signal: outer, timeoutMs } = request;
+export function underDeadline(
+  request: AdmittedRequest,
+  start: (signal: AbortSignal, onHead: OnHead) => Promise<HttpResponse>,
+): Promise<HttpResponse> {
+  return new Promise((resolve, reject) => {
+    const { signal: outer, timeoutMs, partialBody } = request;
     if (outer?.aborted) return reject(outer.reason);
     const controller = new AbortController();
+    let known: (() => HttpResponse) | undefined;
     const settle = () => {
       clearTimeout(timer);
       outer?.removeEventListener('abort', onAbort);
@@ -22,13 +30,20 @@ export function underDeadline<T>(request: AdmittedRequest, start: (signal: Abort
     // Rejects first: a fetch that ignores its signal must not delay the caller.
     const end = (reason: unknown) => {
       settle();
-      reject(reason);
+      if (known && partialBody && isOrchestratorError(reason)) resolve({ ...known(), bodyFailure: reason });
+      else reject(reason);
       controller.abort(reason);
     };
-    const onAbort = () => end(outer?.reason);
+    const onAbort = () => {
+      known = undefined;
+      end(outer?.reason);
+    };
     const timer = setTimeout(() => end(timeoutFailure(request)), timeoutMs);
     outer?.addEventListener('abort', onAbort, { once: true });
-    start(controller.signal).then((value) => {
+    const onHead: OnHead = (head) => {
+      known = head;
+    };
+    start(controller.signal, onHead).then((value) => {
       settle();
       resolve(value);
     }, end);

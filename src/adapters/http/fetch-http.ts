@@ -11,6 +11,7 @@ import {
   contentCoding,
   encodingFailure,
   exchangeFailure,
+  type OnHead,
   toExchangeFailure,
   underDeadline,
 } from './exchange.ts';
@@ -34,7 +35,12 @@ export interface FetchHttpOptions {
  * `.internal`, `.local`, `.svc` and `.home.arpa`.
  *
  * A body that is cut short fails. The `fetch` of Node.js takes a compressed body that ends too early as complete, so there the client
- * asks for bodies without compression, and refuses a compressed one. `nodeHttp` reads both.
+ * asks for bodies without compression, and refuses a compressed one. That of Deno reads only the first part of a gzip body that has
+ * several, so there the client asks for br, and refuses gzip. `nodeHttp` reads all of them.
+ *
+ * An attempt sends one request. Only what HTTP calls idempotent may be sent twice, if a connection ends without an answer: by Deno
+ * all methods except POST and PATCH, by Bun GET and HEAD. On Deno, the body of a POST or PATCH is sent in chunks, without a length: with
+ * a length, Deno would send it twice. `nodeHttp` sends each request once, with its length, on every runtime that has it.
  *
  * It checks only the URL: it does not notice a public name that resolves to a private address, because runtimes without a resolver
  * hook can't. If definitions may contain URLs of strangers, use `nodeHttp` or an egress proxy.
@@ -50,8 +56,8 @@ export function fetchHttp(options: FetchHttpOptions = {}): HttpClient {
   return Object.freeze({
     async send(request: HttpRequest): Promise<HttpResponse> {
       const admitted = admitRequest(request, rules);
-      return underDeadline(admitted, (signal) =>
-        slots.run(admitted.url.host, signal, () => exchange(admitted, signal, own ?? globalThis.fetch)),
+      return underDeadline(admitted, (signal, onHead) =>
+        slots.run(admitted.url.host, signal, () => exchange(admitted, { signal, onHead }, own ?? globalThis.fetch)),
       );
     },
   });
@@ -59,18 +65,21 @@ export function fetchHttp(options: FetchHttpOptions = {}): HttpClient {
 
 async function exchange(
   request: AdmittedRequest,
-  signal: AbortSignal,
+  { signal, onHead }: { readonly signal: AbortSignal; readonly onHead: OnHead },
   fetch: typeof globalThis.fetch,
 ): Promise<HttpResponse> {
   let response: Response | undefined;
+  const runtime = thisRuntime();
   try {
     response = await fetch(request.url.href, {
       method: request.method,
-      headers: hidesCuts() ? { 'accept-encoding': 'identity', ...request.headers } : { ...request.headers },
+      headers: { ...runtime.accepts, ...request.headers },
       // The DOM types ask for an ArrayBuffer, but every runtime accepts any view.
-      body: request.body as BodyInit | undefined,
+      body: (runtime.name === 'deno' ? sentOnce(request) : request.body) as BodyInit | undefined,
       redirect: 'manual',
       signal,
+      // Otherwise Bun sends such a request again when a connection that it has kept ends without an answer.
+      ...(runtime.name === 'bun' && !NOT_RESENT.has(request.method) && { keepalive: false }),
     });
     if (signal.aborted) throw signal.reason;
     if (response.type === 'opaqueredirect' || response.status === 0 || response.redirected) {
@@ -80,11 +89,15 @@ async function exchange(
         'answered with a redirect that this runtime hides or follows; ask the final address',
       );
     }
-    const coding = contentCoding(request, response.status, response.headers.get('content-encoding'));
-    if (coding !== undefined && hidesCuts()) throw cutFailure(request, coding);
-    if (coding === 'deflate' && !readsDeflate()) throw encodingFailure(request, 'the content coding "deflate"');
-    const head = { status: response.status, headers: collectHeaders(response.headers, coding !== undefined) };
+    const { status } = response;
+    const bare = { status, headers: collectHeaders(response.headers, false), body: new Uint8Array() };
+    onHead(() => bare);
+    const coding = contentCoding(request, status, response.headers.get('content-encoding'));
+    if (coding !== undefined && runtime.misreads(coding)) throw cutFailure(request, coding, runtime);
+    if (coding === 'deflate' && !runtime.readsDeflate) throw encodingFailure(request, 'the content coding "deflate"');
+    const head = { status, headers: collectHeaders(response.headers, coding !== undefined) };
     const collector = bodyCollector(request, head, signal);
+    onHead(() => ({ ...head, body: collector.join() }));
     await readBody(response, signal, collector);
     return { ...head, body: collector.join() };
   } catch (thrown) {
@@ -94,25 +107,63 @@ async function exchange(
   }
 }
 
-// These runtimes return the bytes as they are, and ask for deflate only if the caller sets Accept-Encoding.
-function readsDeflate(): boolean {
-  return !('Deno' in globalThis) && globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
+/** How the `fetch` of a runtime differs from the others. */
+interface Runtime {
+  readonly name: 'node' | 'deno' | 'bun' | 'workers' | 'other';
+  /** The headers that ask for the bodies that it reads whole. */
+  readonly accepts: Readonly<Record<string, string>>;
+  /** Whether it takes a part of such a body as the whole. */
+  misreads(coding: ContentCoding): boolean;
+  /** The others return the bytes as they are, and ask for deflate only if the caller sets Accept-Encoding. */
+  readonly readsDeflate: boolean;
 }
 
-// Of all versions of Node.js. The other runtimes fail such a body. All of them have a `process` like that of Node.js.
-function hidesCuts(): boolean {
+const asIs = { accepts: {}, misreads: () => false, readsDeflate: true };
+const NODE: Runtime = { ...asIs, name: 'node', accepts: { 'accept-encoding': 'identity' }, misreads: () => true };
+const DENO: Runtime = {
+  ...{ name: 'deno', accepts: { 'accept-encoding': 'br' }, readsDeflate: false },
+  misreads: (coding) => coding === 'gzip',
+};
+const BUN: Runtime = { ...asIs, name: 'bun' };
+const WORKERS: Runtime = { ...asIs, name: 'workers', readsDeflate: false };
+const OTHER: Runtime = { ...asIs, name: 'other' };
+
+// All of them may have a `process` like that of Node.js.
+function thisRuntime(): Runtime {
   const { process, Deno, Bun, navigator } = globalThis as {
     readonly process?: { readonly release?: { readonly name?: string } };
     readonly Deno?: unknown;
     readonly Bun?: unknown;
     readonly navigator?: { readonly userAgent?: string };
   };
-  const isOther = Deno !== undefined || Bun !== undefined || navigator?.userAgent === 'Cloudflare-Workers';
-  return process?.release?.name === 'node' && !isOther;
+  if (Deno !== undefined) return DENO;
+  if (Bun !== undefined) return BUN;
+  if (navigator?.userAgent === 'Cloudflare-Workers') return WORKERS;
+  return process?.release?.name === 'node' ? NODE : OTHER;
 }
 
-function cutFailure(request: AdmittedRequest, coding: ContentCoding): Error {
-  const what = `answered in ${coding} without being asked to; the fetch of Node.js accepts such a body when it is cut short. Use nodeHttp of ensemble-orchestrator/node, which can`;
+/** RFC 9110, section 9.2.2. */
+const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE']);
+/** The methods that Bun never sends twice, and those that may be sent twice. */
+const NOT_RESENT: ReadonlySet<string> = new Set(['POST', 'PATCH', 'GET', 'HEAD']);
+
+/** A stream, which Deno can't send a second time, for a request that must not be sent twice. */
+function sentOnce({ method, body }: AdmittedRequest): ReadableStream<Uint8Array> | Uint8Array | undefined {
+  if (IDEMPOTENT.has(method)) return body;
+  return new ReadableStream({
+    start(controller) {
+      if (body !== undefined && body.byteLength > 0) controller.enqueue(body);
+      controller.close();
+    },
+  });
+}
+
+function cutFailure(request: AdmittedRequest, coding: ContentCoding, { name }: Runtime): Error {
+  const why =
+    name === 'deno'
+      ? 'the fetch of Deno reads only the first part of such a body when it has several'
+      : 'the fetch of Node.js accepts such a body when it is cut short';
+  const what = `answered in ${coding} without being asked to; ${why}. Use nodeHttp of ensemble-orchestrator/node, which can`;
   return exchangeFailure(request, 'encoding', what);
 }
 

@@ -8,7 +8,15 @@ import type { HttpClient, HttpRequest, HttpResponse } from '../../engine/ports/h
 import { type AddressRules, addressRules } from './address-rules.ts';
 import { type AdmittedRequest, admitRequest, refuseAddress } from './admit-request.ts';
 import { bodyCollector, fragmented } from './body-collector.ts';
-import { collectHeaders, contentCoding, toExchangeFailure, underDeadline, type ContentCoding } from './exchange.ts';
+import {
+  collectHeaders,
+  contentCoding,
+  exchangeFailure,
+  type OnHead,
+  toExchangeFailure,
+  underDeadline,
+  type ContentCoding,
+} from './exchange.ts';
 import { nameLookups, type ResolveName } from './name-lookups.ts';
 import { SOCKET_CHECKS, socketSlots } from './socket-slots.ts';
 import { pipeline, type Transform } from 'node:stream';
@@ -47,17 +55,19 @@ export function nodeHttp(options: NodeHttpOptions = {}): NodeHttpClient {
   const rules = addressRules(options.allow);
   const slots = socketSlots(options.maxSocketsPerHost ?? 64);
   const resolve = options.resolve ?? nameLookups();
+  // Deno sends a request again when a connection that it has kept ends without an answer, whatever the method is.
+  const keeps = { keepAlive: !isDeno(), timeout: IDLE_SOCKET_MS };
   const agents = {
-    http: new HttpAgent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
-    https: new HttpsAgent({ keepAlive: true, timeout: IDLE_SOCKET_MS }),
+    http: new HttpAgent(keeps),
+    https: new HttpsAgent(keeps),
     publicRules: addressRules(),
   };
   return Object.freeze({
     async send(request: HttpRequest): Promise<HttpResponse> {
       const admitted = admitRequest(request, rules);
       const lookup = guardedLookup(admitted, rules, resolve);
-      return underDeadline(admitted, (signal) =>
-        slots.run(admitted.url.host, signal, () => exchange(admitted, signal, agents, lookup)),
+      return underDeadline(admitted, (signal, onHead) =>
+        slots.run(admitted.url.host, signal, () => exchange(admitted, { signal, onHead }, agents, lookup)),
       );
     },
     close() {
@@ -93,6 +103,10 @@ function guardedLookup(request: AdmittedRequest, rules: AddressRules, resolve: R
   };
 }
 
+function isDeno(): boolean {
+  return 'Deno' in globalThis;
+}
+
 /** What all exchanges of a client share. */
 interface Agents {
   readonly http: HttpAgent;
@@ -103,7 +117,7 @@ interface Agents {
 
 async function exchange(
   request: AdmittedRequest,
-  signal: AbortSignal,
+  { signal, onHead }: { readonly signal: AbortSignal; readonly onHead: OnHead },
   agents: Agents,
   lookup: LookupFunction,
 ): Promise<HttpResponse> {
@@ -119,9 +133,16 @@ async function exchange(
     const status = answer.statusCode ?? 0;
     // Read now: a socket that was closed has no address.
     const isPublic = agents.publicRules.addressProblem(answer.socket.remoteAddress ?? '', request.port) === undefined;
+    const headersOf = (decoded: boolean) => collectHeaders(rawPairs(answer.rawHeaders), decoded);
+    onHead(() => ({ status, headers: headersOf(false), body: new Uint8Array(), isPublic }));
     const coding = contentCoding(request, status, answer.headers['content-encoding']);
-    const head = { status, headers: collectHeaders(rawPairs(answer.rawHeaders), coding !== undefined) };
+    const head = { status, headers: headersOf(coding !== undefined) };
     const collector = bodyCollector(request, head, signal);
+    onHead(() => ({ ...head, body: collector.join(), isPublic }));
+    if (coding === 'br' && isDeno()) {
+      const what = 'answered in br without being asked to; Deno accepts such a body when it is cut short';
+      throw exchangeFailure(request, 'encoding', what);
+    }
     const received = piecesOf(request, answer);
     for await (const piece of coding === undefined ? received : decodeBody(received, coding)) collector.add(piece);
     return { ...head, body: collector.join(), isPublic };
@@ -151,7 +172,10 @@ async function* piecesOf(request: AdmittedRequest, answer: IncomingMessage): Asy
 
 function begin(request: AdmittedRequest, agents: Agents, lookup: LookupFunction): ClientRequest {
   const secure = request.url.protocol === 'https:';
-  const headers: Record<string, string | number> = { 'accept-encoding': 'gzip, deflate, br', ...request.headers };
+  const headers: Record<string, string | number> = {
+    'accept-encoding': isDeno() ? 'gzip, deflate' : 'gzip, deflate, br',
+    ...request.headers,
+  };
   // Otherwise Node sends the body of a DELETE or OPTIONS request without a length.
   if (request.body !== undefined) headers['content-length'] = request.body.byteLength;
   const options = { method: request.method, headers, lookup };

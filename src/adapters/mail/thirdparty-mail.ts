@@ -51,7 +51,7 @@ export function thirdpartyMail(options: ThirdpartyMailOptions = {}): MailSender 
       };
       const { timeoutMs, signal } = send;
       const body = JSON.stringify(toBody(message));
-      const limits = { timeoutMs, signal, maxResponseBytes: MAX_ANSWER_BYTES };
+      const limits = { timeoutMs, signal, maxResponseBytes: MAX_ANSWER_BYTES, partialBody: true };
       const answer = await send.http.send({ method: 'POST', url, headers, body, ...limits }).catch((error: unknown) => {
         throw signal.aborted ? signal.reason : withOutcome(error);
       });

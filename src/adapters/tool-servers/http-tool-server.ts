@@ -52,7 +52,8 @@ async function exchange(
     const { method, body = '' } = request;
     secret = { ...authorization, ...access.sign(body) };
     const headers = { Accept: 'application/json', ...request.headers, ...secret };
-    return access.http.send({ method, url: url.href, headers, ...(method === 'POST' && { body }), timeoutMs, signal });
+    const sent = { method, url: url.href, headers, ...(method === 'POST' && { body }), timeoutMs, signal };
+    return access.http.send({ ...sent, partialBody: true });
   };
   const authorization = await access.authorize(false, signal);
   let response = await send(authorization);
@@ -65,6 +66,7 @@ async function exchange(
     const because = hint(response);
     throw statusFailure(what, response, { now: now(), sent, ...(because && { because }) });
   }
+  if (response.bodyFailure) throw response.bodyFailure;
   return readAnswer(what, response);
 }
 

@@ -67,6 +67,7 @@ export function twilioSms(options: TwilioOptions): SmsSender {
         },
         body: formOf(message, from),
         maxResponseBytes: MAX_RESPONSE_BYTES,
+        partialBody: true,
         ...{ timeoutMs, signal },
       };
       let response: HttpResponse;

@@ -1,5 +1,7 @@
 /** The outbound HTTP port: one request and its complete answer. */
 
+import type { OrchestratorError } from '../base/errors.ts';
+
 export interface HttpRequest {
   readonly method: string;
   /** An absolute `http:` or `https:` URL without user info. */
@@ -18,6 +20,11 @@ export interface HttpRequest {
    * body at the end. What it throws ends the exchange, and `send` rejects with it.
    */
   readonly onChunk?: (chunk: Uint8Array, head: HttpHead) => void;
+  /**
+   * `true`: a body that can't be read is an answer all the same, for a caller that needs only its status. `send` then resolves with the
+   * status, the headers, what was read of the body, and the `bodyFailure`. Not together with `onChunk`. A client may ignore it.
+   */
+  readonly partialBody?: boolean;
 }
 
 /** The beginning of an answer, before its body. */
@@ -29,6 +36,8 @@ export interface HttpResponse {
   readonly headers: Readonly<Record<string, string>>;
   /** The whole body, decoded. */
   readonly body: Uint8Array;
+  /** What `send` would have rejected with: the rest of the body could not be read. Only with `partialBody`. */
+  readonly bodyFailure?: OrchestratorError;
   /** Whether the address that answered is a public one. Absent: the client does not know. */
   readonly isPublic?: boolean;
 }

@@ -35,11 +35,12 @@ export function apiOperation(options: ApiOperationOptions): Operation<ApiConfig>
       const call = async (request: ApiRequest): Promise<ApiOutput> => {
         let response: HttpResponse;
         try {
-          response = await http.send(request);
+          response = await http.send({ ...request, partialBody: true });
         } catch (thrown) {
           throw signal.aborted ? thrown : toClientFailure(thrown, request, context);
         }
         if (!isExpected(response.status, config.expect)) throw statusFailure(request, response, now());
+        if (response.bodyFailure) throw response.bodyFailure;
         return { status: response.status, headers: response.headers, body: readBody(request, response) };
       };
       const request = toApiRequest(context);

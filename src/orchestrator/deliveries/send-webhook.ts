@@ -53,18 +53,13 @@ export async function sendWebhook(
     ...(secrets.length > 0 && signRequest(body, signer)),
     ...(standard && signStandard(body, signer, id)),
   };
-  let head: HttpHead | undefined;
-  const onChunk = (_chunk: Uint8Array, begun: HttpHead) => {
-    head = begun;
-  };
+  const limits = { timeoutMs, maxResponseBytes: MAX_ANSWER_BYTES };
   try {
-    const request = { method: 'POST', url, headers, body, timeoutMs, maxResponseBytes: MAX_ANSWER_BYTES, onChunk };
-    const response = await http.send(request);
+    // The status and the headers decide. The body is for the log only, as far as it can be read.
+    const response = await http.send({ method: 'POST', url, headers, body, ...limits, partialBody: true });
     return { ...judge(response), ...excerptOf(response, mask, secrets) };
   } catch (thrown) {
     const isFinal = isOrchestratorError(thrown) && !thrown.retryable;
-    // The receiver answered, but with more than is read: only its status counts.
-    if (isFinal && head) return judge(head);
     return { result: isFinal ? 'failed' : 'broken', error: mask(messageOf(thrown)).slice(0, MAX_ERROR) };
   }
 }

@@ -38,14 +38,20 @@ export async function fails(
   code: OrchestratorError['code'],
   retryable: boolean,
 ): Promise<OrchestratorError> {
+  const thrown = await failureOf(promise);
+  same(thrown.code, code, `code of "${thrown.message}"`);
+  same(thrown.retryable, retryable, `retryable of "${thrown.message}"`);
+  return thrown;
+}
+
+/** @returns the error of a promise that must reject with an `OrchestratorError` */
+export async function failureOf(promise: Promise<unknown>): Promise<OrchestratorError> {
   const thrown = await promise.then(
     () => undefined,
     (error: unknown) => error,
   );
-  if (!isOrchestratorError(thrown)) throw new Error(`expected an OrchestratorError ${code}, got ${String(thrown)}`);
-  same(thrown.code, code, `code of "${thrown.message}"`);
-  same(thrown.retryable, retryable, `retryable of "${thrown.message}"`);
-  return thrown;
+  if (isOrchestratorError(thrown)) return thrown;
+  throw new Error(`expected an OrchestratorError, got ${String(thrown)}`);
 }
 
 /** @throws Error unless `details.reason` is the expected one */

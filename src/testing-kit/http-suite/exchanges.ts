@@ -31,7 +31,9 @@ export function exchangeCases({ create, peer, send }: SuiteContext, it: It): voi
       const seen = JSON.parse(text(answer)) as { method: string; body: string; headers: Record<string, string> };
       same(seen.method, method, 'method');
       same(new TextDecoder().decode(fromBase64(seen.body)), body ?? '', 'body');
-      same(seen.headers['content-length'], body && '7', 'content-length');
+      // A runtime that would send a body with a length twice sends it in chunks.
+      if (seen.headers['transfer-encoding'] !== 'chunked')
+        same(seen.headers['content-length'], body && '7', 'content-length');
       same(seen.headers['content-type'], undefined, 'content type, which the request did not set');
     });
   }

@@ -1,6 +1,8 @@
 /** HTTP suite: redirects, compression, limits, timeouts, aborts and broken exchanges. */
 
-import { fails, type It, reason, refusesCoding, type SuiteContext, same, text } from './context.ts';
+import { isOrchestratorError } from '../../engine/base/errors.ts';
+import type { HttpResponse } from '../../engine/ports/http.ts';
+import { fails, failureOf, type It, reason, refusesCoding, type SuiteContext, same, text } from './context.ts';
 
 export function peerCases({ create, peer, send, ask, waitUntilClosed }: SuiteContext, it: It): void {
   it('returns a redirect as an answer and does not follow it', async () => {
@@ -24,6 +26,14 @@ export function peerCases({ create, peer, send, ask, waitUntilClosed }: SuiteCon
     }
   });
 
+  it('decodes a gzip body of several members whole, or refuses it (RFC 1952, section 2.2)', async () => {
+    const answer = await send('/two-gzips', { headers: { 'accept-encoding': 'gzip' } }).catch(
+      (error: unknown) => error,
+    );
+    if (isOrchestratorError(answer)) reason(answer, 'encoding');
+    else same(text(answer as HttpResponse), 'squeezed', 'the body');
+  });
+
   it('refuses a chain of codings and an unknown coding, and never returns undecoded bytes', async () => {
     for (const name of ['encodings', 'zstd']) {
       reason(await fails(send(`/${name}`), 'AGENT_FAILED', true), 'encoding');
@@ -38,6 +48,29 @@ export function peerCases({ create, peer, send, ask, waitUntilClosed }: SuiteCon
         throw new Error(`details.reason is ${String(error.details.reason)}`);
     });
   }
+
+  for (const path of ['/cut-gzip', '/cut-chunked', '/short', '/zstd', '/trickle', '/infinite', '/bomb']) {
+    it(`with partialBody, ${path} is an answer with its status, what was read, and the failure of its body`, async () => {
+      const limits = { timeoutMs: path === '/trickle' ? 300 : 10_000, maxResponseBytes: 1024 };
+      const failure = await failureOf(send(path, limits));
+      const answer = await send(path, { ...limits, partialBody: true });
+      same(answer.status, 200, 'status');
+      same(answer.bodyFailure?.message, failure.message, 'the message of bodyFailure');
+      same(answer.body.byteLength <= 1024, true, 'at most as many bytes as the limit');
+    });
+  }
+
+  it('with partialBody, an answer that can be read has its whole body and no failure; an abort and a lost connection reject', async () => {
+    const answer = await send('/bytes', { partialBody: true });
+    same(answer.body.byteLength, 256, 'bytes');
+    same('bodyFailure' in answer, false, 'a failure');
+    await fails(send('/reset', { partialBody: true }), 'AGENT_FAILED', true);
+    await fails(send('/never', { partialBody: true, timeoutMs: 150 }), 'TIMEOUT', true);
+    const controller = new AbortController();
+    const aborted = send('/trickle', { partialBody: true, signal: controller.signal });
+    setTimeout(() => controller.abort('enough'), 100);
+    same(await aborted.catch((thrown: unknown) => thrown), 'enough', 'what an abort rejects with');
+  });
 
   it('counts decoded bytes for the limit, so that a gzip bomb ends there, or refuses the coding', async () => {
     const isRefused = await refusesCoding(send, 'gzip');
