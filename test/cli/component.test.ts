@@ -108,7 +108,7 @@ prompt greet v1.1.0  {"variables":["name"]}
 -Greet {{ name }}.
 +Greet {{ name }} in one line.
 > rollback greet --to production (0)
-✓ production has greet v1.0.0; before: v1.1.0
+✓ production has greet v1.0.0
 > show greet@production (0)
 Greet {{ name }}.
 prompt greet v1.0.0  {"variables":["name"]}

@@ -155,6 +155,11 @@ describe.skipIf(!hasGit)('components in a git repository', () => {
     const { components } = open(folder);
     expect((await components.resolve('prompt://greet@v1.0.0')).content).toBe('Greet {{ name }}.\n');
     expect((await components.list()).components).toEqual([]);
+    const more = components.createVersion('greet', { version: 'v1.1.0', content: 'Hello' });
+    await expect(more).rejects.toMatchObject({
+      code: 'NOT_FOUND',
+      message: expect.stringContaining('components.yaml of the checkout has no entry `greet`'),
+    });
   });
 
   it.each([

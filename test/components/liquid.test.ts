@@ -28,6 +28,24 @@ async function fill(content: string, input: object, options: OrchestratorOptions
 }
 
 describe('a stored template in Liquid', () => {
+  it('formats a date in UTC, or in the zone of the option, whatever the zone of the process is', async () => {
+    const zone = process.env.TZ;
+    const template = '{{ at | date: "%Y-%m-%d %H:%M" }}';
+    const at = { at: '2026-01-01T02:30:00Z' };
+    try {
+      for (const TZ of ['America/New_York', 'Asia/Tokyo', 'UTC']) {
+        process.env.TZ = TZ;
+        expect((await fill(template, at)).text).toBe('2026-01-01 02:30');
+        const templates = liquidTemplates({ timezone: 'America/New_York' });
+        expect((await fill(template, at, { templates })).text).toBe('2025-12-31 21:30');
+      }
+    } finally {
+      if (zone === undefined) delete process.env.TZ;
+      else process.env.TZ = zone;
+    }
+    expect(() => liquidTemplates({ timezone: 'Mars/Base' })).toThrow('`timezone` must be the name of a time zone');
+  });
+
   it('has loops, conditions and filters, and is escaped in HTML unless it says otherwise', async () => {
     const template =
       '{% for item in items %}<b>{{ item.name | upcase }}</b>{% unless forloop.last %}, {% endunless %}{% endfor %}{{ note | raw }} ${input.x}';

@@ -2,7 +2,7 @@
 
 import { describe, expect, it } from 'vitest';
 import { createOrchestrator, defineOperation, memoryMail, memoryStorage } from '../../src/index.ts';
-import type { OrchestratorOptions } from '../../src/index.ts';
+import type { NewComponent, OrchestratorOptions } from '../../src/index.ts';
 import { fakeModel, manualClock } from '../../src/entries/testing.ts';
 import { sqliteDatabase } from '../../src/entries/sqlite.ts';
 import { sqliteStorage } from '../../src/adapters/storage/sqlite/sqlite-storage.ts';
@@ -223,6 +223,27 @@ outputs: { rows: "\${a.output.results}" }
       code: 'INVALID_INPUT',
       message: expect.stringContaining('prompt://greet@v1.0.0 needs `name` in the input of agent `a`'),
     });
+  });
+});
+
+describe('a variable that is null', () => {
+  const greet = async (input: string, variables: NonNullable<NewComponent['metadata']>['variables']) => {
+    const { orchestrator, components } = await setUp({
+      ensembles: [ensemble('{ text: "prompt://greet@latest" }', `input: ${input},`)],
+    });
+    await components.register({ name: 'greet', kind: 'prompt', metadata: { variables } });
+    await components.createVersion('greet', { version: 'v1.0.0', content: 'Hi {{ who }}, {{ tone }}' });
+    const { error, output } = await orchestrator.execute('e', { who: null });
+    return error?.message ?? (output as { text?: unknown }).text ?? output;
+  };
+
+  it('counts as missing, and has its default', async () => {
+    const withDefault = ['who', { name: 'tone', default: 'calm' }] as const;
+    expect(await greet('{ who: "${input.who}", tone: x }', ['who', 'tone'])).toContain('needs `who` in the input');
+    expect(JSON.stringify(await greet('{ who: Ada, tone: null }', withDefault))).toContain('Hi Ada, calm');
+    expect(JSON.stringify(await greet('{ who: Ada }', withDefault))).toContain('Hi Ada, calm');
+    expect(JSON.stringify(await greet('{ who: Ada, tone: loud }', withDefault))).toContain('Hi Ada, loud');
+    expect(await greet('{ who: Ada }', ['who', { name: 'tone' }])).toContain('needs `tone`');
   });
 });
 

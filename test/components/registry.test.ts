@@ -138,6 +138,28 @@ describe('a deployment', () => {
     await expect(components.rollback('greet', { to: 'staging' })).rejects.toMatchObject({ code: 'CONFLICT' });
   });
 
+  it('a rollback goes back along the history, and never to a version that was rolled back', async () => {
+    const { components, open } = await withGreet();
+    const deploy = (version: string) => components.deploy('greet', { to: 'production', version });
+    for (const version of ['v1.0.0', 'v1.2.0', 'v1.10.0']) await deploy(version);
+    const [deployed] = await components.deployments('greet');
+    expect([deployed?.previous, deployed?.earlier]).toEqual(['v1.2.0', ['v1.0.0']]);
+    // Two people see the bad version, and both roll it back.
+    const both = await Promise.allSettled(
+      [components, open()].map((one) => one.rollback('greet', { to: 'production', from: 'v1.10.0' })),
+    );
+    expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected']);
+    await expect(components.rollback('greet', { to: 'production', from: 'v1.10.0' })).rejects.toMatchObject({
+      code: 'CONFLICT',
+      message: expect.stringContaining('has not v1.10.0: it has v1.2.0 now'),
+    });
+    expect((await components.resolve('prompt://greet@production')).version).toBe('v1.2.0');
+    expect((await components.rollback('greet', { to: 'production' })).version).toBe('v1.0.0');
+    await expect(components.rollback('greet', { to: 'production' })).rejects.toMatchObject({ code: 'CONFLICT' });
+    await deploy('v1.10.0');
+    expect((await components.rollback('greet', { to: 'production' })).version).toBe('v1.0.0');
+  });
+
   it('needs a version that exists, and an environment that does not look like one', async () => {
     const { components } = await withGreet();
     await expect(components.deploy('greet', { to: 'production', version: 'v9.0.0' })).rejects.toMatchObject({

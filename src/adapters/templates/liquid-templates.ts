@@ -1,6 +1,7 @@
 /** Liquid for stored templates, through `liquidjs`: without files, with limits, and escaped in HTML. */
 
 import { Liquid, type LiquidOptions } from 'liquidjs';
+import { isTimeZone } from '../../engine/base/cron.ts';
 import { optional, readOptions } from '../../engine/base/read-options.ts';
 import type { TemplateEngine } from '../../engine/ports/template-engine.ts';
 
@@ -9,6 +10,8 @@ export interface LiquidTemplatesOptions {
   readonly renderMs?: number | undefined;
   /** How much one template may build, in characters and items of lists. Default: 4,000,000. */
   readonly memory?: number | undefined;
+  /** The time zone in which the filter `date` formats: a name such as `Europe/Berlin`. Default: `UTC`, whatever the zone of the process is. */
+  readonly timezone?: string | undefined;
 }
 
 const DEFAULT_RENDER_MS = 100;
@@ -22,7 +25,7 @@ const MAX_TEMPLATE = 1024 * 1024;
  * In HTML, each output is escaped unless the template says `| raw`. A template reads only the own fields of the input of its agent, and no file:
  * `render`, `include` and `layout` fail.
  *
- * @throws TypeError for an option that is unknown or not a number above 0
+ * @throws TypeError for an unknown option and a wrong value
  * @example
  * ```ts no-run
  * import { createOrchestrator } from 'ensemble-orchestrator';
@@ -33,9 +36,13 @@ const MAX_TEMPLATE = 1024 * 1024;
  */
 export function liquidTemplates(options: LiquidTemplatesOptions = {}): TemplateEngine {
   const aboveZero = optional<number>('a number above 0', (value) => Number.isFinite(value) && value > 0);
-  const given = readOptions('liquidTemplates', options, { renderMs: aboveZero, memory: aboveZero });
-  const { renderMs = DEFAULT_RENDER_MS, memory = DEFAULT_MEMORY } = given;
+  const given = readOptions('liquidTemplates', options, {
+    ...{ renderMs: aboveZero, memory: aboveZero },
+    timezone: optional('the name of a time zone, such as `Europe/Berlin`', isTimeZone),
+  });
+  const { renderMs = DEFAULT_RENDER_MS, memory = DEFAULT_MEMORY, timezone = 'UTC' } = given;
   const settings: LiquidOptions = {
+    timezoneOffset: timezone,
     ...{ ownPropertyOnly: true, strictFilters: true, dynamicPartials: false },
     // Partials come from here, and not from files.
     templates: {},

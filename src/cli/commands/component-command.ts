@@ -210,14 +210,12 @@ function readShares(given: string): Record<string, number> {
 
 export async function rollbackComponent(
   name: string,
-  options: ComponentMoveOptions,
+  options: ComponentMoveOptions & { readonly from?: string },
   output: Output,
   host: ServiceHost,
 ): Promise<number> {
-  const { to, message } = options;
-  return move(name, options, output, host, (components) =>
-    components.rollback(name, { to, ...(message !== undefined && { message }) }),
-  );
+  const { to, from, message } = options;
+  return move(name, options, output, host, (components) => components.rollback(name, { to, from, message }));
 }
 
 async function move(

@@ -84,10 +84,11 @@ function addDeployments(component: Command, { output, host, end }: CommandParts)
   place(component.command('rollback'))
     .argument('<name>', 'name of the component')
     .requiredOption('--to <environment>', 'the environment')
+    .option('--from <version>', 'the version to roll back; another one that is deployed by now stays')
     .option('-m, --message <text>', 'why')
     .option('--json', 'prints the deployment')
     .description('deploys the version that the environment had before')
-    .action(async (name: string, options: ComponentMoveOptions) =>
+    .action(async (name: string, options: ComponentMoveOptions & { readonly from?: string }) =>
       end(await rollbackComponent(name, options, output, host)),
     );
   place(component.command('undeploy'))

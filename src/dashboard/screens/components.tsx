@@ -91,6 +91,8 @@ interface Asked {
   /** Absent: the version before. */
   readonly version?: string;
   readonly previous?: string;
+  /** The version that a rollback is for, as the page shows it. */
+  readonly from?: string;
 }
 
 interface MatrixProps {
@@ -114,11 +116,11 @@ function Matrix({ name, found: { versions, deployments }, shown, onChange }: Mat
             <th scope="col">Version</th>
             <th scope="col">Created</th>
             <th scope="col">Why</th>
-            {environments.map(({ environment, previous }) => (
+            {environments.map(({ environment, version: from, previous }) => (
               <th key={environment} scope="col">
                 {environment}{' '}
                 {mayWrite && previous !== undefined && (
-                  <button type="button" class="quiet" onClick={() => setAsked({ environment, previous })}>
+                  <button type="button" class="quiet" onClick={() => setAsked({ environment, from, previous })}>
                     Roll back
                   </button>
                 )}
@@ -207,13 +209,13 @@ interface DeployProps {
   onClose(): void;
 }
 
-function DeployDialog({ name, asked: { environment, version, previous }, onDone, onClose }: DeployProps) {
+function DeployDialog({ name, asked: { environment, version, from, previous }, onDone, onClose }: DeployProps) {
   const { client, say } = useApp();
   const [message, setMessage] = useState('');
   const reason = message.trim() === '' ? {} : { message: message.trim() };
   const confirm = async () => {
     const path = at`/components/${name}/deployments/${environment}`;
-    if (version === undefined) await client.send('POST', `${path}/rollback`, reason);
+    if (version === undefined) await client.send('POST', `${path}/rollback`, { from, ...reason });
     else await client.send('PUT', path, { version, ...reason });
     say(`${environment} has ${version ?? previous}.`);
     onDone();

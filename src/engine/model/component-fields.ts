@@ -21,6 +21,11 @@ const MAX_FILE = 1_000;
 const text = (max = MAX_TEXT) => z.string().check(z.minLength(1), z.maxLength(max));
 const texts = () => z.array(text(200)).check(z.maxLength(1_000));
 
+const variable = () =>
+  z.union([text(200), z.strictObject({ name: text(200), default: z.optional(z.json()) })], {
+    error: 'must be a name, or `{ name, default }`',
+  });
+
 const METADATA = once(() =>
   z.strictObject({
     description: z.optional(text()),
@@ -28,7 +33,7 @@ const METADATA = once(() =>
     model: z.optional(text(200)),
     temperature: z.optional(z.number().check(z.gte(0), z.lte(2))),
     maxTokens: z.optional(z.int().check(z.gte(1))),
-    variables: z.optional(texts()),
+    variables: z.optional(z.array(variable()).check(z.maxLength(1_000))),
     usedBy: z.optional(texts()),
     tags: z.optional(texts()),
     owner: z.optional(text(200)),

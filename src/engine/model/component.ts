@@ -1,5 +1,6 @@
 /** Components: names, versions, environments and references (the specification's Component versions). */
 
+import type { Json } from '../base/json.ts';
 import { NAME_PATTERN, NAME_RULE } from './name.ts';
 
 export type ComponentKind = 'prompt' | 'template' | 'config' | 'query';
@@ -13,12 +14,18 @@ export interface ComponentMetadata {
   readonly model?: string;
   readonly temperature?: number;
   readonly maxTokens?: number;
-  /** The fields that the text reads. An agent that uses it must have each of them in its input. */
-  readonly variables?: readonly string[];
+  /** The fields that the text reads. An agent that uses it must have each of them in its input, not null, or the field has a default. */
+  readonly variables?: readonly (string | ComponentVariable)[];
   /** The ensembles and agents that use it. For people only. */
   readonly usedBy?: readonly string[];
   readonly tags?: readonly string[];
   readonly owner?: string;
+}
+
+/** A field that a text reads, and its value where the input lacks it or has null. */
+export interface ComponentVariable {
+  readonly name: string;
+  readonly default?: Json;
 }
 
 export const METADATA_KEYS = [
@@ -64,8 +71,10 @@ export interface Deployment {
   readonly by?: string;
   /** Why. */
   readonly message?: string;
-  /** The version that the environment had before. */
+  /** The version that the environment had before, to which a rollback leads. */
   readonly previous?: string;
+  /** The versions before that one, the newest first: those that further rollbacks lead to. At most 20. */
+  readonly earlier?: readonly string[];
 }
 
 /** A version that replaces another one in steps, while a guard holds. */

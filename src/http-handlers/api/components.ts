@@ -43,7 +43,7 @@ export const newDeployment = once(() =>
     anyOf: [{ required: ['version'] }, { required: ['split'] }],
   }),
 );
-export const rollbackReason = once(() => body('message'));
+export const rollbackReason = once(() => body('from', 'message'));
 
 async function readBody<T>(call: HttpCall, shape: ReturnType<typeof body>): Promise<T> {
   return readShape(shape, await readJson(call), 'the body is not valid') as T;

@@ -194,7 +194,7 @@ const componentShapes: Readonly<Record<string, Schema>> = {
   }),
   Deployment: object({
     ...{ environment: text, version: text, 'split?': anyObject, 'splitBy?': text, 'rollout?': anyObject },
-    ...{ deployedAt: instant, 'by?': text, 'message?': text, 'previous?': text, 'tag?': text },
+    ...{ deployedAt: instant, 'by?': text, 'message?': text, 'previous?': text, 'earlier?': list(text), 'tag?': text },
   }),
   Deployments: page('deployments', 'Deployment'),
   Undeployed: object({ environment: text, undeployed: { const: true } }),

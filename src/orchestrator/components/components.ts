@@ -114,12 +114,14 @@ export interface Components {
     options?: ChangeOptions,
   ): Promise<{ readonly environment: string; readonly undeployed: true }>;
   /**
-   * Deploys the version that the environment had before.
-   * @throws NOT_FOUND for an environment without a version; CONFLICT if it had none before, and as `deploy`
+   * Deploys the version that the environment had before. A further rollback goes one version further back.
+   * @param about - `from`: the version to roll back. If the environment has another one by now, nothing changes
+   * @throws NOT_FOUND for an environment without a version; CONFLICT if it had none before, if it has not the version `from`, and as
+   *   `deploy`
    */
   rollback(
     name: string,
-    about: Pick<NewDeployment, 'to' | 'message' | 'actor'>,
+    about: Pick<NewDeployment, 'to' | 'message' | 'actor'> & { readonly from?: string | undefined },
     options?: ChangeOptions,
   ): Promise<Deployment>;
   /**
@@ -174,8 +176,8 @@ export function createComponents({ source, cache, clock, resolve, functions, tem
     }
   };
 
-  const deploy = async (component: StoredComponent, given: NewDeployment): Promise<Deployment> => {
-    const deployment = newDeployment(component, given, clock.now(), functions);
+  const deploy = async (component: StoredComponent, given: NewDeployment, isRollback = false): Promise<Deployment> => {
+    const deployment = newDeployment(component, given, { now: clock.now(), functions, isRollback });
     const { version, split = { [version]: 100 } } = deployment;
     for (const one of Object.keys(split)) await checkText(component.name, one);
     await move(component, deployment.environment, deployment);
@@ -266,12 +268,15 @@ export function createComponents({ source, cache, clock, resolve, functions, tem
       return { environment, undeployed: true };
     },
     async rollback(name, given, options = {}) {
-      refuseUnknownKeys(given, ['to', 'message', 'actor'], 'components.rollback');
+      refuseUnknownKeys(given, ['to', 'from', 'message', 'actor'], 'components.rollback');
       refuseUnknownKeys(options, ['ifMatch'], 'components.rollback');
       const component = await find(name);
       refuseOther(component, given.to, options);
-      const { previous } = deployedIn(component, readEnvironment(given.to));
-      if (previous !== undefined) return deploy(component, { ...given, version: previous });
+      const { from, ...about } = given;
+      const deployed = deployedIn(component, readEnvironment(given.to));
+      if (from !== undefined) refuseOtherFrom(component.name, deployed, readVersion(from));
+      const { previous } = deployed;
+      if (previous !== undefined) return deploy(component, { ...about, version: previous }, true);
       const message = `environment \`${given.to}\` of component \`${name}\` had no other version before; deploy one`;
       throw new OrchestratorError('CONFLICT', message);
     },
@@ -290,6 +295,14 @@ export function createComponents({ source, cache, clock, resolve, functions, tem
 function refuseOther({ name, deployments }: StoredComponent, environment: string, options: ChangeOptions): void {
   const found = deployments.find((one) => one.environment === environment);
   refuseOtherVersion(`environment \`${environment}\` of component \`${name}\``, options, deploymentTag(found));
+}
+
+/** Two people may roll back the same version: the second one must not go back further. @throws CONFLICT */
+function refuseOtherFrom(name: string, { environment, version, split, by }: Deployment, from: string): void {
+  if (split ? Object.hasOwn(split, from) : version === from) return;
+  const now = `it has ${version} now${by === undefined ? '' : `, by ${by}`}`;
+  const message = `environment \`${environment}\` of component \`${name}\` has not ${from}: ${now}; look at it, and roll that back if it is wrong`;
+  throw new OrchestratorError('CONFLICT', message, { details: { version } });
 }
 
 /** @throws NOT_FOUND */

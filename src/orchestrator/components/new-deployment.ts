@@ -51,12 +51,14 @@ const DEFAULT_STEPS = [1, 10, 50, 100];
 const DEFAULT_EVERY = '10m';
 const MIN_EVERY_MS = 1_000;
 
-/** @throws INVALID_REQUEST; VERSION_NOT_FOUND */
+/** How many versions before the previous one are known. */
+const MAX_EARLIER = 20;
+
+/** @param isRollback - its version is `previous` of the deployment before. @throws INVALID_REQUEST; VERSION_NOT_FOUND */
 export function newDeployment(
   component: StoredComponent,
   given: NewDeployment,
-  now: number,
-  functions: FunctionTable | undefined,
+  { now, functions, isRollback = false }: { now: number; functions: FunctionTable | undefined; isRollback?: boolean },
 ): Deployment {
   const environment = readEnvironment(given.to);
   const before = component.deployments.find((one) => one.environment === environment);
@@ -68,7 +70,7 @@ export function newDeployment(
   const message = readNote('message', given.message);
   const by = readNote('actor', given.actor);
   return {
-    ...replace(share, before),
+    ...(isRollback && before ? goBack(share, before) : replace(share, before)),
     ...{ environment, deployedAt: now },
     ...(splitBy !== undefined && { splitBy }),
     ...(by !== undefined && { by }),
@@ -78,7 +80,15 @@ export function newDeployment(
 
 /** The next step of a rollout: a larger share of its version, or all. */
 export function nextStep(deployment: Deployment, rollout: Rollout, now: number): Deployment {
-  const { version: _version, split: _split, rollout: _rollout, splitBy, ...kept } = deployment;
+  const {
+    version: _version,
+    split: _split,
+    rollout: _rollout,
+    splitBy,
+    previous: _one,
+    earlier: _more,
+    ...kept
+  } = deployment;
   const share = shareOf({ ...rollout, step: rollout.step + 1 }, baseOf(deployment));
   return {
     ...{ ...kept, ...replace(share, deployment), deployedAt: now },
@@ -90,7 +100,7 @@ export function nextStep(deployment: Deployment, rollout: Rollout, now: number):
 export function rolledBack(deployment: Deployment, now: number, message: string): Deployment {
   const share = { version: baseOf(deployment) };
   const { environment } = deployment;
-  return { ...replace(share, deployment), environment, deployedAt: now, by: 'guard', message };
+  return { ...goBack(share, deployment), environment, deployedAt: now, by: 'guard', message };
 }
 
 /** @throws INVALID_REQUEST */
@@ -149,16 +159,28 @@ function shareOf(rollout: Rollout, base: string): Share {
   return { version: mainVersion(split), split, rollout };
 }
 
-/** With the version to which a rollback leads: the last other one that all executions had. */
-function replace(share: Share, before: Deployment | undefined): Share & Pick<Deployment, 'previous'> {
-  const previous = before && previousOf(share, before);
-  return { ...share, ...(previous !== undefined && { previous }) };
+type History = Pick<Deployment, 'previous' | 'earlier'>;
+
+/** With the versions to which rollbacks lead: those that all executions had, the newest first. */
+function replace(share: Share, before: Deployment | undefined): Share & History {
+  if (!before) return share;
+  return withHistory(share, before.split ? historyOf(before) : [before.version, ...historyOf(before)]);
 }
 
-function previousOf({ version, split }: Share, before: Deployment): string | undefined {
-  if (split) return before.split ? before.previous : before.version;
-  if (!before.split && before.version !== version) return before.version;
-  return before.previous === version ? undefined : before.previous;
+/** A rollback goes back in the history, and never to the version that was rolled back. */
+function goBack(share: Share, before: Deployment): Share & History {
+  return withHistory(share, historyOf(before));
+}
+
+function historyOf({ previous, earlier = [] }: Deployment): readonly string[] {
+  return previous === undefined ? [] : [previous, ...earlier];
+}
+
+function withHistory(share: Share, history: readonly string[]): Share & History {
+  const own = share.split ? undefined : share.version;
+  const [previous, ...earlier] = history.filter((version, i) => version !== (i === 0 ? own : history[i - 1]));
+  if (previous === undefined) return share;
+  return { ...share, previous, ...(earlier.length > 0 && { earlier: earlier.slice(0, MAX_EARLIER) }) };
 }
 
 function readBy(by: unknown, { split }: Share, functions: FunctionTable | undefined): string | undefined {

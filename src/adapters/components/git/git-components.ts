@@ -48,7 +48,7 @@ export interface GitComponents extends ComponentSource {
 const TAGS = 'refs/tags/components/';
 const LOCK = 'ensemble-components';
 const VERSION_FIELDS = ['createdAt', 'by'];
-const DEPLOYMENT_FIELDS = ['version', 'deployedAt', 'by', 'previous', 'split', 'splitBy', 'rollout'];
+const DEPLOYMENT_FIELDS = ['version', 'deployedAt', 'by', 'previous', 'earlier', 'split', 'splitBy', 'rollout'];
 const EXTENSIONS = { prompt: 'md', template: 'html', config: 'yaml', query: 'sql' };
 const FOLDERS = { prompt: 'prompts', template: 'templates', config: 'configs', query: 'queries' };
 
@@ -132,7 +132,8 @@ export function gitComponents(options: GitComponentsOptions): GitComponents {
       const opened = await open();
       return opened.refs.locked(LOCK, async () => {
         const found = (await readRegistrations(opened)).get(registration.name);
-        if (expected === undefined ? found : !found || registrationTag(found) !== expected) return undefined;
+        if (expected !== undefined && !found) throw notRegistered(opened, registration.name);
+        if (found && registrationTag(found) !== expected) return undefined;
         const kept = { ...registration, ...(found && { kind: found.kind }) };
         const isWritten = await writeRegistration(opened, kept, sign(undefined, now));
         return isWritten ? describe(opened, kept.name, kept) : undefined;
@@ -142,7 +143,12 @@ export function gitComponents(options: GitComponentsOptions): GitComponents {
       const opened = await open();
       const registered = (await readRegistrations(opened)).get(name);
       const ref = `${TAGS}${name}/${version.version}`;
-      if (!registered || (await opened.refs.read(ref)) !== undefined) return false;
+      if (!registered) {
+        const { versions } = await readTags(opened, name);
+        if (versions.length > 0) throw notRegistered(opened, name);
+        return false;
+      }
+      if ((await opened.refs.read(ref)) !== undefined) return false;
       const by = sign(version.by, version.createdAt);
       const commit = await commitOf(opened, { ...registered, metadata: content.metadata }, content, version, by);
       const fields = { createdAt: new Date(version.createdAt).toISOString(), by: version.by };
@@ -274,6 +280,13 @@ function versionOf(version: string, { note, committedAt }: Tagged): ComponentVer
   };
 }
 
+/** Its tags may be there without the file, such as after a checkout of another branch. */
+function notRegistered({ repository }: Opened, name: string): OrchestratorError {
+  const file = `${COMPONENTS_FILE} of the checkout${repository.prefix && ` in ${repository.prefix}`}`;
+  const message = `${file} has no entry \`${name}\`: check out the branch that has it, or register the component`;
+  return new OrchestratorError('NOT_FOUND', message, { details: { component: name } });
+}
+
 /** @returns undefined for a tag of a commit that is not a version */
 async function readDeployment(
   { objects }: Opened,
@@ -304,6 +317,7 @@ async function readDeployment(
     ...(typeof by === 'string' && by !== '' && { by }),
     ...(text !== undefined && { message: text }),
     ...(typeof fields.previous === 'string' && { previous: fields.previous }),
+    ...(areVersions(fields.earlier) && { earlier: fields.earlier }),
     ...shares,
   };
 }
@@ -375,6 +389,10 @@ function splitOf(
     ...(splitBy !== undefined && { splitBy }),
     ...(rollout !== undefined && { rollout }),
   };
+}
+
+function areVersions(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every(isVersion);
 }
 
 function instantOf(text: unknown): number | undefined {

@@ -16,7 +16,13 @@ import { quoted } from '../../base/wording.ts';
 import type { CompiledAgentStep, CompiledReferences } from '../../compiled/compiled-ensemble.ts';
 import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 import { isMap } from '../../json-schema/check-json-schema.ts';
-import { type ComponentKind, isReference, readReference, type ResolvedComponent } from '../../model/component.ts';
+import {
+  type ComponentMetadata,
+  type ComponentKind,
+  isReference,
+  readReference,
+  type ResolvedComponent,
+} from '../../model/component.ts';
 import type { AnyOperation } from '../../ports/operation.ts';
 import type { TemplateEngine } from '../../ports/template-engine.ts';
 import type { Report } from '../forms/check-shape.ts';
@@ -137,7 +143,8 @@ export function compileReferences({
       }
       const parts = components.map((component, i) => {
         const { path } = all[i] as (typeof all)[number];
-        return { path, component, ...compileContent(component, path, operation.texts ?? {}, { functions, templates }) };
+        const compiled = compileContent(component, path, operation.texts ?? {}, { functions, templates });
+        return { path, component, ...compiled, evaluate: withDefaults(compiled.evaluate, component.metadata) };
       });
       const made = withParts(step, parts, readsOnlyInput);
       const [oldest] = filled.keys();
@@ -187,7 +194,9 @@ function withParts(step: CompiledAgentStep, parts: readonly FilledPart[], readsO
 /** @throws INVALID_INPUT for a variable of a component that the input of the agent lacks */
 function checkVariables(component: ResolvedComponent, agent: string, { data }: ExpressionScope): void {
   if (!component.metadata.variables) return;
-  const problem = variableProblem(component, agent, Object.keys(data));
+  // A field that is null is as good as none.
+  const given = Object.keys(data).filter((field) => data[field] !== null);
+  const problem = variableProblem(component, agent, given);
   if (problem !== undefined) throw new OrchestratorError('INVALID_INPUT', problem);
 }
 
@@ -197,11 +206,33 @@ export function variableProblem(
   agent: string,
   fields: readonly string[],
 ): string | undefined {
-  const missing = metadata.variables?.filter((variable) => !fields.includes(variable)) ?? [];
+  const required = metadata.variables?.flatMap((one) =>
+    typeof one === 'string' ? one : (one.default ?? null) === null ? one.name : [],
+  );
+  const missing = required?.filter((variable) => !fields.includes(variable)) ?? [];
   if (missing.length === 0) return undefined;
   const given = fields.map(quoted).join(', ') || 'nothing';
   const needs = `${kind}://${name}@${version} needs ${missing.map(quoted).join(', ')} in the input of agent ${quoted(agent)}`;
   return `${needs}, which has ${given}`;
+}
+
+/** Fills in the defaults of the fields that the input lacks, or that are null. */
+function withDefaults(
+  evaluate: Evaluate<ExpressionScope>,
+  { variables = [] }: ComponentMetadata,
+): Evaluate<ExpressionScope> {
+  const defaults = variables.flatMap((one) => (typeof one === 'string' || one.default === undefined ? [] : [one]));
+  if (defaults.length === 0) return evaluate;
+  return (scope) => {
+    const given = scope.data;
+    const missing = defaults.filter(({ name }) => (Object.hasOwn(given, name) ? given[name] : null) === null);
+    scope.data = { ...given, ...Object.fromEntries(missing.map((one) => [one.name, one.default as Json])) };
+    try {
+      return evaluate(scope);
+    } finally {
+      scope.data = given;
+    }
+  };
 }
 
 /** What the metadata of a prompt sets for the agents that use it. */
