@@ -5,7 +5,7 @@ import type { HttpResponse } from '../../engine/ports/http.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 import { CallbackFailure } from './body-collector.ts';
 
-/** Tells what is known of an answer before its body is read. */
+/** Takes what is known of an answer before its body is read. */
 export type OnHead = (known: () => HttpResponse) => void;
 
 /**

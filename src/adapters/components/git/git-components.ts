@@ -317,7 +317,7 @@ async function readDeployment(
     ...(typeof by === 'string' && by !== '' && { by }),
     ...(text !== undefined && { message: text }),
     ...(typeof fields.previous === 'string' && { previous: fields.previous }),
-    ...(areVersions(fields.earlier) && { earlier: fields.earlier }),
+    ...(Array.isArray(fields.earlier) && fields.earlier.every(isVersion) && { earlier: fields.earlier }),
     ...shares,
   };
 }
@@ -389,10 +389,6 @@ function splitOf(
     ...(splitBy !== undefined && { splitBy }),
     ...(rollout !== undefined && { rollout }),
   };
-}
-
-function areVersions(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.length > 0 && value.every(isVersion);
 }
 
 function instantOf(text: unknown): number | undefined {
