@@ -92,6 +92,7 @@ export type {
   ComponentContent,
   ComponentKind,
   ComponentMetadata,
+  ComponentVariable,
   ComponentVersion,
   Deployment,
   ResolvedComponent,

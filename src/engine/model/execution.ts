@@ -26,8 +26,7 @@ export interface OpenCount {
 }
 
 /**
- * The executions that have not ended; and as `unresolved`, those that ended badly and that no other execution retries
- * ({@link isUnresolved}).
+ * The executions that have not ended; and as `unresolved`, those that ended badly and that no other execution retries.
  */
 export type OpenCounts = Readonly<Record<OpenStatus | 'unresolved', OpenCount>>;
 
