@@ -93,7 +93,7 @@ async function exchange(
     const bare = { status, headers: collectHeaders(response.headers, false), body: new Uint8Array() };
     onHead(() => bare);
     const coding = contentCoding(request, status, response.headers.get('content-encoding'));
-    if (coding !== undefined && runtime.misreads(coding)) throw cutFailure(request, coding, runtime);
+    if (coding !== undefined && runtime.misreads(coding)) throw cutFailure(request, coding);
     if (coding === 'deflate' && !runtime.readsDeflate) throw encodingFailure(request, 'the content coding "deflate"');
     const head = { status, headers: collectHeaders(response.headers, coding !== undefined) };
     const collector = bodyCollector(request, head, signal);
@@ -109,7 +109,7 @@ async function exchange(
 
 /** How the `fetch` of a runtime differs from the others. */
 interface Runtime {
-  readonly name: 'node' | 'deno' | 'bun' | 'workers' | 'other';
+  readonly name?: 'deno' | 'bun';
   /** The headers that ask for the bodies that it reads whole. */
   readonly accepts: Readonly<Record<string, string>>;
   /** Whether it takes a part of such a body as the whole. */
@@ -118,15 +118,14 @@ interface Runtime {
   readonly readsDeflate: boolean;
 }
 
-const asIs = { accepts: {}, misreads: () => false, readsDeflate: true };
-const NODE: Runtime = { ...asIs, name: 'node', accepts: { 'accept-encoding': 'identity' }, misreads: () => true };
+const asIs: Runtime = { accepts: {}, misreads: () => false, readsDeflate: true };
+const NODE: Runtime = { ...asIs, accepts: { 'accept-encoding': 'identity' }, misreads: () => true };
 const DENO: Runtime = {
   ...{ name: 'deno', accepts: { 'accept-encoding': 'br' }, readsDeflate: false },
   misreads: (coding) => coding === 'gzip',
 };
 const BUN: Runtime = { ...asIs, name: 'bun' };
-const WORKERS: Runtime = { ...asIs, name: 'workers', readsDeflate: false };
-const OTHER: Runtime = { ...asIs, name: 'other' };
+const WORKERS: Runtime = { ...asIs, readsDeflate: false };
 
 // All of them may have a `process` like that of Node.js.
 function thisRuntime(): Runtime {
@@ -139,7 +138,7 @@ function thisRuntime(): Runtime {
   if (Deno !== undefined) return DENO;
   if (Bun !== undefined) return BUN;
   if (navigator?.userAgent === 'Cloudflare-Workers') return WORKERS;
-  return process?.release?.name === 'node' ? NODE : OTHER;
+  return process?.release?.name === 'node' ? NODE : asIs;
 }
 
 /** RFC 9110, section 9.2.2. */
@@ -158,12 +157,8 @@ function sentOnce({ method, body }: AdmittedRequest): ReadableStream<Uint8Array>
   });
 }
 
-function cutFailure(request: AdmittedRequest, coding: ContentCoding, { name }: Runtime): Error {
-  const why =
-    name === 'deno'
-      ? 'the fetch of Deno reads only the first part of such a body when it has several'
-      : 'the fetch of Node.js accepts such a body when it is cut short';
-  const what = `answered in ${coding} without being asked to; ${why}. Use nodeHttp of ensemble-orchestrator/node, which can`;
+function cutFailure(request: AdmittedRequest, coding: ContentCoding): Error {
+  const what = `answered in ${coding} without being asked to; the fetch of this runtime may take a part of such a body as the whole. Use nodeHttp of ensemble-orchestrator/node, which can`;
   return exchangeFailure(request, 'encoding', what);
 }
 

@@ -22,7 +22,7 @@ const text = (max = MAX_TEXT) => z.string().check(z.minLength(1), z.maxLength(ma
 const texts = () => z.array(text(200)).check(z.maxLength(1_000));
 
 const variable = () =>
-  z.union([text(200), z.strictObject({ name: text(200), default: z.optional(z.json()) })], {
+  z.union([text(200), z.strictObject({ name: text(200), default: z.optional(z.unknown()) })], {
     error: 'must be a name, or `{ name, default }`',
   });
 

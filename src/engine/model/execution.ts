@@ -26,7 +26,7 @@ export interface OpenCount {
 }
 
 /**
- * The executions that have not ended; and as `unresolved`, those that ended badly and that no other execution retries.
+ * The executions that have not ended; and as `unresolved`, those that failed or timed out and that no other execution retries.
  */
 export type OpenCounts = Readonly<Record<OpenStatus | 'unresolved', OpenCount>>;
 

@@ -301,7 +301,7 @@ function refuseOther({ name, deployments }: StoredComponent, environment: string
 function refuseOtherFrom(name: string, { environment, version, split, by }: Deployment, from: string): void {
   if (split ? Object.hasOwn(split, from) : version === from) return;
   const now = `it has ${version} now${by === undefined ? '' : `, by ${by}`}`;
-  const message = `environment \`${environment}\` of component \`${name}\` has not ${from}: ${now}; look at it, and roll that back if it is wrong`;
+  const message = `environment \`${environment}\` of component \`${name}\` has not ${from}: ${now}; look at it first`;
   throw new OrchestratorError('CONFLICT', message, { details: { version } });
 }
 
