@@ -89,13 +89,12 @@ async function exchange(
         'answered with a redirect that this runtime hides or follows; ask the final address',
       );
     }
-    const { status } = response;
-    const bare = { status, headers: collectHeaders(response.headers, false), body: new Uint8Array() };
-    onHead(() => bare);
-    const coding = contentCoding(request, status, response.headers.get('content-encoding'));
+    const { status, headers } = response;
+    onHead(() => ({ status, headers: collectHeaders(headers, false), body: new Uint8Array() }));
+    const coding = contentCoding(request, status, headers.get('content-encoding'));
     if (coding !== undefined && runtime.misreads(coding)) throw cutFailure(request, coding);
     if (coding === 'deflate' && !runtime.readsDeflate) throw encodingFailure(request, 'the content coding "deflate"');
-    const head = { status, headers: collectHeaders(response.headers, coding !== undefined) };
+    const head = { status, headers: collectHeaders(headers, coding !== undefined) };
     const collector = bodyCollector(request, head, signal);
     onHead(() => ({ ...head, body: collector.join() }));
     await readBody(response, signal, collector);

@@ -159,9 +159,7 @@ export function createComponents({ source, cache, clock, resolve, functions, tem
     cache.forget(name);
     if (isMoved) return;
     const now = (await find(name)).deployments.find((one) => one.environment === environment);
-    const what = now
-      ? `it has ${now.version} now${now.by === undefined ? '' : `, by ${now.by}`}`
-      : 'it has no version now';
+    const what = now ? shownNow(now) : 'it has no version now';
     const message = `environment \`${environment}\` of component \`${name}\` was changed meanwhile: ${what}; look at it, and try again`;
     throw new OrchestratorError('CONFLICT', message, { details: now ? { version: now.version } : {} });
   };
@@ -298,11 +296,16 @@ function refuseOther({ name, deployments }: StoredComponent, environment: string
 }
 
 /** Two people may roll back the same version: the second one must not go back further. @throws CONFLICT */
-function refuseOtherFrom(name: string, { environment, version, split, by }: Deployment, from: string): void {
+function refuseOtherFrom(name: string, deployed: Deployment, from: string): void {
+  const { environment, version, split } = deployed;
   if (split ? Object.hasOwn(split, from) : version === from) return;
-  const now = `it has ${version} now${by === undefined ? '' : `, by ${by}`}`;
-  const message = `environment \`${environment}\` of component \`${name}\` has not ${from}: ${now}; look at it first`;
+  const message = `environment \`${environment}\` of component \`${name}\` has not ${from}: ${shownNow(deployed)}; look at it first`;
   throw new OrchestratorError('CONFLICT', message, { details: { version } });
+}
+
+/** For messages about a change that came too late. */
+function shownNow({ version, by }: Deployment): string {
+  return `it has ${version} now${by === undefined ? '' : `, by ${by}`}`;
 }
 
 /** @throws NOT_FOUND */

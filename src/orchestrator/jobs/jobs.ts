@@ -100,7 +100,15 @@ const KIND = 'job';
 const KEPT_MS = 7 * 86_400_000;
 const ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'delete'];
 const FILTER_KEYS = [
-  ...(['ensemble', 'status', 'parentId', 'tag', 'since', 'until', 'search', 'errorCode', 'unresolved'] as const),
+  'ensemble',
+  'status',
+  'parentId',
+  'tag',
+  'since',
+  'until',
+  'search',
+  'errorCode',
+  'unresolved',
 ] as const;
 
 export function jobDocuments(documents: DocumentStore, clock: Clock): JobDocuments {

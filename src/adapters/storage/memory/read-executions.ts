@@ -7,7 +7,7 @@ import {
   isFinal,
   MAX_MATCHES,
   type OpenCount,
-  type OpenStatus,
+  type OpenCounts,
   PAGE_BYTES,
 } from '../../../engine/model/execution.ts';
 import {
@@ -40,7 +40,7 @@ export function readExecutions({ executions, keys }: Pick<MemoryState, 'executio
       return count;
     },
     countOpen(limit) {
-      const counts: Record<OpenStatus | 'unresolved', OpenCount> = {
+      const counts: Record<keyof OpenCounts, OpenCount> = {
         queued: { count: 0 },
         running: { count: 0 },
         waiting: { count: 0 },
