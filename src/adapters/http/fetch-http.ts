@@ -157,7 +157,7 @@ function sentOnce({ method, body }: AdmittedRequest): ReadableStream<Uint8Array>
 }
 
 function cutFailure(request: AdmittedRequest, coding: ContentCoding): Error {
-  const what = `answered in ${coding} without being asked to; the fetch of this runtime may take a part of such a body as the whole. Use nodeHttp of ensemble-orchestrator/node, which can`;
+  const what = `answered in ${coding} without being asked to; the fetch of this runtime may read only a part of it. Use nodeHttp of ensemble-orchestrator/node, which can`;
   return exchangeFailure(request, 'encoding', what);
 }
 
