@@ -5,13 +5,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { postgresStorage } from '../../src/entries/postgres.ts';
 import type { Storage } from '../../src/index.ts';
 import { createDatabase, findServer, type TestDatabase } from '../storage/postgres-server.ts';
-import { scaled } from '../slowdown.ts';
 import { hasBrowser, launch, show, visit } from './browser.ts';
 import { type Demo, startDemo } from './demo.ts';
 
 const COUNT = 1_000_000;
-/** One each ms, not so long ago that they are deleted. */
-const FIRST_AT = Date.now() - 2 * COUNT;
+/** One each ms, three hours ago: none is deleted, and none belongs to the last hour, whose executions Home counts. */
+const FIRST_AT = Date.now() - 3 * 3_600_000;
 /** Every 50th failed, one of them for another reason; every 97th of the others waits. */
 const FILL = `INSERT INTO ensemble.executions (namespace, id, ensemble, version, status, epoch, seed, started_by, created_at, started_at,
     finished_at, duration, agents, input, output, error, due_at)
@@ -41,6 +40,8 @@ describe.skipIf(!isPossible)('the dashboard over 1,000,000 executions', () => {
     demo = await startDemo({ storage: { ...storage, executions: { ...storage.executions, list } } });
     await demo.token('admin');
     await database.query(FILL);
+    // As the server's autovacuum does a minute after so many rows; without it a plan is a guess.
+    await database.query('ANALYZE ensemble.executions');
   }, 120_000);
   afterAll(async () => {
     await browser?.close();
@@ -76,16 +77,6 @@ describe.skipIf(!isPossible)('the dashboard over 1,000,000 executions', () => {
       await show(page, address);
       await page.waitForLoadState('networkidle');
     }
-    const reads = await page.evaluate(() =>
-      performance
-        .getEntriesByType('resource')
-        .filter(({ name }) => name.includes('/api/v1/') && !name.includes('/events'))
-        .map(({ name, duration }) => [duration, name] as const),
-    );
-    expect(reads.length).toBeGreaterThan(25);
-    // Without an index, a read of a million rows takes more than half a second. Other tests may take the processor from a few.
-    const slow = reads.filter(([duration]) => duration > scaled(200));
-    expect(slow.length, JSON.stringify(slow)).toBeLessThan(reads.length / 4);
     expect(wrong).toEqual([]);
     await page.context().close();
   }, 60_000);
@@ -100,4 +91,12 @@ describe.skipIf(!isPossible)('the dashboard over 1,000,000 executions', () => {
     expect(lists).toBeLessThanOrEqual(3);
     await page.context().close();
   }, 30_000);
+
+  // A time would depend on what else the machine does. The server's own counts don't, and they are stored within ten seconds.
+  it('no read of the pages above went through all executions', async () => {
+    const { rows } = await database.query(`SELECT sum(idx_tup_read) + (SELECT sum(seq_tup_read) FROM pg_stat_user_tables
+      WHERE relname = 'executions') AS read, sum(idx_scan) AS scans FROM pg_stat_user_indexes WHERE relname = 'executions'`);
+    expect(Number(rows[0].scans)).toBeGreaterThan(50);
+    expect(Number(rows[0].read)).toBeLessThan(COUNT / 2);
+  });
 });

@@ -284,7 +284,7 @@ function versionOf(version: string, { note, committedAt }: Tagged): ComponentVer
 function notRegistered({ repository }: Opened, name: string): OrchestratorError {
   const file = `${COMPONENTS_FILE} of the checkout${repository.prefix && ` in ${repository.prefix}`}`;
   const message = `${file} has no entry \`${name}\`: check out the branch that has it, or register the component`;
-  return new OrchestratorError('NOT_FOUND', message, { details: { component: name } });
+  return new OrchestratorError('NOT_FOUND', message);
 }
 
 /** @returns undefined for a tag of a commit that is not a version */
