@@ -1,10 +1,12 @@
+import { getConnInfo } from '@hono/node-server/conninfo';
 import { Hono } from 'hono';
 import { handler } from './service.mjs';
 
 export const app = new Hono();
 
 app.use(async (context, next) => {
-  const result = await handler.handle(context.req.raw);
+  const ip = getConnInfo(context).remote.address;
+  const result = await handler.handle(context.req.raw, { ip });
   if (result.matched) return result.response;
   await next();
 });

@@ -1,5 +1,6 @@
 /** The refund desk: an app in Hono with its own login, its own table, and refunds that an ensemble carries out. */
 import { readFileSync } from 'node:fs';
+import { getConnInfo } from '@hono/node-server/conninfo';
 import { createHandler } from 'ensemble-orchestrator';
 import { Hono } from 'hono';
 
@@ -40,7 +41,7 @@ export function createApp(orchestrator) {
     },
   });
   app.use(async (context, next) => {
-    const result = await flows.handle(context.req.raw);
+    const result = await flows.handle(context.req.raw, { ip: getConnInfo(context).remote.address });
     if (result.matched) return result.response;
     if (!userOf(context.req.raw)) return context.text('please log in', 401);
     await next();

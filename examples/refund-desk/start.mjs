@@ -37,13 +37,16 @@ const orchestrator = createTestOrchestrator({
   http,
 });
 const app = createApp(orchestrator);
+// What `serve` of @hono/node-server passes with each request.
+const socket = { incoming: { socket: { remoteAddress: '203.0.113.7' } } };
 const ask = (path, init) =>
-  app.request(`https://desk.example${path}`, { headers: { cookie: 'session=session-ada' }, ...init });
+  app.request(`https://desk.example${path}`, { headers: { cookie: 'session=session-ada' }, ...init }, socket);
 /** @returns the id of the execution */
 const refund = async (order) =>
   (await ask(`/refunds/${order}`, { method: 'POST' })).headers.get('location').split('/').at(-1);
 const linkIn = ({ text }) => /https:\S+/.exec(text)[0];
-const decide = (link, decision) => app.request(link, { method: 'POST', body: new URLSearchParams({ decision }) });
+const decide = (link, decision) =>
+  app.request(link, { method: 'POST', body: new URLSearchParams({ decision }) }, socket);
 const print = async (order, id) => {
   const { status, output } = await orchestrator.result(id);
   console.log(
@@ -51,7 +54,10 @@ const print = async (order, id) => {
   );
 };
 
-console.log('without a login:', (await app.request('https://desk.example/refunds/1001', { method: 'POST' })).status);
+console.log(
+  'without a login:',
+  (await app.request('https://desk.example/refunds/1001', { method: 'POST' }, socket)).status,
+);
 
 const first = await refund('1001');
 console.log('pressed twice, one execution:', first === (await refund('1001')));

@@ -2,7 +2,14 @@
 
 import { ByteBuffer } from '../engine/base/byte-buffer.ts';
 import type { Clock } from '../engine/ports/clock.ts';
-import { type PlainAnswer, type PlainRequest, STALL_MS, type TakeBytes } from '../engine/ports/host.ts';
+import {
+  bodyWasRead,
+  PARSED_BODY,
+  type PlainAnswer,
+  type PlainRequest,
+  STALL_MS,
+  type TakeBytes,
+} from '../engine/ports/host.ts';
 
 /** A `Request` as a plain request. Its body is not touched before `body()` is called. A class: an object of closures costs 7 us more. */
 export class FetchedRequest implements PlainRequest {
@@ -40,7 +47,12 @@ export class FetchedRequest implements PlainRequest {
     return new Request(this.#request.url, { method: this.method, headers: this.#headers });
   }
 
+  get parsed(): unknown {
+    return (this.#request as { readonly [PARSED_BODY]?: unknown })[PARSED_BODY];
+  }
+
   body(take: TakeBytes): Promise<Uint8Array | undefined> {
+    if (this.#request.bodyUsed) throw bodyWasRead();
     return readBody(this.#request.body, take);
   }
 }

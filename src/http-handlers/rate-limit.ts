@@ -41,7 +41,7 @@ export function refuseExcess(limit: RequestLimit): Reply | undefined {
     retryAfter,
     ...(isAddress && { of: limit.of }),
   };
-  const whose = isAddress ? ' of this address' : '';
+  const whose = limit.isShared ? ' of all clients without a known address' : isAddress ? ' of this address' : '';
   const message = `the limit of ${limit.limit} requests${whose} is reached; send the next one in ${retryAfter} seconds`;
   return errorReply(new OrchestratorError('RATE_LIMIT_EXCEEDED', message, { details }));
 }

@@ -2,6 +2,7 @@
 
 import { type ErrorCode, isOrchestratorError, type OrchestratorError } from '../engine/base/errors.ts';
 import type { JsonObject } from '../engine/base/json.ts';
+import { BODY_WAS_READ } from '../engine/ports/host.ts';
 import { STATUS } from './status.ts';
 
 /** The content type of server-sent events. */
@@ -32,10 +33,15 @@ export function isHidden(thrown: unknown): boolean {
   return !isOrchestratorError(thrown) || thrown.code in FIXED_MESSAGES;
 }
 
+/** A person who tries out a webhook sees the response first. The text says nothing about the service. */
+function isHostMistake(thrown: unknown): boolean {
+  return isOrchestratorError(thrown) && thrown.message === BODY_WAS_READ;
+}
+
 /** The specification's error body: `{ error: { code, message, ...extra } }`. Anything but an OrchestratorError becomes `INTERNAL`. */
 export function errorReply(thrown: unknown, headers?: Reply['headers']): Reply {
   const code = isOrchestratorError(thrown) ? thrown.code : 'INTERNAL';
-  const fixed = FIXED_MESSAGES[code];
+  const fixed = isHostMistake(thrown) ? undefined : FIXED_MESSAGES[code];
   if (fixed !== undefined) return { status: STATUS[code], json: { error: { code, message: fixed } }, headers };
   const { message, details } = thrown as OrchestratorError;
   const { code: _code, message: _message, ...extra } = boundDetails(details);

@@ -130,23 +130,54 @@ describe('the window of an address', () => {
     ['an IPv4 address, and the same one written as IPv6', '192.0.2.7', '::ffff:192.0.2.7', true],
     ['two IPv4 addresses written as IPv6', '::ffff:192.0.2.7', '::ffff:192.0.2.8', false],
     ['an address with and without a zone', 'fe80::1', 'fe80::1%eth0', true],
-    ['two texts that are no addresses', '999.1.1.1', '192.0.2.7:80', true],
   ])('%s: %s and %s share a window: %s', async (_, one, other, isShared) => {
     const { ask } = open({}, { limits: { perIp: 1 } });
     expect((await ask('/usage', {}, one)).status).toBe(401);
     expect((await ask('/usage', {}, other)).status).toBe(isShared ? 429 : 401);
   });
 
-  it('without an address, tokens are counted alone, other requests share one window, and a warning is logged once', async () => {
+  it('a token of a small plan is not refused because of a larger one at its address, nor because of requests without a token', async () => {
+    const { ask, tokenOf } = open();
+    const custom = await tokenOf({ requests: 5_000 });
+    for (let i = 0; i < 1_200; i++) await ask('/usage', { headers: custom });
+    const pro = await tokenOf('pro');
+    for (let i = 0; i < 500; i++) await ask('/usage', { headers: pro });
+    for (let i = 0; i < 101; i++) await ask('/usage');
+    expect((await ask('/usage')).status).toBe(429);
+    const free = await tokenOf('free');
+    const answers = [];
+    for (let i = 0; i < 101; i++) answers.push(await ask('/usage', { headers: free }));
+    expect(answers.map(({ status }) => status)).toEqual([...Array(100).fill(200), 429]);
+    expect(ratesOf(answers[100] as (typeof answers)[0])[0]).toBe('100');
+  });
+
+  it('the tokens of named plans at one address have the requests of the largest one together', async () => {
+    const { ask, tokenOf } = open({}, { limits: { enterprise: { requests: 1_001 } } });
+    const statuses = [];
+    for (let i = 0; i < 2; i++) {
+      const headers = await tokenOf('pro');
+      for (let n = 0; n < 501; n++) statuses.push((await ask('/usage', { headers })).status);
+    }
+    expect(statuses.indexOf(429)).toBe(1_001);
+  });
+
+  it('without an address, tokens are counted alone, other requests share a window of ten times the size, and a warning is logged once', async () => {
     const warnings: (string | undefined)[] = [];
-    const warn = (_fields: object, message?: string) => void warnings.push(message);
+    const warn = ({ use }: { use?: string }, message?: string) => void warnings.push(`${message}: ${use}`);
     const logger = { debug() {}, info() {}, error() {}, warn };
     const { ask, tokenOf } = open({}, { limits: { perIp: 1 }, logger });
     const headers = await tokenOf('pro');
     for (let i = 0; i < 3; i++) expect((await ask('/usage', { headers }, '')).status).toBe(200);
-    expect((await ask('/usage', {}, '')).status).toBe(401);
-    expect((await ask('/usage', {}, 'no address')).status).toBe(429);
-    expect(warnings).toEqual([expect.stringContaining('the address of a client is not known')]);
+    for (let i = 0; i < 9; i++) expect((await ask('/usage', {}, '')).status).toBe(401);
+    expect((await ask('/usage', {}, '999.1.1.1')).status).toBe(401);
+    const refused = await ask('/usage', {}, 'no address');
+    expect([refused.status, refused.body.error.message]).toEqual([
+      429,
+      'the limit of 10 requests of all clients without a known address is reached; send the next one in 3600 seconds',
+    ]);
+    expect(warnings).toEqual([
+      expect.stringMatching(/^the address of a client is not known.*: .*toNodeListener\(handler\).*getConnInfo/),
+    ]);
   });
 
   it('GET /health is neither limited nor counted, and has no headers of a limit', async () => {

@@ -132,6 +132,12 @@ describe.each(Object.entries(MOUNTS))('examples/%s', (_name, mount) => {
     expect(await readResponse(ask('/api/v1/health'))).toMatchObject({ status: 200, body: { status: 'ok' } });
     expect((await readResponse(ask('/api/v1/nothing'))).status).toBe(404);
     if (own !== undefined) expect(await (await ask('/')).text()).toBe(own);
+    const headers = { 'x-forwarded-for': '192.0.2.7' };
+    const floods = await Promise.all(
+      Array.from({ length: 101 }, () => readResponse(ask('/api/v1/usage', { headers }))),
+    );
+    const refused = floods.find(({ status }) => status === 429);
+    expect(refused?.body.error.message).toContain('requests of this address is reached');
   });
 });
 

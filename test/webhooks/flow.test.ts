@@ -33,6 +33,17 @@ describe('the limit of public webhooks', () => {
     expect((await ask()).status).toBe(200);
   });
 
+  it('is ten times as large, and says so, for all senders together whose address is not known', async () => {
+    const limits = { webhooks: { requests: 2, window: 10 } };
+    const { handler } = openWebhooks([echo({ public: true }, NOTHING)], { limits });
+    const ask = async () => {
+      const response = await handler.fetch(new Request('http://localhost/webhooks/echo', { method: 'POST' }));
+      return [response.status, (await response.json()).error];
+    };
+    for (let i = 0; i < 20; i++) expect(await ask()).toEqual([200, undefined]);
+    expect(await ask()).toEqual([429, expect.stringContaining('20 requests of all clients without a known address')]);
+  });
+
   it('is set by `limits.webhooks`; requests of webhooks with `auth` count only if they are refused', async () => {
     const auth = { type: 'bearer', secret: 's' };
     const { post } = openWebhooks([echo({ auth }, NOTHING)], { limits: { webhooks: { requests: 2, window: 10 } } });

@@ -9,7 +9,7 @@ import type { MaybePromise } from '../ports/operation.ts';
 import type { Logger } from '../ports/logger.ts';
 import type { LimitStore, RateAnswer, RateWindow } from '../ports/limit-store.ts';
 import { clientOf } from './client-address.ts';
-import { NO_LIMIT, type Plans } from './plans.ts';
+import { NO_LIMIT, type Plans, type RequestBudget } from './plans.ts';
 
 /** Who sends a request. */
 export interface RequestSender {
@@ -37,6 +37,8 @@ export interface RequestLimit {
   readonly windowMs: number;
   /** Whose limit it is: that of the caller's token, or that of its address. */
   readonly of: 'token' | 'address';
+  /** True if the address is not known: then all such requests share the limit. */
+  readonly isShared: boolean;
 }
 
 export interface Limits {
@@ -48,8 +50,9 @@ export interface Limits {
   countRequest(sender: RequestSender): MaybePromise<RequestLimit>;
 }
 
-/** All callers without a valid token and without a known address share one count. */
+/** Requests without a token and without a known address share one count of each kind, this many times the size. */
 const UNKNOWN_ADDRESS = 'ip:unknown';
+const SHARED_TIMES = 10;
 /** How many clients are kept in the form in which they are counted. */
 const MAX_CLIENTS = 1_000;
 
@@ -75,30 +78,27 @@ export function createLimits(parts: {
   };
 
   const warnOnce = () => {
-    if (!warned) logger.warn({}, NO_ADDRESS);
+    if (!warned) logger.warn({ use: lineOfHost() }, NO_ADDRESS);
     warned = true;
   };
 
-  const windowsOfWebhook = (webhook: 'public' | 'refused', client = UNKNOWN_ADDRESS): RateWindow[] => {
-    const { requests, windowMs } = plans.webhooks;
-    if (client === UNKNOWN_ADDRESS) warnOnce();
-    return requests === undefined ? [] : [{ key: `webhook-${webhook} ${client}`, limit: requests, windowMs }];
+  /** The window of an address, or the one that all requests of the kind without a known address share. */
+  const windowsOfAddress = (kind: string, address: string | undefined, { requests, windowMs }: RequestBudget) => {
+    const client = clientKey(address);
+    if (client === undefined) warnOnce();
+    if (requests === undefined) return [];
+    const limit = client === undefined ? Math.min(requests * SHARED_TIMES, NO_LIMIT) : requests;
+    return [{ key: `${kind}${client ?? UNKNOWN_ADDRESS}`, limit, windowMs }];
   };
 
   const windowsOf = ({ principal, address, webhook }: RequestSender): RateWindow[] => {
-    if (webhook) return windowsOfWebhook(webhook, clientKey(address));
-    const limits = principal ? plans.limitsOf(principal.plan) : plans.unknownCaller;
-    const { requests = NO_LIMIT, windowMs } = limits;
-    const client = clientKey(address);
-    const ofAddress = plans.limitsOfAddress(limits);
-    const windows: RateWindow[] = principal ? [{ key: tokenKey(principal.tokenId), limit: requests, windowMs }] : [];
-    const windowOf = (key: string, limit: number) => ({ key, limit, windowMs: ofAddress.windowMs });
-    if (client !== undefined && ofAddress.requests !== undefined) windows.push(windowOf(client, ofAddress.requests));
-    if (client === undefined) {
-      warnOnce();
-      if (!principal) windows.push(windowOf(UNKNOWN_ADDRESS, ofAddress.requests ?? NO_LIMIT));
-    }
-    return windows;
+    if (webhook) return windowsOfAddress(`webhook-${webhook} `, address, plans.webhooks);
+    if (!principal) return windowsOfAddress('', address, plans.ofAddress);
+    const { requests = NO_LIMIT, windowMs } = plans.limitsOf(principal.plan);
+    const own = { key: tokenKey(principal.tokenId), limit: requests, windowMs };
+    const budget = plans.ofCallersAt(principal.plan);
+    const [ofAddress] = windowsOfAddress(`callers ${budget.requests} `, address, budget);
+    return ofAddress && !isUnknown(ofAddress.key) ? [own, ofAddress] : [own];
   };
 
   return {
@@ -108,7 +108,8 @@ export function createLimits(parts: {
       const windows = windowsOf(sender);
       if (windows.length === 0) {
         const resetAt = clock.now();
-        return { allowed: true, limit: NO_LIMIT, remaining: NO_LIMIT, resetAt, waitMs: 0, windowMs: 0, of: 'token' };
+        const all = { limit: NO_LIMIT, remaining: NO_LIMIT, resetAt, waitMs: 0, windowMs: 0 };
+        return { allowed: true, ...all, of: 'token', isShared: false };
       }
       const now = clock.now();
       const answer = rates.take(windows, now);
@@ -118,7 +119,24 @@ export function createLimits(parts: {
 }
 
 const NO_ADDRESS =
-  'the address of a client is not known: its requests are counted by token alone, and requests without a token are counted together; pass the address as `host.ip`';
+  'the address of a client is not known: its requests are counted by token alone, and all requests without a token are counted together';
+/** By a global of the runtime: the function that passes the address, and where Hono has it. */
+const HOSTS: readonly (readonly [global: string, mount: string, hono: string])[] = [
+  ['Deno', 'toDenoHandler', 'hono/deno'],
+  ['Bun', 'toBunHandler', 'hono/bun'],
+  ['WebSocketPair', 'toWorker', 'hono/cloudflare-workers'],
+  ['globalThis', 'toNodeListener', '@hono/node-server/conninfo'],
+];
+
+/** What to write where the handler is called. */
+function lineOfHost(): string {
+  const [, mount, hono] = HOSTS.find(([global]) => global in globalThis) as (typeof HOSTS)[0];
+  return `Use \`${mount}(handler)\`, or pass the address, in Hono \`handler.handle(context.req.raw, { ip: getConnInfo(context).remote.address })\` with \`getConnInfo\` of ${hono}`;
+}
+
+function isUnknown(key: string): boolean {
+  return key.endsWith(UNKNOWN_ADDRESS);
+}
 
 function tightest(windows: readonly RateWindow[], { taken, uses }: RateAnswer, now: number): RequestLimit {
   let found: RequestLimit | undefined;
@@ -130,7 +148,8 @@ function tightest(windows: readonly RateWindow[], { taken, uses }: RateAnswer, n
       !found || remaining < found.remaining || (remaining === found.remaining && resetAt > found.resetAt);
     if (!isTighter) continue;
     const of = isTokenKey(key) ? 'token' : 'address';
-    found = { allowed: taken, limit, remaining, resetAt, waitMs: resetAt - now, windowMs, of };
+    const times = { resetAt, waitMs: resetAt - now, windowMs };
+    found = { allowed: taken, limit, remaining, ...times, of, isShared: isUnknown(key) };
   }
   return found as RequestLimit;
 }

@@ -36,8 +36,9 @@ export interface LimitsOptions {
     readonly concurrent?: number | undefined;
   };
   /**
-   * How many requests one address may send within `rateLimit.window`, by default an hour: an IPv4 address, or the first 56 bits of an IPv6
-   * address. Default: the requests of the caller's plan in its window, and those of `free` for a caller without a valid token.
+   * How many requests one address may send within `rateLimit.window`, by default an hour, with valid tokens, and as many without one: an
+   * IPv4 address, or the first 56 bits of an IPv6 address. Default: with tokens those of the largest named plan that has a limit, or of
+   * the token's own figures if they are larger; without a token those of `free`.
    */
   readonly perIp?: number | undefined;
   /**
@@ -124,13 +125,16 @@ export interface Plans {
   /** The plan of callers without one. */
   readonly byDefault: Plan;
   limitsOf(plan: Plan): CallerLimits;
-  /** The limit of the address of a caller. Without `requests`: any number. */
-  limitsOfAddress(limits: CallerLimits): Pick<CallerLimits, 'requests' | 'windowMs'>;
-  /** The limits of a caller without a valid token. */
-  readonly unknownCaller: CallerLimits;
+  /** For what comes from an address without a valid token. */
+  readonly ofAddress: RequestBudget;
+  /** For what comes from an address with valid tokens, of all plans: at least the largest one with a limit. */
+  ofCallersAt(plan: Plan): RequestBudget;
   /** The limits of one address that calls public webhooks. */
-  readonly webhooks: CallerLimits;
+  readonly webhooks: RequestBudget;
 }
+
+/** Without `requests`: any number. */
+export type RequestBudget = Pick<CallerLimits, 'requests' | 'windowMs'>;
 
 const WEBHOOKS: PlanFigures = { requests: 600, window: 60 };
 
@@ -142,11 +146,20 @@ export function createPlans({ plan = 'free', enterprise, rateLimit, perIp, webho
     pro: named('pro'),
     enterprise: named('enterprise'),
   };
+  const limitsOf = (given: Plan) => (typeof given === 'string' ? byName[given] : toLimits(given));
+  const fixed = perIp === undefined ? undefined : { requests: perIp, windowMs: byName.free.windowMs };
   return {
     byDefault: plan,
-    limitsOf: (given) => (typeof given === 'string' ? byName[given] : toLimits(given)),
-    limitsOfAddress: (limits) => (perIp === undefined ? limits : { requests: perIp, windowMs: byName.free.windowMs }),
-    unknownCaller: byName.free,
+    limitsOf,
+    ofAddress: fixed ?? byName.free,
+    ofCallersAt(given) {
+      // A plan that another one exceeds in every span shares the count of that one. Counts of other sizes are apart.
+      const larger = (one: RequestBudget, other: RequestBudget) =>
+        one.requests !== undefined && (other.requests ?? 0) >= one.requests && other.windowMs <= one.windowMs
+          ? other
+          : one;
+      return fixed ?? Object.values(byName).reduce<RequestBudget>(larger, limitsOf(given));
+    },
     webhooks: toLimits({ ...WEBHOOKS, ...webhooks }),
   };
 }

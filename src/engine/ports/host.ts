@@ -1,5 +1,6 @@
 /** The host port: how a server passes requests to a handler, as the platform's `Request`, or as plain parts where that is cheaper. */
 
+import { OrchestratorError } from '../base/errors.ts';
 import type { MaybePromise } from './operation.ts';
 
 /** What the host knows about a request in addition to the request itself. */
@@ -60,14 +61,26 @@ export interface PlainRequest {
   withoutBody(): Request;
   /** Whether the request has a body, which may be empty. */
   readonly hasBody: boolean;
+  /** What a body parser of the host made of the body, if the bytes are lost. Otherwise undefined. */
+  readonly parsed?: unknown;
   /**
    * Reads the whole body, once. It takes memory of about the body's size, however small the chunks are. Returns undefined as soon as
    * `take` refuses a chunk: then the rest is not kept.
    * @param take - called with the number of bytes of each chunk, before the chunk is kept
-   * @throws if the body ends early
+   * @throws if the body ends early; {@link bodyWasRead} if it was read before
    */
   body(take: TakeBytes): MaybePromise<Uint8Array | undefined>;
 }
+
+export const BODY_WAS_READ =
+  'the body was read before the handler got the request, so its bytes are lost and no signature can be checked; put the handler first: in Express, `app.use(toNodeListener(handler))` before `app.use(express.json())`';
+
+export function bodyWasRead(): OrchestratorError {
+  return new OrchestratorError('NOT_CONFIGURED', BODY_WAS_READ);
+}
+
+/** The property of a `Request` that holds `PlainRequest.parsed`. */
+export const PARSED_BODY: unique symbol = Symbol.for('ensemble-orchestrator.parsed-body');
 
 /** How long the peer may take nothing of an answer whose end counts (`sent`), or of a stream. */
 export const STALL_MS = 30_000;

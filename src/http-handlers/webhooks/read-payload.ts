@@ -4,6 +4,7 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import { BODY_TYPES, type BodyKind } from '../../engine/model/webhook.ts';
 import type { ServedWebhook } from '../../orchestrator/webhooks/webhooks.ts';
+import { bodyWasRead } from '../../engine/ports/host.ts';
 import type { HttpCall } from '../call.ts';
 import { checkCharset, decodeText, parseJson, readBytes, refuseCoding, weigh } from '../read-json.ts';
 
@@ -32,7 +33,10 @@ export function payloadReader(call: HttpCall, { accept, maxBodyBytes }: ServedWe
     return bytes;
   };
   return {
-    bytes: async () => readOnce(),
+    async bytes() {
+      if (request.parsed !== undefined) throw bodyWasRead();
+      return readOnce();
+    },
     async read() {
       const header = request.header('content-type');
       const kind = header === undefined ? undefined : kindOf(header);
@@ -41,10 +45,16 @@ export function payloadReader(call: HttpCall, { accept, maxBodyBytes }: ServedWe
       if (body.byteLength === 0) return { body: null, rawBody: '' };
       if (kind === undefined) throw unsupported(accept);
       weigh(call, body);
+      if (request.parsed !== undefined) return parsedPayload(request.parsed as Json);
       const rawBody = decodeText(body, KEEPS_MARK);
       return { body: parse(kind, rawBody), rawBody };
     },
   };
+}
+
+/** A body parser of the host has read the bytes, which nothing depends on here. The text is not the one that was sent. */
+function parsedPayload(body: Json): Payload {
+  return { body, rawBody: JSON.stringify(body) };
 }
 
 /** @throws UNSUPPORTED_MEDIA_TYPE for another charset than UTF-8 */

@@ -1,8 +1,8 @@
 /** Serves a Node request with a handler that has only `fetch` and `handle`, for example a wrapped one. */
 
 import { ByteBuffer } from '../../../engine/base/byte-buffer.ts';
-import type { HostInfo, HttpHandler, PlainAnswer } from '../../../engine/ports/host.ts';
-import { addressOf, headersOf } from './from-incoming.ts';
+import { type HostInfo, type HttpHandler, PARSED_BODY, type PlainAnswer } from '../../../engine/ports/host.ts';
+import { addressOf, bytesOfParsed, headersOf, parsedBody } from './from-incoming.ts';
 import type { NodeRequest, NodeResponse } from './node-types.ts';
 import type { Target } from './read-target.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -76,9 +76,20 @@ function buildRequest(request: NodeRequest, target: Target): Request {
   const { method = 'GET' } = request;
   const url = addressOf(request, target);
   if (method === 'GET' || method === 'HEAD') return new Request(url, { method, headers });
-  const body = toStream(request);
+  const body = request.readableEnded ? streamOfParsed(request) : toStream(request);
   // Node requires `duplex` for a body that is a stream. The types of the DOM don't have it yet.
-  return new Request(url, { method, headers, body, duplex: 'half' } as RequestInit);
+  const webRequest = new Request(url, { method, headers, body, duplex: 'half' } as RequestInit);
+  return Object.defineProperty(webRequest, PARSED_BODY, { value: parsedBody(request) });
+}
+
+function streamOfParsed(request: NodeRequest): ReadableStream<Uint8Array> {
+  const start = (controller: ReadableStreamDefaultController<Uint8Array>) => {
+    const bytes = bytesOfParsed(request);
+    if (bytes.byteLength > 0) controller.enqueue(bytes);
+    controller.close();
+  };
+  // A handler that does not read the body gets no error.
+  return new ReadableStream({ pull: start }, { highWaterMark: 0 });
 }
 
 // Not Readable.toWeb(): cancelling its stream destroys the connection, and the answer that says why. And nothing is read before the

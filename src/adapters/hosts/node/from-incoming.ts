@@ -1,7 +1,7 @@
 /** A Node request as a plain request. */
 
 import { ByteBuffer } from '../../../engine/base/byte-buffer.ts';
-import type { PlainRequest, TakeBytes } from '../../../engine/ports/host.ts';
+import { bodyWasRead, type PlainRequest, type TakeBytes } from '../../../engine/ports/host.ts';
 import type { NodeRequest } from './node-types.ts';
 import { isHost, type Target } from './read-target.ts';
 
@@ -42,12 +42,21 @@ export class IncomingRequest implements PlainRequest {
     return this.#request.httpVersionMajor > 1 || this.header('transfer-encoding') !== undefined;
   }
 
+  get parsed(): unknown {
+    return parsedBody(this.#request);
+  }
+
   body(take: TakeBytes): Uint8Array | undefined | Promise<Uint8Array | undefined> {
     const request = this.#request;
     if (!request.readableEnded) return collect(request, take);
-    const parsed = parsedBody(request.body);
-    return take(parsed.byteLength) ? parsed : undefined;
+    const bytes = bytesOfParsed(request);
+    return take(bytes.byteLength) ? bytes : undefined;
   }
+}
+
+/** The value that a body parser has left in place of the bytes. */
+export function parsedBody({ readableEnded, body }: NodeRequest): unknown {
+  return !readableEnded || body === null || typeof body === 'string' || body instanceof Uint8Array ? undefined : body;
 }
 
 /** The URL of a request. Only the path and the query come from the target. `Host` is a header of the sender, and does not change the path. */
@@ -77,9 +86,12 @@ function readHeader(raw: readonly string[], name: string): string | undefined {
   return value;
 }
 
-// A body parser has read the stream before: only its result remains.
-function parsedBody(body: unknown): Uint8Array {
-  if (body === undefined || body === null) return EMPTY;
+/** A body parser has read the stream before: only its result remains. @throws if nothing remains of a body that was not empty */
+export function bytesOfParsed({ body, headers }: NodeRequest): Uint8Array<ArrayBufferLike> {
+  if (body === undefined || body === null) {
+    if (Number(headers['content-length'] ?? 0) > 0) throw bodyWasRead();
+    return EMPTY;
+  }
   if (body instanceof Uint8Array) return body;
   return new TextEncoder().encode(typeof body === 'string' ? body : JSON.stringify(body));
 }

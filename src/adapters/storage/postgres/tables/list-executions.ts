@@ -43,7 +43,8 @@ export function executionList(
   const listed = LISTED.map((column) => computedColumn(column, names) ?? listedColumn(column)).join(', ');
 
   /**
-   * Executions by the index that answers one filter, in the order of a list; those of an ensemble status by status.
+   * Executions by the index that answers one filter, in the order of a list; those of an ensemble status by status. Not for a count, for
+   * which the planner would read the table when a status is rare.
    * Expressions such as `e.ensemble || ''` keep the planner from the index of another filter.
    * @param columns - of the execution `e`. Without columns, the executions are only counted, in any order
    */
@@ -51,14 +52,11 @@ export function executionList(
     const { ensemble, status, parentId, tag, search, errorCode, unresolved } = query;
     const { createdAt, id, end, follows, until, sorts } = boundsOf(query, LEAST, GREATEST);
     const as = walk === 'tag' ? 't' : 'e';
-    // A count has no order, and the planner takes each status for as frequent as the average: it would read the table for a rare one.
     const byStatus = walk === 'ensemble' && columns !== undefined;
-    const by = (filter: Walk, column: string, also?: Walk) =>
-      filter === walk || also === walk ? `e.${column}` : `(e.${column} || '')`;
+    const by = (filter: Walk, column: string) => (filter === walk ? `e.${column}` : `(e.${column} || '')`);
     const row = (from: string) =>
       `CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = ${from}.id LIMIT 1) e`;
-    let from = `${executions} e`;
-    if (walk === 'tag') from = `${tags} t ${row('t')}`;
+    let from = walk === 'tag' ? `${tags} t ${row('t')}` : `${executions} e`;
     if (search !== undefined) from = `(${matching(names, search, param)}) x ${row('x')}`;
     const where = [
       `${as}.namespace = $1`,
@@ -69,7 +67,9 @@ export function executionList(
       ...(errorCode === undefined ? [] : [hasError(walk === 'error', param(toTextColumn(errorCode)))]),
       ...(unresolved ? [walk === 'unresolved' ? unresolvedOf('e.') : `(${unresolvedOf('e.')}) IS TRUE`] : []),
       ...(byStatus ? ['e.status = s.status'] : []),
-      ...(byStatus || status === undefined ? [] : [`${by('status', 'status', 'ensemble')} = '${STATUSES[status]}'`]),
+      ...(byStatus || status === undefined
+        ? []
+        : [`${by(walk === 'ensemble' ? walk : 'status', 'status')} = '${STATUSES[status]}'`]),
       ...(tag === undefined ? [] : [walk === 'tag' ? `t.tag = ${param(tag)}` : hasTag(tags, param(tag))]),
     ];
     const order = columns === undefined ? '' : `ORDER BY ${as}.created_at ${sorts}, ${as}.id ${sorts}`;

@@ -1,6 +1,8 @@
 import { handler } from '../../../../service.mjs';
 
-const respond = (request) => handler.fetch(request);
+// Next.js sets this header to the address of the socket, unless the request has one. A proxy in front of it must replace it.
+const respond = (request) =>
+  handler.fetch(request, { ip: request.headers.get('x-forwarded-for')?.split(',').at(-1)?.trim() });
 
 export {
   respond as DELETE,
