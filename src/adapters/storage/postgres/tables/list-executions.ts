@@ -54,8 +54,7 @@ export function executionList(
     const as = walk === 'tag' ? 't' : 'e';
     const byStatus = walk === 'ensemble' && columns !== undefined;
     const by = (filter: Walk, column: string) => (filter === walk ? `e.${column}` : `(e.${column} || '')`);
-    const row = (from: string) =>
-      `CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = ${from}.id LIMIT 1) e`;
+    const row = (from: string) => rowOf(executions, from);
     let from = walk === 'tag' ? `${tags} t ${row('t')}` : `${executions} e`;
     if (search !== undefined) from = `(${matching(names, search, param)}) x ${row('x')}`;
     const where = [
@@ -130,10 +129,15 @@ export function executionList(
       const found = find(walk, query, param, limit, 'e.created_at, e.id');
       const sorts = sortsOf(query);
       return `SELECT ${listed} FROM (SELECT * FROM (${found}) m ORDER BY created_at ${sorts}, id ${sorts} LIMIT ${limit}) f
-        CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = f.id LIMIT 1) e
+        ${rowOf(executions, 'f')}
         ORDER BY f.created_at ${sorts}, f.id ${sorts}`;
     });
   };
+}
+
+/** The execution `e` that an entry of another table or list names. */
+function rowOf(executions: string, from: string): string {
+  return `CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = ${from}.id LIMIT 1) e`;
 }
 
 /** The ids of the executions whose id, or one of whose tags, begins with a text. */
