@@ -249,6 +249,27 @@ describe('formats', () => {
     expect(await checked(schema, { a: ['/a/b', '../c?d#e', 'https://example.com', 'http://'] })).toEqual([problem]);
   });
 
+  it.each([
+    ['email', ['te~st@shop.example', "a!#$%&'*+/=?^_`{|}~-z@x.co"], ['~@', 'te..st@x.co', '.a@x.co']],
+    [
+      'date-time',
+      ['2026-11-28t10:00:00z', '2026-11-28T10:00:00+01:00'],
+      ['2026-11-28 10:00:00Z', '2026-11-28x10:00:00Z'],
+    ],
+    ['time', ['10:00:00z'], ['10:00:00']],
+  ])('`%s` accepts what its RFC accepts', (format, right, wrong) => {
+    const holds = FORMATS[format] as (text: string) => boolean;
+    expect(right.filter((text) => !holds(text))).toEqual([]);
+    expect(wrong.filter(holds)).toEqual([]);
+  });
+
+  it('a number without a fraction is an integer, however large it is', async () => {
+    const schema = { properties: { a: { type: 'integer' } } };
+    expect(await checked(schema, { a: 2 ** 53 })).toEqual([]);
+    expect(await checked(schema, { a: 1e300 })).toEqual([]);
+    expect(await checked(schema, { a: 1.5 })).toEqual(['a must be a whole number, not 1.5']);
+  });
+
   it('any other format is a note', async () => {
     expect(await checked({ properties: { a: { type: 'string', format: 'password' } } }, { a: 'x' })).toEqual([]);
   });

@@ -35,7 +35,7 @@ describe('patterns', () => {
     );
     const began = performance.now();
     for (const { pattern, slow } of all) {
-      const regex = new RegExp(pattern);
+      const regex = new RegExp(pattern, 'u');
       if (slow === undefined) for (const text of texts) regex.test(text);
     }
     // A single quadratic pattern would take longer.
@@ -64,6 +64,44 @@ describe('patterns', () => {
       for (const { message } of issues)
         expect(message).toMatch(/^is a pattern that can be very slow on some texts: the part/);
     }
+  });
+
+  it.each(['a\\-b', '^\\@', '\\_', 'a{', '}', ']', '\\p{No}{', '\\pL', '\\u{110000}'])(
+    '%s can not be read in Unicode mode, and is refused with what to write',
+    (pattern) => {
+      const text = 'is not valid in Unicode mode, in which JSON Schema reads a pattern: escape no other characters';
+      expect(() => load({ properties: { a: { pattern } } })).toThrow(text);
+      expect(() => load({ patternProperties: { [pattern]: {} } })).toThrow(text);
+    },
+  );
+
+  it.each([
+    ['^\\p{L}+$', ['Ada', 'Łukasz', '京'], ['p{L}', 'Ada1', '']],
+    ['^.$', ['b', '😀'], ['ab']],
+    ['^[😀-😂]$', ['😁'], ['\ud83d', 'a']],
+    ['^\\p{Script=Greek}\\P{L}$', ['α1'], ['a1', 'αα']],
+  ])('%s means what JSON Schema says', async (pattern, right, wrong) => {
+    const orchestrator = createOrchestrator({
+      ensembles: [
+        {
+          name: 'a',
+          inputs: {
+            type: 'object',
+            properties: { a: { type: 'string', pattern } },
+            patternProperties: { [pattern]: {} },
+            additionalProperties: false,
+          } as never,
+          flow: [],
+        },
+      ],
+    });
+    for (const text of right) {
+      await orchestrator.execute('a', { a: text } as never);
+      await orchestrator.execute('a', { [`${text}`]: 'x' } as never);
+    }
+    for (const text of wrong)
+      await expect(orchestrator.execute('a', { a: text } as never)).rejects.toMatchObject({ code: 'INVALID_INPUT' });
+    await orchestrator.close();
   });
 
   it('a key of patternProperties that is not a pattern is refused', () => {

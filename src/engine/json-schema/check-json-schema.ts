@@ -237,14 +237,20 @@ function isTextList(value: Json): boolean {
 }
 
 function patternProblem(pattern: Json): string | undefined {
-  if (!isPattern(pattern)) return `must be a regular expression, not ${describe(pattern)}`;
+  if (typeof pattern !== 'string' || !isPattern(pattern, 'u'))
+    return typeof pattern === 'string' && isPattern(pattern, '')
+      ? NOT_UNICODE
+      : `must be a regular expression, not ${describe(pattern)}`;
   const slow = slowPattern(pattern);
   return slow === undefined ? undefined : `is a pattern that can be very slow on some texts: ${slow}`;
 }
 
-function isPattern(value: Json): value is string {
+const NOT_UNICODE =
+  'is not valid in Unicode mode, in which JSON Schema reads a pattern: escape no other characters than those of the syntax (`\\.` and not `\\@`; `\\-` in a class only), and also `{`, `}` and `]`';
+
+function isPattern(source: string, flags: string): boolean {
   try {
-    return typeof value === 'string' && new RegExp(value) instanceof RegExp;
+    return new RegExp(source, flags) instanceof RegExp;
   } catch {
     return false;
   }

@@ -137,7 +137,7 @@ function properties(schema: JsonObject, { compile, target }: Compiler): Rule {
     return fallback === undefined ? [] : [[key, fallback] as const];
   });
   const patterns = Object.entries((schema.patternProperties ?? {}) as JsonObject).map(
-    ([source, inner]) => [new RegExp(source), compile(inner)] as const,
+    ([source, inner]) => [new RegExp(source, 'u'), compile(inner)] as const,
   );
   const other = compile(schema.additionalProperties ?? true);
   const isClosed = schema.additionalProperties === false;

@@ -15,7 +15,7 @@ export function hasType(value: Json, type: string): boolean {
     case 'null':
       return value === null;
     case 'integer':
-      return Number.isSafeInteger(value);
+      return Number.isInteger(value);
     case 'array':
       return Array.isArray(value);
     case 'object':
@@ -116,7 +116,7 @@ export const LIMITS: Readonly<Record<string, (argument: never, schema: JsonObjec
   minLength: atLeast(characters, 'character', 'characters'),
   maxLength: atMost(characters, 'character', 'characters'),
   pattern: (source: string) => {
-    const pattern = new RegExp(source);
+    const pattern = new RegExp(source, 'u');
     return text((value) => pattern.test(value), `must match the pattern ${quoted(source)}`);
   },
   format: (name: string) => {

@@ -1,6 +1,6 @@
-/** Parses a JavaScript regular expression without flags to a tree with all that its cost depends on. */
+/** Parses a JavaScript regular expression with the flag `u`, the form that JSON Schema has, to a tree with all that its cost depends on. */
 
-/** Ranges of UTF-16 units, both ends included. */
+/** Ranges of code points, both ends included. */
 export type Chars = readonly (readonly [number, number])[];
 
 export type PatternNode =
@@ -12,7 +12,7 @@ export type PatternNode =
   | { readonly kind: 'edge'; readonly end: boolean }
   | { readonly kind: 'look'; readonly body: PatternNode; readonly isLookBehind: boolean };
 
-const LAST = 0xffff;
+const LAST = 0x10ffff;
 export const EVERY: Chars = [[0, LAST]];
 const DIGIT: Chars = [[48, 57]];
 const WORD: Chars = [...DIGIT, [65, 90], [95, 95], [97, 122]];
@@ -59,9 +59,39 @@ export function union(...all: readonly Chars[]): Chars {
   return complement(complement(all.flat()));
 }
 
-/** @param source - a valid pattern @returns undefined for unsupported syntax: back-references and group flags */
+/** By escape, such as `\\p{L}`. */
+const PROPERTIES = new Map<string, Chars>();
+/** The length of each piece of the list of all characters that is searched for those of a property. */
+const PIECE = 0x1000;
+
+/** The characters of a Unicode property, as the runtime knows them. */
+function charsOfProperty(escape: string): Chars {
+  const known = PROPERTIES.get(escape);
+  if (known) return known;
+  const runs = new RegExp(`${escape}+`, 'gu');
+  const chars: [number, number][] = [];
+  for (let start = 0; start < LAST; start += PIECE) {
+    const points = Array.from({ length: PIECE }, (_, i) => start + i);
+    for (const { 0: run } of String.fromCodePoint(...points).matchAll(runs))
+      chars.push([run.codePointAt(0) as number, [...run].at(-1)?.codePointAt(0) as number]);
+  }
+  const found = union(chars);
+  PROPERTIES.set(escape, found);
+  return found;
+}
+
+/**
+ * @param source - a pattern that is valid with the flag `u`
+ * @returns undefined for unsupported syntax: back-references and group flags
+ */
 export function readPattern(source: string): PatternNode | undefined {
   let at = 0;
+
+  const next = (): number => {
+    const code = source.codePointAt(at) as number;
+    at += code > 0xffff ? 2 : 1;
+    return code;
+  };
 
   const choice = (): PatternNode | undefined => {
     const options: PatternNode[] = [];
@@ -95,12 +125,13 @@ export function readPattern(source: string): PatternNode | undefined {
   };
 
   const atom = (): PatternNode | undefined => {
-    const char = source[at++] as string;
+    const code = next();
+    const char = String.fromCodePoint(code);
     if (char === '^' || char === '$') return { kind: 'edge', end: char === '$' };
     if (char === '.') return { kind: 'chars', chars: complement(LINE_END) };
     if (char === '[') return charClass();
     if (char === '(') return group();
-    if (char !== '\\') return one(char.charCodeAt(0));
+    if (char !== '\\') return { kind: 'chars', chars: unit(code) };
     if (/[bB]/.test(source[at] ?? '')) {
       at++;
       return NOTHING;
@@ -124,64 +155,61 @@ export function readPattern(source: string): PatternNode | undefined {
     const chars: (readonly [number, number])[] = [];
     while (at < source.length && source[at] !== ']') {
       const from = classUnit();
-      // Next to a class such as \d, a hyphen is a plain character.
-      const isRange = source[at] === '-' && source[at + 1] !== ']' && at + 1 < source.length;
+      const isRange = source[at] === '-' && source[at + 1] !== ']';
       if (!isRange) {
         chars.push(...from);
         continue;
       }
       at++;
       const to = classUnit();
-      if (isUnit(from) && isUnit(to)) chars.push([from[0][0], to[0][0]]);
-      else chars.push(...from, [45, 45], ...to);
+      // With the flag `u`, both ends are single characters.
+      chars.push([from[0]?.[0] as number, to[0]?.[0] as number]);
     }
     at++;
     return { kind: 'chars', chars: negated ? complement(chars) : chars };
   };
 
   const classUnit = (): Chars => {
-    const char = source[at++] as string;
-    if (char !== '\\') return unit(char.charCodeAt(0));
+    const code = next();
+    if (code !== 92) return unit(code);
     if (source[at] !== 'b') return escaped();
     at++;
     return unit(8);
   };
 
-  // Reads the character after the backslash. A character without a special meaning is a plain character.
+  // Reads what follows the backslash. With the flag `u`, a character without a special meaning is not escaped, except in syntax.
   const escaped = (): Chars => {
-    const char = source[at++] ?? '\\';
+    const code = next();
+    const char = String.fromCodePoint(code);
     if (Object.hasOwn(CLASSES, char)) return CLASSES[char] as Chars;
     if (Object.hasOwn(CONTROLS, char)) return unit(CONTROLS[char] as number);
-    if (char === 'c' && /[A-Za-z]/.test(source[at] ?? '')) return unit(source.charCodeAt(at++) % 32);
-    const digits = char === 'x' ? 2 : char === 'u' ? 4 : 0;
-    const hex = source.slice(at, at + digits);
-    if (digits > 0 && hex.length === digits && /^[\da-f]+$/i.test(hex)) {
-      at += digits;
-      return unit(Number.parseInt(hex, 16));
+    if (char === '0') return unit(0);
+    if (char === 'c') return unit(next() % 32);
+    if (char === 'x') return unit(hexadecimal(/^[\da-f]{2}/i));
+    if (char === 'p' || char === 'P') {
+      const name = source.slice(at, source.indexOf('}', at) + 1);
+      at += name.length;
+      return charsOfProperty(`\\${char}${name}`);
     }
-    if (char >= '0' && char <= '7') return unit(octal(char));
-    return unit(char.charCodeAt(0));
+    if (char !== 'u') return unit(code);
+    if (source[at] === '{') return unit(hexadecimal(/^\{([\da-f]+)\}/i));
+    const high = hexadecimal(/^[\da-f]{4}/i);
+    const low = /^\\u(d[c-f][\da-f]{2})/i.exec(source.slice(at, at + 6))?.[1];
+    if (low === undefined || (high & 0xfc00) !== 0xd800) return unit(high);
+    at += 6;
+    return unit((high - 0xd800) * 0x400 + Number.parseInt(low, 16) - 0xdc00 + 0x10000);
   };
 
-  const octal = (first: string): number => {
-    const more = /^[0-7]{0,2}/.exec(source.slice(at))?.[0] ?? '';
-    at += more.length;
-    return Number.parseInt(first + more, 8) % 256;
+  const hexadecimal = (pattern: RegExp): number => {
+    const [text = '', inside = text] = pattern.exec(source.slice(at)) ?? [];
+    at += text.length;
+    return Number.parseInt(inside, 16);
   };
 
   const root = choice();
   return at >= source.length ? root : undefined;
 }
 
-function isUnit(chars: Chars): chars is readonly [readonly [number, number]] {
-  const [[from, to] = [0, 1], ...more] = chars;
-  return from === to && more.length === 0;
-}
-
 function unit(code: number): Chars {
   return [[code, code]];
-}
-
-function one(code: number): PatternNode {
-  return { kind: 'chars', chars: unit(code) };
 }
