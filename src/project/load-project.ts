@@ -2,11 +2,12 @@
 
 import { gitComponents } from '../adapters/components/git/git-components.ts';
 import { nodeHttp } from '../adapters/http/node-http.ts';
-import { type Project, readProject } from './read-project.ts';
-import { checkProject, type FileIssues } from './check-project.ts';
-import { withIssues } from '../engine/definition/read/parse-ensemble.ts';
 import { OrchestratorError } from '../engine/base/errors.ts';
+import { assumedValue } from '../engine/definition/compile/setting-text.ts';
+import { withIssues } from '../engine/definition/read/parse-ensemble.ts';
 import { checkOptions, type OrchestratorOptions } from '../orchestrator/options.ts';
+import { checkProject, type FileIssues } from './check-project.ts';
+import { type Project, readProject } from './read-project.ts';
 
 /** Options of `createOrchestrator` that a project has, or that are added to it. A project has no clock. */
 export type ProjectOptions = Omit<OrchestratorOptions, 'clock'>;
@@ -49,8 +50,8 @@ export async function loadProject(directory: string | URL, options: ProjectOptio
 /**
  * Like {@link loadProject}, but returns the problems instead of throwing them.
  *
- * @param assumeVariables - gives each variable that the config lists and that has no value an invented value, so that definitions can
- *   be checked on a machine without the values
+ * @param assumeVariables - accepts each variable that the config lists and that has no value, so that definitions can be checked on a
+ *   machine without the values
  * @param lenient - accepts references to what the host has not configured, such as a mail sender or a variable
  * @param query - added to the URLs of scripts and config, so that they are loaded again
  * @throws NOT_FOUND if the folder does not exist or has no ensemble
@@ -64,7 +65,7 @@ export async function openProject(
   const config = (project.config?.value ?? {}) as ProjectOptions;
   const problems = [...project.problems, ...configProblems(project)];
   const usable = problems.some(({ file }) => file === project.config?.file) ? {} : config;
-  const assumed = assumeVariables ? Object.fromEntries(project.absent.map((name) => [name, `value of ${name}`])) : {};
+  const assumed = assumeVariables ? Object.fromEntries(project.absent.map((name) => [name, assumedValue(name)])) : {};
   const options = mergeOptions(project, usable, { ...given, env: { ...assumed, ...given.env } });
   if (project.ensembles.length === 0 && options.ensembles?.length === 0 && problems.length === 0) {
     throw new OrchestratorError(

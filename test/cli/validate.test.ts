@@ -213,6 +213,35 @@ describe('ensemble validate', () => {
     );
   });
 
+  it('needs no values where a form is asked for; with a value, the form is checked, and graph and webhook list do the same', async () => {
+    const names = ['BEARER', 'BASIC', 'STANDARD', 'ISSUER', 'URL', 'SECRET', 'TO', 'FROM'];
+    const files = {
+      'ensembles/a.yaml': `name: a
+trigger:
+  - { type: webhook, path: /webhooks/b, auth: { type: bearer, secret: "\${env.BEARER}" } }
+  - { type: webhook, path: /webhooks/c, auth: { type: basic, secret: "\${env.BASIC}" } }
+  - { type: webhook, path: /webhooks/d, auth: { type: signature, scheme: standard, secret: "\${env.STANDARD}" } }
+  - { type: webhook, path: /webhooks/e, auth: { type: oauth, issuer: "\${env.ISSUER}", audience: us } }
+notifications:
+  - { type: webhook, url: "\${env.URL}/in", secret: "\${env.SECRET}", standard: true, events: [execution.completed] }
+  - { type: email, to: ["\${env.TO}"], from: "\${env.FROM}", events: [execution.completed] }
+flow: []
+`,
+      'ensemble.config.mjs': `import { memoryMail } from 'ensemble-orchestrator';
+export default { env: ${JSON.stringify(names)}, mail: { desk: memoryMail() } };
+`,
+    };
+    const cwd = makeFolder(files);
+    const { code, stdout, stderr } = await ensemble(['validate'], { cwd });
+    expect([code, stdout]).toEqual([0, '✓ 2 files, no problems\n']);
+    expect(stderr.match(/^warning: /gm)).toHaveLength(names.length);
+    expect((await ensemble(['graph', 'a'], { cwd })).code).toBe(0);
+    expect((await ensemble(['webhook', 'list'], { cwd })).stdout.match(/\/webhooks\//g)).toHaveLength(4);
+    const wrong = makeFolder({ ...files, '.env': names.map((name) => `${name}=a value\n`).join('') });
+    const refused = await ensemble(['validate'], { cwd: wrong });
+    expect([refused.code, refused.stderr.match(/^✗ .*$/gm)]).toEqual([1, ['✗ 8 problems in 1 of 2 files']]);
+  });
+
   it('reports what is wrong in components.yaml', async () => {
     const cwd = makeFolder({
       'ensembles/a.yaml': 'name: a\nflow: []\n',

@@ -426,20 +426,22 @@ const rows: readonly Row[] = [
   },
 
   {
-    rule: 'a guard in finally is a later guard for the steps of its try',
+    rule: 'a guard in finally handles no failure of its try, and the steps after the failure do not run',
     flow: [{ try: [boom('a'), ok('x')], finally: [ok('f', when('a.failed'))] }, ok('z')],
-    ran: 'a x f z',
+    ran: 'a f',
+    fails: 'a',
   },
   {
     rule: 'a guard in finally that did not hold',
     flow: [{ try: [boom('a'), ok('x')], finally: [ok('f', when('a.success'))] }, ok('z')],
-    ran: 'a x',
+    ran: 'a',
     fails: 'a',
   },
   {
-    rule: 'a guard in finally is a later guard for the steps of its catch',
+    rule: 'a guard in finally handles no failure of its catch',
     flow: [{ try: [boom('a')], catch: [boom('b'), ok('x')], finally: [ok('f', when('b.failed'))] }, ok('z')],
-    ran: 'a b x f z',
+    ran: 'a b f',
+    fails: 'b',
   },
   {
     rule: 'a guard in finally does not check caught failures',
@@ -447,9 +449,20 @@ const rows: readonly Row[] = [
     ran: 'a c f z',
   },
   {
-    rule: 'a guard in finally is a later guard for a failure before the try',
+    rule: 'a guard in finally is no later guard for a failure before the try',
     flow: [boom('a'), { try: [ok('x')], catch: [], finally: [ok('f', when('a.failed'))] }, ok('z')],
-    ran: 'a x f z',
+    ran: 'a',
+    fails: 'a',
+  },
+  {
+    rule: 'a guard in finally handles a failure of that finally',
+    flow: [{ try: [ok('a')], finally: [boom('f'), ok('g', when('f.failed'))] }, ok('z')],
+    ran: 'a f g z',
+  },
+  {
+    rule: 'a guard around a try leads to the steps of its finally too',
+    flow: [boom('a'), branch('a.failed', [{ try: [ok('x', when('false'))], finally: [ok('f')] }]), ok('z')],
+    ran: 'a f z',
   },
   {
     rule: 'finally runs to its end after any failure before it',

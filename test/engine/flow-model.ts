@@ -149,7 +149,9 @@ export function readsFailure(guard: Guard): readonly string[] {
 
 /** The names whose failures are checked by a guard of the step, or of a step inside it. */
 export function readsInside(step: Step): readonly string[] {
-  return [...guardsOf(step).flatMap(readsFailure), ...listsOf(step).flat().flatMap(readsInside)];
+  // Guards in `finally` handle nothing from outside of it.
+  const inner = step.kind === 'try' ? listsOf({ ...step, finally: undefined }) : listsOf(step);
+  return [...guardsOf(step).flatMap(readsFailure), ...inner.flat().flatMap(readsInside)];
 }
 
 /** The names of a level: those in branches belong to it, those inside a `foreach` do not. */

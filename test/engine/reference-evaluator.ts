@@ -23,6 +23,8 @@ interface Open {
 interface Led {
   readonly guard: Guard;
   readonly since: number;
+  /** For a step of a `finally`: the level around it, where the guard was evaluated. */
+  readonly at?: Level | undefined;
 }
 
 /** A list around the current step, after one of its steps. */
@@ -129,7 +131,8 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
     }
   };
   const handle = (guards: readonly Led[], level: Level) => {
-    for (const { guard, since } of guards) for (const name of readsFailure(guard)) handleName(name, since, level);
+    for (const { guard, since, at = level } of guards)
+      for (const name of readsFailure(guard)) handleName(name, since, at);
   };
   const give = (name: string | undefined, result: Result, level: Level): true => {
     if (name !== undefined) level.results.set(name, result);
@@ -278,27 +281,27 @@ export function evaluateFlow(flow: readonly Step[]): Outcome {
   };
 
   const runTry = (step: StepOf<'try'>, level: Level, guards: readonly Led[], ahead: Ahead): boolean => {
-    const cleansUp = (step.finally ?? []).flatMap(readsInside);
     const catches = (step.catch?.steps ?? []).flatMap(readsInside);
     const caughtBy = level.caughtBy + (step.catch ? 1 : 0);
     const body = { ...stretch(level, true), caughtBy };
-    const afterBody = [...ahead, guardsAfter([...catches, ...cleansUp])];
+    const afterBody = [...ahead, guardsAfter(catches)];
     runList(step.body, body, guards, afterBody, undefined, step.catch !== undefined);
     const [broke] = body.open;
     if (broke && step.catch) {
       const caught = stretch(level, true);
       runOwn(step.catch.caught, broke.agent ?? 'nobody', caught, guards);
-      const afterCatch = [...ahead, guardsAfter(cleansUp)];
       const first = { ...guardsAfter(catches), hasMore: step.catch.steps.length > 0 };
-      const isOver = ends(caught, [...afterCatch, first]);
-      if (!isOver) runList(step.catch.steps, caught, guards, afterCatch);
+      const isOver = ends(caught, [...ahead, first]);
+      if (!isOver) runList(step.catch.steps, caught, guards, ahead);
       absorb(level, caught);
     } else {
       absorb(level, body);
     }
     const { last } = level;
-    const cleanup = stretch(level);
-    runList(step.finally ?? [], cleanup, guards, ahead);
+    // What its guards handle ends with it.
+    const cleanup = { ...stretch(level), handled: new Set<string>() };
+    const outside = guards.map((one) => ({ ...one, at: one.at ?? level }));
+    runList(step.finally ?? [], cleanup, outside, ahead);
     absorb(level, cleanup);
     level.last = last;
     return true;

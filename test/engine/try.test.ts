@@ -73,10 +73,10 @@ describe('try and catch', () => {
       undefined,
     ],
     [
-      'a guard in finally that led to a step handles it',
+      'a guard in finally that led to a step does not handle it',
       [attempt([boom('a'), ok('b')], { finally: [ok('f', when('a.failed'))] }), ok('z')],
-      'a b f z',
-      undefined,
+      'a f',
+      'a',
     ],
     [
       'a guard in finally that led to no step does not',

@@ -8,3 +8,16 @@ export function once<T>(create: () => T): () => T {
     return created.value;
   };
 }
+
+/** The same for each key. @param max - how many results are kept */
+export function onceEach<T>(create: (key: string) => T, max: number): (key: string) => T {
+  const created = new Map<string, T>();
+  return (key) => {
+    const known = created.get(key);
+    if (known !== undefined) return known;
+    const value = create(key);
+    if (created.size >= max) created.clear();
+    created.set(key, value);
+    return value;
+  };
+}

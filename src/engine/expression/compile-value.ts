@@ -1,4 +1,4 @@
-/** Compiles whole values, such as the config or input of an agent. Every text inside is compiled; keys are not. */
+/** Compiles whole values, such as the config or input of an agent. Every text inside is compiled; an expression in a key is refused. */
 
 import { type Json, type JsonObject, MAX_DEPTH } from '../base/json.ts';
 import { type CompiledText, compileText } from './compile-text.ts';
@@ -64,6 +64,12 @@ export function compileValue<E extends Evaluation>(
     return evaluate;
   };
 
+  const refuseKey = (key: string) => {
+    path.push(key);
+    fail(expressionInKey());
+    path.pop();
+  };
+
   const compileString = (text: string): Evaluate<E> => {
     try {
       const special = read?.(path, text);
@@ -91,6 +97,7 @@ export function compileValue<E extends Evaluation>(
   const compileObject = (object: JsonObject): Evaluate<E> => {
     const keys = Object.keys(object);
     if (keys.includes('__proto__')) return fail(new ExpressionSyntaxError('the key __proto__ is never allowed', 0, 0));
+    for (const key of keys) if (key.includes('${')) refuseKey(key);
     const values = keys.map((key) => compileInside(key, object[key] as Json));
     return (evaluation) => {
       const out: Record<string, Json> = {};
@@ -101,3 +108,13 @@ export function compileValue<E extends Evaluation>(
 
   return { evaluate: compile(value), references, warnings, constant };
 }
+
+/** The refusal of a key with `${`, which would stay text. */
+export function expressionInKey(): ExpressionSyntaxError {
+  const error = new ExpressionSyntaxError(IN_KEY, 0, 0);
+  error.inKey = true;
+  return error;
+}
+
+const IN_KEY =
+  "a key is not evaluated, so `${...}` in it would stay text: write the whole map as one expression, such as `${parseJson('{' + json(input.key) + ':' + json(input.value) + '}')}`, or build it in a script (`operation: code`)";

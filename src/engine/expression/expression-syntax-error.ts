@@ -10,6 +10,8 @@ export class ExpressionSyntaxError extends Error {
   readonly suggestion?: string;
   /** The expression is valid, but the host does not have what it needs. The message names the option to set. */
   notConfigured = false;
+  /** The problem is in a key of a map: `index` and `length` say nothing. */
+  inKey = false;
 
   constructor(message: string, index: number, length: number, suggestion?: string) {
     super(message);

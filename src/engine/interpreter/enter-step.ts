@@ -16,6 +16,8 @@ export interface GuardChain {
   readonly since: number;
   /** The list that the guard led to; undefined when it led to a single step. */
   readonly list: CompiledList | undefined;
+  /** At the beginning of a `finally`: the scope around it, whose failures only the outer guards handle. */
+  readonly outside?: RunScope;
 }
 
 /** The end of every chain. */
@@ -82,8 +84,10 @@ function followCondition(
 /** @returns the guards */
 function markHandled({ kind }: CompiledStep, scope: RunScope, guards: GuardChain): GuardChain {
   if (scope.run.unhandled === 0 || !OWN_WORK[kind]) return guards;
+  let at = scope;
   for (let chain: GuardChain | undefined = guards; chain; chain = chain.outer) {
-    for (const slot of chain.reads) scope.handle(slot, chain.since);
+    at = chain.outside ?? at;
+    for (const slot of chain.reads) at.handle(slot, chain.since);
   }
   return guards;
 }

@@ -86,6 +86,8 @@ export class RunScope extends ExpressionScope {
   sizes: HeldSizes | undefined;
   /** Whether a failure outside this scope does not end it, because a step that runs again or concurrently may still handle it. */
   isApart: boolean;
+  /** Whether it is the scope of a `finally`: guards inside it handle no failure outside of it. */
+  isCleanup = false;
   /** The body of the nearest `try` with a `catch` around this scope: guards outside it do not check failures inside. */
   caughtBy: CompiledList | undefined;
   /** The prompt that a route of this level chose, for the next `think` without a prompt. */
@@ -231,7 +233,7 @@ export class RunScope extends ExpressionScope {
   handle(slot: NameSlot, since: number): void {
     if (this.failures) this.#settle(({ slots, place = 0 }) => place <= since && slots.includes(slot));
     if (this.handled) this.handled.add(slot.name);
-    else this.outer?.handle(slot, since);
+    else if (!this.isCleanup) this.outer?.handle(slot, since);
   }
 
   /** The same by name, for all that a block handled. */
@@ -239,7 +241,7 @@ export class RunScope extends ExpressionScope {
     if (names.size === 0) return;
     this.#settle(({ slots }) => slots.some(({ name }) => names.has(name)));
     if (this.handled) for (const name of names) this.handled.add(name);
-    else this.outer?.handleNames(names);
+    else if (!this.isCleanup) this.outer?.handleNames(names);
   }
 
   #settle(isHandled: (failure: PendingFailure) => boolean): void {

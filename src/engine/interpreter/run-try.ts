@@ -138,7 +138,9 @@ async function runFinally(list: CompiledList, scope: RunScope, guards: GuardChai
   try {
     const cleanup = scope.fork(cancellation);
     cleanup.isApart = true;
-    await withGracePeriod(runBody(list, cleanup, guards), cleanup, 0);
+    cleanup.isCleanup = true;
+    const inside: GuardChain = { reads: [], outer: guards, since: 0, list: undefined, outside: scope };
+    await withGracePeriod(runBody(list, cleanup, inside), cleanup, 0);
     if (cancellation.reason !== undefined) cancellation.close();
     scope.absorb(cleanup);
   } finally {

@@ -1,5 +1,7 @@
 /** Parses a JavaScript regular expression with the flag `u`, the form that JSON Schema has, to a tree with all that its cost depends on. */
 
+import { onceEach } from '../base/once.ts';
+
 /** Ranges of code points, both ends included. */
 export type Chars = readonly (readonly [number, number])[];
 
@@ -59,26 +61,37 @@ export function union(...all: readonly Chars[]): Chars {
   return complement(complement(all.flat()));
 }
 
-/** By escape, such as `\\p{L}`. */
-const PROPERTIES = new Map<string, Chars>();
-/** The length of each piece of the list of all characters that is searched for those of a property. */
-const PIECE = 0x1000;
+/** Where characters are assigned, in whole blocks. All others of a range that follows are alike. */
+const ASSIGNED: Chars = [
+  [0, 0x33fff],
+  [0xe0000, 0xe0fff],
+];
+const ALIKE: Chars = [
+  [0x34000, 0xdffff],
+  [0xe1000, LAST],
+];
+const BLOCK = 256;
+const MAX_PROPERTIES = 1_000;
 
-/** The characters of a Unicode property, as the runtime knows them. */
-function charsOfProperty(escape: string): Chars {
-  const known = PROPERTIES.get(escape);
-  if (known) return known;
-  const runs = new RegExp(`${escape}+`, 'gu');
-  const chars: [number, number][] = [];
-  for (let start = 0; start < LAST; start += PIECE) {
-    const points = Array.from({ length: PIECE }, (_, i) => start + i);
-    for (const { 0: run } of String.fromCodePoint(...points).matchAll(runs))
-      chars.push([run.codePointAt(0) as number, [...run].at(-1)?.codePointAt(0) as number]);
-  }
-  const found = union(chars);
-  PROPERTIES.set(escape, found);
-  return found;
-}
+/** The characters of a Unicode property, such as `\p{L}`, as the runtime knows them. It takes some 30 ms. */
+const charsOfProperty = onceEach((escape: string): Chars => {
+  const [any, all, runs] = [new RegExp(escape, 'u'), new RegExp(`^${escape}+$`, 'u'), new RegExp(`${escape}+`, 'gu')];
+  const found: (readonly [number, number])[] = [];
+  const points = new Array<number>(BLOCK);
+  for (const [from, to] of ASSIGNED)
+    for (let start = from; start <= to; start += BLOCK) {
+      for (let i = 0; i < BLOCK; i++) points[i] = start + i;
+      const text = String.fromCodePoint(...points);
+      if (!any.test(text)) continue;
+      const units = start > 0xffff ? 2 : 1;
+      if (all.test(text)) found.push([start, start + BLOCK - 1]);
+      else
+        for (const { 0: run, index } of text.matchAll(runs))
+          found.push([start + index / units, start + (index + run.length) / units - 1]);
+    }
+  for (const range of ALIKE) if (any.test(String.fromCodePoint(range[0]))) found.push(range);
+  return union(found);
+}, MAX_PROPERTIES);
 
 /**
  * @param source - a pattern that is valid with the flag `u`

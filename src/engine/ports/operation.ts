@@ -132,6 +132,8 @@ export interface Operation<Config = JsonObject> {
    * the input nor a name of the flow is refused at load. Default: any name may be a field of other data.
    */
   readsOnlyInput?(config: JsonObject): boolean;
+  /** Set if `context.input` is not read. Then an `input` of its agents is warned about at load. */
+  readonly ignoresInput?: boolean;
   /** What a process needs to run this agent, such as `script:score`. */
   needs?(config: JsonObject): readonly string[];
   /** The agents that `context.callAgent` may run, found at load in the config as written. */

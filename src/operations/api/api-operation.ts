@@ -26,6 +26,7 @@ export function apiOperation(options: ApiOperationOptions): Operation<ApiConfig>
   const { http, now = Date.now } = options;
   return Object.freeze<Operation<ApiConfig>>({
     name: 'api',
+    ignoresInput: true,
     get config() {
       return apiConfig();
     },

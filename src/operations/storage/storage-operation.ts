@@ -34,6 +34,7 @@ export function storageOperation(parts: {
     // A query can select its values.
     shows: ['key', 'prefix', 'value', 'query', 'params', 'exportOptions'],
     texts: { query: 'sql' },
+    ignoresInput: true,
     check: (given) => checkConfig(given, bindings),
     needs: (given) => {
       const target = targetName(given);

@@ -68,6 +68,16 @@ export function compileAgentStep(
   refuseSecrets({ references: shown }, configAt.path, `what \`${operation.name}\` gives`, secretNames, configAt.report);
   context.needs.add(`operation:${operation.name}`);
   for (const need of operation.needs?.(values) ?? []) context.needs.add(need);
+  // A template of a component may read it.
+  if (input && operation.ignoresInput && references.length === 0) {
+    const { path, report: reportInput } = resolved.at('input');
+    reportInput({
+      path,
+      key: true,
+      message: `has no effect: ${quoted(operation.name)} does not read it. ${CONFIG_RULE}`,
+      warning: true,
+    });
+  }
   const readsOnlyInput = operation.readsOnlyInput?.(values) ?? true;
   const retryAt = resolved.at('retry');
   if (takesPrompt) context.prompts.missing.push(() => report({ path: configAt.path, message: NEEDS_PROMPT }));
@@ -127,6 +137,18 @@ function compileWritten(
   };
 }
 
+const CONFIG_RULE =
+  "A `config` reads the execution's input as `input`: write the expression in the step's own `config`, or put a script (`operation: code`) before it";
+
+/** An `input` that a config reads, and that only the step's own `input` has. */
+function explainOwnInput(written: AgentBehaviour['input'], report: Report): Report {
+  const names = isMap(written) ? Object.keys(written) : [];
+  return (problem) => {
+    const isOwn = names.some((name) => problem.message.startsWith(`input ${quoted(name)} is not declared`));
+    report(isOwn ? { ...problem, message: `${problem.message}. ${CONFIG_RULE}` } : problem);
+  };
+}
+
 const NEEDS_PROMPT = 'needs a `prompt`: no router of this definition has one for it';
 
 /** Compiles the agents that an operation may call. Such an agent reads what it is called with as `input`, and no results of the flow. */
@@ -183,7 +205,9 @@ function compileFields(
   const condition = compile('condition', (fields, { path }) => fields.guard(behaviour.condition as string, path));
   const input = compile('input', (fields, { path }) => fields.value(behaviour.input ?? null, path));
   const templates: ConfigTexts['templates'] = new Map();
-  const config = compile('config', (fields, { path, report }) => {
+  const config = compile('config', (_, { path, report: reportPlain }) => {
+    const report = explainOwnInput(behaviour.input, reportPlain);
+    const fields = createFieldCompiler(names, context.host, report);
     const values = (behaviour.config ?? {}) as JsonObject;
     warnConfigBraces(behaviour.operation ?? '', values, texts, path, report);
     const data = templateData(behaviour, input, names, context);

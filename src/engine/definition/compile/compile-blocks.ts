@@ -151,21 +151,13 @@ export function compileTry(step: TryStep, place: StepPlace, level: Level, parent
   }
   const list = (steps: readonly StepDefinition[], key: string, around: Parent, last: boolean, view = level) =>
     view.list(steps, { path: at(key), key: `${place.key}.${key}`, parent: around, last }, view);
-  // After the body, the guards of `catch`, `finally` and the steps after the block may handle a failure. After `catch`, the
-  // guards of `finally` and of the steps after the block.
-  const followedBy = (reads: ReadonlySet<NameSlot>): Parent => ({
-    list: { steps: [], parent, guardedAfter: [reads] },
-    index: 0,
-  });
+  // After the body, the guards of `catch` and of the steps after the block may handle a failure; those of `finally` never.
   const readsAfterBody = new Set<NameSlot>();
-  const readsAfterCatch = new Set<NameSlot>();
-  const { names } = level;
-  const body = list(step.try, 'try', followedBy(readsAfterBody), false);
-  const catchLevel = level.withNames(names.catching());
-  const handler =
-    step.catch && list(step.catch, 'catch', followedBy(readsAfterCatch), place.last && !step.finally, catchLevel);
+  const followedByCatch: Parent = { list: { steps: [], parent, guardedAfter: [readsAfterBody] }, index: 0 };
+  const body = list(step.try, 'try', followedByCatch, false);
+  const catchLevel = level.withNames(level.names.catching());
+  const handler = step.catch && list(step.catch, 'catch', parent, place.last && !step.finally, catchLevel);
+  for (const slot of guardReads(handler)) readsAfterBody.add(slot);
   const cleanup = step.finally && list(step.finally, 'finally', parent, false);
-  for (const slot of guardReads(cleanup)) readsAfterCatch.add(slot);
-  for (const slot of [...guardReads(handler), ...readsAfterCatch]) readsAfterBody.add(slot);
   return { kind: 'try', key: place.key, body, catch: handler, finally: cleanup };
 }

@@ -3,6 +3,7 @@
 import { ensembleOfAgent } from '../../model/name.ts';
 import { hashJson } from '../../base/hash.ts';
 import { toMs } from '../../base/duration.ts';
+import { expressionInKey } from '../../expression/compile-value.ts';
 import type { JsonObject } from '../../base/json.ts';
 import type { AgentBehaviour, AgentDefinition, EnsembleDefinition, StepDefinition } from '../../model/ensemble.ts';
 import { compileInputCheck, declaredInputs } from './check-input.ts';
@@ -52,6 +53,8 @@ export function compileEnsemble(parsed: ParsedEnsemble, host: CompileHost): Comp
   refuseExpressions(definition.state?.initial ?? null, ['state', 'initial'], report);
 
   const outputs = compileOutputs(definition.outputs ?? {}, createFieldCompiler(names, host, report));
+  for (const name of Object.keys(definition.outputs ?? {}))
+    if (name.includes('${')) report({ path: ['outputs', name], key: true, message: expressionInKey().message });
   refuseSecrets(outputs, ['outputs'], 'the outputs', host.secretNames, report);
   const checkInput = compileInputCheck(definition.inputs, ['inputs'], report);
   const compiled: CompiledEnsemble = {

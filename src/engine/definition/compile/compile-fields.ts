@@ -138,8 +138,9 @@ function reportSyntax(
   { lenient }: CompileHost,
   report: Report,
 ): void {
-  const { message, index: offset, length, suggestion, notConfigured } = error;
+  const { message, index: offset, length, suggestion, notConfigured, inKey } = error;
   if (notConfigured && lenient) return;
+  if (inKey) return report({ path, message, key: true });
   const braces = typeof text === 'string' ? bracesIn(text) : undefined;
   if (braces?.offset !== undefined && offset >= braces.offset && offset < braces.offset + (braces.length ?? 0)) {
     report({ path, ...braces });

@@ -24,6 +24,7 @@ import type { NameSlot } from '../../compiled/name-slot.ts';
 import type { Names } from './names.ts';
 import type { Path } from '../source/problem.ts';
 import { type FlowContext, resolveAgent } from './resolve-agent.ts';
+import { warnOfSteppedOver, type WrittenStep } from './warn-stepped-over.ts';
 
 /** Compiles the flow of an ensemble. @param names - the names of the outermost level, still empty */
 export function compileFlow(flow: readonly StepDefinition[], names: Names, context: FlowContext): CompiledList {
@@ -53,6 +54,7 @@ function viewOf(names: Names, context: FlowContext): Level {
 
 function compileList(steps: readonly StepDefinition[], place: ListPlace, level: Level): CompiledList {
   const compiled: CompiledStep[] = [];
+  const written: WrittenStep[] = [];
   const guardedAfter: Set<NameSlot>[] = [];
   const list: CompiledList = { steps: compiled, parent: place.parent, guardedAfter };
   steps.forEach((step, i) => {
@@ -63,7 +65,9 @@ function compileList(steps: readonly StepDefinition[], place: ListPlace, level: 
       last: place.last && i === steps.length - 1,
     };
     const result = compileStep(step, at, { list, index: compiled.length }, level);
-    if (result) compiled.push(result);
+    if (!result) return;
+    compiled.push(result);
+    written.push({ step, compiled: result, path: at.path });
   });
   let readsAfter = new Set<NameSlot>();
   for (let i = compiled.length - 1; i >= 0; i--) {
@@ -71,6 +75,7 @@ function compileList(steps: readonly StepDefinition[], place: ListPlace, level: 
     const reads = readsOfStep(compiled[i] as CompiledStep);
     if (reads.length > 0) readsAfter = new Set([...readsAfter, ...reads]);
   }
+  warnOfSteppedOver(written, level.context.report);
   return list;
 }
 
@@ -148,6 +153,11 @@ function compileSwitch(
   const cases = Object.entries(step.cases);
   if (cases.length === 0) {
     level.context.report({ path: [...place.path, 'cases'], message: 'must have at least one case' });
+  }
+  for (const [name] of cases) {
+    if (!name.includes('${')) continue;
+    const message = 'a case is not evaluated, so `${...}` in it would stay text: use `if` with a comparison';
+    level.context.report({ path: [...place.path, 'cases', name], key: true, message });
   }
   const value = level.fields.guard(step.switch, [...place.path, 'switch']);
   return {

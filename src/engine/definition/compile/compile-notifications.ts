@@ -20,7 +20,7 @@ import { keyOf } from '../../signing/signature-schemes.ts';
 import type { Path } from '../source/problem.ts';
 import type { FlowContext } from './resolve-agent.ts';
 import { compileSecrets } from './compile-secrets.ts';
-import { compileSetting, type LaterNames, readSetting } from './setting-text.ts';
+import { compileSetting, isAssumed, type LaterNames, readSetting } from './setting-text.ts';
 
 /** What the compiler of notifications needs of its caller. */
 export type NotificationContext = Pick<FlowContext, 'host' | 'report' | 'dropped'>;
@@ -70,7 +70,7 @@ function standardProblem(secret: string): string | undefined {
 function compileUrl(text: string, path: Path, context: NotificationContext): string | undefined {
   if (context.dropped(path)) return undefined;
   const value = readSetting(text, 'a url', path, context);
-  if (value === undefined) return undefined;
+  if (value === undefined || isAssumed(value)) return undefined;
   const url = URL.canParse(String(value)) ? new URL(String(value)) : undefined;
   const report = (message: string) => {
     context.report({ path, message });
@@ -107,7 +107,7 @@ function compileEmail(
 function compileAddress(text: string, path: Path, context: NotificationContext): Address | undefined {
   if (context.dropped(path)) return undefined;
   const value = readSetting(text, 'an address', path, context);
-  if (value === undefined) return undefined;
+  if (value === undefined || isAssumed(value)) return undefined;
   const { value: address } = readAddress(String(value));
   if (!address) context.report({ path, message: 'must be an e-mail address such as `ops@example.com`' });
   return address;

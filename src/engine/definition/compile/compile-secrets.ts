@@ -2,7 +2,7 @@
 
 import type { Path } from '../source/problem.ts';
 import type { FlowContext } from './resolve-agent.ts';
-import { readSetting } from './setting-text.ts';
+import { isAssumed, readSetting } from './setting-text.ts';
 
 /** What a kind of secrets asks of each. */
 export interface SecretRules {
@@ -37,6 +37,7 @@ function compileSecret(
 ): string[] | undefined {
   const value = readSetting(text, 'a secret', path, context);
   if (value === undefined) return undefined;
+  if (isAssumed(value)) return [String(value)];
   if (typeof value !== 'string' || value.replace(INVISIBLE, '') === '') {
     context.report({ path, message: `is an empty secret, ${emptiness}; set one` });
     return undefined;

@@ -8,7 +8,7 @@ import { compileDelivery } from './compile-delivery.ts';
 import { compileSecrets } from './compile-secrets.ts';
 import type { KnownNames } from './outermost-names.ts';
 import type { FlowContext } from './resolve-agent.ts';
-import { readSetting } from './setting-text.ts';
+import { isAssumed, readSetting } from './setting-text.ts';
 
 /** Paths of the service: `/api`, `/ensembles`, which works without the prefix, the links that send signals, and those that it will have. */
 const OWN_PATH = /^\/(?:(?:api|ensembles|signals|dashboard|metrics)(?:\/|$)|$)/i;
@@ -120,7 +120,7 @@ function compileAuth(auth: Auth, path: Path, context: FlowContext): WebhookAcces
     problem(secret) {
       if (type === 'basic' && !/^[^:]+:./s.test(secret))
         return 'must have the form `username:password` for `type: basic`';
-      if (type === 'bearer' && !context.host.lenient && /\s/.test(secret))
+      if (type === 'bearer' && /\s/.test(secret))
         return 'must have no blanks for `type: bearer`: no header can hold them';
       return undefined;
     },
@@ -130,7 +130,7 @@ function compileAuth(auth: Auth, path: Path, context: FlowContext): WebhookAcces
   if (type !== 'signature') return { type, secrets };
   const { scheme = 'service' } = auth as { readonly scheme?: SignatureScheme };
   for (const secret of secrets) {
-    if (keyOf(scheme, secret)) continue;
+    if (isAssumed(secret) || keyOf(scheme, secret)) continue;
     const message = `must be a secret in base64, such as \`whsec_...\`, for \`scheme: ${scheme}\``;
     context.report({ path: [...path, 'secret'], message });
   }
@@ -146,7 +146,7 @@ function compileOauth(auth: Auth, path: Path, context: FlowContext): WebhookAcce
   const [issuer, audience] = [read('issuer'), read('audience')];
   if (typeof issuer !== 'string' || typeof audience !== 'string')
     return context.host.lenient ? { type: 'oauth', issuer: '', audience: '' } : undefined;
-  if (!ISSUER.test(issuer)) {
+  if (!isAssumed(issuer) && !ISSUER.test(issuer)) {
     const message =
       'must be the `https` URL of the issuer, as in the `iss` of its tokens, such as `https://login.example`; `http` is for localhost';
     context.report({ path: [...path, 'issuer'], message });

@@ -27,7 +27,8 @@ export function readsOfStep(step: CompiledStep): readonly NameSlot[] {
     case 'parallel':
       return [...of(step.condition), ...step.branches.flatMap(({ list }) => guardReads(list))];
     case 'try':
-      return [...guardReads(step.body), ...guardReads(step.catch), ...guardReads(step.finally)];
+      // A guard in `finally` handles no failure from outside of it.
+      return [...guardReads(step.body), ...guardReads(step.catch)];
     case 'ensemble':
     case 'sleep':
     case 'wait':

@@ -11,6 +11,21 @@ import type { ExpressionScope } from '../../compiled/expression-scope.ts';
 
 const BUDGET = 10_000;
 
+/**
+ * Begins the value of a variable that is named, but has no value here: a check of definitions does without it. The sign belongs to no
+ * character, so no text of a user begins with it.
+ */
+const ASSUMED = '\ufdd0';
+
+export function assumedValue(name: string): string {
+  return `${ASSUMED}value of ${name}`;
+}
+
+/** Whether a setting has a part that is not known here, so that its form says nothing. */
+export function isAssumed(setting: Json): boolean {
+  return typeof setting === 'string' && setting.includes(ASSUMED);
+}
+
 type SettingContext = Pick<FlowContext, 'host' | 'report'>;
 
 /** What a setting may read besides variables, such as `timestamp` or `ensemble.name`, from fields that are known later. */
@@ -23,7 +38,7 @@ interface FieldScope<Fields> extends ExpressionScope {
 
 /**
  * @param what - the name of the setting, for messages
- * @returns the value; undefined when the setting is wrong, which is reported, or when its value is not known at load
+ * @returns the value; undefined when the setting is wrong, which is reported, or when its value is not known here
  */
 export function readSetting(text: string, what: string, path: Path, context: SettingContext): Json | undefined {
   const setting = compileSetting<undefined>(text, what, path, context, {});

@@ -1,0 +1,124 @@
+/** What a load says about definitions that are valid in part, and do not do what they seem to say. */
+
+import { describe, expect, it } from 'vitest';
+import { createOrchestrator } from '../../src/index.ts';
+
+const code = (agent: string, more: object = {}) => ({ agent, operation: 'code', config: { script: 'run' }, ...more });
+
+/** @returns the warnings that a load logs */
+function load(definition: object): string[] {
+  const warnings: string[] = [];
+  const warn = (_fields: object, message?: string) => void warnings.push(message ?? '');
+  createOrchestrator({
+    ensembles: [{ name: 'a', ...definition } as never],
+    scripts: { run: () => null },
+    logger: { debug() {}, info() {}, error() {}, warn },
+  });
+  return warnings;
+}
+
+describe('a step between a failure and the condition that reads it', () => {
+  const TAIL = 'to stop there, put the steps into a `try` with a `catch`';
+
+  it.each([
+    [
+      'one step',
+      [code('build'), code('deploy'), code('alert', { condition: '${build.failed || deploy.failed}' })],
+      '`deploy` runs even when `build` has failed, because the condition of `alert` reads `build.failed`; ',
+    ],
+    [
+      'several steps, and an `if` around the reader',
+      [code('build'), code('deploy'), { sleep: 1 }, { if: '${build.success}', then: [code('alert')] }],
+      '`deploy` and `flow[2]` run even when `build` has failed, because the condition of `flow[3]` reads `build.success`; ',
+    ],
+    [
+      'inside of a block',
+      [{ foreach: [1], steps: [code('build'), code('deploy'), code('alert', { condition: '${build.failed}' })] }],
+      '`deploy` runs even when `build` has failed, because the condition of `alert` reads `build.failed`; ',
+    ],
+  ])('is warned about: %s', (_, flow, text) => {
+    expect(load({ flow })).toEqual([expect.stringContaining(text + TAIL)]);
+  });
+
+  it.each([
+    ['nothing is between', [code('build'), code('alert', { condition: '${build.failed}' })]],
+    [
+      'the step between reads it too',
+      [
+        code('build'),
+        code('deploy', { condition: '${build.success}' }),
+        code('alert', { condition: '${build.failed}' }),
+      ],
+    ],
+    [
+      'the failure counts as handled',
+      [code('build', { continueOnError: true }), code('deploy'), code('alert', { condition: '${build.failed}' })],
+    ],
+    [
+      'the condition is in a `finally`, which handles nothing',
+      [{ try: [code('build'), code('deploy')], finally: [code('alert', { condition: '${build.failed}' })] }],
+    ],
+  ])('is not warned about when %s', (_, flow) => {
+    expect(load({ flow })).toEqual([]);
+  });
+});
+
+describe('an `input` that the operation does not read', () => {
+  it.each([
+    ['api', { url: 'https://a.example' }],
+    ['storage', { type: 'kv', action: 'put', key: 'k', value: '${input.text}' }],
+  ])('is warned about on `%s`, with what to write', (operation, config) => {
+    const [warning, ...more] = load({ flow: [{ agent: 'send', operation, config, input: { text: 'hi' } }] });
+    expect(more).toEqual([]);
+    expect(warning).toContain(
+      `has no effect: \`${operation}\` does not read it. A \`config\` reads the execution's input`,
+    );
+    expect(load({ flow: [{ agent: 'send', operation, config }] })).toEqual([]);
+  });
+
+  it('is explained where the config reads it, and the ensemble does not declare it', () => {
+    const config = { url: 'https://a.example', method: 'POST', body: { text: '${input.text}' } };
+    const flow = [{ agent: 'send', operation: 'api', config, input: { text: 'hi' } }];
+    const inputs = { id: 'string' };
+    expect(() => load({ inputs, flow })).toThrow(
+      "input `text` is not declared in `inputs`. A `config` reads the execution's input as `input`: write the expression",
+    );
+    expect(() => load({ inputs, flow: [{ agent: 'send', operation: 'api', config }] })).toThrow(
+      /declared in `inputs`$/m,
+    );
+  });
+});
+
+describe('a key with an expression', () => {
+  const KEY = { '${input.k}': 1 };
+  it.each([
+    ['config', { flow: [code('s', { config: { script: 'run', map: KEY } })] }, 'flow[0].config.map["${input.k}"]'],
+    ['input', { flow: [code('s', { input: [{ deep: KEY }] })] }, 'flow[0].input[0].deep["${input.k}"]'],
+    ['outputs', { flow: [], outputs: { all: KEY } }, 'outputs.all["${input.k}"]'],
+    ['the outputs themselves', { flow: [], outputs: KEY }, 'outputs["${input.k}"]'],
+    ['setState', { state: { initial: {} }, flow: [code('s', { setState: KEY })] }, 'flow[0].setState["${input.k}"]'],
+    ['the input of a child', { flow: [{ ensemble: 'a', input: KEY }] }, 'flow[0].input["${input.k}"]'],
+    ['items', { flow: [{ foreach: [KEY], steps: [code('s')] }] }, 'flow[0].foreach[0]["${input.k}"]'],
+  ])('is refused in %s, with its place and the way that works', (_, definition, path) => {
+    expect(() => load(definition)).toThrow(`${path}: a key is not evaluated`);
+  });
+
+  it('is refused as a case', () => {
+    const flow = [{ switch: '${input.a}', cases: { '${input.b}': [code('s')] } }];
+    expect(() => load({ flow })).toThrow('a case is not evaluated, so `${...}` in it would stay text: use `if`');
+  });
+
+  it('has a way that works, which the message shows', async () => {
+    let written = '';
+    try {
+      load({ flow: [], outputs: { all: KEY } });
+    } catch (error) {
+      written = /such as `(\$\{.*\})`, or/.exec((error as Error).message)?.[1] ?? '';
+    }
+    const orchestrator = createOrchestrator({
+      ensembles: [{ name: 'a', flow: [], outputs: { all: written } } as never],
+    });
+    const input = { key: 'a "b"', value: [1] };
+    expect((await orchestrator.execute('a', input as never)).output).toEqual({ all: { 'a "b"': [1] } });
+  });
+});
