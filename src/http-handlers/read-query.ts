@@ -21,10 +21,10 @@ export function readQuery<K extends string>(query: string, known: readonly K[]):
   return values;
 }
 
-/** A page size: a whole number of at least 1, also as `1e2`. A larger number than the largest page means the largest page. @throws INVALID_REQUEST */
+/** A page size: a whole number of at least 1. A larger number than the largest page means the largest page. @throws INVALID_REQUEST */
 export function readLimit(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  const limit = /^\d{1,15}(e\d)?$/i.test(text) ? Number(text) : 0;
+  const limit = /^\d{1,15}$/.test(text) ? Number(text) : 0;
   if (limit < 1) throw wrong(`\`limit\` must be a whole number of at least 1, not ${quote(text)}`);
   // Every page is smaller than this, so a larger number need not be exact.
   return Math.min(limit, Number.MAX_SAFE_INTEGER);

@@ -150,7 +150,10 @@ const CHECKS: OptionChecks<OrchestratorOptions> = {
   ...{ ensembles: LIST, agents: LIST, operations: LIST },
   ...{ scripts: RECORD, bindings: RECORD, mcpServers: RECORD, models: RECORD, mail: RECORD, sms: RECORD },
   ...{ functions: RECORD, env: TEXTS, secrets: TEXTS },
-  storage: withMethods('a Storage such as memoryStorage()', 'commit', 'close'),
+  storage: (value) =>
+    typeof value === 'string'
+      ? "must be a Storage; for a file, write `sqliteStorage({ path: 'FILE' })` with `sqliteStorage` from 'ensemble-orchestrator/sqlite'"
+      : withMethods('a Storage such as memoryStorage()', 'commit', 'close')(value),
   engine: withMethods('an ExecutionEngine such as embeddedEngine()', 'attach'),
   mcp: withMethods('an McpClient of `ensemble-orchestrator/mcp`', 'connect'),
   pdf: withMethods('a PdfRenderer of `ensemble-orchestrator/pdf`', 'render'),

@@ -87,6 +87,7 @@ describe('an imported token', () => {
     [{ ...PRESET, hash: value }, 'hash'],
     [{ ...PRESET, hash: hash.slice(1) }, 'hash'],
     [{ name: 'x', scopes: ['admin'] }, 'hash'],
+    [{ ...PRESET, name: 'a\nb' }, 'name'],
     [{ ...PRESET, scopes: [] }, 'scopes'],
     [{ ...PRESET, token: value }, ''],
   ])('%# is refused with the place of the problem, and the message does not hold the value', async (given, path) => {

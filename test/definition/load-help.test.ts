@@ -89,6 +89,28 @@ describe('an `input` that the operation does not read', () => {
   });
 });
 
+describe('a value that is nearly right', () => {
+  it.each(['stripe', 'github', 'standard'])('`type: %s` of a webhook is a scheme of signatures', (type) => {
+    const trigger = [{ type: 'webhook', path: '/in', auth: { type, secret: 'x' } }];
+    expect(() => load({ trigger, flow: [] })).toThrow(`; write \`type: signature, scheme: ${type}\``);
+  });
+
+  it('`completed` in `events` suggests `execution.completed`', () => {
+    const notifications = [{ type: 'webhook', url: 'https://a.example', events: ['completed', 'failed'] }];
+    try {
+      load({ notifications, flow: [] });
+      expect.unreachable();
+    } catch (error) {
+      const { issues } = (error as { details: { issues: { suggestion?: string }[] } }).details;
+      expect(issues.map(({ suggestion }) => suggestion)).toEqual(['execution.completed', 'execution.failed']);
+    }
+  });
+
+  it('a path in place of a storage names `sqliteStorage`', () => {
+    expect(() => createOrchestrator({ storage: 'desk.db' as never })).toThrow('write `sqliteStorage({ path:');
+  });
+});
+
 describe('a key with an expression', () => {
   const KEY = { '${input.k}': 1 };
   it.each([

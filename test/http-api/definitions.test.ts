@@ -236,6 +236,15 @@ describe('ensembles over HTTP', () => {
     expect(seen).toEqual(Array.from({ length: 260 }, (_, n) => nameOf(n)));
   });
 
+  it.each(['1e2', '0', '-1', '1.5', '0x10', ' 5'])('?limit=%s is no page size', async (limit) => {
+    const { ask } = await open();
+    const { status, body } = await ask(`/workflows?limit=${encodeURIComponent(limit)}`);
+    expect([status, body.error.message]).toEqual([
+      400,
+      expect.stringContaining('must be a whole number of at least 1'),
+    ]);
+  });
+
   it('GET /workflows answers the form of the specification, and takes the token as X-SERVICE-API-KEY too', async () => {
     const { orchestrator, handler, ask } = await open();
     await ask('/ensembles', yaml(HELLO));

@@ -61,6 +61,7 @@ describe('a webhook', () => {
       'X-Service-Event': 'execution.completed',
       'X-Service-Delivery': expect.stringMatching(/^dlv_[0-9A-Z]{26}$/),
       'X-Service-Delivery-Attempt': '1',
+      'X-Service-Timestamp': expect.stringMatching(/^\d{10}$/),
     });
   });
 

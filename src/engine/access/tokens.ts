@@ -93,11 +93,12 @@ const MAX_SCOPES = 100;
 const FIRST_ID = `tok_${'0'.repeat(26)}`;
 
 const NAME_SIZE = 'must have 1 to 200 characters';
+const NAME_TEXT = 'must have no control characters, such as a line break';
 const HASH = 'must be the SHA-256 of a token value, as 64 hexadecimal characters; `ensemble token new` prints both';
 const LIFETIME = `must be 1 to ${TEN_YEARS_S} seconds (ten years); leave it out for a token that never expires`;
 
 const newTokenFields = () => ({
-  name: z.string().check(z.minLength(1, NAME_SIZE), z.maxLength(200, NAME_SIZE)),
+  name: z.string().check(z.minLength(1, NAME_SIZE), z.maxLength(200, NAME_SIZE), z.regex(/^\P{Cc}*$/u, NAME_TEXT)),
   scopes: z.array(z.enum(SCOPES)).check(z.minLength(1, 'must have at least one scope')),
   expiresIn: z.optional(z.int().check(z.gte(1, LIFETIME), z.lte(TEN_YEARS_S, LIFETIME))),
   plan: z.optional(

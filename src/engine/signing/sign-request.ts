@@ -12,12 +12,12 @@ export interface RequestSigner {
   readonly now: number;
 }
 
-/** The headers that sign a body: HMAC-SHA-256 over the time in seconds, a dot, and the body. */
+/** The headers that sign a body: HMAC-SHA-256 over the time in seconds, a dot, and the body. Without a secret, the time alone. */
 export function signRequest(body: string, { secrets, brand, now }: RequestSigner): Readonly<Record<string, string>> {
   const timestamp = String(Math.floor(now / 1000));
   const [signature, time] = signedHeaders(brand);
   const proofs = secrets.map((one) => `sha256=${proofOf(`${timestamp}.${body}`, one)}`);
-  return { [signature]: proofs.join(', '), [time]: timestamp };
+  return { ...(proofs.length > 0 && { [signature]: proofs.join(', ') }), [time]: timestamp };
 }
 
 /** The names of the headers of the signature and of its time. */

@@ -50,7 +50,7 @@ export async function sendWebhook(
     [`${prefix}-Event`]: event,
     [`${prefix}-Delivery`]: id,
     [`${prefix}-Delivery-Attempt`]: String(attempt),
-    ...(secrets.length > 0 && signRequest(body, signer)),
+    ...signRequest(body, signer),
     ...(standard && signStandard(body, signer, id)),
   };
   const limits = { timeoutMs, maxResponseBytes: MAX_ANSWER_BYTES };

@@ -1,5 +1,6 @@
 /** Explains the issues of a zod schema in the terms of the language: forms, configs of operations, inputs of executions. */
 
+import { SIGNATURE_SCHEMES } from '../../model/webhook.ts';
 import type * as z from 'zod/mini';
 import { nearestDuration } from '../../base/duration.ts';
 import { DURATION_MESSAGE } from '../../base/duration-schema.ts';
@@ -9,6 +10,8 @@ import { valueAt } from '../../base/value-at.ts';
 import { type FormFacts, formFacts, keyHints } from './form.ts';
 import type { Path, Problem } from '../source/problem.ts';
 import { describe, oneOf, quoted } from '../../base/wording.ts';
+
+const SCHEMES: readonly string[] = SIGNATURE_SCHEMES;
 
 /** The origin of a schema: the forms of the language, or a schema of the host. */
 export interface SchemaOrigin {
@@ -50,8 +53,12 @@ export function explainIssue(issue: z.core.$ZodIssue, root: unknown, base: Path,
       return [{ path, message: unionMessage(issue, found) }];
     case 'invalid_value': {
       const values = issue.values.map(String);
-      const suggestion = typeof found === 'string' ? suggestName(found, values) : undefined;
-      return [{ path, message: `must be ${oneOf(values)}, not ${describe(found)}`, suggestion }];
+      const message = `must be ${oneOf(values)}, not ${describe(found)}`;
+      if (typeof found !== 'string') return [{ path, message }];
+      if (path.at(-2) === 'auth' && SCHEMES.includes(found))
+        return [{ path, message: `${message}; write \`type: signature, scheme: ${found}\`` }];
+      const whole = values.find((value) => value.endsWith(`.${found}`));
+      return [{ path, message, suggestion: whole ?? suggestName(found, values) }];
     }
     case 'too_small':
     case 'too_big':
