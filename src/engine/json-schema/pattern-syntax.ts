@@ -74,8 +74,12 @@ const BLOCK = 256;
 const MAX_PROPERTIES = 1_000;
 
 /** The characters of a Unicode property, such as `\p{L}`, as the runtime knows them. It takes some 30 ms. */
-const charsOfProperty = onceEach((escape: string): Chars => {
-  const [any, all, runs] = [new RegExp(escape, 'u'), new RegExp(`^${escape}+$`, 'u'), new RegExp(`${escape}+`, 'gu')];
+const charsOfProperty = onceEach((property: string): Chars => {
+  const [any, all, runs] = [
+    new RegExp(property, 'u'),
+    new RegExp(`^${property}+$`, 'u'),
+    new RegExp(`${property}+`, 'gu'),
+  ];
   const found: (readonly [number, number])[] = [];
   const points = new Array<number>(BLOCK);
   for (const [from, to] of ASSIGNED)

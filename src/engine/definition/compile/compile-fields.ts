@@ -140,7 +140,10 @@ function reportSyntax(
 ): void {
   const { message, index: offset, length, suggestion, notConfigured, inKey } = error;
   if (notConfigured && lenient) return;
-  if (inKey) return report({ path, message, key: true });
+  if (inKey) {
+    report({ path, message, key: true });
+    return;
+  }
   const braces = typeof text === 'string' ? bracesIn(text) : undefined;
   if (braces?.offset !== undefined && offset >= braces.offset && offset < braces.offset + (braces.length ?? 0)) {
     report({ path, ...braces });
