@@ -4,7 +4,7 @@ import { ByteBuffer } from '../engine/base/byte-buffer.ts';
 import type { Clock } from '../engine/ports/clock.ts';
 import {
   bodyWasRead,
-  PARSED_BODY,
+  IS_PARSED,
   type PlainAnswer,
   type PlainRequest,
   STALL_MS,
@@ -47,8 +47,8 @@ export class FetchedRequest implements PlainRequest {
     return new Request(this.#request.url, { method: this.method, headers: this.#headers });
   }
 
-  get parsed(): unknown {
-    return (this.#request as { readonly [PARSED_BODY]?: unknown })[PARSED_BODY];
+  get isParsed(): boolean {
+    return (this.#request as { readonly [IS_PARSED]?: boolean })[IS_PARSED] === true;
   }
 
   body(take: TakeBytes): Promise<Uint8Array | undefined> {

@@ -32,6 +32,15 @@ describe('a step between a failure and the condition that reads it', () => {
       '`deploy` and `flow[2]` run even when `build` has failed, because the condition of `flow[3]` reads `build.success`; ',
     ],
     [
+      'seven steps, of which five are named',
+      [
+        code('build'),
+        ...'abcdefg'.split('').map((name) => code(name)),
+        code('alert', { condition: '${build.failed}' }),
+      ],
+      '`a`, `b`, `c`, `d` and `e`, and 2 more steps, run even when `build` has failed, because the condition of `alert` reads `build.failed`; ',
+    ],
+    [
       'inside of a block',
       [{ foreach: [1], steps: [code('build'), code('deploy'), code('alert', { condition: '${build.failed}' })] }],
       '`deploy` runs even when `build` has failed, because the condition of `alert` reads `build.failed`; ',

@@ -59,6 +59,12 @@ describe.each([
     expect([status, String(answer.output.said.a)]).toEqual([200, '1']);
   });
 
+  it('a parsed value is held to the rules of every body: 64 levels, and no key __proto__', async () => {
+    const { send } = await open(express.json());
+    for (const body of [`${'['.repeat(65)}${']'.repeat(65)}`, '{"a":{"__proto__":1}}'])
+      expect((await send('/open', body)).status).toBe(400);
+  });
+
   it('bytes that a parser keeps are checked as they came', async () => {
     const { send } = await open(express.raw({ type: '*/*' }));
     expect(await send('/signed', '{ "a" : 1 }')).toMatchObject({ status: 200, body: { output: { said: { a: 1 } } } });

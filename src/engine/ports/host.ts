@@ -61,8 +61,8 @@ export interface PlainRequest {
   withoutBody(): Request;
   /** Whether the request has a body, which may be empty. */
   readonly hasBody: boolean;
-  /** What a body parser of the host made of the body, if the bytes are lost. Otherwise undefined. */
-  readonly parsed?: unknown;
+  /** Whether a body parser of the host has read the bytes. Then `body` gives the parser's value as JSON. */
+  readonly isParsed?: boolean;
   /**
    * Reads the whole body, once. It takes memory of about the body's size, however small the chunks are. Returns undefined as soon as
    * `take` refuses a chunk: then the rest is not kept.
@@ -79,8 +79,8 @@ export function bodyWasRead(): OrchestratorError {
   return new OrchestratorError('NOT_CONFIGURED', BODY_WAS_READ);
 }
 
-/** The property of a `Request` that holds `PlainRequest.parsed`. */
-export const PARSED_BODY: unique symbol = Symbol.for('ensemble-orchestrator.parsed-body');
+/** The property of a `Request` that holds `PlainRequest.isParsed`. */
+export const IS_PARSED: unique symbol = Symbol.for('ensemble-orchestrator.is-parsed');
 
 /** How long the peer may take nothing of an answer whose end counts (`sent`), or of a stream. */
 export const STALL_MS = 30_000;

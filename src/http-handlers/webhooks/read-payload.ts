@@ -34,7 +34,7 @@ export function payloadReader(call: HttpCall, { accept, maxBodyBytes }: ServedWe
   };
   return {
     async bytes() {
-      if (request.parsed !== undefined) throw bodyWasRead();
+      if (request.isParsed) throw bodyWasRead();
       return readOnce();
     },
     async read() {
@@ -45,16 +45,10 @@ export function payloadReader(call: HttpCall, { accept, maxBodyBytes }: ServedWe
       if (body.byteLength === 0) return { body: null, rawBody: '' };
       if (kind === undefined) throw unsupported(accept);
       weigh(call, body);
-      if (request.parsed !== undefined) return parsedPayload(request.parsed as Json);
       const rawBody = decodeText(body, KEEPS_MARK);
-      return { body: parse(kind, rawBody), rawBody };
+      return { body: parse(request.isParsed ? 'json' : kind, rawBody), rawBody };
     },
   };
-}
-
-/** A body parser of the host has read the bytes, which nothing depends on here. The text is not the one that was sent. */
-function parsedPayload(body: Json): Payload {
-  return { body, rawBody: JSON.stringify(body) };
 }
 
 /** @throws UNSUPPORTED_MEDIA_TYPE for another charset than UTF-8 */

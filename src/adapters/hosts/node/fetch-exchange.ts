@@ -1,8 +1,8 @@
 /** Serves a Node request with a handler that has only `fetch` and `handle`, for example a wrapped one. */
 
 import { ByteBuffer } from '../../../engine/base/byte-buffer.ts';
-import { type HostInfo, type HttpHandler, PARSED_BODY, type PlainAnswer } from '../../../engine/ports/host.ts';
-import { addressOf, bytesOfParsed, headersOf, parsedBody } from './from-incoming.ts';
+import { type HostInfo, type HttpHandler, IS_PARSED, type PlainAnswer } from '../../../engine/ports/host.ts';
+import { addressOf, bytesOfParsed, headersOf, isParsed } from './from-incoming.ts';
 import type { NodeRequest, NodeResponse } from './node-types.ts';
 import type { Target } from './read-target.ts';
 import { sendAnswer } from './send-answer.ts';
@@ -79,7 +79,7 @@ function buildRequest(request: NodeRequest, target: Target): Request {
   const body = request.readableEnded ? streamOfParsed(request) : toStream(request);
   // Node requires `duplex` for a body that is a stream. The types of the DOM don't have it yet.
   const webRequest = new Request(url, { method, headers, body, duplex: 'half' } as RequestInit);
-  return Object.defineProperty(webRequest, PARSED_BODY, { value: parsedBody(request) });
+  return Object.defineProperty(webRequest, IS_PARSED, { value: isParsed(request) });
 }
 
 function streamOfParsed(request: NodeRequest): ReadableStream<Uint8Array> {

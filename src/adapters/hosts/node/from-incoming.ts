@@ -42,8 +42,8 @@ export class IncomingRequest implements PlainRequest {
     return this.#request.httpVersionMajor > 1 || this.header('transfer-encoding') !== undefined;
   }
 
-  get parsed(): unknown {
-    return parsedBody(this.#request);
+  get isParsed(): boolean {
+    return isParsed(this.#request);
   }
 
   body(take: TakeBytes): Uint8Array | undefined | Promise<Uint8Array | undefined> {
@@ -54,9 +54,10 @@ export class IncomingRequest implements PlainRequest {
   }
 }
 
-/** The value that a body parser has left in place of the bytes. */
-export function parsedBody({ readableEnded, body }: NodeRequest): unknown {
-  return !readableEnded || body === null || typeof body === 'string' || body instanceof Uint8Array ? undefined : body;
+/** Whether a body parser has left a value, and neither the bytes nor their text. */
+export function isParsed({ readableEnded, body }: NodeRequest): boolean {
+  const isKept = typeof body === 'string' || body instanceof Uint8Array;
+  return readableEnded && body !== undefined && body !== null && !isKept;
 }
 
 /** The URL of a request. Only the path and the query come from the target. `Host` is a header of the sender, and does not change the path. */
@@ -87,7 +88,7 @@ function readHeader(raw: readonly string[], name: string): string | undefined {
 }
 
 /** A body parser has read the stream before: only its result remains. @throws if nothing remains of a body that was not empty */
-export function bytesOfParsed({ body, headers }: NodeRequest): Uint8Array<ArrayBufferLike> {
+export function bytesOfParsed({ body, headers }: NodeRequest): Uint8Array {
   if (body === undefined || body === null) {
     if (Number(headers['content-length'] ?? 0) > 0) throw bodyWasRead();
     return EMPTY;

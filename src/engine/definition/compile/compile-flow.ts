@@ -13,6 +13,7 @@ import type {
   CompiledList,
   CompiledStep,
   CompiledSwitchStep,
+  StepEntry,
 } from '../../compiled/compiled-ensemble.ts';
 import { parseDuration } from '../../base/duration.ts';
 import { CHILD_TIMEOUT_RULE } from '../forms/flow-forms.ts';
@@ -70,12 +71,17 @@ function compileList(steps: readonly StepDefinition[], place: ListPlace, level: 
     written.push({ step, compiled: result, path: at.path });
   });
   let readsAfter = new Set<NameSlot>();
+  // The first step after the current one whose guards read a name.
+  const readers = new Map<NameSlot, number>();
   for (let i = compiled.length - 1; i >= 0; i--) {
     guardedAfter[i] = readsAfter;
+    const { slot }: StepEntry = compiled[i] as CompiledStep;
+    const reader = slot && readers.get(slot);
+    if (reader !== undefined) warnOfSteppedOver(written, i, reader, level.context.report);
     const reads = readsOfStep(compiled[i] as CompiledStep);
+    for (const read of reads) readers.set(read, i);
     if (reads.length > 0) readsAfter = new Set([...readsAfter, ...reads]);
   }
-  warnOfSteppedOver(written, level.context.report);
   return list;
 }
 

@@ -6,7 +6,6 @@ import type { CompiledStep, StepEntry } from '../../compiled/compiled-ensemble.t
 import type { StepDefinition } from '../../model/ensemble.ts';
 import type { Report } from '../forms/check-shape.ts';
 import type { Path } from '../source/problem.ts';
-import { readsOfStep } from './guard-reads.ts';
 
 /** A step of a list, as it was written and compiled. */
 export interface WrittenStep {
@@ -15,22 +14,23 @@ export interface WrittenStep {
   readonly path: Path;
 }
 
-/** @param list - the steps of one list, in order */
-export function warnOfSteppedOver(list: readonly WrittenStep[], report: Report): void {
-  list.forEach(({ compiled }, at) => {
-    const { slot, continueOnError }: StepEntry = compiled;
-    if (!slot || continueOnError) return;
-    const reader = list.findIndex((later, i) => i > at && readsOfStep(later.compiled).includes(slot));
-    const between = list.slice(at + 1, Math.max(reader, 0));
-    const [first] = between;
-    if (!first) return;
-    const { step, path } = list[reader] as WrittenStep;
-    const read = `${slot.name}.${JSON.stringify(step).includes(`${slot.name}.failed`) ? 'failed' : 'success'}`;
-    const names = oneOf(between.map((one) => nameOf(one.step, one.path)).slice(0, MAX_NAMES), 'and');
-    const verb = between.length === 1 ? 'runs' : 'run';
-    const message = `${names} ${verb} even when ${quoted(slot.name)} has failed, because the condition of ${quoted(nameOf(step, path))} reads \`${read}\`; to stop there, put the steps into a \`try\` with a \`catch\``;
-    report({ path: first.path, message, warning: true });
-  });
+/**
+ * @param list - the steps of one list, in order
+ * @param at - the step that may fail
+ * @param reader - the first step after it that has a condition which reads its failure
+ */
+export function warnOfSteppedOver(list: readonly WrittenStep[], at: number, reader: number, report: Report): void {
+  const { slot, continueOnError }: StepEntry = (list[at] as WrittenStep).compiled;
+  const first = list[at + 1] as WrittenStep;
+  if (!slot || continueOnError || reader === at + 1) return;
+  const { step, path } = list[reader] as WrittenStep;
+  const read = `${slot.name}.${JSON.stringify(step).includes(`${slot.name}.failed`) ? 'failed' : 'success'}`;
+  const between = list.slice(at + 1, Math.min(reader, at + 1 + MAX_NAMES)).map((one) => nameOf(one.step, one.path));
+  const others = reader - at - 1 - between.length;
+  const names = others > 0 ? `${oneOf(between, 'and')}, and ${others} more steps,` : oneOf(between, 'and');
+  const verb = between.length === 1 ? 'runs' : 'run';
+  const message = `${names} ${verb} even when ${quoted(slot.name)} has failed, because the condition of ${quoted(nameOf(step, path))} reads \`${read}\`; to stop there, put the steps into a \`try\` with a \`catch\``;
+  report({ path: first.path, message, warning: true });
 }
 
 const MAX_NAMES = 5;
