@@ -87,7 +87,9 @@ describe('ensemble token', () => {
     const cwd = makeProject();
     const scopes = ['--scope', 'read:ensembles', '--scope', 'execute:ensembles'];
     await ensemble(create('--scope', 'admin', '--expires-in', '86400'), { cwd });
-    await ensemble(['token', 'create', '--name', `a\u001b[31m${'long'.repeat(10)}`, ...scopes], { cwd });
+    await ensemble(['token', 'create', '--name', `a\u202e[31m${'long'.repeat(10)}`, ...scopes], { cwd });
+    const refused = await ensemble(['token', 'create', '--name', 'a\u001b[31m', ...scopes], { cwd });
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('must have no control characters')]);
     const { stdout } = await ensemble(['token', 'list'], { cwd, env: { COLUMNS: '80' } });
     const [head, first, second, ...rest] = stdout.split('\n');
     expect(head).toMatch(/^ID {30}NAME +SCOPES +EXPIRES {2}LAST USED$/);
