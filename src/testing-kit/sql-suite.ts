@@ -160,6 +160,47 @@ function valueCases(it: DeclareCase<SqlDatabase>): void {
     same(await all(db, sql`SELECT name FROM items WHERE id = ${3}`), [{ name: JSON.stringify(value) }], 'JSON');
   });
 
+  it('values: each kind of value comes back as JSON, also from a statement that returns what it wrote', async (db) => {
+    const isSqlite = await all(db, sql`SELECT typeof(1) AS kind`).then(Boolean, () => false);
+    const bytes = isSqlite ? 'BLOB' : 'BYTEA';
+    const columns = `id INTEGER PRIMARY KEY, whole BIGINT, fraction DOUBLE PRECISION, ok BOOLEAN, word TEXT, day DATE, bytes ${bytes}`;
+    await change(db, { strings: [`CREATE TABLE samples (${columns})`], values: [] });
+    const samples: readonly (readonly [column: string, given: Json, found: Json])[] = [
+      ...['whole', 'fraction', 'ok', 'word', 'day', 'bytes'].map((column) => [column, null, null] as const),
+      ...[0, -7, Number.MAX_SAFE_INTEGER, -Number.MAX_SAFE_INTEGER].map((n) => ['whole', n, n] as const),
+      // A whole number beyond 2^53 is text, given and found.
+      ...['9007199254740992', '9007199254740993', '-9007199254740993'].map((n) => ['whole', n, n] as const),
+      ...['9223372036854775807', '-9223372036854775808'].map((n) => ['whole', n, n] as const),
+      ...[0.1, -2.5, 1e300, 5e-324].map((n) => ['fraction', n, n] as const),
+      // SQLite has no booleans.
+      ...[true, false].map((given) => ['ok', given, isSqlite ? Number(given) : given] as const),
+      ...['', '9007199254740993', '1e5', 'null', "it's", 'Łódź 👍'].map((text) => ['word', text, text] as const),
+      ['day', '2026-03-01', '2026-03-01'],
+    ];
+    for (const [id, [column, given, found]] of samples.entries()) {
+      const insert = [`INSERT INTO samples (id, ${column}) VALUES (`, ', ', `) RETURNING id, ${column}`];
+      same(await change(db, { strings: insert, values: [id, given] }), 1, `written: ${column} ${given}`);
+      const update = [`UPDATE samples SET ${column} = `, ' WHERE id = ', ` RETURNING ${column}`];
+      same(await change(db, { strings: update, values: [given, id] }), 1, `changed: ${column} ${given}`);
+      const select = [`SELECT ${column} AS found FROM samples WHERE id = `, ''];
+      same(await all(db, { strings: select, values: [id] }), [{ found }], `read: ${column} ${given}`);
+    }
+    const raw = isSqlite ? "X'00FF'" : "'\\x00ff'";
+    await change(db, { strings: [`INSERT INTO samples (id, bytes) VALUES (100, ${raw}) RETURNING bytes`], values: [] });
+    same(await all(db, sql`SELECT bytes FROM samples WHERE id = 100`), [{ bytes: 'AP8=' }], 'bytes');
+    const streamed: Json[] = [];
+    for await (const part of db.stream(sql`SELECT whole FROM samples WHERE whole IS NOT NULL ORDER BY id`, {
+      signal: open(),
+    }))
+      streamed.push(...part.map(({ whole }) => whole as Json));
+    const wholes = samples.filter(([column, given]) => column === 'whole' && given !== null);
+    same(
+      streamed,
+      wholes.map(([, , found]) => found),
+      'a stream',
+    );
+  });
+
   it('values: a text that drivers would change is refused', async (db) => {
     await fill(db, 0);
     for (const name of ['a\u0000b', 'half \ud83d'])

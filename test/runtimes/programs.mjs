@@ -58,7 +58,7 @@ export function bundleServer(entry, outfile) {
 }
 
 /** The version of an installed package, and the path of a program in it. */
-function installed(name, file = '') {
+export function installed(name, file = '') {
   const folder = join(HERE, 'node_modules', name);
   const manifest = join(folder, 'package.json');
   const version = existsSync(manifest) ? JSON.parse(readFileSync(manifest, 'utf8')).version : '-';

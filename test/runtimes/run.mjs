@@ -1,7 +1,7 @@
 /**
  * The built package on every runtime. The script packs `dist/` and installs the package with its dependencies in a temporary
  * folder. There it runs one program on Node.js 20, 22 and 24, Deno, Bun and workerd, and compares each output with
- * `expected.json`. It traces an execution with the SDK of OpenTelemetry, and runs the HTTP suite and calls of peers that misbehave on each of them. Then it serves the mounting examples of
+ * `expected.json`. It traces an execution with the SDK of OpenTelemetry, and runs the HTTP suite, calls of peers that misbehave and the suite of SQL databases on each of them. Then it serves the mounting examples of
  * Deno, Bun, Workers and Next.js, calls MCP servers from a Worker, renders PDFs on Deno and Bun, runs the tests of the entry `ai` with other versions of the AI SDK's providers, and a Worker
  * with Workers AI, runs the published suites in Durable Objects, and kills workerd under an
  * execution that sleeps.
@@ -27,6 +27,7 @@ import { mounts } from './mounts.mjs';
 import { otel } from './otel.mjs';
 import { pdf } from './pdf.mjs';
 import { bun, bundleWorker, deno, HERE, node, workerd } from './programs.mjs';
+import { sql } from './sql.mjs';
 import { writeQuickstart } from './write-quickstart.mjs';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
@@ -70,7 +71,7 @@ function installPackage() {
 async function runAll() {
   let passed = 0;
   const checks = [
-    ...[...programs(), ...otel(work), ...httpPeers(work), ...mounts(work), mountNext(work)],
+    ...[...programs(), ...otel(work), ...httpPeers(work), ...sql(work), ...mounts(work), mountNext(work)],
     ...[mcp(work), ...pdf(work), ...ai(work), durableObjects(work), durableObjectsKill(work), cloudflareStores(work)],
   ];
   for (const { name, version, check } of checks) {

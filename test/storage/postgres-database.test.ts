@@ -56,13 +56,14 @@ describe.runIf(hasServer)('on a server', () => {
       const { rows } = await on.query(
         text(`SELECT 9007199254740993::bigint AS big, 12::bigint AS small, 12.50::numeric AS price, true AS yes,
           '\\x00ff'::bytea AS bytes, '2026-03-01 02:00:00.25+02'::timestamptz AS at, '2026-03-01 02:00'::timestamp AS local,
-          '2026-03-01'::date AS day, '{"a":[1]}'::jsonb AS doc, 'NaN'::float8 AS nan, 0.1::float8 AS real, ARRAY[1,2] AS list, NULL AS none`),
+          '2026-03-01'::date AS day, '{"a":[1]}'::jsonb AS doc, '{"n":[9007199254740993,-1e3],"9007199254740993":"\\"9007199254740993"}'::json AS large, 'NaN'::float8 AS nan, 0.1::float8 AS real, ARRAY[1,2] AS list, NULL AS none`),
         page,
       );
       expect(rows).toEqual([
         {
           ...{ big: '9007199254740993', small: 12, price: '12.50', yes: true, bytes: 'AP8=' },
           ...{ at: '2026-03-01T00:00:00.250Z', local: '2026-03-01T02:00:00', day: '2026-03-01', doc: { a: [1] } },
+          large: { n: ['9007199254740993', -1000], '9007199254740993': '"9007199254740993' },
           ...{ nan: 'NaN', real: 0.1, list: '{1,2}', none: null },
         },
       ]);

@@ -25,7 +25,8 @@ const PART_ROWS = 500;
 
 /**
  * Makes a D1 database available to `operation: storage`, with `type: sql` (or `d1`). Whole numbers are bound as whole numbers, although
- * D1 binds numbers as floating point. D1 gives whole numbers beyond 2^53 without their last digits: `CAST(... AS TEXT)` keeps them.
+ * D1 binds numbers as floating point. D1 gives whole numbers beyond 2^53 without their last digits: a page that has one is read a second
+ * time, with such numbers as text.
  * A statement that runs can't be cancelled.
  *
  * @param database - the binding of the Worker, such as `env.DB`
@@ -47,7 +48,12 @@ export function d1Database(database: D1DatabaseBinding): SqlDatabase {
     signal.throwIfAborted();
     // The line break ends a comment at the end of the statement.
     const page = `SELECT * FROM (\n${sql}\n) LIMIT ${limit + 1} OFFSET ${offset}`;
-    const { results } = await attempt(statement, () => bound(database, page, params).all());
+    let { results } = await attempt(statement, () => bound(database, page, params).all());
+    const rounded = columnsOf(results, isLarge);
+    if (rounded.length > 0) {
+      const exact = withText(page, columnsOf(results), rounded);
+      ({ results } = await attempt(statement, () => bound(database, exact, params).all()));
+    }
     signal.throwIfAborted();
     return { rows: results.slice(0, limit).map(toRow), hasMore: results.length > limit };
   };
@@ -96,6 +102,30 @@ function prepare(statement: SqlStatement, use: SqlUse): Prepared {
 // D1 binds each number as floating point, for which `7 / 2` is 3.5.
 function placeholder(value: string | number | null | undefined): string {
   return Number.isSafeInteger(value) ? 'CAST(? AS INTEGER)' : '?';
+}
+
+/** The names of the columns in which a row has a value of a kind. */
+function columnsOf(rows: readonly unknown[], isKind: (value: unknown) => boolean = () => true): readonly string[] {
+  const names = new Set<string>();
+  for (const row of rows) {
+    for (const [name, value] of Object.entries(row as object)) if (isKind(value)) names.add(name);
+  }
+  return [...names];
+}
+
+function isLarge(value: unknown): boolean {
+  return Number.isInteger(value) && !Number.isSafeInteger(value);
+}
+
+/** The page with the whole numbers of some columns as text, if they are beyond 2^53. Floating-point numbers stay. */
+function withText(page: string, columns: readonly string[], large: readonly string[]): string {
+  const texts = columns.map((name) => {
+    const column = `"${name.replaceAll('"', '""')}"`;
+    if (!large.includes(name)) return column;
+    const isWhole = `typeof(${column}) = 'integer' AND ${column} NOT BETWEEN ${Number.MIN_SAFE_INTEGER} AND ${Number.MAX_SAFE_INTEGER}`;
+    return `CASE WHEN ${isWhole} THEN CAST(${column} AS TEXT) ELSE ${column} END AS ${column}`;
+  });
+  return `SELECT ${texts.join()} FROM (\n${page}\n)`;
 }
 
 function bound(database: D1DatabaseBinding, sql: string, params: Prepared['params']): D1Statement {

@@ -57,7 +57,7 @@ function openFile(name: SqliteDriverName, module: unknown, path: string): Sqlite
   const { DatabaseSync, Database, default: Libsql } = module as Readonly<Record<string, Open>>;
   if (name === 'node:sqlite') return new (DatabaseSync as Open)(path);
   if (name === 'libsql') return new (Libsql as Open)(path);
-  return new (Database as Open)(path, { create: true, readwrite: true, safeIntegers: true });
+  return new (Database as Open)(path, { create: true, readwrite: true });
 }
 
 /** @throws NOT_CONFIGURED for a file that holds the data of an orchestrator, and for one that is not a database */

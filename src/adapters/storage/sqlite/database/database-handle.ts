@@ -21,6 +21,8 @@ export interface DatabaseHandle {
   run(sql: string, params: readonly BoundValue[]): void;
   exec(sql: string): void;
   close(): void;
+  /** No other statement can run while rows are stepped, as with `better-sqlite3`. */
+  readonly isExclusive: boolean;
 }
 
 /** A database of `node:sqlite`, `better-sqlite3`, `libsql` or `bun:sqlite`. */
@@ -50,6 +52,7 @@ interface BetterStatement {
 }
 
 interface BunStatement {
+  safeIntegers(enabled: boolean): unknown;
   readonly columnNames: readonly string[];
   iterate(...params: readonly BoundValue[]): Iterable<Record<string, ColumnValue>>;
   all(...params: readonly BoundValue[]): unknown;
@@ -59,11 +62,12 @@ interface BunStatement {
 /** @throws TypeError if no known driver made the database */
 export function toHandle(database: SqliteHandle): DatabaseHandle {
   const probe: Partial<NodeStatement & BetterStatement & BunStatement> = database.prepare('SELECT 1 AS one');
-  const base = { exec: (sql: string) => void database.exec(sql), close: () => void database.close() };
+  const exec = (sql: string) => void database.exec(sql);
+  const base = { exec, close: () => void database.close(), isExclusive: false };
   if (typeof probe.setReadBigInts === 'function') return { ...base, ...nodeHandle(database) };
   if (typeof probe.safeIntegers === 'function' && typeof probe.columns === 'function')
-    return { ...base, ...betterHandle(database) };
-  if (Array.isArray(probe.columnNames) && typeof probe.iterate === 'function')
+    return { ...base, ...betterHandle(database), isExclusive: isExclusive(database) };
+  if (Array.isArray(probe.columnNames) && typeof probe.safeIntegers === 'function')
     return { ...base, ...bunHandle(database) };
   throw new TypeError(
     'sqliteDatabase: `database` must be an open database of node:sqlite (Node.js 22.13 or newer), better-sqlite3, libsql or bun:sqlite',
@@ -80,7 +84,12 @@ function nodeHandle(database: SqliteHandle): Reads {
       const columns = statement.columns?.().map(({ name }) => name);
       return { columns: columns && distinct(columns), rows: (params) => statement.iterate(...params) };
     },
-    run: (sql, params) => void (database.prepare(sql) as NodeStatement).all(...params),
+    run(sql, params) {
+      const statement: NodeStatement = database.prepare(sql);
+      // What RETURNING gives is read too, and a number beyond 2^53 would be an error.
+      statement.setReadBigInts(true);
+      statement.all(...params);
+    },
   };
 }
 
@@ -88,6 +97,7 @@ function bunHandle(database: SqliteHandle): Reads {
   return {
     read(sql) {
       const statement: BunStatement = database.prepare(sql);
+      statement.safeIntegers(true);
       return { columns: distinct(statement.columnNames), rows: (params) => finalizing(statement, params) };
     },
     run(sql, params) {
@@ -103,6 +113,19 @@ function* finalizing(statement: BunStatement, params: readonly BoundValue[]) {
     yield* statement.iterate(...params);
   } finally {
     statement.finalize();
+  }
+}
+
+function isExclusive(database: SqliteHandle): boolean {
+  const rows = (database.prepare('SELECT 1 UNION ALL SELECT 2') as BetterStatement).iterate([])[Symbol.iterator]();
+  rows.next();
+  try {
+    database.exec('SELECT 1');
+    return false;
+  } catch {
+    return true;
+  } finally {
+    rows.return?.();
   }
 }
 

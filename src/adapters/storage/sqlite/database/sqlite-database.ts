@@ -84,7 +84,11 @@ export function sqliteDatabase(options: SqliteDatabaseOptions): OpenSqlDatabase 
         end = resolve;
       });
       if (!opened.another) streams.add(ended);
-      const parts = readParts(handle, statement.sql, statement.params);
+      const read = readParts(handle, statement.sql, statement.params);
+      const all = () => [...read].values();
+      const parts = handle.isExclusive
+        ? attempt(given.values, where, () => readOnly({ ...opened, handle }, all))
+        : read;
       // SQLite checks when a statement begins that it only reads: the app may write on its connection between two parts.
       const next = () => attempt(given.values, where, () => readOnly({ ...opened, handle }, () => parts.next()));
       try {
@@ -94,7 +98,7 @@ export function sqliteDatabase(options: SqliteDatabaseOptions): OpenSqlDatabase 
           signal.throwIfAborted();
         }
       } finally {
-        parts.return();
+        parts.return?.();
         streams.delete(ended);
         end();
         if (opened.another) handle.close();
