@@ -41,6 +41,8 @@ export { type MailSuiteOptions, mailSuite } from '../testing-kit/mail-suite.ts';
 export { type KeptSms, type MemorySms, type MemorySmsOptions, memorySms } from '../testing-kit/memory-sms.ts';
 export { type ManualClock, type ManualClockOptions, manualClock } from '../testing-kit/manual-clock.ts';
 export { type StorageSuiteOptions, storageSuite } from '../testing-kit/storage-suite.ts';
+export { type StubPdf, type StubPdfOptions, stubPdf } from '../testing-kit/stub-pdf.ts';
+export { memoryKv, memoryObjects } from '../adapters/storage/memory/data.ts';
 export {
   type StubAnswer,
   type StubCall,
@@ -136,7 +138,7 @@ function startProcess(
   stubs: Map<string, readonly Script[]>,
 ): TestOrchestrator<Record<string, never>> {
   const { autoAdvance = true, clock = manualClock(), http = stubHttp(), storage = memoryStorage(), ...rest } = options;
-  const { scripts: given = {}, operations = [], bindings, models, mail, sms } = rest;
+  const { scripts: given = {}, operations = [], bindings, models, mail, sms, pdf } = rest;
   // Before they are wrapped: a wrapped port has every member.
   checkOptions({ ...rest, clock, http, storage });
   const { scripts, stub } = stubbedScripts(given, stubs);
@@ -151,6 +153,7 @@ function startProcess(
     models,
     mail,
     sms,
+    pdf,
   });
   const inner = createOrchestrator({ errors: { stack: true }, logger: false, ...rest, ...process.ports });
   const { awaited } = process;

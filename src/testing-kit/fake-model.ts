@@ -2,6 +2,7 @@
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import type { Json } from '../engine/base/json.ts';
+import { isRecord } from '../engine/base/read-options.ts';
 import type { ModelAnswer, ModelFinishReason, ModelProvider, ModelRequest, ModelUsage } from '../engine/ports/model.ts';
 
 /** One answer. Without `text` and `object`, its text is empty. */
@@ -35,6 +36,7 @@ export interface FakeModel extends ModelProvider {
  *
  * @param answers - the answers
  * @param options - `prices` of the provider
+ * @throws TypeError for an answer of another form
  *
  * @example
  * ```ts
@@ -50,6 +52,12 @@ export interface FakeModel extends ModelProvider {
  * ```
  */
 export function fakeModel(answers: readonly FakeAnswer[], options: Pick<ModelProvider, 'prices'> = {}): FakeModel {
+  if (!Array.isArray(answers))
+    throw new TypeError(`fakeModel: the answers must be a list, such as fakeModel(['Hello'])`);
+  for (const [i, answer] of answers.entries()) {
+    const problem = typeof answer === 'function' || answer instanceof Error ? undefined : problemOf(answer);
+    if (problem) throw new TypeError(`fakeModel: answer ${i + 1} ${problem}`);
+  }
   const requests: ModelRequest[] = [];
   return {
     ...options,
@@ -64,9 +72,45 @@ export function fakeModel(answers: readonly FakeAnswer[], options: Pick<ModelPro
       }
       const answer = typeof given === 'function' ? await given(request) : given;
       if (answer instanceof Error) throw answer;
+      const problem = typeof given === 'function' && problemOf(answer);
+      if (problem) throw new OrchestratorError('AGENT_FAILED', `fakeModel: answer ${requests.length} ${problem}`);
       return toAnswer(typeof answer === 'string' ? { text: answer } : answer, request, requests.length);
     },
   };
+}
+
+const KEYS: readonly string[] = [
+  'text',
+  'object',
+  'toolCalls',
+  'usage',
+  'finishReason',
+  'model',
+] satisfies readonly (keyof FakeReply)[];
+const FORMS =
+  'a text, an Error, a function, or an object with some of the keys text, object, toolCalls, usage, finishReason and model';
+const CALL = '{ name, arguments }';
+
+/** What is wrong with the form of an answer, and how to write it. */
+function problemOf(answer: Exclude<FakeAnswer, Error | ((...args: never) => unknown)>): string | undefined {
+  if (typeof answer === 'string') return undefined;
+  if (!isRecord(answer)) return `must be ${FORMS}, not ${JSON.stringify(answer)}`;
+  const unknown = Object.keys(answer).find((key) => !KEYS.includes(key));
+  if (unknown !== undefined)
+    return `has the unknown key \`${unknown}\`; it must be ${FORMS}. What the model answers as JSON is { object: ${JSON.stringify(answer)} }`;
+  const { text = '', toolCalls = [], usage } = answer;
+  if (typeof text !== 'string') return '`text` must be a text; JSON is `object`';
+  if (!Array.isArray(toolCalls)) return `\`toolCalls\` must be a list of ${CALL}`;
+  const isCall = (call: unknown) =>
+    isRecord(call) &&
+    Object.keys(call as object).every((key) => ['name', 'arguments', 'id'].includes(key)) &&
+    typeof (call as { name?: unknown }).name === 'string';
+  const wrong = toolCalls.find((call) => !isCall(call));
+  if (wrong !== undefined) return `\`toolCalls\` has ${JSON.stringify(wrong)}; a call is ${CALL}`;
+  const isCount = (count: unknown) => Number.isSafeInteger(count);
+  if (usage !== undefined && !(isRecord(usage) && isCount(usage.inputTokens) && isCount(usage.outputTokens)))
+    return '`usage` must be { inputTokens, outputTokens } with whole numbers';
+  return undefined;
 }
 
 function toAnswer(reply: FakeReply, request: ModelRequest, number: number): ModelAnswer {

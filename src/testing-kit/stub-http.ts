@@ -2,9 +2,11 @@
 
 import { OrchestratorError } from '../engine/base/errors.ts';
 import type { Json } from '../engine/base/json.ts';
+import { isRecord } from '../engine/base/read-options.ts';
+import { suggestName } from '../engine/base/suggest-name.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../engine/ports/http.ts';
 
-/** One answer. Without `json`, `text`, `chunks` and `bytes`, its body is empty. */
+/** One answer. It has one of `json`, `text`, `chunks` and `bytes`, or an empty body. */
 export interface StubReply {
   /** Default 200. */
   readonly status?: number;
@@ -20,7 +22,7 @@ export interface StubReply {
 }
 
 /** One reply for every call, a list with one reply per call (the last one repeats), or a function of the request. */
-export type StubAnswer = StubReply | readonly StubReply[] | ((request: HttpRequest) => StubReply | Promise<StubReply>);
+export type StubAnswer = StubReply | readonly StubReply[] | ((call: StubCall) => StubReply | Promise<StubReply>);
 
 /** A call that was made. */
 export interface StubCall extends HttpRequest {
@@ -31,7 +33,12 @@ export interface StubCall extends HttpRequest {
 export interface StubHttp extends HttpClient {
   /** All calls in their order, with the refused ones. */
   readonly calls: readonly StubCall[];
-  /** Adds or replaces a route. @param route - `METHOD url`, or a URL for every method; `*` matches any characters */
+  /**
+   * Adds a route, which wins over those before it, or replaces one.
+   *
+   * @param route - `METHOD url`, or a URL for every method; `*` matches any characters
+   * @throws TypeError for a reply with an unknown key or a wrong value
+   */
   on(route: string, answer: StubAnswer): StubHttp;
 }
 
@@ -39,6 +46,7 @@ export interface StubHttp extends HttpClient {
  * Creates an HTTP client that answers from `routes`. Of several routes that match, the last one wins.
  *
  * @param routes - the answer of each route. A route is `METHOD url` or a URL alone; a URL without `?` matches any query, `*` any characters
+ * @throws TypeError for a reply with an unknown key or a wrong value
  *
  * @example
  * ```ts
@@ -59,20 +67,23 @@ export function stubHttp(routes: Readonly<Record<string, StubAnswer>> = {}): Stu
   const stub: StubHttp = {
     calls,
     on(route, answer) {
-      table.set(route, toRoute(route, answer));
+      const made = toRoute(route, answer);
+      // A key that is set again would keep its place before the others.
+      table.delete(route);
+      table.set(route, made);
       return stub;
     },
     async send(request) {
       request.signal?.throwIfAborted();
-      calls.push({ ...request, json: readJson(request.body) });
+      const call = { ...request, json: readJson(request.body) };
+      calls.push(call);
       const route = [...table.values()].reverse().find((candidate) => candidate.matches(request));
       if (!route) throw unexpected(request, [...table.keys()]);
       const { answer } = route;
-      if (typeof answer === 'function') return toResponse(await answer(request), request);
+      if (typeof answer === 'function') return toResponse(checkMade(await answer(call), request), request);
       const reply = isList(answer) ? answer[Math.min(route.used, answer.length - 1)] : answer;
       route.used += 1;
-      if (!reply) throw new TypeError('stubHttp: the list of replies of a route is empty');
-      return toResponse(reply, request);
+      return toResponse(reply as StubReply, request);
     },
   };
   for (const [route, answer] of Object.entries(routes)) stub.on(route, answer);
@@ -93,16 +104,57 @@ function toRoute(route: string, answer: StubAnswer): Route {
   const [, method, url] = /^(?:([A-Za-z]+)\s+)?(\S+)$/.exec(route) ?? [];
   if (url === undefined)
     throw new TypeError(`stubHttp: a route is \`METHOD url\` or a URL, not ${JSON.stringify(route)}`);
-  const parts = url.split('*');
+  if (typeof answer !== 'function') {
+    const replies = isList(answer) ? answer : [answer];
+    if (replies.length === 0) throw new TypeError(`stubHttp: the list of replies of \`${route}\` is empty`);
+    for (const reply of replies) checkReply(reply, `stubHttp: a reply of \`${route}\``);
+  }
+  const parts = (url.includes('*') ? url : asSent(url)).split('*');
   return {
     answer,
     used: 0,
     matches(request) {
       if (method !== undefined && method.toUpperCase() !== request.method.toUpperCase()) return false;
-      const target = url.includes('?') ? request.url : (request.url.split('?')[0] as string);
-      return matchesParts(target, parts);
+      const sent = url.includes('*') ? request.url : asSent(request.url);
+      return matchesParts(url.includes('?') ? sent : (sent.split('?')[0] as string), parts);
     },
   };
+}
+
+/** `https://a.example` is requested as `https://a.example/`. */
+function asSent(url: string): string {
+  return URL.canParse(url) ? new URL(url).href : url;
+}
+
+const BODIES = ['json', 'text', 'chunks', 'bytes'] as const;
+const REPLY_KEYS: readonly string[] = [...BODIES, 'status', 'headers', 'error'] satisfies readonly (keyof StubReply)[];
+
+function checkReply(reply: StubReply, what: string): void {
+  const wrong = (rule: string) => new TypeError(`${what} ${rule}`);
+  if (!isRecord(reply)) throw wrong(`must be an object such as { json: { id: 7 } }, not ${JSON.stringify(reply)}`);
+  const unknown = Object.keys(reply).find((key) => !REPLY_KEYS.includes(key));
+  if (unknown !== undefined) {
+    const near = unknown === 'body' ? undefined : suggestName(unknown, REPLY_KEYS);
+    const help = near ? `did you mean \`${near}\`?` : 'a body is `json`, `text`, `chunks` or `bytes`';
+    throw wrong(`has the unknown key \`${unknown}\`; ${help}`);
+  }
+  const bodies = BODIES.filter((key) => reply[key] !== undefined);
+  if (bodies.length > 1) throw wrong(`has ${bodies.join(' and ')}; a reply has one body`);
+  const { status = 200, error } = reply;
+  if (!Number.isInteger(status) || status < 100 || status > 599)
+    throw wrong(`has the status ${JSON.stringify(status)}; a status is a whole number from 100 to 599`);
+  if (error !== undefined && error !== 'connection' && error !== 'timeout')
+    throw wrong(`has the error ${JSON.stringify(error)}; it is 'connection' or 'timeout'`);
+}
+
+/** A reply that a function made: what is wrong with it is the failure of the call. */
+function checkMade(reply: StubReply, { method, url }: HttpRequest): StubReply {
+  try {
+    checkReply(reply, `stubHttp: the reply to ${method} ${url.split('?')[0]}`);
+    return reply;
+  } catch (wrong) {
+    throw new OrchestratorError('INVALID_REQUEST', (wrong as Error).message);
+  }
 }
 
 // Matches `*` without a regular expression: the first part is at the start, the last at the end, the others between in order.

@@ -26,6 +26,7 @@ export interface Surroundings {
   readonly models: OrchestratorOptions['models'];
   readonly mail: OrchestratorOptions['mail'];
   readonly sms: OrchestratorOptions['sms'];
+  readonly pdf: OrchestratorOptions['pdf'];
   /** Whether time advances while a result is awaited and nothing is in flight. */
   readonly autoAdvance: boolean;
 }
@@ -60,7 +61,9 @@ export function startTestProcess(world: Surroundings): TestProcess {
       },
     },
   });
-  const bindings = Object.entries(world.bindings ?? {}).map(([name, port]) => [name, endsWith(control, port)] as const);
+  const bindings = Object.entries(world.bindings ?? {}).map(([name, port]) => {
+    return [name, endsWith(control, watch.watchPort(port))] as const;
+  });
   // A model server is reached through `http`.
   const models = Object.entries(world.models ?? {}).map(([name, model]) => {
     if (!('generate' in model)) return [name, model] as const;
@@ -96,6 +99,7 @@ export function startTestProcess(world: Surroundings): TestProcess {
       ...(world.models && { models: Object.fromEntries(models) }),
       ...(world.mail && { mail: Object.fromEntries(mail) }),
       ...(world.sms && { sms: Object.fromEntries(sms) }),
+      ...(world.pdf && { pdf: endsWith(control, watch.watchPort(world.pdf)) }),
       ...(world.bindings && { bindings: Object.fromEntries(bindings) }),
     },
     get crashed() {

@@ -1,8 +1,18 @@
-/** `stubHttp`: routes, replies and recorded calls. */
+/** The stubs of the testing kit: `stubHttp`, `fakeModel`, `stubPdf` and seeded stores. */
 
 import { describe, expect, it } from 'vitest';
 import type { HttpRequest } from '../../src/engine/ports/http.ts';
-import { type StubHttp, stubHttp } from '../../src/entries/testing.ts';
+import {
+  createTestOrchestrator,
+  type FakeAnswer,
+  fakeModel,
+  memoryKv,
+  memoryObjects,
+  type StubHttp,
+  type StubReply,
+  stubHttp,
+  stubPdf,
+} from '../../src/entries/testing.ts';
 
 const call = async (http: StubHttp, url: string, request: Partial<HttpRequest> = {}) => {
   const { status, headers, body } = await http.send({ method: 'GET', url, ...request });
@@ -85,6 +95,10 @@ describe('stubHttp', () => {
     ['https://a.example/x.y', 'GET', 'https://a.example/xzy', false],
     ['https://a.example/x', 'GET', 'https://a.example/xx', false],
     ['https://a.example/aba*aba', 'GET', 'https://a.example/aba', false],
+    ['https://a.example', 'GET', 'https://a.example/', true],
+    ['https://a.example', 'GET', 'https://a.example', true],
+    ['https://A.example:443/ä', 'GET', 'https://a.example/%C3%A4', true],
+    ['https://a.example?q=1', 'GET', 'https://a.example/?q=1', true],
   ])('the route %s and the call %s %s', async (route, method, url, matches) => {
     const http = stubHttp({ [route]: { text: 'hit' } });
     const answer = call(http, url, { method }).then(
@@ -100,6 +114,25 @@ describe('stubHttp', () => {
     http.on('https://a.example/x', { text: 'second' });
     expect((await call(http, 'https://a.example/x')).text).toBe('second');
     expect((await call(http, 'https://a.example/y')).text).toBe('any');
+    http.on('*', { text: 'any again' });
+    expect((await call(http, 'https://a.example/x')).text).toBe('any again');
+  });
+
+  it.each<[unknown, string]>([
+    [{ body: { a: 1 } }, 'has the unknown key `body`; a body is `json`, `text`, `chunks` or `bytes`'],
+    [{ jsn: 1 }, 'has the unknown key `jsn`; did you mean `json`?'],
+    [{ json: 1, text: 'a' }, 'has json and text; a reply has one body'],
+    [{ status: '200' }, 'has the status "200"; a status is a whole number from 100 to 599'],
+    [{ error: 'broken' }, "has the error \"broken\"; it is 'connection' or 'timeout'"],
+    ['ok', 'must be an object such as { json: { id: 7 } }, not "ok"'],
+  ])('the reply %j is refused when it is declared, and where a function returns it', async (given, problem) => {
+    const reply = given as StubReply;
+    const refused = TypeError(`stubHttp: a reply of \`GET https://a.example/\` ${problem}`);
+    expect(() => stubHttp({ 'GET https://a.example/': reply })).toThrow(refused);
+    expect(() => stubHttp().on('GET https://a.example/', [{ status: 503 }, reply])).toThrow(refused);
+    const made = call(stubHttp({ '*': () => reply }), 'https://a.example/?secret=1');
+    const message = `stubHttp: the reply to GET https://a.example/ ${problem}`;
+    await expect(made).rejects.toMatchObject({ code: 'INVALID_REQUEST', message });
   });
 
   it('a list gives one reply per call, and repeats the last reply', async () => {
@@ -107,10 +140,12 @@ describe('stubHttp', () => {
     const texts = [];
     for (let i = 0; i < 4; i++) texts.push((await call(http, 'https://a.example/')).text);
     expect(texts).toEqual(['1', '2', '2', '2']);
-    await expect(call(stubHttp({ '*': [] }), 'https://a.example/')).rejects.toThrow(TypeError);
+    expect(() => stubHttp({ '*': [] })).toThrow(TypeError('stubHttp: the list of replies of `*` is empty'));
   });
 
   it('a function may answer later, and what it throws is the failure of the call', async () => {
+    const echo = stubHttp({ '*': ({ json }) => ({ json: json ?? null }) });
+    expect((await call(echo, 'https://a.example/', { method: 'POST', body: '{"a":[1]}' })).text).toBe('{"a":[1]}');
     const http = stubHttp({ '*': async ({ url }) => ({ text: url.slice(-1) }) });
     expect((await call(http, 'https://a.example/7')).text).toBe('7');
     const failing = stubHttp({
@@ -166,5 +201,113 @@ describe('stubHttp', () => {
       TypeError('stubHttp: a route is `METHOD url` or a URL, not "GET  x y"'),
     );
     expect(() => stubHttp({ '': {} })).toThrow(TypeError('stubHttp: a route is `METHOD url` or a URL, not ""'));
+  });
+});
+
+describe('fakeModel', () => {
+  it.each<[unknown, string]>([
+    [{ kind: 'damage' }, 'What the model answers as JSON is { object: {"kind":"damage"} }'],
+    [42, 'must be a text, an Error, a function, or an object'],
+    [null, 'must be a text'],
+    [['a'], 'must be a text'],
+    [{ text: { a: 1 } }, '`text` must be a text; JSON is `object`'],
+    [{ toolCalls: { name: 'find' } }, '`toolCalls` must be a list of { name, arguments }'],
+    [{ toolCalls: [{ name: 'find', args: {} }] }, 'a call is { name, arguments }'],
+    [{ usage: { input: 1 } }, '`usage` must be { inputTokens, outputTokens }'],
+  ])(
+    'the answer %j is refused with the form that is right, and where a function returns it',
+    async (given, problem) => {
+      const answer = given as FakeAnswer;
+      expect(() => fakeModel(['first', answer])).toThrow(`fakeModel: answer 2 `);
+      expect(() => fakeModel(['first', answer])).toThrow(problem);
+      const models = { fake: fakeModel([() => answer as string]) };
+      const ensembles = ['name: e\nflow:\n  - { agent: a, operation: think, config: { model: m, prompt: hi } }'];
+      const { error } = await createTestOrchestrator({ models, ensembles }).execute('e');
+      expect(error?.message).toContain('fakeModel: answer 1 ');
+      expect(error?.message).toContain(problem);
+    },
+  );
+
+  it('answers that are no list are refused', () => {
+    expect(() => fakeModel('Hello' as never)).toThrow("the answers must be a list, such as fakeModel(['Hello'])");
+  });
+});
+
+describe('stubPdf', () => {
+  const ensembles = [
+    'name: e\nflow:\n  - { agent: print, operation: pdf, config: { html: "<p>{{ who }}</p>", format: A5, pageNumbers: true } }',
+  ];
+
+  it('keeps the documents, and its PDF is valid, with as many pages in the size of the page', async () => {
+    const pdf = stubPdf({ pages: 3 });
+    const run = await createTestOrchestrator({ pdf, ensembles }).execute('e', { who: 'A & B' });
+    const output = run.agents[0]?.output as { content: string; pages: number };
+    expect(output.pages).toBe(3);
+    expect(pdf.documents).toMatchObject([{ html: '<p>A &amp; B</p>', pageNumbers: true }]);
+    const { getDocument } = await import('pdfjs-dist/legacy/build/pdf.mjs');
+    const read = await getDocument({ data: Uint8Array.from(Buffer.from(output.content, 'base64')) }).promise;
+    expect(read.numPages).toBe(3);
+    const [, , width = 0, height = 0] = (await read.getPage(3)).view;
+    expect([Math.round(width), Math.round(height)]).toEqual([420, 595]);
+  });
+
+  it('`onRender` can fail a document, which is not kept, and take real time without a jump of the clock', async () => {
+    const onRender = async ({ html }: { readonly html: string }) => {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      if (html.includes('bad')) throw new Error('no such font');
+    };
+    const pdf = stubPdf({ onRender });
+    const orchestrator = createTestOrchestrator({ pdf, ensembles });
+    expect((await orchestrator.execute('e', { who: 'bad' })).status).toBe('failed');
+    const good = await orchestrator.execute('e', { who: 'good' });
+    expect([good.status, good.duration, pdf.documents.length]).toEqual(['completed', 0, 1]);
+  });
+
+  it('refuses options that it does not have', () => {
+    expect(() => stubPdf({ page: 2 } as never)).toThrow('did you mean `pages`?');
+    expect(() => stubPdf({ pages: 0 })).toThrow('stubPdf: `pages`');
+  });
+});
+
+describe('seeded stores', () => {
+  const read = (type: string, key: string) =>
+    `name: e\nflow:\n  - { agent: read, operation: storage, config: { type: ${type}, action: get, key: ${key} } }`;
+  const found = async (binding: string, store: unknown, key: string) => {
+    const ensembles = [read(binding, key)];
+    const orchestrator = createTestOrchestrator({ bindings: { [binding]: store } as never, ensembles });
+    return (await orchestrator.execute('e')).agents[0]?.output;
+  };
+
+  it('values and objects are there from the beginning', async () => {
+    expect(await found('kv', memoryKv({ 'plans/a': { seats: 3 } }), 'plans/a')).toEqual({
+      value: { seats: 3 },
+      found: true,
+    });
+    const objects = memoryObjects({
+      'a.txt': 'text',
+      b: Uint8Array.of(0, 255),
+      'c.html': { content: new TextEncoder().encode('<p>'), contentType: 'text/html', updatedAt: 7 },
+    });
+    const text = 'text/plain; charset=utf-8';
+    expect(await found('objects', objects, 'a.txt')).toMatchObject({ content: 'text', contentType: text });
+    expect(await found('objects', objects, 'b')).toMatchObject({ content: 'AP8=', size: 2 });
+    expect(await found('objects', objects, 'c.html')).toMatchObject({ content: '<p>', contentType: 'text/html' });
+  });
+
+  it('another seed, and a key that no store can hold, are refused', () => {
+    expect(() => memoryObjects({ a: { json: 1 } as never })).toThrow('the object `a` must be a text, a Uint8Array');
+    expect(() => memoryObjects({ '': 'a' })).toThrow('a key must be text of 1 to 512 bytes');
+    expect(() => memoryKv({ '': 1 })).toThrow('a key must be text of 1 to 512 bytes');
+  });
+
+  it('the clock does not jump while a store of the app is at work: its agent does not run out of time', async () => {
+    const kv = memoryKv({ a: 1 });
+    const get = async (key: string, now: number) => {
+      await new Promise((resolve) => setTimeout(resolve, 30));
+      return kv.get(key, now);
+    };
+    const ensembles = [read('kv', 'a').replace('operation:', 'timeout: 5s, operation:')];
+    const orchestrator = createTestOrchestrator({ bindings: { kv: { ...kv, get } }, ensembles });
+    expect(await orchestrator.execute('e')).toMatchObject({ status: 'completed', duration: 0 });
   });
 });
