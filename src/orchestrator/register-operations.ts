@@ -33,10 +33,10 @@ export function registerOperations(
     apiOperation({ http, now }),
     codeOperation(options.scripts ?? {}),
     emailOperation({ senders: options.mail ?? {}, builtIn: builtInSenders(), http, clock }),
-    smsOperation({ senders: options.sms ?? {}, http }),
-    pdfOperation({ renderer: options.pdf, http }),
+    smsOperation({ senders: options.sms ?? {}, http, clock }),
+    pdfOperation({ renderer: options.pdf, http, clock }),
     storageOperation({ bindings: { kv: storage.kv, objects: storage.objects, ...options.bindings }, now }),
-    thinkOperation({ models: createProviders(options.models ?? {}, { http, now }), servers }),
+    thinkOperation({ models: createProviders(options.models ?? {}, { http, now }), servers, clock }),
     toolsOperation({ servers, clock, hasMcp }),
   ];
   const operations = new Map<string, AnyOperation>();

@@ -5,7 +5,7 @@ import { hostTurn, type ManualClock } from './manual-clock.ts';
 import { mapMembers } from './map-members.ts';
 
 export interface IdleWatch {
-  /** Returns the same function. Until the promise of a call settles, the call is in flight. */
+  /** Returns the same function. A call is in flight until its promise settles, or the signal among its arguments aborts. */
   watchCall<A extends unknown[], R>(call: (...args: A) => R): (...args: A) => R;
   /** Returns the same port, with every method watched. */
   watchPort<P extends object>(port: P): P;
@@ -29,21 +29,34 @@ const STUCK_TURNS = 50;
 export function createIdleWatch(clock: ManualClock): IdleWatch {
   let inFlight = 0;
   let calls = 0;
+  /** Of the calls in flight, those that may be aborted. */
+  const withSignal = new Set<{ readonly signal: AbortSignal | undefined }>();
   const awaited = new Set<{ readonly whyStuck?: WhyStuck | undefined; readonly reject: (error: Error) => void }>();
   let driving = false;
   let stopped = false;
 
-  const watch = <R>(given: R): R => {
+  const watch = <R>(given: R, args: readonly unknown[]): R => {
     if (!isThenable(given)) return given;
     // Exactly one `then`: some thenables begin their work again with each call.
     const promise = given instanceof Promise ? given : Promise.resolve(given);
     inFlight += 1;
     calls += 1;
-    const done = () => {
-      inFlight -= 1;
-    };
+    const call = { signal: signalIn(args) };
+    const done = () => end(call);
+    if (call.signal) withSignal.add(call);
     promise.then(done, done);
     return promise as R;
+  };
+
+  /** A call may end twice. */
+  const end = (call: { readonly signal: AbortSignal | undefined }) => {
+    if (call.signal === undefined || withSignal.delete(call)) inFlight -= 1;
+  };
+
+  // Nobody waits for what is aborted any more, and it may never end.
+  const isIdle = () => {
+    for (const call of withSignal) if (call.signal?.aborted) end(call);
+    return inFlight === 0;
   };
 
   // Time advances after two quiet turns in a row: what the first turn started has had a turn as well.
@@ -55,7 +68,7 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     let seen = calls;
     while (awaited.size > 0 && !stopped) {
       await hostTurn();
-      quiet = inFlight === 0 ? quiet + 1 : 0;
+      quiet = isIdle() ? quiet + 1 : 0;
       if (quiet < 2 || awaited.size === 0 || stopped) continue;
       quiet = 0;
       const moved = (await clock.advanceToNext()) || calls !== seen;
@@ -94,7 +107,7 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
   // Ports inside the port are watched, too.
   const watchPort = <P extends object>(port: P): P =>
     mapMembers(port, (value) => {
-      if (typeof value === 'function') return (...args: unknown[]) => watch(Reflect.apply(value, port, args));
+      if (typeof value === 'function') return (...args: unknown[]) => watch(Reflect.apply(value, port, args), args);
       return typeof value === 'object' && value !== null && !Array.isArray(value) ? watchPort(value) : value;
     });
 
@@ -102,14 +115,14 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     watchCall:
       (call) =>
       (...args) =>
-        watch(call(...args)),
+        watch(call(...args), args),
     watchPort,
     watchOperation: (operation) =>
       mapMembers(operation, (value, key) => {
         // A schema may be a function with members.
         if (typeof value !== 'function' || key === 'config') return value;
         if (key !== 'run') return value.bind(operation);
-        return (context: OperationContext) => watch(operation.run(withoutCalls(context)));
+        return (context: OperationContext) => watch(operation.run(withoutCalls(context)), [context]);
       }),
     driveUntil<R>(result: Promise<R>, whyStuck?: WhyStuck) {
       return new Promise<R>((resolve, reject) => {
@@ -125,6 +138,14 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
       stopped = true;
     },
   };
+}
+
+function signalIn(args: readonly unknown[]): AbortSignal | undefined {
+  for (const given of args) {
+    const signal = typeof given === 'object' && given !== null ? (given as { signal?: unknown }).signal : undefined;
+    if (signal instanceof AbortSignal) return signal;
+  }
+  return undefined;
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

@@ -2,6 +2,7 @@
 
 import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { HttpClient, HttpRequest } from '../../engine/ports/http.ts';
 import type {
@@ -89,6 +90,15 @@ export function toolServers(parts: ToolServersParts): ToolServers {
   };
   const timeoutOf = ({ server, timeoutMs }: ToolServerCall): number =>
     timeoutMs ?? toMs(find(server).options.timeout ?? DEFAULT_TIMEOUT_MS);
+  const deadlineOf = (timeoutMs: number, signal: AbortSignal, what: string) => ({
+    timeoutMs,
+    signal,
+    setTimer: clock.setTimer,
+    late() {
+      const message = `${what} took longer than ${timeoutMs} ms; raise its timeout or look at the server`;
+      return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs }, retryable: true });
+    },
+  });
 
   /** Why the list of the server does not allow a call. A list that was fetched before may be old: it refuses nothing. */
   const refusal = async (connection: Connection, server: string, cacheMs: number, call: CheckedCall) => {
@@ -107,20 +117,15 @@ export function toolServers(parts: ToolServersParts): ToolServers {
     async list(discovery) {
       const { server, cacheMs, signal } = discovery;
       const connection = connect(discovery);
-      const deadline = {
-        clock,
-        timeoutMs: timeoutOf(discovery),
-        signal,
-        what: `the list of tool server \`${server}\``,
-      };
-      return knownList(connection, cacheMs) ?? withDeadline(deadline, connection.fetchList);
+      const deadline = deadlineOf(timeoutOf(discovery), signal, `the list of tool server \`${server}\``);
+      return knownList(connection, cacheMs) ?? underDeadline(deadline, connection.fetchList);
     },
     async call(at, call, listed) {
       const { server } = at;
       const connection = connect(at);
       const timeoutMs = timeoutOf(at);
       const what = `tool \`${call.tool}\` of server \`${server}\``;
-      return withDeadline({ clock, timeoutMs, signal: call.signal, what }, async (signal) => {
+      return underDeadline(deadlineOf(timeoutMs, call.signal, what), async (signal) => {
         const problem =
           listed && 'cacheMs' in listed
             ? await refusal(connection, server, listed.cacheMs, { ...call, signal })
@@ -187,31 +192,4 @@ function tooManyTools(server: string, count: number): OrchestratorError {
 function noneWithoutLists(thrown: unknown): undefined {
   if (isOrchestratorError(thrown, 'AGENT_FAILED') && LISTS_NO_TOOLS.includes(thrown.details.status)) return undefined;
   throw thrown;
-}
-
-interface Deadline {
-  readonly clock: Clock;
-  readonly timeoutMs: number;
-  readonly signal: AbortSignal;
-  /** The work, for the message. */
-  readonly what: string;
-}
-
-/** Several requests under one deadline. @throws TIMEOUT; the reason of the signal; what `run` throws */
-async function withDeadline<T>(deadline: Deadline, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const { clock, timeoutMs, signal, what } = deadline;
-  signal.throwIfAborted();
-  const controller = new AbortController();
-  const stop = () => controller.abort(signal.reason);
-  signal.addEventListener('abort', stop, { once: true });
-  const cancelTimer = clock.setTimer(timeoutMs, () => {
-    const message = `${what} took longer than ${timeoutMs} ms; raise its timeout or look at the server`;
-    controller.abort(new OrchestratorError('TIMEOUT', message, { details: { timeoutMs }, retryable: true }));
-  });
-  try {
-    return await run(controller.signal);
-  } finally {
-    cancelTimer();
-    signal.removeEventListener('abort', stop);
-  }
 }

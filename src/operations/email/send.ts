@@ -2,6 +2,7 @@
 
 import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
+import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { Json, JsonObject } from '../../engine/base/json.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { HttpClient } from '../../engine/ports/http.ts';
@@ -52,21 +53,16 @@ export function sendMail(
 export async function callSender(call: SenderCall, message: MailMessage): Promise<string> {
   const { provider, sender, http, clock, settings, timeoutMs, signal, logger, idempotencyKey } = call;
   const secrets = [...secretsIn(settings), ...(sender.secrets ?? [])];
-  const controller = new AbortController();
-  const stop = () => controller.abort(signal?.reason);
   signal?.throwIfAborted();
-  signal?.addEventListener('abort', stop, { once: true });
   const late = new OrchestratorError('TIMEOUT', `mail sender \`${provider}\` did not answer within ${timeoutMs} ms`, {
     ...{ retryable: true, details: { timeoutMs, outcome: 'unknown' } },
   });
-  // For senders that do not end a call in time.
-  const cancel = clock.setTimer(timeoutMs, () => controller.abort(late));
-  const aborted = new Promise<never>((_resolve, reject) => {
-    controller.signal.addEventListener('abort', () => reject(controller.signal.reason), { once: true });
-  });
+  const deadline = { timeoutMs, setTimer: clock.setTimer, late: () => late, ...(signal && { signal }) };
   try {
-    const options = { settings, http, idempotencyKey, timeoutMs, signal: controller.signal };
-    const answer = await Promise.race([Promise.resolve(sender.send(message, options)), aborted]);
+    // Also for senders that do not end a call in time.
+    const answer = await underDeadline(deadline, (within) =>
+      sender.send(message, { settings, http, idempotencyKey, timeoutMs, signal: within }),
+    );
     return typeof answer?.messageId === 'string' ? withoutSecrets(answer.messageId, secrets) : message.messageId;
   } catch (thrown) {
     signal?.throwIfAborted();
@@ -77,9 +73,6 @@ export async function callSender(call: SenderCall, message: MailMessage): Promis
     const what = `mail sender \`${provider}\` failed; the log has its error`;
     const details = { outcome: 'unknown' };
     throw new OrchestratorError('AGENT_FAILED', what, { cause, retryable: true, details });
-  } finally {
-    cancel();
-    signal?.removeEventListener('abort', stop);
   }
 }
 

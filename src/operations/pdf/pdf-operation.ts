@@ -7,6 +7,8 @@ import { durationSchema } from '../../engine/base/duration-schema.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
 import { once } from '../../engine/base/once.ts';
+import { underDeadline } from '../../engine/base/under-deadline.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
 import type { HttpClient } from '../../engine/ports/http.ts';
 import type { ConfigIssue, Operation, OperationContext } from '../../engine/ports/operation.ts';
 import type { PdfDocument, PdfRenderer } from '../../engine/ports/pdf.ts';
@@ -16,6 +18,7 @@ export interface PdfOperationParts {
   /** The option `pdf` of the host. */
   readonly renderer: PdfRenderer | undefined;
   readonly http: HttpClient;
+  readonly clock: Clock;
 }
 
 /** The output of a `pdf` agent. It can be an attachment of an `email` agent, and the value that a `storage` agent stores. */
@@ -77,7 +80,7 @@ const pdfConfig = once(() => {
  *
  * @param parts - the renderer of the host, and its HTTP client
  */
-export function pdfOperation({ renderer, http }: PdfOperationParts): Operation<PdfConfig> {
+export function pdfOperation({ renderer, http, clock }: PdfOperationParts): Operation<PdfConfig> {
   return Object.freeze<Operation<PdfConfig>>({
     name: 'pdf',
     texts: { html: 'html' },
@@ -99,17 +102,25 @@ export function pdfOperation({ renderer, http }: PdfOperationParts): Operation<P
       const layout = toPageLayout(config);
       if ('problem' in layout) throw refuse(`\`config.${layout.key}\` ${layout.problem}`);
       if (renderer === undefined) throw new OrchestratorError('NOT_CONFIGURED', NEEDS_RENDERER);
+      const timeoutMs = toMs(config.timeout ?? DEFAULT_TIMEOUT);
       const request = {
         ...layout,
         html,
         pageNumbers: config.pageNumbers === true,
         maxPages: MAX_PAGES,
         ...{ http, idempotencyKey },
-        timeoutMs: toMs(config.timeout ?? DEFAULT_TIMEOUT),
-        signal,
+        timeoutMs,
       };
+      const late = () =>
+        new OrchestratorError('TIMEOUT', `the PDF took longer than ${timeoutMs} ms`, {
+          retryable: true,
+          details: { timeoutMs },
+        });
       try {
-        const output = toOutput(await renderer.render(request));
+        const document = await underDeadline({ timeoutMs, setTimer: clock.setTimer, signal, late }, (within) =>
+          renderer.render({ ...request, signal: within }),
+        );
+        const output = toOutput(document);
         const dropped = countReferences(html);
         if (dropped === 0) return output;
         const warning = `${dropped === 1 ? 'an image or a style' : `${dropped} images or styles`} by address ${dropped === 1 ? 'is' : 'are'} not in the PDF, which loads nothing; embed them as data: URIs`;

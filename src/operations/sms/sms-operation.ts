@@ -1,6 +1,8 @@
 /** The `sms` operation: sends one text message. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { type Deadline, underDeadline } from '../../engine/base/under-deadline.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
 import type { HttpClient } from '../../engine/ports/http.ts';
 import type { Operation } from '../../engine/ports/operation.ts';
 import type { SmsSender } from '../../engine/ports/sms.ts';
@@ -20,8 +22,9 @@ const TIMEOUT_MS = 30_000;
 export function smsOperation(parts: {
   readonly senders: Readonly<Record<string, SmsSender>>;
   readonly http: HttpClient;
+  readonly clock: Clock;
 }): Operation<SmsConfig> {
-  const { http } = parts;
+  const { http, clock } = parts;
   const senders = new Map(Object.entries(parts.senders));
   return {
     name: 'sms',
@@ -45,8 +48,9 @@ export function smsOperation(parts: {
       const { to, body, from } = config;
       const message = { to, body, ...(typeof from === 'string' && { from }) };
       try {
-        const options = { http, idempotencyKey, timeoutMs: TIMEOUT_MS, signal };
-        const { messageId } = await sender.send(message, options);
+        const { messageId } = await underDeadline(deadlineOf(provider, signal, clock), (within) =>
+          sender.send(message, { http, idempotencyKey, timeoutMs: TIMEOUT_MS, signal: within }),
+        );
         if (typeof messageId !== 'string') throw new TypeError('the sender gave no `messageId`');
         return { messageId, success: true, provider };
       } catch (thrown) {
@@ -60,4 +64,12 @@ export function smsOperation(parts: {
       }
     },
   };
+}
+
+/** Also for senders that do not end a call in time. */
+function deadlineOf(provider: string, signal: AbortSignal, { setTimer }: Clock): Deadline {
+  const message = `SMS sender \`${provider}\` did not answer within ${TIMEOUT_MS} ms`;
+  const details = { timeoutMs: TIMEOUT_MS, outcome: 'unknown' };
+  const late = () => new OrchestratorError('TIMEOUT', message, { retryable: true, details });
+  return { timeoutMs: TIMEOUT_MS, setTimer, signal, late };
 }

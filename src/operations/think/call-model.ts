@@ -2,9 +2,18 @@
 
 import { toMs } from '../../engine/base/duration.ts';
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
+import { underDeadline } from '../../engine/base/under-deadline.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
 import type { TokenUsage } from '../../engine/model/execution.ts';
-import type { ModelAnswer, ModelMessage, ModelPrices, ModelProvider, ModelUsage } from '../../engine/ports/model.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type {
+  ModelAnswer,
+  ModelMessage,
+  ModelPrices,
+  ModelProvider,
+  ModelRequest,
+  ModelUsage,
+} from '../../engine/ports/model.ts';
 import type { OperationContext } from '../../engine/ports/operation.ts';
 import type { ThinkConfig } from './config.ts';
 import type { Tool } from './toolbox.ts';
@@ -15,6 +24,7 @@ export interface ModelCalls {
   readonly provider: ModelProvider;
   readonly providerName: string;
   readonly tools: readonly Tool[];
+  readonly clock: Clock;
 }
 
 /** What is stored of a call. */
@@ -49,11 +59,17 @@ export async function callModel(
 }
 
 async function ask(calls: ModelCalls, number: number, messages: readonly ModelMessage[]): Promise<ModelAnswer> {
-  const { context, provider, providerName, tools } = calls;
+  const { context, provider, providerName, tools, clock } = calls;
   const { config, signal, idempotencyKey, logger } = context;
   const { model, system, temperature, maxTokens, schema, timeout } = config;
+  const timeoutMs = timeout ? toMs(timeout) : DEFAULT_TIMEOUT_MS;
+  const late = () =>
+    new OrchestratorError('TIMEOUT', `model \`${model}\` took longer than ${timeoutMs} ms`, {
+      retryable: true,
+      details: { timeoutMs },
+    });
   try {
-    const answer = await provider.generate({
+    const request: Omit<ModelRequest, 'signal'> = {
       model,
       messages: [...messages],
       ...(system && { system }),
@@ -61,11 +77,13 @@ async function ask(calls: ModelCalls, number: number, messages: readonly ModelMe
       ...(maxTokens && { maxTokens }),
       ...(schema && { schema }),
       ...(tools.length > 0 && { tools: tools.map((tool) => tool.model) }),
-      timeoutMs: timeout ? toMs(timeout) : DEFAULT_TIMEOUT_MS,
+      timeoutMs,
       idempotencyKey: `${idempotencyKey}-model-${number}`,
-      signal,
       ...(config.stream && { onText: (delta: string) => context.emitText(delta) }),
-    });
+    };
+    const answer = await underDeadline({ timeoutMs, setTimer: clock.setTimer, signal, late }, (within) =>
+      provider.generate({ ...request, signal: within }),
+    );
     return checked(answer, providerName);
   } catch (thrown) {
     if (signal.aborted || isOrchestratorError(thrown)) throw thrown;

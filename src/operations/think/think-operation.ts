@@ -4,6 +4,7 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json.ts';
 import type { TokenUsage } from '../../engine/model/execution.ts';
 import { addUsage } from '../../engine/model/token-usage.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
 import type { ModelFinishReason, ModelProvider } from '../../engine/ports/model.ts';
 import type { Operation, OperationContext } from '../../engine/ports/operation.ts';
 import type { ToolServers } from '../../engine/ports/tool-server.ts';
@@ -31,8 +32,9 @@ export interface ThinkOutput {
 export function thinkOperation(parts: {
   readonly models: Readonly<Record<string, ModelProvider>>;
   readonly servers: ToolServers;
+  readonly clock: Clock;
 }): Operation<ThinkConfig> {
-  const { servers } = parts;
+  const { servers, clock } = parts;
   const providers = new Map(Object.entries(parts.models));
   return {
     name: 'think',
@@ -59,7 +61,7 @@ export function thinkOperation(parts: {
       const check = schema ? checkBySchema(schema, ['schema']) : undefined;
       const { tools, parts: toolParts } = await openToolbox(context, servers);
       return think(
-        { context, provider, providerName: name, prompt, check, servers, tools },
+        { context, provider, providerName: name, prompt, check, servers, tools, clock },
         { answers: [], toolParts },
       );
     },
