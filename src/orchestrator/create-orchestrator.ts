@@ -2,6 +2,7 @@
 
 import { CONSOLE } from '../adapters/log/console-logger.ts';
 import { systemClock } from '../adapters/clock/system-clock.ts';
+import { onClock } from '../adapters/http/exchange.ts';
 import { fetchHttp } from '../adapters/http/fetch-http.ts';
 import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
 import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
@@ -52,7 +53,6 @@ import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
 import { createTimedParts } from './timed-parts.ts';
-import { timedHttp } from './timed-http.ts';
 import { runAllDue } from './timed-work.ts';
 import { toolServerSecrets } from './tool-server-options.ts';
 import type { Components } from './components/components.ts';
@@ -183,7 +183,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const masking = createMasking([...secretsIn(given), ...(linkSecrets ?? [])], linkSecrets !== undefined);
   const logger = masking.logger(loggerOf(given.logger, CONSOLE));
   const events = createEmitter(clock, logger);
-  const http = timedHttp(given.http ?? fetchHttp(), clock);
+  const http = onClock(given.http ?? fetchHttp(), clock);
   const { tracing, options } = connectTelemetry({ ...given, http }, masking, events, () => executions.open());
   const components = createComponentParts(options, { storage, clock, logger, events });
   const toolServers = connectToolServers(options, clock);

@@ -27,36 +27,30 @@ export type WhyStuck = () => Promise<Error | undefined>;
 const STUCK_TURNS = 50;
 
 export function createIdleWatch(clock: ManualClock): IdleWatch {
-  let inFlight = 0;
+  const inFlight = new Set<Flight>();
   let calls = 0;
-  /** Of the calls in flight, those that may be aborted. */
-  const withSignal = new Set<{ readonly signal: AbortSignal | undefined }>();
   const awaited = new Set<{ readonly whyStuck?: WhyStuck | undefined; readonly reject: (error: Error) => void }>();
   let driving = false;
   let stopped = false;
 
-  const watch = <R>(given: R, args: readonly unknown[]): R => {
+  const watch = <R>(given: R, flight: Flight): R => {
     if (!isThenable(given)) return given;
     // Exactly one `then`: some thenables begin their work again with each call.
     const promise = given instanceof Promise ? given : Promise.resolve(given);
-    inFlight += 1;
+    inFlight.add(flight);
     calls += 1;
-    const call = { signal: signalIn(args) };
-    const done = () => end(call);
-    if (call.signal) withSignal.add(call);
+    const done = () => void inFlight.delete(flight);
     promise.then(done, done);
     return promise as R;
   };
 
-  /** A call may end twice. */
-  const end = (call: { readonly signal: AbortSignal | undefined }) => {
-    if (call.signal === undefined || withSignal.delete(call)) inFlight -= 1;
-  };
-
-  // Nobody waits for what is aborted any more, and it may never end.
   const isIdle = () => {
-    for (const call of withSignal) if (call.signal?.aborted) end(call);
-    return inFlight === 0;
+    for (const flight of inFlight) {
+      // Nobody waits for what is aborted any more, and it may never end.
+      if (flight.signal?.aborted) inFlight.delete(flight);
+      else if (flight.calledAgents === 0) return false;
+    }
+    return true;
   };
 
   // Time advances after two quiet turns in a row: what the first turn started has had a turn as well.
@@ -88,26 +82,11 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     }
   };
 
-  // The agent that is called may wait for a retry.
-  const withoutCalls = (context: OperationContext): OperationContext => {
-    let calls = 0;
-    const callAgent: OperationContext['callAgent'] = async (...call) => {
-      calls += 1;
-      if (calls === 1) inFlight -= 1;
-      try {
-        return await context.callAgent(...call);
-      } finally {
-        calls -= 1;
-        if (calls === 0) inFlight += 1;
-      }
-    };
-    return new Proxy(context, { get: (target, key) => (key === 'callAgent' ? callAgent : Reflect.get(target, key)) });
-  };
-
   // Ports inside the port are watched, too.
   const watchPort = <P extends object>(port: P): P =>
     mapMembers(port, (value) => {
-      if (typeof value === 'function') return (...args: unknown[]) => watch(Reflect.apply(value, port, args), args);
+      if (typeof value === 'function')
+        return (...args: unknown[]) => watch(Reflect.apply(value, port, args), flightOf(args));
       return typeof value === 'object' && value !== null && !Array.isArray(value) ? watchPort(value) : value;
     });
 
@@ -115,14 +94,17 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
     watchCall:
       (call) =>
       (...args) =>
-        watch(call(...args), args),
+        watch(call(...args), flightOf(args)),
     watchPort,
     watchOperation: (operation) =>
       mapMembers(operation, (value, key) => {
         // A schema may be a function with members.
         if (typeof value !== 'function' || key === 'config') return value;
         if (key !== 'run') return value.bind(operation);
-        return (context: OperationContext) => watch(operation.run(withoutCalls(context)), [context]);
+        return (context: OperationContext) => {
+          const flight = flightOf([context]);
+          return watch(operation.run(withoutCalls(context, flight)), flight);
+        };
       }),
     driveUntil<R>(result: Promise<R>, whyStuck?: WhyStuck) {
       return new Promise<R>((resolve, reject) => {
@@ -140,12 +122,32 @@ export function createIdleWatch(clock: ManualClock): IdleWatch {
   };
 }
 
-function signalIn(args: readonly unknown[]): AbortSignal | undefined {
+/** The agent that is called may wait for a retry. */
+function withoutCalls(context: OperationContext, flight: Flight): OperationContext {
+  const callAgent: OperationContext['callAgent'] = async (...call) => {
+    flight.calledAgents += 1;
+    try {
+      return await context.callAgent(...call);
+    } finally {
+      flight.calledAgents -= 1;
+    }
+  };
+  return new Proxy(context, { get: (target, key) => (key === 'callAgent' ? callAgent : Reflect.get(target, key)) });
+}
+
+/** A call in flight, with the signal among its arguments. */
+interface Flight {
+  readonly signal: AbortSignal | undefined;
+  /** The agents that it calls now. While there are some, it does not count: they count by themselves. */
+  calledAgents: number;
+}
+
+function flightOf(args: readonly unknown[]): Flight {
   for (const given of args) {
     const signal = typeof given === 'object' && given !== null ? (given as { signal?: unknown }).signal : undefined;
-    if (signal instanceof AbortSignal) return signal;
+    if (signal instanceof AbortSignal) return { signal, calledAgents: 0 };
   }
-  return undefined;
+  return { signal: undefined, calledAgents: 0 };
 }
 
 function isThenable(value: unknown): value is PromiseLike<unknown> {

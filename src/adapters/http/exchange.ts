@@ -1,7 +1,9 @@
 /** The parts of an exchange that all HTTP clients share: the deadline, the headers of the answer, and the errors. */
 
 import { isOrchestratorError, OrchestratorError } from '../../engine/base/errors.ts';
-import type { HttpResponse } from '../../engine/ports/http.ts';
+import { underDeadline as withinTime } from '../../engine/base/under-deadline.ts';
+import type { Clock } from '../../engine/ports/clock.ts';
+import type { HttpClient, HttpResponse } from '../../engine/ports/http.ts';
 import type { AdmittedRequest } from './admit-request.ts';
 import { CallbackFailure } from './body-collector.ts';
 
@@ -38,7 +40,7 @@ export function underDeadline(
       known = undefined;
       end(outer?.reason);
     };
-    const timer = setTimeout(() => end(timeoutFailure(request)), timeoutMs);
+    const timer = setTimeout(() => end(timeoutFailure(request.label, timeoutMs)), timeoutMs);
     outer?.addEventListener('abort', onAbort, { once: true });
     const onHead: OnHead = (head) => {
       known = head;
@@ -50,9 +52,26 @@ export function underDeadline(
   });
 }
 
-function timeoutFailure(request: AdmittedRequest): OrchestratorError {
-  const message = `${request.label} took longer than ${request.timeoutMs} ms; raise its timeout or look at the peer`;
-  return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs: request.timeoutMs }, retryable: true });
+function timeoutFailure(label: string, timeoutMs: number): OrchestratorError {
+  const message = `${label} took longer than ${timeoutMs} ms; raise its timeout or look at the peer`;
+  return new OrchestratorError('TIMEOUT', message, { details: { timeoutMs }, retryable: true });
+}
+
+/**
+ * A client whose requests also end on a clock: one that hangs ends on the manual clock of a test, and one that ignores `timeoutMs` ends
+ * too.
+ */
+export function onClock(http: HttpClient, { setTimer }: Clock): HttpClient {
+  return {
+    send(request) {
+      const { method, url, timeoutMs, signal } = request;
+      if (timeoutMs === undefined) return http.send(request);
+      const late = () => timeoutFailure(`${method} ${url.split('?')[0]}`, timeoutMs);
+      return withinTime({ timeoutMs, setTimer, late, ...(signal && { signal }) }, (within) =>
+        http.send({ ...request, signal: within }),
+      );
+    },
+  };
 }
 
 // These headers describe the connection, not the answer, and differ between runtimes.

@@ -15,7 +15,7 @@ export interface Deadline {
   readonly late: () => Error;
 }
 
-/** How often a deadline on a clock yields: a call that keeps the time by itself ends in its own words, and with what it has by then. */
+/** How often a deadline on a clock yields: a call that keeps the time by itself ends in its own words, and with what it has read. */
 const YIELDS = 3;
 
 const platformTimer: SetTimer = (ms, callback) => {
