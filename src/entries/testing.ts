@@ -192,7 +192,7 @@ function startProcess(
     close(opts?: { readonly grace?: number | string }) {
       if (process.crashed) return Promise.resolve();
       // A call that was refused closes nothing: the next one may.
-      closing ??= awaited(inner.close(opts)).catch((error: unknown) => {
+      closing ??= awaited(inner.close(opts).finally(process.leave)).catch((error: unknown) => {
         closing = undefined;
         throw error;
       });

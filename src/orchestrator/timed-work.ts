@@ -26,6 +26,8 @@ export interface AdvanceOptions {
 export interface TaskProgress {
   /** Unix ms at which it has something to do next. Undefined: never. */
   readonly nextAt: number | undefined;
+  /** Unix ms at which it looks again at what other processes may have left. */
+  readonly looksAt?: number;
   /** The execution for whose end it waits. */
   readonly waitsFor?: string;
 }
@@ -63,6 +65,8 @@ interface Served {
   readonly task: TimedTask;
   /** Unix ms at which it is done next. Undefined: never. */
   nextAt: number | undefined;
+  /** Cancels the timer of its next look. */
+  cancelLook: (() => void) | undefined;
   serving: Promise<void> | undefined;
   /** Whether it was called for again while it was done. */
   again: boolean;
@@ -76,7 +80,14 @@ interface Served {
 
 export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts): TimedWork {
   const { storage, clock, logger, engine } = parts;
-  const idle = { serving: undefined, again: false, waitsFor: undefined, pauseMs: FIRST_PAUSE_MS, failed: false };
+  const idle = {
+    cancelLook: undefined,
+    serving: undefined,
+    again: false,
+    waitsFor: undefined,
+    pauseMs: FIRST_PAUSE_MS,
+    failed: false,
+  };
   const served = tasks.map((task): Served => ({ task, nextAt: Number.NEGATIVE_INFINITY, ...idle }));
 
   let begun: Promise<unknown> | undefined;
@@ -86,12 +97,15 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
   let keepsAlive = false;
   let aliveFrom = 0;
   let timer: { readonly at: number; readonly cancel: () => void } | undefined;
+  /** Cancels the next look at the clock. */
+  let cancelReading: (() => void) | undefined;
 
   const advance = async (one: Served, takesOver: boolean, waits: boolean): Promise<void> => {
     try {
       const shouldContinue = () => !stopped;
-      const { nextAt, waitsFor } = await one.task.advance({ aliveFrom, takesOver, waits, shouldContinue });
+      const { nextAt, looksAt, waitsFor } = await one.task.advance({ aliveFrom, takesOver, waits, shouldContinue });
       one.nextAt = nextAt;
+      if (looksAt !== undefined) lookAt(one, looksAt);
       one.pauseMs = FIRST_PAUSE_MS;
       one.failed = false;
       if (waitsFor !== undefined) awaitEnd(one, waitsFor);
@@ -141,12 +155,32 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
     const next = earliest();
     if (stopped || !usesTimer || next === undefined) return;
     const now = clock.now();
-    // An alarm of the host follows the wall clock by itself.
-    const latest = storage.wakeAt ? next : now + MAX_TIMER_MS;
-    const at = Math.max(now, Math.min(next, latest));
+    const at = Math.max(now, next);
+    if (!storage.wakeAt) cancelReading ??= readClock(now);
     if (timer && timer.at <= at) return;
     timer?.cancel();
     timer = { at, cancel: setTimer(at, at - now) };
+  };
+
+  // An alarm of the host follows the wall clock by itself.
+  const readClock = (now: number): (() => void) => {
+    let at = now + MAX_TIMER_MS;
+    const onHeldBack = (ms: number) => {
+      at += ms;
+    };
+    const read = () => {
+      cancelReading = undefined;
+      serveDue(at);
+    };
+    return clock.setTimer(MAX_TIMER_MS, read, { background: !keepsAlive, sweep: true, onHeldBack });
+  };
+
+  const lookAt = (one: Served, at: number) => {
+    one.cancelLook?.();
+    one.cancelLook = undefined;
+    if (stopped || !usesTimer) return;
+    const options = { background: !keepsAlive, sweep: true };
+    one.cancelLook = clock.setTimer(at - clock.now(), () => void serve(one, false), options);
   };
 
   const setTimer = (at: number, leftMs: number): (() => void) => {
@@ -158,10 +192,21 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
 
   const onTimer = (expectedAt: number) => {
     timer = undefined;
+    serveDue(expectedAt);
+  };
+
+  const serveDue = (expectedAt: number) => {
     const now = clock.now();
     if (now - expectedAt > STANDSTILL_MS) aliveFrom = now;
     for (const one of served) if (!one.serving && one.nextAt !== undefined && one.nextAt <= now) void serve(one, false);
     arm();
+  };
+
+  const cancelTimers = () => {
+    timer?.cancel();
+    cancelReading?.();
+    timer = undefined;
+    cancelReading = undefined;
   };
 
   const serveAll = (waits: boolean) => Promise.all(served.map((one) => serve(one, true, waits)));
@@ -171,8 +216,7 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
       if (stopped || !storage.capabilities.timers) return undefined;
       if (forGood && !keepsAlive) {
         keepsAlive = true;
-        timer?.cancel();
-        timer = undefined;
+        cancelTimers();
         arm();
       }
       if (begun) return begun;
@@ -200,7 +244,8 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
     },
     stop() {
       stopped = true;
-      timer?.cancel();
+      cancelTimers();
+      for (const one of served) one.cancelLook?.();
     },
   };
 }

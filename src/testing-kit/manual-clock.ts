@@ -2,7 +2,7 @@
 
 import { optional, readOptions } from '../engine/base/read-options.ts';
 import { nextTurn } from '../engine/base/next-turn.ts';
-import type { Clock } from '../engine/ports/clock.ts';
+import type { Clock, TimerOptions } from '../engine/ports/clock.ts';
 import { sleepByTimer } from '../adapters/clock/sleep-by-timer.ts';
 
 export interface ManualClockOptions {
@@ -29,6 +29,21 @@ export interface ManualClock extends Clock {
 interface Timer {
   readonly due: number;
   readonly callback: () => void;
+  readonly options: TimerOptions;
+}
+
+/** A stretch of time in which nothing but sweeps is due is passed in one step from this length on. */
+const LEAP_MS = 600_000;
+
+/** How many processes of the testing kit use a clock. Of several, each must see that the others live. */
+const PROCESSES = Symbol('processes');
+
+/** A process begins to use the clock. @returns ends that */
+export function joinClock(clock: ManualClock): () => void {
+  const { [PROCESSES]: processes } = clock as { [PROCESSES]?: Set<object> };
+  const process = {};
+  processes?.add(process);
+  return () => void processes?.delete(process);
 }
 
 const DEFAULT_NOW = Date.UTC(2026, 0, 1);
@@ -56,8 +71,11 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
   // Sorted by instant; timers with the same instant in the order in which they were set.
   const timers: Timer[] = [];
 
-  const setTimer: Clock['setTimer'] = (ms, callback) => {
-    const timer = { due: elapsed + (Number.isFinite(ms) ? Math.max(0, ms) : 0), callback };
+  const processes = new Set<object>();
+
+  const setTimer: Clock['setTimer'] = (ms, callback, options = {}) => {
+    const due = elapsed + (Number.isFinite(ms) ? Math.max(0, ms) : 0);
+    const timer = { due, callback, options };
     let at = timers.length;
     while (at > 0 && (timers[at - 1] as Timer).due > timer.due) at -= 1;
     timers.splice(at, 0, timer);
@@ -78,12 +96,33 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
     const timer = timers.shift() as Timer;
     elapsed = Math.max(elapsed, timer.due);
     timer.callback();
+    await settleTwice();
+  };
+
+  // Whatever is queued after the first turn runs in the next one.
+  const settleTwice = async (): Promise<void> => {
     await settle();
-    // Whatever is queued at this point runs in the next turn.
     await settle();
   };
 
-  return {
+  /** Passes a long stretch, at most up to an instant, in which nothing but sweeps is due: each fires once, at its end. */
+  const leap = async (latest: number): Promise<boolean> => {
+    if (processes.size !== 1 || !timers[0]?.options.sweep) return false;
+    const until = Math.min(timers.find(({ options }) => !options.sweep)?.due ?? latest, latest);
+    if (!Number.isFinite(until) || until - elapsed < LEAP_MS) return false;
+    const held = timers.filter(({ options, due }) => options.sweep && due < until);
+    for (const timer of held) timers.splice(timers.indexOf(timer), 1);
+    elapsed = until;
+    for (const { callback, due, options } of held) {
+      options.onHeldBack?.(until - due);
+      callback();
+    }
+    await settleTwice();
+    return true;
+  };
+
+  const clock: ManualClock & { readonly [PROCESSES]: Set<object> } = {
+    [PROCESSES]: processes,
     now: () => wallOffset + elapsed,
     monotonic: () => elapsed,
     setTimer,
@@ -98,7 +137,7 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
         throw new TypeError(`advance takes a number of milliseconds of at least 0, not ${ms}`);
       const target = elapsed + ms;
       await settle();
-      while (timers[0] && timers[0].due <= target) await fireNext();
+      while (timers[0] && timers[0].due <= target) if (!(await leap(target))) await fireNext();
       // Meanwhile, a run whose result is awaited may have advanced time further.
       elapsed = Math.max(elapsed, target);
       // What the last timer started may need one more turn.
@@ -106,7 +145,7 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
     },
     async advanceToNext() {
       if (timers.length === 0) return false;
-      await fireNext();
+      if (!(await leap(Number.POSITIVE_INFINITY))) await fireNext();
       return true;
     },
     setNow(now) {
@@ -116,6 +155,7 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
       return timers[0] && Math.max(0, timers[0].due - elapsed);
     },
   };
+  return clock;
 }
 
 /** Waits for one turn of the host's event loop. Everything that is ready runs first, with all its promise callbacks. */

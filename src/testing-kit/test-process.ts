@@ -12,7 +12,7 @@ import { changeStorage } from './engine-suite/change-storage.ts';
 import { controlProcess, type ProcessControl } from './engine-suite/process-control.ts';
 import { ofProcess } from './engine-suite/storage-world.ts';
 import { createIdleWatch, type WhyStuck } from './idle-watch.ts';
-import { hostTurn, type ManualClock } from './manual-clock.ts';
+import { hostTurn, joinClock, type ManualClock } from './manual-clock.ts';
 import { mapMembers } from './map-members.ts';
 
 /** What the process shares with the world around it. */
@@ -38,6 +38,8 @@ export interface TestProcess {
   readonly crashed: Error | undefined;
   /** The result, while time advances. Rejects when the process crashes first. @param whyStuck - see `driveUntil` */
   awaited<R>(result: Promise<R>, whyStuck?: WhyStuck): Promise<R>;
+  /** The process has ended by itself. */
+  leave(): void;
   /**
    * Ends the process as a power cut does: nothing more is written, released or cancelled. Resolves when its calls that had reached
    * the storage are over, and its worker counts as dead.
@@ -48,6 +50,7 @@ export interface TestProcess {
 export function startTestProcess(world: Surroundings): TestProcess {
   const { clock, storage, autoAdvance } = world;
   const watch = createIdleWatch(clock);
+  const leave = joinClock(clock);
   const control = controlProcess({ clock, fault: undefined, onCommit() {}, onKill() {} });
   const workers = new Set<string>();
   const pending = new Set<(error: Error) => void>();
@@ -105,6 +108,7 @@ export function startTestProcess(world: Surroundings): TestProcess {
     get crashed() {
       return crashed;
     },
+    leave,
     awaited<R>(result: Promise<R>, whyStuck?: WhyStuck) {
       if (crashed) return Promise.reject(crashed);
       const driven = autoAdvance ? watch.driveUntil(result, whyStuck) : result;
@@ -129,6 +133,7 @@ export function startTestProcess(world: Surroundings): TestProcess {
         'this orchestrator has crashed: use the one that `crash()` returned, and its `result(id)` for executions that were started here',
       );
       control.kill();
+      leave();
       watch.stop();
       for (const end of pending) end(crashed);
       while (control.inFlight > 0) await hostTurn();

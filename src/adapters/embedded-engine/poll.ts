@@ -52,7 +52,8 @@ export async function stopPolling(engine: EngineState): Promise<void> {
 function onInterval(engine: EngineState): void {
   const { poll, clock, wakeups } = engine;
   if (engine.isStopped) return;
-  poll.cancelInterval = clock.setTimer(reclaimIntervalMs(engine), () => onInterval(engine), { background: true });
+  const next = () => onInterval(engine);
+  poll.cancelInterval = clock.setTimer(reclaimIntervalMs(engine), next, { background: true, sweep: true });
   reclaimInBackground(engine);
   poll.intervals += 1;
   if (poll.intervals % RECLAIMS_PER_SWEEP !== 1) return;

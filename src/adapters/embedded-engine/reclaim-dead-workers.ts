@@ -49,7 +49,7 @@ async function reclaim(engine: EngineState): Promise<void> {
   const { freed, againInMs = intervalMs } = answer;
   if (againInMs < intervalMs && !engine.isStopped) {
     const again = () => reclaimInBackground(engine);
-    engine.reclaim.cancelTimer = clock.setTimer(againInMs, again, { background: true });
+    engine.reclaim.cancelTimer = clock.setTimer(againInMs, again, { background: true, sweep: true });
   }
   if (freed > 0) wakeups.wakeSoon();
 }

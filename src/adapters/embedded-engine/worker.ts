@@ -63,6 +63,8 @@ export function createWorker(parts: WorkerParts): Worker {
   let askedAt = 0;
   /** The wall time at which other workers see the lease end: it also passes while the whole machine sleeps. */
   let leaseUntil = 0;
+  /** For how long the clock of a test held back the last renewal. */
+  let heldBackMs = 0;
   let verifying: (() => void)[] = [];
 
   const isLeaseValid = (worker: string) =>
@@ -70,7 +72,10 @@ export function createWorker(parts: WorkerParts): Worker {
 
   const arm = (ms: number) => {
     cancelTimer?.();
-    cancelTimer = clock.setTimer(ms, () => void renew(), { background: true });
+    const onHeldBack = (heldMs: number) => {
+      heldBackMs = heldMs;
+    };
+    cancelTimer = clock.setTimer(ms, () => void renew(), { background: true, sweep: true, onHeldBack });
   };
 
   const notifyVerified = () => {
@@ -95,7 +100,8 @@ export function createWorker(parts: WorkerParts): Worker {
       const known = await storage.workers.renew(worker, until);
       if (id !== worker || unregistered) return;
       // Measured at the answer: the event loop may have been blocked before the request was sent.
-      const silentMs = clock.monotonic() - askedAt;
+      const silentMs = clock.monotonic() - askedAt - heldBackMs;
+      heldBackMs = 0;
       if (renews && silentMs > leaseMs) {
         const message = `the lease was not renewed for ${Math.round(silentMs)} ms (it lasts ${leaseMs}): the process was stopped, its event loop was blocked, or the storage did not answer; another process may have resumed its executions`;
         logger.warn({ worker, silentMs }, message);

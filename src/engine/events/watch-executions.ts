@@ -57,12 +57,13 @@ export function createExecutionWatch(parts: {
   const poll = (id: string, followed: Followed) => {
     // With a storage that no other process shares, the events of this process are enough.
     if (followed.cancelPoll || !isShared) return;
-    followed.cancelPoll = clock.setTimer(POLL_MS, async () => {
+    const onTimer = async () => {
       const found = await look(id, waiting(followed)).catch(() => waiting(followed));
       followed.cancelPoll = undefined;
       for (const reader of found) wakeReader(reader);
       if (all.get(id) === followed && waiting(followed).length > 0) poll(id, followed);
-    });
+    };
+    followed.cancelPoll = clock.setTimer(POLL_MS, onTimer, { sweep: true });
   };
 
   /** @returns the readers with more to read. Readers at the same key share one query. */

@@ -6,6 +6,13 @@ export type CancelTimer = () => void;
 export interface TimerOptions {
   /** The timer does not keep the process alive. */
   readonly background?: boolean | undefined;
+  /**
+   * The callback only looks at what others may have left, or says that this process lives. A clock of a test may hold it back while
+   * nothing else is due.
+   */
+  readonly sweep?: boolean | undefined;
+  /** Called before the callback of a sweep that was held back. @param ms - for how long */
+  readonly onHeldBack?: ((ms: number) => void) | undefined;
 }
 
 export interface Clock {

@@ -161,12 +161,8 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
     return next;
   };
 
-  /** The earliest of the instants, and of the next look at what other processes left. */
-  const nextAt = (next: number | undefined): number | undefined => {
-    const poll = storage.capabilities.shared ? clock.now() + POLL_MS : undefined;
-    const known = [next, probeAt, poll].filter((at) => at !== undefined);
-    return known.length === 0 ? undefined : Math.min(...known);
-  };
+  const nextAt = (next: number | undefined): number | undefined =>
+    next === undefined || probeAt === undefined ? (next ?? probeAt) : Math.min(next, probeAt);
 
   return {
     task: {
@@ -175,7 +171,8 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
         if (!isUsed) return { nextAt: undefined };
         isSender = true;
         await care();
-        return { nextAt: nextAt(await lanes.pump()) };
+        const next = nextAt(await lanes.pump());
+        return { nextAt: next, ...(storage.capabilities.shared && { looksAt: clock.now() + POLL_MS }) };
       },
       logFailure: (err, againInMs) =>
         logger.warn({ err, againInMs }, 'deliveries could not be sent; they are sent later, and none is lost'),

@@ -61,7 +61,7 @@ export function createJobTask(parts: JobWorkParts): TimedTask {
       isLooking = false;
       if (shouldContinue()) wake();
     };
-    clock.setTimer(LOOK_EVERY_MS, onTimer, { background: true });
+    clock.setTimer(LOOK_EVERY_MS, onTimer, { background: true, sweep: true });
   };
 
   /** @returns when to look at the job again, Unix ms. Undefined: it has ended */
