@@ -85,6 +85,8 @@ export type {
   ComponentListOptions,
   Components,
   NewComponent,
+  EnsuredComponent,
+  EnsureResult,
   NewComponentVersion,
 } from './orchestrator/components/components.ts';
 export type { NewDeployment } from './orchestrator/components/new-deployment.ts';

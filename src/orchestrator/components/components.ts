@@ -75,11 +75,44 @@ export interface ComponentListOptions {
   readonly cursor?: string | undefined;
 }
 
+/** A component, the text that it must have, and where it must be deployed. */
+export interface EnsuredComponent extends NewComponent {
+  readonly content: string;
+  /** The version that has this text. Without it, a text that no version has becomes the next patch, beginning with `v1.0.0`. */
+  readonly version?: string | undefined;
+  /** Environments that get the version if they have none. What is deployed stays. */
+  readonly to?: string | readonly string[] | undefined;
+  /** Who creates and deploys. */
+  readonly actor?: string | undefined;
+}
+
+/** What a component has now. */
+export interface EnsureResult {
+  readonly name: string;
+  /** The version with the text. */
+  readonly version: string;
+  /** Whether this call created the version. */
+  readonly created: boolean;
+  /** The environments to which this call deployed it. */
+  readonly deployedTo: readonly string[];
+}
+
+/** The calls of {@link Components} that `ensure` is made of. */
+export type ComponentCalls = Omit<Components, 'ensure'>;
+
 /**
  * Components, whose versions are deployed apart from code. A deployment counts at once in this process, and within a second in every other
  * one that uses the same source. An execution keeps the versions that it has used.
  */
 export interface Components {
+  /**
+   * Registers components that are not there, creates a version for each text that none has, and deploys it to environments that have
+   * none. A call with the same list changes nothing, so an app calls it at each start, in each process. What was deployed since then stays.
+   *
+   * @returns for each component the version with its text, and what the call did
+   * @throws INVALID_REQUEST, also if the `version` that was asked for has another text, and for a component of another kind
+   */
+  ensure(components: readonly EnsuredComponent[]): Promise<readonly EnsureResult[]>;
   /** @throws INVALID_REQUEST; CONFLICT if there is a component with this name */
   register(component: NewComponent): Promise<Component>;
   /**
@@ -141,7 +174,14 @@ export interface ComponentsParts {
   readonly templates: TemplateEngine | undefined;
 }
 
-export function createComponents({ source, cache, clock, resolve, functions, templates }: ComponentsParts): Components {
+export function createComponents({
+  source,
+  cache,
+  clock,
+  resolve,
+  functions,
+  templates,
+}: ComponentsParts): ComponentCalls {
   const find = async (name: string): Promise<StoredComponent> => {
     // Not from the cache: a change builds on it.
     const found = NAME_PATTERN.test(name) ? await source.read(name) : undefined;

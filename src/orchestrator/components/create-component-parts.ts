@@ -10,6 +10,7 @@ import { functionsOf } from '../functions-of.ts';
 import type { OrchestratorOptions } from '../options.ts';
 import { createComponentCache } from './component-cache.ts';
 import { type Components, createComponents } from './components.ts';
+import { ensureComponents } from './ensure-components.ts';
 import { resolveComponents } from './resolve-component.ts';
 import { createRollouts, type Rollouts } from './rollouts.ts';
 import { createReadSplitKey } from './split-key.ts';
@@ -42,8 +43,9 @@ export function createComponentParts(
   const cache = createComponentCache(source, { clock, logger });
   const resolve = resolveComponents(cache, createReadSplitKey(functions));
   const rollouts = createRollouts({ source, cache, documents: storage.documents, clock, logger, events });
+  const calls = createComponents({ source, cache, clock, resolve, functions, templates: options.templates });
   return {
-    api: createComponents({ source, cache, clock, resolve, functions, templates: options.templates }),
+    api: { ...calls, ensure: (given) => ensureComponents(calls, cache.content, given) },
     resolve,
     rollouts,
   };
