@@ -27,16 +27,23 @@ await runOrders();
 // Serves the same ensembles over HTTP. `createHandler` works with any other server too.
 const { server, url } = await listenFrom(3000, toNodeListener(createHandler(orchestrator, { dashboard: true })));
 const { token, expiresAt } = await createToken();
-console.log(`\nThe same project as a service: ${url}, with the store ${path}`);
-console.log(`An admin token, shown only once${expiresAt ? ', valid for a day' : ''}: ${token}`);
+const body = JSON.stringify({
+  input: { order: '1004', customer: 'ada', lines: [{ sku: 'chair-02', quantity: 2 }], express: true },
+});
+const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+const isOnce = process.argv.includes('--once');
+if (!isOnce) printHowToCall();
 await callOnce();
-console.log(`\nSee it in a browser, and sign in with the token above: ${url}/dashboard/`);
 
 const stop = new Promise((resolve) => {
   process.once('SIGINT', resolve);
   process.once('SIGTERM', resolve);
 });
-if (!process.argv.includes('--once')) {
+if (isOnce) {
+  console.log(
+    '\nThe service ends with this program. `npm start` keeps it, with a token, a curl line and the dashboard.',
+  );
+} else {
   console.log('\nThe service continues to listen. Press Ctrl-C to stop it.');
   await stop;
 }
@@ -80,17 +87,18 @@ async function createToken() {
   return orchestrator.tokens.create({ name: 'quickstart', ...admin, expiresIn: 86_400 });
 }
 
-/** Prints a curl command, sends the same request, and prints the record that the service returns. */
-async function callOnce() {
-  const body = JSON.stringify({
-    input: { order: '1004', customer: 'ada', lines: [{ sku: 'chair-02', quantity: 2 }], express: true },
-  });
-  const api = `${url}/api/v1`;
-  const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+function printHowToCall() {
+  console.log(`\nThe same project as a service: ${url}, with the store ${path}`);
+  console.log(`An admin token, shown only once${expiresAt ? ', valid for a day' : ''}: ${token}`);
   const options = Object.entries(headers).map(([name, value]) => `-H '${name}: ${value}'`);
-  console.log(`\nTry it:\n\ncurl ${api}/execute/ensemble/order-intake ${options.join(' ')} -d '${body}'`);
+  console.log(`\nTry it:\n\ncurl ${url}/api/v1/execute/ensemble/order-intake ${options.join(' ')} -d '${body}'`);
+  console.log(`\nSee it in a browser, and sign in with the token above: ${url}`);
+}
 
-  console.log('\nThe same request, sent by this program');
+/** Sends a request to the service, and prints the record that it returns. */
+async function callOnce() {
+  const api = `${url}/api/v1`;
+  console.log(`\n${isOnce ? 'A request to the same project as a service' : 'The same request'}, sent by this program`);
   const response = await fetch(`${api}/execute/ensemble/order-intake`, { method: 'POST', headers, body });
   const result = await response.json();
   if (!response.ok) throw new Error(`the service responded with ${response.status}: ${JSON.stringify(result)}`);

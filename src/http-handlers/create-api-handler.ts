@@ -3,6 +3,7 @@
 import type { HttpHandler } from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
 import { API_ROUTES } from './api/routes.ts';
+import { findBrowserPath } from './browser-paths.ts';
 import { API_ROOT } from './location.ts';
 import type { HandlerParts } from './call.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
@@ -31,7 +32,7 @@ export function createApiHandler<T>(orchestrator: Orchestrator<T>, options: Hand
   return toHandler(
     parts,
     ({ path }) => router.match(path),
-    () => 'nothing',
+    (request) => findBrowserPath(request, parts, false) ?? 'nothing',
   );
 }
 

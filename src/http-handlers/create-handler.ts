@@ -10,6 +10,7 @@ import {
   rawHandlerOf,
 } from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
+import { findBrowserPath } from './browser-paths.ts';
 import { createApiRouter } from './create-api-handler.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import type { HandlerParts } from './call.ts';
@@ -55,7 +56,8 @@ export function createHandler<T>(orchestrator: Orchestrator<T>, options: FullHan
   const service = toHandler(
     parts,
     (request) => router.match(request.path) ?? findWebhook(request, parts),
-    (request) => (isWebhookPath(request, parts) ? 'no-webhook' : 'nothing'),
+    (request) =>
+      isWebhookPath(request, parts) ? 'no-webhook' : (findBrowserPath(request, parts, dashboard === true) ?? 'nothing'),
   );
   if (dashboard === undefined || dashboard === false) return service;
   const first = dashboard === true ? loadedLater(given, shared, parts) : (rawHandlerOf(dashboard) as RawHandler);

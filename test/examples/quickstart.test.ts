@@ -100,14 +100,7 @@ describe('the quickstart with --once', () => {
       'orders/1003-incomplete.json',
       "  =>         refused            the input of `order-intake` does not fit: lines must be a list, not 'two chairs, please'",
       '',
-      'The same project as a service: http://127.0.0.1:PORT, with the store FOLDER/.ensemble/quickstart.sqlite',
-      'An admin token, shown only once: TOKEN',
-      '',
-      'Try it:',
-      '',
-      `curl http://127.0.0.1:PORT/api/v1/execute/ensemble/order-intake -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' -d '{"input":{"order":"1004","customer":"ada","lines":[{"sku":"chair-02","quantity":2}],"express":true}}'`,
-      '',
-      'The same request, sent by this program',
+      'A request to the same project as a service, sent by this program',
       '  customer   ok N ms',
       '  price      ok N ms',
       '  score      ok N ms',
@@ -122,7 +115,7 @@ describe('the quickstart with --once', () => {
       '     pickup       today',
       '     keptAs       orders/1004',
       '',
-      'See it in a browser, and sign in with the token above: http://127.0.0.1:PORT/dashboard/',
+      'The service ends with this program. `npm start` keeps it, with a token, a curl line and the dashboard.',
     ]);
   });
 
@@ -144,6 +137,10 @@ describe('the quickstart as a service', () => {
       const stdout = await waitForStdout(service, /The service continues to listen\. Press Ctrl-C to stop it\.\n/);
       expect(stdout).toContain(token);
       const line = readCurlLine(stdout);
+      // The address that it prints leads a browser to the dashboard.
+      const [, address = ''] = /See it in a browser, .*: (http\S+)\n/.exec(stdout) ?? [];
+      const page = await fetch(address, { headers: { accept: 'text/html,*/*' } });
+      expect([page.status, page.url]).toEqual([200, `${address}/dashboard/`]);
       printed.push(new Headers(line.init.headers).get('authorization') as string);
       const response = await fetch(line.url, line.init);
       expect([response.status, await response.json()]).toMatchObject([
@@ -170,7 +167,10 @@ describe('the quickstart as a service', () => {
       taken.listen(3000, '127.0.0.1', resolve);
     });
     onTestFinished(() => void taken.close());
-    const { code, stdout } = await start(copyExample(), '--once').ended;
+    const service = start(copyExample());
+    const stdout = await waitForStdout(service, /The service continues to listen/);
+    service.child.kill('SIGINT');
+    const { code } = await service.ended;
     const [, port] = /\nPort 3000 is in use; the next free port is (\d+)\.\n/.exec(stdout) ?? [];
     expect([code, Number(port)]).toEqual([0, expect.any(Number)]);
     expect(Number(port)).toBeGreaterThan(3000);
