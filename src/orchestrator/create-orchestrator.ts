@@ -190,7 +190,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const host = compileHost({ ...options, clock, storage }, toolServers);
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
   logWarnings(ensembles.values(), logger);
-  const catalog = createCatalog({ host, ensembles, documents: storage.documents, clock });
+  const catalog = createCatalog({ host, ensembles, documents: storage.documents, clock, logger });
 
   const brand = options.brand ?? DEFAULT_BRAND;
   const ensemble = (name: string) => catalog.find('ensemble', name);

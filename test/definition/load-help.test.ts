@@ -1,7 +1,8 @@
 /** What a load says about definitions that are valid in part, and do not do what they seem to say. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator } from '../../src/index.ts';
+import { fakeModel, stubHttp } from '../../src/entries/testing.ts';
+import { createOrchestrator, memoryStorage } from '../../src/index.ts';
 
 const code = (agent: string, more: object = {}) => ({ agent, operation: 'code', config: { script: 'run' }, ...more });
 
@@ -151,5 +152,88 @@ describe('a key with an expression', () => {
     });
     const input = { key: 'a "b"', value: [1] };
     expect((await orchestrator.execute('a', input as never)).output).toEqual({ all: { 'a "b"': [1] } });
+  });
+});
+
+describe('one mistake is one problem', () => {
+  const problems = (source: string) => {
+    try {
+      createOrchestrator({ ensembles: [source], logger: false, scripts: { run: () => null } });
+    } catch (error) {
+      return (error as { details: { issues: readonly { message: string }[] } }).details.issues.map(
+        ({ message }) => message,
+      );
+    }
+    return [];
+  };
+
+  it.each([
+    [
+      'a step named `index`',
+      '  - { agent: index, operation: code, config: { script: run } }\noutputs: { a: "${index.output.x}" }',
+      '`index` is a reserved name',
+    ],
+    [
+      'a step named `item`',
+      '  - { agent: item, operation: code, config: { script: run } }\n  - { agent: b, operation: code, config: { script: run }, input: "${item.output}" }',
+      '`item` is a reserved name',
+    ],
+    [
+      'a step named `error`',
+      '  - { agent: error, operation: code, config: { script: run } }\noutputs: { a: "${error.output}" }',
+      '`error` is a reserved name',
+    ],
+    [
+      'a trigger of an unknown type',
+      '  []\ntrigger: [{ type: queue, topic: orders, group: a }]',
+      "must be `webhook` or `schedule`, not 'queue'",
+    ],
+    [
+      'a function of another language',
+      '  []\noutputs: { a: "${map(input.x, 1)}" }',
+      'there is no function map(); a `foreach` makes a list of results',
+    ],
+    [
+      'a filter of another language',
+      '  []\noutputs: { a: "${filter(input.x, 1)}" }',
+      'there is no function filter(); a `foreach`',
+    ],
+    ['a name of another system', '  []\noutputs: { a: "${vars.x}" }', 'there is no agent or name `vars`'],
+  ])('%s', (_, rest, message) => {
+    expect(problems(`name: a\nflow:\n${rest}\n`)).toEqual([expect.stringContaining(message)]);
+  });
+});
+
+describe('`{{ x }}` where it is plain text', () => {
+  it.each([
+    ['api', '{ url: "https://a.example/{{ id }}" }'],
+    ['storage', '{ type: kv, action: get, key: "{{ id }}" }'],
+    ['tools', '{ mcp: shop, tool: "{{ id }}" }'],
+    ['think', '{ model: "{{ id }}", prompt: "{{ id }}" }'],
+  ])('is warned about by a load, for `%s`', (operation, config) => {
+    const warnings: string[] = [];
+    const warn = (_fields: object, message?: string) => void warnings.push(message ?? '');
+    const logger = { debug() {}, info() {}, error() {}, warn };
+    const ports = {
+      models: { m: fakeModel([]) },
+      mcpServers: { shop: { url: 'https://shop.example/' } },
+    };
+    const flow = `flow:\n  - { agent: x, operation: ${operation}, config: ${config} }`;
+    createOrchestrator({ ...ports, ensembles: [`name: a\n${flow}`], logger });
+    expect(warnings).toEqual([expect.stringContaining('`{{ id }}` is not an expression here: write `${id}`')]);
+  });
+
+  it('is warned about when a stored definition is loaded, in each process', async () => {
+    const warnings: string[] = [];
+    const warn = (_fields: object, message?: string) => void warnings.push(message ?? '');
+    const logger = { debug() {}, info() {}, error() {}, warn };
+    const storage = memoryStorage({ shared: true });
+    const http = stubHttp({ '*': {} });
+    const { ensembles } = createOrchestrator({ storage, http, logger });
+    await ensembles.create(
+      'name: a\nflow:\n  - { agent: x, operation: api, config: { url: "https://a.example/{{ id }}" } }',
+    );
+    await createOrchestrator({ storage, http, logger }).execute('a');
+    expect(warnings.filter((text) => text.includes('is not an expression'))).toHaveLength(1);
   });
 });

@@ -384,6 +384,31 @@ describe('`signPayload` and `verifySignature`', () => {
   });
 });
 
+describe('twilio: the port', () => {
+  const urls = ['https://shop.example', 'https://shop.example:443', 'https://shop.example:8443', 'http://shop.example'];
+  const more = [
+    'http://shop.example:80',
+    'http://shop.example:3000',
+    'https://[::1]',
+    'https://[::1]:443',
+    'https://[::1]:9',
+  ];
+  it.each([...urls, ...more])(
+    'a request to %s is accepted exactly if the helper of Twilio accepts it',
+    async (called) => {
+      const fields = { CallSid: 'CA1' };
+      for (const signed of [...urls, ...more]) {
+        const signature = twilio.getExpectedTwilioSignature(SECRET, `${signed}/hook?a=1`, fields);
+        const expected = twilio.validateRequest(SECRET, signature, `${called}/hook?a=1`, fields);
+        const headers = { 'x-twilio-signature': signature, 'content-type': 'application/x-www-form-urlencoded' };
+        const url = `${called}/hook?a=1`;
+        const given = await verifySignature({ secret: SECRET, scheme: 'twilio', headers, body: 'CallSid=CA1', url });
+        expect([signed, given]).toEqual([signed, expected]);
+      }
+    },
+  );
+});
+
 describe('`signAsSender`, with which `ensemble webhook send` signs', () => {
   it.each([
     ...['service', 'github', 'stripe', 'slack', 'shopify', 'twilio', 'standard'].map((scheme) => ({

@@ -46,6 +46,20 @@ export function compileCall<E extends Evaluation>(
   };
 }
 
+/** Functions of JavaScript and jq that take a function. */
+const OF_LISTS: readonly string[] = [
+  'map',
+  'filter',
+  'reduce',
+  'find',
+  'some',
+  'every',
+  'flatMap',
+  'forEach',
+  'select',
+];
+const FOR_LISTS = 'a `foreach` makes a list of results, and a script can do anything with a list';
+
 function findFunction<E extends Evaluation>(
   node: CallNode,
   { functions, names }: Pick<CompileContext<E>, 'functions' | 'names'>,
@@ -53,8 +67,10 @@ function findFunction<E extends Evaluation>(
   const { name, index, args } = node;
   const found: BuiltInFunction | undefined = Object.hasOwn(functions, name) ? functions[name] : undefined;
   if (!found) {
-    const suggestion = suggestName(name, Object.keys(functions));
-    const hint = suggestion ? `; did you mean ${suggestion}()?` : '';
+    // No misspelling of max() or round().
+    const isOther = OF_LISTS.includes(name);
+    const suggestion = isOther ? undefined : suggestName(name, Object.keys(functions));
+    const hint = suggestion ? `; did you mean ${suggestion}()?` : isOther ? `; ${FOR_LISTS}` : '';
     throw new ExpressionSyntaxError(`there is no function ${name}()${hint}`, index, name.length, suggestion);
   }
   if (args.length < found.minArgs || args.length > found.maxArgs) {

@@ -140,12 +140,21 @@ const TWILIO: Scheme = {
       const fields = isForm ? twilioFields(body) : '';
       const hash = isForm || body.byteLength === 0 ? undefined : bytesToHex(sha256(body));
       const covering = urls().filter((url) => hash === undefined || queryOf(url).get('bodySHA256') === hash);
-      return covering.map((url) => ({ text: url + fields, bytes: NOTHING }));
+      return [...new Set(covering.flatMap(withPorts))].map((url) => ({ text: url + fields, bytes: NOTHING }));
     };
     const identity: Claim['identity'] = (_body, { text }) => bytesToHex(sha256(utf8ToBytes(text)));
     return { hash: 'SHA-1', proofs: [proof], messages, identity };
   },
 };
+
+/** The URL without its port, and with it, or with that of its scheme: a sender signs the one or the other. */
+function withPorts(url: string): readonly string[] {
+  const [, scheme = '', authority = '', rest = ''] = /^(https?:\/\/)([^/?#]*)(.*)$/is.exec(url) ?? [];
+  if (scheme === '') return [url];
+  const host = authority.replace(/:\d*$/, '');
+  const port = authority.slice(host.length) || (scheme.toLowerCase() === 'https://' ? ':443' : ':80');
+  return [`${scheme}${host}${rest}`, `${scheme}${host}${port}${rest}`];
+}
 
 function queryOf(url: string): URLSearchParams {
   const at = url.indexOf('?');

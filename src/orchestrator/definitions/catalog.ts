@@ -14,9 +14,10 @@ import { parseAgent } from '../../engine/definition/read/parse-ensemble.ts';
 import type { AgentDefinition } from '../../engine/model/ensemble.ts';
 import { NAME_PATTERN } from '../../engine/model/name.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
+import type { Logger } from '../../engine/ports/logger.ts';
 import type { DocumentStore } from '../../engine/ports/document-store.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
-import { type LoadedEnsemble, loadNewEnsemble, loadSharedAgent } from './load-definitions.ts';
+import { type LoadedEnsemble, loadNewEnsemble, loadSharedAgent, logWarnings } from './load-definitions.ts';
 import {
   type DefinitionContent,
   type Kind,
@@ -56,8 +57,9 @@ export function createCatalog(parts: {
   readonly ensembles: ReadonlyMap<string, LoadedEnsemble>;
   readonly documents: DocumentStore;
   readonly clock: Clock;
+  readonly logger: Logger;
 }): Catalog {
-  const { host, ensembles, documents, clock } = parts;
+  const { host, ensembles, documents, clock, logger } = parts;
   const agents = new Map<string, LoadedEnsemble>();
   for (const [name, agent] of host.sharedAgents) if (!agent.routes) agents.set(name, loadSharedAgent(agent, host));
   const code = { ensemble: ensembles, agent: agents };
@@ -104,6 +106,7 @@ export function createCatalog(parts: {
     if (!made.loaded) throw notFound(kind, name, code[kind].keys());
     const current = await withCurrentAgents(kind, item, made);
     const found = { ...made.loaded, expects: { kind, name, tag: current.tag } };
+    logWarnings([found], logger);
     loaded[kind].set(name, found);
     const [oldest] = loaded[kind].keys();
     if (loaded[kind].size > MAX_LOADED && oldest !== undefined) loaded[kind].delete(oldest);

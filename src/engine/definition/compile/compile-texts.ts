@@ -54,9 +54,6 @@ export function createTextReader({ texts, data, templates }: ConfigTexts, option
 
 type NameProblem = Extract<NameResolution<ExpressionScope>, { readonly problem: string }>;
 
-/** Names that are never read from the data. */
-const NEVER_DATA: ReadonlySet<string> = new Set([...RESERVED_NAMES, 'vars']);
-
 /** The names of `{{ ... }}`: a field of the data wins over a name of the flow. A name that is nothing else is a field of the data. */
 function templateNames(names: NameResolver<ExpressionScope>, data: TemplateData): NameResolver<ExpressionScope> {
   return {
@@ -67,7 +64,7 @@ function templateNames(names: NameResolver<ExpressionScope>, data: TemplateData)
     readsData: true,
     resolve(name, path): NameResolution<ExpressionScope> {
       const found = names.resolve(name, path);
-      if (NEVER_DATA.has(name)) return found;
+      if (RESERVED_NAMES.has(name)) return found;
       const secret = data.secretOf(name);
       if ('problem' in found) {
         if (found.isUnknown && !data.has(name) && !data.mayHave(name)) return notInInput(found);

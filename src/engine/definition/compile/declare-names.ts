@@ -3,6 +3,7 @@
 import type { AgentBehaviour, AgentStep, ForeachStep, StepDefinition } from '../../model/ensemble.ts';
 import { checkNotReserved } from '../forms/check-shape.ts';
 import type { Names } from './names.ts';
+import { OUTERMOST } from './outermost-names.ts';
 import type { Path } from '../source/problem.ts';
 import type { FlowContext } from './resolve-agent.ts';
 import { hasExclusiveLists, innerLists } from '../../model/inner-lists.ts';
@@ -20,7 +21,11 @@ export function declareNames(
   const declared: Declared = new Map(before);
   const declare = (name: string, at: Path, advice: string) => {
     // A reserved name of a declared agent is reported where the agent is declared.
-    if (!context.agents.has(name) && !checkNotReserved(name, at, context.report, advice)) return;
+    if (!context.agents.has(name) && !checkNotReserved(name, at, context.report, advice)) {
+      // Who reads it means this step, which needs no second problem.
+      if (!OUTERMOST.includes(name)) names.declare(name);
+      return;
+    }
     if (name === names.item) {
       context.report({ path: at, message: `\`${name}\` is the item of this \`foreach\`; ${advice}` });
     } else if (declared.has(name)) {

@@ -8,7 +8,14 @@ import { quoted } from '../../base/wording.ts';
 const BRACES = /(?<!\{)\$?\{\{\s*([A-Za-z_][\w.[\]'"-]*)\s*\}\}(?!\})/;
 
 /** The config keys of the built-in operations whose text may be a template for another system. Other operations may have any. */
-const TEMPLATES: Readonly<Record<string, readonly string[]>> = { api: ['body'], storage: ['value'], code: [] };
+const TEMPLATES: Readonly<Record<string, readonly string[]>> = {
+  api: ['body'],
+  storage: ['value'],
+  code: [],
+  think: ['schema', 'tools'],
+  tools: [],
+  pdf: [],
+};
 
 /** Reports each text with `{{ x }}` as a warning. */
 export function warnBraces(value: Json, path: Path, report: (problem: Problem) => void): void {

@@ -140,6 +140,8 @@ function resolveName(
       const secret = name === at.item ? at.itemSecret : undefined;
       return { read: readItem(name === at.item, depth), consumed: 0, secret };
     }
+    // Who reads it means that step, which is reported already.
+    if (isReserved && at.find(name)) return { read: () => null, consumed: path.length };
     const found = isReserved ? undefined : at.find(name);
     if (found?.depth === 0) {
       const read = unknownResultMember(name, path) ?? readSlot(found.slot.slot, depth, path);

@@ -50,17 +50,21 @@ export function readAgents(entries: unknown, place: Place, reader: PartReader): 
   return read && { read, unnamed };
 }
 
+const TRIGGER_TYPES = ['webhook', 'schedule'] as const;
+type TriggerType = (typeof TRIGGER_TYPES)[number];
+
 /** Reads `trigger`. */
 export function readTriggers(entries: unknown, place: Place, reader: PartReader): TriggerDefinition[] | undefined {
   return readList(entries, place, MAX_TRIGGERS, reader, (entry, { source }) => {
-    const known = typeOf(entry, source, ['webhook', 'schedule'], reader);
-    const type = known ?? (Object.hasOwn(entry as object, 'cron') ? 'schedule' : 'webhook');
+    const known = typeOf(entry, source, TRIGGER_TYPES, reader);
+    const type = known ?? meantTrigger(entry as Readonly<Record<string, unknown>>);
+    if (type === undefined) return undefined;
     const given = known ? entry : { ...(entry as object), type };
     if (type === 'schedule') {
       const standIns: StandIns = { type, cron: '@daily' };
       return checkShape(scheduleTriggerSchema(), given, source, reader, standIns) as TriggerDefinition | undefined;
     }
-    const standIns: StandIns = { type: 'webhook', path: '/' };
+    const standIns: StandIns = { type, path: '/' };
     const trigger = checkShape(webhookTriggerSchema(), given, source, reader, standIns);
     if (!trigger) return undefined;
     const path = canonicalWebhookPath(trigger.path);
@@ -71,6 +75,13 @@ export function readTriggers(entries: unknown, place: Place, reader: PartReader)
     }
     return { ...trigger, path: path ?? '/' } as TriggerDefinition;
   });
+}
+
+/** The form of a trigger without a type, or with a misspelled one. Of any other type, nothing more can be said. */
+function meantTrigger(entry: Readonly<Record<string, unknown>>): TriggerType | undefined {
+  const { type } = entry;
+  if (type === undefined) return Object.hasOwn(entry, 'cron') ? 'schedule' : 'webhook';
+  return typeof type === 'string' ? (suggestName(type, TRIGGER_TYPES) as TriggerType | undefined) : undefined;
 }
 
 /** Reads `notifications`. */
@@ -91,7 +102,7 @@ export function readNotifications(
 function typeOf<T extends string>(
   entry: unknown,
   path: Path,
-  types: readonly [T, ...T[]],
+  types: readonly [T, ...(readonly T[])],
   reader: PartReader,
 ): T | undefined {
   if (typeof entry !== 'object' || entry === null || Array.isArray(entry)) return types[0];
