@@ -244,6 +244,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
       linkSecrets &&
       createSignalLinks({ secrets: linkSecrets, texts: options.signalLinks?.texts, clock, executionService }),
     async ready() {
+      await readyPorts(options);
       await storage.definitions.get('-');
       await executionService.engine.open();
       deliveries.use();
@@ -273,6 +274,13 @@ function withTimeout(given: Storage | undefined, clock: Clock, measured: () => M
 function checkDueLimit(limit: number): number {
   if (Number.isSafeInteger(limit) && limit >= 1) return limit;
   throw new TypeError(`runDue: limit must be a whole number of at least 1, not ${limit}`);
+}
+
+/** A package that is missing is found here, and not by the step that needs it. @throws NOT_CONFIGURED */
+async function readyPorts(options: OrchestratorOptions): Promise<void> {
+  const { pdf, mcp, components, limits, mail = {}, bindings = {} } = options;
+  const ports = [pdf, mcp, components, limits?.store, ...Object.values(mail), ...Object.values(bindings)];
+  await Promise.all(ports.map((port) => port?.ready?.()));
 }
 
 /** Closes what the options passed, besides the storage. */

@@ -79,9 +79,10 @@ export function startTestProcess(world: Surroundings): TestProcess {
     const { settings, check } = sender;
     const watched = endsWith(control, watch.watchPort(sender));
     const send: MailSender['send'] = (message, options) => watched.send(message, options);
+    const ready = () => sender.ready?.();
     const close = () => sender.close?.();
     const about = { ...(settings && { settings }), ...(check && { check: check.bind(sender) }) };
-    return [name, { ...about, send, close }] as const;
+    return [name, { ...about, send, ready, close }] as const;
   });
   const sms = Object.entries(world.sms ?? {}).map(([name, sender]) => {
     const watched = endsWith(control, watch.watchPort(sender));

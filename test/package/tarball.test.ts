@@ -115,6 +115,23 @@ describe('the first example', () => {
   });
 });
 
+describe('an optional package that is not installed', () => {
+  it.each([
+    ['embeddedPdf', 'pdf', '{ pdf: embeddedPdf() }', 'npm install pdfmake html-to-pdfmake linkedom parse5 juice'],
+    ['smtpMail', 'smtp', '{ mail: { smtp: smtpMail({ host: "mail.example" }) } }', 'npm install nodemailer'],
+  ])('of %s is found by ready()', (name, entry, options, line) => {
+    const code = `import { createOrchestrator } from 'ensemble-orchestrator';
+import { ${name} } from 'ensemble-orchestrator/${entry}';
+const orchestrator = createOrchestrator(${options});
+console.log(await orchestrator.ready().then(() => 'ready', ({ code, message }) => code + ' ' + message));
+await orchestrator.close();`;
+    writeIn(work, `${entry}.mjs`, code);
+    const printed = execFileSync(process.execPath, [`${entry}.mjs`], { cwd: work, encoding: 'utf8' });
+    expect(printed).toContain(`NOT_CONFIGURED ${name}: the package `);
+    expect(printed).toContain(line);
+  });
+});
+
 describe('`npm pack`', () => {
   it('builds first: a clone without `dist` packs the build', () => {
     const clone = join(work, 'clone');

@@ -45,7 +45,10 @@ export interface McpClientOptions {
 export function mcpClient(options: McpClientOptions = {}): McpClient {
   readOptions('mcpClient', options, { shareSessions: flag });
   const share = options.shareSessions ?? globalThis.navigator?.userAgent !== 'Cloudflare-Workers';
-  return Object.freeze({ connect: (access: ToolServerAccess) => mcpServer(access, share, loadClientPackage) });
+  return Object.freeze({
+    connect: (access: ToolServerAccess) => mcpServer(access, share, loadClientPackage),
+    ready: async () => void (await loadClientPackage()),
+  });
 }
 
 type Limits = Pick<ToolCall, 'timeoutMs' | 'signal'>;

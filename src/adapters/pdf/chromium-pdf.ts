@@ -70,6 +70,7 @@ export function chromiumPdf(options: ChromiumPdfOptions = {}): PdfRenderer {
       request.signal.throwIfAborted();
       return withinTime(request, (isOver) => limit(() => print(chromium, options, request, isOver)));
     },
+    ready: async () => void (await findProgram(options.executablePath)),
     close: () => closeBrowser(chromium),
   });
 }
@@ -158,9 +159,8 @@ async function openContext(chromium: Chromium, options: ChromiumPdfOptions): Pro
 }
 
 async function launch({ executablePath, sandbox }: ChromiumPdfOptions): Promise<Browser> {
-  const { chromium } = await loadPlaywright();
+  const { chromium, path } = await findProgram(executablePath);
   const isRoot = process.getuid?.() === 0;
-  const path = await findChromium(executablePath, chromium.executablePath());
   const environment = ENVIRONMENT.flatMap((name) => {
     const value = process.env[name];
     return value === undefined ? [] : [[name, value] as const];
@@ -175,6 +175,11 @@ async function launch({ executablePath, sandbox }: ChromiumPdfOptions): Promise<
     handleSIGTERM: false,
     handleSIGHUP: false,
   });
+}
+
+async function findProgram(given: string | undefined) {
+  const { chromium } = await loadPlaywright();
+  return { chromium, path: await findChromium(given, chromium.executablePath()) };
 }
 
 async function loadPlaywright(): Promise<typeof import('playwright-core')> {

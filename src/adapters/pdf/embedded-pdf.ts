@@ -2,6 +2,7 @@
 
 import { isRecord, like, optional, readOptions, wholeNumber } from '../../engine/base/read-options.ts';
 import type { PdfRenderer } from '../../engine/ports/pdf.ts';
+import { findPdfPackages } from './find-pdf-packages.ts';
 import { createPdfThreads } from './pdf-threads.ts';
 import type { FontFiles } from './thread-messages.ts';
 
@@ -47,6 +48,7 @@ export function embeddedPdf(options: EmbeddedPdfOptions = {}): PdfRenderer {
       signal.throwIfAborted();
       return threads.render({ html, pageSize, margin, pageNumbers, maxPages }, { timeoutMs, signal });
     },
+    ready: findPdfPackages,
     close: () => threads.close(),
   });
 }

@@ -3,11 +3,9 @@
 import { createRequire } from 'node:module';
 import { messageOf } from '../../engine/base/errors.ts';
 import type { Convert, Juice } from './convert-html.ts';
+import { PDF_PACKAGES } from './find-pdf-packages.ts';
 import type { OpenFont } from './fonts.ts';
 import type { FontFiles } from './thread-messages.ts';
-
-/** What `npm install` needs. */
-const PACKAGES = ['pdfmake', 'html-to-pdfmake', 'linkedom', 'parse5', 'juice'] as const;
 
 /** A package that can't be loaded. The message names all that are needed. */
 export class MissingPackage extends Error {}
@@ -35,7 +33,7 @@ export async function loadPdfPackages() {
   } catch (cause) {
     // The rest of the text has paths of the host.
     const [said] = messageOf(cause).split(/ imported from |\n/, 1);
-    const message = `embeddedPdf: a package can't be loaded (${said}); \`npm install ${PACKAGES.join(' ')}\``;
+    const message = `embeddedPdf: a package can't be loaded (${said}); \`npm install ${PDF_PACKAGES.join(' ')}\``;
     throw new MissingPackage(message, { cause });
   }
 }

@@ -48,6 +48,11 @@ export interface DeploymentChange {
  * can't be reached rejects.
  */
 export interface ComponentSource {
+  /**
+   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
+   * @throws NOT_CONFIGURED with what to install
+   */
+  ready?(): MaybePromise<void>;
   read(name: string): MaybePromise<StoredComponent | undefined>;
   /** In the order of their names. `after`: only names after this one. */
   list(page: { readonly limit: number; readonly after?: string }): MaybePromise<readonly StoredComponent[]>;

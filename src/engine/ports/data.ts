@@ -39,6 +39,11 @@ export interface KeyPage {
 
 export interface KvStore {
   readonly kind: 'kv';
+  /**
+   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
+   * @throws NOT_CONFIGURED with what to install
+   */
+  ready?(): MaybePromise<void>;
   /** The value. Undefined if the key is unknown, or expired at `now` (Unix ms) or earlier. A stored null is returned as null. */
   get(key: string, now: number): MaybePromise<Json | undefined>;
   /** Stores or replaces a value. @param expiresAt - Unix ms. Without it, the key never expires, even if it had an expiry before */
@@ -66,6 +71,11 @@ export interface StreamedObject {
 
 export interface ObjectStore {
   readonly kind: 'objects';
+  /**
+   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
+   * @throws NOT_CONFIGURED with what to install
+   */
+  ready?(): MaybePromise<void>;
   get(key: string): MaybePromise<StoredObject | undefined>;
   /** Stores or replaces an object. The store owns the bytes from then on. */
   put(key: string, object: StoredObject): MaybePromise<void>;
@@ -103,6 +113,11 @@ export interface SqlStatement {
  */
 export interface SqlDatabase {
   readonly kind: 'sql';
+  /**
+   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
+   * @throws NOT_CONFIGURED with what to install
+   */
+  ready?(): MaybePromise<void>;
   /**
    * The rows of a statement that reads, after the first `offset`, at most `limit` of them. Rows beyond that are not loaded into memory.
    * Bytes are returned in base64, integers beyond 2^53 and decimals as text, instants as ISO 8601 text.

@@ -17,4 +17,9 @@ export interface LimitStore {
   take(windows: readonly RateWindow[], now: number): MaybePromise<RateAnswer>;
   /** What is used, without counting. */
   peek(windows: readonly RateWindow[], now: number): MaybePromise<readonly RateUse[]>;
+  /**
+   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
+   * @throws NOT_CONFIGURED with what to install
+   */
+  ready?(): MaybePromise<void>;
 }

@@ -77,6 +77,11 @@ export interface MailSender {
   /** Problems of the settings, found at load. The values of expressions are still text. */
   check?(settings: JsonObject): readonly ConfigIssue[];
   send(message: MailMessage, options: SendOptions): MaybePromise<{ readonly messageId: string }>;
+  /**
+   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
+   * @throws NOT_CONFIGURED with what to install
+   */
+  ready?(): MaybePromise<void>;
   /** Closes its connections. Called by `orchestrator.close()`. */
   close?(): MaybePromise<void>;
 }

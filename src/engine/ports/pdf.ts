@@ -37,6 +37,11 @@ export interface PdfDocument {
  */
 export interface PdfRenderer {
   render(request: PdfRequest): MaybePromise<PdfDocument>;
+  /**
+   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
+   * @throws NOT_CONFIGURED with what to install
+   */
+  ready?(): MaybePromise<void>;
   /** Closes its browser or threads. Called by `orchestrator.close()`. A later `render` opens them again. */
   close?(): MaybePromise<void>;
 }

@@ -26,7 +26,7 @@ import type { ComponentSource, Registration, StoredComponent } from '../../../en
 import { registrationTag } from '../registration-tag.ts';
 import { COMPONENTS_FILE, editComponents, parseComponents } from './components-file.ts';
 import { findRepository, type Repository } from './find-repository.ts';
-import { createObjects, type GitObjects, type Signature, type Tagged } from './objects.ts';
+import { createObjects, type GitObjects, loadGit, type Signature, type Tagged } from './objects.ts';
 import { createRefs, type Refs } from './refs.ts';
 import { formatMessage, parseMessage } from './tag-message.ts';
 
@@ -108,6 +108,7 @@ export function gitComponents(options: GitComponentsOptions): GitComponents {
     at,
   });
   return {
+    ready: async () => void (await loadGit()),
     async read(name) {
       const opened = await open();
       const registered = (await readRegistrations(opened)).get(name);

@@ -195,7 +195,7 @@ function signatureOf({ name, email, at }: Signature) {
 type Git = typeof import('isomorphic-git');
 
 /** @throws NOT_CONFIGURED when the package can't be loaded */
-async function loadGit(load: () => Promise<Git> = () => import('isomorphic-git')): Promise<Git> {
+export async function loadGit(load: () => Promise<Git> = () => import('isomorphic-git')): Promise<Git> {
   try {
     return await load();
   } catch (cause) {

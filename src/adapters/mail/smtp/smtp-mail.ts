@@ -52,6 +52,7 @@ export function smtpMail(options: SmtpMailOptions = {}): MailSender {
       await sendOne({ options, server, nodemailer, connections, mail, send });
       return { messageId: message.messageId };
     },
+    ready: async () => void (await loadNodemailer()),
     close: () => connections.close(),
   });
 }

@@ -65,7 +65,7 @@ const METHODS = ['get', 'head', 'put', 'delete', 'list', 'createMultipartUpload'
  * const create = (env: { REPORTS: R2BucketBinding }) => createOrchestrator({ bindings: { reports: r2Bucket(env.REPORTS) } });
  * ```
  */
-export function r2Bucket(bucket: R2BucketBinding): Required<ObjectStore> {
+export function r2Bucket(bucket: R2BucketBinding): Required<Omit<ObjectStore, 'ready'>> {
   if (METHODS.some((method) => typeof bucket?.[method] !== 'function')) {
     throw new TypeError('r2Bucket: pass the R2 bucket of the Worker, such as `env.REPORTS`');
   }

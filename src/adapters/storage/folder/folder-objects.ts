@@ -30,7 +30,7 @@ const MAX_MOVES = 20;
  * createOrchestrator({ bindings: { reports: folderObjects('./data/reports') } });
  * ```
  */
-export function folderObjects(folder: string): Required<ObjectStore> {
+export function folderObjects(folder: string): Required<Omit<ObjectStore, 'ready'>> {
   if (typeof folder !== 'string' || folder === '' || folder.includes('\u0000')) {
     throw new TypeError('folderObjects: `folder` must be the path of a folder');
   }

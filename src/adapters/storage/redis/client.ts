@@ -65,6 +65,8 @@ export interface RedisOptions {
 /** What stores in Redis do with their connection. */
 export interface RedisConnection {
   readonly namespace: string;
+  /** Loads the package, and reaches no server. @throws NOT_CONFIGURED */
+  ready(): Promise<void>;
   /** Runs a script as one atomic step. @throws OVERLOADED, NOT_CONFIGURED */
   run(script: string, keys: readonly string[], ...given: readonly (string | number)[]): Promise<unknown>;
   /** Closes the connection that was opened here. A passed client stays open. */
@@ -88,6 +90,7 @@ export function openRedis(who: string, options: RedisOptions): RedisConnection {
   };
   return {
     namespace,
+    ready: async () => void (client ?? (await ownClient())),
     async run(script, keys, ...given) {
       try {
         return await (client ?? (await ownClient())).eval(script, keys.length, ...keys, ...given);

@@ -33,7 +33,7 @@ const MAX_SWEPT = 1000;
  * ```
  */
 export function redisKv(options: RedisOptions): RedisKv {
-  const { namespace, run, close } = openRedis('redisKv', options);
+  const { namespace, ready, run, close } = openRedis('redisKv', options);
   // What is in braces decides where a cluster keeps a key: all keys of a store are in one place.
   const keys = `{${namespace}}:keys`;
   const expiries = `{${namespace}}:expiries`;
@@ -48,6 +48,7 @@ export function redisKv(options: RedisOptions): RedisKv {
 
   return {
     kind: 'kv',
+    ready,
     async get(key, now) {
       const text = await onKey(GET, key, now);
       sweepExpired(now);

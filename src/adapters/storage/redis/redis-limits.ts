@@ -30,7 +30,7 @@ const GRACE_MS = 60_000;
  * ```
  */
 export function redisLimits(options: RedisOptions): RedisLimits {
-  const { namespace, run, close } = openRedis('redisLimits', options);
+  const { namespace, ready, run, close } = openRedis('redisLimits', options);
   // What is in braces decides where a cluster keeps a key: one step can change all logs of a store.
   const nameOf = (window: RateWindow) => `{${namespace}}:requests:${logKeyOf(window)}`;
 
@@ -52,6 +52,7 @@ export function redisLimits(options: RedisOptions): RedisLimits {
   };
 
   return {
+    ready,
     take: countTogether(async (calls) => {
       // It ends: each time, another process has counted.
       for (;;) {

@@ -54,7 +54,7 @@ export function createClient(options: S3ObjectsOptions, { base, maxObjectBytes, 
   };
 }
 
-async function loadSigner() {
+export async function loadSigner() {
   return await import('aws4fetch').catch((cause: unknown) => {
     throw packageFailure(cause, { who: 's3Objects', name: 'aws4fetch' });
   });

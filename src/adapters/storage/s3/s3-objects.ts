@@ -4,7 +4,7 @@ import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { checkKey, isPlainText, type ObjectStore, type StoredObject } from '../../../engine/ports/data.ts';
 import type { HttpResponse } from '../../../engine/ports/http.ts';
 import { wellFormed } from '../well-formed.ts';
-import { createClient, type SendToS3 } from './client.ts';
+import { createClient, loadSigner, type SendToS3 } from './client.ts';
 import { codeOfAnswer, toS3Failure } from './failure.ts';
 import { toKey, toName } from './object-names.ts';
 import { placeOf, type S3ObjectsOptions } from './options.ts';
@@ -37,6 +37,7 @@ export function s3Objects(options: S3ObjectsOptions): Required<ObjectStore> {
   const nameOf = (key: string) => toName(prefix, checkKey(key));
   return {
     kind: 'objects',
+    ready: async () => void (await loadSigner()),
     async get(key) {
       const response = await send({ action: 'get', method: 'GET', name: nameOf(key) });
       if (response.status === 404 && codeOfAnswer(response) !== 'NoSuchBucket') return undefined;
