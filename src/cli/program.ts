@@ -18,6 +18,9 @@ export interface ProgramHost {
   readonly process: NodeJS.Process;
 }
 
+const APP =
+  'module of an app that exports its options or its orchestrator: its scripts, senders and variables are used';
+
 /**
  * Builds the command. For wrong usage, parsing prints a message on stderr and throws commander's `CommanderError`.
  *
@@ -45,6 +48,7 @@ export function createProgram(output: Output, { cwd, process }: ProgramHost, end
     .command('validate')
     .argument('[paths...]', 'definition files and project folders (default: the project in this folder)')
     .option('--dir <folder>', 'project folder: its scripts, agents and variables are used to check the files')
+    .option('--app <module>', APP)
     .option('--json', 'prints { files: [{ file, issues }] }')
     .description('prints every problem of the definitions; exits with 1 if there is one')
     .addHelpText(
@@ -92,6 +96,7 @@ function addRun(program: Command, output: Output, host: ProgramHost, end: (exitC
     .option('--id <id>', 'the id of the execution, in place of a generated one')
     .option('--tag <tag>', 'a tag of the execution; repeatable', collect, [])
     .option('--dir <folder>', 'project folder (default: this folder)')
+    .option('--app <module>', APP)
     .option(
       '--signal <name=json>',
       'answers a `wait`: sent when the run waits for this signal; JSON, @file, or nothing for null; repeatable',

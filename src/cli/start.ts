@@ -23,6 +23,7 @@ import type { Webhook } from '../engine/model/webhook.ts';
 import { signAsSender } from '../engine/signing/sign-as-sender.ts';
 export { verifySignature } from '../engine/signing/sign-payload.ts';
 
+export { readApp } from '../project/read-app.ts';
 export { issueParts } from '../engine/definition/source/definition-issue.ts';
 export { awaitedNames } from '../orchestrator/signals/awaited-names.ts';
 export type { DefinitionIssue, FileIssues, GitComponents, OpenedProject, Orchestrator, ProjectOptions };
@@ -39,10 +40,11 @@ export function openToRun(directory: string, given: ProjectOptions, query = ''):
 /**
  * Opens a project to check each file, and the project as a whole. Variables that the config lists need no value.
  *
+ * @param app - the options of the module of `--app`
  * @throws NOT_FOUND
  */
-export async function openToCheck(directory: string): Promise<OpenedProject> {
-  const opened = await openProject(directory, {}, { assumeVariables: true });
+export async function openToCheck(directory: string, app: ProjectOptions = {}): Promise<OpenedProject> {
+  const opened = await openProject(directory, app, { assumeVariables: true });
   if (opened.files.some(({ issues }) => issues.length > 0)) return opened;
   // Problems that no single file shows, such as two triggers on one path, or an ensemble in the config.
   const config = opened.project.config?.file ?? '.';
@@ -269,6 +271,20 @@ export function projectNames({ agents = [], scripts = {}, ensembles = [] }: Proj
     scripts: Object.keys(scripts).sort(),
     ensembles: ensembles.flatMap((ensemble) => nameIn(ensemble) ?? []).sort(),
   };
+}
+
+/**
+ * What to do about the problems of a folder with definitions only: its options may be in code.
+ *
+ * @returns undefined if there are no problems, or the options are known
+ */
+export function helpForOptions(
+  { project, files }: Pick<OpenedProject, 'project' | 'files'>,
+  command: string,
+): string | undefined {
+  const hasScripts = files.some(({ file }) => file.startsWith('scripts/'));
+  if (project.config || hasScripts || !files.some(({ issues }) => issues.length > 0)) return undefined;
+  return `this folder has no \`ensemble.config\` and no scripts. If its scripts, senders and variables are in the code of an app, name a module that exports them: ${command} --app ./app.mjs`;
 }
 
 /** The files of a project and their issues, with paths as a user in `cwd` writes them. */

@@ -244,8 +244,7 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
       linkSecrets &&
       createSignalLinks({ secrets: linkSecrets, texts: options.signalLinks?.texts, clock, executionService }),
     async ready() {
-      await readyPorts(options);
-      await storage.definitions.get('-');
+      await Promise.all([readyPorts(options), storage.definitions.get('-')]);
       await executionService.engine.open();
       deliveries.use();
       await work.begin(true);
@@ -262,7 +261,8 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
       return closing;
     },
   };
-  const parts: ServedParts = { ...masking, log: logger, events, once: requestKeys.once, deliver: deliveries.deliver };
+  const own = { log: logger, events, once: requestKeys.once, deliver: deliveries.deliver, options: () => given };
+  const parts: ServedParts = { ...masking, ...own };
   return Object.assign(orchestrator, { [MASKING]: parts }) as unknown as Orchestrator;
 }
 

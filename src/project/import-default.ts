@@ -27,7 +27,7 @@ function neverEnds(ms: number): string {
   return `can't be imported: its import did not end within ${ms / 1000} s. A top-level \`await\` of it, or of a module that it imports, may never settle`;
 }
 
-type Exports = { readonly default?: unknown };
+type Exports = { readonly default?: unknown; readonly [name: string]: unknown };
 type ImportModule = (url: string) => Promise<Exports>;
 
 /**
@@ -35,14 +35,20 @@ type ImportModule = (url: string) => Promise<Exports>;
  * @param file - relative to the project folder, with `/`
  * @param query - added to the URL, such as `?reload=2`: a runtime loads each URL once
  */
-export async function importDefault(
+export async function importDefault(...given: Parameters<typeof importModule>): Promise<Imported> {
+  const imported = await importModule(...given);
+  return 'problem' in imported ? imported : { value: imported.value.default };
+}
+
+/** Imports a module like {@link importDefault}, with all of its exports. */
+export async function importModule(
   directory: string,
   file: string,
   query = '',
   own: ImportModule = (url) => import(url),
   loadJiti = () => import('jiti'),
   limitMs = IMPORT_MS,
-): Promise<Imported> {
+): Promise<{ readonly value: Exports } | { readonly problem: string }> {
   const { href } = pathToFileURL(join(directory, file));
   try {
     const importing = own(href + query).catch((error: unknown) => importTypeScript(error, href, loadJiti));
@@ -54,7 +60,7 @@ export async function importDefault(
     );
     if (!found) return { problem: neverEnds(limitMs) };
     const { module } = found;
-    return module === undefined ? { problem: NO_TYPESCRIPT } : { value: module.default };
+    return module === undefined ? { problem: NO_TYPESCRIPT } : { value: module };
   } catch (error) {
     return { problem: `can't be imported: ${describe(error)}${placeOf(error, directory, file)}` };
   }

@@ -28,6 +28,8 @@ export interface RunOptions {
   readonly watch?: boolean;
   readonly id?: string;
   readonly tag: readonly string[];
+  /** A module with the options of an app. */
+  readonly app?: string;
 }
 
 export interface RunHost {
@@ -43,7 +45,7 @@ export async function run(target: string, options: RunOptions, output: Output, h
   const logger = runLogger((text) => void host.process.stderr.write(text));
   const input = await readInput(options.input, host.cwd, host.process.stdin);
   const variables = { env: readEnv(options.env, host.process.env), logger };
-  const found = await openRun(target, variables, options.dir, output, host.cwd);
+  const found = await openRun(target, { ...variables, app: options.app }, options.dir, output, host.cwd);
   if (!found) return 1;
   const { name } = found;
   const orchestrator = start.startAlone(found.options);

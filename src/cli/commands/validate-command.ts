@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { CliError } from '../terminal/cli-error.ts';
 import { findTargets, requireProject, type Target } from '../project/find-target.ts';
+import { openApp } from '../project/open-app.ts';
 import type { Output } from '../terminal/output.ts';
 import { printIssue, summarize } from '../project/print-issues.ts';
 import {
@@ -11,15 +12,19 @@ import {
   checkInProject,
   type FileIssues,
   type OpenedProject,
+  helpForOptions,
   openToCheck,
+  type ProjectOptions,
   shownFrom,
   showPath,
 } from '../start.ts';
-import { printJson } from '../terminal/text.ts';
+import { count, printJson } from '../terminal/text.ts';
 
 export interface ValidateOptions {
   readonly dir?: string;
   readonly json?: boolean;
+  /** A module with the options of an app. */
+  readonly app?: string;
 }
 
 /** @returns the exit code */
@@ -29,10 +34,14 @@ export async function validate(
   output: Output,
   cwd: string,
 ): Promise<number> {
-  const projects = createProjects();
+  const { app } = options;
+  const projects = createProjects(async (directory) => (app === undefined ? undefined : openApp(app, cwd, directory)));
   const targets: Target[] = [];
   for (const path of paths) targets.push(...(await findTargets(cwd, path)));
-  if (paths.length === 0) targets.push({ kind: 'project', directory: await requireProject(cwd, options.dir) });
+  // An app may have all of its definitions in code.
+  const require = () => requireProject(cwd, options.dir);
+  const whole = app !== undefined && options.dir === undefined ? async () => cwd : require;
+  if (paths.length === 0) targets.push({ kind: 'project', directory: await whole() });
   const base = options.dir !== undefined && paths.length > 0 ? await requireProject(cwd, options.dir) : undefined;
 
   const files = new Map<string, FileIssues>();
@@ -50,8 +59,9 @@ export async function validate(
   const warnings = found.flatMap((file) => file.warnings);
   for (const warning of warnings) output.say(`${colors.yellow('warning:')} ${printIssue(warning, colors)}\n\n`);
   for (const warning of await projects.warnings(cwd)) output.say(`${colors.yellow('warning:')} ${warning}\n`);
+  for (const help of app === undefined ? await projects.helps() : []) output.say(`help: ${help}\n`);
   if (failed) output.say(`${colors.red('✗')} ${summarize(found)}\n`);
-  else output.print(`✓ ${summarize(found)}\n`);
+  else output.print(`✓ ${summarize(found)}${app === undefined ? '' : await projects.inCode()}\n`);
   return failed ? 1 : 0;
 }
 
@@ -81,16 +91,30 @@ async function check(target: Target, base: string | undefined, projects: Project
 interface Projects {
   open(directory: string): Promise<OpenedProject>;
   warnings(cwd: string): Promise<string[]>;
+  /** How many ensembles of `--app` were checked, in words. */
+  inCode(): Promise<string>;
+  /** What to do about problems of folders without a config. */
+  helps(): Promise<readonly string[]>;
 }
 
 // A project is read once, however many of its files are named.
-function createProjects(): Projects {
+function createProjects(appFor: (directory: string) => Promise<ProjectOptions | undefined>): Projects {
   const opened = new Map<string, Promise<OpenedProject>>();
   return {
     open(directory) {
-      const found = opened.get(directory) ?? openToCheck(directory);
+      const found = opened.get(directory) ?? appFor(directory).then((app) => openToCheck(directory, app));
       opened.set(directory, found);
       return found;
+    },
+    async inCode() {
+      const all = await Promise.all(opened.values());
+      const own = all.map(({ options, project }) => (options.ensembles ?? []).length - project.ensembles.length);
+      const number = own.reduce((sum, one) => sum + one, 0);
+      return number === 0 ? '' : `; ${count(number, 'ensemble')} in code`;
+    },
+    async helps() {
+      const all = await Promise.all(opened.values());
+      return [...new Set(all.flatMap((one) => helpForOptions(one, 'ensemble validate') ?? []))];
     },
     async warnings(cwd) {
       const lists = [...opened].map(async ([directory, opening]) => {

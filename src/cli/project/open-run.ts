@@ -2,9 +2,10 @@
 
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { CliError } from '../terminal/cli-error.ts';
 import { findFile, isPath, requireProject } from './find-target.ts';
+import { openApp } from './open-app.ts';
 import type { Output } from '../terminal/output.ts';
 import { printIssue } from './print-issues.ts';
 import { openStore, ownStore } from '../service/open-store.ts';
@@ -27,24 +28,35 @@ export interface FoundRun {
  */
 export async function openRun(
   target: string,
-  given: { readonly env: Readonly<Record<string, string>>; readonly logger: start.Logger },
+  given: {
+    readonly env: Readonly<Record<string, string>>;
+    readonly logger: start.Logger;
+    /** The module of `--app`. */
+    readonly app?: string | undefined;
+  },
   dir: string | undefined,
   output: Output,
   cwd: string,
 ): Promise<FoundRun | undefined> {
+  let help: string | undefined;
   const refuse = (issues: readonly start.DefinitionIssue[]) => {
     for (const issue of issues) output.say(`${printIssue(issue, output.colors)}\n\n`);
+    if (help) output.say(`help: ${help}\n`);
     output.say(`${output.colors.red('✗')} ${count(issues.length, 'problem')}; nothing was run\n`);
     return undefined;
   };
   const openProject = async (directory: string) => {
-    const { project, options, files } = await start.openToRun(directory, { env: given.env });
+    const app = given.app === undefined ? {} : await openApp(given.app, cwd, directory);
+    const opened = await start.openToRun(directory, { ...app, env: { ...app.env, ...given.env } });
+    const { project, options, files } = opened;
+    help = given.app === undefined ? start.helpForOptions(opened, `ensemble run ${target}`) : undefined;
     const shown = start.shownFrom(cwd, directory, files);
     const issues = shown.flatMap((one) => one.issues);
     return { options: { logger: given.logger, ...options }, issues, absent: project.absent };
   };
   if (!isPath(target)) {
-    const directory = await requireProject(cwd, dir);
+    const inCode = given.app !== undefined && dir === undefined;
+    const directory = inCode ? cwd : await requireProject(cwd, dir);
     const { options, issues } = await openProject(directory);
     if (issues.length > 0) return refuse(issues);
     return { name: target, ...(await withComponents(options, directory)) };
@@ -58,7 +70,9 @@ export async function openRun(
   if (file.kind === 'member' && file.file.startsWith('agents/'))
     throw new CliError(`${shown} is an agent; run an ensemble that names it`);
   if (directory === undefined) {
-    const options = start.optionsAlone(text, given);
+    const { app, env, logger } = given;
+    const ofApp = app === undefined ? {} : await openApp(app, cwd, dirname(path));
+    const options = start.optionsAlone(text, { ...ofApp, env: { ...ofApp.env, ...env }, logger });
     const { issues } = start.checkToRunAlone(text, shown, options);
     return issues.length > 0 ? refuse(issues) : { name: start.parseEnsemble(text).name, options };
   }

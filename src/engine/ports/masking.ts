@@ -34,6 +34,8 @@ export interface ServedParts extends Masking {
   readonly events: Measured;
   /** Sends what executions of this process have stored for their receivers, and waits for it. Does nothing if there is nothing. */
   readonly deliver: () => Promise<void>;
+  /** The options of the orchestrator, for tools that check or run its definitions. A function, because they have secrets. */
+  readonly options: () => object;
 }
 
 /** The property of an orchestrator that holds its {@link ServedParts}. It is enumerable, so that copies of an orchestrator mask too. */
