@@ -1,7 +1,7 @@
 /** The OpenAPI document: it is valid, has every route, and says what the routes take and answer. */
 
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import openapiTS, { astToString } from 'openapi-typescript';
@@ -9,6 +9,7 @@ import { describe, expect, it } from 'vitest';
 import { createHandler, createOrchestrator } from '../../src/index.ts';
 import { API_ROUTES } from '../../src/http-handlers/api/routes.ts';
 import { OPERATIONS } from '../../src/http-handlers/openapi/operations.ts';
+import { markdownFiles, ROOT } from '../docs/code-blocks.ts';
 import { serve } from '../http-api/hosts.ts';
 import { renderPage } from './render-page.ts';
 import { OPEN_API } from '../http-api/check-response.ts';
@@ -33,6 +34,17 @@ describe('the document', () => {
   it('is valid OpenAPI 3.1', async () => {
     const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(OPEN_API)));
     expect([valid, errors]).toEqual([true, undefined]);
+  });
+
+  it('names the parts of paths as the pages of the documentation do', () => {
+    const written = markdownFiles().flatMap((file) => {
+      const text = readFileSync(join(ROOT, file), 'utf8');
+      return [...text.matchAll(/\/api\/v1\/[a-z/]*(?:\{[a-z]+\}|:[a-z]+)[a-z/{}:]*/g)].map(
+        ([path]) => `${file}: ${path}`,
+      );
+    });
+    expect(written.length).toBeGreaterThan(50);
+    expect(written.filter((one) => document.paths[one.slice(one.indexOf(': ') + 2)] === undefined)).toEqual([]);
   });
 
   it('has every route once, and no other; the ids differ', () => {
