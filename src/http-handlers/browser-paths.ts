@@ -24,11 +24,15 @@ export function findBrowserPath(
   // Relative, because a proxy may have removed the begin of the path.
   const location = `${path.endsWith('/') ? '' : `${basePath.slice(basePath.lastIndexOf('/') + 1)}/`}dashboard/`;
   const run: Route['run'] = ({ request }) =>
-    leadsOn && request.header('accept')?.includes('text/html')
+    leadsOn && acceptsHtml(request)
       ? { status: 302, headers: { location } }
       : errorReply(new OrchestratorError('NOT_FOUND', nothingAt(path, leadsOn)));
   const route: Route = { method: 'GET', path: '', scope: 'public', run };
   return { resource: { head: '', rest: [], routes: new Map([[method, route]]), allow: 'GET' }, params: {} };
+}
+
+export function acceptsHtml(request: PlainRequest): boolean {
+  return request.header('accept')?.includes('text/html') === true;
 }
 
 function nothingAt(path: string, leadsOn: boolean): string {

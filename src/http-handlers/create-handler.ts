@@ -10,7 +10,7 @@ import {
   rawHandlerOf,
 } from '../engine/ports/host.ts';
 import type { Orchestrator } from '../orchestrator/create-orchestrator.ts';
-import { findBrowserPath } from './browser-paths.ts';
+import { acceptsHtml, findBrowserPath } from './browser-paths.ts';
 import { createApiRouter } from './create-api-handler.ts';
 import { type HandlerOptions, readHandlerOptions } from './handler-options.ts';
 import type { HandlerParts } from './call.ts';
@@ -53,9 +53,14 @@ export function createHandler<T>(orchestrator: Orchestrator<T>, options: FullHan
   const { dashboard, metrics, ...shared } = options;
   const parts = readHandlerOptions(given, options, { dashboard: DASHBOARD, metrics: flag });
   const router = createApiRouter(parts, metrics ? [metricsRoute(collectMetrics(given, parts.measured))] : []);
+  // A base path is the handler's own, so its start page is too, for a browser that the dashboard is for.
+  const startPage = (request: PlainRequest) =>
+    dashboard === true && parts.basePath !== '' && request.path.startsWith(parts.basePath) && acceptsHtml(request)
+      ? findBrowserPath(request, parts, true)
+      : undefined;
   const service = toHandler(
     parts,
-    (request) => router.match(request.path) ?? findWebhook(request, parts),
+    (request) => router.match(request.path) ?? startPage(request) ?? findWebhook(request, parts),
     (request) =>
       isWebhookPath(request, parts) ? 'no-webhook' : (findBrowserPath(request, parts, dashboard === true) ?? 'nothing'),
   );

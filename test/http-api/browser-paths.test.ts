@@ -30,6 +30,19 @@ describe('the start page', () => {
     expect((await ask(path, 'text/html', 'POST')).status).not.toBe(302);
   });
 
+  it('`handle` takes it below a `basePath`, for browsers only, and leaves it to the host at the root', async () => {
+    const orchestrator = createOrchestrator({ clock: manualClock(), logger: false });
+    const ask = (basePath: string, path: string, accept: string) =>
+      createHandler(orchestrator, { dashboard: true, basePath }).handle(
+        new Request(`http://desk.example${path}`, { headers: { accept } }),
+      );
+    expect(await ask('/service', '/service/', 'text/html')).toMatchObject({ matched: true, response: { status: 302 } });
+    expect(await ask('/service', '/service', 'text/html')).toMatchObject({ matched: true, response: { status: 302 } });
+    expect(await ask('/service', '/service/', 'application/json')).toEqual({ matched: false });
+    expect(await ask('/service', '/', 'text/html')).toEqual({ matched: false });
+    expect(await ask('', '/', 'text/html')).toEqual({ matched: false });
+  });
+
   it('without the dashboard it is 404', async () => {
     expect((await serve()('/')).status).toBe(404);
     expect((await serve({ dashboard: true, basePath: '/service' })('/')).status).toBe(404);

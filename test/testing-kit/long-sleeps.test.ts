@@ -83,7 +83,9 @@ describe.each(kinds)('on %s', (kind) => {
       const orchestrator = createTestOrchestrator({ ensembles: [...ensembles, tick], storage });
       await orchestrator.ready();
       await orchestrator.execute('day');
-      expect((await orchestrator.executions.list({ ensemble: 'tick', limit: 100 })).executions.length).toBeGreaterThanOrEqual(23);
+      expect(
+        (await orchestrator.executions.list({ ensemble: 'tick', limit: 100 })).executions.length,
+      ).toBeGreaterThanOrEqual(23);
       await orchestrator.close();
     });
   });
