@@ -65,8 +65,8 @@ interface Served {
   readonly task: TimedTask;
   /** Unix ms at which it is done next. Undefined: never. */
   nextAt: number | undefined;
-  /** Cancels the timer of its next look. */
-  cancelLook: (() => void) | undefined;
+  /** Unix ms of its next look, and what cancels its timer. */
+  look: { readonly at: number; readonly cancel: () => void } | undefined;
   serving: Promise<void> | undefined;
   /** Whether it was called for again while it was done. */
   again: boolean;
@@ -81,7 +81,7 @@ interface Served {
 export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts): TimedWork {
   const { storage, clock, logger, engine } = parts;
   const idle = {
-    cancelLook: undefined,
+    look: undefined,
     serving: undefined,
     again: false,
     waitsFor: undefined,
@@ -176,11 +176,11 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
   };
 
   const lookAt = (one: Served, at: number) => {
-    one.cancelLook?.();
-    one.cancelLook = undefined;
+    one.look?.cancel();
+    one.look = undefined;
     if (stopped || !usesTimer) return;
     const options = { background: !keepsAlive, sweep: true };
-    one.cancelLook = clock.setTimer(at - clock.now(), () => void serve(one, false), options);
+    one.look = { at, cancel: clock.setTimer(at - clock.now(), () => void serve(one, false), options) };
   };
 
   const setTimer = (at: number, leftMs: number): (() => void) => {
@@ -218,6 +218,7 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
         keepsAlive = true;
         cancelTimers();
         arm();
+        for (const one of served) if (one.look) lookAt(one, one.look.at);
       }
       if (begun) return begun;
       usesTimer = true;
@@ -245,7 +246,7 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
     stop() {
       stopped = true;
       cancelTimers();
-      for (const one of served) one.cancelLook?.();
+      for (const one of served) one.look?.cancel();
     },
   };
 }

@@ -72,6 +72,8 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
   const timers: Timer[] = [];
 
   const processes = new Set<object>();
+  /** The sweeps that fire now, after a stretch. One may cancel another. */
+  const held = new Set<Timer>();
 
   const setTimer: Clock['setTimer'] = (ms, callback, options = {}) => {
     const due = elapsed + (Number.isFinite(ms) ? Math.max(0, ms) : 0);
@@ -82,6 +84,7 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
     return () => {
       const index = timers.indexOf(timer);
       if (index >= 0) timers.splice(index, 1);
+      held.delete(timer);
     };
   };
 
@@ -110,12 +113,13 @@ export function manualClock(options: ManualClockOptions = {}): ManualClock {
     if (processes.size !== 1 || !timers[0]?.options.sweep) return false;
     const until = Math.min(timers.find(({ options }) => !options.sweep)?.due ?? latest, latest);
     if (!Number.isFinite(until) || until - elapsed < LEAP_MS) return false;
-    const held = timers.filter(({ options, due }) => options.sweep && due < until);
+    for (const timer of timers) if (timer.options.sweep && timer.due < until) held.add(timer);
     for (const timer of held) timers.splice(timers.indexOf(timer), 1);
     elapsed = until;
-    for (const { callback, due, options } of held) {
-      options.onHeldBack?.(until - due);
-      callback();
+    for (const timer of held) {
+      held.delete(timer);
+      timer.options.onHeldBack?.(until - timer.due);
+      timer.callback();
     }
     await settleTwice();
     return true;

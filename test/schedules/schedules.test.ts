@@ -162,6 +162,30 @@ describe('a schedule', () => {
     expect(world.clock.nextIn).toBeUndefined();
   });
 
+  it('keeps the process alive for the deliveries of others after ready(), also when a start came first', async () => {
+    const world = createWorld();
+    const looks: (boolean | undefined)[] = [];
+    const clock: Clock = {
+      ...world.clock,
+      setTimer(ms, callback, options) {
+        if (ms === 5_000) looks.push(options?.background);
+        return world.clock.setTimer(ms, callback, options);
+      },
+    };
+    const notifications = [
+      { type: 'webhook' as const, url: 'https://hook.example/', events: ['execution.failed' as const] },
+    ];
+    const storage = memoryStorage({ shared: true });
+    const orchestrator = createOrchestrator({ clock, storage, ensembles: [{ ...DRAWN, trigger: [], notifications }] });
+    await orchestrator.execute('report');
+    await settle();
+    expect(looks.at(-1)).toBe(true);
+    await orchestrator.ready();
+    await settle();
+    expect(looks.at(-1)).toBe(false);
+    await orchestrator.close();
+  });
+
   it('a late start has its whole timeout', async () => {
     const world = createWorld();
     const ensembles = [{ ...DRAWN, timeout: MINUTE }];

@@ -3,8 +3,40 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { systemClock } from '../../src/adapters/clock/system-clock.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import { joinClock } from '../../src/testing-kit/manual-clock.ts';
 
 describe('manualClock', () => {
+  it('passes a stretch of sweeps in one step for one process; a sweep that another one cancels does not fire', async () => {
+    const clock = manualClock();
+    const leave = joinClock(clock);
+    const fired: [string, number][] = [];
+    const sweep = (name: string, ms: number, run = () => {}) =>
+      clock.setTimer(
+        ms,
+        () => {
+          fired.push([name, clock.monotonic()]);
+          run();
+        },
+        { sweep: true, onHeldBack: (held) => fired.push([`${name} was held back`, held]) },
+      );
+    let cancel = () => {};
+    sweep('a', 1000, () => cancel());
+    cancel = sweep('b', 2000);
+    clock.setTimer(3_600_000, () => fired.push(['due', clock.monotonic()]));
+    await clock.advanceToNext();
+    await clock.advanceToNext();
+    expect(fired).toEqual([
+      ['a was held back', 3_599_000],
+      ['a', 3_600_000],
+      ['due', 3_600_000],
+    ]);
+    leave();
+    sweep('c', 1000);
+    clock.setTimer(3_600_000, () => {});
+    await clock.advanceToNext();
+    expect(fired.at(-1)).toEqual(['c', 3_601_000]);
+  });
+
   it('begins on 2026-01-01 or at `now`, and changes only when a test advances it', async () => {
     const clock = manualClock();
     expect([clock.now(), clock.monotonic(), clock.nextIn]).toEqual([Date.UTC(2026, 0, 1), 0, undefined]);
