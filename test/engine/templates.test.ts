@@ -150,7 +150,6 @@ describe('at load', () => {
     ['{{ execution.nam }}', 'no `nam`'],
     ['{{ state.x }}', 'no `state`'],
     ['{{ item }}', 'only inside a `foreach`'],
-    ['{{ vars.x }}', 'no agent or name `vars`'],
     ['{{{ name }}}', '{{{ has no meaning'],
     ['{{#if name}}', 'there are no blocks such as #if'],
     ['{{ name | upper }}', 'call a function as in upper(name)'],

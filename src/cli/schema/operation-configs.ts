@@ -66,9 +66,16 @@ export function configSchemas(
     for (const key of Object.keys(texts ?? {})) if (texts?.[key] === 'sql' && properties[key]) properties[key] = TEXT;
     if (name === 'code') properties.script = suggest(scripts, properties.script as Schema);
     const place = `config-${name}`;
-    schemas[name] = KEY_DESCRIPTIONS[place] ? describeKeys({ ...json, properties }, [place]) : { ...json, properties };
+    const made = { ...json, ...(name === 'think' && { allOf: [unlessStored(json)] }), properties };
+    schemas[name] = KEY_DESCRIPTIONS[place] ? describeKeys(made, [place]) : made;
   }
   return schemas;
+}
+
+/** The metadata of a stored prompt may name the model. */
+function unlessStored({ allOf }: Schema): Schema {
+  const prompt = { type: 'string', pattern: '^prompt://' };
+  return { if: { properties: { prompt }, required: ['prompt'] }, else: { allOf } };
 }
 
 function isObjectSchema(schema: Schema): schema is ObjectSchema {
