@@ -1,38 +1,20 @@
 /** The example of docs/telemetry.md, run as its reader runs it, with a receiver of OTLP on loopback. */
 
 import { execFile } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, expect, it } from 'vitest';
 import { fencedBlocks } from '../docs/code-blocks.ts';
+import { startOtlpReceiver } from './otlp-receiver.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'ensemble-docs-'));
-const received: string[] = [];
-const receiver = createServer(async (request, response) => {
-  const parts: Buffer[] = [];
-  for await (const part of request) parts.push(part as Buffer);
-  const { resourceSpans } = JSON.parse(Buffer.concat(parts).toString());
-  for (const { resource, scopeSpans } of resourceSpans) {
-    const service = resource.attributes.find(({ key }: { key: string }) => key === 'service.name').value.stringValue;
-    for (const { spans } of scopeSpans)
-      received.push(...spans.map(({ name }: { name: string }) => `${service}: ${name}`));
-  }
-  response.setHeader('content-type', 'application/json').end('{}');
-});
-
-beforeAll(async () => {
-  receiver.listen(0, '127.0.0.1');
-  await once(receiver, 'listening');
-});
+const { url, received, close } = await startOtlpReceiver();
 afterAll(() => {
-  receiver.close();
+  close();
   rmSync(folder, { recursive: true });
 });
 
@@ -45,11 +27,14 @@ it('the example of docs/telemetry.md: a receiver has the spans of the execution 
   symlinkSync(join(ROOT, 'node_modules/@opentelemetry'), join(folder, 'node_modules/@opentelemetry'), 'dir');
   writeFileSync(join(folder, 'app.mjs'), app?.code ?? '');
   writeFileSync(join(folder, 'telemetry.mjs'), sdk?.code ?? '');
-  const { port } = receiver.address() as AddressInfo;
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', './telemetry.mjs', 'app.mjs'], {
     cwd: folder,
-    env: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}` },
+    env: { ...process.env, OTEL_EXPORTER_OTLP_ENDPOINT: url },
   });
   expect(stdout).toBe('completed\n');
-  expect(received.sort()).toEqual(['shop: agent charge', 'shop: create pay', 'shop: invoke_workflow pay']);
+  expect(received.map(({ name, service }) => `${service}: ${name}`).sort()).toEqual([
+    'shop: agent charge',
+    'shop: create pay',
+    'shop: invoke_workflow pay',
+  ]);
 });

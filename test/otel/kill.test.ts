@@ -3,42 +3,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterAll, beforeAll, expect, it } from 'vitest';
-
-interface OtlpSpan {
-  readonly name: string;
-  readonly traceId: string;
-  readonly spanId: string;
-  readonly parentSpanId?: string;
-}
+import { afterAll, expect, it } from 'vitest';
+import { startOtlpReceiver } from './otlp-receiver.ts';
 
 const CHILD = fileURLToPath(new URL('./otel-child.mjs', import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), 'ensemble-otel-'));
-const received: OtlpSpan[] = [];
-const receiver = createServer(async (request, response) => {
-  const parts: Buffer[] = [];
-  for await (const part of request) parts.push(part as Buffer);
-  const { resourceSpans } = JSON.parse(Buffer.concat(parts).toString());
-  for (const { scopeSpans } of resourceSpans) for (const { spans } of scopeSpans) received.push(...spans);
-  response.setHeader('content-type', 'application/json').end('{}');
-});
-
-beforeAll(async () => {
-  receiver.listen(0, '127.0.0.1');
-  await once(receiver, 'listening');
-});
+const { url: receiver, received, close } = await startOtlpReceiver();
 afterAll(() => {
-  receiver.close();
+  close();
   rmSync(folder, { recursive: true });
 });
 
 function run(mode: string) {
-  const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/v1/traces`;
+  const url = `${receiver}/v1/traces`;
   const child = spawn(process.execPath, [CHILD, mode, join(folder, 'killed.db'), url], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });

@@ -70,11 +70,12 @@ export function createWorker(parts: WorkerParts): Worker {
   const isLeaseValid = (worker: string) =>
     worker === id && (!renews || (clock.monotonic() - askedAt < leaseMs && clock.now() < leaseUntil));
 
+  const onHeldBack = (ms: number) => {
+    heldBackMs = ms;
+  };
+
   const arm = (ms: number) => {
     cancelTimer?.();
-    const onHeldBack = (heldMs: number) => {
-      heldBackMs = heldMs;
-    };
     cancelTimer = clock.setTimer(ms, () => void renew(), { background: true, sweep: true, onHeldBack });
   };
 

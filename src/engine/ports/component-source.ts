@@ -11,6 +11,7 @@ import type {
   UsedComponent,
 } from '../model/component.ts';
 import type { MaybePromise } from './operation.ts';
+import type { WithReady } from './with-ready.ts';
 
 /** What a source knows of a component. Instants are Unix ms. */
 export interface StoredComponent {
@@ -47,12 +48,7 @@ export interface DeploymentChange {
  * Each method is one atomic operation. A change that is returned as made is seen by each later read of every process. A source that
  * can't be reached rejects.
  */
-export interface ComponentSource {
-  /**
-   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
-   * @throws NOT_CONFIGURED with what to install
-   */
-  ready?(): MaybePromise<void>;
+export interface ComponentSource extends WithReady {
   read(name: string): MaybePromise<StoredComponent | undefined>;
   /** In the order of their names. `after`: only names after this one. */
   list(page: { readonly limit: number; readonly after?: string }): MaybePromise<readonly StoredComponent[]>;

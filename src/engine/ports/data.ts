@@ -3,6 +3,7 @@
 import { OrchestratorError } from '../base/errors.ts';
 import type { Json, JsonObject } from '../base/json.ts';
 import type { MaybePromise } from './operation.ts';
+import type { WithReady } from './with-ready.ts';
 
 /**
  * The longest key. A key has 1 to 512 bytes of UTF-8, without NUL and without halves of surrogate pairs, which UTF-8 can't
@@ -37,13 +38,8 @@ export interface KeyPage {
   readonly now: number;
 }
 
-export interface KvStore {
+export interface KvStore extends WithReady {
   readonly kind: 'kv';
-  /**
-   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
-   * @throws NOT_CONFIGURED with what to install
-   */
-  ready?(): MaybePromise<void>;
   /** The value. Undefined if the key is unknown, or expired at `now` (Unix ms) or earlier. A stored null is returned as null. */
   get(key: string, now: number): MaybePromise<Json | undefined>;
   /** Stores or replaces a value. @param expiresAt - Unix ms. Without it, the key never expires, even if it had an expiry before */
@@ -69,13 +65,8 @@ export interface StreamedObject {
   readonly updatedAt: number;
 }
 
-export interface ObjectStore {
+export interface ObjectStore extends WithReady {
   readonly kind: 'objects';
-  /**
-   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
-   * @throws NOT_CONFIGURED with what to install
-   */
-  ready?(): MaybePromise<void>;
   get(key: string): MaybePromise<StoredObject | undefined>;
   /** Stores or replaces an object. The store owns the bytes from then on. */
   put(key: string, object: StoredObject): MaybePromise<void>;
@@ -111,13 +102,8 @@ export interface SqlStatement {
  * A statement that the database refuses (syntax, an unknown table, a constraint) is an `OrchestratorError` `AGENT_FAILED` that is not
  * retryable; its message has the database's own words, which never contain a bound value. A connection that breaks is retryable.
  */
-export interface SqlDatabase {
+export interface SqlDatabase extends WithReady {
   readonly kind: 'sql';
-  /**
-   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
-   * @throws NOT_CONFIGURED with what to install
-   */
-  ready?(): MaybePromise<void>;
   /**
    * The rows of a statement that reads, after the first `offset`, at most `limit` of them. Rows beyond that are not loaded into memory.
    * Bytes are returned in base64, integers beyond 2^53 and decimals as text, instants as ISO 8601 text.

@@ -2,6 +2,7 @@
 
 import type { RateAnswer, RateUse, RateWindow } from '../model/request-log.ts';
 import type { MaybePromise } from './operation.ts';
+import type { WithReady } from './with-ready.ts';
 
 export type { RateAnswer, RateUse, RateWindow } from '../model/request-log.ts';
 
@@ -12,14 +13,9 @@ export type { RateAnswer, RateUse, RateWindow } from '../model/request-log.ts';
  *
  * The counts need not survive the end of all processes.
  */
-export interface LimitStore {
+export interface LimitStore extends WithReady {
   /** Counts one request in all windows, or in none. Atomic, also for calls of several processes. @param now - Unix ms */
   take(windows: readonly RateWindow[], now: number): MaybePromise<RateAnswer>;
   /** What is used, without counting. */
   peek(windows: readonly RateWindow[], now: number): MaybePromise<readonly RateUse[]>;
-  /**
-   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
-   * @throws NOT_CONFIGURED with what to install
-   */
-  ready?(): MaybePromise<void>;
 }

@@ -4,6 +4,7 @@ import type { JsonObject } from '../base/json.ts';
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { HttpClient } from './http.ts';
 import type { ConfigIssue } from './operation.ts';
+import type { WithReady } from './with-ready.ts';
 
 /** One address. The operation has checked that it is exactly one, of at most 254 characters, without comments and routes. */
 export interface MailAddress {
@@ -69,7 +70,7 @@ export interface SendOptions {
  * `details` of the error has `status` (HTTP) or `responseCode` (SMTP) if there is one, and `outcome: 'unknown'` if the mail may have been
  * sent. No message and no detail contains a key or a password.
  */
-export interface MailSender {
+export interface MailSender extends WithReady {
   /** Keys of the agent's config that this sender takes as settings, such as `apiKey`. */
   readonly settings?: readonly string[];
   /** What must never be shown of its own options, such as its API key or its password. The orchestrator masks these texts like secrets. */
@@ -77,11 +78,6 @@ export interface MailSender {
   /** Problems of the settings, found at load. The values of expressions are still text. */
   check?(settings: JsonObject): readonly ConfigIssue[];
   send(message: MailMessage, options: SendOptions): MaybePromise<{ readonly messageId: string }>;
-  /**
-   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
-   * @throws NOT_CONFIGURED with what to install
-   */
-  ready?(): MaybePromise<void>;
   /** Closes its connections. Called by `orchestrator.close()`. */
   close?(): MaybePromise<void>;
 }

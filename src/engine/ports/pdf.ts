@@ -2,6 +2,7 @@
 
 import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { HttpClient } from './http.ts';
+import type { WithReady } from './with-ready.ts';
 
 export interface PdfRequest {
   readonly html: string;
@@ -35,13 +36,8 @@ export interface PdfDocument {
  * retryable) for HTML that it can't render, `TIMEOUT` (retryable) after `timeoutMs`, `AGENT_FAILED` if the renderer failed, and
  * `NOT_CONFIGURED` for a missing package or browser, which the message names.
  */
-export interface PdfRenderer {
+export interface PdfRenderer extends WithReady {
   render(request: PdfRequest): MaybePromise<PdfDocument>;
-  /**
-   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
-   * @throws NOT_CONFIGURED with what to install
-   */
-  ready?(): MaybePromise<void>;
   /** Closes its browser or threads. Called by `orchestrator.close()`. A later `render` opens them again. */
   close?(): MaybePromise<void>;
 }

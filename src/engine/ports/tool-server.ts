@@ -2,8 +2,8 @@
 
 import type { Json, JsonObject } from '../base/json.ts';
 import type { Duration } from '../base/duration.ts';
-import type { MaybePromise } from '../base/maybe-promise.ts';
 import type { HttpClient } from './http.ts';
+import type { WithReady } from './with-ready.ts';
 
 /** A tool as its server lists it. */
 export interface ToolDescription {
@@ -62,13 +62,8 @@ export interface ToolServerAccess {
 }
 
 /** Connects to servers of the Model Context Protocol: the option `mcp`. */
-export interface McpClient {
+export interface McpClient extends WithReady {
   connect(access: ToolServerAccess): ToolServer;
-  /**
-   * Loads what a later call needs, such as an optional package. It reaches no server. Called by `orchestrator.ready()`.
-   * @throws NOT_CONFIGURED with what to install
-   */
-  ready?(): MaybePromise<void>;
 }
 
 export type ToolTransport = 'http' | 'mcp';

@@ -140,9 +140,9 @@ function resolveName(
       const secret = name === at.item ? at.itemSecret : undefined;
       return { read: readItem(name === at.item, depth), consumed: 0, secret };
     }
+    const found = at.find(name);
     // Who reads it means that step, which is reported already.
-    if (isReserved && at.find(name)) return { read: () => null, consumed: path.length };
-    const found = isReserved ? undefined : at.find(name);
+    if (isReserved && found) return { read: () => null, consumed: path.length };
     if (found?.depth === 0) {
       const read = unknownResultMember(name, path) ?? readSlot(found.slot.slot, depth, path);
       return 'problem' in read || at.isReached(name) ? read : { ...read, warning: comesLater(name) };
