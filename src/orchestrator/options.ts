@@ -133,6 +133,9 @@ export interface SignalLinksOptions {
   readonly texts?: SignalPageTexts | undefined;
 }
 
+/** The options of an orchestrator whose outbound requests have one client. */
+export type ConnectedOptions = OrchestratorOptions & { readonly http: HttpClient };
+
 /** How long ended executions and deliveries are kept. */
 export const DEFAULT_RETENTION: Duration = '30d';
 /** The default of `brand`. */

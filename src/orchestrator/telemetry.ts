@@ -1,28 +1,26 @@
 /** The option `telemetry`: outbound requests pass through it, and the trigger of each execution keeps the trace of its start. */
 
-import { fetchHttp } from '../adapters/http/fetch-http.ts';
 import type { Emitter } from '../engine/events/emitter.ts';
 import type { ExecutionTrigger, OpenCounts } from '../engine/model/execution.ts';
 import type { Masking } from '../engine/ports/masking.ts';
 import type { TracedStart, Tracing } from '../engine/ports/telemetry.ts';
-import type { OrchestratorOptions } from './options.ts';
+import type { ConnectedOptions } from './options.ts';
 
 export interface ConnectedTelemetry {
   readonly tracing: Tracing | undefined;
   /** With the client for all outbound requests. */
-  readonly options: OrchestratorOptions;
+  readonly options: ConnectedOptions;
 }
 
 /** @param open - see `executions.open()` */
 export function connectTelemetry(
-  options: OrchestratorOptions,
+  options: ConnectedOptions,
   { text: mask, json }: Masking,
   events: Emitter,
   open: () => Promise<OpenCounts>,
 ): ConnectedTelemetry {
-  const { telemetry } = options;
+  const { telemetry, http } = options;
   if (!telemetry) return { tracing: undefined, options };
-  const { http = fetchHttp() } = options;
   const tracing = telemetry.attach({ mask, json, listen: events.onMeasured, open });
   return { tracing, options: { ...options, http: tracing.http(http) } };
 }

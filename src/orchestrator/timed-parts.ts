@@ -5,7 +5,7 @@ import type { Rollouts } from './components/rollouts.ts';
 import { createJobs, jobDocuments, type Jobs } from './jobs/jobs.ts';
 import { createJobTask } from './jobs/work-on-jobs.ts';
 import type { Executions } from './runs/executions.ts';
-import type { OrchestratorOptions } from './options.ts';
+import type { ConnectedOptions } from './options.ts';
 import { scheduleTasks, type SchedulesParts } from './schedules/schedules.ts';
 import { createSchedules, type Schedules } from './schedules/schedule-control.ts';
 import { createTimedWork, type TimedWork } from './timed-work.ts';
@@ -18,7 +18,7 @@ export interface TimedOrchestratorParts {
 }
 
 export function createTimedParts(
-  options: OrchestratorOptions,
+  options: ConnectedOptions,
   parts: SchedulesParts & DeliveryParts & { readonly rollouts: Rollouts; readonly executions: Executions },
 ): TimedOrchestratorParts {
   const { storage, clock, logger, ensembles, executionService, rollouts } = parts;

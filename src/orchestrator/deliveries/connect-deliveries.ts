@@ -1,6 +1,5 @@
 /** Connects the sending of deliveries to the storage, the timer and the options of an orchestrator. */
 
-import { fetchHttp } from '../../adapters/http/fetch-http.ts';
 import { toMs } from '../../engine/base/duration.ts';
 import { andThen } from '../../engine/base/maybe-promise.ts';
 import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
@@ -12,7 +11,7 @@ import type { Masking } from '../../engine/ports/masking.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { Tracing } from '../../engine/ports/telemetry.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
-import { DEFAULT_RETENTION, type OrchestratorOptions } from '../options.ts';
+import { type ConnectedOptions, DEFAULT_RETENTION } from '../options.ts';
 import type { TimedWork } from '../timed-work.ts';
 import { createDeliveryService, type DeliveryService } from './delivery-service.ts';
 import { observeDeliveries } from './observe-deliveries.ts';
@@ -45,7 +44,7 @@ export interface DeliveryParts {
 }
 
 export function connectDeliveries(
-  { mail = {}, http = fetchHttp(), retention = DEFAULT_RETENTION }: OrchestratorOptions,
+  { mail = {}, http, retention = DEFAULT_RETENTION }: ConnectedOptions,
   parts: DeliveryParts,
 ): ConnectedDeliveries {
   const { storage, clock, logger, masking, host, brand, ensembles, events, ids, tracing } = parts;

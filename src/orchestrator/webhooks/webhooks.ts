@@ -17,7 +17,6 @@ import {
   type SenderVerdict,
 } from '../../engine/signing/check-sender.ts';
 import { type SignedRequest, signatureHeaders } from '../../engine/signing/signature-schemes.ts';
-import { fetchHttp } from '../../adapters/http/fetch-http.ts';
 import type { Catalog } from '../definitions/catalog.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { CallChain, ExecuteOptions } from '../runs/execute-options.ts';
@@ -26,7 +25,7 @@ import type { ExecutionHandle } from '../runs/handles.ts';
 import type { Executions } from '../runs/executions.ts';
 import { createJwtCheck } from './check-jwt.ts';
 import { type Delivered, deliverSignal } from './deliver-signal.ts';
-import { DEFAULT_BRAND, type OrchestratorOptions } from '../options.ts';
+import { type ConnectedOptions, DEFAULT_BRAND } from '../options.ts';
 import { sharedSecrets } from './shared-secrets.ts';
 import { createWebhookClaims, type WebhookClaims } from './webhook-claims.ts';
 
@@ -111,7 +110,7 @@ interface WebhooksParts {
 
 /** The webhooks, and the claims by which stored definitions get theirs. */
 export function createWebhookParts(
-  options: Pick<OrchestratorOptions, 'brand' | 'http'>,
+  options: Pick<ConnectedOptions, 'brand' | 'http'>,
   parts: WebhooksParts,
 ): {
   readonly webhooks: ServedWebhooks;
@@ -126,7 +125,7 @@ export function createWebhookParts(
 }
 
 function createWebhooks(
-  { brand = DEFAULT_BRAND, http = fetchHttp() }: Pick<OrchestratorOptions, 'brand' | 'http'>,
+  { brand = DEFAULT_BRAND, http }: Pick<ConnectedOptions, 'brand' | 'http'>,
   { catalog, storage, clock, logger, starting, executions }: WebhooksParts,
   inCode: ReadonlyMap<string, ReadonlyMap<string, Found>>,
   claims: WebhookClaims,
