@@ -45,6 +45,18 @@ export const orchestrator = createOrchestrator(${OPTIONS}, ensembles: [readFileS
     expect((await ensemble(['run', 'other', '--app', 'app.mjs'], { cwd })).code).toBe(0);
   });
 
+  it('a file outside of projects is checked and run with the app too', async () => {
+    const cwd = makeFolder({
+      'pay.yaml': PAY,
+      'app.mjs': `${IMPORT}export default ${OPTIONS.replace('charge', 'chrge')} };`,
+    });
+    const { code, stderr } = await ensemble(['validate', 'pay.yaml', '--app', 'app.mjs'], { cwd });
+    expect([code, stderr]).toEqual([1, expect.stringContaining('did you mean `chrge`?')]);
+    const right = makeFolder({ 'pay.yaml': PAY, 'app.mjs': `${IMPORT}export default ${OPTIONS} };` });
+    expect((await ensemble(['validate', 'pay.yaml', '--app', 'app.mjs'], { cwd: right })).code).toBe(0);
+    expect((await ensemble(['run', 'pay.yaml', '--app', 'app.mjs'], { cwd: right })).code).toBe(0);
+  });
+
   it('finds what a file asks of the app that it does not have', async () => {
     const cwd = makeFolder({
       'ensembles/pay.yaml': PAY,

@@ -69,6 +69,13 @@ describe.runIf(hasServer)('on a server', () => {
       ]);
     });
 
+    it('a large number beside a text of 12,000,000 characters, and one within a text, are read', async () => {
+      const made = `json_build_object('t', repeat('x', 12000000), 'n', 9007199254740993, 'q', '\\" 9007199254740993')`;
+      const [row] = (await db.query(text(`SELECT ${made} AS doc`), page)).rows;
+      const doc = row?.doc as Readonly<Record<string, string>>;
+      expect([doc.t?.length, doc.n, doc.q]).toEqual([12_000_000, '9007199254740993', '\\" 9007199254740993']);
+    });
+
     it.each(['pg', 'postgres.js'])(
       'values of each type are bound as their column needs them, with %s',
       async (driver) => {

@@ -1,7 +1,7 @@
 /** `ensemble validate`: prints every problem of the named files and projects. */
 
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import { CliError } from '../terminal/cli-error.ts';
 import { findTargets, requireProject, type Target } from '../project/find-target.ts';
 import { openApp } from '../project/open-app.ts';
@@ -39,9 +39,9 @@ export async function validate(
   const targets: Target[] = [];
   for (const path of paths) targets.push(...(await findTargets(cwd, path)));
   // An app may have all of its definitions in code.
-  const require = () => requireProject(cwd, options.dir);
-  const whole = app !== undefined && options.dir === undefined ? async () => cwd : require;
-  if (paths.length === 0) targets.push({ kind: 'project', directory: await whole() });
+  const isInCode = app !== undefined && options.dir === undefined;
+  if (paths.length === 0)
+    targets.push({ kind: 'project', directory: isInCode ? cwd : await requireProject(cwd, options.dir) });
   const base = options.dir !== undefined && paths.length > 0 ? await requireProject(cwd, options.dir) : undefined;
 
   const files = new Map<string, FileIssues>();
@@ -83,12 +83,13 @@ async function check(target: Target, base: string | undefined, projects: Project
   const text = await readFile(path, 'utf8').catch((error: Error) => {
     throw new CliError(`${file} can't be read: ${error.message}`);
   });
-  return [
-    base === undefined ? checkAlone(text, file) : checkInProject(text, file, (await projects.open(base)).options),
-  ];
+  const known = base === undefined ? await projects.appFor(dirname(path)) : (await projects.open(base)).options;
+  return [known === undefined ? checkAlone(text, file) : checkInProject(text, file, known)];
 }
 
 interface Projects {
+  /** The options of `--app`. */
+  appFor(directory: string): Promise<ProjectOptions | undefined>;
   open(directory: string): Promise<OpenedProject>;
   warnings(cwd: string): Promise<string[]>;
   /** How many ensembles of `--app` were checked, in words. */
@@ -98,9 +99,10 @@ interface Projects {
 }
 
 // A project is read once, however many of its files are named.
-function createProjects(appFor: (directory: string) => Promise<ProjectOptions | undefined>): Projects {
+function createProjects(appFor: Projects['appFor']): Projects {
   const opened = new Map<string, Promise<OpenedProject>>();
   return {
+    appFor,
     open(directory) {
       const found = opened.get(directory) ?? appFor(directory).then((app) => openToCheck(directory, app));
       opened.set(directory, found);

@@ -52,13 +52,19 @@ function readFloat(text: string): Json {
   return Number.isFinite(Number(text)) ? Number(text) : text;
 }
 
-const TEXT_OR_NUMBER = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+// No loop around a whole text: a long one would exceed the stack of the regular expression.
+const QUOTE_OR_NUMBER = /\\.|"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
 /** A whole number beyond 2^53 is text, as in a column of its own. */
 function readJson(text: string): Json {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   const isLarge = (part: string) => /^-?\d+$/.test(part) && !Number.isSafeInteger(Number(part));
-  return JSON.parse(text.replace(TEXT_OR_NUMBER, (part) => (isLarge(part) ? `"${part}"` : part)));
+  let inText = false;
+  const exact = text.replace(QUOTE_OR_NUMBER, (part) => {
+    if (part === '"') inText = !inText;
+    return !inText && isLarge(part) ? `"${part}"` : part;
+  });
+  return JSON.parse(exact);
 }
 
 const INSTANT = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d)(\.\d+)?([+-]\d\d)(?::?(\d\d))?$/;
