@@ -33,15 +33,16 @@ export async function ensureComponents(
 }
 
 async function ensure(api: ComponentCalls, readText: ReadText, given: EnsuredComponent): Promise<EnsureResult> {
+  const { name, content, actor } = given;
+  const metadata = readMetadata(given.metadata);
   let created = false;
   const deployedTo: string[] = [];
   for (let tries = 1; ; tries += 1) {
     try {
-      const metadata = readMetadata(given.metadata);
       await ensureRegistered(api, given, metadata);
-      const known = await findVersion(api, readText, given, metadata);
-      const version = known ?? given.version ?? (await nextVersion(api, given.name));
-      const { name, content, actor } = given;
+      const versions = (await api.versions(name)).map(({ version }) => version);
+      const known = await findVersion(versions, readText, given, metadata);
+      const version = known ?? given.version ?? nextVersion(versions);
       if (known === undefined) {
         await api.createVersion(name, { version, content, actor });
         created = true;
@@ -79,14 +80,14 @@ async function ensureRegistered(
     await api.update(name, { file, metadata }, { ifMatch: found.tag });
 }
 
-/** The highest version with the text and the metadata. @throws INVALID_REQUEST if the version that was asked for has others */
+/** The highest of the versions with the text and the metadata. @throws INVALID_REQUEST if the version that was asked for has others */
 async function findVersion(
-  api: ComponentCalls,
+  versions: readonly string[],
   readText: ReadText,
   { name, content, version: asked }: EnsuredComponent,
   metadata: ComponentMetadata,
 ): Promise<string | undefined> {
-  for (const { version } of await api.versions(name)) {
+  for (const version of versions) {
     if (asked !== undefined && version !== asked) continue;
     const found = await readText(name, version);
     if (found && found.content === content && isSame(found.metadata, metadata)) return version;
@@ -98,10 +99,10 @@ async function findVersion(
   return undefined;
 }
 
-async function nextVersion(api: ComponentCalls, name: string): Promise<string> {
-  const [highest] = await api.versions(name);
-  if (!highest) return 'v1.0.0';
-  const [major, minor, patch = '0'] = highest.version.slice(1).split('.');
+/** @param versions - the highest first */
+function nextVersion([highest]: readonly string[]): string {
+  if (highest === undefined) return 'v1.0.0';
+  const [major, minor, patch = '0'] = highest.slice(1).split('.');
   return `v${major}.${minor}.${Number(patch) + 1}`;
 }
 
