@@ -72,6 +72,26 @@ export function statement(text: string, columns: readonly string[] = []): Statem
   return { name: `ensemble_${hash(text, 0x811c9dc5)}${hash(text, 0x01000193)}`, text, columns };
 }
 
+/**
+ * A limit for the planner, which takes a `LIMIT $1` as a tenth of all rows: with a million rows, the estimated cost then makes a server
+ * compile the statement at each call. Statements have it inside, and their exact limit around it.
+ * @returns the next power of two, so that a statement has few texts
+ */
+export function estimated(limit: number): string {
+  return `${2 ** Math.ceil(Math.log2(Math.max(limit, 16)))}`;
+}
+
+/** Makes a statement once for each estimate of its limit. */
+export function byLimit(make: (most: string) => Statement): (limit: number) => Statement {
+  const made = new Map<string, Statement>();
+  return (limit) => {
+    const most = estimated(limit);
+    const known = made.get(most) ?? make(most);
+    made.set(most, known);
+    return known;
+  };
+}
+
 /** FNV-1a, 8 hexadecimal characters. */
 function hash(text: string, seed: number): string {
   return hash32(text, seed).toString(16).padStart(8, '0');

@@ -10,7 +10,7 @@ import { readBoolean, readNumber } from '../../sql/columns.ts';
 import { readAccepted, readHandover, readId } from '../../sql/read-execution.ts';
 import { readList, toTextColumn } from './columns.ts';
 import { countCharges, isOverLimit, RUNNING, slotRows } from './count-charges.ts';
-import { type SqlClient, type SqlResult, type SqlRow, statement, toArray } from '../drivers/driver.ts';
+import { byLimit, type SqlClient, type SqlResult, type SqlRow, statement, toArray } from '../drivers/driver.ts';
 import type { Names } from './names.ts';
 import { ACCEPTED } from './record-columns.ts';
 import type { SignalsTable } from './signals-table.ts';
@@ -77,8 +77,9 @@ export function createClaiming(
   // Takes the first execution of each lane, then the second of each, starting after the lane that was served last. Only
   // claimed rows are locked. Rows are found again by their `ctid`, so a row that changed meanwhile is left for the next
   // claim.
-  const select = statement(
-    `WITH RECURSIVE ${lanes}, alive AS (
+  const select = byLimit((most) =>
+    statement(
+      `WITH RECURSIVE ${lanes}, alive AS (
       SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
     ), ready AS (
       SELECT ensemble, version FROM lanes WHERE due_at <= $3::bigint AND version <> ALL ($4::text[])
@@ -88,9 +89,11 @@ export function createClaiming(
       SELECT d.tid, d.turn, d.account, (r.ensemble, r.version) <= ($6::text, $7::text) AS had_turn, r.ensemble, r.version
       FROM ready r CROSS JOIN LATERAL (
         SELECT e.tid, e.account, row_number() OVER (ORDER BY e.due_at) AS turn FROM (
-          SELECT ctid AS tid, account, due_at FROM ${executions}
-          WHERE namespace = $1 AND ensemble = r.ensemble AND version = r.version AND due_at <= $3::bigint AND ${isOpen}
-          ORDER BY due_at LIMIT (SELECT most FROM share)
+          SELECT * FROM (
+            SELECT ctid AS tid, account, due_at FROM ${executions}
+            WHERE namespace = $1 AND ensemble = r.ensemble AND version = r.version AND due_at <= $3::bigint AND ${isOpen}
+            ORDER BY due_at LIMIT ${most}
+          ) head LIMIT (SELECT most FROM share)
         ) e
       ) d
       ORDER BY d.turn, had_turn, r.ensemble, r.version LIMIT $8::bigint
@@ -106,7 +109,8 @@ export function createClaiming(
     ), ${claimPicked('$3', ', p.turn, p.had_turn')}
     SELECT (SELECT count(*) FROM due) >= $8::bigint OR EXISTS (SELECT FROM due, share WHERE due.turn = share.most) AS has_more, c.*
     FROM (SELECT 1) one LEFT JOIN claimed c ON true ORDER BY c.turn, c.had_turn, c.ensemble, c.version`,
-    ['has_more', ...CLAIMED, 'turn', 'had_turn'],
+      ['has_more', ...CLAIMED, 'turn', 'had_turn'],
+    ),
   );
   const selectOne = statement(
     `WITH alive AS (
@@ -131,10 +135,14 @@ export function createClaiming(
     ) AS signalled, EXISTS (SELECT FROM ${sentSignals} WHERE namespace = $1) AS has_sent, EXISTS (SELECT FROM full_callers) AS slots_taken`,
     ['next_due_at', 'to_cancel', 'signalled', 'has_sent', 'slots_taken'],
   );
-  const count = statement(
-    `SELECT count(*) AS queued
-    FROM (SELECT 1 FROM ${executions} WHERE namespace = $1 AND status = 'queued' LIMIT $2::bigint) q`,
-    ['queued'],
+  // In the order of its index: the planner would read the table when nearly all executions are queued.
+  const count = byLimit((most) =>
+    statement(
+      `SELECT count(*) AS queued FROM (
+      SELECT FROM (SELECT FROM ${executions} WHERE namespace = $1 AND status = 'queued' ORDER BY created_at, id LIMIT ${most}) q LIMIT $2::bigint
+    ) c`,
+      ['queued'],
+    ),
   );
   /** The lane that had the last turn. */
   let last: readonly [ensemble: string, version: string] = ['', ''];
@@ -147,7 +155,7 @@ export function createClaiming(
         const left = limit - found.length;
         const window = left + spare;
         const params = [namespace, toTextColumn(worker), now, excluded, left, ...last, window];
-        const { rows } = await unlessOverLimit(() => client.run(select, params));
+        const { rows } = await unlessOverLimit(() => client.run(select(window), params));
         const claimed = rows.filter(({ id }) => id !== null);
         for (const row of claimed) found.push(readClaimed(row));
         const end = claimed.at(-1);
@@ -179,7 +187,7 @@ export function createClaiming(
       return { nextDueAt: readNumber(row, 'next_due_at', 'a poll'), ...news };
     },
     async countQueued(limit) {
-      const [row = {}] = (await client.run(count, [namespace, limit])).rows;
+      const [row = {}] = (await client.run(count(limit), [namespace, limit])).rows;
       return readNumber(row, 'queued', 'a count');
     },
   };

@@ -6,7 +6,7 @@ import { readBoolean, readNumber, toJsonColumn, toOptionalJsonColumn } from '../
 import { DUE_IN_POSTGRES } from '../../sql/due.ts';
 import { MAX_CLOCK_DIFFERENCE_MS, readPosition } from '../../sql/purge.ts';
 import { toTextColumn } from './columns.ts';
-import { type SqlClient, statement, toArray } from '../drivers/driver.ts';
+import { byLimit, type SqlClient, statement, toArray } from '../drivers/driver.ts';
 import type { Names } from './names.ts';
 
 /** The methods of the storage port in this file. */
@@ -64,7 +64,7 @@ export function createEnding(client: SqlClient, names: Names, namespace: string,
     async purge({ worker, before, limit, after }) {
       const [createdAt, id] = readPosition(after);
       const params = [namespace, toTextColumn(worker), before, createdAt, limit, limit + MAX_PASSED, id];
-      const [row = {}] = (await client.run(deleteOld, params)).rows;
+      const [row = {}] = (await client.run(deleteOld(limit + MAX_PASSED), params)).rows;
       if (!readBoolean(row, 'is_first')) return undefined;
       const deleted = readNumber(row, 'deleted', 'a purge');
       const leavesOld = readBoolean(row, 'leaves_old');
@@ -100,11 +100,14 @@ function deletions({ executions, steps, signals, tags, owners }: Names) {
       WHERE e.namespace = g.namespace AND e.id = g.retry_of AND e.id NOT IN (SELECT id FROM gone)
     )`;
   // Walks from the oldest execution on, however few have ended. This reads the index and short rows.
-  const deleteOld = statement(
-    `WITH passed AS MATERIALIZED (
-      SELECT id, created_at, coalesce(finished_at < $3, false) AS is_old, coalesce(agents, 0) AS agents FROM ${executions}
-      WHERE namespace = $1 AND created_at >= $4::bigint AND (created_at, id) > ($4::bigint, $7) AND ${selectFirst} = $2
-      ORDER BY created_at, id LIMIT $6::bigint
+  const deleteOld = byLimit((most) =>
+    statement(
+      `WITH passed AS MATERIALIZED (
+      SELECT * FROM (
+        SELECT id, created_at, coalesce(finished_at < $3, false) AS is_old, coalesce(agents, 0) AS agents FROM ${executions}
+        WHERE namespace = $1 AND created_at >= $4::bigint AND (created_at, id) > ($4::bigint, $7) AND ${selectFirst} = $2
+        ORDER BY created_at, id LIMIT ${most}
+      ) m LIMIT $6::bigint
     ), old AS (
       SELECT $1 AS namespace, id, created_at FROM (
         SELECT id, created_at, row_number() OVER w AS nr, sum(agents) OVER w - agents AS before_it FROM passed WHERE is_old
@@ -119,7 +122,8 @@ function deletions({ executions, steps, signals, tags, owners }: Names) {
       ${lastOf('old')} AS last_old, ${lastOf('passed')} AS last_passed,
       (SELECT count(*) FROM passed) < $6::bigint
         OR (SELECT min(created_at) FROM passed) >= $3 + ${MAX_CLOCK_DIFFERENCE_MS} AS is_end`,
-    ['is_first', 'deleted', 'leaves_old', 'last_old', 'last_passed', 'is_end'],
+      ['is_first', 'deleted', 'leaves_old', 'last_old', 'last_passed', 'is_end'],
+    ),
   );
   const deleteEnded = statement(
     `WITH gone AS (

@@ -13,7 +13,7 @@ import {
   unresolvedOf,
 } from '../../sql/read-execution.ts';
 import { toTextColumn } from './columns.ts';
-import { type SqlClient, statement } from '../drivers/driver.ts';
+import { byLimit, type SqlClient, statement } from '../drivers/driver.ts';
 import { executionList } from './list-executions.ts';
 import type { Names } from './names.ts';
 import { ACCEPTED, computedColumn, RECORD, SUMMARY } from './record-columns.ts';
@@ -41,19 +41,21 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
     FROM (SELECT 1 FROM ${executions} WHERE root_id = $2 AND namespace = $1 LIMIT $3::bigint) d`,
     ['descendants'],
   );
-  const oldest = (
-    name: keyof OpenCounts,
-    where = `status = '${name}'`,
-  ) => `SELECT count(*) AS ${name}, min(created_at) AS ${name}_since
-    FROM (SELECT created_at FROM ${executions} WHERE namespace = $1 AND ${where} ORDER BY created_at, id LIMIT $2::bigint) x`;
-  const countOpen = statement(
-    `SELECT * FROM (${oldest('queued')}) q, (${oldest('running')}) r, (${oldest('waiting')}) w, (${oldest('unresolved', unresolvedOf())}) u`,
-    [...OPEN_STATUSES, 'unresolved'].flatMap((name) => [name, `${name}_since`]),
+  // In the order of its index, because the planner would read the table when many rows are expected.
+  const first = (where: string, most: string, limit: string) => `SELECT * FROM (
+      SELECT created_at FROM ${executions} WHERE namespace = $1 AND ${where} ORDER BY created_at, id LIMIT ${most}
+    ) m LIMIT ${limit}::bigint`;
+  const oldest = (most: string, name: keyof OpenCounts, where = `status = '${name}'`) =>
+    `SELECT count(*) AS ${name}, min(created_at) AS ${name}_since FROM (${first(where, most, '$2')}) x`;
+  const countOpen = byLimit((most) =>
+    statement(
+      `SELECT * FROM (${oldest(most, 'queued')}) q, (${oldest(most, 'running')}) r, (${oldest(most, 'waiting')}) w,
+        (${oldest(most, 'unresolved', unresolvedOf())}) u`,
+      [...OPEN_STATUSES, 'unresolved'].flatMap((name) => [name, `${name}_since`]),
+    ),
   );
-  const countAccepted = statement(
-    `SELECT count(*) AS accepted
-    FROM (SELECT 1 FROM ${executions} WHERE namespace = $1 AND created_at >= $2::bigint LIMIT $3::bigint) d`,
-    ['accepted'],
+  const countAccepted = byLimit((most) =>
+    statement(`SELECT count(*) AS accepted FROM (${first('created_at >= $2::bigint', most, '$3')}) d`, ['accepted']),
   );
   const list = executionList(client, names, namespace);
 
@@ -63,7 +65,7 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
       return readNumber(row, 'descendants', 'a count');
     },
     async countOpen(limit) {
-      const [row = {}] = (await client.run(countOpen, [namespace, limit])).rows;
+      const [row = {}] = (await client.run(countOpen(limit), [namespace, limit])).rows;
       const read = (name: keyof OpenCounts) => readOpenCount({ number: row[name], oldest: row[`${name}_since`] });
       return {
         ...{ queued: read('queued'), running: read('running'), waiting: read('waiting') },
@@ -71,7 +73,7 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
       };
     },
     async countAccepted(since, limit) {
-      const [row = {}] = (await client.run(countAccepted, [namespace, since, limit])).rows;
+      const [row = {}] = (await client.run(countAccepted(limit), [namespace, since, limit])).rows;
       return readNumber(row, 'accepted', 'a count');
     },
     async findByKey(key) {

@@ -11,7 +11,7 @@ import { readNumber } from '../../sql/columns.ts';
 import { boundsOf, MAX_COUNTED, refuseManyMatches, sortsOf, textRange, type Walk, walksOf } from '../../sql/listing.ts';
 import { unresolvedOf } from '../../sql/read-execution.ts';
 import { toTextColumn } from './columns.ts';
-import { type SqlClient, type SqlParam, type SqlRow, statement } from '../drivers/driver.ts';
+import { estimated, type SqlClient, type SqlParam, type SqlRow, type SqlRunner, statement } from '../drivers/driver.ts';
 import type { Names } from './names.ts';
 import { computedColumn, RECORD } from './record-columns.ts';
 
@@ -43,10 +43,10 @@ export function executionList(
   const listed = LISTED.map((column) => computedColumn(column, names) ?? listedColumn(column)).join(', ');
 
   /**
-   * Executions by the index that answers one filter, in the order of a list; those of an ensemble status by status. Not for a count, for
-   * which the planner would read the table when a status is rare.
+   * Executions by the index that answers one filter, in the order of a list; those of an ensemble status by status. A count needs no
+   * order, but without that of the index the planner may read the whole table.
    * Expressions such as `e.ensemble || ''` keep the planner from the index of another filter.
-   * @param columns - of the execution `e`. Without columns, the executions are only counted, in any order
+   * @param columns - of the execution `e`. Without columns, the executions are only counted, in the order of the index
    */
   const find = (walk: Walk, query: Listing, param: Param, limit: string, columns?: string): string => {
     const { ensemble, status, parentId, tag, search, errorCode, unresolved } = query;
@@ -71,17 +71,18 @@ export function executionList(
         : [`${by(walk === 'ensemble' ? walk : 'status', 'status')} = '${STATUSES[status]}'`]),
       ...(tag === undefined ? [] : [walk === 'tag' ? `t.tag = ${param(tag)}` : hasTag(tags, param(tag))]),
     ];
-    const order = columns === undefined ? '' : `ORDER BY ${as}.created_at ${sorts}, ${as}.id ${sorts}`;
+    const [created, byId] = [`${as}.created_at ${sorts}`, `${as}.id ${sorts}`];
+    const order = `ORDER BY ${walk === 'ensemble' && !byStatus ? `${as}.status ${sorts}, ` : ''}${created}, ${byId}`;
     const found = `SELECT ${columns ?? '1'} FROM ${from} WHERE ${where.join(' AND ')} ${order} LIMIT ${limit}`;
     if (!byStatus) return found;
     const statuses = (status === undefined ? EXECUTION_STATUSES : [status]).map((one) => `'${STATUSES[one]}'`);
     return `SELECT f.* FROM unnest(ARRAY[${statuses.join(', ')}]) s(status) CROSS JOIN LATERAL (${found}) f`;
   };
 
-  const run = async (columns: readonly string[], text: (param: Param) => string) => {
+  const run = async (columns: readonly string[], text: (param: Param) => string, on: SqlRunner = client) => {
     const params: SqlParam[] = [namespace];
     const sql = text((value) => `$${params.push(value)}`);
-    return (await client.run(statement(sql, columns), params)).rows;
+    return (await on.run(statement(sql, columns), params)).rows;
   };
 
   const count = async (walk: Walk, query: ExecutionQuery): Promise<number> => {
@@ -122,15 +123,23 @@ export function executionList(
   return async (query) => {
     if (query.search !== undefined) await checkMatches(query.search);
     const walk = await shortestOf(query);
-    return run(LISTED, (param) => {
+    const page = (param: Param) => {
       const limit = `${param(query.limit)}::bigint`;
-      if (walk !== 'search' && walk !== 'ensemble') return find(walk, query, param, limit, listed);
+      const most = estimated(query.limit);
+      if (walk !== 'search' && walk !== 'ensemble')
+        return `SELECT * FROM (${find(walk, query, param, most, listed)}) f LIMIT ${limit}`;
       // These are sorted, so their long columns are read after that.
-      const found = find(walk, query, param, limit, 'e.created_at, e.id');
+      const found = find(walk, query, param, most, 'e.created_at, e.id');
       const sorts = sortsOf(query);
       return `SELECT ${listed} FROM (SELECT * FROM (${found}) m ORDER BY created_at ${sorts}, id ${sorts} LIMIT ${limit}) f
         ${rowOf(executions, 'f')}
         ORDER BY f.created_at ${sorts}, f.id ${sorts}`;
+    };
+    if (walk !== 'search') return run(LISTED, page);
+    // So many matches are allowed that the server would compile the statement, which takes longer than the search.
+    return client.transaction(async (on) => {
+      await on.exec('SET LOCAL jit = off');
+      return run(LISTED, page, on);
     });
   };
 }

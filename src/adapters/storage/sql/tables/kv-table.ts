@@ -21,7 +21,7 @@ export function kvTable(dialect: SqlDialect, namespace: string): KvStore {
   const remove = dialect.prepare(`DELETE FROM ${kv} WHERE namespace = $1 AND key = $2`);
   const sweep = dialect.prepare(
     `WITH old AS MATERIALIZED (
-      SELECT key FROM ${kv} WHERE namespace = $1 AND expires_at <= $2::bigint LIMIT ${MAX_SWEPT} ${dialect.skipLocked}
+      SELECT key FROM ${kv} WHERE namespace = $1 AND expires_at <= $2::bigint ORDER BY expires_at LIMIT ${MAX_SWEPT} ${dialect.skipLocked}
     )
     DELETE FROM ${kv} WHERE namespace = $1 AND expires_at <= $2::bigint AND key IN (SELECT key FROM old)`,
   );
