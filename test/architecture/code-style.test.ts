@@ -14,7 +14,6 @@ const LONGER: Readonly<Record<string, string>> = {};
 const MAX_FUNCTION_LINES = 60;
 /** Functions that may be longer, each with its reason. */
 const LONGER_FUNCTIONS: Readonly<Record<string, string>> = {
-  'adapters/storage/postgres/tables/claim.ts createClaiming': 'the texts of its SQL statements',
   'adapters/storage/postgres/tables/workers-table.ts workersTable': 'the texts of its SQL statements',
   'adapters/storage/sqlite/tables/claim.ts createClaiming': 'the texts of its SQL statements',
   'cli/graph/flow-tree.ts apply': 'one case for each kind of event',
@@ -30,7 +29,6 @@ const WIDER_FUNCTIONS: readonly string[] = [
   'adapters/embedded-engine/worker.ts createWorker',
   'adapters/storage/memory/deliveries.ts memoryDeliveries',
   'adapters/storage/postgres/drivers/postgres-js-driver.ts postgresJsDriver',
-  'adapters/storage/postgres/tables/claim.ts createClaiming',
   'adapters/storage/postgres/tables/commit-statements.ts commitStatements',
   'adapters/storage/postgres/tables/commit.ts createCommit',
   'adapters/storage/postgres/tables/sessions.ts createSessions',

@@ -82,11 +82,11 @@ export function estimated(limit: number): string {
 }
 
 /** Makes a statement once for each estimate of its limit. */
-export function byLimit(make: (most: string) => Statement): (limit: number) => Statement {
+export function byLimit(text: (most: string) => string, columns: readonly string[]): (limit: number) => Statement {
   const made = new Map<string, Statement>();
   return (limit) => {
     const most = estimated(limit);
-    const known = made.get(most) ?? make(most);
+    const known = made.get(most) ?? statement(text(most), columns);
     made.set(most, known);
     return known;
   };

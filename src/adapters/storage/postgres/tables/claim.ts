@@ -45,105 +45,7 @@ export function createClaiming(
   namespace: string,
   deliverSent: SignalsTable['deliverSent'],
 ): Claiming {
-  const { executions, owners, sentSignals, charges } = names;
-  const slotsOf = (account: string) =>
-    `${charges} c WHERE c.namespace = $1 AND c.account = ${account} AND c.period = '${RUNNING}'`;
-  // The callers without a free slot: some of their executions are held.
-  const full = `full_callers AS MATERIALIZED (
-    SELECT h.account FROM (
-      SELECT DISTINCT account FROM ${executions} WHERE namespace = $1 AND account IS NOT NULL AND owner IS NOT NULL
-    ) h WHERE (SELECT c.charged >= c.max FROM ${slotsOf('h.account')})
-  )`;
-  const isOpen = '(account IS NULL OR account NOT IN (SELECT account FROM full_callers))';
-  // A lane is the free executions of one ensemble and version. One index lookup leads from a lane to the next.
-  const lane = (where: string) => `
-    SELECT ensemble, version, due_at FROM ${executions} WHERE namespace = $1 AND due_at IS NOT NULL AND ${isOpen} ${where}
-    ORDER BY ensemble, version, due_at LIMIT 1`;
-  const lanes = `${full}, lanes (ensemble, version, due_at) AS (
-    (${lane('')})
-    UNION ALL
-    SELECT n.* FROM lanes l CROSS JOIN LATERAL (${lane('AND (ensemble, version) > (l.ensemble, l.version)')}) n
-  )`;
-  /** @param columns - further columns of `picked`, which has `tid` and `begun` @param now - the parameter with the instant */
-  const claimPicked = (now: string, columns = '') => `claimed AS (
-      UPDATE ${executions} e SET owner = alive.ref, epoch = e.epoch + 1, due_at = NULL, status = 'running',
-        started_at = coalesce(e.started_at, ${now}::bigint), signalled_at = NULL, claimed_at = ${now}::bigint,
-        resumed_at = coalesce(e.resumed_at, ${now}::bigint),
-        blame = CASE e.status WHEN 'waiting' THEN NULL ELSE e.blame END
-      FROM picked p, alive WHERE e.ctid = p.tid
-      RETURNING ${ACCEPTED.map((column) => `e.${column}`).join(', ')}, e.epoch, e.started_at, e.recoveries, e.blame, e.cancel_at,
-        e.signals, e.parent_id, e.handover, e.resumed_at, p.begun, e.account${columns}
-    ), counted AS (${countCharges(charges, slotRows('claimed', 1))})`;
-  // Takes the first execution of each lane, then the second of each, starting after the lane that was served last. Only
-  // claimed rows are locked. Rows are found again by their `ctid`, so a row that changed meanwhile is left for the next
-  // claim.
-  const select = byLimit((most) =>
-    statement(
-      `WITH RECURSIVE ${lanes}, alive AS (
-      SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
-    ), ready AS (
-      SELECT ensemble, version FROM lanes WHERE due_at <= $3::bigint AND version <> ALL ($4::text[])
-    ), share AS (
-      SELECT 1 + $8::bigint * 2 / greatest(count(*), 2) AS most FROM ready HAVING count(*) > 0
-    ), due AS MATERIALIZED (
-      SELECT d.tid, d.turn, d.account, (r.ensemble, r.version) <= ($6::text, $7::text) AS had_turn, r.ensemble, r.version
-      FROM ready r CROSS JOIN LATERAL (
-        SELECT e.tid, e.account, row_number() OVER (ORDER BY e.due_at) AS turn FROM (
-          SELECT * FROM (
-            SELECT ctid AS tid, account, due_at FROM ${executions}
-            WHERE namespace = $1 AND ensemble = r.ensemble AND version = r.version AND due_at <= $3::bigint AND ${isOpen}
-            ORDER BY due_at LIMIT ${most}
-          ) head LIMIT (SELECT most FROM share)
-        ) e
-      ) d
-      ORDER BY d.turn, had_turn, r.ensemble, r.version LIMIT $8::bigint
-    ), limited AS (
-      SELECT *, row_number() OVER (PARTITION BY account ORDER BY turn) AS nr FROM due
-    ), picked AS MATERIALIZED (
-      SELECT e.*, d.turn, d.had_turn FROM limited d CROSS JOIN LATERAL (
-        SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions}
-        WHERE ctid = d.tid AND due_at <= $3::bigint LIMIT 1 FOR UPDATE SKIP LOCKED
-      ) e
-      WHERE EXISTS (SELECT FROM alive) AND (d.account IS NULL OR d.nr <= (SELECT c.max - c.charged FROM ${slotsOf('d.account')}))
-      LIMIT $5::bigint
-    ), ${claimPicked('$3', ', p.turn, p.had_turn')}
-    SELECT (SELECT count(*) FROM due) >= $8::bigint OR EXISTS (SELECT FROM due, share WHERE due.turn = share.most) AS has_more, c.*
-    FROM (SELECT 1) one LEFT JOIN claimed c ON true ORDER BY c.turn, c.had_turn, c.ensemble, c.version`,
-      ['has_more', ...CLAIMED, 'turn', 'had_turn'],
-    ),
-  );
-  const selectOne = statement(
-    `WITH alive AS (
-      SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
-    ), picked AS MATERIALIZED (
-      SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions} e
-      WHERE namespace = $1 AND id = $3 AND due_at IS NOT NULL AND EXISTS (SELECT FROM alive)
-        AND (account IS NULL OR EXISTS (SELECT FROM ${slotsOf('e.account')} AND c.charged < c.max))
-      LIMIT 1 FOR UPDATE SKIP LOCKED
-    ), ${claimPicked('$4')}
-    SELECT * FROM claimed`,
-    CLAIMED,
-  );
-  const look = statement(
-    `WITH RECURSIVE ${lanes}
-    SELECT (SELECT min(due_at) FROM lanes WHERE version <> ALL ($2::text[])) AS next_due_at, (
-      SELECT json_agg(id)::text FROM ${executions}
-      WHERE cancel_at IS NOT NULL AND owner = (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $3)
-    ) AS to_cancel, (
-      SELECT json_agg(json_build_array(id, signals))::text FROM ${executions}
-      WHERE signalled_at IS NOT NULL AND owner = (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $3)
-    ) AS signalled, EXISTS (SELECT FROM ${sentSignals} WHERE namespace = $1) AS has_sent, EXISTS (SELECT FROM full_callers) AS slots_taken`,
-    ['next_due_at', 'to_cancel', 'signalled', 'has_sent', 'slots_taken'],
-  );
-  // In the order of its index: the planner would read the table when nearly all executions are queued.
-  const count = byLimit((most) =>
-    statement(
-      `SELECT count(*) AS queued FROM (
-      SELECT FROM (SELECT FROM ${executions} WHERE namespace = $1 AND status = 'queued' ORDER BY created_at, id LIMIT ${most}) q LIMIT $2::bigint
-    ) c`,
-      ['queued'],
-    ),
-  );
+  const { select, selectOne, look, count } = claimStatements(names);
   /** The lane that had the last turn. */
   let last: readonly [ensemble: string, version: string] = ['', ''];
 
@@ -191,6 +93,104 @@ export function createClaiming(
       return readNumber(row, 'queued', 'a count');
     },
   };
+}
+
+function claimStatements({ executions, owners, sentSignals, charges }: Names) {
+  const slotsOf = (account: string) =>
+    `${charges} c WHERE c.namespace = $1 AND c.account = ${account} AND c.period = '${RUNNING}'`;
+  // The callers without a free slot: some of their executions are held.
+  const full = `full_callers AS MATERIALIZED (
+    SELECT h.account FROM (
+      SELECT DISTINCT account FROM ${executions} WHERE namespace = $1 AND account IS NOT NULL AND owner IS NOT NULL
+    ) h WHERE (SELECT c.charged >= c.max FROM ${slotsOf('h.account')})
+  )`;
+  const isOpen = '(account IS NULL OR account NOT IN (SELECT account FROM full_callers))';
+  // A lane is the free executions of one ensemble and version. One index lookup leads from a lane to the next.
+  const lane = (where: string) => `
+    SELECT ensemble, version, due_at FROM ${executions} WHERE namespace = $1 AND due_at IS NOT NULL AND ${isOpen} ${where}
+    ORDER BY ensemble, version, due_at LIMIT 1`;
+  const lanes = `${full}, lanes (ensemble, version, due_at) AS (
+    (${lane('')})
+    UNION ALL
+    SELECT n.* FROM lanes l CROSS JOIN LATERAL (${lane('AND (ensemble, version) > (l.ensemble, l.version)')}) n
+  )`;
+  /** @param columns - further columns of `picked`, which has `tid` and `begun` @param now - the parameter with the instant */
+  const claimPicked = (now: string, columns = '') => `claimed AS (
+      UPDATE ${executions} e SET owner = alive.ref, epoch = e.epoch + 1, due_at = NULL, status = 'running',
+        started_at = coalesce(e.started_at, ${now}::bigint), signalled_at = NULL, claimed_at = ${now}::bigint,
+        resumed_at = coalesce(e.resumed_at, ${now}::bigint),
+        blame = CASE e.status WHEN 'waiting' THEN NULL ELSE e.blame END
+      FROM picked p, alive WHERE e.ctid = p.tid
+      RETURNING ${ACCEPTED.map((column) => `e.${column}`).join(', ')}, e.epoch, e.started_at, e.recoveries, e.blame, e.cancel_at,
+        e.signals, e.parent_id, e.handover, e.resumed_at, p.begun, e.account${columns}
+    ), counted AS (${countCharges(charges, slotRows('claimed', 1))})`;
+  // Takes the first execution of each lane, then the second of each, starting after the lane that was served last. Only
+  // claimed rows are locked. Rows are found again by their `ctid`, so a row that changed meanwhile is left for the next
+  // claim.
+  const select = byLimit(
+    (most) => `WITH RECURSIVE ${lanes}, alive AS (
+      SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
+    ), ready AS (
+      SELECT ensemble, version FROM lanes WHERE due_at <= $3::bigint AND version <> ALL ($4::text[])
+    ), share AS (
+      SELECT 1 + $8::bigint * 2 / greatest(count(*), 2) AS most FROM ready HAVING count(*) > 0
+    ), due AS MATERIALIZED (
+      SELECT d.tid, d.turn, d.account, (r.ensemble, r.version) <= ($6::text, $7::text) AS had_turn, r.ensemble, r.version
+      FROM ready r CROSS JOIN LATERAL (
+        SELECT e.tid, e.account, row_number() OVER (ORDER BY e.due_at) AS turn FROM (
+          SELECT * FROM (
+            SELECT ctid AS tid, account, due_at FROM ${executions}
+            WHERE namespace = $1 AND ensemble = r.ensemble AND version = r.version AND due_at <= $3::bigint AND ${isOpen}
+            ORDER BY due_at LIMIT ${most}
+          ) head LIMIT (SELECT most FROM share)
+        ) e
+      ) d
+      ORDER BY d.turn, had_turn, r.ensemble, r.version LIMIT $8::bigint
+    ), limited AS (
+      SELECT *, row_number() OVER (PARTITION BY account ORDER BY turn) AS nr FROM due
+    ), picked AS MATERIALIZED (
+      SELECT e.*, d.turn, d.had_turn FROM limited d CROSS JOIN LATERAL (
+        SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions}
+        WHERE ctid = d.tid AND due_at <= $3::bigint LIMIT 1 FOR UPDATE SKIP LOCKED
+      ) e
+      WHERE EXISTS (SELECT FROM alive) AND (d.account IS NULL OR d.nr <= (SELECT c.max - c.charged FROM ${slotsOf('d.account')}))
+      LIMIT $5::bigint
+    ), ${claimPicked('$3', ', p.turn, p.had_turn')}
+    SELECT (SELECT count(*) FROM due) >= $8::bigint OR EXISTS (SELECT FROM due, share WHERE due.turn = share.most) AS has_more, c.*
+    FROM (SELECT 1) one LEFT JOIN claimed c ON true ORDER BY c.turn, c.had_turn, c.ensemble, c.version`,
+    ['has_more', ...CLAIMED, 'turn', 'had_turn'],
+  );
+  const selectOne = statement(
+    `WITH alive AS (
+      SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $2 FOR KEY SHARE
+    ), picked AS MATERIALIZED (
+      SELECT ctid AS tid, started_at IS NOT NULL AS begun FROM ${executions} e
+      WHERE namespace = $1 AND id = $3 AND due_at IS NOT NULL AND EXISTS (SELECT FROM alive)
+        AND (account IS NULL OR EXISTS (SELECT FROM ${slotsOf('e.account')} AND c.charged < c.max))
+      LIMIT 1 FOR UPDATE SKIP LOCKED
+    ), ${claimPicked('$4')}
+    SELECT * FROM claimed`,
+    CLAIMED,
+  );
+  const look = statement(
+    `WITH RECURSIVE ${lanes}
+    SELECT (SELECT min(due_at) FROM lanes WHERE version <> ALL ($2::text[])) AS next_due_at, (
+      SELECT json_agg(id)::text FROM ${executions}
+      WHERE cancel_at IS NOT NULL AND owner = (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $3)
+    ) AS to_cancel, (
+      SELECT json_agg(json_build_array(id, signals))::text FROM ${executions}
+      WHERE signalled_at IS NOT NULL AND owner = (SELECT ref FROM ${owners} WHERE namespace = $1 AND id = $3)
+    ) AS signalled, EXISTS (SELECT FROM ${sentSignals} WHERE namespace = $1) AS has_sent, EXISTS (SELECT FROM full_callers) AS slots_taken`,
+    ['next_due_at', 'to_cancel', 'signalled', 'has_sent', 'slots_taken'],
+  );
+  // In the order of its index: the planner would read the table when nearly all executions are queued.
+  const count = byLimit(
+    (most) => `SELECT count(*) AS queued FROM (
+      SELECT FROM (SELECT FROM ${executions} WHERE namespace = $1 AND status = 'queued' ORDER BY created_at, id LIMIT ${most}) q LIMIT $2::bigint
+    ) c`,
+    ['queued'],
+  );
+  return { select, selectOne, look, count };
 }
 
 /** Runs a claim again when another process took the slots that it meant to take. It ends: each time, another process has claimed. */

@@ -100,8 +100,8 @@ function deletions({ executions, steps, signals, tags, owners }: Names) {
       WHERE e.namespace = g.namespace AND e.id = g.retry_of AND e.id NOT IN (SELECT id FROM gone)
     )`;
   // Walks from the oldest execution on, however few have ended. This reads the index and short rows.
-  const deleteOld = byLimit((most) =>
-    statement(
+  const deleteOld = byLimit(
+    (most) =>
       `WITH passed AS MATERIALIZED (
       SELECT * FROM (
         SELECT id, created_at, coalesce(finished_at < $3, false) AS is_old, coalesce(agents, 0) AS agents FROM ${executions}
@@ -122,8 +122,7 @@ function deletions({ executions, steps, signals, tags, owners }: Names) {
       ${lastOf('old')} AS last_old, ${lastOf('passed')} AS last_passed,
       (SELECT count(*) FROM passed) < $6::bigint
         OR (SELECT min(created_at) FROM passed) >= $3 + ${MAX_CLOCK_DIFFERENCE_MS} AS is_end`,
-      ['is_first', 'deleted', 'leaves_old', 'last_old', 'last_passed', 'is_end'],
-    ),
+    ['is_first', 'deleted', 'leaves_old', 'last_old', 'last_passed', 'is_end'],
   );
   const deleteEnded = statement(
     `WITH gone AS (

@@ -47,15 +47,15 @@ export function executionsTable(client: SqlClient, names: Names, namespace: stri
     ) m LIMIT ${limit}::bigint`;
   const oldest = (most: string, name: keyof OpenCounts, where = `status = '${name}'`) =>
     `SELECT count(*) AS ${name}, min(created_at) AS ${name}_since FROM (${first(where, most, '$2')}) x`;
-  const countOpen = byLimit((most) =>
-    statement(
+  const countOpen = byLimit(
+    (most) =>
       `SELECT * FROM (${oldest(most, 'queued')}) q, (${oldest(most, 'running')}) r, (${oldest(most, 'waiting')}) w,
         (${oldest(most, 'unresolved', unresolvedOf())}) u`,
-      [...OPEN_STATUSES, 'unresolved'].flatMap((name) => [name, `${name}_since`]),
-    ),
+    [...OPEN_STATUSES, 'unresolved'].flatMap((name) => [name, `${name}_since`]),
   );
-  const countAccepted = byLimit((most) =>
-    statement(`SELECT count(*) AS accepted FROM (${first('created_at >= $2::bigint', most, '$3')}) d`, ['accepted']),
+  const countAccepted = byLimit(
+    (most) => `SELECT count(*) AS accepted FROM (${first('created_at >= $2::bigint', most, '$3')}) d`,
+    ['accepted'],
   );
   const list = executionList(client, names, namespace);
 

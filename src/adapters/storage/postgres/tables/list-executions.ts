@@ -51,12 +51,10 @@ export function executionList(
   const find = (walk: Walk, query: Listing, param: Param, limit: string, columns?: string): string => {
     const { ensemble, status, parentId, tag, search, errorCode, unresolved } = query;
     const { createdAt, id, end, follows, until, sorts } = boundsOf(query, LEAST, GREATEST);
-    const as = walk === 'tag' ? 't' : 'e';
-    const byStatus = walk === 'ensemble' && columns !== undefined;
+    const [as, byStatus] = [walk === 'tag' ? 't' : 'e', walk === 'ensemble' && columns !== undefined];
     const by = (filter: Walk, column: string) => (filter === walk ? `e.${column}` : `(e.${column} || '')`);
-    const row = (from: string) => rowOf(executions, from);
-    let from = walk === 'tag' ? `${tags} t ${row('t')}` : `${executions} e`;
-    if (search !== undefined) from = `(${matching(names, search, param)}) x ${row('x')}`;
+    let from = walk === 'tag' ? `${tags} t ${rowOf(executions, 't')}` : `${executions} e`;
+    if (search !== undefined) from = `(${matching(names, search, param)}) x ${rowOf(executions, 'x')}`;
     const where = [
       `${as}.namespace = $1`,
       `(${as}.created_at, ${as}.id) ${follows} (${param(createdAt)}::bigint, ${param(toTextColumn(id))})`,
@@ -71,8 +69,8 @@ export function executionList(
         : [`${by(walk === 'ensemble' ? walk : 'status', 'status')} = '${STATUSES[status]}'`]),
       ...(tag === undefined ? [] : [walk === 'tag' ? `t.tag = ${param(tag)}` : hasTag(tags, param(tag))]),
     ];
-    const [created, byId] = [`${as}.created_at ${sorts}`, `${as}.id ${sorts}`];
-    const order = `ORDER BY ${walk === 'ensemble' && !byStatus ? `${as}.status ${sorts}, ` : ''}${created}, ${byId}`;
+    const ordered = walk === 'ensemble' && !byStatus ? ['status', 'created_at', 'id'] : ['created_at', 'id'];
+    const order = `ORDER BY ${ordered.map((column) => `${as}.${column} ${sorts}`).join(', ')}`;
     const found = `SELECT ${columns ?? '1'} FROM ${from} WHERE ${where.join(' AND ')} ${order} LIMIT ${limit}`;
     if (!byStatus) return found;
     const statuses = (status === undefined ? EXECUTION_STATUSES : [status]).map((one) => `'${STATUSES[one]}'`);
@@ -91,10 +89,8 @@ export function executionList(
       ...{ tag: { tag }, status: { status }, ensemble: { ensemble, status }, error: { errorCode } },
       unresolved: { unresolved },
     }[walk as 'tag'];
-    const [row = {}] = await run(['entries'], (param) => {
-      const entries = find(walk, { ...bounds, ...only }, param, `${MAX_COUNTED}`);
-      return `SELECT count(*) AS entries FROM (SELECT FROM (${entries}) m LIMIT ${MAX_COUNTED}) c`;
-    });
+    const entries = (param: Param) => find(walk, { ...bounds, ...only }, param, `${MAX_COUNTED}`);
+    const [row = {}] = await run(['entries'], (param) => `SELECT count(*) AS entries FROM (${entries(param)}) c`);
     return readNumber(row, 'entries', 'a count');
   };
 
@@ -110,18 +106,12 @@ export function executionList(
     return best;
   };
 
-  const checkMatches = async (search: string) => {
-    const [row = {}] = await run(['ids', 'tags'], (param) => {
-      const [from, to] = textRange(search).map(param);
-      const most = (table: string, column: string) => `(SELECT count(*) FROM (
-        SELECT FROM ${table} WHERE namespace = $1 AND ${column} >= ${from} AND ${column} < ${to} LIMIT ${MAX_MATCHES + 1}) m)`;
-      return `SELECT ${most(executions, 'id')} AS ids, ${most(tags, 'tag')} AS tags`;
-    });
-    refuseManyMatches(search, readNumber(row, 'ids', 'a count'), readNumber(row, 'tags', 'a count'));
-  };
-
   return async (query) => {
-    if (query.search !== undefined) await checkMatches(query.search);
+    const { search } = query;
+    if (search !== undefined) {
+      const [row = {}] = await run(['ids', 'tags'], (param) => countMatches(names, search, param));
+      refuseManyMatches(search, readNumber(row, 'ids', 'a count'), readNumber(row, 'tags', 'a count'));
+    }
     const walk = await shortestOf(query);
     const page = (param: Param) => {
       const limit = `${param(query.limit)}::bigint`;
@@ -136,7 +126,7 @@ export function executionList(
         ORDER BY f.created_at ${sorts}, f.id ${sorts}`;
     };
     if (walk !== 'search') return run(LISTED, page);
-    // So many matches are allowed that the server would compile the statement, which takes longer than the search.
+    // With up to 10,000 matches, the server would compile the statement, which takes longer than the search.
     return client.transaction(async (on) => {
       await on.exec('SET LOCAL jit = off');
       return run(LISTED, page, on);
@@ -147,6 +137,13 @@ export function executionList(
 /** The execution `e` that an entry of another table or list names. */
 function rowOf(executions: string, from: string): string {
   return `CROSS JOIN LATERAL (SELECT * FROM ${executions} WHERE namespace = $1 AND id = ${from}.id LIMIT 1) e`;
+}
+
+function countMatches({ executions, tags }: Names, search: string, param: Param): string {
+  const [from, to] = textRange(search).map(param);
+  const most = (table: string, column: string) => `(SELECT count(*) FROM (
+    SELECT FROM ${table} WHERE namespace = $1 AND ${column} >= ${from} AND ${column} < ${to} LIMIT ${MAX_MATCHES + 1}) m)`;
+  return `SELECT ${most(executions, 'id')} AS ids, ${most(tags, 'tag')} AS tags`;
 }
 
 /** The ids of the executions whose id, or one of whose tags, begins with a text. */
