@@ -9,6 +9,7 @@ import { runDurable } from './durable/run.mjs';
 import { printInMemory } from './in-memory.mjs';
 import { installPeers } from './install-peers.mjs';
 import { buildLibrary } from './library.mjs';
+import { printTurns } from './print-turns.mjs';
 import { median, medianAndRange, significant } from './statistics.mjs';
 import { chooseCases, chosenRows, DURABLE, IN_MEMORY } from './tables.mjs';
 
@@ -27,6 +28,7 @@ await printInMemory({ rounds, seconds, chosen, missing });
 if (chosen.has('memory')) await printMemory();
 if (chosen.has('import')) await printImportTime();
 if (chosen.has('deliveries')) await printDeliveries();
+if (chosen.has('turns')) await printTurns({ rounds });
 await runDurable({ rounds, seconds, chosen, missing });
 
 async function printMemory() {

@@ -1,20 +1,24 @@
-/** All documents of a kind, read page by page. */
+/** All documents of a kind, read in portions. */
 
+import { inPortions } from '../engine/base/portions.ts';
+import type { Clock } from '../engine/ports/clock.ts';
 import type { DocumentStore, StoredDocument } from '../engine/ports/storage.ts';
 
 const PAGE = 500;
 
-/** @param now - Unix ms */
 export async function allDocuments(
   documents: DocumentStore,
   kind: string,
-  now: number,
+  clock: Clock,
 ): Promise<readonly StoredDocument[]> {
   const all: StoredDocument[] = [];
-  for (;;) {
-    const after = all.at(-1)?.name;
-    const page = await documents.list(kind, { limit: PAGE, now, ...(after !== undefined && { after }) });
-    all.push(...page);
-    if (page.length < PAGE) return all;
-  }
+  const portions = inPortions(clock, PAGE);
+  for (let isEnd = false; !isEnd; )
+    await portions.next(async (limit) => {
+      const after = all.at(-1)?.name;
+      const page = await documents.list(kind, { limit, now: clock.now(), ...(after !== undefined && { after }) });
+      all.push(...page);
+      isEnd = page.length < limit;
+    });
+  return all;
 }

@@ -2,7 +2,8 @@
 
 import { connectDeliveries, type ConnectedDeliveries, type DeliveryParts } from './deliveries/connect-deliveries.ts';
 import type { Rollouts } from './components/rollouts.ts';
-import { createJobs, jobDocuments, type Jobs } from './jobs/jobs.ts';
+import { jobDocuments } from './jobs/job-documents.ts';
+import { createJobs, type Jobs, type StoredJob } from './jobs/jobs.ts';
 import { createJobTask } from './jobs/work-on-jobs.ts';
 import type { Executions } from './runs/executions.ts';
 import type { ConnectedOptions } from './options.ts';
@@ -25,7 +26,7 @@ export function createTimedParts(
   const deliveries = connectDeliveries(options, parts);
   const ticks = scheduleTasks(options.schedules === false ? [] : ensembles.values(), parts);
   const { engine } = executionService;
-  const stored = jobDocuments(storage.documents, clock);
+  const stored = jobDocuments<StoredJob>(storage.documents, clock, 'job');
   const jobTask = createJobTask({ ...parts, stored, wake: () => wake() });
   const tasks = [...ticks, deliveries.task, rollouts.task, jobTask];
   const work = createTimedWork(tasks, { storage, clock, logger, engine });

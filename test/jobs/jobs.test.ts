@@ -137,7 +137,7 @@ describe('the life of a job', () => {
     const storage = changeStorage(inner, {
       documents: {
         write: (kind, name, change) => {
-          if (change.document?.value.status === 'completed') ended.push(name);
+          if (change.document?.value.status === 'completed' && !ended.includes(name)) ended.push(name);
           return inner.documents.write(kind, name, change);
         },
       },
@@ -183,6 +183,73 @@ describe('the life of a job', () => {
     const { executions } = await second.orchestrator.executions.list({ status: 'cancelled', limit: 250 });
     expect(executions).toHaveLength(250);
     expect((await second.orchestrator.executions.list({ status: 'waiting' })).executions).toEqual([]);
+  });
+
+  it('a process that dies after a deletion has counted it', async () => {
+    const clock = manualClock();
+    const inner = memoryStorage({ shared: true });
+    let calls = 0;
+    const dying = changeStorage(inner, {
+      executions: {
+        delete(ids) {
+          const deleted = inner.executions.delete(ids);
+          return ++calls === 2 ? new Promise(() => {}) : deleted;
+        },
+      },
+    });
+    const first = setUp({ storage: dying, clock });
+    for (let nr = 0; nr < 60; nr++) await first.orchestrator.execute('pay');
+    const waiting = await first.orchestrator.start('sleeper');
+    const { id } = await first.orchestrator.jobs.create({ action: 'delete', filter: { until: clock.now() + 1 } });
+    for (let turn = 0; turn < 40; turn++) await hostTurn();
+    expect(calls).toBe(2);
+    const second = setUp({ storage: inner, clock });
+    await second.orchestrator.ready();
+    expect(await second.ended(id, 60 * SECOND)).toMatchObject({
+      ...{ status: 'completed', seen: 61, changed: 60, unchanged: 1, failed: 0 },
+    });
+    const { executions } = await second.orchestrator.executions.list({});
+    expect(executions.map((one) => one.id)).toEqual([waiting.id]);
+  });
+
+  it('a job on a storage that never waits gives the event loop a turn after at most ten cancellations', async () => {
+    const clock = manualClock();
+    const inner = memoryStorage();
+    let [cancelled, most] = [0, 0];
+    const turn = () => {
+      most = Math.max(most, cancelled);
+      cancelled = 0;
+      return hostTurn();
+    };
+    const storage = changeStorage(inner, {
+      executions: {
+        requestCancel(...given) {
+          cancelled += 1;
+          return inner.executions.requestCancel(...given);
+        },
+      },
+    });
+    const { orchestrator, run } = setUp({ storage, clock: Object.assign(clock, { turn }) });
+    for (let nr = 0; nr < 150; nr++) await orchestrator.start('sleeper');
+    expect(await run({ action: 'cancel', filter: { ensemble: 'sleeper' } })).toMatchObject({ changed: 150 });
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(10);
+  });
+
+  it('a look at what is running reads no job that has ended', async () => {
+    const inner = memoryStorage();
+    const listed: string[] = [];
+    const storage = changeStorage(inner, {
+      documents: {
+        list(kind, page) {
+          if (kind.endsWith('job')) listed.push(kind);
+          return inner.documents.list(kind, page);
+        },
+      },
+    });
+    const { run } = setUp({ storage });
+    for (let nr = 0; nr < 3; nr++) await run({ action: 'cancel', filter: { ensemble: 'sleeper' } });
+    expect(new Set(listed)).toEqual(new Set(['running-job']));
   });
 
   it('a job is forgotten a week after its last step', async () => {

@@ -1,19 +1,21 @@
 /** The log of deliveries: lists, attempts, sending again, receivers that are resumed, and what listeners are told. */
 
 import { describe, expect, it } from 'vitest';
-import { createHandler, type OrchestratorEvent } from '../../src/index.ts';
+import { createHandler, type OrchestratorEvent, type OrchestratorOptions } from '../../src/index.ts';
 import { nodeHttp } from '../../src/entries/node.ts';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
+import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
+import { manualClock } from '../../src/testing-kit/manual-clock.ts';
 import { notifying, setUp, URL } from './setup.ts';
 
 const COMPLETED = 'events: [execution.completed]';
 const MINUTE = 60_000;
 
-async function withFailed(count = 3) {
+async function withFailed(count = 3, options: OrchestratorOptions = {}) {
   let status = 500;
-  const world = setUp(() => ({ status }), { ensembles: [notifying(`${COMPLETED}, retries: 0`)] });
+  const world = setUp(() => ({ status }), { ensembles: [notifying(`${COMPLETED}, retries: 0`)], ...options });
   for (let i = 0; i < count; i++) {
     await world.orchestrator.execute('pay', { order: i });
     await world.clock.advance(1000);
@@ -194,6 +196,32 @@ describe('deliveries.replay', () => {
     const jobs = await deliveries.replays();
     expect(jobs.find((job) => job.id === id)).toMatchObject({ status: 'completed', redelivered: 601 });
     expect((await deliveries.list({ status: 'failed' })).deliveries).toEqual([]);
+  });
+
+  it('a process that dies in a step has counted it, and what was sent again is not sent once more', async () => {
+    const clock = manualClock();
+    const inner = memoryStorage({ shared: true });
+    let isDying = false;
+    const dying = changeStorage(inner, {
+      deliveries: {
+        async requeue(ids, now) {
+          // One of them is due again and sent, and the others are left.
+          const count = await inner.deliveries.requeue(isDying ? ids.slice(0, 1) : ids, now);
+          return isDying ? new Promise<number>(() => {}) : count;
+        },
+      },
+    });
+    const failed = await withFailed(6, { storage: dying, clock });
+    failed.answerWith(200);
+    isDying = true;
+    const { id } = await failed.deliveries.replay({ url: URL });
+    await clock.advance(0);
+    const ensembles = [notifying(`${COMPLETED}, retries: 0`)];
+    const second = setUp(() => ({ status: 200 }), { storage: inner, clock, http: failed.http, ensembles });
+    await second.orchestrator.ready();
+    await clock.advance(60_000);
+    expect(await second.orchestrator.deliveries.replays()).toMatchObject([{ id, status: 'completed', redelivered: 6 }]);
+    expect(failed.http.calls).toHaveLength(12);
   });
 
   it('refuses pending deliveries and unknown keys', async () => {

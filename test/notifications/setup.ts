@@ -23,7 +23,7 @@ outputs: { paid: "\${work.output.paid}" }
 }
 
 export function setUp(answer: StubAnswer = { status: 204 }, options: OrchestratorOptions = {}) {
-  const clock = manualClock();
+  const clock = (options.clock as ReturnType<typeof manualClock> | undefined) ?? manualClock();
   const http: StubHttp = stubHttp({ [URL]: answer });
   const lines: { readonly level: string; readonly message: string; readonly about: Record<string, unknown> }[] = [];
   const log = (level: string) => (about: unknown, message?: string) => {

@@ -1,10 +1,12 @@
 /** Deletes old executions once an hour, in small batches with pauses between them, so that active executions come first. */
 
+import { inPortions } from '../../engine/base/portions.ts';
 import { type EngineState, registerToClaim } from './engine-state.ts';
 
 const INTERVAL_MS = 3_600_000;
 const BATCH = 500;
-const PAUSE_MS = 100;
+/** For each execution of a batch. */
+const PAUSE_MS = 0.2;
 
 /** Begins to delete old executions, when an hour has passed since the last time. */
 export function purgeIfDue(engine: EngineState): void {
@@ -19,12 +21,15 @@ export function purgeIfDue(engine: EngineState): void {
 async function purge(engine: EngineState): Promise<void> {
   const { clock, storage, host } = engine;
   const worker = await registerToClaim(engine);
+  const portions = inPortions(clock, BATCH);
   let after: string | undefined;
   do {
     if (worker === undefined || engine.isStopped) return;
-    const before = clock.now() - host.retentionMs;
-    const query = { worker, before, limit: BATCH, ...(after !== undefined && { after }) };
-    after = (await storage.executions.purge(query))?.next;
-    if (after !== undefined) await clock.sleep(PAUSE_MS);
+    const pauseMs = await portions.next(async (limit) => {
+      const query = { worker, before: clock.now() - host.retentionMs, limit, ...(after !== undefined && { after }) };
+      after = (await storage.executions.purge(query))?.next;
+      return limit * PAUSE_MS;
+    });
+    if (after !== undefined) await clock.sleep(pauseMs);
   } while (after !== undefined);
 }

@@ -60,7 +60,7 @@ export function storedDefinitions(store: DocumentStore, kind: Kind, clock: Clock
       return found && toItem(found);
     },
     list,
-    listAll: async () => (await allDocuments(store, kind, clock.now())).map(toItem),
+    listAll: async () => (await allDocuments(store, kind, clock)).map(toItem),
     async write(name, revision, content, updatedAt = clock.now()) {
       const tag = tagOf(content);
       const document = { value: content as unknown as JsonObject, tag, updatedAt };

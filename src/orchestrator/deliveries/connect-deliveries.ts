@@ -50,7 +50,7 @@ export function connectDeliveries(
   const { storage, clock, logger, masking, host, brand, ensembles, events, ids, tracing } = parts;
   const { documents, deliveries: store } = storage;
   const receivers = createReceivers(documents, store, clock);
-  const replays = createReplays(documents, store, { clock, ids });
+  const replays = createReplays(documents, store, { clock, ids, shared: storage.capabilities.shared });
   let timed: TimedWork | undefined;
   /** Whether deliveries were stored since the last `deliver`. */
   let hasStored = false;

@@ -1,6 +1,8 @@
 /** Sends what the notifications of executions report: a task of the timer, and the calls of hosts without one. */
 
 import { socketSlots } from '../../adapters/http/socket-slots.ts';
+import { andThen } from '../../engine/base/maybe-promise.ts';
+import { inPortions } from '../../engine/base/portions.ts';
 import type { StoredDelivery } from '../../engine/model/delivery.ts';
 import type { NotificationTarget } from '../../engine/model/notification.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
@@ -145,7 +147,10 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
     probeAt = await receivers.probe();
     if (now - purgedAt < PURGE_EVERY_MS) return;
     purgedAt = now;
-    while ((await store.purge(now - parts.retentionMs, PURGED_AT_ONCE)) === PURGED_AT_ONCE);
+    const portions = inPortions(clock, PURGED_AT_ONCE);
+    const purge = (limit: number) =>
+      andThen(store.purge(now - parts.retentionMs, limit), (deleted) => deleted === limit);
+    while (await portions.next(purge));
   };
 
   const deliverDue = async (): Promise<number | undefined> => {

@@ -3,6 +3,7 @@
  * sent, until it is resumed by a call, or by a delivery that is sent as a probe and succeeds.
  */
 
+import { inPortions } from '../../engine/base/portions.ts';
 import type { JsonObject } from '../../engine/base/json.ts';
 import type { DeliveryStore, DocumentStore, StoredDocument } from '../../engine/ports/storage.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
@@ -83,13 +84,17 @@ export function createReceivers(documents: DocumentStore, deliveries: DeliverySt
 
   const requeueAll = async (receiver: string): Promise<number> => {
     let count = 0;
-    for (let before: string | undefined; ; ) {
-      const page = await deliveries.list({ receiver, status: 'paused', limit: PAGE, ...(before && { before }) });
-      const ids = page.map(({ id }) => id);
-      count += await deliveries.requeue(ids, clock.now());
-      before = ids.at(-1);
-      if (page.length < PAGE) return count;
-    }
+    let before: string | undefined;
+    const portions = inPortions(clock, PAGE);
+    for (let isEnd = false; !isEnd; )
+      await portions.next(async (limit) => {
+        const page = await deliveries.list({ receiver, status: 'paused', limit, ...(before && { before }) });
+        const ids = page.map(({ id }) => id);
+        count += await deliveries.requeue(ids, clock.now());
+        before = ids.at(-1);
+        isEnd = page.length < limit;
+      });
+    return count;
   };
 
   const resume = async (receiver: string): Promise<number | undefined> => {
@@ -100,7 +105,7 @@ export function createReceivers(documents: DocumentStore, deliveries: DeliverySt
   };
 
   const list = async (): Promise<readonly FailingReceiver[]> => {
-    const found = await allDocuments(documents, KIND, clock.now());
+    const found = await allDocuments(documents, KIND, clock);
     return found.map((document) => ({ receiver: document.name, ...stateOf(document) }));
   };
 

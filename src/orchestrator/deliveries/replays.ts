@@ -1,10 +1,10 @@
 /** Jobs that send many deliveries again. Each step of a job is stored, so any process continues it. */
 
-import type { JsonObject } from '../../engine/base/json.ts';
+import { inPortions } from '../../engine/base/portions.ts';
 import type { IdSource } from '../../engine/model/id.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { DeliveryQuery, DeliveryStore, DocumentStore, StoredDocument } from '../../engine/ports/storage.ts';
-import { allDocuments } from '../all-documents.ts';
+import type { DeliveryQuery, DeliveryStore, DocumentStore } from '../../engine/ports/storage.ts';
+import { jobDocuments, type Named } from '../jobs/job-documents.ts';
 
 /** A job of `replay`. Instants are Unix ms. */
 export interface Replay {
@@ -26,34 +26,66 @@ interface StoredReplay extends Omit<Replay, 'id'> {
   readonly query: Omit<DeliveryQuery, 'limit' | 'before'>;
   /** The last delivery of the step before. */
   readonly before?: string;
+  /** The step that was begun when this was stored: its process, until when others leave it alone, and the deliveries with their attempts. */
+  readonly step?: {
+    readonly by: string;
+    readonly until: number;
+    readonly deliveries: readonly (readonly [id: string, attempts: number])[];
+  };
 }
 
-const KIND = 'replay';
-const KEPT_MS = 7 * 86_400_000;
 const STEP = 500;
+/** For how long other processes leave a step alone. */
+const LEASE_MS = 15_000;
 
 export function createReplays(
   documents: DocumentStore,
   deliveries: DeliveryStore,
-  { clock, ids }: { readonly clock: Clock; readonly ids: IdSource },
+  { clock, ids, shared }: { readonly clock: Clock; readonly ids: IdSource; readonly shared: boolean },
 ): Replays {
-  const write = (id: string, expectedVersion: number, job: StoredReplay) => {
-    const now = clock.now();
-    const document = { value: job as unknown as JsonObject, tag: '', updatedAt: now, expiresAt: now + KEPT_MS };
-    return documents.write(KIND, id, { expectedVersion, document, now });
-  };
-  const list = () => allDocuments(documents, KIND, clock.now());
+  const stored = jobDocuments<StoredReplay>(documents, clock, 'replay');
+  const portions = inPortions(clock, STEP);
+  /** The jobs whose last step failed in this process. */
+  const failed = new Set<string>();
+  let me: string | undefined;
 
-  /** @returns whether there is more to do */
-  const step = async ({ name, version }: StoredDocument, job: StoredReplay): Promise<boolean> => {
+  /** Sends what a process that died was about to send again, except what it has sent. */
+  const finish = async (job: string, step: StoredReplay['step']): Promise<void> => {
+    if (!step || (step.by === me && !failed.has(job))) return;
+    for (const [id, attempts] of step.deliveries)
+      if ((await deliveries.get(id))?.attempts === attempts) await deliveries.requeue([id], clock.now());
+  };
+
+  /**
+   * Stores what it does before it does it, so each delivery is counted once.
+   * @returns whether there is more to do
+   */
+  const advance = async ({ id, job }: Named<StoredReplay>, limit: number): Promise<boolean> => {
+    const now = clock.now();
+    me ??= ids.id('', now);
+    if (shared && job.step && job.step.by !== me && job.step.until > now) return false;
+    await finish(id, job.step);
     const { query, before } = job;
-    const page = await deliveries.list({ ...query, ...(before !== undefined && { before }), limit: STEP });
-    const ids = page.filter(({ status }) => status !== 'pending').map(({ id }) => id);
-    const count = await deliveries.requeue(ids, clock.now());
-    const isLast = page.length < STEP;
-    const next = { ...job, before: page.at(-1)?.id ?? before, redelivered: job.redelivered + count };
-    // Another process may have done the same step: then its count is stored.
-    await write(name, version, { ...next, status: isLast ? 'completed' : 'running' } as StoredReplay);
+    const page = await deliveries.list({ ...query, ...(before !== undefined && { before }), limit });
+    const again = page.filter(({ status }) => status !== 'pending');
+    const { step: _step, ...rest } = { ...job, before: page.at(-1)?.id ?? before };
+    const next = { ...rest, redelivered: job.redelivered + again.length } as StoredReplay;
+    const step = {
+      by: me,
+      until: now + LEASE_MS,
+      deliveries: again.map(({ id, attempts }) => [id, attempts] as const),
+    };
+    const isLast = page.length < limit;
+    const begun = again.length > 0 ? { ...next, step } : next;
+    const isSame = (one: StoredReplay) => one.before === job.before && one.redelivered === job.redelivered;
+    if ((await stored.change(id, (one) => (isSame(one) ? begun : undefined))) !== begun) return true;
+    failed.add(id);
+    await deliveries.requeue(
+      again.map((one) => one.id),
+      now,
+    );
+    failed.delete(id);
+    if (isLast) await stored.change(id, () => ({ ...next, status: 'completed' }));
     return !isLast;
   };
 
@@ -62,18 +94,15 @@ export function createReplays(
       const createdAt = clock.now();
       const id = ids.id('job_', createdAt);
       const job = { query, status: 'running', redelivered: 0, createdAt } as const;
-      await write(id, 0, job);
+      await stored.create(id, job);
       return toReplay(id, job);
     },
     async advance() {
       let isMore = false;
-      for (const document of await list()) {
-        const job = document.value as unknown as StoredReplay;
-        if (job.status === 'running' && (await step(document, job))) isMore = true;
-      }
+      for (const one of await stored.running()) if (await portions.next((limit) => advance(one, limit))) isMore = true;
       return isMore;
     },
-    list: async () => (await list()).map(({ name, value }) => toReplay(name, value as unknown as StoredReplay)),
+    list: async () => (await stored.list()).map(({ id, job }) => toReplay(id, job)),
   };
 }
 

@@ -9,9 +9,9 @@ import { endedBadly } from '../../engine/model/execution-record.ts';
 import type { IdSource } from '../../engine/model/id.ts';
 import type { Principal } from '../../engine/model/token.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
-import type { DocumentStore, ExecutionPosition, StoredDocument } from '../../engine/ports/storage.ts';
-import { allDocuments } from '../all-documents.ts';
+import type { ExecutionPosition } from '../../engine/ports/storage.ts';
 import { checkPrincipal } from '../options.ts';
+import type { JobDocuments } from './job-documents.ts';
 import { type ExecutionFilter, readExecutionFilter } from '../runs/execution-filter.ts';
 
 export type JobAction = 'cancel' | 'retry' | 'delete';
@@ -80,24 +80,12 @@ export interface StoredJob extends Omit<Job, 'id' | 'by'> {
   readonly principal?: Principal;
   /** The last execution that it came to. */
   readonly position?: ExecutionPosition;
+  /** The executions that it was about to delete when this was stored, the last one included. */
+  readonly deleting?: readonly string[];
   /** The process that works on it. After `until` (Unix ms), another one continues. */
   readonly lease?: { readonly by: string; readonly until: number };
 }
 
-export interface JobDocuments {
-  create(id: string, job: StoredJob): Promise<unknown>;
-  /** The jobs with their versions, oldest first. */
-  list(): Promise<readonly { readonly id: string; readonly version: number; readonly job: StoredJob }[]>;
-  /**
-   * Changes a job, however many others change it too.
-   * @param next - undefined: nothing changes
-   * @returns the job after that; undefined if it is unknown
-   */
-  change(id: string, next: (job: StoredJob) => StoredJob | undefined): Promise<StoredJob | undefined>;
-}
-
-const KIND = 'job';
-const KEPT_MS = 7 * 86_400_000;
 const ACTIONS: readonly JobAction[] = ['cancel', 'retry', 'delete'];
 const FILTER_KEYS = [
   'ensemble',
@@ -111,31 +99,8 @@ const FILTER_KEYS = [
   'unresolved',
 ] as const;
 
-export function jobDocuments(documents: DocumentStore, clock: Clock): JobDocuments {
-  const read = ({ name: id, version, value }: StoredDocument) => ({ id, version, job: value as unknown as StoredJob });
-  const write = async (id: string, expectedVersion: number, job: StoredJob) => {
-    const now = clock.now();
-    const document = { value: job as unknown as JsonObject, tag: '', updatedAt: now, expiresAt: now + KEPT_MS };
-    return documents.write(KIND, id, { expectedVersion, document, now });
-  };
-  return {
-    create: (id, job) => write(id, 0, job),
-    list: async () => (await allDocuments(documents, KIND, clock.now())).map(read),
-    async change(id, next) {
-      for (;;) {
-        const found = await documents.read(KIND, id, clock.now());
-        if (!found) return undefined;
-        const { job, version } = read(found);
-        const changed = next(job);
-        if (!changed) return job;
-        if (await write(id, version, changed)) return changed;
-      }
-    },
-  };
-}
-
 export interface JobsParts {
-  readonly stored: JobDocuments;
+  readonly stored: JobDocuments<StoredJob>;
   readonly clock: Clock;
   readonly ids: IdSource;
   /** A job is there for this process. */
@@ -197,7 +162,10 @@ function statusProblem(action: JobAction, status: ExecutionStatus): string | und
   return undefined;
 }
 
-function toJob(id: string, { principal, position: _position, lease: _lease, ...job }: StoredJob): Job {
+function toJob(
+  id: string,
+  { principal, position: _position, deleting: _deleting, lease: _lease, ...job }: StoredJob,
+): Job {
   return { id, ...job, ...(principal && { by: { tokenId: principal.tokenId, name: principal.name } }) };
 }
 

@@ -1,5 +1,6 @@
 /** Works on jobs, a short step at a time. A lease gives each job to one process; what a process that died had not stored is done again. */
 
+import { inPortions, type Portions } from '../../engine/base/portions.ts';
 import { isOrchestratorError } from '../../engine/base/errors.ts';
 import { endedBadly } from '../../engine/model/execution-record.ts';
 import { type Execution, isFinal } from '../../engine/model/execution.ts';
@@ -9,11 +10,12 @@ import type { Logger } from '../../engine/ports/logger.ts';
 import type { ExecutionQuery, Storage } from '../../engine/ports/storage.ts';
 import type { Executions } from '../runs/executions.ts';
 import type { AdvanceOptions, TimedTask } from '../timed-work.ts';
-import type { JobDocuments, JobFailure, StoredJob } from './jobs.ts';
+import type { JobDocuments } from './job-documents.ts';
+import type { JobFailure, StoredJob } from './jobs.ts';
 
 export interface JobWorkParts {
   readonly storage: Pick<Storage, 'executions' | 'tokens' | 'capabilities'>;
-  readonly stored: JobDocuments;
+  readonly stored: JobDocuments<StoredJob>;
   readonly executions: Pick<Executions, 'cancel' | 'retry'>;
   readonly clock: Clock;
   readonly ids: IdSource;
@@ -24,7 +26,8 @@ export interface JobWorkParts {
 
 /** What a step has done. */
 interface Progress {
-  readonly outcomes: Outcome[];
+  /** Since the job was stored last. */
+  outcomes: Outcome[];
   position: StoredJob['position'];
   isEnd: boolean;
   /** No more executions are accepted at the moment. */
@@ -34,13 +37,26 @@ interface Progress {
 
 type Outcome = 'changed' | 'unchanged' | JobFailure;
 
+interface Step {
+  readonly parts: JobWorkParts;
+  readonly job: StoredJob;
+  readonly progress: Progress;
+  /** Those of the pages that are listed, and of each action. */
+  readonly portions: Readonly<Record<'pages' | StoredJob['action'], Portions>>;
+  /** Monotonic. */
+  readonly endsAt: number;
+  shouldContinue(): boolean;
+  /** Stores what is deleted next, so that it is counted even if the process ends. @returns false if the job is no longer this process's */
+  willDelete(ids: readonly string[]): Promise<boolean>;
+}
+
 const LEASE_MS = 15_000;
 /** How long a step takes at most, about. Then its progress is stored. Several jobs share it, so that each has its turn soon. */
 const STEP_MS = 500;
 const MIN_STEP_MS = 50;
 const PAGE = 100;
-/** How many executions are cancelled at once. Retries follow each other, so that a full queue stops them at one place. */
-const AT_ONCE = 10;
+/** How many executions are changed at once, at most. Retries follow each other, so that a full queue stops them at one place. */
+const AT_ONCE = { cancel: 10, retry: 1, delete: PAGE };
 const HELD_UP_MS = 1_000;
 /** How often a process looks for jobs of processes that died. */
 const LOOK_EVERY_MS = 10_000;
@@ -50,6 +66,12 @@ const TOKEN_ID = /^tok_[0-9A-Z]{26}$/;
 
 export function createJobTask(parts: JobWorkParts): TimedTask {
   const { storage, stored, clock, ids, logger, wake } = parts;
+  const portions = {
+    pages: inPortions(clock, PAGE),
+    cancel: inPortions(clock, AT_ONCE.cancel),
+    retry: inPortions(clock, AT_ONCE.retry),
+    delete: inPortions(clock, AT_ONCE.delete),
+  };
   let me: string | undefined;
   let isLooking = false;
 
@@ -69,14 +91,25 @@ export function createJobTask(parts: JobWorkParts): TimedTask {
     const now = clock.now();
     me ??= ids.id('', now);
     const by = me;
-    const lease = { by, until: now + LEASE_MS };
-    const job = await stored.change(id, (one) => (isFree(one, by, now) ? { ...one, lease } : undefined));
+    const lease = () => ({ by, until: clock.now() + LEASE_MS });
+    const job = await stored.change(id, (one) => (isFree(one, by, now) ? { ...one, lease: lease() } : undefined));
     if (job?.status !== 'running') return undefined;
     if (job.lease?.by !== by) return job.lease?.until;
-    const progress = await step(parts, job, stepMs, shouldContinue);
-    const after = await stored.change(id, (one) =>
-      one.lease?.by === by ? withProgress(one, progress, clock) : undefined,
-    );
+    const progress: Progress = { outcomes: [], position: job.position, isEnd: false, isHeldUp: false };
+    const store = async (further?: Pick<StoredJob, 'deleting' | 'lease'>) => {
+      const isMine = (one: StoredJob) => one.lease?.by === by;
+      const after = await stored.change(id, (one) =>
+        isMine(one) ? { ...withProgress(one, progress, clock), ...further } : undefined,
+      );
+      progress.outcomes = [];
+      return after;
+    };
+    const willDelete = async (deleting: readonly string[]) => {
+      const after = await store({ deleting, lease: lease() });
+      return after?.status === 'running' && after.lease?.by === by;
+    };
+    await step({ parts, job, progress, portions, endsAt: clock.monotonic() + stepMs, shouldContinue, willDelete });
+    const after = await store();
     if (after?.status !== 'running') return undefined;
     return clock.now() + (progress.isHeldUp ? HELD_UP_MS : 0);
   };
@@ -85,7 +118,7 @@ export function createJobTask(parts: JobWorkParts): TimedTask {
     async advance({ shouldContinue, waits }: AdvanceOptions) {
       let nextAt: number | undefined;
       if (!waits) lookAgain(shouldContinue);
-      const running = (await stored.list()).filter(({ job }) => job.status === 'running');
+      const running = [...(await stored.running())];
       const stepMs = Math.max(MIN_STEP_MS, STEP_MS / running.length);
       // Who cancels is in a hurry.
       const isCancel = ({ job }: (typeof running)[0]) => Number(job.action === 'cancel');
@@ -104,27 +137,26 @@ function isFree({ status, lease }: StoredJob, by: string, now: number): boolean 
   return status === 'running' && (lease === undefined || lease.by === by || lease.until <= now);
 }
 
-async function step(
-  parts: JobWorkParts,
-  job: StoredJob,
-  stepMs: number,
-  shouldContinue: () => boolean,
-): Promise<Progress> {
+async function step(one: Step): Promise<void> {
+  const { parts, job, progress, portions, shouldContinue } = one;
   const { storage, clock } = parts;
-  const progress: Progress = { outcomes: [], position: job.position, isEnd: false, isHeldUp: false };
   if (await isRevoked(job, storage)) {
     progress.error = { code: 'UNAUTHORIZED', message: 'the API token that created the job was revoked' };
-    return progress;
+    return;
   }
-  const endsAt = clock.monotonic() + stepMs;
+  for (const id of job.deleting ?? []) if (!(await storage.executions.getStatus(id))) progress.outcomes.push('changed');
   // A retry that the job starts is newer than the job, or than its first page.
   const { until = job.createdAt + 1, ...filter } = job.filter as unknown as ExecutionQuery;
-  while (!progress.isEnd && !progress.isHeldUp && !progress.error && shouldContinue() && clock.monotonic() < endsAt) {
+  const mayGoOn = () => !progress.isEnd && !progress.isHeldUp && !progress.error && shouldContinue();
+  while (mayGoOn() && clock.monotonic() < one.endsAt) {
     const before = progress.position && { before: progress.position };
-    const query = { ...filter, until: Math.min(until, job.createdAt + 1), ...before, limit: PAGE };
+    const query = { ...filter, until: Math.min(until, job.createdAt + 1), ...before };
     try {
-      const page = await storage.executions.list(query);
-      progress.isEnd = (await actOn(parts, job, page, progress, shouldContinue)) && page.length < PAGE;
+      const page = await portions.pages.next(async (limit) => {
+        const listed = await storage.executions.list({ ...query, limit });
+        return { listed, isLast: listed.length < limit };
+      });
+      progress.isEnd = (await actOn(one, page.listed)) && page.isLast;
     } catch (error) {
       // More executions begin with `search` than a listing can have.
       if (!isOrchestratorError(error, 'INVALID_REQUEST')) throw error;
@@ -132,7 +164,6 @@ async function step(
       break;
     }
   }
-  return progress;
 }
 
 async function isRevoked({ principal }: StoredJob, { tokens }: Pick<Storage, 'tokens'>): Promise<boolean> {
@@ -140,28 +171,31 @@ async function isRevoked({ principal }: StoredJob, { tokens }: Pick<Storage, 'to
 }
 
 /** @returns whether it came to each execution of the page */
-async function actOn(
-  parts: JobWorkParts,
-  job: StoredJob,
-  page: readonly Execution[],
-  progress: Progress,
-  shouldContinue: () => boolean,
-): Promise<boolean> {
-  if (job.action === 'delete') {
-    const changed = await parts.storage.executions.delete(page.map(({ id }) => id));
-    for (const [at, one] of page.entries()) note(progress, one, at < changed ? 'changed' : 'unchanged');
-    return true;
-  }
-  const width = job.action === 'retry' ? 1 : AT_ONCE;
-  for (let at = 0; at < page.length; at += width) {
-    const some = page.slice(at, at + width);
-    const outcomes = await Promise.all(some.map((one) => act(parts, job, one)));
+async function actOn(one: Step, page: readonly Execution[]): Promise<boolean> {
+  const { job, progress, portions, shouldContinue } = one;
+  for (let at = 0; at < page.length; ) {
+    const { some, outcomes } = await portions[job.action].next(async (size) => {
+      const some = page.slice(at, at + size);
+      return { some, outcomes: job.action === 'delete' ? await remove(one, some) : await actOnEach(one, some) };
+    });
     progress.isHeldUp = outcomes.includes('held-up');
     progress.error = outcomes.map(beyondQuota).find(Boolean);
-    if (progress.isHeldUp || progress.error || !shouldContinue()) return false;
-    for (const [nr, one] of some.entries()) note(progress, one, outcomes[nr] as Outcome);
+    if (progress.isHeldUp || progress.error) return false;
+    for (const [nr, execution] of some.entries()) note(progress, execution, outcomes[nr] as Outcome);
+    at += some.length;
+    if (at < page.length && !shouldContinue()) return false;
   }
   return true;
+}
+
+const actOnEach = ({ parts, job }: Step, some: readonly Execution[]) =>
+  Promise.all(some.map((one) => act(parts, job, one)));
+
+async function remove({ parts, willDelete }: Step, some: readonly Execution[]): Promise<(Outcome | 'held-up')[]> {
+  const ids = some.filter(({ status }) => isFinal(status)).map(({ id }) => id);
+  if (ids.length > 0 && !(await willDelete(ids))) return ['held-up'];
+  await parts.storage.executions.delete(ids);
+  return some.map(({ status }) => (isFinal(status) ? 'changed' : 'unchanged'));
 }
 
 /** The rest of the month would fail as this one did. */
@@ -205,7 +239,7 @@ async function act(
 function withProgress(job: StoredJob, { outcomes, position, isEnd, error }: Progress, clock: Clock): StoredJob {
   const failures = outcomes.filter((one) => typeof one === 'object');
   const countOf = (outcome: Outcome) => outcomes.filter((one) => one === outcome).length;
-  const { lease: _lease, ...rest } = job;
+  const { lease: _lease, deleting: _deleting, ...rest } = job;
   const status = error ? 'failed' : isEnd && job.status === 'running' ? 'completed' : job.status;
   return {
     ...rest,

@@ -43,8 +43,9 @@ const STATE = [
 ];
 const ALL = [...STATE, 'body'];
 const SETTLED = ['text', 'integer', 'text', 'integer', 'bigint', 'text'];
-/** How many results one statement stores: a Durable Object takes 100 parameters. */
+/** How many results one statement stores, and how many ids it finds: a Durable Object takes 100 parameters. */
 const SETTLED_AT_ONCE = 16;
+const FOUND_AT_ONCE = 64;
 
 export function deliveriesTable(dialect: SqlDialect, namespace: string): DeliveriesTable {
   const deliveries = dialect.table('deliveries');
@@ -74,10 +75,15 @@ export function deliveriesTable(dialect: SqlDialect, namespace: string): Deliver
     ALL,
   );
   const settle = settleQueries(dialect, deliveries);
-  const requeue = dialect.prepare(
-    `UPDATE ${deliveries} SET status = 'pending', due_at = $3, attempts_before = attempts
-    WHERE namespace = $1 AND id = $2 AND status <> 'pending'`,
-  );
+  // Each statement is a commit of SQLite, so one finds several ids.
+  const requeueSome = (count: number) => {
+    const places = Array.from({ length: count }, (_, i) => `$${i + 3}`);
+    return dialect.prepare(
+      `UPDATE ${deliveries} SET status = 'pending', due_at = $2, attempts_before = attempts
+      WHERE namespace = $1 AND id IN (${places.join(', ')}) AND status <> 'pending'`,
+    );
+  };
+  const requeue = { one: requeueSome(1), many: requeueSome(FOUND_AT_ONCE) };
   const selectOne = dialect.prepare(
     `SELECT ${ALL.join(', ')} FROM ${deliveries} WHERE namespace = $1 AND id = $2`,
     ALL,
@@ -106,7 +112,16 @@ export function deliveriesTable(dialect: SqlDialect, namespace: string): Deliver
         rows.map((row) => ({ ...readDelivery(row), dueAt: until })).sort((a, b) => (a.id < b.id ? -1 : 1)),
       ),
     settle: (results) => settle(namespace, results),
-    requeue: (ids, now) => sum(ids.map((id) => requeue.count([namespace, dialect.text(id), now]))),
+    requeue(ids, now) {
+      const counts: MaybePromise<number>[] = [];
+      for (let at = 0; at < ids.length; at += FOUND_AT_ONCE) {
+        const some = ids.slice(at, at + FOUND_AT_ONCE).map(dialect.text);
+        const missing = some.length === 1 ? 0 : FOUND_AT_ONCE - some.length;
+        const found = [...some, ...Array.from({ length: missing }, () => null)];
+        counts.push((some.length === 1 ? requeue.one : requeue.many).count([namespace, now, ...found]));
+      }
+      return sum(counts);
+    },
     get: (id) => andThen(selectOne.rows([namespace, dialect.text(id)]), ([row]) => row && readDelivery(row)),
     list: (query) => andThen(list(namespace, query), (rows) => rows.map(readState)),
     purge: (before, limit) => purge.count([namespace, firstDeliveryId(before), limit]),

@@ -1,0 +1,37 @@
+/** Long work in portions, so that no turn of the event loop lasts long, however long a store takes for one entry. */
+
+import type { MaybePromise } from './maybe-promise.ts';
+
+/** How long a portion shall take. A store such as SQLite blocks the process for that time. */
+const PORTION_MS = 10;
+const FIRST = 8;
+
+/** What the portions need of a clock. */
+interface Turns {
+  monotonic(): number;
+  turn?(): Promise<void>;
+  sleep(ms: number): Promise<void>;
+}
+
+export interface Portions {
+  /**
+   * Does a portion, and gives the event loop a turn after it.
+   * @param work - gets how many entries to work on: as many as took 10 ms before, at least 1
+   */
+  next<T>(work: (size: number) => MaybePromise<T>): Promise<T>;
+}
+
+/** @param most - the largest portion. A clock that stands still gets it soon */
+export function inPortions(clock: Turns, most: number): Portions {
+  let size = Math.min(FIRST, most);
+  return {
+    async next(work) {
+      const begun = clock.monotonic();
+      const result = await work(size);
+      const perEntry = (clock.monotonic() - begun) / size;
+      size = Math.max(1, Math.min(most, size * 2, Math.floor(PORTION_MS / perEntry)));
+      await (clock.turn ? clock.turn() : clock.sleep(0));
+      return result;
+    },
+  };
+}
