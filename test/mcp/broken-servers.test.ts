@@ -5,6 +5,7 @@ import { type EventStore, inputRequired } from '@modelcontextprotocol/server';
 import { describe, expect, it } from 'vitest';
 import type { HttpClient } from '../../src/engine/ports/http.ts';
 import { callOf, connect, LOCAL, serve } from './access.ts';
+import type { ServeOptions } from './mcp-servers.ts';
 
 type Message = Parameters<EventStore['storeEvent']>[1];
 
@@ -373,4 +374,157 @@ describe('a list of tools', () => {
     const served = await serve({ kind: 'sessions', tools: () => {} });
     expect(await connect(served.url).listTools(callOf(''))).toEqual([]);
   });
+});
+
+describe('a server that asks', () => {
+  const ask = (id: string) => `data: ${JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })}\n\n`;
+  const result = (id: unknown) => ({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: 'done' }] } });
+
+  it.each(['sessions', 'stateless'] as const)('is answered within the call (%s)', async (kind) => {
+    const served = await serve({
+      kind,
+      async intercept({ rpc, message }, response) {
+        if (rpc !== 'tools/call') return false;
+        stream(response, [1, 2, 3, 4].map((n) => ask(`ask-${n}`)).join(''));
+        await expect
+          .poll(() => served.seen.filter(({ message: sent }) => `${sent.id}`.startsWith('ask-')).length)
+          .toBe(4);
+        response.end(`data: ${JSON.stringify(result(message.id))}\n\n`);
+        return true;
+      },
+    });
+    const answer = await connect(served.url).callTool(callOf('echo'));
+    expect(answer.content).toEqual([{ type: 'text', text: 'done' }]);
+  });
+
+  it.each([
+    ['as events', (asks: readonly string[]) => asks.join('')],
+    ['as events whose lines end with CR', (asks: readonly string[]) => asks.join('').replaceAll('\n', '\r')],
+  ])('for more than a few things ends the call, and nothing is answered after that (%s)', async (_, write) => {
+    const served = await serve({
+      kind: 'sessions',
+      intercept({ rpc }, response) {
+        if (rpc !== 'tools/call') return false;
+        stream(response, write(Array.from({ length: 60 }, (_, n) => ask(`ask-${n}`))));
+        return true;
+      },
+    });
+    const server = connect(served.url);
+    await expect(server.callTool(callOf('echo'))).rejects.toMatchObject({
+      code: 'AGENT_FAILED',
+      message: expect.stringContaining('requests of its own within one call'),
+      details: { reason: 'too-many-requests' },
+      retryable: false,
+    });
+    const answered = () => served.seen.filter(({ message }) => `${message.id}`.startsWith('ask-')).length;
+    const count = answered();
+    expect(count).toBeLessThanOrEqual(32);
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(answered()).toBe(count);
+  });
+
+  it('for more than a few things in a list ends the call', async () => {
+    const served = await serve({
+      kind: 'sessions',
+      intercept({ rpc }, response) {
+        if (rpc !== 'tools/call') return false;
+        return json(
+          response,
+          Array.from({ length: 60 }, (_, n) => ({ jsonrpc: '2.0', id: `ask-${n}`, method: 'ping' })),
+        );
+      },
+    });
+    await expect(connect(served.url).callTool(callOf('echo'))).rejects.toMatchObject({
+      details: { reason: 'too-many-requests' },
+    });
+    expect(served.seen.filter(({ message }) => `${message.id}`.startsWith('ask-'))).toEqual([]);
+  });
+});
+
+describe('a stream that breaks again', () => {
+  /** Breaks `broken` resumptions before their first event, then answers. */
+  const breaking = (broken: number) => {
+    let resumed = 0;
+    return serve({
+      kind: 'sessions',
+      intercept({ rpc, method }, response) {
+        if (rpc === 'tools/call') {
+          stream(response, 'id: e-1\nretry: 10\ndata: \n\n');
+          setTimeout(() => response.destroy(), 20);
+          return true;
+        }
+        if (method !== 'GET') return false;
+        if (++resumed <= broken) {
+          response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+          setTimeout(() => response.destroy(), 5);
+          return true;
+        }
+        const result = { content: [{ type: 'text', text: `after ${resumed}` }] };
+        stream(response, `id: e-2\ndata: ${JSON.stringify({ jsonrpc: '2.0', id: 1, result })}\n\n`);
+        response.end();
+        return true;
+      },
+    });
+  };
+
+  it('before its first event is resumed up to five times in a row', async () => {
+    const served = await breaking(4);
+    const { content } = await connect(served.url).callTool(callOf('echo'));
+    expect(content).toEqual([{ type: 'text', text: 'after 5' }]);
+    expect(served.asked().filter((asked) => asked.startsWith('GET e-1'))).toHaveLength(5);
+  });
+
+  it('is given up after five times in a row without an event', async () => {
+    const served = await breaking(100);
+    await expect(connect(served.url).callTool(callOf('echo'))).rejects.toMatchObject({
+      code: 'AGENT_FAILED',
+      retryable: true,
+    });
+    expect(served.asked().filter((asked) => asked.startsWith('GET e-1'))).toHaveLength(5);
+  });
+});
+
+describe('a server of another form', () => {
+  it.each([
+    ['modern', 'sessions'],
+    ['sessions', 'modern'],
+    ['modern', 'stateless'],
+    ['stateless', 'modern'],
+  ] as const)('that was %s and is %s now is asked again for its form, and the call succeeds', async (before, after) => {
+    const options: { -readonly [K in keyof ServeOptions]: ServeOptions[K] } = { kind: before };
+    const served = await serve(options);
+    for (const shareSessions of [true, false]) {
+      options.kind = before;
+      const server = connect(served.url, {}, { shareSessions });
+      expect((await server.callTool(callOf('echo'))).isError).toBe(false);
+      expect((await server.callTool(callOf('echo'))).isError).toBe(false);
+      options.kind = after;
+      served.forgetSessions();
+      expect((await server.callTool(callOf('echo', 'now'))).content).toEqual([{ type: 'text', text: 'now' }]);
+    }
+  });
+
+  it('that never answers the question for its form is asked in the older one', async () => {
+    const served = await serve({ kind: 'sessions', intercept: ({ rpc }) => rpc === 'server/discover' });
+    const { content } = await connect(served.url).callTool(callOf('echo', 'hello', { timeoutMs: 1000 }));
+    expect(content).toEqual([{ type: 'text', text: 'hello' }]);
+  });
+
+  it.each(['initialize', 'tools/call'])(
+    'that refuses `%s` with 403 and asks for another scope: the error has the status',
+    async (at) => {
+      const served = await serve({
+        kind: 'sessions',
+        intercept({ rpc }, response) {
+          if (rpc !== at) return false;
+          response.writeHead(403, { 'www-authenticate': 'Bearer error="insufficient_scope", scope="tools"' }).end('no');
+          return true;
+        },
+      });
+      await expect(connect(served.url).callTool(callOf('echo'))).rejects.toMatchObject({
+        message: expect.stringContaining('answered 403'),
+        details: { status: 403 },
+      });
+    },
+  );
 });

@@ -4,6 +4,12 @@ import { OrchestratorError } from '../../engine/base/errors.ts';
 
 /** The largest number of bytes that all answers of one call have together: the pages of a list, and streams that were resumed. */
 const MAX_RECEIVED_BYTES = 10 * 1024 * 1024;
+/**
+ * How many requests a server may send within a call: some at once, and one more for each 5 s. Servers ask whether a client is there;
+ * everything else is refused.
+ */
+const MAX_REQUESTS = 32;
+const REQUEST_EVERY_MS = 5000;
 // With a longer delay, a platform's timer fires at once.
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
@@ -21,6 +27,8 @@ export interface CallScope {
   retryAfterMs?: number | undefined;
   /** How many bytes the next exchange may receive. */
   bytesLeft: number;
+  /** Counts a request of the server within the call. @throws OrchestratorError, which also ends the call, if there are too many */
+  countRequest(): void;
   /** Ends the call early. Only the first failure counts. */
   fail(error: unknown): void;
   /** @returns `work`, or the failure of the call as soon as there is one */
@@ -55,6 +63,16 @@ export function callScope(server: string, timeoutMs?: number, outer?: AbortSigna
     outer?.removeEventListener('abort', onAbort);
     controller.abort(text);
   };
+  const begun = performance.now();
+  let requests = 0;
+  const countRequest = () => {
+    requests += 1;
+    if (requests <= MAX_REQUESTS + (performance.now() - begun) / REQUEST_EVERY_MS) return;
+    const message = `tool server \`${server}\` sent ${requests} requests of its own within one call; look at the server`;
+    const error = new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'too-many-requests' } });
+    fail(error);
+    throw error;
+  };
   if (outer?.aborted) onAbort();
   else outer?.addEventListener('abort', onAbort, { once: true });
   return {
@@ -66,6 +84,7 @@ export function callScope(server: string, timeoutMs?: number, outer?: AbortSigna
     renewed: false,
     secrets: [],
     bytesLeft: MAX_RECEIVED_BYTES,
+    countRequest,
     fail: (error) => fail(error),
     run: (work) =>
       new Promise((resolve, reject) => {

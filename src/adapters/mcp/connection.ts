@@ -17,6 +17,8 @@ export interface RequestOptions {
 
 export interface Connection {
   readonly hasSession: boolean;
+  /** Whether the form of the server was learned for an earlier call. It may have another one by now. */
+  readonly isOld: boolean;
   /** @throws the failure of the scope, or what the client package throws */
   request<T>(
     scope: CallScope,
@@ -40,11 +42,35 @@ const MAX_PAGES = 1000;
 // The call's own deadline ends a request. With a longer delay, a platform's timer fires at once.
 const NO_TIMEOUT = 2 ** 31 - 1;
 
-export async function openConnection(
-  load: () => Promise<ClientPackage>,
-  access: ToolServerAccess,
-  memory: ServerMemory,
+export interface OpenParts {
+  readonly load: () => Promise<ClientPackage>;
+  readonly access: ToolServerAccess;
+  readonly memory: ServerMemory;
+  /** How long the server may take to say which form it speaks, ms. One that is silent is asked in the older form. */
+  readonly probeMs: number;
+}
+
+/** How a connection is made: in the form that the server had before, or in the older one; otherwise it is asked. */
+type Form = Pick<ServerMemory, 'version'> & { readonly legacy?: boolean };
+
+/** A form that the server refuses is forgotten, and the server is asked once. */
+export async function openConnection(parts: OpenParts, scope: CallScope): Promise<Connection> {
+  const { memory } = parts;
+  const { version } = memory;
+  try {
+    return await connect(parts, scope, { version });
+  } catch (error) {
+    memory.version = undefined;
+    const isSilent = (error as { readonly code?: unknown } | null)?.code === 'REQUEST_TIMEOUT';
+    if (scope.ended || (version === undefined && !isSilent)) throw error;
+    return connect(parts, scope, { legacy: version === undefined });
+  }
+}
+
+async function connect(
+  { load, access, memory, probeMs }: OpenParts,
   scope: CallScope,
+  form: Form,
 ): Promise<Connection> {
   const library = await load();
   if (scope.failure) throw scope.failure.error;
@@ -59,22 +85,25 @@ export async function openConnection(
       jsonSchemaValidator: new library.CfWorkerJsonSchemaValidator(),
       listMaxPages: MAX_PAGES,
       responseCacheStore: memory.cache,
-      versionNegotiation: { mode: 'auto' },
+      versionNegotiation: form.legacy ? { mode: 'legacy' } : { mode: 'auto', probe: { timeoutMs: probeMs } },
     },
   );
   const transport = guardedTransport(access, library, scope);
-  const prior = memory.version;
+  const prior = form.version;
   const options = { signal: scope.signal, timeout: NO_TIMEOUT, ...(prior && { prior }) };
   try {
     await scope.run(client.connect(transport, options));
   } catch (error) {
-    memory.version = undefined;
+    void client.close().catch(() => {});
     throw error;
   }
   const discover = client.getDiscoverResult();
   memory.version = discover ? { kind: 'modern', discover } : { kind: 'legacy' };
   let count = 0;
   return {
+    get isOld() {
+      return prior !== undefined || count > 1;
+    },
     get hasSession() {
       return transport.sessionId !== undefined;
     },

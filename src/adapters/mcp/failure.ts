@@ -53,11 +53,21 @@ function httpStatus(thrown: unknown): number | undefined {
   return typeof code === 'string' && typeof data?.status === 'number' ? data.status : undefined;
 }
 
-/** Whether the server does not know the session or the version of the connection, so that a new connection can help. */
-export function needsNewConnection(thrown: unknown, hasSession: boolean): boolean {
+/** What servers answer that no longer speak the form of a connection. */
+const OTHER_FORM = [400, 404, 405, 406, 415, 422];
+
+/**
+ * Whether the server does not know the session or the version of the connection, so that a new connection can help.
+ * @param connection - without it, only what says so itself counts
+ */
+export function needsNewConnection(
+  thrown: unknown,
+  connection?: { readonly hasSession: boolean; readonly isOld: boolean },
+): boolean {
   const status = httpStatus(thrown);
   // 404 is the standard's answer. Servers also answer 400 for a session that they don't know.
-  if (status === 404 || status === 400) return hasSession;
+  if (status === 404 || status === 400) return connection?.hasSession === true || connection?.isOld === true;
+  if (status !== undefined) return connection?.isOld === true && OTHER_FORM.includes(status);
   return (thrown as { readonly code?: unknown } | null)?.code === UNSUPPORTED_VERSION;
 }
 

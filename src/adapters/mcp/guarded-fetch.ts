@@ -7,6 +7,7 @@ import type { ToolServerAccess } from '../../engine/ports/tool-server.ts';
 import type { CallScope } from './call-scope.ts';
 import { incompleteAnswer } from './failure.ts';
 import { streamResponse } from './stream-response.ts';
+import { watchMessages } from './watch-messages.ts';
 
 /** A message that was sent to the server, and its answer. */
 export interface Exchange {
@@ -17,6 +18,7 @@ export interface Exchange {
   /** The answer is a stream of events, which may be resumed. */
   streamed: boolean;
   lastEventId?: string | undefined;
+  /** Since its last event. */
   resumptions: number;
   /** Why its stream broke. */
   failure?: OrchestratorError;
@@ -25,6 +27,8 @@ export interface Exchange {
 /** The exchanges that are open on a connection. */
 export interface OpenExchanges {
   readonly byKey: Map<string, Exchange>;
+  /** The calls in which the server asked something that is not answered, by the id of its request. */
+  readonly asked: Map<string | number, CallScope>;
   /** The scope of requests that belong to no exchange: the end of the session. */
   closing?: CallScope | undefined;
 }
@@ -53,12 +57,23 @@ export function guardedFetch(access: ToolServerAccess, open: OpenExchanges) {
       const response = await authorized(access, scope, exchange, { ...init, headers });
       const isGone = lastEventId !== null && response.status >= 400 && !isRetryableStatus(response.status);
       if (isGone) scope.fail(exchange?.failure ?? incompleteAnswer(access.name));
-      return response;
+      return watchMessages(response, (message) => noteRequest(message, scope, open), lastEventId);
     } catch (error) {
-      if (exchange?.isRequest) noteBroken(exchange, access.name, error, lastEventId === null);
+      // The client package no longer waits: its question for the form of the server took too long.
+      const isTooLate = init.signal?.aborted && !scope.ended;
+      if (exchange?.isRequest && !isTooLate) noteBroken(exchange, access.name, error, lastEventId === null);
       throw error;
     }
   };
+}
+
+/** Notes who asked, if a message of the server is a request. @throws as `CallScope.countRequest` */
+function noteRequest(message: unknown, scope: CallScope, { asked }: OpenExchanges): void {
+  const { method, id } = (message ?? {}) as { readonly method?: unknown; readonly id?: unknown };
+  if (method === undefined || (typeof id !== 'string' && typeof id !== 'number')) return;
+  scope.countRequest();
+  asked.set(id, scope);
+  scope.signal.addEventListener('abort', () => asked.delete(id), { once: true });
 }
 
 type Sent = Omit<RequestInit, 'headers'> & { readonly headers: Headers };

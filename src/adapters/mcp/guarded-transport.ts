@@ -13,6 +13,9 @@ type Message = Parameters<Transport['send']>[0];
 export const SCOPE_HEADER = 'x-call-scope';
 /** The longest time of a message that nobody waits for: a cancellation, or the end of a session. */
 const NOTICE_MS = 3000;
+/** A server says when its stream is to be resumed, but not sooner than this. */
+const MIN_RESUMPTION_MS = 100;
+const MAX_TIMER_MS = 2 ** 31 - 1;
 const RESUMPTION = {
   initialReconnectionDelay: 500,
   maxReconnectionDelay: 10_000,
@@ -33,12 +36,24 @@ export function guardedTransport(
   { StreamableHTTPClientTransport }: ClientPackage,
   connecting: CallScope,
 ): GuardedTransport {
-  const open: OpenExchanges = { byKey: new Map() };
+  const open: OpenExchanges = { byKey: new Map(), asked: new Map() };
   const scopes = new Map<string, CallScope>();
   const inner = new StreamableHTTPClientTransport(new URL(access.url), {
     fetch: guardedFetch(access, open),
     reconnectionOptions: RESUMPTION,
+    reconnectionScheduler(resume, delay) {
+      const timer = setTimeout(resume, Math.min(Math.max(delay, MIN_RESUMPTION_MS), MAX_TIMER_MS));
+      return () => clearTimeout(timer);
+    },
   });
+  /** Answers a request of the server within the call in which it came. After the end of that call, nothing is sent. */
+  const answer = async (message: Message, options: TransportSendOptions): Promise<void> => {
+    const id = 'id' in message ? message.id : undefined;
+    const scope = id === undefined || id === null ? undefined : open.asked.get(id);
+    if (!scope || scope.ended) return;
+    open.asked.delete(id as string | number);
+    await sendMessage(inner, open, access.name, message, options, scope);
+  };
   const transport: GuardedTransport = {
     scopes,
     hasPerRequestStream: true,
@@ -51,6 +66,7 @@ export function guardedTransport(
     send(message, options = {}) {
       const { [SCOPE_HEADER]: key = '', ...headers } = options.headers ?? {};
       const scope = scopes.get(key) ?? (connecting.ended ? undefined : connecting);
+      if (!('method' in message)) return answer(message, options);
       return sendMessage(inner, open, access.name, message, { ...options, headers }, scope);
     },
     async endSession() {
@@ -100,6 +116,7 @@ async function sendMessage(
       headers: { ...options.headers, [EXCHANGE_HEADER]: key },
       requestSignal: options.requestSignal ? AbortSignal.any([options.requestSignal, scope.signal]) : scope.signal,
       onresumptiontoken: (id) => {
+        if (id !== exchange.lastEventId) exchange.resumptions = 0;
         exchange.lastEventId = id;
       },
       onRequestStreamEnd: onEnd,

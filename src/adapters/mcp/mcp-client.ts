@@ -51,13 +51,17 @@ export function mcpClient(options: McpClientOptions = {}): McpClient {
   });
 }
 
+/** How long a server may take to say which form it speaks. */
+const PROBE_MS = 5000;
+
 type Limits = Pick<ToolCall, 'timeoutMs' | 'signal'>;
 type Use<T> = (connection: Connection, scope: CallScope) => Promise<T>;
 
 /** @param share - whether calls share one connection */
 export function mcpServer(access: ToolServerAccess, share: boolean, load: () => Promise<ClientPackage>): ToolServer {
   const memory: ServerMemory = {};
-  const open = (scope: CallScope) => openConnection(load, access, memory, scope);
+  const open = (scope: CallScope, timeoutMs: number) =>
+    openConnection({ load, access, memory, probeMs: Math.min(PROBE_MS, timeoutMs / 2) }, scope);
   const shared = sharedConnection(access.name, open);
 
   async function useShared<T>(scope: CallScope, use: Use<T>): Promise<T> {
@@ -65,8 +69,8 @@ export function mcpServer(access: ToolServerAccess, share: boolean, load: () => 
     try {
       return await use(connection, scope);
     } catch (thrown) {
-      if (scope.ended || !needsNewConnection(thrown, connection.hasSession)) throw thrown;
-      // The server forgot the session, and did nothing for this request: it is sent once more in a new session.
+      if (scope.ended || !needsNewConnection(thrown, connection)) throw thrown;
+      // The server forgot the session or its form, and did nothing for this request: it is sent once more in a new session.
       shared.drop(connection);
       memory.version = undefined;
       return use(await shared.join(scope), scope);
@@ -77,15 +81,23 @@ export function mcpServer(access: ToolServerAccess, share: boolean, load: () => 
     const scope = callScope(access.name, timeoutMs, signal);
     let own: Connection | undefined;
     const useOwn = async () => {
-      own = await open(scope);
-      return use(own, scope);
+      own = await open(scope, scope.timeoutMs);
+      try {
+        return await use(own, scope);
+      } catch (thrown) {
+        if (scope.ended || !own.isOld || !needsNewConnection(thrown, own)) throw thrown;
+        void own.close();
+        memory.version = undefined;
+        own = await open(scope, scope.timeoutMs);
+        return use(own, scope);
+      }
     };
     try {
       const result = await scope.run(share ? useShared(scope, use) : useOwn());
       await own?.close();
       return result;
     } catch (thrown) {
-      if (needsNewConnection(thrown, false)) memory.version = undefined;
+      if (needsNewConnection(thrown)) memory.version = undefined;
       // The caller does not wait for the end of a session after a failure.
       void own?.close();
       throw scope.failure ? scope.failure.error : toFailure(thrown, access.name, scope);

@@ -20,13 +20,16 @@ interface Opening {
   waiting: number;
 }
 
-export function sharedConnection(server: string, open: (scope: CallScope) => Promise<Connection>): SharedConnection {
+export function sharedConnection(
+  server: string,
+  open: (scope: CallScope, timeoutMs: number) => Promise<Connection>,
+): SharedConnection {
   let opening: Opening | undefined;
   let ready: Connection | undefined;
 
-  function begin(): Opening {
+  function begin(timeoutMs: number): Opening {
     const scope = callScope(server);
-    const connection = open(scope)
+    const connection = open(scope, timeoutMs)
       .then(
         (made) => {
           ready = made;
@@ -47,7 +50,7 @@ export function sharedConnection(server: string, open: (scope: CallScope) => Pro
   return {
     async join(scope) {
       if (ready) return ready;
-      opening ??= begin();
+      opening ??= begin(scope.timeoutMs);
       const joined = opening;
       joined.waiting += 1;
       try {

@@ -54,7 +54,8 @@ export function streamResponse(
 }
 
 function responseOf(head: Head, body: ReadableStream<Uint8Array> | Uint8Array | null): Response {
-  const { location: _, ...headers } = head.headers;
+  // `www-authenticate` would begin an authorization of the client package, which it was not given.
+  const { location: _location, 'www-authenticate': _challenge, ...headers } = head.headers;
   const empty = head.status === 204 || head.status === 205 || head.status === 304;
   // The DOM types ask for an ArrayBuffer, but every runtime accepts any view. Without `location`, no redirect is followed.
   return new Response(empty ? null : (body as BodyInit | null), { status: head.status, headers });
