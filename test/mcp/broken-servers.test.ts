@@ -455,7 +455,7 @@ describe('a stream that breaks again', () => {
         }
         if (method !== 'GET') return false;
         if (++resumed <= broken) {
-          response.writeHead(200, { 'content-type': 'text/event-stream' }).flushHeaders();
+          stream(response, ': working\n\n');
           setTimeout(() => response.destroy(), 5);
           return true;
         }
