@@ -55,8 +55,7 @@ async function identify(arrival: Arrival, found: Found | undefined, isOpen: bool
 function byApiKey({ request, parts }: Arrival): Promise<Caller> | Caller | undefined {
   const key = request.header(parts.apiKeyHeader);
   if (key === undefined) return undefined;
-  if (request.header('authorization') === undefined)
-    return identified(() => parts.orchestrator.tokens.verify(key.trim()));
+  if (request.header('authorization') === undefined) return identified(() => verify(key.trim(), request, parts));
   return refused(
     'Bearer',
     'send the API token once: as `Authorization: Bearer <token>`, or in the header for API keys',
@@ -71,7 +70,21 @@ async function byToken({ request, parts }: Arrival): Promise<Caller> {
   if (header.slice(0, SCHEME.length).toLowerCase() !== SCHEME) {
     return refused('Bearer', 'API tokens are sent as `Authorization: Bearer <token>`; other schemes are not accepted');
   }
-  return identified(() => parts.orchestrator.tokens.verify(header.slice(SCHEME.length).trim()));
+  return identified(() => verify(header.slice(SCHEME.length).trim(), request, parts));
+}
+
+/** How often a token is looked up while the storage is away, for which each look-up waits 2 s. */
+const LOOK_UPS = 5;
+
+/** A request that changes something waits longer for a storage that is away than one that reads. */
+async function verify(value: string, { method }: PlainRequest, { orchestrator }: HandlerParts): Promise<Principal> {
+  for (let left = method === 'GET' || method === 'HEAD' ? 1 : LOOK_UPS; ; left -= 1) {
+    try {
+      return await orchestrator.tokens.verify(value);
+    } catch (error) {
+      if (left === 1 || !isOrchestratorError(error, 'OVERLOADED')) throw error;
+    }
+  }
 }
 
 async function identified(verify: () => Promise<Principal>): Promise<Caller> {

@@ -23,6 +23,8 @@ export interface Access {
 
 export interface AccessParts {
   readonly storage: Storage;
+  /** The same for requests that are not mere reads: it waits longer when it is away. */
+  readonly patient: Storage;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly ids: IdSource;
@@ -30,7 +32,7 @@ export interface AccessParts {
 }
 
 export function createAccess(options: LimitsOptions | undefined, parts: AccessParts): Access {
-  const { storage, clock, logger, ids, brand } = parts;
+  const { storage, patient, clock, logger, ids, brand } = parts;
   const plans = createPlans(options);
   const { store = storage.rates, onStoreFailure = 'open', standardHeaders } = options ?? {};
   const rates = guardLimitStore({ store, fallback: memoryRates(), clock, logger, onStoreFailure });
@@ -40,7 +42,7 @@ export function createAccess(options: LimitsOptions | undefined, parts: AccessPa
     usage: createUsage({ plans, rates, store: storage.usage, clock }),
     limits: createLimits({ plans, rates, clock, logger, standardHeaders }),
     requestKeys: createRequestKeys({
-      ...{ documents: storage.documents, clock, logger },
+      ...{ documents: patient.documents, clock, logger },
       sharesPromises: storage.capabilities.sharedPromises,
     }),
   };

@@ -5,26 +5,24 @@ import { systemClock } from '../adapters/clock/system-clock.ts';
 import { onClock } from '../adapters/http/exchange.ts';
 import { fetchHttp } from '../adapters/http/fetch-http.ts';
 import { embeddedEngine } from '../adapters/embedded-engine/embedded-engine.ts';
-import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
 import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
 import type { AgentSource, EnsembleSource, EnsembleTypes, OtherNames, TypedOptions } from '../authoring/define.ts';
 import type { Limits } from '../engine/access/limits.ts';
 import type { Tokens } from '../engine/access/tokens.ts';
 import type { UsageReader } from '../engine/access/usage.ts';
 import type { CompileHost } from '../engine/definition/compile/compile-host.ts';
-import { DURATION_RULE, type Duration, toMs } from '../engine/base/duration.ts';
+import { type Duration, toMs } from '../engine/base/duration.ts';
 import { createMasking } from '../engine/interpreter/mask-secrets.ts';
 import type { EventKind } from '../engine/model/event.ts';
 import type { Execution } from '../engine/model/execution.ts';
 import { createIdSource } from '../engine/model/id.ts';
 import { createEmitter, type EventListener } from '../engine/events/emitter.ts';
-import type { Measure } from '../engine/model/measurement.ts';
-import type { Clock } from '../engine/ports/clock.ts';
-import type { Storage } from '../engine/ports/storage.ts';
 import type { ToolServers } from '../engine/ports/tool-server.ts';
 import { loggerOf } from '../engine/ports/logger.ts';
 import { MASKING, type ServedParts } from '../engine/ports/masking.ts';
 import { createAccess } from './access.ts';
+import { createClose } from './close.ts';
+import { connectStorage } from './connect-storage.ts';
 import { createCatalog } from './definitions/catalog.ts';
 import {
   type AgentItem,
@@ -39,7 +37,7 @@ import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts'
 import { createExecutions, type Executions } from './runs/executions.ts';
 import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
 import type { Script } from '../operations/code/code-operation.ts';
-import { closeMail, mailSecrets } from './mail.ts';
+import { mailSecrets } from './mail.ts';
 import { modelSecrets } from './models.ts';
 import { functionsOf } from './functions-of.ts';
 import { checkOptions, DEFAULT_BRAND, DEFAULT_RETENTION, type OrchestratorOptions, secretsOf } from './options.ts';
@@ -49,7 +47,6 @@ import type { ExecuteOptions } from './runs/execute-options.ts';
 import { createExecutionService, type ExecutionService } from './runs/execution-service.ts';
 import type { ExecutionHandle } from './runs/handles.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
-import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
 import type { Jobs } from './jobs/jobs.ts';
 import type { Schedules } from './schedules/schedule-control.ts';
 import { createTimedParts } from './timed-parts.ts';
@@ -139,9 +136,6 @@ export interface Orchestrator<T = Types> {
   close(options?: { readonly grace?: Duration }): Promise<void>;
 }
 
-/** After this time, a call of the storage fails. The call may have had its effect all the same. */
-const STORAGE_TIMEOUT_MS = 10_000;
-
 /**
  * Creates an orchestrator. It checks the options and loads the definitions. It does no I/O, sets no timer and draws no random numbers.
  *
@@ -177,12 +171,12 @@ export function createOrchestrator<
 export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrator {
   checkOptions(given);
   const clock = given.clock ?? systemClock();
-  const timedStorage = withTimeout(given.storage, clock, () => events.measure);
-  const storage = withOutboxNotice(timedStorage, () => deliveries.onStored());
   const linkSecrets = given.signalLinks && secretsOf(given.signalLinks);
   const masking = createMasking([...secretsIn(given), ...(linkSecrets ?? [])], linkSecrets !== undefined);
   const logger = masking.logger(loggerOf(given.logger, CONSOLE));
   const events = createEmitter(clock, logger);
+  const onStored = () => deliveries.onStored();
+  const { patient, engineStorage, storage } = connectStorage(given.storage, { clock, logger, events, onStored });
   const http = onClock(given.http ?? fetchHttp(), clock);
   const { tracing, options } = connectTelemetry({ ...given, http }, masking, events, () => executions.open());
   const components = createComponentParts(options, { storage, clock, logger, events });
@@ -190,27 +184,24 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
   const host = compileHost({ ...options, clock, storage }, toolServers);
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
   logWarnings(ensembles.values(), logger);
-  const catalog = createCatalog({ host, ensembles, documents: storage.documents, clock, logger });
+  const catalog = createCatalog({ host, ensembles, documents: patient.documents, clock, logger });
 
+  const base = { storage, clock, logger };
+  const ensembleOf = (name: string) => catalog.find('ensemble', name);
   const brand = options.brand ?? DEFAULT_BRAND;
-  const ensemble = (name: string) => catalog.find('ensemble', name);
-  const agent = (name: string) => catalog.find('agent', name);
   const ids = createIdSource();
-  const { plans, requestKeys, ...access } = createAccess(options.limits, { storage, clock, logger, ids, brand });
+  const { plans, requestKeys, ...access } = createAccess(options.limits, { ...base, patient, ids, brand });
   const restore = createRestore({ ...catalog, host, onlyQueues: () => executionService.engine.onlyQueues === true });
   const executionService: ExecutionService = createExecutionService({
-    ...{ clock, storage, logger, events, ids, tracing },
-    mask: masking.text,
-    json: masking.json,
-    keepsStacks: options.errors?.stack === true,
-    env: host.env,
+    ...{ clock, storage: patient, engineStorage, logger, events, ids, tracing },
+    ...{ mask: masking.text, json: masking.json, keepsStacks: options.errors?.stack === true, env: host.env },
     engine: options.engine ?? embeddedEngine(),
-    ...{ plans, restore, find: ensemble, resolveComponent: components.resolve, ended: components.rollouts.ended },
+    ...{ plans, restore, find: ensembleOf, resolveComponent: components.resolve, ended: components.rollouts.ended },
     retentionMs: toMs(options.retention ?? DEFAULT_RETENTION),
     forget: ({ kind, name }) => catalog.forget(kind as Kind, name),
   });
   const { rollouts } = components;
-  const executions = createExecutions({ storage, clock, executionService, ids, restore });
+  const executions = createExecutions({ storage, patient, clock, executionService, ids, restore });
   const served = { storage, clock, logger, masking, host, brand, ensembles, executionService, events, ids };
   const { work, deliveries, ...timed } = createTimedParts(options, { ...served, executions, tracing, rollouts });
   // The first start also begins to do what is timed.
@@ -218,17 +209,17 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
     work.begin(false);
     return executionService;
   };
-  const { webhooks, claims } = createWebhookParts(options, { catalog, clock, logger, storage, starting, executions });
+  const called = { ...served, catalog, starting, executions };
+  const { webhooks, claims } = createWebhookParts(options, { ...called, storage: patient });
   const ensemblesApi = createDefinitions<'ensembles', EnsembleItem>('ensemble', 'ensembles', catalog, clock, claims);
-  let closing: Promise<void> | undefined;
 
   const orchestrator: Orchestrator = {
     execute: (name, input?: unknown, opts?: ExecuteOptions) =>
-      starting().execute(() => ensemble(name), input, opts) as never,
+      starting().execute(() => ensembleOf(name), input, opts) as never,
     start: (name, input?: unknown, opts?: ExecuteOptions) =>
-      starting().start(() => ensemble(name), input, opts) as never,
-    executeAgent: (name, input, opts) => starting().execute(() => agent(name), input, opts),
-    startAgent: (name, input, opts) => starting().start(() => agent(name), input, opts),
+      starting().start(() => ensembleOf(name), input, opts) as never,
+    executeAgent: (name, input, opts) => starting().execute(() => catalog.find('agent', name), input, opts),
+    startAgent: (name, input, opts) => starting().start(() => catalog.find('agent', name), input, opts),
     on: (event, listener) => events.on(event, listener),
     brand,
     ensembles: ensemblesApi,
@@ -251,23 +242,12 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
       await warnOfUses(ensembles.values(), components.api, logger);
     },
     runDue: async ({ limit = 100 } = {}) => runAllDue(work, executionService.engine, checkDueLimit(limit)),
-    close({ grace = 25_000 } = {}) {
-      const graceMs = toMs(grace);
-      if (!(graceMs >= 0)) return Promise.reject(new TypeError(`close: \`grace\` ${DURATION_RULE}, not ${grace}`));
-      work.stop();
-      const engine = () => executionService.engine.close(graceMs);
-      const ports = closePorts(options, toolServers);
-      closing ??= closeInOrder([engine, () => deliveries.close(graceMs), ports, () => storage.close()]);
-      return closing;
-    },
+    close: createClose(options, { ...served, toolServers, deliveries, stop: work.stop }),
   };
-  const own = { log: logger, events, once: requestKeys.once, deliver: deliveries.deliver, options: () => given };
+  const { once } = requestKeys;
+  const own = { log: logger, events, once, deliver: deliveries.deliver, options: () => given };
   const parts: ServedParts = { ...masking, ...own };
   return Object.assign(orchestrator, { [MASKING]: parts }) as unknown as Orchestrator;
-}
-
-function withTimeout(given: Storage | undefined, clock: Clock, measured: () => Measure | undefined): Storage {
-  return withStorageTimeout(given ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS, measured);
 }
 
 /** @throws TypeError */
@@ -281,21 +261,6 @@ async function readyPorts(options: OrchestratorOptions): Promise<void> {
   const { pdf, mcp, components, limits, mail = {}, bindings = {} } = options;
   const ports = [pdf, mcp, components, limits?.store, ...Object.values(mail), ...Object.values(bindings)];
   await Promise.all(ports.map((port) => port?.ready?.()));
-}
-
-/** Closes what the options passed, besides the storage. */
-function closePorts({ pdf, mail }: OrchestratorOptions, toolServers: ToolServers): () => Promise<unknown> {
-  return async () => Promise.all([toolServers.close(), pdf?.close?.(), closeMail(mail)]);
-}
-
-/** Closes each, also after one that failed. @throws the last failure */
-async function closeInOrder(parts: readonly (() => unknown)[]): Promise<void> {
-  const [first, ...rest] = parts;
-  try {
-    await first?.();
-  } finally {
-    if (rest.length > 0) await closeInOrder(rest);
-  }
 }
 
 /** The values of secrets, and the secrets in the options of servers and senders. */

@@ -201,13 +201,14 @@ describe('deliveries.replay', () => {
   it('a process that dies in a step has counted it, and what was sent again is not sent once more', async () => {
     const clock = manualClock();
     const inner = memoryStorage({ shared: true });
-    let isDying = false;
+    let [isDying, calls] = [false, 0];
     const dying = changeStorage(inner, {
       deliveries: {
         async requeue(ids, now) {
+          if (!isDying) return inner.deliveries.requeue(ids, now);
           // One of them is due again and sent, and the others are left.
-          const count = await inner.deliveries.requeue(isDying ? ids.slice(0, 1) : ids, now);
-          return isDying ? new Promise<number>(() => {}) : count;
+          if (calls++ === 0) await inner.deliveries.requeue(ids.slice(0, 1), now);
+          return new Promise<number>(() => {});
         },
       },
     });

@@ -3,7 +3,7 @@
 import { changeStorage } from '../../src/testing-kit/engine-suite/change-storage.ts';
 import { describe, expect, it } from 'vitest';
 import { createWorker } from '../../src/adapters/embedded-engine/worker.ts';
-import { createStorageRetry } from '../../src/adapters/embedded-engine/storage-retry.ts';
+import { createStorageRetry } from '../../src/engine/running/storage-retry.ts';
 import { memoryStorage } from '../../src/adapters/storage/memory/memory-storage.ts';
 import { hostTurn, manualClock } from '../../src/testing-kit/manual-clock.ts';
 import { JournalLostError } from '../../src/engine/ports/journal.ts';

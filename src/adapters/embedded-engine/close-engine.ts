@@ -9,7 +9,9 @@ import type { EngineState } from './engine-state.ts';
 import { stopPolling } from './poll.ts';
 
 /** How long `close` waits, after its grace, until cancellations and releases are stored. */
-const LAST_WRITES_MS = 30_000;
+const LAST_WRITES_MS = 1_500;
+/** How long a step may ignore, after the grace, that its run is cancelled. Its result is then dropped. */
+const LAST_STEPS_MS = 1_000;
 
 /** @param graceMs - how long it waits for the active runs. 0: it waits for none */
 export async function closeEngine(engine: EngineState, graceMs: number): Promise<void> {
@@ -17,16 +19,22 @@ export async function closeEngine(engine: EngineState, graceMs: number): Promise
   const { pending } = runs;
   engine.isClosing = true;
   let cancelRetry: (() => void) | undefined;
-  if (!pending) await stopPolling(engine);
+  const stop = () =>
+    stopPolling(engine).catch((err: unknown) => logger.warn({ err }, 'what watches the storage could not be stopped'));
+  if (!pending) await stop();
   // Without a grace period, nothing waits for a timer, and no run waits for its current step.
-  const atOnce = !(graceMs > 0);
-  const stopRuns = () => {
+  const stopRuns = (atOnce: boolean) => {
     engine.stopRun = (run) => (pending ? run.cancel(atOnce) : void run.release());
     for (const run of runs.all()) engine.stopRun(run);
     for (const id of [...(pending?.keys() ?? [])]) cancelInBackground(engine, id);
   };
-  const cancelTimer = atOnce ? undefined : clock.setTimer(graceMs, stopRuns);
-  if (atOnce) stopRuns();
+  let cancelTimer: (() => void) | undefined;
+  if (!(graceMs > 0)) stopRuns(true);
+  else
+    cancelTimer = clock.setTimer(graceMs, () => {
+      stopRuns(false);
+      cancelTimer = clock.setTimer(LAST_STEPS_MS, () => stopRuns(true));
+    });
   const retry = new Promise<void>((resolve) => {
     cancelRetry = clock.setTimer(graceMs + LAST_WRITES_MS, () => {
       const message =
@@ -38,8 +46,13 @@ export async function closeEngine(engine: EngineState, graceMs: number): Promise
   await Promise.race([runs.idle(true), retry]);
   cancelRetry?.();
   cancelTimer?.();
-  if (pending) await stopPolling(engine);
+  if (pending) await stop();
   stopDeferredWrites(engine);
   waiters.close();
-  await worker.unregister();
+  await worker.unregister().catch((err: unknown) => {
+    logger.warn(
+      { err, worker: worker.id },
+      'this process could not be unregistered; what it held is taken over after its lease',
+    );
+  });
 }

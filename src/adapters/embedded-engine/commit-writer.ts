@@ -24,7 +24,7 @@ import { nextTurn } from '../../engine/base/next-turn.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { CommitResult, Storage } from '../../engine/ports/storage.ts';
-import { isLate, isTransient, type StorageRetry } from './storage-retry.ts';
+import { isLate, isTransient, type StorageRetry } from '../../engine/running/storage-retry.ts';
 
 export interface CommitWriter {
   /**

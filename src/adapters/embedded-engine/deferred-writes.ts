@@ -6,7 +6,7 @@
 import { isRepeatable } from '../../engine/model/start-once.ts';
 import type { CommitEntry, ExecutionEnd } from '../../engine/model/stored-execution.ts';
 import type { EngineState } from './engine-state.ts';
-import { isTransient } from './storage-retry.ts';
+import { isTransient } from '../../engine/running/storage-retry.ts';
 
 const PAUSE_MS = 1000;
 

@@ -50,7 +50,7 @@ function attach(host: EngineHost, settings: Required<EmbeddedEngineOptions>): At
     whenEnded: (id, maxWaitMs = Number.POSITIVE_INFINITY) => whenEnded(engine, id, maxWaitMs),
     cancel: (id) => cancelExecution(engine, id),
     async signal(signal) {
-      const result = await storage.signals.put(signal);
+      const result = await engine.withRetry(() => storage.signals.put(signal));
       wakeups.wake();
       return result;
     },

@@ -10,7 +10,7 @@ import { type CommitWriter, createCommitWriter } from './commit-writer.ts';
 import type { EmbeddedEngineOptions } from './engine-options.ts';
 import { createExecutionBackoff, type ExecutionBackoff } from './execution-backoff.ts';
 import { createRunParts, type RunPartsOf } from './run-log.ts';
-import { createStorageRetry, type StorageRetry } from './storage-retry.ts';
+import { createStorageRetry, type StorageRetry } from '../../engine/running/storage-retry.ts';
 import { BLAME_WINDOW_MS, createSuspects, type Suspects } from './suspects.ts';
 import { createWaiters, type Waiters } from './waiters.ts';
 import { createWakeups, type RunCycle, type Wakeups } from './wakeups.ts';

@@ -11,7 +11,7 @@ import type { RunLog } from '../../engine/ports/run-log.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { RunParts } from '../../engine/running/run-journal.ts';
 import type { CommitWriter } from './commit-writer.ts';
-import type { StorageRetry } from './storage-retry.ts';
+import type { StorageRetry } from '../../engine/running/storage-retry.ts';
 import type { Lease } from './worker.ts';
 
 /** What a run needs. All runs of a worker share it. */

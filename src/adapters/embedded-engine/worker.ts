@@ -14,7 +14,7 @@ import { JournalLostError } from '../../engine/ports/journal.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { MaybePromise } from '../../engine/ports/operation.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
-import type { StorageRetry } from './storage-retry.ts';
+import type { StorageRetry } from '../../engine/running/storage-retry.ts';
 
 export interface Lease {
   /** Whether no other worker can have reclaimed the executions of this one: it is registered, and its lease lasts. */

@@ -15,7 +15,7 @@ interface Turns {
 
 export interface Portions {
   /**
-   * Does a portion, and gives the event loop a turn after it.
+   * Does a portion. All portions but the first begin on a turn of the event loop of their own.
    * @param work - gets how many entries to work on: as many as took 10 ms before, at least 1
    */
   next<T>(work: (size: number) => MaybePromise<T>): Promise<T>;
@@ -24,13 +24,15 @@ export interface Portions {
 /** @param most - the largest portion. A clock that stands still gets it soon */
 export function inPortions(clock: Turns, most: number): Portions {
   let size = Math.min(FIRST, most);
+  let isFirst = true;
   return {
     async next(work) {
+      if (!isFirst) await (clock.turn ? clock.turn() : clock.sleep(0));
+      isFirst = false;
       const begun = clock.monotonic();
       const result = await work(size);
       const perEntry = (clock.monotonic() - begun) / size;
       size = Math.max(1, Math.min(most, size * 2, Math.floor(PORTION_MS / perEntry)));
-      await (clock.turn ? clock.turn() : clock.sleep(0));
       return result;
     },
   };

@@ -50,6 +50,8 @@ import { type Find, withCurrentDefinition } from './with-current-definition.ts';
 interface ExecutionServiceParts {
   readonly clock: Clock;
   readonly storage: Storage;
+  /** The same for the engine, which waits for it in its own way. */
+  readonly engineStorage: Storage;
   readonly logger: Logger;
   readonly mask: MaskText;
   readonly json: Masking['json'];
@@ -267,9 +269,9 @@ function createToLoadedDefinition(ports: RunPorts, json: Masking['json']): ToLoa
 }
 
 function attachEngine(parts: ExecutionServiceParts, toLoadedDefinition: ToLoadedDefinition): AttachedEngine {
-  const { storage, clock, logger, retentionMs, ids, events } = parts;
+  const { engineStorage, clock, logger, retentionMs, ids, events } = parts;
   return parts.engine.attach({
-    ...{ storage, clock, logger, retentionMs },
+    ...{ storage: engineStorage, clock, logger, retentionMs },
     newWorkerId: () => ids.id('own_', clock.now()),
     restore: (definition, ensemble) =>
       andThen(parts.restore(definition, ensemble), (restored) =>

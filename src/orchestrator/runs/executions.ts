@@ -23,7 +23,7 @@ import type { Principal } from '../../engine/model/token.ts';
 import { isKeptRequest } from '../../engine/model/kept-request.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import { retryKeyOf } from '../../engine/model/start-once.ts';
-import type { ExecutionQuery, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
+import type { ExecutionQuery, RecordReader, StoredDefinition, Storage } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { checkPrincipal } from '../options.ts';
 import { refuseUnknownKeys } from '../../engine/base/read-options.ts';
@@ -198,28 +198,39 @@ const HOUR_MS = 3_600_000;
 const MAX_OPEN = 10_000;
 
 export interface ExecutionsParts {
-  readonly storage: Pick<Storage, 'definitions' | 'executions' | 'tokens'>;
+  readonly storage: Pick<Storage, 'executions' | 'signals' | 'tokens'>;
+  /** The same for calls that are not mere reads: it waits longer when it is away. */
+  readonly patient: Pick<Storage, 'definitions' | 'executions'>;
   readonly clock: Clock;
   readonly executionService: ExecutionService;
   readonly ids: IdSource;
   restore(definition: StoredDefinition, ensemble: string): MaybePromise<LoadedEnsemble | string>;
 }
 
+function orNotFound<T>(found: T | undefined, id: string): T {
+  if (found === undefined) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
+  return found;
+}
+
+function createFinders({ executions }: RecordReader) {
+  return {
+    find: async (id: string): Promise<Execution> =>
+      cloneJson(orNotFound(await executions.get(normalizeExecutionId(id)), id)),
+    statusOf: async (id: string): Promise<ExecutionSummary> =>
+      orNotFound(await executions.getStatus(normalizeExecutionId(id)), id),
+  };
+}
+
 export function createExecutions(parts: ExecutionsParts): Executions {
-  const { storage, clock, executionService, ids, restore } = parts;
-  const { definitions } = storage;
+  const { storage, patient, clock, executionService, ids, restore } = parts;
+  const { definitions } = patient;
   const tickets = createEventTickets(storage.tokens, clock);
-  const { records, turns } = executionService;
+  const { turns, engine } = executionService;
+  const records = engine.records ?? storage;
   const checkSignal = createSignalCheck(definitions);
   const atWork = createStepsAtWork({ ...executionService, clock, definitions, restore });
-  const orNotFound = <T>(found: T | undefined, id: string): T => {
-    if (found === undefined) throw new OrchestratorError('NOT_FOUND', `there is no execution ${id}`);
-    return found;
-  };
-  const find = async (id: string): Promise<Execution> =>
-    cloneJson(orNotFound(await records.executions.get(normalizeExecutionId(id)), id));
-  const statusOf = async (id: string): Promise<ExecutionSummary> =>
-    orNotFound(await records.executions.getStatus(normalizeExecutionId(id)), id);
+  const { find, statusOf } = createFinders(records);
+  const acting = createFinders(executionService.records);
   const hasMoreAfter = async (id: string, after: string): Promise<boolean> =>
     (await records.executions.listSteps(id, { after, limit: 1 })).length > 0;
   const succeeded = async (id: string): Promise<readonly StepRecord[]> => {
@@ -248,18 +259,18 @@ export function createExecutions(parts: ExecutionsParts): Executions {
 
   return {
     async cancel(id) {
-      const before = await statusOf(id);
-      if (before.status === 'cancelled') return find(id);
+      const before = await acting.statusOf(id);
+      if (before.status === 'cancelled') return acting.find(id);
       if (isFinal(before.status)) {
         throw conflict(before, `execution ${before.id} has ended: it is ${before.status}`);
       }
-      await executionService.engine.cancel(before.id);
-      return find(id);
+      await engine.cancel(before.id);
+      return acting.find(id);
     },
     async retry(id, options = {}) {
       refuseUnknownKeys(options, ['principal', 'newKeys', 'input'], 'executions.retry');
       checkPrincipal(options.principal);
-      const failed = await statusOf(await newestOf(records, (await statusOf(id)).id));
+      const failed = await acting.statusOf(await newestOf(executionService.records, (await acting.statusOf(id)).id));
       if (!endedBadly(failed)) return executionService.handleOf(failed.id);
       const definition = await definitions.get(failed.version);
       const ensemble = definition
@@ -268,21 +279,21 @@ export function createExecutions(parts: ExecutionsParts): Executions {
       if (typeof ensemble === 'string') {
         throw new OrchestratorError('NOT_CONFIGURED', `execution ${failed.id} can't be retried here: ${ensemble}`);
       }
-      const accepted = orNotFound(await records.executions.getAccepted(failed.id), id);
+      const accepted = orNotFound(await executionService.records.executions.getAccepted(failed.id), id);
       return executionService.retry(ensemble, accepted, await succeeded(failed.id), options);
     },
     async signal(id, name, payload, options) {
-      const execution = await statusOf(id);
+      const execution = await acting.statusOf(id);
       const signal = toSignal(execution.id, name, payload, options, { clock, ids });
       if (!isFinal(execution.status)) await checkSignal(execution, name);
-      if ((await executionService.engine.signal(signal)) === 'stored') return find(id);
-      const { status } = await statusOf(id);
+      if ((await engine.signal(signal)) === 'stored') return acting.find(id);
+      const { status } = await acting.statusOf(id);
       throw conflict({ ...execution, status }, `execution ${execution.id} accepts no more signals: it is ${status}`);
     },
     async delete(id) {
-      const { id: executionId } = await statusOf(id);
-      if ((await storage.executions.delete([executionId])) > 0) return { id: executionId, deleted: true };
-      const now = await statusOf(executionId);
+      const { id: executionId } = await acting.statusOf(id);
+      if ((await patient.executions.delete([executionId])) > 0) return { id: executionId, deleted: true };
+      const now = await acting.statusOf(executionId);
       throw conflict(now, `execution ${executionId} has not ended: it is ${now.status}; cancel it first`);
     },
     get: find,

@@ -1,11 +1,11 @@
 /** Retries calls of the storage that fail: a database that restarts must not stop a run. */
 
 import pRetry from 'p-retry';
-import { isCodeError } from '../../engine/running/write-failure.ts';
-import { isOrchestratorError, messageOf, OrchestratorError } from '../../engine/base/errors.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
-import type { Logger } from '../../engine/ports/logger.ts';
-import type { MaybePromise } from '../../engine/ports/operation.ts';
+import { isCodeError } from './write-failure.ts';
+import { isOrchestratorError, messageOf, OrchestratorError } from '../base/errors.ts';
+import type { Clock } from '../ports/clock.ts';
+import type { Logger } from '../ports/logger.ts';
+import type { MaybePromise } from '../ports/operation.ts';
 
 /**
  * Makes a call, and retries transient failures after growing pauses.
@@ -22,8 +22,16 @@ export interface StorageRetry {
 const FIRST_PAUSE_MS = 10;
 const MAX_PAUSE_MS = 1000;
 
-/** @param retryForMs - how long a call is retried */
-export function createStorageRetry(clock: Clock, logger: Logger, retryForMs: number): StorageRetry {
+/**
+ * @param retryForMs - how long a call is retried
+ * @param isRetried - which failures are transient
+ */
+export function createStorageRetry(
+  clock: Clock,
+  logger: Logger,
+  retryForMs: number,
+  isRetried: (thrown: unknown) => boolean = isTransient,
+): StorageRetry {
   /** The failure that was logged last: each failure is logged once, and again after a call that succeeded. */
   let logged: string | undefined;
   const limit = () => clock.monotonic() + retryForMs;
@@ -32,7 +40,7 @@ export function createStorageRetry(clock: Clock, logger: Logger, retryForMs: num
     let failure = thrown;
     // The pauses use the clock, so that tests control them.
     const pause = async (): Promise<boolean> => {
-      if (!isTransient(failure) || clock.monotonic() >= retryUntil) return false;
+      if (!isRetried(failure) || clock.monotonic() >= retryUntil) return false;
       const text = messageOf(failure);
       if (text !== logged) logger.warn({ err: failure }, 'the storage failed; it is tried again');
       logged = text;
@@ -55,7 +63,7 @@ export function createStorageRetry(clock: Clock, logger: Logger, retryForMs: num
       if (!(await pause())) throw failure;
       return await pRetry(attempt, { retries: Number.POSITIVE_INFINITY, minTimeout: 0, shouldRetry: pause });
     } catch {
-      throw toFailure(failure);
+      throw isRetried(failure) ? toFailure(failure) : failure;
     }
   };
   const withRetry = <T>(call: () => MaybePromise<T>): MaybePromise<T> => {
@@ -82,8 +90,7 @@ export function isLate(thrown: unknown): boolean {
   return isOrchestratorError(thrown, 'OVERLOADED') && thrown.details.timeoutMs !== undefined;
 }
 
-function toFailure(thrown: unknown): unknown {
-  if (!isTransient(thrown)) return thrown;
+function toFailure(thrown: unknown): OrchestratorError {
   const message = 'the storage failed for a while; the log has the cause. Try again later';
   return new OrchestratorError('OVERLOADED', message, { cause: thrown, retryable: true });
 }

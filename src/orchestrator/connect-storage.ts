@@ -1,0 +1,122 @@
+/**
+ * The storage as the parts of an orchestrator use it: with timeouts, and waiting while it is away for a moment, such as a database that
+ * restarts, instead of refusing every call at once.
+ */
+
+import { isOrchestratorError } from '../engine/base/errors.ts';
+import { andThen, isPromise, type MaybePromise } from '../engine/base/maybe-promise.ts';
+import type { JsonObject } from '../engine/base/json.ts';
+import type { Clock } from '../engine/ports/clock.ts';
+import type { DocumentStore } from '../engine/ports/document-store.ts';
+import type { Logger } from '../engine/ports/logger.ts';
+import { callPart, createParts, type StorageMethod } from '../engine/ports/storage-methods.ts';
+import type { Storage, StorageParts } from '../engine/ports/storage.ts';
+import { createStorageRetry } from '../engine/running/storage-retry.ts';
+import { memoryStorage } from '../adapters/storage/memory/memory-storage.ts';
+import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts';
+import type { Emitter } from '../engine/events/emitter.ts';
+import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
+
+/** How long calls wait, ms. */
+/** After this time, a call of the storage fails. The call may have had its effect all the same. */
+const STORAGE_TIMEOUT_MS = 10_000;
+const READ_WAIT_MS = 2_000;
+const WRITE_WAIT_MS = 10_000;
+
+/** The methods that change something. Each can be called again with the same arguments. All others read, but for those of {@link IMPATIENT}. */
+const WRITES =
+  /^(executions\.(requestCancel|delete)|signals\.put|state\.write|schedules\.advance|definitions\.put|documents\.write|deliveries\.requeue|tokens\.(put|delete))$/;
+/** What has its own way to wait: work in the background, steps of runs, and the counting of requests. */
+const IMPATIENT =
+  /^(workers\.|executions\.(claim|take|poll|purge)$|deliveries\.(claim|settle|purge|receivers)$|rates\.)/;
+
+/** A storage says so. Any other error of a caller's own storage may be a mistake in it, and is not repeated. */
+const isAway = (thrown: unknown) => isOrchestratorError(thrown) && thrown.retryable;
+
+/**
+ * @param readMs - how long a read waits
+ * @throws OVERLOADED when a call failed for so long; a permanent failure at once, as it is
+ */
+function withPatience(storage: Storage, clock: Clock, logger: Logger, readMs: number): Storage {
+  const reading = createStorageRetry(clock, logger, readMs, isAway);
+  const writing = createStorageRetry(clock, logger, WRITE_WAIT_MS, isAway);
+  const method = (part: keyof StorageParts, name: string): StorageMethod => {
+    const called = `${part}.${name}`;
+    const call: StorageMethod = (...args) => callPart(storage, part, name, args);
+    if (IMPATIENT.test(called)) return call;
+    if (called === 'documents.write')
+      return ((...args: Parameters<DocumentStore['write']>) =>
+        writing(repeated(storage.documents, args))) as StorageMethod;
+    const retry = WRITES.test(called) ? writing : reading;
+    return (...args) => retry(() => call(...args));
+  };
+  const { commit, watch, wakeAt, accepts, close } = storage;
+  return {
+    ...{ ...createParts(method), kv: storage.kv, objects: storage.objects, capabilities: storage.capabilities },
+    ...{ commit, close },
+    ...(watch && { watch }),
+    ...(wakeAt && { wakeAt }),
+    ...(accepts && { accepts }),
+  };
+}
+
+export interface StorageHost {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly events: Pick<Emitter, 'measure'>;
+  /** A commit has stored deliveries. */
+  onStored(): void;
+}
+
+export interface ConnectedStorage {
+  /** For reads. */
+  readonly storage: Storage;
+  /** For calls that are not mere reads. */
+  readonly patient: Storage;
+  /** For the engine, which waits in its own way. */
+  readonly engineStorage: Storage;
+}
+
+/** @param given - default: a storage in memory */
+export function connectStorage(given: Storage | undefined, host: StorageHost): ConnectedStorage {
+  const { clock, logger, events, onStored } = host;
+  const timed = withStorageTimeout(given ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS, () => events.measure);
+  const engineStorage = withOutboxNotice(timed, onStored);
+  return {
+    engineStorage,
+    storage: withPatience(engineStorage, clock, logger, READ_WAIT_MS),
+    patient: withPatience(engineStorage, clock, logger, WRITE_WAIT_MS),
+  };
+}
+
+/**
+ * A write under a version that may have had its effect although its answer was lost: when it is repeated and refused, the document is
+ * compared with what was to be written.
+ */
+function repeated(
+  documents: DocumentStore,
+  [kind, name, change]: Parameters<DocumentStore['write']>,
+): () => MaybePromise<boolean> {
+  let isUnknown = false;
+  const noted = (thrown: unknown): never => {
+    isUnknown ||= isAway(thrown);
+    throw thrown;
+  };
+  const isStored = async () => {
+    const found = await documents.read(kind, name, change.now);
+    const { document, expectedVersion } = change;
+    if (!document || !found) return !document && !found;
+    const same = (one: { readonly value: JsonObject; readonly tag: string; readonly updatedAt: number }) =>
+      JSON.stringify([one.value, one.tag, one.updatedAt]);
+    return found.version === expectedVersion + 1 && same(found) === same(document);
+  };
+  return () => {
+    try {
+      const wasUnknown = isUnknown;
+      const answer = andThen(documents.write(kind, name, change), (stored) => stored || (wasUnknown && isStored()));
+      return isPromise(answer) ? answer.catch(noted) : answer;
+    } catch (thrown) {
+      return noted(thrown);
+    }
+  };
+}
