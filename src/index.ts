@@ -60,6 +60,7 @@ export type {
   Page,
 } from './orchestrator/definitions/definitions.ts';
 export type { ChangeOptions } from './orchestrator/changes.ts';
+export type { WriteOptions } from './orchestrator/definitions/definitions.ts';
 export type { EnsembleState, EnsembleStates } from './orchestrator/ensemble-states.ts';
 export type { Limits, RequestLimit, RequestSender } from './engine/access/limits.ts';
 export type { LimitsOptions } from './engine/access/plans.ts';

@@ -1,6 +1,7 @@
 /** `aiModels` with models of each version of the AI SDK's specification, and with what is not a provider. */
 
 import { describe, expect, it } from 'vitest';
+import { readStream } from '../../src/adapters/ai/answer.ts';
 import { type AiProvider, aiModels } from '../../src/entries/ai.ts';
 import { request } from './wire.ts';
 
@@ -148,6 +149,66 @@ describe('what a provider reports', () => {
       outcomes.push([thrown.code, thrown.retryable]);
     }
     expect(outcomes).toEqual([true, false, true, true, false].map((retryable) => ['AGENT_FAILED', retryable]));
+  });
+});
+
+describe('a stream of a provider', () => {
+  const finish = {
+    type: 'finish',
+    finishReason: { unified: 'stop', raw: 'stop' },
+    usage: { outputTokens: { total: 2 } },
+  };
+  const text = [
+    { type: 'text-start', id: '1' },
+    { type: 'text-delta', id: '1', delta: 'Hi.' },
+    { type: 'text-end', id: '1' },
+  ];
+
+  it.each([
+    ['breaks', (controller: ReadableStreamDefaultController) => controller.error(new Error('reset'))],
+    ['stays open', () => undefined],
+  ])('that %s after its finish is complete', async (_, end) => {
+    let isCancelled = false;
+    const parts = [...text, finish];
+    const doStream = async () => ({
+      stream: new ReadableStream(
+        {
+          pull(controller) {
+            const part = parts.shift();
+            if (part) controller.enqueue(part);
+            else return end(controller) ?? new Promise(() => {});
+          },
+          cancel() {
+            isCancelled = true;
+          },
+        },
+        { highWaterMark: 0 },
+      ),
+    });
+    const models = aiModels(model({ specificationVersion: 'v3', doStream }));
+    const answer = await models.generate(request({ onText: () => {}, timeoutMs: 5000 }));
+    expect([answer.text, isCancelled]).toEqual(['Hi.', true]);
+  });
+
+  it('with more parts than an answer may have is refused while it comes, and the event loop has turns meanwhile', async () => {
+    let [turns, sent] = [0, 0];
+    const endless = new ReadableStream({
+      pull(controller) {
+        sent += 1;
+        controller.enqueue({ type: 'tool-call', toolCallId: `c${sent}`, toolName: 'look', input: '{}' });
+      },
+    });
+    const counting = setInterval(() => {
+      turns += 1;
+    }, 0);
+    const reading = readStream(endless as never, () => {}, new AbortController().signal, 2000);
+    await expect(reading).rejects.toMatchObject({
+      code: 'AGENT_FAILED',
+      details: { reason: 'too-large', limit: 2000 },
+    });
+    clearInterval(counting);
+    expect(sent).toBeLessThan(2100);
+    expect(turns).toBeGreaterThan(0);
   });
 });
 

@@ -40,6 +40,25 @@ async function open(more: OrchestratorOptions = {}) {
 }
 
 describe('ensembles over HTTP', () => {
+  it('a token that may not start ensembles stores none with a webhook, which anyone could start', async () => {
+    const service = await open();
+    const { authorization } = await service.bearer('write:ensembles', 'read:ensembles');
+    const both = (await service.bearer('write:ensembles', 'execute:ensembles')).authorization;
+    const hooked = `trigger: [{ type: webhook, path: /webhooks/hello, public: true }]\n${HELLO}`;
+    const refused = await service.ask('/ensembles', yaml(hooked, 'POST', { authorization }));
+    expect([refused.status, refused.body.error]).toMatchObject([
+      403,
+      {
+        code: 'FORBIDDEN',
+        requiredScope: 'execute:ensembles',
+        message: expect.stringContaining('webhook'),
+      },
+    ]);
+    expect((await service.ask('/ensembles', yaml(HELLO, 'POST', { authorization }))).status).toBe(201);
+    expect((await service.ask('/ensembles/hello', yaml(hooked, 'PUT', { authorization }))).status).toBe(403);
+    expect((await service.ask('/ensembles/hello', yaml(hooked, 'PUT', { authorization: both }))).status).toBe(200);
+  });
+
   it('POST stores YAML or JSON, and the ensemble runs at once; GET, PUT and DELETE show, change and remove it', async () => {
     const { ask } = await open();
     const made = await ask('/ensembles', yaml(HELLO));

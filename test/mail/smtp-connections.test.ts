@@ -31,6 +31,15 @@ async function until(isTrue: () => boolean): Promise<void> {
 }
 
 describe('TLS and logins over SMTP', () => {
+  it('sends no password without TLS, also with `requireTLS: false`, unless `allowInsecureAuth` says so', async () => {
+    peer = await smtpPeer({ hideSTARTTLS: true, disabledCommands: ['STARTTLS'], allowInsecureAuth: true });
+    const error = await failureOf(open({ auth, requireTLS: false }).send(mailOf(), sendOptions()));
+    expect(error).toMatchObject({ code: 'AGENT_FAILED', message: expect.stringContaining('no TLS') });
+    expect(peer.logins).toEqual([]);
+    await open({ auth, requireTLS: false, allowInsecureAuth: true }).send(mailOf(), sendOptions());
+    expect(peer.logins).toEqual(['shop']);
+  });
+
   it.each([
     ['from the first byte', true],
     ['after STARTTLS', false],

@@ -301,6 +301,41 @@ describe.each([
     });
   });
 
+  it.each([
+    ['breaks', { breaks: true }],
+    ['stays open', { hangs: true }],
+  ])('whose connection %s after the end mark is complete', async (_, end) => {
+    if (http === withoutChunks) return;
+    const { answer } = await run([{ pieces: [streamOf([{ content: 'Hel' }, { content: 'lo' }])], ...end }]);
+    expect(answer).toMatchObject({ text: 'Hello', usage: { inputTokens: 11, outputTokens: 7 }, finishReason: 'stop' });
+  });
+
+  it('with nothing but its end mark is no answer', async () => {
+    const failing = run([{ pieces: ['data: [DONE]\n\n'] }]);
+    await expect(failing).rejects.toMatchObject({
+      code: 'AGENT_FAILED',
+      retryable: true,
+      details: { reason: 'malformed' },
+    });
+  });
+
+  it.each([
+    ['the same index', { index: 0 }],
+    ['no index', {}],
+  ])('keeps calls of tools apart that have no ids and %s', async (_, index) => {
+    const call = (name: string, args: string) => ({ tool_calls: [{ ...index, function: { name, arguments: args } }] });
+    const more = (args: string) => ({ tool_calls: [{ ...index, function: { arguments: args } }] });
+    const { answer } = await run([
+      { pieces: [streamOf([call('look', '{"n":'), more('1}'), call('look', '{"n":2}'), call('read', '')])] },
+    ]);
+    expect(answer.toolCalls.map((one) => [one.name, one.arguments])).toEqual([
+      ['look', { n: 1 }],
+      ['look', { n: 2 }],
+      ['read', {}],
+    ]);
+    expect(new Set(answer.toolCalls.map(({ id }) => id)).size).toBe(3);
+  });
+
   it('whose connection breaks is a failure that a retry may pass', async () => {
     const failing = run([{ pieces: [streamOf([{ content: 'Hel' }]).slice(0, 60)], breaks: true }]);
     await expect(failing).rejects.toMatchObject({ code: 'AGENT_FAILED', retryable: true });

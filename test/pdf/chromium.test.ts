@@ -1,5 +1,6 @@
 /** The PDF renderer of Chromium, with a real browser. Without one on this computer, the tests are left out, and say so. */
 
+import { execFileSync } from 'node:child_process';
 import { existsSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -16,6 +17,13 @@ if (!hasBrowser) console.warn('no Chromium is installed: the tests of chromiumPd
 
 const renderer = chromiumPdf();
 afterAll(() => renderer.close?.());
+
+/** The processes that this one has started. */
+const children = () =>
+  execFileSync('ps', ['-o', 'pid=,comm=', '--ppid', String(process.pid)], { encoding: 'utf8' })
+    .split('\n')
+    .filter((line) => /chrom/.test(line))
+    .map((line) => Number.parseInt(line, 10));
 
 async function read(html: string, given: Partial<PdfRequest> = {}) {
   const { content, pages } = await renderer.render(request(html, given));
@@ -86,6 +94,27 @@ describe.skipIf(!hasBrowser)('chromiumPdf', () => {
     setTimeout(() => controller.abort(reason), 100);
     await expect(call).rejects.toBe(reason);
     expect((await read('<p>next</p>')).pages).toEqual(['next']);
+  });
+
+  it('a browser that hangs is replaced by the next document, and `close` does not wait for it', {
+    timeout: PATIENT,
+  }, async () => {
+    const own = chromiumPdf();
+    const before = children();
+    await own.render(request('<p>first</p>'));
+    const browsers = children().filter((pid) => !before.includes(pid));
+    expect(browsers).not.toEqual([]);
+    for (const pid of browsers) process.kill(pid, 'SIGSTOP');
+    await expect(own.render({ ...request('<p>hangs</p>'), timeoutMs: 1500 })).rejects.toMatchObject({
+      code: 'TIMEOUT',
+    });
+    expect((await own.render(request('<p>next</p>'))).content.byteLength).toBeGreaterThan(0);
+    for (const pid of children().filter((one) => !before.includes(one) && !browsers.includes(one)))
+      process.kill(pid, 'SIGSTOP');
+    const begun = performance.now();
+    await own.close?.();
+    expect(performance.now() - begun).toBeLessThan(5000);
+    for (const pid of children().filter((one) => !before.includes(one))) process.kill(pid, 'SIGKILL');
   });
 
   it('starts again after it was closed', { timeout: PATIENT }, async () => {

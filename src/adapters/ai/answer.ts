@@ -1,6 +1,7 @@
 /** Turns the answer of an AI SDK model, whole or streamed, into the answer of the model port. */
 
 import { copyJson, type Json } from '../../engine/base/json.ts';
+import { nextTurn } from '../../engine/base/next-turn.ts';
 import { nestsTooDeep } from '../../engine/base/json-text.ts';
 import { OrchestratorError } from '../../engine/base/errors.ts';
 import type { ModelAnswer, ModelFinishReason, ModelRequest, ModelToolCall } from '../../engine/ports/model.ts';
@@ -9,6 +10,11 @@ import { type StoredParts, toToolInput } from './call-options.ts';
 
 /** The longest answer that is read, in characters of text and arguments. */
 const MAX_ANSWER_LENGTH = 10 * 1024 * 1024;
+
+/** How many whole parts an answer may have, such as calls of tools and blocks of text. */
+const MAX_PARTS = 10_000;
+/** The event loop has a turn after this number of parts, which may come all at once. */
+const PARTS_IN_TURN = 256;
 
 /**
  * @throws OrchestratorError `AGENT_FAILED`, retryable, if the provider reports that the answer is not complete
@@ -40,6 +46,7 @@ export async function readStream(
   stream: ReadableStream<StreamPart>,
   onText: (delta: string) => void,
   signal: AbortSignal,
+  maxParts = MAX_PARTS,
 ): Promise<GenerateResult> {
   const reader = stream.getReader();
   const cancel = () => void reader.cancel().catch(() => {});
@@ -50,9 +57,12 @@ export async function readStream(
   let finish: StreamPart | undefined;
   let length = 0;
   try {
-    for (;;) {
+    // What comes after the finish is not part of the answer, and may never come.
+    for (let count = 1; finish === undefined; count++) {
+      if (count % PARTS_IN_TURN === 0) await new Promise<void>(nextTurn);
       const { done, value: part } = await reader.read();
       if (done) break;
+      if (content.length > maxParts) throw tooManyParts(maxParts);
       length += (part.delta ?? part.input ?? '').length;
       if (length > MAX_ANSWER_LENGTH) throw tooLong();
       if (part.type === 'error') throw part.error;
@@ -65,6 +75,7 @@ export async function readStream(
       }
     }
     if (signal.aborted) throw signal.reason;
+    if (finish !== undefined) cancel();
   } catch (thrown) {
     cancel();
     throw thrown;
@@ -154,6 +165,11 @@ function incomplete(): OrchestratorError {
     details: { reason: 'malformed' },
     retryable: true,
   });
+}
+
+function tooManyParts(limit: number): OrchestratorError {
+  const message = `the answer of the model has more than ${limit} parts, such as calls of tools`;
+  return new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'too-large', limit } });
 }
 
 function tooLong(): OrchestratorError {

@@ -35,23 +35,31 @@ export function chatCompletions(
     async generate(request) {
       const stream = request.onText && createChatStream(call, request);
       let streamed = false;
+      const complete = new AbortController();
       const sent: HttpRequest = {
         method: 'POST',
         url: url.href,
         headers: { 'content-type': 'application/json', 'idempotency-key': request.idempotencyKey, ...headers },
         body: JSON.stringify(toChatBody(request, options, url.hostname)),
         timeoutMs: request.timeoutMs,
-        signal: request.signal,
+        signal: AbortSignal.any([request.signal, complete.signal]),
         ...(stream && {
           maxResponseBytes: MAX_STREAM_BYTES,
           onChunk: (chunk, head) => {
             if (!isStream(head)) return;
             streamed = true;
             stream.add(chunk);
+            // A connection that stays open after the answer is of no use.
+            if (stream.isDone) complete.abort();
           },
         }),
       };
-      const response = await ports.http.send(sent);
+      const response = await ports.http.send(sent).catch((error: unknown) => {
+        if (request.signal.aborted || !stream?.hasEnded) throw error;
+        return undefined;
+      });
+      if (stream && !response) return stream.end();
+      if (!response) throw new TypeError('the HTTP client has no answer');
       if (response.status < 200 || response.status > 299) throw statusFailure(call, response, ports.now());
       if (!stream || !isStream(response)) return readWhole(call, request, response);
       if (!streamed) stream.add(response.body);

@@ -7,7 +7,14 @@ import { answerFailure, type ChatCall, errorInside } from './chat-failure.ts';
 import { firstOf, parseJson, textOf } from './chat-json.ts';
 import { toAnswer, type WrittenCall } from './read-completion.ts';
 
+/** How many calls of tools an answer may have. */
+const MAX_TOOL_CALLS = 1000;
+
 export interface ChatStream {
+  /** Whether the end mark was read: nothing is missing, whatever becomes of the connection. */
+  readonly isDone: boolean;
+  /** Whether the model has said why its answer ends. Only the number of tokens may be missing. */
+  readonly hasEnded: boolean;
   /** Reads the next part of the body. @throws OrchestratorError `AGENT_FAILED` */
   add(chunk: Uint8Array): void;
   /** @throws OrchestratorError `AGENT_FAILED` if the stream ended before the answer did */
@@ -26,13 +33,15 @@ interface State {
   usage: Json | undefined;
   model: Json | undefined;
   isDone: boolean;
+  /** Whether any event had a part of the answer. */
+  hasChoice: boolean;
 }
 
 export function createChatStream(call: ChatCall, request: ModelRequest): ChatStream {
   const decoder = new TextDecoder();
   const calls: Call[] = [];
   const state: State = {
-    ...{ text: '', refusal: '', reasoning: '', calls, byIndex: new Map(), isDone: false },
+    ...{ text: '', refusal: '', reasoning: '', calls, byIndex: new Map(), isDone: false, hasChoice: false },
     ...{ finishReason: undefined, usage: undefined, model: undefined },
   };
   // The parts of a line that is not complete yet. They are joined once: a long line may come in many chunks.
@@ -44,6 +53,12 @@ export function createChatStream(call: ChatCall, request: ModelRequest): ChatStr
     else if (data !== '' && !state.isDone) readEvent(data, state, call, request);
   };
   return {
+    get isDone() {
+      return state.isDone;
+    },
+    get hasEnded() {
+      return state.isDone || state.finishReason !== undefined;
+    },
     add(chunk) {
       const lines = decoder.decode(chunk, { stream: true }).split(/\r\n|\n|\r/);
       const last = lines.pop() as string;
@@ -60,6 +75,7 @@ export function createChatStream(call: ChatCall, request: ModelRequest): ChatStr
       if (rest === 'data: [DONE]' || parseJson(rest.slice('data:'.length)) !== undefined) readLine(rest);
       if (!state.isDone && state.finishReason === undefined)
         throw answerFailure(call, 'truncated', 'a stream that ended before the answer did', true);
+      if (!state.hasChoice) throw answerFailure(call, 'malformed', 'a stream without an answer', true);
       return toAnswer(request, state);
     },
   };
@@ -73,6 +89,7 @@ function readEvent(data: string, state: State, call: ChatCall, { onText }: Model
   state.usage = json.usage ?? state.usage;
   state.model = json.model ?? state.model;
   const choice = firstOf(json.choices);
+  state.hasChoice ||= choice !== undefined;
   state.finishReason = choice?.finish_reason ?? state.finishReason;
   const delta = isMap(choice?.delta) ? choice.delta : ({} as JsonObject);
   const text = textOf(delta.content);
@@ -80,6 +97,8 @@ function readEvent(data: string, state: State, call: ChatCall, { onText }: Model
   state.refusal += textOf(delta.refusal);
   state.reasoning += textOf(delta.reasoning_content);
   if (Array.isArray(delta.tool_calls)) for (const part of delta.tool_calls as readonly Json[]) addCall(part, state);
+  if (state.calls.length > MAX_TOOL_CALLS)
+    throw answerFailure(call, 'too-large', `more than ${MAX_TOOL_CALLS} calls of tools`, false);
   if (text !== '') onText?.(text);
 }
 
@@ -89,8 +108,11 @@ function addCall(part: Json, { calls, byIndex }: State): void {
   const { name, arguments: args } = isMap(part.function) ? part.function : ({} as JsonObject);
   const id = textOf(part.id);
   let call = byIndex.get(index);
-  // Some servers give every call the index 0, or none.
-  if (!call || (id !== '' && call.id !== '' && call.id !== id)) {
+  // Some servers give every call the index 0, or none, and some give none an id: then a name begins the next call.
+  const isOther = id !== '' && call?.id !== '' && call?.id !== id;
+  const isNext =
+    id === '' && textOf(name) !== '' && call?.name !== '' && parseJson(call?.arguments || '{}') !== undefined;
+  if (!call || isOther || isNext) {
     call = { id: '', name: '', arguments: '', extra: undefined };
     calls.push(call);
     byIndex.set(index, call);

@@ -102,7 +102,15 @@ function withinTime(request: PdfRequest, run: (isOver: Promise<void>) => Promise
 async function print(chromium: Chromium, options: ChromiumPdfOptions, request: PdfRequest, isOver: Promise<void>) {
   const over = isOver.then(() => OVER);
   if ((await Promise.race([over, undefined])) === OVER) throw stopped();
-  const context = await openContext(chromium, options);
+  const opening = openContext(chromium, options);
+  opening.catch(() => {});
+  const opened = await Promise.race([opening, over]);
+  if (opened === OVER) {
+    // The browser said nothing: the next document starts another one.
+    void closeBrowser(chromium);
+    throw stopped();
+  }
+  const context = opened;
   const printing = printIn(context, request);
   // The failure of a page that was closed is of no interest.
   printing.catch(() => {});
@@ -213,8 +221,14 @@ async function closeContext(chromium: Chromium, context: BrowserContext): Promis
   if (ended === OVER) void closeBrowser(chromium);
 }
 
+/** A browser that does not end by itself is ended by force, which Playwright does after half a minute. Nobody waits for that. */
 async function closeBrowser(chromium: Chromium): Promise<void> {
   const { browser } = chromium;
   delete chromium.browser;
-  await browser?.then((opened) => opened.close()).catch(() => {});
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, CLOSE_MS);
+  });
+  await Promise.race([browser?.then((opened) => opened.close()).catch(() => {}), late]);
+  clearTimeout(timer);
 }

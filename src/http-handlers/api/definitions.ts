@@ -1,6 +1,7 @@
 /** `/ensembles...` and `/agents...`: lists, shows, creates, changes and deletes definitions. */
 
 import type { DefinitionItem, Definitions } from '../../orchestrator/definitions/definitions.ts';
+import { hasScope } from '../../engine/model/token.ts';
 import type { HttpCall } from '../call.ts';
 import { etagOf, readIfMatch } from '../etag.ts';
 import { locationOf } from '../location.ts';
@@ -35,7 +36,7 @@ export function definitionRoutes(kind: Kind): DefinitionRoutes {
       };
     },
     async create(call) {
-      const item = await withDefinition(call, (definition) => of(call).create(definition));
+      const item = await withDefinition(call, (definition) => of(call).create(definition, mayStart(call)));
       return {
         status: 201,
         json: item,
@@ -46,7 +47,11 @@ export function definitionRoutes(kind: Kind): DefinitionRoutes {
     async update(call) {
       const name = readName(call, kind);
       const options = readIfMatch(call.request);
-      return itemReply(await withDefinition(call, (definition) => of(call).update(name, definition, options)));
+      return itemReply(
+        await withDefinition(call, (definition) =>
+          of(call).update(name, definition, { ...options, ...mayStart(call) }),
+        ),
+      );
     },
     async remove(call) {
       return { status: 200, json: await of(call).delete(readName(call, kind), readIfMatch(call.request)) };
@@ -64,6 +69,11 @@ export function definitionRoutes(kind: Kind): DefinitionRoutes {
       return itemReply(await of(call).deactivate(name, options));
     },
   };
+}
+
+/** A token that may not start ensembles stores none that others start. */
+function mayStart({ principal }: HttpCall): { readonly webhooks: boolean } {
+  return { webhooks: principal === undefined || hasScope(principal, 'execute:ensembles') };
 }
 
 type Item = DefinitionItem<object>;

@@ -37,6 +37,11 @@ export interface DefinitionItem<Definition> {
 export type EnsembleItem = DefinitionItem<EnsembleDefinition>;
 export type AgentItem = DefinitionItem<AgentDefinition>;
 
+export interface WriteOptions {
+  /** Whether the definition may have webhooks, by which others start it. If not, one that has is FORBIDDEN. Default true. */
+  readonly webhooks?: boolean | undefined;
+}
+
 export interface ListOptions {
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
@@ -56,18 +61,19 @@ export type Page<Key extends string, Item> = { readonly [K in Key]: readonly Ite
 export interface Definitions<Key extends string, Item> {
   /**
    * Stores a definition: YAML text, or an object of the same shape.
-   * @throws INVALID_DEFINITION; NOT_CONFIGURED; CONFLICT if the name is taken
+   * @throws INVALID_DEFINITION; NOT_CONFIGURED; CONFLICT if the name is taken; FORBIDDEN as {@link WriteOptions} says
    */
-  create(definition: string | object): Promise<Item>;
+  create(definition: string | object, options?: WriteOptions): Promise<Item>;
   /** @throws NOT_FOUND */
   get(name: string): Promise<Item>;
   /** In the order of their names. @throws INVALID_CURSOR; INVALID_REQUEST for an invalid limit */
   list(page?: ListOptions): Promise<Page<Key, Item>>;
   /**
    * Replaces a definition. `ifMatch` is the version that it must have.
-   * @throws NOT_FOUND; INVALID_DEFINITION; NOT_CONFIGURED; CONFLICT for a definition in code, and for another version
+   * @throws NOT_FOUND; INVALID_DEFINITION; NOT_CONFIGURED; CONFLICT for a definition in code, and for another version; FORBIDDEN as
+   *   {@link WriteOptions} says
    */
-  update(name: string, definition: string | object, options?: ChangeOptions): Promise<Item>;
+  update(name: string, definition: string | object, options?: ChangeOptions & WriteOptions): Promise<Item>;
   /** @throws NOT_FOUND; CONFLICT for a definition in code, for another version, and for an agent that a definition uses */
   delete(name: string, options?: ChangeOptions): Promise<{ readonly name: string; readonly deleted: true }>;
   /** Lets it be started again. @throws NOT_FOUND; CONFLICT for a definition in code, and for another version */
@@ -78,6 +84,16 @@ export interface Definitions<Key extends string, Item> {
 
 export type Ensembles = Definitions<'ensembles', EnsembleItem>;
 export type Agents = Definitions<'agents', AgentItem>;
+
+/** @throws FORBIDDEN */
+function refuseWebhooks({ definition }: { readonly definition: JsonObject }, { webhooks = true }: WriteOptions): void {
+  if (webhooks || webhooksOf(definition).length === 0) return;
+  const message = `a definition with a webhook is started by callers that need no token; to store it, the token needs the scope \`${STARTS}\` too`;
+  throw new OrchestratorError('FORBIDDEN', message, { details: { requiredScope: STARTS } });
+}
+
+/** The scope of those who may start ensembles. */
+const STARTS = 'execute:ensembles';
 
 /** How often a change without `ifMatch` is made again because another change came first. */
 const MAX_TRIES = 20;
@@ -153,13 +169,15 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
   };
 
   return {
-    async create(given) {
+    async create(given, options = {}) {
+      refuseUnknownKeys(options, ['webhooks'], `${key}.create`);
       const made = await catalog.compile(kind, given);
       const name = made.definition.name as string;
       const taken = new OrchestratorError(
         'CONFLICT',
         `there is already an ${kind} \`${name}\`; update it, or choose another name`,
       );
+      refuseWebhooks(made, options);
       if (code.has(name)) throw taken;
       const written = await withWebhooks(made, [], () =>
         stored.write(name, 0, { ...contentOf(made), active: true, createdAt: clock.now() }),
@@ -185,7 +203,7 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
       return { [key]: page, ...next } as Page<Key, Item>;
     },
     async update(name, given, options = {}) {
-      refuseUnknownKeys(options, ['ifMatch'], `${key}.update`);
+      refuseUnknownKeys(options, ['ifMatch', 'webhooks'], `${key}.update`);
       refuseCode(name);
       await readStored(name);
       const made = await catalog.compile(kind, given);
@@ -193,6 +211,7 @@ export function createDefinitions<Key extends string, Item extends DefinitionIte
         const message = `the definition is named \`${String(made.definition.name)}\`; an update can't rename \`${name}\``;
         throw new OrchestratorError('INVALID_REQUEST', message);
       }
+      refuseWebhooks(made, options);
       const agent = made.definition as unknown as AgentDefinition;
       // The definitions that use the agent must be valid with it.
       if (kind === 'agent') await compileUsers(agent);

@@ -87,7 +87,9 @@ function brokenFailure(server: SmtpServer, { doing, hasBegun }: Progress, report
     new OrchestratorError('AGENT_FAILED', `mail server ${label(server)}: ${why}`, { details, retryable });
   if (code === 'EMESSAGE' && command === 'MAIL FROM')
     return new OrchestratorError('INVALID_INPUT', `mail server ${label(server)} takes no mail of this size: ${text}`);
-  if (code === 'EENVELOPE') return new OrchestratorError('INVALID_INPUT', `smtpMail: ${text}`);
+  // An address that can't be written. With an answer of the server, it is the answer that can't be read.
+  if (code === 'EENVELOPE' && report.response === undefined)
+    return new OrchestratorError('INVALID_INPUT', `smtpMail: ${text}`);
   if (code === 'EAUTH') return fail(text, false);
   if (CERTIFICATE.test(originalCode))
     return fail(

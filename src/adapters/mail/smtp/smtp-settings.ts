@@ -23,7 +23,10 @@ export interface SmtpMailOptions {
   readonly secure?: boolean | undefined;
   /** User and password. They are sent only over TLS, and only to `host`. */
   readonly auth?: { readonly user: string; readonly pass: string };
-  /** Whether a plain connection must become one with TLS. Default: true with `auth`. Without it, TLS is used if the server offers it. */
+  /**
+   * Whether a plain connection must become one with TLS. Default false: TLS is used if the server offers it. With `auth` it must, whatever
+   * is here, unless `allowInsecureAuth` is true.
+   */
   readonly requireTLS?: boolean | undefined;
   /** Allows to send user and password over a connection without TLS, such as to a test server. Default false. */
   readonly allowInsecureAuth?: boolean | undefined;
@@ -150,6 +153,6 @@ export function serverOf(options: SmtpMailOptions, settings: JsonObject): SmtpSe
     port: port ?? (secure ? 465 : 587),
     secure,
     auth: auth && { user: auth.user, pass: auth.pass },
-    requireTls: !secure && (options.requireTLS ?? (auth !== undefined && options.allowInsecureAuth !== true)),
+    requireTls: !secure && (options.requireTLS === true || (auth !== undefined && options.allowInsecureAuth !== true)),
   };
 }
