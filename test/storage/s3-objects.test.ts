@@ -53,6 +53,61 @@ dataSuite({
   test: { describe, it },
 });
 
+describe('a server without an end', () => {
+  const listing = (keys: string, next: string) =>
+    `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>${next}</NextContinuationToken>${keys}</ListBucketResult>`;
+  /** A client whose answers a function gives. */
+  const answering = (answer: (request: HttpRequest, count: number) => Promise<string> | string) => {
+    let asked = 0;
+    const http = {
+      async send(request: HttpRequest) {
+        asked += 1;
+        request.signal?.throwIfAborted();
+        const body = new TextEncoder().encode(await answer(request, asked));
+        return { status: 200, headers: {}, body };
+      },
+    };
+    return { objects: open({ http }), asked: () => asked };
+  };
+
+  it('is given up when its lists have no keys, or stay where they are', async () => {
+    for (const next of ['same', undefined]) {
+      const { objects, asked } = answering((_, count) => listing('', next ?? `page-${count}`));
+      await expect(objects.list({ limit: 10, now: 0 })).rejects.toMatchObject({ code: 'OVERLOADED', retryable: true });
+      expect(asked()).toBe(21);
+    }
+  });
+
+  it('is asked no more when nobody waits for its list', async () => {
+    const controller = new AbortController();
+    const { objects, asked } = answering((_, count) => {
+      if (count === 3) controller.abort(new Error('cancelled'));
+      return listing(`<Key>key-${count}</Key>`, `page-${count}`);
+    });
+    await expect(objects.list({ limit: 1000, now: 0, signal: controller.signal })).rejects.toThrow('cancelled');
+    expect(asked()).toBe(3);
+  });
+
+  it('is read no further than its reader takes', async () => {
+    const { objects } = create();
+    await objects.put('large', { ...text(''), content: new Uint8Array(200_000) });
+    await expect(objects.get('large', { maxBytes: 100_000 })).rejects.toMatchObject({
+      code: 'INVALID_OUTPUT',
+      details: { reason: 'too-large', limit: 100_000 },
+    });
+    expect((await objects.get('large', { maxBytes: 200_000 }))?.content).toHaveLength(200_000);
+  });
+
+  it.each([
+    [507, '', 'OVERLOADED'],
+    [200, '<Error><Code>InternalError</Code></Error>', 'OVERLOADED'],
+    [200, '<Error><Code>AccessDenied</Code></Error>', 'NOT_CONFIGURED'],
+  ])('a put that is answered %i with the body `%s` has failed: %s', async (status, body, code) => {
+    server.intercept = () => ({ status, body });
+    await expect(open().put('key', text('x'))).rejects.toMatchObject({ code });
+  });
+});
+
 describe('the bucket', () => {
   it('has plain keys under their own names, with their content type', async () => {
     const { objects } = create({ prefix: 'app/' });

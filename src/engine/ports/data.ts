@@ -36,6 +36,15 @@ export interface KeyPage {
   readonly after?: string;
   /** Unix ms. Keys that expired at this instant or earlier are not listed. */
   readonly now: number;
+  /** Aborts when nobody waits for the keys any more. A store that asks a server page by page stops then, and throws its reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** How an object is read. A store may ignore it. */
+export interface ObjectRead {
+  /** The reader takes no more: a store that sees that an object is larger need not read it, and throws INVALID_OUTPUT. */
+  readonly maxBytes?: number;
+  readonly signal?: AbortSignal;
 }
 
 export interface KvStore extends WithReady {
@@ -67,7 +76,7 @@ export interface StreamedObject {
 
 export interface ObjectStore extends WithReady {
   readonly kind: 'objects';
-  get(key: string): MaybePromise<StoredObject | undefined>;
+  get(key: string, read?: ObjectRead): MaybePromise<StoredObject | undefined>;
   /** Stores or replaces an object. The store owns the bytes from then on. */
   put(key: string, object: StoredObject): MaybePromise<void>;
   /**

@@ -75,9 +75,11 @@ async function* readStore(
     const page = {
       limit: STORE_PAGE,
       now,
+      signal,
       ...(prefix !== undefined && { prefix }),
       ...(after !== undefined && { after }),
     };
+    signal.throwIfAborted();
     const keys = await store.list(page);
     for (const key of keys) {
       signal.throwIfAborted();

@@ -3,6 +3,7 @@
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import type { Json } from '../../engine/base/json.ts';
 import { checkKey, type KvStore, type ObjectStore } from '../../engine/ports/data.ts';
+import { MAX_VALUE_BYTES } from '../../engine/base/json.ts';
 import { readCursor, toCursor } from './cursor.ts';
 import { fromStoredObject, toStoredObject } from './object-content.ts';
 import type { StorageConfig } from './storage-config.ts';
@@ -10,7 +11,14 @@ import type { StorageConfig } from './storage-config.ts';
 /** The most keys that a store lists at once. */
 export const STORE_PAGE = 1000;
 
-export async function runKv(kv: KvStore, given: StorageConfig, now: number): Promise<Json> {
+/** What a call has besides its config. */
+export interface StoreCall {
+  /** Unix ms. */
+  readonly now: number;
+  readonly signal: AbortSignal;
+}
+
+export async function runKv(kv: KvStore, given: StorageConfig, { now, signal }: StoreCall): Promise<Json> {
   switch (given.action) {
     case 'get': {
       const value = await kv.get(keyOf(given.key), now);
@@ -26,15 +34,19 @@ export async function runKv(kv: KvStore, given: StorageConfig, now: number): Pro
       return { key, success: await kv.delete(key) };
     }
     default:
-      return listKeys(kv, given, now);
+      return listKeys(kv, given, { now, signal });
   }
 }
 
-export async function runObjects(objects: ObjectStore, given: StorageConfig, now: number): Promise<Json> {
+export async function runObjects(
+  objects: ObjectStore,
+  given: StorageConfig,
+  { now, signal }: StoreCall,
+): Promise<Json> {
   switch (given.action) {
     case 'get': {
       const key = keyOf(given.key);
-      const object = await objects.get(key);
+      const object = await objects.get(key, { maxBytes: MAX_VALUE_BYTES, signal });
       if (!object) throw new OrchestratorError('NOT_FOUND', `storage: there is no object under ${JSON.stringify(key)}`);
       return fromStoredObject(object, given.format ?? 'text');
     }
@@ -48,22 +60,29 @@ export async function runObjects(objects: ObjectStore, given: StorageConfig, now
       return { key, success: await objects.delete(key) };
     }
     default:
-      return listKeys(objects, given, now);
+      return listKeys(objects, given, { now, signal });
   }
 }
 
 async function listKeys(
   store: KvStore | ObjectStore,
   { prefix, cursor, limit: given }: StorageConfig,
-  now: number,
+  { now, signal }: StoreCall,
 ): Promise<Json> {
   const limit = given ?? STORE_PAGE;
   const of = [store.kind, prefix ?? ''];
   const page = (count: number, after: string | undefined) =>
-    store.list({ limit: count, now, ...(prefix !== undefined && { prefix }), ...(after !== undefined && { after }) });
+    store.list({
+      limit: count,
+      now,
+      signal,
+      ...(prefix !== undefined && { prefix }),
+      ...(after !== undefined && { after }),
+    });
   const keys: string[] = [];
   let last = typeof cursor === 'string' ? keyOf(readCursor<string>(cursor, of, 'string')) : undefined;
   for (let isFull = true; isFull && keys.length < limit; ) {
+    signal.throwIfAborted();
     const count = Math.min(STORE_PAGE, limit - keys.length);
     const found = await page(count, last);
     for (const key of found) keys.push(key);

@@ -69,8 +69,8 @@ async function runAction(
     const target = name === undefined ? undefined : { name, store: findBinding(bindings, name, 'objects') };
     return runExport(binding, config, { now, signal, target });
   }
-  if (binding.kind === 'kv') return runKv(binding, config, now);
-  return binding.kind === 'objects' ? runObjects(binding, config, now) : runSql(binding, config, signal);
+  if (binding.kind === 'kv') return runKv(binding, config, { now, signal });
+  return binding.kind === 'objects' ? runObjects(binding, config, { now, signal }) : runSql(binding, config, signal);
 }
 
 // The message of a driver may contain addresses, users and queries. Only the log receives it, not everyone who may read executions.

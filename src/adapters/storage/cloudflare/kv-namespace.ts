@@ -3,6 +3,7 @@
 import { messageOf, OrchestratorError } from '../../../engine/base/errors.ts';
 import type { Json } from '../../../engine/base/json.ts';
 import { checkKey, isPlainText, type KeyPage, type KvStore, MAX_KEY_BYTES } from '../../../engine/ports/data.ts';
+import { readPages } from '../bounded-reads.ts';
 import { compareKeys } from '../compare-bytes.ts';
 import { calling } from './failure.ts';
 
@@ -81,12 +82,12 @@ export function kvNamespace(namespace: KvNamespaceBinding): KvStore {
  */
 function lister(namespace: KvNamespaceBinding): (page: KeyPage) => Promise<readonly string[]> {
   let last: { readonly prefix: string; readonly after: string; readonly cursor: string } | undefined;
-  return async ({ prefix = '', after, limit, now }) => {
+  return async ({ prefix = '', after, limit, now, signal }) => {
     if (!isPlainText(prefix) || new TextEncoder().encode(prefix).length > MAX_KEY_BYTES) return [];
     const isNext = last?.prefix === prefix && last.after === after;
     let cursor = isNext ? last?.cursor : undefined;
     const keys: string[] = [];
-    for (;;) {
+    await readPages<string>(signal, async () => {
       const size = Math.min(after === undefined || isNext ? limit - keys.length : PAGE, PAGE);
       const found = await namespace.list({ prefix, limit: size, ...(cursor !== undefined && { cursor }) });
       const live = found.keys.filter(({ metadata }) => !isExpired(metadata, now)).map(({ name }) => toKey(name));
@@ -94,8 +95,8 @@ function lister(namespace: KvNamespaceBinding): (page: KeyPage) => Promise<reado
         ...live.filter((key) => key.startsWith(prefix) && (after === undefined || compareKeys(key, after) > 0)),
       );
       cursor = found.list_complete ? undefined : found.cursor;
-      if (cursor === undefined || keys.length >= limit) break;
-    }
+      return { found: found.keys.length, place: keys.length >= limit ? undefined : cursor };
+    });
     const end = keys.at(limit - 1);
     // The cursor is the place after the last key of KV's page, which may have had more keys than are returned.
     last =

@@ -8,6 +8,7 @@ import {
   type StoredObject,
 } from '../../../engine/ports/data.ts';
 import { uploadInParts } from '../upload-in-parts.ts';
+import { objectTooLarge, readPages } from '../bounded-reads.ts';
 import { wellFormed } from '../well-formed.ts';
 import { calling } from './failure.ts';
 
@@ -34,6 +35,9 @@ export interface R2BucketBinding {
 
 export interface R2StoredObject extends R2Description {
   readonly uploaded: Date;
+  /** Bytes. */
+  readonly size?: number;
+  readonly body?: { cancel(): Promise<void> } | null;
   arrayBuffer(): Promise<ArrayBuffer>;
 }
 
@@ -72,9 +76,13 @@ export function r2Bucket(bucket: R2BucketBinding): Required<Omit<ObjectStore, 'r
   const call = <T>(run: () => Promise<T>) => calling('r2Bucket', run);
   return {
     kind: 'objects',
-    get: (key) =>
+    get: (key, { maxBytes = Number.POSITIVE_INFINITY } = {}) =>
       call(async () => {
         const found = await bucket.get(checkKey(key));
+        if (found && (found.size ?? 0) > maxBytes) {
+          await found.body?.cancel();
+          throw objectTooLarge(maxBytes);
+        }
         return found ? toObject(found, await found.arrayBuffer()) : undefined;
       }),
     put: (key, { content, ...about }) =>
@@ -88,21 +96,22 @@ export function r2Bucket(bucket: R2BucketBinding): Required<Omit<ObjectStore, 'r
         if (isStored) await bucket.delete(key);
         return isStored;
       }),
-    list: ({ prefix = '', after, limit }) =>
+    list: ({ prefix = '', after, limit, signal }) =>
       call(async () => {
         if (!isPlainText(prefix)) return [];
         // No key has a NUL. Those after a text with one are those after the text before it.
         const startAfter = after === undefined ? '' : wellFormed(after).split('\u0000', 1)[0];
         const keys: string[] = [];
-        for (let cursor: string | undefined; ; ) {
+        await readPages<string>(signal, async (cursor) => {
           const page = await bucket.list({
             ...{ prefix, limit: Math.min(limit - keys.length, PAGE) },
             ...(cursor !== undefined ? { cursor } : startAfter && { startAfter }),
           });
           keys.push(...page.objects.map(({ key }) => key).filter(isKey));
-          cursor = page.cursor;
-          if (!page.truncated || cursor === undefined || keys.length >= limit) return keys;
-        }
+          const isOver = !page.truncated || keys.length >= limit;
+          return { found: page.objects.length, place: isOver ? undefined : page.cursor };
+        });
+        return keys;
       }),
   };
 }

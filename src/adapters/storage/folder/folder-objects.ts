@@ -8,6 +8,10 @@ import { checkKey, type ObjectStore } from '../../../engine/ports/data.ts';
 import { pathOf } from './file-names.ts';
 import { listFolder } from './list-folder.ts';
 import { readObject, writeObject } from './object-file.ts';
+import { objectTooLarge } from '../bounded-reads.ts';
+
+/** The most bytes of a file besides the content of its object. */
+const MAX_HEADER_BYTES = 64 * 1024;
 
 /** Objects are written here first. No key has this name, because a dot at the beginning is escaped. */
 const UNFINISHED = '.unfinished';
@@ -61,8 +65,10 @@ export function folderObjects(folder: string): Required<Omit<ObjectStore, 'ready
 
   return {
     kind: 'objects',
-    get: (key) =>
+    get: (key, { maxBytes = Number.POSITIVE_INFINITY } = {}) =>
       failing(async () => {
+        const found = await stat(fileOf(key)).catch(unlessMissing);
+        if (found && found.size - MAX_HEADER_BYTES > maxBytes) throw objectTooLarge(maxBytes);
         const bytes = await readFile(fileOf(key)).catch(unlessMissing);
         return bytes && readObject(new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength), key);
       }),

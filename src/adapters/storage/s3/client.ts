@@ -4,7 +4,7 @@ import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { packageFailure } from '../../../engine/base/package-failure.ts';
 import type { HttpClient, HttpRequest, HttpResponse } from '../../../engine/ports/http.ts';
 import { joinBytes } from '../../../engine/base/join-bytes.ts';
-import { toLost } from './failure.ts';
+import { isTooLarge, toLost } from './failure.ts';
 import { encodeStrictly, toPath } from './object-names.ts';
 import type { S3ObjectsOptions, S3Place } from './options.ts';
 
@@ -17,6 +17,9 @@ export interface S3Request {
   readonly query?: Readonly<Record<string, string>>;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: Uint8Array;
+  /** The largest answer. */
+  readonly maxBytes?: number;
+  readonly signal?: AbortSignal;
 }
 
 /** @returns the answer, whatever its status is. @throws OVERLOADED if there is none */
@@ -24,12 +27,13 @@ export type SendToS3 = (request: S3Request) => Promise<HttpResponse>;
 
 /** The largest answer that is not an object. */
 const ANSWER_BYTES = 2 ** 24;
+const ERROR_BYTES = 2 ** 14;
 
 export function createClient(options: S3ObjectsOptions, { base, maxObjectBytes, timeoutMs }: S3Place): SendToS3 {
   const { accessKeyId, secretAccessKey, sessionToken, region, http = platformHttp } = options;
   // The keys of a day, which the package derives from the secret.
   const cache = new Map<string, ArrayBuffer>();
-  return async ({ action, method, name, query = {}, headers = {}, body }) => {
+  return async ({ action, method, name, query = {}, headers = {}, body, maxBytes, signal }) => {
     const { AwsV4Signer } = await loadSigner();
     const pairs = Object.entries(query).map(([key, value]) => `${encodeStrictly(key)}=${encodeStrictly(value)}`);
     const path = name === undefined ? '' : `/${toPath(name)}`;
@@ -46,9 +50,13 @@ export function createClient(options: S3ObjectsOptions, { base, maxObjectBytes, 
       return await http.send({
         ...{ method, url, headers: sent, timeoutMs },
         ...(body !== undefined && { body }),
-        maxResponseBytes: Math.max(maxObjectBytes, ANSWER_BYTES),
+        // An answer that is not an object, such as an error, may be larger than a small limit.
+        maxResponseBytes: Math.max(maxBytes ?? maxObjectBytes, maxBytes === undefined ? ANSWER_BYTES : ERROR_BYTES),
+        ...(signal && { signal }),
       });
     } catch (thrown) {
+      if (signal?.aborted) throw signal.reason;
+      if (isTooLarge(thrown)) throw thrown;
       throw toLost(action, thrown);
     }
   };
@@ -67,9 +75,10 @@ async function sha256(bytes: Uint8Array): Promise<string> {
 
 /** The platform's `fetch`. The host names the server, so that any address is allowed. */
 const platformHttp: HttpClient = {
-  async send({ url, method, headers, body, timeoutMs = 60_000, maxResponseBytes = 0 }: HttpRequest) {
+  async send({ url, method, headers, body, timeoutMs = 60_000, maxResponseBytes = 0, signal }: HttpRequest) {
+    const late = AbortSignal.timeout(timeoutMs);
     const response = await fetch(url, {
-      ...{ method, redirect: 'manual', signal: AbortSignal.timeout(timeoutMs) },
+      ...{ method, redirect: 'manual', signal: signal ? AbortSignal.any([signal, late]) : late },
       ...(headers && { headers }),
       ...(body !== undefined && { body: body as Uint8Array<ArrayBuffer> }),
     });
@@ -91,7 +100,8 @@ async function readBody({ body }: Response, maxBytes: number): Promise<Uint8Arra
     length += value.length;
     if (length > maxBytes) {
       await reader.cancel().catch(() => undefined);
-      throw new OrchestratorError('AGENT_FAILED', `the answer is larger than ${maxBytes} bytes`);
+      const message = `the answer is larger than ${maxBytes} bytes`;
+      throw new OrchestratorError('AGENT_FAILED', message, { details: { reason: 'too-large', limit: maxBytes } });
     }
     parts.push(value);
   }

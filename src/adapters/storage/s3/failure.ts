@@ -6,7 +6,7 @@ import { readText } from './read-xml.ts';
 
 /** Codes with which another call may pass, whatever their status is. */
 const PASSING = ['SlowDown', 'InternalError', 'ServiceUnavailable', 'RequestTimeout', 'OperationAborted', 'Throttling'];
-const PASSING_STATUS = [408, 409, 425, 429, 500, 502, 503, 504];
+const PASSING_STATUS = [408, 409, 425, 429, 500, 502, 503, 504, 507];
 
 /** What to check, by the code of S3. */
 const REMEDIES: Readonly<Record<string, string>> = {
@@ -38,6 +38,11 @@ export function toS3Failure(action: string, response: HttpResponse): Orchestrato
   }
   const remedy = REMEDIES[code] ?? 'check the endpoint, the region, the bucket and the rights of the keys';
   return new OrchestratorError('NOT_CONFIGURED', `${what}; ${remedy}`);
+}
+
+/** Whether the answer was larger than what is read. */
+export function isTooLarge(thrown: unknown): boolean {
+  return isOrchestratorError(thrown) && thrown.details.reason === 'too-large';
 }
 
 /** The error of a request without an answer. */

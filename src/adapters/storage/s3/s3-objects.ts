@@ -3,9 +3,10 @@
 import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { checkKey, isPlainText, type ObjectStore, type StoredObject } from '../../../engine/ports/data.ts';
 import type { HttpResponse } from '../../../engine/ports/http.ts';
+import { objectTooLarge, readPages } from '../bounded-reads.ts';
 import { wellFormed } from '../well-formed.ts';
 import { createClient, loadSigner, type SendToS3 } from './client.ts';
-import { codeOfAnswer, toS3Failure } from './failure.ts';
+import { codeOfAnswer, isTooLarge, toS3Failure } from './failure.ts';
 import { toKey, toName } from './object-names.ts';
 import { placeOf, type S3ObjectsOptions } from './options.ts';
 import { readText, readTexts } from './read-xml.ts';
@@ -38,11 +39,18 @@ export function s3Objects(options: S3ObjectsOptions): Required<ObjectStore> {
   return {
     kind: 'objects',
     ready: async () => void (await loadSigner()),
-    async get(key) {
-      const response = await send({ action: 'get', method: 'GET', name: nameOf(key) });
+    async get(key, { maxBytes = maxObjectBytes, signal } = {}) {
+      const limit = Math.min(maxBytes, maxObjectBytes);
+      const tooLarge = () => (limit === maxObjectBytes ? storeTooLarge(limit) : objectTooLarge(limit));
+      const response = await send({
+        ...{ action: 'get', method: 'GET', name: nameOf(key), maxBytes: limit },
+        ...(signal && { signal }),
+      }).catch((thrown: unknown) => {
+        throw isTooLarge(thrown) ? tooLarge() : thrown;
+      });
       if (response.status === 404 && codeOfAnswer(response) !== 'NoSuchBucket') return undefined;
       if (response.status !== 200) throw toS3Failure('get', response);
-      if (response.body.length > maxObjectBytes) throw tooLarge(maxObjectBytes);
+      if (response.body.length > limit) throw tooLarge();
       return toObject(response);
     },
     async put(key, { content, ...about }) {
@@ -66,9 +74,13 @@ export function s3Objects(options: S3ObjectsOptions): Required<ObjectStore> {
       if (deleted.status !== 204 && deleted.status !== 200) throw toS3Failure('delete', deleted);
       return true;
     },
-    async list({ prefix: begin = '', after, limit }) {
+    async list({ prefix: begin = '', after, limit, signal }) {
       if (!isPlainText(begin)) return [];
-      return listKeys(send, { prefix, begin, limit, ...(after !== undefined && { after }) });
+      return listKeys(send, {
+        ...{ prefix, begin, limit },
+        ...(after !== undefined && { after }),
+        ...(signal && { signal }),
+      });
     },
   };
 }
@@ -77,7 +89,8 @@ type About = Pick<StoredObject, 'contentType' | 'updatedAt'>;
 
 async function putWhole(send: SendToS3, name: string, body: Uint8Array, about: About): Promise<void> {
   const response = await send({ action: 'put', method: 'PUT', name, body, headers: headersOf(about) });
-  if (response.status !== 200) throw toS3Failure('put', response);
+  // Some servers answer 200 before they know, and say in the body what went wrong.
+  if (response.status !== 200 || codeOfAnswer(response) !== '') throw toS3Failure('put', response);
 }
 
 // A header has plain characters only. The exact type is kept in the description of the object.
@@ -113,16 +126,18 @@ interface Listing {
   readonly begin: string;
   readonly after?: string;
   readonly limit: number;
+  readonly signal?: AbortSignal;
 }
 
-async function listKeys(send: SendToS3, { prefix, begin, after, limit }: Listing): Promise<readonly string[]> {
+async function listKeys(send: SendToS3, { prefix, begin, after, limit, signal }: Listing): Promise<readonly string[]> {
   const keys: string[] = [];
   // No key has a NUL. Those after a text with one are those after the text before it.
   const start = after === undefined ? '' : wellFormed(after).split('\u0000', 1)[0];
-  for (let token: string | undefined; ; ) {
+  await readPages<string>(signal, async (token) => {
     const response = await send({
       action: 'list',
       method: 'GET',
+      ...(signal && { signal }),
       query: {
         'list-type': '2',
         'encoding-type': 'url',
@@ -142,16 +157,18 @@ async function listKeys(send: SendToS3, { prefix, begin, after, limit }: Listing
     }
     // Some servers ignore `encoding-type`.
     const isEncoded = readText(xml, 'EncodingType') === 'url';
-    for (const name of readTexts(xml, 'Key')) {
+    const names = readTexts(xml, 'Key');
+    for (const name of names) {
       const key = toKey(prefix, isEncoded ? decodeURIComponent(name.replaceAll('+', ' ')) : name);
       if (key !== undefined) keys.push(key);
     }
-    token = readText(xml, 'NextContinuationToken');
-    if (isTruncated !== 'true' || token === undefined || keys.length >= limit) return keys;
-  }
+    const isOver = isTruncated !== 'true' || keys.length >= limit;
+    return { found: names.length, place: isOver ? undefined : readText(xml, 'NextContinuationToken') };
+  });
+  return keys;
 }
 
-function tooLarge(limit: number): OrchestratorError {
+function storeTooLarge(limit: number): OrchestratorError {
   return new OrchestratorError(
     'INVALID_REQUEST',
     `s3Objects: the object is larger than ${limit} bytes, \`maxObjectBytes\``,
