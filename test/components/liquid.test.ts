@@ -1,6 +1,6 @@
 /** Stored templates in Liquid: what they can do, and what they can't reach. */
 
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { createOrchestrator, defineOperation, type OrchestratorOptions } from '../../src/index.ts';
 import { liquidTemplates } from '../../src/entries/liquid.ts';
 
@@ -93,6 +93,34 @@ describe('a stored template in Liquid', () => {
     const { error } = await fill(template, { text: 'a'.repeat(1_000) });
     expect(error).toMatchObject({ code: 'EXPRESSION_ERROR', message: expect.stringContaining('limit exceeded') });
     expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+
+  it.each(['where_exp: "n", "n > 0"', 'group_by_exp: "n", "n"', 'sort | where_exp: "n", "n > 0"'])(
+    'looks at the clock for each item within a filter: %s',
+    (filter) => {
+      const render = liquidTemplates({ renderMs: 100 }).compile(`{{ items | ${filter} | size }}`, { escapes: false });
+      const items = Array.from({ length: 50 }, (_, n) => n + 1);
+      let now = 0;
+      const clock = vi.spyOn(performance, 'now').mockImplementation(() => {
+        now += 5;
+        return now;
+      });
+      try {
+        expect(() => render({ items })).toThrow('render limit exceeded');
+        expect(now).toBeLessThan(200);
+      } finally {
+        clock.mockRestore();
+      }
+      expect(Number(render({ items }))).toBeGreaterThan(0);
+    },
+  );
+
+  it('with more than 10,000 tags is refused before it is parsed, when its version is created', async () => {
+    await expect(fill('{{ a }}'.repeat(10_001), {})).rejects.toMatchObject({
+      code: 'INVALID_REQUEST',
+      message: expect.stringContaining('10001 tags and outputs; at most 10000'),
+    });
+    expect((await fill('{{ a }}'.repeat(10_000), { a: 'x' })).text).toBe('x'.repeat(10_000));
   });
 
   it('data of an input is never read as a template', async () => {

@@ -1,6 +1,6 @@
 /** Liquid for stored templates, through `liquidjs`: without files, with limits, and escaped in HTML. */
 
-import { Liquid, type LiquidOptions } from 'liquidjs';
+import { type FilterImplOptions, Liquid, type LiquidOptions } from 'liquidjs';
 import { isTimeZone } from '../../engine/base/cron.ts';
 import { optional, readOptions } from '../../engine/base/read-options.ts';
 import type { TemplateEngine } from '../../engine/ports/template-engine.ts';
@@ -17,6 +17,8 @@ export interface LiquidTemplatesOptions {
 const DEFAULT_RENDER_MS = 100;
 const DEFAULT_MEMORY = 4_000_000;
 const MAX_TEMPLATE = 1024 * 1024;
+/** The most tags and outputs: the package takes ever longer for each further one. */
+const MAX_TAGS = 10_000;
 
 /**
  * The template language Liquid for the option `templates`. Stored templates are then written in it: `{% for %}`, `{% if %}`, filters. It needs
@@ -48,13 +50,40 @@ export function liquidTemplates(options: LiquidTemplatesOptions = {}): TemplateE
     templates: {},
     ...{ parseLimit: MAX_TEMPLATE, renderLimit: renderMs, memoryLimit: memory },
   };
-  const html = new Liquid({ ...settings, outputEscape: 'escape' });
-  const plain = new Liquid(settings);
+  const html = timed(new Liquid({ ...settings, outputEscape: 'escape' }));
+  const plain = timed(new Liquid(settings));
   return {
     compile(text, { escapes }) {
+      const tags = text.match(/\{[{%]/g)?.length ?? 0;
+      if (tags > MAX_TAGS) throw new Error(`the template has ${tags} tags and outputs; at most ${MAX_TAGS} are parsed`);
       const liquid = escapes ? html : plain;
       const template = liquid.parse(text);
       return (data) => liquid.renderSync(template, data);
     },
+  };
+}
+
+type Handler = Extract<FilterImplOptions, (...args: never[]) => unknown>;
+
+/** Looks at the clock within filters that evaluate something for each item: the package looks only between tags. */
+function timed(liquid: Liquid): Liquid {
+  for (const [name, filter] of Object.entries(liquid.filters)) {
+    const { handler, raw = false } = typeof filter === 'function' ? { handler: filter } : filter;
+    if (isGenerator(handler)) liquid.registerFilter(name, { raw, handler: withClock(handler) });
+  }
+  return liquid;
+}
+
+function isGenerator(handler: unknown): boolean {
+  return Object.prototype.toString.call(handler) === '[object GeneratorFunction]';
+}
+
+function withClock(handler: Handler): Handler {
+  return function* (this: ThisParameterType<Handler>, ...args: Parameters<Handler>) {
+    const steps = handler.apply(this, args) as Generator<unknown, unknown, unknown>;
+    for (let step = steps.next(); ; step = steps.next(yield step.value)) {
+      if (step.done) return step.value;
+      this.context.renderLimit.check(performance.now());
+    }
   };
 }
