@@ -90,11 +90,17 @@ describe('a page with fields', () => {
     });
   });
 
+  it.each(['0x10', '1e1', '0b1', 'Infinity', '1_0', '. '])('takes `%s` as no number', async (amount) => {
+    const { post } = await open(`{ fields: ${FIELDS} }`);
+    const refused = await post({ reason: 'late', amount });
+    expect([refused.status, refused.html]).toEqual([422, expect.stringContaining('<em>must be a')]);
+  });
+
   it('sends nothing when a value does not fit, says why, and keeps what was written', async () => {
     const { orchestrator, run, post } = await open(`{ title: 'Refund', fields: ${FIELDS} }`);
-    const wrong = await post({ reason: 'bored', amount: '1e9', note: '"><script>' });
+    const wrong = await post({ reason: 'bored', amount: '1000000000', note: '"><script>' });
     expect(wrong.status).toBe(422);
-    expect(wrong.html).toContain('value="1e9"');
+    expect(wrong.html).toContain('value="1000000000"');
     expect(wrong.html).toContain('<em>must be at most 500');
     expect(wrong.html).toContain('&#34;&#62;&#60;script&#62;</textarea>');
     expect(wrong.html).not.toContain('<script>');

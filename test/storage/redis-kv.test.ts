@@ -28,6 +28,25 @@ describe.skipIf(!found)('Redis', () => {
   };
   dataSuite({ name: 'redisKv', create, reopen, kinds: ['kv'], test: { describe, it } });
 
+  it('a database that the server does not have is NOT_CONFIGURED, and nothing is written to another one', async () => {
+    const namespace = newPrefix();
+    const kv = redisKv({ url: `${SERVER}/4095`, namespace });
+    await expect(kv.put('a', 1)).rejects.toMatchObject({
+      code: 'NOT_CONFIGURED',
+      message: expect.stringContaining('no database 4095'),
+    });
+    await kv.close();
+    const first = redisKv({ url: SERVER, namespace });
+    expect(await first.get('a', 0)).toBeUndefined();
+    await first.close();
+    const second = redisKv({ url: `${SERVER}/1`, namespace });
+    await second.put('a', 2);
+    expect(await second.get('a', 0)).toBe(2);
+    await second.delete('a');
+    await second.close();
+    expect(() => redisKv({ url: `${SERVER}/cache` })).toThrow('the number of a database');
+  });
+
   it('a passed client is used, and stays open', async () => {
     const kv = redisKv({ client, namespace: newPrefix() });
     await kv.put('a', [1]);

@@ -106,8 +106,8 @@ function readField({ type, enum: allowed }: JsonObject, text: string | undefined
   if (text === undefined || text === '') return undefined;
   if (Array.isArray(allowed)) return (allowed as readonly Json[]).find((one) => String(one) === text) ?? text;
   if (type !== 'number' && type !== 'integer') return text;
-  const number = Number(text);
-  return Number.isFinite(number) && text.trim() !== '' ? number : text;
+  // As people write numbers: not in hexadecimal, and without an exponent.
+  return /^[+-]?(\d+\.?\d*|\.\d+)$/.test(text.trim()) ? Number(text) : text;
 }
 
 const BRANCH = /^(foreach|parallel)\[\d+\]$/;

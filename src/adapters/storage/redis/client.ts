@@ -12,6 +12,7 @@ export interface RedisClient {
 
 /** A connection that the store opens, and must close. */
 interface OwnRedisClient extends RedisClient {
+  select(database: number): Promise<unknown>;
   disconnect(): void;
 }
 
@@ -34,6 +35,24 @@ async function openClient(who: string, url: string): Promise<OwnRedisClient> {
   // A failure is reported by the commands that it affects. Without a listener, ioredis prints it.
   client.on('error', () => undefined);
   return client;
+}
+
+/** The number of the database, which is the path of the address. Undefined without one. */
+function databaseOf(url: string): string | undefined {
+  const path = URL.canParse(url) ? new URL(url).pathname.slice(1) : '';
+  return path === '' ? undefined : path;
+}
+
+/** The package works on database 0 if it can't select another one. @throws NOT_CONFIGURED; what the client throws */
+async function selectDatabase(who: string, client: OwnRedisClient, database: string | undefined): Promise<void> {
+  if (database === undefined || database === '0') return;
+  try {
+    await client.select(Number(database));
+  } catch (thrown) {
+    if (!/^ERR/.test(messageOf(thrown))) throw thrown;
+    const message = `${who}: the server has no database ${database} (${messageOf(thrown)}); correct the number at the end of the address, or \`databases\` in the settings of the server`;
+    throw new OrchestratorError('NOT_CONFIGURED', message, { cause: thrown });
+  }
 }
 
 /** Settings that no repetition repairs: the password, the rights, the kind of server, the type of a key. */
@@ -79,6 +98,14 @@ export function openRedis(who: string, options: RedisOptions): RedisConnection {
   const { client, url = '', namespace = 'ensemble' } = options;
   let own: Promise<OwnRedisClient> | undefined;
   let closed = false;
+  let selected: Promise<void> | undefined;
+  const select = (opened: OwnRedisClient) => {
+    selected ??= selectDatabase(who, opened, databaseOf(url)).catch((thrown: unknown) => {
+      selected = undefined;
+      throw thrown;
+    });
+    return selected;
+  };
   const ownClient = () => {
     if (closed) throw new OrchestratorError('OVERLOADED', `${who}: the store was closed`);
     // A package that could not be loaded may be there at the next call.
@@ -93,7 +120,9 @@ export function openRedis(who: string, options: RedisOptions): RedisConnection {
     ready: async () => void (client ?? (await ownClient())),
     async run(script, keys, ...given) {
       try {
-        return await (client ?? (await ownClient())).eval(script, keys.length, ...keys, ...given);
+        const opened = client ?? (await ownClient());
+        if (opened !== client) await select(opened as OwnRedisClient);
+        return await opened.eval(script, keys.length, ...keys, ...given);
       } catch (thrown) {
         throw toRedisFailure(who, thrown);
       }
@@ -109,7 +138,10 @@ export function openRedis(who: string, options: RedisOptions): RedisConnection {
 function checkOptions(who: string, options: RedisOptions): void {
   const { client, url } = readOptions(who, options, {
     client: withMethods('a client of ioredis, with the method `eval`', 'eval'),
-    url: optional('an address that begins with `redis://` or `rediss://`', like(/^rediss?:\/\//)),
+    url: optional(
+      'an address that begins with `redis://` or `rediss://`, and ends with the number of a database if it has a path',
+      like(/^rediss?:\/\/[^/?#]*(\/\d*)?([?#].*)?$/),
+    ),
     namespace: optional('text of 1 to 200 characters without `{` and `}`', like(/^[^{}]{1,200}$/)),
   });
   if ((client === undefined) === (url === undefined)) throw new TypeError(`${who}: pass either \`client\` or \`url\``);
