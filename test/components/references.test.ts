@@ -418,3 +418,72 @@ describe('a reference that is written out', () => {
     expect(more).toEqual([]);
   });
 });
+
+describe('what a stored config may bring', () => {
+  /** Runs an agent whose config is a stored one. @returns its error, or its output */
+  const bring = async (stored: string, rest: string, secrets = { KEY: 'a secret' }) => {
+    const { orchestrator, components, add } = await setUp({
+      secrets,
+      ensembles: [`name: e\nflow:\n  - { agent: a, operation: show, ${rest} }\noutputs: { got: "\${a.output}" }\n`],
+    });
+    await add('config', 'shop', stored);
+    await components.deploy('shop', { to: 'production', version: 'v1.0.0' });
+    const { output, error } = await orchestrator.execute('e');
+    return error ? `${error.code}: ${error.message}` : output;
+  };
+  const FROM = '<<: "config://shop@production"';
+  const URL = 'url: https://shop.example/\nretries: 2\n';
+  const line = (keys: string) => `\`fromComponent: [${keys}]\``;
+
+  it.each([
+    ['auth', `config: { ${FROM}, auth: { type: bearer, token: "\${env.KEY}" } }`],
+    ['headers', `config: { ${FROM}, headers: { X-Key: plain } }`],
+    ['env. in its config', `config: { ${FROM}, body: { key: "\${env.KEY}" } }`],
+    ['env. in its input', `input: { key: "\${env.KEY}" }, config: { ${FROM}, body: x }`],
+  ])('is no url beside %s; the error names the line that allows it', async (_, rest) => {
+    const refused = await bring(URL, rest);
+    expect(refused).toMatch(/^INVALID_DEFINITION: config:\/\/shop@v1.0.0 brings `url` to agent `a`/);
+    expect(refused).toContain(line('url, retries'));
+    expect(await bring(URL, `fromComponent: [url, retries], ${rest}`)).toHaveProperty(
+      'got.url',
+      'https://shop.example/',
+    );
+  });
+
+  it('is a url where nothing secret is written, and where the agent writes its own', async () => {
+    expect(await bring(URL, `config: { ${FROM}, method: POST }`)).toEqual({
+      got: { url: 'https://shop.example/', retries: 2, method: 'POST' },
+    });
+    const own = `config: { ${FROM}, url: "https://own.example/", auth: { token: "\${env.KEY}" } }`;
+    expect(await bring(URL, own)).toHaveProperty('got.url', 'https://own.example/');
+  });
+
+  it.each(['script: pay', 'auth: { token: mine }', 'provider: other'])(
+    'is no `%s`, unless the agent says so',
+    async (stored) => {
+      const key = stored.split(':')[0] as string;
+      expect(await bring(stored, `config: "config://shop@production"`)).toContain(line(key));
+      expect(await bring(stored, `fromComponent: [${key}], config: "config://shop@production"`)).toHaveProperty(
+        `got.${key}`,
+      );
+    },
+  );
+
+  it('is what the agent names, and nothing else', async () => {
+    const refused = await bring('path: /a\nmode: fast\n', `fromComponent: [path], config: { ${FROM} }`);
+    expect(refused).toContain('brings `mode` to agent `a`, which is not in its `fromComponent`');
+    expect(await bring('path: /a\n', `fromComponent: [path, query], config: { ${FROM} }`)).toEqual({
+      got: { path: '/a' },
+    });
+  });
+
+  it('`fromComponent` without a stored config has no effect, and is refused', () => {
+    const load = (fields: string) =>
+      createOrchestrator({
+        operations: [show],
+        ensembles: [`name: e\nflow:\n  - { agent: a, operation: show, ${fields} }\n`],
+      });
+    expect(() => load('fromComponent: [url], config: { url: x }')).toThrow('has no effect');
+    expect(() => load(`fromComponent: url, config: { ${FROM} }`)).toThrow('fromComponent');
+  });
+});

@@ -41,6 +41,7 @@ export const KEY_DESCRIPTIONS: Readonly<Record<string, Readonly<Record<string, s
     name: 'A name; in a step, `agent` is the name.',
     operation: 'What the agent does: `api`, `code`, ... or an operation that the host defines.',
     config: 'Settings of the operation, with expressions; or a stored config, such as `config://shop@production`. Default: `{}`.',
+    fromComponent: 'The keys that a stored config may bring, such as `[path, query, url]`. Default: all but `url`, `script`, `auth` and `provider`; `url` too where the config has no `auth`, no `headers` and no `env`.',
     input: 'What the operation receives: any value with expressions. Default: the input of the execution, frozen.',
     condition: 'A condition: the agent runs only when it holds. Default: `true`.',
     when: 'A condition: the agent runs only when it holds. Default: `true`.',

@@ -80,6 +80,11 @@ export interface AgentBehaviour {
    * the key `<<`, its keys are added to those that are written here.
    */
   readonly config?: JsonObject | `config://${string}` | undefined;
+  /**
+   * The keys that a stored config may bring. Default: all but `url`, `script`, `auth` and `provider`; and `url` if the config that is written here has
+   * no `auth`, no `headers` and reads no `env`.
+   */
+  readonly fromComponent?: readonly string[] | undefined;
   /** What the operation receives: any value with expressions. Default: the input of the ensemble. */
   readonly input?: Json | undefined;
   /** A condition: an expression or a boolean. The step runs only if it holds. */

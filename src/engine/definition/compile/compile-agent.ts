@@ -13,6 +13,7 @@ import { compileRetry } from './compile-retry.ts';
 import {
   checkReferences,
   compileReferences,
+  componentKeys,
   type ConfigWithoutReferences,
   type ReferenceCompiler,
   takeReferences,
@@ -78,6 +79,14 @@ export function compileAgentStep(
       warning: true,
     });
   }
+  if (behaviour.fromComponent && !references.some(({ path }) => path.length === 0)) {
+    const { path, report: reportKeys } = resolved.at('fromComponent');
+    reportKeys({
+      path,
+      key: true,
+      message: 'has no effect: the `config` has no `config://`, as a whole or under `<<`',
+    });
+  }
   const readsOnlyInput = operation.readsOnlyInput?.(values) ?? true;
   const retryAt = resolved.at('retry');
   if (takesPrompt) context.prompts.missing.push(() => report({ path: configAt.path, message: NEEDS_PROMPT }));
@@ -98,7 +107,13 @@ export function compileAgentStep(
     setState: setState?.evaluate,
     calls: compileCalls(resolved, operation.calls?.(values) ?? [], context),
     takesPrompt,
-    ...compileWritten(references, { ...resolved, operation, readsOnlyInput, takesPrompt }, names, context, configAt),
+    ...compileWritten(
+      references,
+      { ...resolved, operation, readsOnlyInput, takesPrompt, values },
+      names,
+      context,
+      configAt,
+    ),
     readsState: Boolean(condition?.readsState || input?.readsState || config.readsState || setState?.readsState),
     last: place.last,
   };
@@ -111,6 +126,7 @@ function compileWritten(
     readonly operation: AnyOperation;
     readonly readsOnlyInput: boolean;
     readonly takesPrompt: boolean;
+    readonly values: JsonObject;
   },
   names: Names,
   { host, components, inputFields }: FlowContext,
@@ -118,7 +134,8 @@ function compileWritten(
 ): Pick<CompiledAgentStep, 'references' | 'routed'> {
   checkReferences(references, path, report);
   const fields = createFieldCompiler(names, host, report);
-  const { input } = agent.behaviour;
+  const { input, fromComponent } = agent.behaviour;
+  const keys = componentKeys(fromComponent, agent.values, input);
   const known = input === undefined ? inputFields : isMap(input) ? Object.keys(input) : undefined;
   for (const { text, at } of references)
     if (!text.includes('${')) {
@@ -130,7 +147,7 @@ function compileWritten(
     return { path: inner, evaluate };
   });
   const compile = (paths: typeof all) =>
-    compileReferences({ ...agent, functions: host.functions, templates: host.templates, all: paths });
+    compileReferences({ ...agent, keys, functions: host.functions, templates: host.templates, all: paths });
   return {
     references: all.length === 0 ? undefined : compile(all),
     routed: agent.takesPrompt ? compile([...all, { path: ['prompt'], evaluate: undefined }]) : undefined,

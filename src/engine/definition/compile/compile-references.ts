@@ -109,8 +109,51 @@ export function checkReferences(references: readonly WrittenReference[], path: P
   }
 }
 
+/** What a stored config may bring into the config of an agent. */
+export interface ComponentKeys {
+  /** The keys that the agent names. Undefined: it names none. */
+  readonly named: readonly string[] | undefined;
+  /** The keys that are written beside the reference, and win. */
+  readonly written: readonly string[];
+  /** Whether something secret may be in what is written, which goes where the url says. */
+  readonly isSecret: boolean;
+}
+
+/** The keys that decide what is called, or with whose rights. */
+const TRUSTED = ['url', 'script', 'auth', 'provider'];
+const READS_ENV = /\$\{[^}]*\benv\b/;
+
+export function componentKeys(
+  named: readonly string[] | undefined,
+  values: JsonObject,
+  input: Json | undefined,
+): ComponentKeys {
+  const written = Object.keys(values);
+  const isSecret =
+    ['auth', 'headers'].some((key) => written.includes(key)) || READS_ENV.test(JSON.stringify([values, input ?? null]));
+  return { named, written, isSecret };
+}
+
+/** @throws INVALID_DEFINITION, with the line that allows it */
+function checkBrought(
+  { kind, name, version }: ResolvedComponent,
+  config: Json,
+  agent: string,
+  { named, written, isSecret }: ComponentKeys,
+): void {
+  const brought = Object.keys(config as JsonObject).filter((key) => !written.includes(key));
+  const mayBring = (key: string) => named?.includes(key) ?? (key === 'url' ? !isSecret : !TRUSTED.includes(key));
+  const refused = brought.find((key) => !mayBring(key));
+  if (refused === undefined) return;
+  const why = named ? 'is not in its `fromComponent`' : 'decides what is called, and with which secrets';
+  const message = `${kind}://${name}@${version} brings ${quoted(refused)} to agent ${quoted(agent)}, which ${why}; to allow it, write beside the \`config\` of the agent: \`fromComponent: [${brought.join(', ')}]\``;
+  throw new OrchestratorError('INVALID_DEFINITION', message);
+}
+
 export interface ReferenceCompiler {
   readonly operation: AnyOperation;
+  /** For the reference under `<<`. */
+  readonly keys: ComponentKeys;
   readonly functions: FunctionTable | undefined;
   readonly templates?: TemplateEngine | undefined;
   /** Whether the texts are filled in with the input of the agent alone. */
@@ -124,6 +167,7 @@ const MAX_FILLED = 20;
 
 export function compileReferences({
   operation,
+  keys,
   functions,
   templates,
   readsOnlyInput,
@@ -143,6 +187,8 @@ export function compileReferences({
       }
       const parts = components.map((component, i) => {
         const { path } = all[i] as (typeof all)[number];
+        if (path.length === 0 && component.kind === 'config')
+          checkBrought(component, readComponentConfig(component.content), step.name, keys);
         const compiled = compileContent(component, path, operation.texts ?? {}, { functions, templates });
         return { path, component, ...compiled, evaluate: withDefaults(compiled.evaluate, component.metadata) };
       });

@@ -19,7 +19,16 @@ export interface RouterPlace {
   readonly last: boolean;
 }
 
-const NOT_FOR_ROUTERS = ['operation', 'config', 'input', 'retry', 'timeout', 'continueOnError', 'setState'] as const;
+const NOT_FOR_ROUTERS = [
+  'operation',
+  'config',
+  'fromComponent',
+  'input',
+  'retry',
+  'timeout',
+  'continueOnError',
+  'setState',
+] as const;
 
 /** @param resolved - an agent with `routes` */
 export function compileRouter(

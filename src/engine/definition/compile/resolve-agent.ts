@@ -84,9 +84,10 @@ export function resolveAgent(step: AgentStep, path: Path, name: Origin, context:
     return { name: agent, behaviour: step, broken: false, at: own };
   }
   const unread = ['operation', 'type', 'routes'].some((key) => context.dropped([...path, key]));
-  if (step.config !== undefined && !unread) {
-    const message = '`config` belongs to the agent: set it where the agent is declared, or give `operation` here too';
-    report({ path: [...path, 'config'], key: true, message });
+  for (const key of ['config', 'fromComponent'] as const) {
+    if (step[key] === undefined || unread) continue;
+    const message = `\`${key}\` belongs to the agent: set it where the agent is declared, or give \`operation\` here too`;
+    report({ path: [...path, key], key: true, message });
   }
   const base = declared?.behaviour ?? shared;
   if (!base) {

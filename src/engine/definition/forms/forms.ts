@@ -78,6 +78,7 @@ const behaviour = once(() => ({
   operation: z.optional(nonEmpty()),
   type: z.optional(z.enum(['Function', 'API', 'Think', 'Route', 'Data', 'Email'])),
   config: z.optional(config()),
+  fromComponent: z.optional(z.array(nonEmpty())),
   input: z.optional(z.unknown()),
   condition: z.optional(guard()),
   when: z.optional(guard()),
