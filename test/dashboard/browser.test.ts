@@ -201,6 +201,26 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
     await page.getByText(/1 execution retried/).waitFor();
   });
 
+  it('a description shows what it hides: direction marks of an ensemble and of an input have their codes', async () => {
+    const described = {
+      name: 'described',
+      description: 'pays \u202enobody\u202c',
+      inputs: { to: { type: 'string', description: 'who \u2066gets it\u2069' } },
+      flow: [],
+    };
+    const own = await startDemo({ ensembles: [described] });
+    try {
+      const { page } = await visit(browser, own.url, await own.token('admin'));
+      await show(page, '/ensembles/described');
+      await page.getByText('pays \\u{202e}nobody\\u{202c}').first().waitFor();
+      await page.getByRole('button', { name: 'Start', exact: true }).click();
+      await page.getByText('who \\u{2066}gets it\\u{2069}').waitFor();
+      await page.context().close();
+    } finally {
+      await own.close();
+    }
+  });
+
   it('an ensemble is started with a form made from its inputs', async () => {
     const { page } = await open();
     await show(page, '/ensembles/order');

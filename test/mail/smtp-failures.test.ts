@@ -73,6 +73,15 @@ describe('a mail server that answers with an error', () => {
     expect(error.message).toContain(fault);
   });
 
+  it.each(['banner', 'EHLO', 'AUTH', 'MAIL', 'RCPT', 'DATA', 'content'] as const)(
+    'at %s with an answer that can not be read is the fault of the server, and not of the mail',
+    async (stage) => {
+      const error = await failAt(stage, 'what is this?');
+      expect(error.code).toBe('AGENT_FAILED');
+      expect(error.message).toContain(`127.0.0.1:${server.port}`);
+    },
+  );
+
   it('that is long, or has control characters, is cut and cleaned', async () => {
     const error = await failAt('content', `554 \u001b[31mred\u0007 ${'x'.repeat(10_000)}`);
     expect(error.message.length).toBeLessThan(600);

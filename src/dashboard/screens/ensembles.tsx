@@ -6,7 +6,7 @@ import { type Address, changeQuery, linkTo } from '../address.ts';
 import { at } from '../api/client.ts';
 import { useData } from '../api/use-data.ts';
 import { useApp } from '../app-state.ts';
-import { count, oneLine } from '../format.ts';
+import { count, oneLine, visible } from '../format.ts';
 import { FlowView } from '../execution/flow-view.tsx';
 import { Badge } from '../parts/badge.tsx';
 import { CodeDiff, CodeLines } from '../parts/code-lines.tsx';
@@ -107,7 +107,7 @@ export function EnsembleScreen({ name, query }: { readonly name: string; readonl
           )}
         </span>
       </div>
-      {description && <p>{description}</p>}
+      {description && <p>{visible(description)}</p>}
       <p class="hint">
         Version <code>{value.version.slice(0, 8)}</code>, defined in {value.source}
         {value.source === 'store' && (

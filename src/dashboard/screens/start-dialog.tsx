@@ -5,6 +5,7 @@ import type { EnsembleDefinition } from '../../engine/model/ensemble.ts';
 import { goTo } from '../address.ts';
 import { at } from '../api/client.ts';
 import { useApp } from '../app-state.ts';
+import { visible } from '../format.ts';
 import { Confirm } from '../parts/dialog.tsx';
 import { JsonField, readJson } from '../parts/json-field.tsx';
 
@@ -137,7 +138,7 @@ function InputField({ name, field, isRequired, value, onValue }: FieldProps) {
           <input type="number" step={type === 'integer' ? 1 : 'any'} {...common} />
         </label>
       )}
-      {description && <p class="hint">{description}</p>}
+      {description && <p class="hint">{visible(description)}</p>}
     </>
   );
 }
