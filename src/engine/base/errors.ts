@@ -170,6 +170,9 @@ export interface ErrorDetails {
     readonly limit?: number;
   };
   readonly INVALID_OUTPUT: {
+    /** `too-large`: an object of a store is larger than `limit`, in bytes. */
+    readonly reason?: string;
+    readonly limit?: number;
     /** SQLite's result code. */
     readonly sqlite?: number;
     /** Postgres' SQLSTATE, or the code of its driver. */
