@@ -214,7 +214,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
       await show(page, '/ensembles/described');
       await page.getByText('pays \\u{202e}nobody\\u{202c}').first().waitFor();
       await page.getByRole('button', { name: 'Start', exact: true }).click();
-      await page.getByText('who \\u{2066}gets it\\u{2069}').waitFor();
+      await page.getByText('who \\u{2066}gets it\\u{2069}').first().waitFor();
       await page.context().close();
     } finally {
       await own.close();
