@@ -69,24 +69,7 @@ export function compileAgentStep(
   refuseSecrets({ references: shown }, configAt.path, `what \`${operation.name}\` gives`, secretNames, configAt.report);
   context.needs.add(`operation:${operation.name}`);
   for (const need of operation.needs?.(values) ?? []) context.needs.add(need);
-  // A template of a component may read it.
-  if (input && operation.ignoresInput && references.length === 0) {
-    const { path, report: reportInput } = resolved.at('input');
-    reportInput({
-      path,
-      key: true,
-      message: `has no effect: ${quoted(operation.name)} does not read it. ${CONFIG_RULE}`,
-      warning: true,
-    });
-  }
-  if (behaviour.fromComponent && !references.some(({ path }) => path.length === 0)) {
-    const { path, report: reportKeys } = resolved.at('fromComponent');
-    reportKeys({
-      path,
-      key: true,
-      message: 'has no effect: the `config` has no `config://`, as a whole or under `<<`',
-    });
-  }
+  reportNoEffect(resolved, operation, references);
   const readsOnlyInput = operation.readsOnlyInput?.(values) ?? true;
   const retryAt = resolved.at('retry');
   if (takesPrompt) context.prompts.missing.push(() => report({ path: configAt.path, message: NEEDS_PROMPT }));
@@ -117,6 +100,25 @@ export function compileAgentStep(
     readsState: Boolean(condition?.readsState || input?.readsState || config.readsState || setState?.readsState),
     last: place.last,
   };
+}
+
+/** Reports fields that are written and that nothing reads. */
+function reportNoEffect(
+  resolved: ResolvedAgent,
+  operation: AnyOperation,
+  references: ConfigWithoutReferences['references'],
+): void {
+  const { input, fromComponent } = resolved.behaviour;
+  // A template of a component may read it.
+  if (input !== undefined && operation.ignoresInput && references.length === 0) {
+    const { path, report } = resolved.at('input');
+    const message = `has no effect: ${quoted(operation.name)} does not read it. ${CONFIG_RULE}`;
+    report({ path, key: true, message, warning: true });
+  }
+  if (fromComponent && !references.some(({ path }) => path.length === 0)) {
+    const { path, report } = resolved.at('fromComponent');
+    report({ path, key: true, message: 'has no effect: the `config` has no `config://`, as a whole or under `<<`' });
+  }
 }
 
 /** Compiles the references of a config: each is text that may read variables and results. */

@@ -113,7 +113,7 @@ export function checkReferences(references: readonly WrittenReference[], path: P
 export interface ComponentKeys {
   /** The keys that the agent names. Undefined: it names none. */
   readonly named: readonly string[] | undefined;
-  /** The keys that are written beside the reference, and win. */
+  /** The keys that are written next to the reference, and win. */
   readonly written: readonly string[];
   /** Whether something secret may be in what is written, which goes where the url says. */
   readonly isSecret: boolean;
@@ -146,7 +146,7 @@ function checkBrought(
   const refused = brought.find((key) => !mayBring(key));
   if (refused === undefined) return;
   const why = named ? 'is not in its `fromComponent`' : 'decides what is called, and with which secrets';
-  const message = `${kind}://${name}@${version} brings ${quoted(refused)} to agent ${quoted(agent)}, which ${why}; to allow it, write beside the \`config\` of the agent: \`fromComponent: [${brought.join(', ')}]\``;
+  const message = `${kind}://${name}@${version} brings ${quoted(refused)} to agent ${quoted(agent)}, which ${why}; to allow it, write next to the \`config\` of the agent: \`fromComponent: [${brought.join(', ')}]\``;
   throw new OrchestratorError('INVALID_DEFINITION', message);
 }
 
