@@ -4,31 +4,22 @@
  * Usage: node durable/backlog.mjs <sqlite|postgres> <queued> <seconds>, with BENCH_POSTGRES as the URL of an empty database
  */
 
-import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { importLibrary } from '../library.mjs';
 import { openStore } from './library-store.mjs';
 import { openSqlite } from './open-sqlite.mjs';
-import { isUnavailable } from './unavailable.mjs';
+import { ownFolder } from './own-folder.mjs';
+import { printMeasured } from './unavailable.mjs';
 
 /** How many executions are queued again at once. */
 const REFILL = 500;
 const [kind, queued, seconds] = [process.argv[2], Number(process.argv[3]), Number(process.argv[4])];
-const root = process.env.BENCH_FOLDER ?? fileURLToPath(new URL('../node_modules/', import.meta.url));
-const folder = mkdtempSync(join(root, '.bench-'));
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+const folder = ownFolder();
 const where = kind === 'sqlite' ? join(folder, 'backlog.db') : process.env.BENCH_POSTGRES;
 
-try {
-  console.log(JSON.stringify(await measure()));
-} catch (error) {
-  if (!isUnavailable(error)) throw error;
-  console.log(JSON.stringify({ unavailable: error.message }));
-}
-process.exit(0);
+await printMeasured(measure);
 
 async function measure() {
   const first = await open({ concurrency: 0 });

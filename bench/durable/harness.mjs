@@ -13,20 +13,14 @@ import { pathToFileURL } from 'node:url';
 import { percentile } from '../statistics.mjs';
 import { postgresCommits, sqliteCommits } from './commits.mjs';
 import { ownFolder } from './own-folder.mjs';
-import { isUnavailable } from './unavailable.mjs';
+import { printMeasured } from './unavailable.mjs';
 
 const [module, secondsText, concurrencyText, argument] = process.argv.slice(2);
 const seconds = Number(secondsText);
 const concurrency = Number(concurrencyText);
 const folder = ownFolder();
 
-try {
-  console.log(JSON.stringify(await measure()));
-} catch (error) {
-  if (!isUnavailable(error)) throw error;
-  console.log(JSON.stringify({ unavailable: error.message }));
-}
-process.exit(0);
+await printMeasured(measure);
 
 async function measure() {
   const postgres = process.env.BENCH_POSTGRES;

@@ -12,7 +12,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { isUnavailable, unavailable } from './unavailable.mjs';
+import { printMeasured, unavailable } from './unavailable.mjs';
 
 const script = fileURLToPath(new URL('./resume-process.mjs', import.meta.url));
 const root = process.env.BENCH_FOLDER ?? fileURLToPath(new URL('../node_modules/', import.meta.url));
@@ -24,13 +24,7 @@ process.on('exit', () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-try {
-  console.log(JSON.stringify(await measure()));
-} catch (error) {
-  if (!isUnavailable(error)) throw error;
-  console.log(JSON.stringify({ unavailable: error.message }));
-}
-process.exit(0);
+await printMeasured(measure);
 
 async function measure() {
   if (what === 'node') return { ms: await timeTo('up', start('-e', 'process.stdout.write("up\\n")')) };

@@ -17,9 +17,9 @@ import { withStorageTimeout } from '../adapters/storage/with-storage-timeout.ts'
 import type { Emitter } from '../engine/events/emitter.ts';
 import { withOutboxNotice } from './deliveries/connect-deliveries.ts';
 
-/** How long calls wait, ms. */
 /** After this time, a call of the storage fails. The call may have had its effect all the same. */
 const STORAGE_TIMEOUT_MS = 10_000;
+/** How long a call waits for a storage that is away. */
 const READ_WAIT_MS = 2_000;
 const WRITE_WAIT_MS = 10_000;
 
@@ -50,14 +50,7 @@ function withPatience(storage: Storage, clock: Clock, logger: Logger, readMs: nu
     const retry = WRITES.test(called) ? writing : reading;
     return (...args) => retry(() => call(...args));
   };
-  const { commit, watch, wakeAt, accepts, close } = storage;
-  return {
-    ...{ ...createParts(method), kv: storage.kv, objects: storage.objects, capabilities: storage.capabilities },
-    ...{ commit, close },
-    ...(watch && { watch }),
-    ...(wakeAt && { wakeAt }),
-    ...(accepts && { accepts }),
-  };
+  return { ...storage, ...createParts(method), kv: storage.kv, objects: storage.objects };
 }
 
 export interface StorageHost {

@@ -288,9 +288,9 @@ describe('a stored config', () => {
     refused('"shop"', 'config');
   });
 
-  it('that is not a map fails the agent', async () => {
+  it.each(['- 5\n', 'null', '5', 'text'])('that is not a map fails the agent: %j', async (content) => {
     const { orchestrator, add } = await setUp({ ensembles: [ensemble('"config://settings@latest"')] });
-    await add('config', 'settings', '- 5\n');
+    await add('config', 'settings', content);
     const { error } = await orchestrator.execute('e');
     expect(error).toMatchObject({
       code: 'INVALID_DEFINITION',

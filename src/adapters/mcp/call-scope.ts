@@ -11,7 +11,7 @@ const MAX_RECEIVED_BYTES = 10 * 1024 * 1024;
 const MAX_REQUESTS = 32;
 const REQUEST_EVERY_MS = 5000;
 // With a longer delay, a platform's timer fires at once.
-const MAX_TIMER_MS = 2 ** 31 - 1;
+export const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export interface CallScope {
   /** Aborts when the call ends early. Its reason is a neutral text, because the client package sends it to the server. */

@@ -2,7 +2,7 @@
 
 import type { Transport, TransportSendOptions } from '@modelcontextprotocol/client';
 import type { ToolServerAccess } from '../../engine/ports/tool-server.ts';
-import { type CallScope, callScope } from './call-scope.ts';
+import { type CallScope, callScope, MAX_TIMER_MS } from './call-scope.ts';
 import { incompleteAnswer } from './failure.ts';
 import { EXCHANGE_HEADER, type Exchange, guardedFetch, type OpenExchanges } from './guarded-fetch.ts';
 import type { ClientPackage } from './load-client-package.ts';
@@ -15,7 +15,6 @@ export const SCOPE_HEADER = 'x-call-scope';
 const NOTICE_MS = 3000;
 /** A server says when its stream is to be resumed, but not sooner than this. */
 const MIN_RESUMPTION_MS = 100;
-const MAX_TIMER_MS = 2 ** 31 - 1;
 const RESUMPTION = {
   initialReconnectionDelay: 500,
   maxReconnectionDelay: 10_000,

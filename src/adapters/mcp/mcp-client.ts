@@ -57,43 +57,48 @@ const PROBE_MS = 5000;
 type Limits = Pick<ToolCall, 'timeoutMs' | 'signal'>;
 type Use<T> = (connection: Connection, scope: CallScope) => Promise<T>;
 
+/** How a call gets its connection. */
+interface Joining {
+  join(scope: CallScope): Promise<Connection>;
+  drop(connection: Connection): void;
+  isForgotten(thrown: unknown, connection: Connection): boolean;
+}
+
 /** @param share - whether calls share one connection */
 export function mcpServer(access: ToolServerAccess, share: boolean, load: () => Promise<ClientPackage>): ToolServer {
   const memory: ServerMemory = {};
   const open = (scope: CallScope, timeoutMs: number) =>
     openConnection({ load, access, memory, probeMs: Math.min(PROBE_MS, timeoutMs / 2) }, scope);
   const shared = sharedConnection(access.name, open);
+  const joinShared: Joining = { ...shared, isForgotten: needsNewConnection };
 
-  async function useShared<T>(scope: CallScope, use: Use<T>): Promise<T> {
-    const connection = await shared.join(scope);
+  /** A server that forgot the session or its form did nothing for the request: it is sent once more on a new connection. */
+  async function useOnceMore<T>(scope: CallScope, use: Use<T>, { join, drop, isForgotten }: Joining): Promise<T> {
+    const connection = await join(scope);
     try {
       return await use(connection, scope);
     } catch (thrown) {
-      if (scope.ended || !needsNewConnection(thrown, connection)) throw thrown;
-      // The server forgot the session or its form, and did nothing for this request: it is sent once more in a new session.
-      shared.drop(connection);
+      if (scope.ended || !isForgotten(thrown, connection)) throw thrown;
+      drop(connection);
       memory.version = undefined;
-      return use(await shared.join(scope), scope);
+      return use(await join(scope), scope);
     }
   }
 
   async function call<T>({ timeoutMs, signal }: Limits, use: Use<T>): Promise<T> {
     const scope = callScope(access.name, timeoutMs, signal);
     let own: Connection | undefined;
-    const useOwn = async () => {
-      own = await open(scope, scope.timeoutMs);
-      try {
-        return await use(own, scope);
-      } catch (thrown) {
-        if (scope.ended || !own.isOld || !needsNewConnection(thrown, own)) throw thrown;
-        void own.close();
-        memory.version = undefined;
+    const joinOwn: Joining = {
+      async join() {
         own = await open(scope, scope.timeoutMs);
-        return use(own, scope);
-      }
+        return own;
+      },
+      drop: (connection) => void connection.close(),
+      // A session that was made for this call is new to the server.
+      isForgotten: (thrown, connection) => connection.isOld && needsNewConnection(thrown, connection),
     };
     try {
-      const result = await scope.run(share ? useShared(scope, use) : useOwn());
+      const result = await scope.run(useOnceMore(scope, use, share ? joinShared : joinOwn));
       await own?.close();
       return result;
     } catch (thrown) {

@@ -54,12 +54,13 @@ export function chatCompletions(
           },
         }),
       };
-      const response = await ports.http.send(sent).catch((error: unknown) => {
+      let response: HttpResponse;
+      try {
+        response = await ports.http.send(sent);
+      } catch (error) {
         if (request.signal.aborted || !stream?.hasEnded) throw error;
-        return undefined;
-      });
-      if (stream && !response) return stream.end();
-      if (!response) throw new TypeError('the HTTP client has no answer');
+        return stream.end();
+      }
       if (response.status < 200 || response.status > 299) throw statusFailure(call, response, ports.now());
       if (!stream || !isStream(response)) return readWhole(call, request, response);
       if (!streamed) stream.add(response.body);

@@ -108,11 +108,7 @@ function addCall(part: Json, { calls, byIndex }: State): void {
   const { name, arguments: args } = isMap(part.function) ? part.function : ({} as JsonObject);
   const id = textOf(part.id);
   let call = byIndex.get(index);
-  // Some servers give every call the index 0, or none, and some give none an id: then a name begins the next call.
-  const isOther = id !== '' && call?.id !== '' && call?.id !== id;
-  const isNext =
-    id === '' && textOf(name) !== '' && call?.name !== '' && parseJson(call?.arguments || '{}') !== undefined;
-  if (!call || isOther || isNext) {
+  if (!call || isOtherCall(call, id, textOf(name))) {
     call = { id: '', name: '', arguments: '', extra: undefined };
     calls.push(call);
     byIndex.set(index, call);
@@ -122,4 +118,10 @@ function addCall(part: Json, { calls, byIndex }: State): void {
   call.arguments +=
     typeof args === 'string' || args === undefined || args === null ? textOf(args) : JSON.stringify(args);
   call.extra ??= extra;
+}
+
+/** Some servers give every call the index 0, or none, and some give none an id: then a name begins the next call. */
+function isOtherCall(call: Call, id: string, name: string): boolean {
+  if (id !== '') return call.id !== '' && call.id !== id;
+  return name !== '' && call.name !== '' && parseJson(call.arguments || '{}') !== undefined;
 }

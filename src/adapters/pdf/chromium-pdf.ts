@@ -5,6 +5,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import pLimit from 'p-limit';
 import { messageOf, OrchestratorError } from '../../engine/base/errors.ts';
 import { packageFailure } from '../../engine/base/package-failure.ts';
+import { withTimeout } from '../../engine/base/with-timeout.ts';
 import type { PdfDocument, PdfRenderer, PdfRequest } from '../../engine/ports/pdf.ts';
 import { findChromium } from './find-chromium.ts';
 import { toDocument, toPrintOptions, tooLong } from './print-options.ts';
@@ -104,13 +105,12 @@ async function print(chromium: Chromium, options: ChromiumPdfOptions, request: P
   if ((await Promise.race([over, undefined])) === OVER) throw stopped();
   const opening = openContext(chromium, options);
   opening.catch(() => {});
-  const opened = await Promise.race([opening, over]);
-  if (opened === OVER) {
+  const context = await Promise.race([opening, over]);
+  if (context === OVER) {
     // The browser said nothing: the next document starts another one.
     void closeBrowser(chromium);
     throw stopped();
   }
-  const context = opened;
   const printing = printIn(context, request);
   // The failure of a page that was closed is of no interest.
   printing.catch(() => {});
@@ -210,25 +210,28 @@ function launchFailure(thrown: unknown): unknown {
   });
 }
 
+const setTimer = (ms: number, callback: () => void) => {
+  const timer = setTimeout(callback, ms);
+  return () => clearTimeout(timer);
+};
+
+/** @returns whether it was closed in time, or failed to */
+async function closed(closing: Promise<unknown> | undefined): Promise<boolean> {
+  const ended = Promise.resolve(closing).then(
+    () => true,
+    () => true,
+  );
+  return (await withTimeout(ended, CLOSE_MS, setTimer)) === true;
+}
+
 // A page that is busy may not close. Then the whole browser is closed, and the next document starts another one.
 async function closeContext(chromium: Chromium, context: BrowserContext): Promise<void> {
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise((resolve) => {
-    timer = setTimeout(() => resolve(OVER), CLOSE_MS);
-  });
-  const ended = await Promise.race([context.close().catch(() => {}), late]);
-  clearTimeout(timer);
-  if (ended === OVER) void closeBrowser(chromium);
+  if (!(await closed(context.close()))) void closeBrowser(chromium);
 }
 
 /** A browser that does not end by itself is ended by force, which Playwright does after half a minute. Nobody waits for that. */
 async function closeBrowser(chromium: Chromium): Promise<void> {
   const { browser } = chromium;
   delete chromium.browser;
-  let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = setTimeout(resolve, CLOSE_MS);
-  });
-  await Promise.race([browser?.then((opened) => opened.close()).catch(() => {}), late]);
-  clearTimeout(timer);
+  await closed(browser?.then((opened) => opened.close()));
 }

@@ -1,17 +1,13 @@
 /** Long work in portions, so that no turn of the event loop lasts long, however long a store takes for one entry. */
 
 import type { MaybePromise } from './maybe-promise.ts';
+import { turnOf } from './next-turn.ts';
 
 /** How long a portion shall take. A store such as SQLite blocks the process for that time. */
 const PORTION_MS = 10;
 const FIRST = 8;
 
-/** What the portions need of a clock. */
-interface Turns {
-  monotonic(): number;
-  turn?(): Promise<void>;
-  sleep(ms: number): Promise<void>;
-}
+type Turning = Parameters<typeof turnOf>[0];
 
 export interface Portions {
   /**
@@ -22,12 +18,12 @@ export interface Portions {
 }
 
 /** @param most - the largest portion. A clock that stands still gets it soon */
-export function inPortions(clock: Turns, most: number): Portions {
+export function inPortions(clock: Turning & { monotonic(): number }, most: number): Portions {
   let size = Math.min(FIRST, most);
   let isFirst = true;
   return {
     async next(work) {
-      if (!isFirst) await (clock.turn ? clock.turn() : clock.sleep(0));
+      if (!isFirst) await turnOf(clock);
       isFirst = false;
       const begun = clock.monotonic();
       const result = await work(size);

@@ -1,5 +1,6 @@
 /** Yields to the event loop: a flow that never waits would block everything else in the process. */
 
+import { turnOf } from '../base/next-turn.ts';
 import type { Clock } from '../ports/clock.ts';
 
 /** The longest time without yielding, ms. It is checked between steps. */
@@ -46,9 +47,9 @@ export class Turns {
     this.now = this.#clock.monotonic();
   }
 
-  /** Resolves on the next turn. Each caller gets its own promise: on Cloudflare, a request must not wait for another request's promise. */
+  /** Resolves on the next turn. */
   next(): Promise<void> {
-    return this.#clock.turn ? this.#clock.turn() : this.#clock.sleep(0);
+    return turnOf(this.#clock);
   }
 
   #watch(): void {

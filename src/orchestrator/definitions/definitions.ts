@@ -85,15 +85,15 @@ export interface Definitions<Key extends string, Item> {
 export type Ensembles = Definitions<'ensembles', EnsembleItem>;
 export type Agents = Definitions<'agents', AgentItem>;
 
+/** The scope of those who may start ensembles. */
+const STARTS = 'execute:ensembles';
+
 /** @throws FORBIDDEN */
 function refuseWebhooks({ definition }: { readonly definition: JsonObject }, { webhooks = true }: WriteOptions): void {
   if (webhooks || webhooksOf(definition).length === 0) return;
   const message = `a definition with a webhook is started by callers that need no token; to store it, the token needs the scope \`${STARTS}\` too`;
   throw new OrchestratorError('FORBIDDEN', message, { details: { requiredScope: STARTS } });
 }
-
-/** The scope of those who may start ensembles. */
-const STARTS = 'execute:ensembles';
 
 /** How often a change without `ifMatch` is made again because another change came first. */
 const MAX_TRIES = 20;

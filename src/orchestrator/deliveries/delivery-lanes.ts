@@ -3,6 +3,7 @@
  * few at a time, and stores what became of them.
  */
 
+import { turnOf } from '../../engine/base/next-turn.ts';
 import type { StoredDelivery } from '../../engine/model/delivery.ts';
 import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
@@ -81,8 +82,7 @@ export function createDeliveryLanes({ store, clock, logger, send, onDue }: LaneP
 
   const settleAll = async () => {
     // Results that arrive in the same turns are stored together.
-    for (let turns = 0; turns < SETTLE_TURNS && settled.length < FEW_SETTLED; turns += 1)
-      await (clock.turn ? clock.turn() : clock.sleep(0));
+    for (let turns = 0; turns < SETTLE_TURNS && settled.length < FEW_SETTLED; turns += 1) await turnOf(clock);
     for (let pauseMs = FIRST_PAUSE_MS; settled.length > 0; ) {
       const batch = settled.slice(0, SETTLED_AT_ONCE);
       try {

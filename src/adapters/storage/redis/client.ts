@@ -99,13 +99,6 @@ export function openRedis(who: string, options: RedisOptions): RedisConnection {
   let own: Promise<OwnRedisClient> | undefined;
   let closed = false;
   let selected: Promise<void> | undefined;
-  const select = (opened: OwnRedisClient) => {
-    selected ??= selectDatabase(who, opened, databaseOf(url)).catch((thrown: unknown) => {
-      selected = undefined;
-      throw thrown;
-    });
-    return selected;
-  };
   const ownClient = () => {
     if (closed) throw new OrchestratorError('OVERLOADED', `${who}: the store was closed`);
     // A package that could not be loaded may be there at the next call.
@@ -115,14 +108,21 @@ export function openRedis(who: string, options: RedisOptions): RedisConnection {
     });
     return own;
   };
+  const ownDatabase = async () => {
+    const opened = await ownClient();
+    selected ??= selectDatabase(who, opened, databaseOf(url)).catch((thrown: unknown) => {
+      selected = undefined;
+      throw thrown;
+    });
+    await selected;
+    return opened;
+  };
   return {
     namespace,
     ready: async () => void (client ?? (await ownClient())),
     async run(script, keys, ...given) {
       try {
-        const opened = client ?? (await ownClient());
-        if (opened !== client) await select(opened as OwnRedisClient);
-        return await opened.eval(script, keys.length, ...keys, ...given);
+        return await (client ?? (await ownDatabase())).eval(script, keys.length, ...keys, ...given);
       } catch (thrown) {
         throw toRedisFailure(who, thrown);
       }

@@ -137,11 +137,11 @@ export function componentKeys(
 /** @throws INVALID_DEFINITION, with the line that allows it */
 function checkBrought(
   { kind, name, version }: ResolvedComponent,
-  config: Json,
+  config: JsonObject,
   agent: string,
   { named, written, isSecret }: ComponentKeys,
 ): void {
-  const brought = Object.keys(config as JsonObject).filter((key) => !written.includes(key));
+  const brought = Object.keys(config).filter((key) => !written.includes(key));
   const mayBring = (key: string) => named?.includes(key) ?? (key === 'url' ? !isSecret : !TRUSTED.includes(key));
   const refused = brought.find((key) => !mayBring(key));
   if (refused === undefined) return;
@@ -187,9 +187,8 @@ export function compileReferences({
       }
       const parts = components.map((component, i) => {
         const { path } = all[i] as (typeof all)[number];
-        if (path.length === 0 && component.kind === 'config')
-          checkBrought(component, readComponentConfig(component.content), step.name, keys);
         const compiled = compileContent(component, path, operation.texts ?? {}, { functions, templates });
+        if (path.length === 0 && isMap(compiled.config)) checkBrought(component, compiled.config, step.name, keys);
         return { path, component, ...compiled, evaluate: withDefaults(compiled.evaluate, component.metadata) };
       });
       const made = withParts(step, parts, readsOnlyInput);
@@ -203,6 +202,8 @@ export function compileReferences({
 }
 
 interface CompiledContent {
+  /** The value of a config. */
+  readonly config?: Json;
   readonly evaluate: Evaluate<ExpressionScope>;
   /** Whether it can be filled in with other data. */
   readonly isTemplate: boolean;
@@ -301,7 +302,7 @@ function compileContent(
     if (kind === 'config') {
       const value = readComponentConfig(content);
       if (path.length === 0 && !isMap(value)) throw new ExpressionSyntaxError('it must be a map of settings', 0, 0);
-      return { evaluate: () => value, isTemplate: false };
+      return { evaluate: () => value, isTemplate: false, config: value };
     }
     if (kind === 'template' && !language.templates && HAS_TAGS.test(content)) throw noEngine(component);
     const text = texts[textPath(path)];

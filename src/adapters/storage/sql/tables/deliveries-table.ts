@@ -75,7 +75,6 @@ export function deliveriesTable(dialect: SqlDialect, namespace: string): Deliver
     ALL,
   );
   const settle = settleQueries(dialect, deliveries);
-  // Each statement is a commit of SQLite, so one finds several ids.
   const requeueSome = (count: number) => {
     const places = Array.from({ length: count }, (_, i) => `$${i + 3}`);
     return dialect.prepare(
@@ -83,7 +82,7 @@ export function deliveriesTable(dialect: SqlDialect, namespace: string): Deliver
       WHERE namespace = $1 AND id IN (${places.join(', ')}) AND status <> 'pending'`,
     );
   };
-  const requeue = { one: requeueSome(1), many: requeueSome(FOUND_AT_ONCE) };
+  const requeue = { one: requeueSome(1), many: requeueSome(FOUND_AT_ONCE), atOnce: FOUND_AT_ONCE };
   const selectOne = dialect.prepare(
     `SELECT ${ALL.join(', ')} FROM ${deliveries} WHERE namespace = $1 AND id = $2`,
     ALL,
@@ -113,14 +112,12 @@ export function deliveriesTable(dialect: SqlDialect, namespace: string): Deliver
       ),
     settle: (results) => settle(namespace, results),
     requeue(ids, now) {
-      const counts: MaybePromise<number>[] = [];
-      for (let at = 0; at < ids.length; at += FOUND_AT_ONCE) {
-        const some = ids.slice(at, at + FOUND_AT_ONCE).map(dialect.text);
-        const missing = some.length === 1 ? 0 : FOUND_AT_ONCE - some.length;
-        const found = [...some, ...Array.from({ length: missing }, () => null)];
-        counts.push((some.length === 1 ? requeue.one : requeue.many).count([namespace, now, ...found]));
-      }
-      return sum(counts);
+      return countAll(
+        requeue,
+        [namespace, now],
+        ids.map((id) => [dialect.text(id)]),
+        [null],
+      );
     },
     get: (id) => andThen(selectOne.rows([namespace, dialect.text(id)]), ([row]) => row && readDelivery(row)),
     list: (query) => andThen(list(namespace, query), (rows) => rows.map(readState)),
@@ -145,22 +142,41 @@ function settleQueries(dialect: SqlDialect, deliveries: string) {
       WHERE d.namespace = $1 AND d.id = x.column1 AND d.status = 'pending' AND d.attempts = x.column2`,
     );
   };
-  const [one, many] = [prepare(1), prepare(SETTLED_AT_ONCE)];
+  const settle = { one: prepare(1), many: prepare(SETTLED_AT_ONCE), atOnce: SETTLED_AT_ONCE };
   const toParams = ({ id, expectedAttempts, status, attempts, dueAt, log }: SettledDelivery): SqlParam[] => [
     ...[dialect.text(id), expectedAttempts, status, attempts],
     ...[dueAt ?? null, toJsonColumn(log as never)],
   ];
-  // Each statement is a commit of SQLite, so few results fill a statement for many with rows that match nothing.
   const none = SETTLED.map(() => null);
-  return (namespace: string, results: readonly SettledDelivery[]): MaybePromise<number> => {
-    const counts: MaybePromise<number>[] = [];
-    for (let at = 0; at < results.length; at += SETTLED_AT_ONCE) {
-      const rows = results.slice(at, at + SETTLED_AT_ONCE).map(toParams);
-      if (rows.length > 1) while (rows.length < SETTLED_AT_ONCE) rows.push(none);
-      counts.push((rows.length === 1 ? one : many).count([namespace, ...rows.flat()]));
-    }
-    return sum(counts);
-  };
+  return (namespace: string, results: readonly SettledDelivery[]): MaybePromise<number> =>
+    countAll(settle, [namespace], results.map(toParams), none);
+}
+
+/** A statement for one row of parameters, and one for many. */
+interface ForRows {
+  readonly one: SqlQuery;
+  readonly many: SqlQuery;
+  readonly atOnce: number;
+}
+
+/**
+ * Runs few statements for many rows. Each statement is a commit of SQLite, so few rows fill a statement for many with rows that match nothing.
+ * @param first - the parameters before the rows @param none - a row that matches nothing
+ * @returns how many rows were changed
+ */
+function countAll(
+  { one, many, atOnce }: ForRows,
+  first: readonly SqlParam[],
+  all: readonly (readonly SqlParam[])[],
+  none: readonly SqlParam[],
+): MaybePromise<number> {
+  const counts: MaybePromise<number>[] = [];
+  for (let at = 0; at < all.length; at += atOnce) {
+    const rows = all.slice(at, at + atOnce);
+    if (rows.length > 1) while (rows.length < atOnce) rows.push(none);
+    counts.push((rows.length === 1 ? one : many).count([...first, ...rows.flat()]));
+  }
+  return sum(counts);
 }
 
 function sum(counts: readonly MaybePromise<number>[]): MaybePromise<number> {
