@@ -102,6 +102,7 @@ describe.skipIf(!hasBrowser)('the dashboard in a browser', () => {
       expect(await text(page)).toContain('1 failed or timed out in all, and was not retried.');
       await page.getByRole('link', { name: '1', exact: true }).click();
       await page.getByRole('button', { name: 'failed and not retried' }).waitFor();
+      await page.getByRole('link', { name: old }).waitFor();
       expect(await page.locator('tbody tr').count()).toBe(1);
       await retry(old);
       await show(page, '/');
