@@ -7,6 +7,7 @@ import { isOrchestratorError } from '../engine/base/errors.ts';
 import { andThen, isPromise, type MaybePromise } from '../engine/base/maybe-promise.ts';
 import type { JsonObject } from '../engine/base/json.ts';
 import type { Clock } from '../engine/ports/clock.ts';
+import type { SteadyClock } from './steady-clock.ts';
 import type { DocumentStore } from '../engine/ports/document-store.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import { callPart, createParts, type StorageMethod } from '../engine/ports/storage-methods.ts';
@@ -54,7 +55,7 @@ function withPatience(storage: Storage, clock: Clock, logger: Logger, readMs: nu
 }
 
 export interface StorageHost {
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly logger: Logger;
   readonly events: Pick<Emitter, 'measure'>;
   /** A commit has stored deliveries. */
@@ -74,11 +75,13 @@ export interface ConnectedStorage {
 export function connectStorage(given: Storage | undefined, host: StorageHost): ConnectedStorage {
   const { clock, logger, events, onStored } = host;
   const timed = withStorageTimeout(given ?? memoryStorage(), clock, STORAGE_TIMEOUT_MS, () => events.measure);
-  const engineStorage = withOutboxNotice(timed, onStored);
+  const noticed = withOutboxNotice(timed, onStored);
+  // The host wakes by its own clock.
+  const wakeAt = timed.wakeAt && ((at: number) => timed.wakeAt?.(clock.toWall(at)));
   return {
-    engineStorage,
-    storage: withPatience(engineStorage, clock, logger, READ_WAIT_MS),
-    patient: withPatience(engineStorage, clock, logger, WRITE_WAIT_MS),
+    engineStorage: wakeAt ? { ...noticed, wakeAt } : noticed,
+    storage: withPatience(noticed, clock, logger, READ_WAIT_MS),
+    patient: withPatience(noticed, clock, logger, WRITE_WAIT_MS),
   };
 }
 

@@ -35,6 +35,7 @@ import type { Kind } from './definitions/stored-definitions.ts';
 import { connectTelemetry } from './telemetry.ts';
 import { createEnsembleStates, type EnsembleStates } from './ensemble-states.ts';
 import { createExecutions, type Executions } from './runs/executions.ts';
+import { steadyClock } from './steady-clock.ts';
 import { loadEnsembles, logWarnings, readSharedAgents } from './definitions/load-definitions.ts';
 import type { Script } from '../operations/code/code-operation.ts';
 import { mailSecrets } from './mail.ts';
@@ -170,18 +171,18 @@ export function createOrchestrator<
 >(options?: TypedOptions<OrchestratorOptions<E>, E, A, S>): Orchestrator<EnsembleTypes<E>>;
 export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrator {
   checkOptions(given);
-  const clock = given.clock ?? systemClock();
   const linkSecrets = given.signalLinks && secretsOf(given.signalLinks);
   const masking = createMasking([...secretsIn(given), ...(linkSecrets ?? [])], linkSecrets !== undefined);
   const logger = masking.logger(loggerOf(given.logger, CONSOLE));
+  const clock = steadyClock(given.clock ?? systemClock(), logger);
   const events = createEmitter(clock, logger);
   const onStored = () => deliveries.onStored();
   const { patient, engineStorage, storage } = connectStorage(given.storage, { clock, logger, events, onStored });
   const http = onClock(given.http ?? fetchHttp(), clock);
   const { tracing, options } = connectTelemetry({ ...given, http }, masking, events, () => executions.open());
   const components = createComponentParts(options, { storage, clock, logger, events });
-  const toolServers = connectToolServers(options, clock);
-  const host = compileHost({ ...options, clock, storage }, toolServers);
+  const toolServers = connectToolServers(options, clock.wall);
+  const host = compileHost({ ...options, clock: clock.wall, storage }, toolServers);
   const ensembles = loadEnsembles(options.ensembles ?? [], host);
   logWarnings(ensembles.values(), logger);
   const catalog = createCatalog({ host, ensembles, documents: patient.documents, clock, logger });
@@ -241,7 +242,8 @@ export function createOrchestrator(given: OrchestratorOptions = {}): Orchestrato
       await work.begin(true);
       await warnOfUses(ensembles.values(), components.api, logger);
     },
-    runDue: async ({ limit = 100 } = {}) => runAllDue(work, executionService.engine, checkDueLimit(limit)),
+    runDue: async ({ limit = 100 } = {}) =>
+      runAllDue(work, executionService.engine, checkDueLimit(limit), clock.toWall),
     close: createClose(options, { ...served, toolServers, deliveries, stop: work.stop }),
   };
   const { once } = requestKeys;

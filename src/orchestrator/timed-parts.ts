@@ -28,12 +28,11 @@ export function createTimedParts(
   const { engine } = executionService;
   const stored = jobDocuments<StoredJob>(storage.documents, clock, 'job');
   const jobTask = createJobTask({ ...parts, stored, wake: () => wake() });
-  const tasks = [...ticks, deliveries.task, rollouts.task, jobTask];
-  const work = createTimedWork(tasks, { storage, clock, logger, engine });
+  const work = createTimedWork([...ticks, deliveries.task, rollouts.task, jobTask], { storage, clock, logger, engine });
   deliveries.attach(work);
   rollouts.attach(work);
   const schedules = createSchedules({
-    ...{ ensembles: ensembles.values(), schedules: storage.schedules, clock },
+    ...{ ensembles: ensembles.values(), schedules: storage.schedules, clock: clock.wall },
     executionService() {
       work.begin(false);
       return executionService;

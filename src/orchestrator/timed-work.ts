@@ -1,12 +1,14 @@
 /** Does what is due at its time with one timer, which is set to the earliest instant at which a task has something to do. */
 
-import type { Clock } from '../engine/ports/clock.ts';
 import type { AttachedEngine } from '../engine/ports/execution-engine.ts';
 import type { Logger } from '../engine/ports/logger.ts';
 import type { Storage } from '../engine/ports/storage.ts';
+import type { SteadyClock } from './steady-clock.ts';
 
 /** A schedule, or the sending of deliveries. */
 export interface TimedTask {
+  /** Its instants are those of the host's clock, as of a schedule. Else they are those of the steady clock. */
+  readonly usesWall?: true;
   /** Does what is due. A task that fails is tried again later. */
   advance(options: AdvanceOptions): Promise<TaskProgress>;
   /** Logs that it failed. @param againInMs - after this time it is tried again */
@@ -48,7 +50,7 @@ export interface TimedWork {
 
 export interface TimedParts {
   readonly storage: Pick<Storage, 'wakeAt' | 'capabilities'>;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly logger: Logger;
   readonly engine: Pick<AttachedEngine, 'whenEnded'>;
 }
@@ -63,7 +65,7 @@ const MAX_PAUSE_MS = 30_000;
 /** A task that this process does. */
 interface Served {
   readonly task: TimedTask;
-  /** Unix ms at which it is done next. Undefined: never. */
+  /** Unix ms of the task's clock at which it is done next. Undefined: never. */
   nextAt: number | undefined;
   /** Unix ms of its next look, and what cancels its timer. */
   look: { readonly at: number; readonly cancel: () => void } | undefined;
@@ -79,7 +81,8 @@ interface Served {
 }
 
 export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts): TimedWork {
-  const { storage, clock, logger, engine } = parts;
+  const { storage, logger, engine } = parts;
+  const { wall: clock } = parts.clock;
   const idle = {
     look: undefined,
     serving: undefined,
@@ -100,19 +103,22 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
   /** Cancels the next look at the clock. */
   let cancelReading: (() => void) | undefined;
 
+  const nowOf = ({ task }: Served) => (task.usesWall ? clock : parts.clock).now();
+  const toWall = ({ task }: Served, at: number) => (task.usesWall ? at : parts.clock.toWall(at));
+
   const advance = async (one: Served, takesOver: boolean, waits: boolean): Promise<void> => {
     try {
       const shouldContinue = () => !stopped;
       const { nextAt, looksAt, waitsFor } = await one.task.advance({ aliveFrom, takesOver, waits, shouldContinue });
       one.nextAt = nextAt;
-      if (looksAt !== undefined) lookAt(one, looksAt);
+      if (looksAt !== undefined) lookAt(one, toWall(one, looksAt));
       one.pauseMs = FIRST_PAUSE_MS;
       one.failed = false;
       if (waitsFor !== undefined) awaitEnd(one, waitsFor);
     } catch (error) {
       if (stopped) return;
       one.failed = true;
-      one.nextAt = clock.now() + one.pauseMs;
+      one.nextAt = nowOf(one) + one.pauseMs;
       one.task.logFailure(error, one.pauseMs);
       one.pauseMs = Math.min(one.pauseMs * 2, MAX_PAUSE_MS);
     }
@@ -143,10 +149,12 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
     });
   };
 
+  /** By the host's clock. */
   const earliest = (): number | undefined => {
     let first: number | undefined;
-    for (const { serving, nextAt } of served) {
-      if (!serving && nextAt !== undefined && (first === undefined || nextAt < first)) first = nextAt;
+    for (const one of served) {
+      const at = one.serving || one.nextAt === undefined ? undefined : toWall(one, one.nextAt);
+      if (at !== undefined && (first === undefined || at < first)) first = at;
     }
     return first;
   };
@@ -198,7 +206,8 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
   const serveDue = (expectedAt: number) => {
     const now = clock.now();
     if (now - expectedAt > STANDSTILL_MS) aliveFrom = now;
-    for (const one of served) if (!one.serving && one.nextAt !== undefined && one.nextAt <= now) void serve(one, false);
+    for (const one of served)
+      if (!one.serving && one.nextAt !== undefined && one.nextAt <= nowOf(one)) void serve(one, false);
     arm();
   };
 
@@ -229,7 +238,7 @@ export function createTimedWork(tasks: readonly TimedTask[], parts: TimedParts):
     wake(task, at) {
       const one = served.find((other) => other.task === task);
       if (!one || stopped || !usesTimer) return;
-      if (at <= clock.now()) void serve(one, false);
+      if (at <= nowOf(one)) void serve(one, false);
       else if (!one.serving && (one.nextAt === undefined || at < one.nextAt)) {
         one.nextAt = at;
         arm();
@@ -256,12 +265,17 @@ export async function runAllDue(
   work: TimedWork,
   engine: Pick<AttachedEngine, 'runDue'>,
   limit: number,
+  toWall: SteadyClock['toWall'],
 ): Promise<{ readonly nextDueAt?: number }> {
+  const runDue = async (most: number) => {
+    const { nextDueAt } = await engine.runDue(most);
+    return nextDueAt === undefined ? {} : { nextDueAt: toWall(nextDueAt) };
+  };
   const first = await work.runDue();
-  const ran = await engine.runDue(limit);
+  const ran = await runDue(limit);
   const next = await work.runDue();
   if (first === undefined && next === undefined) return ran;
-  const { nextDueAt = next } = await engine.runDue(0);
+  const { nextDueAt = next } = await runDue(0);
   if (nextDueAt === undefined) return {};
   return { nextDueAt: next === undefined ? nextDueAt : Math.min(nextDueAt, next) };
 }

@@ -231,9 +231,9 @@ async function endUnrunnable(engine: EngineState, worker: string, claimed: Unrun
   const { host, storage, clock, logger, writer, withRetry } = engine;
   const { id, execution, epoch, startedAt, waited } = claimed;
   const ensemble = execution?.ensemble;
-  const finishedAt = clock.now();
+  const finishedAt = Math.max(clock.now(), startedAt);
   const about = { output: null, error: { code: 'INTERNAL', message }, finishedAt, agents: 0 };
-  const duration = Math.max(0, finishedAt - startedAt);
+  const duration = finishedAt - startedAt;
   const end = { status: 'failed' as const, ...about, duration, ...(waited > 0 && { waited }) };
   const signals = signalsOfEnd(claimed, end);
   const entry: CommitEntry = { executionId: id, epoch, steps: [], end, ...(signals && { signals }) };

@@ -130,11 +130,12 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
       return undefined;
     }
     const { clock } = this.#parts;
-    const finishedAt = clock.now();
+    // Where it began in another process, the clocks may differ.
+    const finishedAt = Math.max(clock.now(), this.held.startedAt);
     // When another process ran a part of it, wall time is all that is known.
     const duration =
       this.began === undefined
-        ? Math.max(0, finishedAt - this.held.startedAt)
+        ? finishedAt - this.held.startedAt
         : Math.round(clock.monotonic() - this.began);
     const { waited, reported, usage, components } = this.#journal;
     const { agents } = reported;

@@ -33,13 +33,13 @@ export async function attemptDelivery(
   delivery: StoredDelivery,
   { retries }: NotificationTarget,
   clock: Clock,
-  send: (attempt: number, now: number) => Promise<AttemptOutcome>,
+  send: (attempt: number) => Promise<AttemptOutcome>,
 ): Promise<EndedAttempt> {
   const { id, attempts: expectedAttempts, attemptsBefore } = delivery;
   const attempts = expectedAttempts + 1;
   const at = clock.now();
   const began = clock.monotonic();
-  const outcome = await send(attempts, at);
+  const outcome = await send(attempts);
   const { result, status, error, excerpt, retryAfterMs = 0 } = outcome;
   const attempt: DeliveryAttempt = {
     ...{ attempt: attempts, at, duration: Math.round(clock.monotonic() - began) },

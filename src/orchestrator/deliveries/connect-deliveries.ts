@@ -5,13 +5,13 @@ import { andThen } from '../../engine/base/maybe-promise.ts';
 import type { CompileHost } from '../../engine/definition/compile/compile-host.ts';
 import type { Emitter } from '../../engine/events/emitter.ts';
 import type { IdSource } from '../../engine/model/id.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { Masking } from '../../engine/ports/masking.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { Tracing } from '../../engine/ports/telemetry.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import { type ConnectedOptions, DEFAULT_RETENTION } from '../options.ts';
+import type { SteadyClock } from '../steady-clock.ts';
 import type { TimedWork } from '../timed-work.ts';
 import { createDeliveryService, type DeliveryService } from './delivery-service.ts';
 import { observeDeliveries } from './observe-deliveries.ts';
@@ -32,7 +32,7 @@ export interface ConnectedDeliveries extends DeliveryService {
 
 export interface DeliveryParts {
   readonly storage: Storage;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly logger: Logger;
   readonly masking: Masking;
   readonly host: CompileHost;

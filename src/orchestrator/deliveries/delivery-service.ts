@@ -5,10 +5,10 @@ import { andThen } from '../../engine/base/maybe-promise.ts';
 import { inPortions } from '../../engine/base/portions.ts';
 import type { StoredDelivery } from '../../engine/model/delivery.ts';
 import type { NotificationTarget } from '../../engine/model/notification.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { SettledDelivery, Storage } from '../../engine/ports/storage.ts';
 import type { Tracing } from '../../engine/ports/telemetry.ts';
+import type { SteadyClock } from '../steady-clock.ts';
 import type { TimedTask } from '../timed-work.ts';
 import { attemptDelivery, type EndedAttempt, withoutAttempt } from './attempt.ts';
 import { createDeliveryLanes } from './delivery-lanes.ts';
@@ -27,7 +27,7 @@ export interface DeliveryObserver {
 
 export interface DeliveryServiceParts extends WebhookSender, EmailSenders {
   readonly storage: Storage;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly logger: Logger;
   readonly findTarget: FindTarget;
   readonly receivers: Receivers;
@@ -74,14 +74,9 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
   let probeAt: number | undefined;
   let isReplaying = false;
 
-  const attempt = (
-    delivery: StoredDelivery,
-    target: NotificationTarget,
-    number: number,
-    now: number,
-  ): Promise<AttemptOutcome> => {
+  const attempt = (delivery: StoredDelivery, target: NotificationTarget, number: number): Promise<AttemptOutcome> => {
     if (target.type === 'email') return sendEmail(parts, delivery, target);
-    return sendWebhook(parts, delivery, target, number, now);
+    return sendWebhook(parts, delivery, target, number, clock.wall.now());
   };
 
   const traced = async (
@@ -100,8 +95,8 @@ export function createDeliveryService(parts: DeliveryServiceParts): DeliveryServ
     // An attempt that would end after the claim could be made twice.
     if (clock.now() + target.timeoutMs > until) return withoutAttempt(delivery, 'pending', clock.now());
     const { tracing } = parts;
-    const made = await attemptDelivery(delivery, target, clock, (n, now) => {
-      const send = () => attempt(delivery, target, n, now);
+    const made = await attemptDelivery(delivery, target, clock, (n) => {
+      const send = () => attempt(delivery, target, n);
       return tracing ? traced(tracing, delivery, n, send) : send();
     });
     const { receiver } = delivery;

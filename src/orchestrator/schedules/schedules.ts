@@ -2,20 +2,20 @@
 
 import type { Emitter } from '../../engine/events/emitter.ts';
 import { METRICS } from '../../engine/model/measurement.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import type { LoadedEnsemble } from '../definitions/load-definitions.ts';
 import type { ExecutionService } from '../runs/execution-service.ts';
 import { newExecution } from '../runs/new-execution.ts';
 import { readInput } from '../runs/read-input.ts';
+import type { SteadyClock } from '../steady-clock.ts';
 import { traceStart } from '../telemetry.ts';
 import type { TimedTask } from '../timed-work.ts';
 import { createScheduleDriver, type QueuedStart } from './drive-schedule.ts';
 
 export interface SchedulesParts {
   readonly storage: Storage;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly logger: Logger;
   readonly events: Pick<Emitter, 'measure'>;
   readonly executionService: Pick<ExecutionService, 'toLoadedDefinition' | 'tracing' | 'engine' | 'records' | 'start'>;
@@ -41,8 +41,9 @@ export function scheduleTasks(ensembles: Iterable<LoadedEnsemble>, parts: Schedu
     ensemble.compiled.schedules.map((schedule): TimedTask => {
       const { schedules } = storage;
       const { records } = executionService;
-      const driver = createScheduleDriver({ schedules, records, clock, logger, ensemble, schedule, start });
+      const driver = createScheduleDriver({ schedules, records, clock: clock.wall, logger, ensemble, schedule, start });
       return {
+        usesWall: true,
         advance: driver.advance,
         logFailure(err, againInMs) {
           const about = { err, schedule: schedule.name, againInMs };

@@ -7,7 +7,6 @@ import type { MaybePromise } from '../../engine/base/maybe-promise.ts';
 import { keepRequest, type RequestReader } from '../../engine/model/kept-request.ts';
 import { type BodyKind, type SignatureScheme, WEBHOOK_ROOT, type Webhook } from '../../engine/model/webhook.ts';
 import { canonicalWebhookPath } from '../../engine/model/webhook-path.ts';
-import type { Clock } from '../../engine/ports/clock.ts';
 import type { Logger } from '../../engine/ports/logger.ts';
 import type { Storage } from '../../engine/ports/storage.ts';
 import {
@@ -26,6 +25,7 @@ import type { Executions } from '../runs/executions.ts';
 import { createJwtCheck } from './check-jwt.ts';
 import { type Delivered, deliverSignal } from './deliver-signal.ts';
 import { type ConnectedOptions, DEFAULT_BRAND } from '../options.ts';
+import type { SteadyClock } from '../steady-clock.ts';
 import { sharedSecrets } from './shared-secrets.ts';
 import { createWebhookClaims, type WebhookClaims } from './webhook-claims.ts';
 
@@ -102,7 +102,7 @@ interface Found {
 interface WebhooksParts {
   readonly catalog: Catalog;
   readonly storage: Storage;
-  readonly clock: Clock;
+  readonly clock: SteadyClock;
   readonly logger: Logger;
   readonly starting: () => ExecutionService;
   readonly executions: Executions;
@@ -130,7 +130,7 @@ function createWebhooks(
   inCode: ReadonlyMap<string, ReadonlyMap<string, Found>>,
   claims: WebhookClaims,
 ): ServedWebhooks {
-  const checkJwt = createJwtCheck(http, clock, logger);
+  const checkJwt = createJwtCheck(http, clock.wall, logger);
   const served = new Map([...inCode].map(([path, methods]) => [path, toServed(methods)]));
 
   function toServed(methods: ReadonlyMap<string, Found>): ReadonlyMap<string, ServedWebhook> {
@@ -150,7 +150,7 @@ function createWebhooks(
         if (access.type === 'public') return {};
         if (access.type === 'oauth') return checkJwt(access, request.header('authorization'));
         if (access.type !== 'signature') return checkCredentials(access, request.header('authorization'));
-        const claim = readSignature(access, request, clock.now());
+        const claim = readSignature(access, request, clock.wall.now());
         return 'problem' in claim ? claim : checkSignature(access, claim, await readBody());
       },
       async receive(request) {
