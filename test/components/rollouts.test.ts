@@ -1,8 +1,20 @@
 /** Rollouts: a guard advances the share of a version in steps, and rolls it back by itself. */
 
 import { describe, expect, it } from 'vitest';
-import { createOrchestrator, defineOperation, memoryStorage, type NewDeployment } from '../../src/index.ts';
+import {
+  createOrchestrator,
+  defineOperation,
+  embeddedEngine,
+  memoryStorage,
+  type NewDeployment,
+  type Orchestrator,
+  type OrchestratorOptions,
+} from '../../src/index.ts';
 import { manualClock } from '../../src/entries/testing.ts';
+import type { WorldReader } from '../../src/testing-kit/engine-suite/engine-world.ts';
+import { openStorageWorld } from '../../src/testing-kit/engine-suite/storage-world.ts';
+import { inWorld } from '../../src/testing-kit/engine-suite/world.ts';
+import { hostTurn } from '../../src/testing-kit/manual-clock.ts';
 
 /** Fails where the text of the component is that of a version in `broken`. */
 const broken = new Set<string>();
@@ -14,6 +26,22 @@ const use = defineOperation({
     return text;
   },
 });
+let kill = () => {};
+/** Ends its process where the text is that of the new version. */
+const deadly = defineOperation({
+  name: 'use',
+  run({ config }) {
+    const { text } = config as { readonly text: string };
+    if (text !== 'v1.1.0') return text;
+    kill();
+    return new Promise(() => {});
+  },
+});
+
+async function allEnded({ executions }: WorldReader): Promise<boolean> {
+  return (await executions.list({ limit: 50 })).every(({ finishedAt }) => finishedAt !== undefined);
+}
+
 const ENSEMBLE = `
 name: e
 flow:
@@ -140,6 +168,93 @@ describe('a rollout', () => {
     expect(await now()).toBe('v1.0.0');
     expect(events).toHaveLength(1);
   });
+
+  it('counts over all its steps: too few failures for each step alone still end it', async () => {
+    const { clock, rollOut, run, now, events } = await setUp();
+    await rollOut({ steps: [60, 70, 80, 90, 100], every: '1m' });
+    const seen = [await now()];
+    for (let step = 0; step < 3; step++) {
+      broken.add('v1.1.0');
+      for (let failed = 0; failed === 0; ) failed = await run(1);
+      broken.clear();
+      await clock.advance(2 * MINUTE);
+      seen.push(await now());
+    }
+    expect(seen).toEqual([60, 70, 80, 'v1.0.0']);
+    expect(events).toEqual([expect.objectContaining({ runs: 3, failures: 3 })]);
+    // The counts of an earlier rollout do not count.
+    await rollOut({ steps: [99, 100] });
+    broken.add('v1.1.0');
+    for (let failed = 0; failed === 0; ) failed = await run(1);
+    await clock.advance(MINUTE);
+    expect(await now()).toBe(99);
+  });
+
+  it('counts a failure at once: a process that is killed after it takes none along', async () => {
+    const { clock, open, rollOut, run, now } = await setUp();
+    broken.add('v1.1.0');
+    await rollOut({ steps: [99, 100] });
+    for (let process = 0; process < 3; process++) {
+      const one = open();
+      await one.ready();
+      for (let failed = 0; failed === 0; ) failed = await run(1, one);
+      await hostTurn();
+      await hostTurn();
+      // A process that ends in this way counts nothing more.
+      await one.close({ grace: 0 });
+    }
+    await clock.advance(2_000);
+    expect(await now()).toBe('v1.0.0');
+  });
+
+  it('of a version that ends its processes is rolled back', () =>
+    inWorld(
+      {
+        createSubject: ((options: OrchestratorOptions) => {
+          const { operations = [] } = options;
+          return createOrchestrator({ ...options, operations: [...operations, deadly] });
+        }) as never,
+        openWorld: () => {
+          const storage = memoryStorage({ shared: true });
+          return openStorageWorld({
+            create: () => ({ connect: () => ({ ...storage, close() {} }) }),
+            engine: embeddedEngine,
+          });
+        },
+      },
+      async (world) => {
+        const open = async (concurrency = 10) => {
+          const process = await world.open({ ensembles: [ENSEMBLE as never], engine: { concurrency } });
+          const orchestrator = process.subject as unknown as Orchestrator;
+          kill = () => process.kill();
+          await orchestrator.ready();
+          return { process, orchestrator };
+        };
+        const { orchestrator } = await open(0);
+        const { components } = orchestrator;
+        await components.register({ name: 'greet', kind: 'prompt' });
+        for (const version of ['v1.0.0', 'v1.1.0'])
+          await components.createVersion('greet', { version, content: version });
+        await components.deploy('greet', { to: 'production', version: 'v1.0.0' });
+        await components.deploy('greet', {
+          ...{ to: 'production', version: 'v1.1.0', guard: 'failureRate < 2%', steps: [99, 100] },
+        });
+        for (let i = 0; i < 5; i++) await orchestrator.start('e');
+        for (let deaths = 0; deaths < 50; deaths++) {
+          const next = await open();
+          const isOver = async () => !next.process.control.alive || (await allEnded(world.reader));
+          await world.until('a death, or the end of all', isOver);
+          if (next.process.control.alive) break;
+        }
+        const last = await open();
+        await world.advance(5_000);
+        expect(await last.orchestrator.components.deployments('greet')).toMatchObject([
+          { version: 'v1.0.0', by: 'guard' },
+        ]);
+        const { executions } = await last.orchestrator.executions.list({ ensemble: 'e', status: 'failed' });
+        expect(executions[0]).toMatchObject({ components: [{ name: 'greet', version: 'v1.1.0' }] });
+      },
+    ));
 
   it('stays at a step that no execution has used', async () => {
     const { clock, rollOut, run, now } = await setUp();

@@ -10,10 +10,12 @@ import type {
   ClaimedExecution,
   CommitEntry,
   DamagedExecution,
+  ExecutionEnd,
   NewExecution,
   StepRecord,
 } from '../../engine/model/stored-execution.ts';
 import { isAfterCrash } from '../../engine/running/held-execution.ts';
+import { PinnedComponents } from '../../engine/running/pinned-components.ts';
 import type { Run } from './active-runs.ts';
 import { releaseLater } from './deferred-writes.ts';
 import type { EngineState } from './engine-state.ts';
@@ -234,7 +236,9 @@ async function endUnrunnable(engine: EngineState, worker: string, claimed: Unrun
   const finishedAt = Math.max(clock.now(), startedAt);
   const about = { output: null, error: { code: 'INTERNAL', message }, finishedAt, agents: 0 };
   const duration = finishedAt - startedAt;
-  const end = { status: 'failed' as const, ...about, duration, ...(waited > 0 && { waited }) };
+  const components = await findComponents(engine, claimed);
+  const more = { ...(waited > 0 && { waited }), ...(components && { components }) };
+  const end = { status: 'failed' as const, ...about, duration, ...more };
   const signals = signalsOfEnd(claimed, end);
   const entry: CommitEntry = { executionId: id, epoch, steps: [], end, ...(signals && { signals }) };
   const outbox = execution && (await findOutbox(engine, execution));
@@ -242,6 +246,17 @@ async function endUnrunnable(engine: EngineState, worker: string, claimed: Unrun
   logger.error({ executionId: id, ensemble, worker }, `execution was ended: ${message}`);
   const record = await withRetry(() => storage.executions.get(id, { agents: false }));
   if (record) host.ended(record, worker);
+}
+
+/** What it used, as far as it can be read: a rollout counts the end of an execution that ended its processes. */
+async function findComponents(engine: EngineState, { id }: UnrunnableExecution): Promise<ExecutionEnd['components']> {
+  const pinned = new PinnedComponents();
+  try {
+    for (const record of await readRecords(engine, id)) pinned.add(record);
+  } catch (error) {
+    if (!isOrchestratorError(error, 'INTERNAL')) throw error;
+  }
+  return pinned.all;
 }
 
 /** Without the definition, nobody knows what is to be sent. */

@@ -61,8 +61,10 @@ function fill(attempt: Attempt, references: CompiledReferences, store: StoreReco
   } catch (thrown) {
     return fail(thrown);
   }
-  const next = (ready: CompiledAgentStep) =>
-    attempt.scope.cancellation.reason === undefined ? make(attempt, ready, store) : undefined;
+  const { cancellation, run } = attempt.scope;
+  const use = (ready: CompiledAgentStep) =>
+    cancellation.reason === undefined ? make(attempt, ready, store) : undefined;
+  const next = (ready: CompiledAgentStep) => andThen(run.journal.storeChosen(), () => use(ready));
   return isPromise(filled) ? filled.then(next, fail) : next(filled);
 }
 

@@ -163,6 +163,11 @@ export interface Journal {
   /** Stores to which version a reference led, together with the next record: nothing that follows from it is stored without it. */
   pin(reference: string, component: UsedComponent): void;
 
+  /**
+   * Stores the versions that a split chose, before the attempt that uses them: an attempt that ends its process counts against its version, too.
+   */
+  storeChosen(): MaybePromise<unknown>;
+
   /** The current state of the ensemble. Undefined if it was never set. */
   readState(): MaybePromise<JsonObject | undefined>;
 }

@@ -134,9 +134,7 @@ export class ActiveRun<Held extends HeldExecution = HeldExecution> {
     const finishedAt = Math.max(clock.now(), this.held.startedAt);
     // When another process ran a part of it, wall time is all that is known.
     const duration =
-      this.began === undefined
-        ? finishedAt - this.held.startedAt
-        : Math.round(clock.monotonic() - this.began);
+      this.began === undefined ? finishedAt - this.held.startedAt : Math.round(clock.monotonic() - this.began);
     const { waited, reported, usage, components } = this.#journal;
     const { agents } = reported;
     const end: ExecutionEnd = error

@@ -32,6 +32,11 @@ export class PinnedComponents {
     return this.#unstored !== undefined;
   }
 
+  /** Whether one of them was chosen by a split. */
+  get hasUnstoredChoice(): boolean {
+    return this.#unstored?.some(({ component }) => component.split !== undefined) ?? false;
+  }
+
   /** The notes of what was set since the last call. At the end of an execution, nobody needs them: its record has the same. */
   takeNotes(): StepRecord[] {
     const notes = (this.#unstored ?? []).map(({ reference, component, at }) =>

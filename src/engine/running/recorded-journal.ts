@@ -62,6 +62,8 @@ export abstract class RecordedJournal implements Journal {
 
   pin(): void {}
 
+  storeChosen(): undefined {}
+
   mark(): false {
     return false;
   }

@@ -148,6 +148,13 @@ export class RunJournal implements Journal {
     this.components.set(reference, component, this.#parts.clock.now());
   }
 
+  storeChosen(): MaybePromise<unknown> {
+    if (this.#storesAtEnd || this.#closed || !this.components.hasUnstoredChoice) return undefined;
+    const { mayRepeat } = this;
+    // It shows nothing about how far the steps came.
+    return andThen(this.#commit(this.#entryOf(this.#takeDeferred())), () => Object.assign(this, { mayRepeat }));
+  }
+
   hasReplayed(prefix: string): boolean {
     return this.#replayed?.hasPrefix(prefix) ?? false;
   }
@@ -205,8 +212,7 @@ export class RunJournal implements Journal {
     this.#earlierWaits ??= new Map(this.#held.handover?.waitingFor.map((wait) => [wait.key, wait]));
     const earlier = this.#earlierWaits.get(place.key);
     if (earlier && earlier.kind === place.kind && earlier.until === end) return earlier;
-    const wait = { ...place, since: this.#parts.clock.now() };
-    return end === undefined ? wait : { ...wait, until: end };
+    return { ...place, since: this.#parts.clock.now(), ...(end !== undefined && { until: end }) };
   }
 
   /** ms in which no branch of the execution was at work, because all waited. */
@@ -221,9 +227,8 @@ export class RunJournal implements Journal {
     const { recoveries = 0 } = this.#held;
     const { total: usage } = this.usage;
     const { all: components } = this.components;
-    const left = { waitingFor, waited: this.waited, recoveries };
     return {
-      ...left,
+      ...{ waitingFor, waited: this.waited, recoveries },
       ...(usage && { usage }),
       ...(components && { components }),
       ...(omitted > 0 && { omitted }),
@@ -244,22 +249,17 @@ export class RunJournal implements Journal {
     const { id: executionId } = this.#held.execution;
     const { epoch } = this.#held;
     if (this.components.hasUnstored) this.components.takeNotes();
-    const steps = this.#close();
+    const steps = this.close();
     return this.#commit(signals ? { executionId, epoch, steps, signals, end } : { executionId, epoch, steps, end });
   }
 
   /** Suspends or releases the execution, with all deferred records. Later results of steps are dropped. @throws JournalLostError */
   release(release: Release): MaybePromise<CommitResult> {
-    return this.#commit({ ...this.#entryOf(this.#close()), release });
+    return this.#commit({ ...this.#entryOf(this.close()), release });
   }
 
-  /** Drops all deferred records and all later results of steps. */
-  close(): void {
-    this.#close();
-  }
-
-  /** @returns the deferred records */
-  #close(): StepRecord[] {
+  /** Later results of steps are dropped. @returns the deferred records */
+  close(): StepRecord[] {
     this.#closed = true;
     return this.#takeDeferred();
   }

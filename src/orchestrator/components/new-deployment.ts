@@ -31,8 +31,8 @@ export interface NewDeployment {
    */
   readonly by?: string | undefined;
   /**
-   * Rolls the version out in steps, as long as this holds: `failureRate < 2%`, of the executions that used the version in the step. It is
-   * rolled back as soon as more have failed than 2 % of them, or of 100 if there are fewer.
+   * Rolls the version out in steps, as long as this holds: `failureRate < 2%`, of the executions that used the version in the step, and in
+   * the whole rollout. It is rolled back as soon as more have failed than 2 % of them, or of 100 if there are fewer.
    */
   readonly guard?: string | undefined;
   /** The shares of the version in a rollout, in percent. Default: `[1, 10, 50, 100]`. */

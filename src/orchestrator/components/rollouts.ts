@@ -58,13 +58,13 @@ export function createRollouts(parts: RolloutParts): Rollouts {
     return isMoved;
   };
 
-  const rollBack = async (one: Watched, deployment: Deployment, rollout: Rollout, count: StepCount) => {
+  const rollBack = async (one: Watched, deployment: Deployment, rollout: Rollout, { runs, failures }: StepCount) => {
     const { name, environment } = one;
     const { guard, version: from } = rollout;
-    const message = `${from} was rolled back: ${count.failures} of ${count.runs} executions failed, and the guard is ${guard}`;
+    const message = `${from} was rolled back: ${failures} of ${runs} executions failed, and the guard is ${guard}`;
     const next = rolledBack(deployment, clock.now(), message);
     if (!(await move(one, deployment, next))) return;
-    const details = { component: name, environment, from, to: next.version, guard, ...count };
+    const details = { component: name, environment, from, to: next.version, guard, runs, failures };
     logger.warn({ ...one.last, ...details }, 'a component was rolled back by its guard');
     if (events.hasListeners) events.emit('component.rolledBack', { ...one.last, ...details });
   };
@@ -85,12 +85,13 @@ export function createRollouts(parts: RolloutParts): Rollouts {
     one.counts = new Map();
     if (!deployment || !rollout) return undefined;
     const more = counts.get(rollout.version) ?? NONE;
-    const count = await addCount(parts, one, deployment, more).catch((error: unknown) => {
+    const count = await addCount(parts, one, deployment, rollout, more).catch((error: unknown) => {
       add(one, rollout.version, more);
       throw error;
     });
-    if (isBroken(rollout.guard, count)) {
-      await rollBack(one, deployment, rollout, count);
+    const broken = [count, plus(count, count.earlier)].find((counted) => isBroken(rollout.guard, counted));
+    if (broken) {
+      await rollBack(one, deployment, rollout, broken);
       return undefined;
     }
     const endsAt = deployment.deployedAt + rollout.everyMs;
@@ -126,13 +127,24 @@ export function createRollouts(parts: RolloutParts): Rollouts {
       for (const used of components ?? []) {
         if (!used.split) continue;
         count(watched, used, isFailed, { executionId: id, ensemble });
-        work?.wake(task, clock.now() + FLUSH_MS);
+        // A process that ends now would take a failure along.
+        work?.wake(task, clock.now() + (isFailed ? 0 : FLUSH_MS));
       }
     },
   };
 }
 
 const NONE: StepCount = { runs: 0, failures: 0 };
+
+/** What is stored of a rollout: the counts of one of its steps, and of the steps before that. */
+interface StoredCount extends StepCount {
+  readonly deployedAt: number;
+  readonly earlier: StepCount;
+}
+
+function plus(one: StepCount, other: StepCount): StepCount {
+  return { runs: one.runs + other.runs, failures: one.failures + other.failures };
+}
 
 function count(
   watched: Map<string, Watched>,
@@ -148,26 +160,28 @@ function count(
 }
 
 function add({ counts }: Watched, version: string, more: StepCount): void {
-  const { runs, failures } = counts.get(version) ?? NONE;
-  counts.set(version, { runs: runs + more.runs, failures: failures + more.failures });
+  counts.set(version, plus(counts.get(version) ?? NONE, more));
 }
 
-/** Adds to what is stored for the step. @returns the sum */
+/** Adds to what is stored for the step. @returns the sum, which is stored then */
 async function addCount(
   { documents, clock }: RolloutParts,
   { name, environment }: Watched,
   { deployedAt }: Deployment,
+  { step }: Rollout,
   more: StepCount,
-): Promise<StepCount> {
+): Promise<StoredCount> {
   const key = `${name}@${environment}`;
   for (;;) {
     const now = clock.now();
     const stored = await documents.read(KIND, key, now);
-    const { deployedAt: of, runs, failures } = (stored?.value ?? {}) as unknown as StepCount & { deployedAt?: number };
-    const before = of === deployedAt ? { runs, failures } : NONE;
-    const sum = { runs: before.runs + more.runs, failures: before.failures + more.failures };
+    const known = stored?.value as StoredCount | undefined;
+    const isSame = known?.deployedAt === deployedAt;
+    // The counts of an earlier rollout end with its steps: another one begins with its first step.
+    const earlier = isSame ? known.earlier : known && step > 0 ? plus(known, known.earlier) : NONE;
+    const sum = { deployedAt, ...plus(isSame ? known : NONE, more), earlier };
     if (more.runs === 0) return sum;
-    const value = { deployedAt, ...sum } satisfies JsonObject;
+    const value = sum as unknown as JsonObject;
     const change = { expectedVersion: stored?.version ?? 0, document: { value, tag: '', updatedAt: now }, now };
     if (await documents.write(KIND, key, change)) return sum;
   }
