@@ -1,6 +1,8 @@
 /** Components in a git repository: the command `git` reads what the library writes, and the other way round. */
 
-import { readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { gitComponents } from '../../src/entries/git.ts';
@@ -227,6 +229,43 @@ describe.skipIf(!hasGit)('components in a git repository', () => {
     });
   });
 
+  it('a message with a line like the begin of a signature is kept, with what the deployment was before', async () => {
+    const folder = newProject();
+    const { components } = open(folder);
+    for (const n of [0, 1]) await components.createVersion('greet', { version: `v1.${n}.0`, content: `Hi ${n}` });
+    await components.deploy('greet', { to: 'production', version: 'v1.0.0' });
+    const message =
+      'as in\n-----BEGIN PGP SIGNATURE-----\nand\n- -----BEGIN SSH SIGNATURE-----\n-----END PGP SIGNATURE-----';
+    await components.deploy('greet', { to: 'production', version: 'v1.1.0', message });
+    const read = open(folder).components;
+    expect(await read.deployments('greet')).toMatchObject([{ version: 'v1.1.0', message, previous: 'v1.0.0' }]);
+    expect((await read.rollback('greet', { to: 'production' })).version).toBe('v1.0.0');
+  });
+
+  it.each(['.git/config', 'prompts/.GIT/x.md', '.git. /x', 'git~1/config'])(
+    'the file %s, which is inside of `.git`, is refused when the component is registered',
+    async (file) => {
+      const { components } = open(newProject());
+      await expect(components.register({ name: 'other', kind: 'prompt', file })).rejects.toMatchObject({
+        code: 'INVALID_REQUEST',
+        message: expect.stringContaining('not inside of `.git`'),
+      });
+    },
+  );
+
+  it('an object that is damaged is named by what to do, without the words of the package', async () => {
+    const folder = newProject();
+    git(folder, 'tag', 'components/greet/v1.0.0');
+    const blob = git(folder, 'rev-parse', 'HEAD:prompts/greet.md').trim();
+    const path = join(folder, '.git/objects', blob.slice(0, 2), blob.slice(2));
+    rmSync(path, { force: true });
+    writeFileSync(path, 'damaged');
+    await expect(open(folder).components.resolve('prompt://greet@v1.0.0')).rejects.toMatchObject({
+      code: 'INTERNAL',
+      message: expect.stringMatching(/\.git can't be read or written \(\w+\); `git fsck` checks it$/),
+    });
+  });
+
   it('of ten writers that move one tag at once, one does, and the tag is whole', async () => {
     const folder = newProject();
     git(folder, 'tag', 'components/greet/v1.0.0');
@@ -237,6 +276,37 @@ describe.skipIf(!hasGit)('components in a git repository', () => {
     );
     expect(moved.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(git(folder, 'fsck', '--strict', '--no-dangling')).toBe('');
+  });
+});
+
+describe.skipIf(!hasGit)('the lock of a tag', () => {
+  const LOCK = '.git/refs/tags/components/greet/production.lock';
+  const now = () => Date.now();
+  const gone = () => spawnSync(process.execPath, ['-e', '0']).pid;
+
+  it.each<[string, () => object]>([
+    ['a process of this machine that was killed', () => ({ process: gone(), host: hostname(), at: now() })],
+    ['another machine, a minute ago', () => ({ process: 1, host: 'elsewhere', at: now() - 61_000 })],
+    ['a process that had the same number', () => ({ process: process.pid, host: hostname(), at: now() - 86_400_000 })],
+  ])('of %s is taken over', async (_title, lock) => {
+    const folder = newProject();
+    git(folder, 'tag', 'components/greet/v1.0.0');
+    writeFiles(folder, { [LOCK]: JSON.stringify(lock()) });
+    const { components } = open(folder);
+    await components.deploy('greet', { to: 'production', version: 'v1.0.0' });
+    expect(readdirSync(join(folder, '.git/refs/tags/components/greet')).sort()).toEqual(['production', 'v1.0.0']);
+    expect(git(folder, 'fsck', '--strict', '--no-dangling')).toBe('');
+  });
+
+  it.each<[string, () => object]>([
+    ['a process that lives', () => ({ process: process.ppid, host: hostname(), at: now() })],
+    ['another machine, a second ago', () => ({ process: 1, host: 'elsewhere', at: now() - 1_000 })],
+  ])('of %s is waited for', async (_title, lock) => {
+    const folder = newProject();
+    git(folder, 'tag', 'components/greet/v1.0.0');
+    writeFiles(folder, { [LOCK]: JSON.stringify(lock()) });
+    const deployed = open(folder).components.deploy('greet', { to: 'production', version: 'v1.0.0' });
+    await expect(deployed).rejects.toMatchObject({ code: 'CONFLICT', retryable: true });
   });
 });
 
@@ -262,6 +332,12 @@ describe.skipIf(!hasGit)('a repository that can not be used is refused with what
       (folder: string) => writeFiles(folder, { huge: 'x'.repeat(1_048_577) }),
       'huge',
       'more than 1048576',
+    ],
+    [
+      'larger than what is read of any file',
+      (folder: string) => writeFiles(folder, { larger: 'x'.repeat(4_194_305) }),
+      'larger',
+      'has 4194305 bytes, and at most 4194304 are read',
     ],
     ['a path out of the project', () => {}, '../x.md', '`greet`: `file` must be a path inside the project'],
   ])('a version whose file is %s', async (_title, prepare, file, message) => {
@@ -300,7 +376,7 @@ describe.skipIf(!hasGit)('a repository that can not be used is refused with what
     await expect(resolve(join(folder, 'borrows'))).rejects.toThrow('borrows objects from another repository');
   });
 
-  it('a tag that a killed process holds', async () => {
+  it('a tag that a killed command `git` holds', async () => {
     const folder = newProject();
     git(folder, 'tag', 'components/greet/v1.0.0');
     writeFiles(folder, { '.git/refs/tags/components/greet/production.lock': '' });

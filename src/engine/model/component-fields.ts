@@ -69,6 +69,9 @@ export function readNote(key: string, value: unknown): string | undefined {
   return refuse(`\`${key}\` must be text of at most ${MAX_TEXT} characters`);
 }
 
+/** The folder of git, in every form in which a file system may find it. */
+const OF_GIT = /^(?:\.git|\.?git~\d)[. ]*$/iu;
+
 /** A path inside a project, with `/`. @throws INVALID_REQUEST */
 export function readFilePath(file: unknown): string | undefined {
   if (file === undefined) return undefined;
@@ -77,8 +80,10 @@ export function readFilePath(file: unknown): string | undefined {
     file.length <= MAX_FILE &&
     // No drive, no backslash, no control character.
     /^[^\\:\p{Cc}]+$/u.test(file) &&
-    file.split('/').every((part) => part !== '' && part !== '.' && part !== '..');
-  return isInside ? file : refuse('`file` must be a path inside the project, such as `prompts/greet.md`');
+    file.split('/').every((part) => part !== '' && part !== '.' && part !== '..' && !OF_GIT.test(part));
+  return isInside
+    ? file
+    : refuse('`file` must be a path inside the project, such as `prompts/greet.md`, and not inside of `.git`');
 }
 
 /** @throws INVALID_REQUEST */

@@ -3,7 +3,8 @@
 import { randomUUID } from 'node:crypto';
 import fs, { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { OrchestratorError } from '../../../engine/base/errors.ts';
+import { constants, inflateSync } from 'node:zlib';
+import { isOrchestratorError, OrchestratorError } from '../../../engine/base/errors.ts';
 import { once } from '../../../engine/base/once.ts';
 import { packageFailure } from '../../../engine/base/package-failure.ts';
 
@@ -45,6 +46,8 @@ export interface GitObjects {
 const FILE_MODES = ['100644', '100755'];
 const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_TAGS = 50_000;
+/** Enough for the type and the size of an object. */
+const HEAD_BYTES = 64;
 
 interface TreeEntry {
   readonly mode: string;
@@ -85,6 +88,15 @@ export function createObjects(gitDir: string): GitObjects {
     return { type, object } as { readonly type: string; readonly object: unknown };
   };
 
+  /** The errors of the package say nothing about the repository, and ask for a report to its authors. */
+  const done = <T>(answer: Promise<T>): Promise<T> =>
+    answer.catch((cause: unknown) => {
+      if (isOrchestratorError(cause)) throw cause;
+      const { code } = Object(cause) as { readonly code?: unknown };
+      const message = `${gitDir} can't be read or written (${String(code)}); \`git fsck\` checks it`;
+      throw new OrchestratorError('INTERNAL', message, { cause });
+    });
+
   const entriesOf = async (git: Git, tree: string | undefined, at: ReturnType<typeof place>) =>
     tree === undefined ? [] : ((await read(git, tree, at)).object as readonly TreeEntry[]);
 
@@ -104,7 +116,7 @@ export function createObjects(gitDir: string): GitObjects {
     const made: TreeEntry = isFolder
       ? { mode: '040000', path: name, oid: await withFile(git, folder, rest, blob), type: 'tree' }
       : { mode: '100644', path: name, oid: blob, type: 'blob' };
-    return git.writeTree({ ...place(), tree: [...entries.filter(({ path }) => path !== name), made] });
+    return done(git.writeTree({ ...place(), tree: [...entries.filter(({ path }) => path !== name), made] }));
   };
 
   const follow = async (object: string): Promise<Tagged | undefined> => {
@@ -151,9 +163,12 @@ export function createObjects(gitDir: string): GitObjects {
       const entry = (await entriesOf(git, tree, at)).find((one) => one.path === name);
       if (!entry) return undefined;
       if (!FILE_MODES.includes(entry.mode)) throw unreadable(`\`${path}\` in commit ${commit} is not a file`);
-      const { blob } = await git.readBlob({ ...at, oid: entry.oid });
-      if (blob.length > MAX_BYTES)
-        throw unreadable(`\`${path}\` in commit ${commit} has ${blob.length} bytes, and at most ${MAX_BYTES} are read`);
+      const tooLarge = (bytes: number) =>
+        unreadable(`\`${path}\` in commit ${commit} has ${bytes} bytes, and at most ${MAX_BYTES} are read`);
+      const bytes = await looseBytes(gitDir, entry.oid);
+      if (bytes > MAX_BYTES) throw tooLarge(bytes);
+      const { blob } = await done(git.readBlob({ ...at, oid: entry.oid }));
+      if (blob.length > MAX_BYTES) throw tooLarge(blob.length);
       try {
         return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(blob);
       } catch {
@@ -164,7 +179,7 @@ export function createObjects(gitDir: string): GitObjects {
       const git = await load();
       let tree = parent === undefined ? undefined : await treeOf(git, parent, place());
       for (const [path, text] of texts) {
-        const blob = await git.writeBlob({ ...place(), blob: new TextEncoder().encode(text) });
+        const blob = await done(git.writeBlob({ ...place(), blob: new TextEncoder().encode(text) }));
         tree = await withFile(git, tree, path.split('/'), blob);
       }
       const signature = signatureOf(by);
@@ -172,14 +187,30 @@ export function createObjects(gitDir: string): GitObjects {
         ...{ tree: tree as string, parent: parent === undefined ? [] : [parent] },
         ...{ author: signature, committer: signature, message: `${message}\n` },
       };
-      return git.writeCommit({ ...place(), commit });
+      return done(git.writeCommit({ ...place(), commit }));
     },
     async writeTag(name, commit, by, message) {
       const git = await load();
       const tag = { object: commit, type: 'commit' as const, tag: name, tagger: signatureOf(by), message };
-      return git.writeTag({ ...place(), tag });
+      return done(git.writeTag({ ...place(), tag }));
     },
   };
+}
+
+/** The size of an object that is in no pack, by its first bytes: the package unpacks it whole. @returns 0 if it is in a pack */
+async function looseBytes(gitDir: string, oid: string): Promise<number> {
+  const file = await open(join(gitDir, 'objects', oid.slice(0, 2), oid.slice(2))).catch(() => undefined);
+  if (!file) return 0;
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0);
+    const head = inflateSync(buffer.subarray(0, bytesRead), { finishFlush: constants.Z_SYNC_FLUSH });
+    return Number(/^blob (\d+)\0/.exec(head.toString('latin1'))?.[1] ?? 0);
+  } catch {
+    // The package says what is wrong with it.
+    return 0;
+  } finally {
+    await file.close();
+  }
 }
 
 function unreadable(message: string): OrchestratorError {

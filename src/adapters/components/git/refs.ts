@@ -3,7 +3,9 @@
  * processes can change them at the same time.
  */
 
-import { type FileHandle, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { randomUUID } from 'node:crypto';
+import { link, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { hostname } from 'node:os';
 import { dirname, join, relative, sep } from 'node:path';
 import pRetry from 'p-retry';
 import { OrchestratorError } from '../../../engine/base/errors.ts';
@@ -18,14 +20,16 @@ export interface Refs {
    * @returns false if the ref is not the expected one
    */
   change(name: string, expected: string | undefined, next: string | undefined): Promise<boolean>;
-  /** Does something while no other caller of `locked` with this name does. */
-  locked<T>(name: string, task: (file: FileHandle, path: string) => Promise<T>): Promise<T>;
+  /** Does something while no other caller of `locked` with this name does. @param task - gets a path that no other caller writes to */
+  locked<T>(name: string, task: (unfinished: string) => Promise<T>): Promise<T>;
 }
 
 const OBJECT = /^[0-9a-f]{40}$/;
-/** A lock is held for a few ms. One that is held for longer was left by a process that was killed. */
+/** A lock is held for a few ms. */
 const LOCK_TRIES = 80;
 const LOCK_WAIT_MS = 25;
+/** A lock of a process of another machine is taken over after this time. */
+const STALE_MS = 60_000;
 
 export function createRefs(gitDir: string): Refs {
   const packedPath = join(gitDir, 'packed-refs');
@@ -57,6 +61,7 @@ export function createRefs(gitDir: string): Refs {
     const file = await pRetry(
       async () => {
         await mkdir(dirname(path), { recursive: true });
+        await removeStale(path);
         return open(path, 'wx');
       },
       {
@@ -65,25 +70,24 @@ export function createRefs(gitDir: string): Refs {
       },
     ).catch((error: unknown) => {
       if (!isCode(error, 'EEXIST')) throw error;
-      const message = `${path} exists: another process uses the repository, or one was killed; then remove the file`;
+      const message = `${name}.lock exists: another process uses the repository, or one was killed; then remove the file`;
       throw new OrchestratorError('CONFLICT', message, { retryable: true });
     });
     try {
-      return await task(file, path);
+      await file.writeFile(JSON.stringify({ process: process.pid, host: hostname(), at: Date.now() }));
+      // No ref has a name that ends in `.lock`.
+      return await task(`${path}.lock`);
     } finally {
       await file.close();
-      // After a rename there is none.
       await rm(path, { force: true });
     }
   };
 
   const unpack = async (name: string) => {
     if (!(await readPacked()).has(name)) return;
-    await locked('packed-refs', async (file, path) => {
-      await file.writeFile(withoutRef(await readFile(packedPath, 'utf8'), name));
-      await file.sync();
-      await rename(path, packedPath);
-    });
+    await locked('packed-refs', async (unfinished) =>
+      replace(packedPath, withoutRef(await readFile(packedPath, 'utf8'), name), unfinished),
+    );
   };
 
   return {
@@ -102,7 +106,7 @@ export function createRefs(gitDir: string): Refs {
       return new Map([...listed, ...loose]);
     },
     change: (name, expected, next) =>
-      locked(name, async (file, path) => {
+      locked(name, async (unfinished) => {
         if ((await read(name)) !== expected) return false;
         if (next === undefined) {
           // From `packed-refs` first, or its value would come back for a moment.
@@ -110,12 +114,57 @@ export function createRefs(gitDir: string): Refs {
           await rm(join(gitDir, name), { force: true });
           return true;
         }
-        await file.writeFile(`${next}\n`);
-        await file.sync();
-        await rename(path, join(gitDir, name));
+        await replace(join(gitDir, name), `${next}\n`, unfinished);
         return true;
       }),
   };
+}
+
+async function replace(path: string, text: string, unfinished: string): Promise<void> {
+  const file = await open(unfinished, 'w');
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(unfinished, path);
+}
+
+/** Removes the lock of a process that was killed. A lock of the command `git`, which names no process, stays. */
+async function removeStale(path: string): Promise<void> {
+  const text = await readFile(path, 'utf8').catch(ifMissing);
+  if (text === undefined || !isLeft(text)) return;
+  const aside = `${path}.${randomUUID()}.lock`;
+  await rename(path, aside).catch(ifMissing);
+  const moved = await readFile(aside, 'utf8').catch(ifMissing);
+  // Another process was faster, and has a lock of its own.
+  if (moved !== undefined && moved !== text) await link(aside, path).catch(() => undefined);
+  await rm(aside, { force: true });
+}
+
+/** @param lock - the content of a lock file */
+function isLeft(lock: string): boolean {
+  const { process: pid, host, at } = readHolder(lock);
+  if (!Number.isSafeInteger(pid) || typeof at !== 'number') return false;
+  if (Date.now() - at > STALE_MS) return true;
+  if (host !== hostname()) return false;
+  // A container often has the same process number after a restart.
+  if (pid === process.pid) return at < Date.now() - process.uptime() * 1000;
+  try {
+    process.kill(pid as number, 0);
+    return false;
+  } catch (error) {
+    return isCode(error, 'ESRCH');
+  }
+}
+
+function readHolder(lock: string): { readonly process?: unknown; readonly host?: unknown; readonly at?: unknown } {
+  try {
+    return Object(JSON.parse(lock));
+  } catch {
+    return {};
+  }
 }
 
 function parsePacked(text: string): ReadonlyMap<string, string> {

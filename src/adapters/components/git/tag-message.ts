@@ -8,13 +8,16 @@ export interface TagMessage {
 
 const FIELD = /^([A-Za-z]+): (.+)$/;
 const SIGNATURE = /^-----BEGIN [A-Z ]+-----$/m;
+/** A line of the text that looks like the begin of a signature is marked as such signed texts mark it (RFC 9580, 7.2). */
+const LIKE_SIGNATURE = /^(?:- )*-----BEGIN /gm;
+const MARKED = /^- (?=(?:- )*-----BEGIN )/gm;
 
 /** A value that is text is written as it is, if it can't be mistaken for JSON. */
 export function formatMessage({ text, fields }: TagMessage): string {
   const lines = Object.entries(fields)
     .filter(([, value]) => value !== undefined)
     .map(([key, value]) => `${key}: ${formatValue(value)}`);
-  return `${text === undefined ? '' : `${text}\n\n`}${lines.join('\n')}`;
+  return `${text === undefined ? '' : `${text.replace(LIKE_SIGNATURE, '- $&')}\n\n`}${lines.join('\n')}`;
 }
 
 /** @param isField - the names of the fields. A last paragraph with any other line is text */
@@ -25,11 +28,13 @@ export function parseMessage(message: string, isField: (name: string) => boolean
   const fields: Record<string, unknown> = {};
   for (const line of (start < 0 ? all : all.slice(start + 2)).split('\n')) {
     const [, key, value] = FIELD.exec(line) ?? [];
-    if (key === undefined || !isField(key)) return { text: all === '' ? undefined : all, fields: {} };
+    if (key === undefined || !isField(key)) return { text: all === '' ? undefined : unmarked(all), fields: {} };
     fields[key] = parseValue(value as string);
   }
-  return { text: start < 0 ? undefined : all.slice(0, start), fields };
+  return { text: start < 0 ? undefined : unmarked(all.slice(0, start)), fields };
 }
+
+const unmarked = (text: string) => text.replace(MARKED, '');
 
 function formatValue(value: unknown): string {
   const isPlain = typeof value === 'string' && /^\S.*\S$|^\S$/.test(value) && parseValue(value) === value;
