@@ -255,6 +255,16 @@ describe('the trace goes out', () => {
     });
   });
 
+  it('without a secret, also where a host begins with it, which the parser writes in lower case', async () => {
+    const url = 'https://Tenant-Key-7.example.com/Tenant-Key-7';
+    const http = stubHttp({ [`GET ${url}`]: { status: 200, json: {} } });
+    await traced({ ensembles: [CALLS], http, secrets: { KEY: 'Tenant-Key-7' } }).execute('calls', { url });
+    expect(span('GET').attributes).toMatchObject({
+      'server.address': '***.example.com',
+      'url.full': 'https://***.example.com/***',
+    });
+  });
+
   it.each<[string, OpenTelemetryOptions, boolean]>([
     ['https://api.example.com/a', {}, false],
     ['https://api.example.com/a', { propagate: true }, true],

@@ -39,7 +39,7 @@ export function tracedHttp(
       if (!hasProvider() || !URL.canParse(request.url)) return client.send(request);
       const url = new URL(request.url);
       const { method } = request;
-      const attributes = requestAttributes(method, url, mask(url.pathname));
+      const attributes = requestAttributes(method, url, mask);
       const outside = context.active();
       const begin = { name: method, kind: SpanKind.CLIENT, attributes, outside, holder: holderOf(outside) };
       const run = (span: Span, within: Context) => {

@@ -86,12 +86,12 @@ export function answerAttributes(model: unknown, finishReason: string, usage: To
   };
 }
 
-/** @param path - with its secrets masked. The query is left out: it may hold keys */
-export function requestAttributes(method: string, url: URL, path: string): Attributes {
+/** The query is left out: it may hold keys. @param mask - masks secrets */
+export function requestAttributes(method: string, url: URL, mask: (text: string) => string): Attributes {
   return {
     'http.request.method': method,
-    'url.full': `${url.protocol}//${url.host}${path}`,
-    'server.address': url.hostname,
+    'url.full': mask(`${url.protocol}//${url.host}${url.pathname}`),
+    'server.address': mask(url.hostname),
     'server.port': portOf(url),
   };
 }
