@@ -37,6 +37,13 @@ async function failAt(
 const STAGES: readonly Stage[] = ['banner', 'EHLO', 'STARTTLS', 'AUTH', 'MAIL', 'RCPT', 'DATA', 'content'];
 
 describe('a mail server that answers with an error', () => {
+  it('to STARTTLS with a yes, but without TLS: nothing is sent, and nobody is told to turn `secure` off', async () => {
+    const error = await failAt('STARTTLS', '220 go ahead\r\n250 ok');
+    expect(error).toMatchObject({ code: 'AGENT_FAILED', retryable: false });
+    expect(error.message).toMatch(/it does not begin TLS after STARTTLS/);
+    expect(server.commands.filter((command) => /^(?:AUTH|MAIL)/.test(command))).toEqual([]);
+  });
+
   it.each(
     STAGES.flatMap(
       (stage) =>

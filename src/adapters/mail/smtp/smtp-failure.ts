@@ -101,7 +101,12 @@ function brokenFailure(server: SmtpServer, { doing, hasBegun }: Progress, report
       },
     );
   if (/WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|HTTP_REQUEST/.test(originalCode))
-    return fail('it does not begin with TLS on this port; set `secure` to false for port 587 or 25', false);
+    return fail(
+      server.secure
+        ? 'it does not begin with TLS on this port; set `secure` to false for port 587 or 25'
+        : 'it does not begin TLS after STARTTLS; something between may answer for it',
+      false,
+    );
   const unknown = hasBegun ? '; the mail may have been sent' : '';
   return fail(`the connection failed at ${doing}: ${text}${unknown}`, true, {
     reason: 'connection',
