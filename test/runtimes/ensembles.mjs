@@ -206,6 +206,34 @@ export const quickstart = createOrchestrator({
   http: shop(),
 });
 
+/** Fails until `repaired`, and tells a receiver about it. */
+export const parcels = { repaired: false, received: 0 };
+const PARCEL = `
+name: parcel
+notifications:
+  - { type: webhook, url: 'https://hooks.example/in', secret: hush, events: [execution.completed, execution.failed] }
+flow:
+  - { agent: ship, operation: code, config: { script: ship } }
+`;
+
+/** For jobs over many executions, and replays of many deliveries. */
+export const bulk = createOrchestrator({
+  ensembles: [PARCEL],
+  scripts: {
+    ship: () => {
+      if (!parcels.repaired) throw new Error('no van');
+      return 'shipped';
+    },
+  },
+  http: {
+    async send() {
+      parcels.received += 1;
+      return { status: parcels.repaired ? 200 : 400, headers: {}, body: new Uint8Array() };
+    },
+  },
+  logger: false,
+});
+
 export const toolRequests = { tokens: 0, lists: 0 };
 
 /** Calls tools. Its tool server and its token server are in memory. */

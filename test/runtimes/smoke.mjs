@@ -2,7 +2,7 @@
 
 import { createHandler, isOrchestratorError, signPayload } from 'ensemble-orchestrator';
 import { createDashboard } from 'ensemble-orchestrator/dashboard';
-import { asked, onManualClock, orchestrator, quickstart, tooled, toolRequests } from './ensembles.mjs';
+import { asked, bulk, onManualClock, orchestrator, parcels, quickstart, tooled, toolRequests } from './ensembles.mjs';
 import { orders } from './quickstart.mjs';
 import { notify } from './services.mjs';
 
@@ -37,6 +37,7 @@ export async function smoke() {
     http,
     quickstart: await runQuickstart(),
     tools: await callTools(),
+    jobs: await workOnMany(),
     services: await notify(),
   };
 }
@@ -132,6 +133,47 @@ async function callTools() {
     runs: runs.map(({ status, output }) => ({ status, calls: output.calls.map(({ content }) => content) })),
     isShared,
     isKept: toolRequests.tokens === tokens && toolRequests.lists === lists,
+  };
+}
+
+/** 300 failed executions: a job retries them, what could not be sent is sent again, and a job deletes all. A Worker works within the request. */
+async function workOnMany() {
+  const until = async (isOver) => {
+    for (let turns = 0; turns < 400; turns += 1) {
+      await bulk.runDue();
+      if (await isOver()) return;
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+  };
+  const isDone = async (id) => (await bulk.jobs.get(id)).status !== 'running';
+  const done = async (action, filter) => {
+    const { id } = await bulk.jobs.create({ action, filter });
+    await until(() => isDone(id));
+    const { status, seen, changed, unchanged, failed } = await bulk.jobs.get(id);
+    return { action, status, seen, changed, unchanged, failed };
+  };
+  const failed = { ensemble: 'parcel', status: 'failed' };
+  for (let n = 0; n < 300; n += 1) await bulk.execute('parcel', { n });
+  await until(() => parcels.received >= 300);
+  parcels.repaired = true;
+  const retried = await done('retry', failed);
+  await until(() => parcels.received >= 600);
+  const { id } = await bulk.deliveries.replay({ status: 'failed' });
+  await until(
+    async () =>
+      (await bulk.deliveries.replays()).every(({ status }) => status !== 'running') && parcels.received >= 900,
+  );
+  const [replay] = await bulk.deliveries.replays();
+  const deleted = await done('delete', { ensemble: 'parcel' });
+  const left = (await bulk.executions.list({ ensemble: 'parcel' })).executions.length;
+  await bulk.close();
+  return {
+    retried,
+    isReplay: replay.id === id,
+    replay: [replay.status, replay.redelivered],
+    received: parcels.received,
+    deleted,
+    left,
   };
 }
 
