@@ -92,6 +92,14 @@ describe('a store with millions of rows', () => {
     ).toEqual([]);
   });
 
+  it('what has expired is found by its expiry, not by walking through all keys', async () => {
+    const { connection, all } = await statements();
+    const sweeps = all.filter((sql) => /^\s*WITH old AS/.test(sql) && sql.includes('expires_at <='));
+    expect(sweeps.length).toBeGreaterThanOrEqual(2);
+    for (const sql of sweeps)
+      expect(plan(connection, sql).join('\n')).toMatch(/USING (?:COVERING )?INDEX \w+ \(expires_at<\?\)|_by_expiry/);
+  });
+
   it('the index of held executions alone answers fences', async () => {
     const { connection, all } = await statements();
     const fenced = all.filter((sql) => /epoch = (\?|column2)/.test(sql) && !sql.startsWith('DELETE'));

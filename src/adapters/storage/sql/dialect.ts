@@ -55,6 +55,8 @@ export interface SqlDialect {
    * Postgres may evaluate it several times, and take more rows than its limit.
    */
   readonly skipLocked: string;
+  /** A column that SQLite must not search by: without statistics it prefers the equal one to the one that the index is made for. */
+  notSearched(column: string): string;
 }
 
 /** A statement for a database that numbers parameters by their places: `?` for each, and which parameter each is. */

@@ -28,5 +28,6 @@ export function postgresDialect(client: SqlClient, names: Names): SqlDialect {
       param: toBase64,
     },
     skipLocked: 'FOR UPDATE SKIP LOCKED',
+    notSearched: (column) => column,
   };
 }

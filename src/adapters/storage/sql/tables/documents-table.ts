@@ -7,7 +7,7 @@ import { readNumber, readObject, readText, type StoredRow, toJsonColumn } from '
 import type { SqlDialect } from '../dialect.ts';
 
 /** How many expired documents a write deletes in passing. */
-const MAX_SWEPT = 1000;
+const MAX_SWEPT = 100;
 
 const COLUMNS = ['name', 'tag', 'version', 'updated_at', 'expires_at', 'value'];
 

@@ -8,7 +8,7 @@ import type { SqlDialect } from '../dialect.ts';
 import { keyLists } from './list-keys.ts';
 
 /** How many expired keys a read deletes in passing. */
-const MAX_SWEPT = 1000;
+const MAX_SWEPT = 100;
 
 export function kvTable(dialect: SqlDialect, namespace: string): KvStore {
   const kv = dialect.table('kv');
@@ -21,9 +21,9 @@ export function kvTable(dialect: SqlDialect, namespace: string): KvStore {
   const remove = dialect.prepare(`DELETE FROM ${kv} WHERE namespace = $1 AND key = $2`);
   const sweep = dialect.prepare(
     `WITH old AS MATERIALIZED (
-      SELECT key FROM ${kv} WHERE namespace = $1 AND expires_at <= $2::bigint ORDER BY expires_at LIMIT ${MAX_SWEPT} ${dialect.skipLocked}
+      SELECT key FROM ${kv} WHERE ${dialect.notSearched('namespace')} = $1 AND expires_at <= $2::bigint ORDER BY expires_at LIMIT ${MAX_SWEPT} ${dialect.skipLocked}
     )
-    DELETE FROM ${kv} WHERE namespace = $1 AND expires_at <= $2::bigint AND key IN (SELECT key FROM old)`,
+    DELETE FROM ${kv} WHERE namespace = $1 AND key IN (SELECT key FROM old)`,
   );
   const list = keyLists(dialect, 'kv', namespace, live);
   const sweepExpired = sweepSometimes(MAX_SWEPT, (now) => sweep.count([namespace, now]));

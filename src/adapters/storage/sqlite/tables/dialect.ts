@@ -40,5 +40,6 @@ export function sqliteDialect(connection: SqlConnection): SqlDialect {
       param: (content) => content,
     },
     skipLocked: '',
+    notSearched: (column) => `+${column}`,
   };
 }
