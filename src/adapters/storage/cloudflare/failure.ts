@@ -22,11 +22,12 @@ export function toCloudflareFailure(store: string, thrown: unknown): Orchestrato
   return new OrchestratorError('OVERLOADED', `${store}: the store did not do the call`, { ...cause, retryable: true });
 }
 
-/** Runs a call of a binding. @throws OrchestratorError for whatever the binding throws */
-export async function calling<T>(store: string, call: () => Promise<T>): Promise<T> {
+/** Runs a call of a binding. @throws OrchestratorError for whatever the binding throws; the signal's reason after it has aborted */
+export async function calling<T>(store: string, call: () => Promise<T>, signal?: AbortSignal): Promise<T> {
   try {
     return await call();
   } catch (thrown) {
+    signal?.throwIfAborted();
     throw toCloudflareFailure(store, thrown);
   }
 }

@@ -48,7 +48,7 @@ export function kvNamespace(namespace: KvNamespaceBinding): KvStore {
       throw new TypeError('kvNamespace: pass the KV namespace of the Worker, such as `env.CACHE`');
     }
   }
-  const call = <T>(run: () => Promise<T>) => calling('kvNamespace', run);
+  const call = <T>(run: () => Promise<T>, signal?: AbortSignal) => calling('kvNamespace', run, signal);
   const listed = lister(namespace);
   return {
     kind: 'kv',
@@ -72,7 +72,7 @@ export function kvNamespace(namespace: KvNamespaceBinding): KvStore {
         if (value !== null) await namespace.delete(name);
         return value !== null;
       }),
-    list: (page) => call(() => listed(page)),
+    list: (page) => call(() => listed(page), page.signal),
   };
 }
 

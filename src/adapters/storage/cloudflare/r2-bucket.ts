@@ -73,7 +73,7 @@ export function r2Bucket(bucket: R2BucketBinding): Required<Omit<ObjectStore, 'r
   if (METHODS.some((method) => typeof bucket?.[method] !== 'function')) {
     throw new TypeError('r2Bucket: pass the R2 bucket of the Worker, such as `env.REPORTS`');
   }
-  const call = <T>(run: () => Promise<T>) => calling('r2Bucket', run);
+  const call = <T>(run: () => Promise<T>, signal?: AbortSignal) => calling('r2Bucket', run, signal);
   return {
     kind: 'objects',
     get: (key, { maxBytes = Number.POSITIVE_INFINITY } = {}) =>
@@ -112,7 +112,7 @@ export function r2Bucket(bucket: R2BucketBinding): Required<Omit<ObjectStore, 'r
           return { found: page.objects.length, place: isOver ? undefined : page.cursor };
         });
         return keys;
-      }),
+      }, signal),
   };
 }
 
