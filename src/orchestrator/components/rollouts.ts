@@ -45,6 +45,8 @@ interface Watched {
 const KIND = 'component-rollout';
 /** How long counts wait for others, ms. */
 const FLUSH_MS = 1_000;
+/** The same after a failure: a process that is killed takes few of them along. */
+const FAILURE_FLUSH_MS = 50;
 const FAILED: readonly string[] = ['failed', 'timed_out'];
 
 export function createRollouts(parts: RolloutParts): Rollouts {
@@ -127,8 +129,7 @@ export function createRollouts(parts: RolloutParts): Rollouts {
       for (const used of components ?? []) {
         if (!used.split) continue;
         count(watched, used, isFailed, { executionId: id, ensemble });
-        // A process that ends now would take a failure along.
-        work?.wake(task, clock.now() + (isFailed ? 0 : FLUSH_MS));
+        work?.wake(task, clock.now() + (isFailed ? FAILURE_FLUSH_MS : FLUSH_MS));
       }
     },
   };
