@@ -10,6 +10,7 @@ import {
   type Orchestrator,
   type OrchestratorOptions,
 } from '../../src/index.ts';
+import type { Json } from '../../src/engine/base/json.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 import type { WorldReader } from '../../src/testing-kit/engine-suite/engine-world.ts';
 import { openStorageWorld } from '../../src/testing-kit/engine-suite/storage-world.ts';
@@ -85,7 +86,7 @@ async function setUp() {
     const [deployment] = await components.deployments('greet');
     return deployment?.split?.['v1.1.0'] ?? deployment?.version;
   };
-  return { clock, open, orchestrator, components, events, warnings, rollOut, run, now };
+  return { clock, storage, open, orchestrator, components, events, warnings, rollOut, run, now };
 }
 
 const MINUTE = 60_000;
@@ -187,6 +188,24 @@ describe('a rollout', () => {
     for (let failed = 0; failed === 0; ) failed = await run(1);
     await clock.advance(MINUTE);
     expect(await now()).toBe(99);
+  });
+
+  it('that an earlier version of the library has counted continues', async () => {
+    const { clock, storage, rollOut, run, now } = await setUp();
+    await rollOut({ steps: [50, 100], every: '1m' });
+    await run(20);
+    await clock.advance(1_000);
+    const [kind, key] = ['component-rollout', 'greet@production'];
+    const stored = await storage.documents.read(kind, key, clock.now());
+    const { earlier: _earlier, ...value } = stored?.value as { readonly earlier: Json };
+    await storage.documents.write(kind, key, {
+      ...{ expectedVersion: stored?.version ?? 0, now: clock.now() },
+      document: { value, tag: '', updatedAt: clock.now() },
+    });
+    await clock.advance(2 * MINUTE);
+    await run(20);
+    await clock.advance(1_000);
+    expect(await now()).toBe('v1.1.0');
   });
 
   it('counts a failure within 50 ms: a process that is killed after that takes none along', async () => {

@@ -140,7 +140,8 @@ const NONE: StepCount = { runs: 0, failures: 0 };
 /** What is stored of a rollout: the counts of one of its steps, and of the steps before that. */
 interface StoredCount extends StepCount {
   readonly deployedAt: number;
-  readonly earlier: StepCount;
+  /** Absent where an earlier version of the library has counted. */
+  readonly earlier?: StepCount;
 }
 
 function plus(one: StepCount, other: StepCount): StepCount {
@@ -171,15 +172,16 @@ async function addCount(
   { deployedAt }: Deployment,
   { step }: Rollout,
   more: StepCount,
-): Promise<StoredCount> {
+): Promise<Required<StoredCount>> {
   const key = `${name}@${environment}`;
   for (;;) {
     const now = clock.now();
     const stored = await documents.read(KIND, key, now);
     const known = stored?.value as StoredCount | undefined;
+    const { earlier: before = NONE } = known ?? {};
     const isSame = known?.deployedAt === deployedAt;
     // The counts of an earlier rollout end with its steps: another one begins with its first step.
-    const earlier = isSame ? known.earlier : known && step > 0 ? plus(known, known.earlier) : NONE;
+    const earlier = isSame ? before : known && step > 0 ? plus(known, before) : NONE;
     const sum = { deployedAt, ...plus(isSame ? known : NONE, more), earlier };
     if (more.runs === 0) return sum;
     const value = sum as unknown as JsonObject;

@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto';
 import fs, { open, rename } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { constants, inflateSync } from 'node:zlib';
-import { isOrchestratorError, OrchestratorError } from '../../../engine/base/errors.ts';
+import { OrchestratorError } from '../../../engine/base/errors.ts';
 import { once } from '../../../engine/base/once.ts';
 import { packageFailure } from '../../../engine/base/package-failure.ts';
 
@@ -91,7 +91,6 @@ export function createObjects(gitDir: string): GitObjects {
   /** The errors of the package say nothing about the repository, and ask for a report to its authors. */
   const done = <T>(answer: Promise<T>): Promise<T> =>
     answer.catch((cause: unknown) => {
-      if (isOrchestratorError(cause)) throw cause;
       const { code } = Object(cause) as { readonly code?: unknown };
       const message = `${gitDir} can't be read or written (${String(code)}); \`git fsck\` checks it`;
       throw new OrchestratorError('INTERNAL', message, { cause });
