@@ -10,7 +10,7 @@ import {
   type Orchestrator,
   type OrchestratorOptions,
 } from '../../src/index.ts';
-import type { Json } from '../../src/engine/base/json.ts';
+import type { StoredDocument } from '../../src/engine/ports/document-store.ts';
 import { manualClock } from '../../src/entries/testing.ts';
 import type { WorldReader } from '../../src/testing-kit/engine-suite/engine-world.ts';
 import { openStorageWorld } from '../../src/testing-kit/engine-suite/storage-world.ts';
@@ -196,10 +196,10 @@ describe('a rollout', () => {
     await run(20);
     await clock.advance(1_000);
     const [kind, key] = ['component-rollout', 'greet@production'];
-    const stored = await storage.documents.read(kind, key, clock.now());
-    const { earlier: _earlier, ...value } = stored?.value as { readonly earlier: Json };
+    const stored = (await storage.documents.read(kind, key, clock.now())) as StoredDocument;
+    const { earlier: _earlier, ...value } = stored.value;
     await storage.documents.write(kind, key, {
-      ...{ expectedVersion: stored?.version ?? 0, now: clock.now() },
+      ...{ expectedVersion: stored.version, now: clock.now() },
       document: { value, tag: '', updatedAt: clock.now() },
     });
     await clock.advance(2 * MINUTE);
