@@ -47,7 +47,11 @@ export function steadyClock(wall: Clock, logger: Logger): SteadyClock {
     latest = host + ahead;
     if (isFollowed)
       logger.warn({ behindMs }, 'the clock of the machine was set back by more than a day; it is followed');
-    else logger.warn({ behindMs }, 'the clock of the machine was set back; it is approached by five minutes an hour');
+    else
+      logger.warn(
+        { behindMs },
+        'the clock of the machine was set back; this process comes back to it by five minutes an hour',
+      );
     return latest;
   };
 

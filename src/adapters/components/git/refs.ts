@@ -28,7 +28,7 @@ const OBJECT = /^[0-9a-f]{40}$/;
 /** A lock is held for a few ms. */
 const LOCK_TRIES = 80;
 const LOCK_WAIT_MS = 25;
-/** A lock is taken over after this time, also of a process that lives or of which nothing is known, because it is on another machine. */
+/** An older lock is taken over in any case: nothing is known of a process on another machine. */
 const STALE_MS = 60_000;
 
 export function createRefs(gitDir: string): Refs {
